@@ -92,15 +92,24 @@ fn account_event(event: Event) {
     match event {
         Event::GameStart(game) | Event::GameFinish(game) => game_info(&game),
         Event::Challenge(challenge, compat) => {
-            let case = policy::Case {
+            let case = policy::ChallengeContext {
                 challenge: &challenge,
                 compat,
                 age_days: None,
             };
-            let (ledger, now) = (AcceptedLog::default(), SystemTime::UNIX_EPOCH);
-            let ruling = policy::judge(case, settings(), &ledger, now, policy::Load::default());
-            shown(ruling.why);
-            ruling.steps.into_iter().for_each(|step| shown(step.says));
+            let (accepted_log, now) = (AcceptedLog::default(), SystemTime::UNIX_EPOCH);
+            let assessment = policy::evaluate(
+                case,
+                settings(),
+                &accepted_log,
+                now,
+                policy::Load::default(),
+            );
+            shown(assessment.reason);
+            assessment
+                .checks
+                .into_iter()
+                .for_each(|check| shown(check.result));
             challenge_shown(&challenge);
         }
         Event::ChallengeDeclined(challenge) | Event::ChallengeCanceled(challenge) => {

@@ -17,7 +17,7 @@ use tracing::{debug, info, warn};
 
 use crate::book::{self, Book};
 use crate::bot::trace::{self, Traces};
-use crate::bot::{self, BookSet, BotParts, Elsewhere, ReloadSettings};
+use crate::bot::{self, BookSet, BotParts, FindOtherProcess, ReloadSettings};
 use crate::clock;
 use crate::config::{self, PgnFiles, Selection, Settings, Sources, TokenSource};
 use crate::control::{self, Answer, Request};
@@ -100,10 +100,10 @@ impl Error {
     /// What the process says to whoever supervises it.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Bot(bot::Error::AnotherInstance(_) | bot::Error::RunsAlready { .. }) => 69,
+            Self::Bot(bot::Error::AnotherInstance(_) | bot::Error::AlreadyRunning { .. }) => 69,
             Self::Bot(bot::Error::TokenRejected(_) | bot::Error::NotABot { .. }) => 77,
             Self::NoToken
-            | Self::Bot(bot::Error::SomebodyElse { .. })
+            | Self::Bot(bot::Error::WrongAccount { .. })
             | Self::Token(_)
             | Self::TokenOf { .. }
             | Self::Endpoint(_)
@@ -165,7 +165,7 @@ pub fn run(
             warn!("a rehearsal: every search of the engine fails after {after}");
             first.engine.rehearse_panics(nodes);
         }
-        first.rehearsed_failure = rehearsal.account_panics;
+        first.inject_panic_after = rehearsal.account_panics;
     }
     let runtime = runtime()?;
     let outcome = runtime.block_on(supervise(parts, &settings, events));
@@ -221,15 +221,15 @@ fn assemble_all(
         let account = Arc::new(account);
         let mut parts = match all.first() {
             None => assemble(settings, token, events.clone())?,
-            Some(first) => first.sister(first.client.sister(token), &account),
+            Some(first) => first.for_account(first.client.sister(token), &account),
         };
-        parts.ledger = bot::accepted_log_file(&account);
-        parts.orders = bot::overrides_file(&account);
+        parts.accepted_log = bot::accepted_log_file(&account);
+        parts.overrides = bot::overrides_file(&account);
         let mut sources = sources.clone();
         // That file and no other: without it the defaults would come into force.
         sources.file = settings.file.clone();
-        parts.reread = Some(rereader(sources, account.name.clone()));
-        parts.elsewhere = Some(elsewhere(settings));
+        parts.reload = Some(rereader(sources, account.name.clone()));
+        parts.find_other_process = Some(find_other_process(settings));
         if let Some(name) = &account.name {
             parts.events = events.within(name);
         }
@@ -270,7 +270,7 @@ fn rereader(sources: Sources, account: Option<String>) -> ReloadSettings {
 }
 
 /// Asks the other processes of this machine that have a control socket which of them plays an account.
-fn elsewhere(settings: &Settings) -> Elsewhere {
+fn find_other_process(settings: &Settings) -> FindOtherProcess {
     let socket = settings.daemon.socket.clone();
     let server = settings.lichess.url.to_string();
     Arc::new(move |account| {
@@ -335,7 +335,7 @@ async fn supervise(
         }
     }
     for parts in &mut parts {
-        parts.left_open = records.clone().map(left_open);
+        parts.unfinished_games = records.clone().map(left_open);
     }
     let page = page(&accounts, settings, &events, records);
     accounts.start(parts, stops);
@@ -390,7 +390,7 @@ async fn supervise(
                 leave(&accounts);
                 deadline = None;
             }
-            () = watchdog.due() => watchdog.feed(accounts.beats()),
+            () = watchdog.due() => watchdog.feed(accounts.heartbeats()),
             Some(closed) = windows.join_next() => {
                 if let Err(error) = closed {
                     warn!("one of the ways to look at this daemon is gone: {error}");
@@ -424,7 +424,7 @@ async fn refuse_second(parts: &[BotParts], settings: &Settings) -> Result<(), Er
             return Ok(());
         };
         let pid = other.pid;
-        second.get_or_insert(bot::Error::RunsAlready { account, pid });
+        second.get_or_insert(bot::Error::AlreadyRunning { account, pid });
     }
     second.map_or(Ok(()), |second| Err(second.into()))
 }

@@ -31,7 +31,7 @@ pub(super) struct Accounts {
 struct Account {
     /// Where it is one of several.
     name: Option<String>,
-    pulse: HealthHandle,
+    health: HealthHandle,
     status: watch::Receiver<Status>,
     stopper: ShutdownHandle,
     metrics: Metrics,
@@ -45,7 +45,7 @@ impl Accounts {
         for part in parts {
             let (stopper, stop) = bot::shutdown_channel();
             let (helm, calls) = bot::command_channel(stopper.clone());
-            part.calls = calls;
+            part.commands = calls;
             stops.push(stop);
             helms.push(helm);
             let name = part.settings.name.clone();
@@ -57,8 +57,8 @@ impl Accounts {
             }
             accounts.push(Account {
                 name,
-                pulse: part.pulse.clone(),
-                status: part.pulse.status(),
+                health: part.health.clone(),
+                status: part.health.status(),
                 stopper,
                 metrics: part.metrics.clone(),
                 ended: false,
@@ -138,8 +138,10 @@ impl Accounts {
     }
 
     /// How many times the loop of each that plays has said that it is alive.
-    pub fn beats(&self) -> Vec<u64> {
-        self.left().map(|account| account.pulse.beats()).collect()
+    pub fn heartbeats(&self) -> Vec<u64> {
+        self.left()
+            .map(|account| account.health.heartbeats())
+            .collect()
     }
 
     /// How all of them are doing, in a line.

@@ -95,7 +95,7 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
     let mut parts = bot_parts(&sim, address, events)?;
     let (stopper, stop) = bot::shutdown_channel();
     let (helm, calls) = bot::command_channel(stopper.clone());
-    parts.calls = calls;
+    parts.commands = calls;
     let page = open_page(&sim, &parts, helm, file, options.web)?;
     let metrics = parts.metrics.clone();
     let counting = tokio::spawn(metrics.follow(parts.events.subscribe()));

@@ -282,7 +282,7 @@ fn account(settings: &Settings, user: &User) -> Vec<Finding> {
     } else {
         let played = user.count.map_or(0, |count| count.all);
         let text = format!("{name} is no bot account");
-        let advice = bot::way_to_a_bot(played);
+        let advice = bot::upgrade_hint(played);
         findings.push(Finding::bad("account", Fault::Token, text).advice(advice));
     }
     if user.tos_violation {

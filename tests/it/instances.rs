@@ -114,7 +114,7 @@ fn two_accounts_in_one_directory_keep_what_they_are_told_apart() {
     let home = tempfile::tempdir().unwrap();
     // As an earlier version has left it.
     let server = site.url.strip_prefix("http://").unwrap().replace(':', "-");
-    let shared = home.path().join(format!("{server}.orders.json"));
+    let shared = home.path().join(format!("{server}.overrides.json"));
     std::fs::write(&shared, "{\"blocked\": [\"Cleo\"]}").unwrap();
     let config = format!(
         "records = {{ directory = \"{}\" }}\n",
@@ -134,7 +134,7 @@ fn two_accounts_in_one_directory_keep_what_they_are_told_apart() {
     assert_eq!(status(&one)["blocked"], json!(["Cleo", "Bert"]));
     assert_eq!(status(&other)["blocked"], json!(["Cleo", "Nobody"]));
     for name in ["knightwatch", "anna"] {
-        let file = home.path().join(format!("{name}@{server}.orders.json"));
+        let file = home.path().join(format!("{name}@{server}.overrides.json"));
         let mode = std::fs::metadata(file).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{name}");
     }

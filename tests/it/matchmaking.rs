@@ -111,7 +111,7 @@ fn who_declines_is_left_alone_over_a_restart_and_another_one_is_asked() {
     site.sim.spar(grump("Grump", &["later"]));
     let mut bot = Daemon::start(&site, EAGER);
     says(&bot, "Grump has declined (later)", 1);
-    kept(&bot, ".answers.json", "grump");
+    kept(&bot, ".opponents.json", "grump");
     site.sim.spar(quick("Rival"));
     restart(&mut bot);
     let game = site.started(1).remove(0);
@@ -156,7 +156,7 @@ fn a_challenge_that_nobody_answers_is_taken_back() {
     assert_eq!(calls(&site.sim, Endpoint::ChallengeCancel), 1);
     let (_, list) = site.player("Statue").get("/api/challenge");
     assert_eq!(list["in"], Value::Array(Vec::new()));
-    kept(&bot, ".answers.json", "statue");
+    kept(&bot, ".opponents.json", "statue");
 }
 
 #[test]
@@ -235,7 +235,7 @@ fn those_who_fit_take_turns() {
         let mut new = games.iter().filter(|game| !met.contains(&game.black));
         let game = new.next().expect("somebody else").clone();
         site.finished(&game.id);
-        kept(&bot, ".answers.json", &game.black.to_lowercase());
+        kept(&bot, ".opponents.json", &game.black.to_lowercase());
         met.insert(game.black);
         bot.crash();
         // As on another day.
@@ -367,7 +367,7 @@ fn a_refusal_without_a_name_is_waited_out_over_a_restart() {
     site.sim.faults().add(limited.of_user(BOT));
     let mut bot = Daemon::start(&site, EAGER);
     says(&bot, "cannot challenge Statue", 1);
-    kept(&bot, ".quota.json", "unnamed\":1");
+    kept(&bot, ".quota.json", "in_a_row\":1");
     is_idle(&bot, "Lichess takes no more challenges from us for now");
     restart(&mut bot);
     is_idle(&bot, "Lichess takes no more challenges from us for now");

@@ -379,7 +379,7 @@ fn a_challenge_that_lichess_does_not_take_is_not_tried_again() {
                     .find(|file| file.file_name().to_string_lossy().ends_with("quota.json"))?;
                 let text = std::fs::read_to_string(quota.path()).ok()?;
                 let quota: Value = serde_json::from_str(&text).ok()?;
-                (quota["refused"]["until"].as_u64()? > 0).then_some(())
+                (quota["refusals"]["until"].as_u64()? > 0).then_some(())
             });
             bot.crash_and_restart();
             online(&bot, 2);
@@ -664,7 +664,7 @@ fn orders_that_cannot_be_read_are_said_and_kept() {
     said(&bot, &["pause"]);
     // At once, without waiting for the next second.
     assert_eq!(status(&bot)["paused"], true);
-    let file = bot.state_file(".orders.json").unwrap();
+    let file = bot.state_file(".overrides.json").unwrap();
     let mode = |file: &Path| std::fs::metadata(file).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&file), 0o600);
     for (life, (text, why)) in (2..).zip([

@@ -638,7 +638,7 @@ fn explain_takes_a_challenge_in_words() {
 
 #[test]
 fn explain_knows_of_a_pause_and_of_the_day_s_games() {
-    let paused = [("lichess.org.orders.json", "{\"paused\": true}")];
+    let paused = [("lichess.org.overrides.json", "{\"paused\": true}")];
     let said = explained_beside(&paused, "", CHALLENGE);
     assert!(
         said.ends_with("\nDeclined, later: the operator has paused the bot\n"),

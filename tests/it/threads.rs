@@ -94,7 +94,7 @@ fn what_is_kept_is_written_when_there_are_no_more_threads() {
         wait(&format!("{wanted} openings are counted"), || {
             let text = std::fs::read_to_string(bot.state_file("quota.json")?).ok()?;
             let quota: serde_json::Value = serde_json::from_str(&text).ok()?;
-            let used = quota["used"]["event.stream"]["credits"].as_u64()?;
+            let used = quota["windows"]["event.stream"]["credits"].as_u64()?;
             (used >= wanted).then_some(())
         });
     };

@@ -21,8 +21,8 @@ pub struct OperatorOverrides {
     /// Arenas to take part in, beside those in the configuration.
     pub arenas: Vec<Joining>,
     /// Arenas to stay out of, though the configuration names them or they are what is looked for; the latest last.
-    #[serde(with = "ids")]
-    pub left: Vec<ArenaId>,
+    #[serde(with = "ids", alias = "left")]
+    pub left_arenas: Vec<ArenaId>,
 }
 
 /// Ids as texts; who has written one that is none had no order to give.
@@ -43,19 +43,19 @@ mod ids {
 }
 
 /// Arenas last a day at most, and so many are over before they are forgotten.
-const MOST_LEFT: usize = 100;
+const MAX_LEFT_ARENAS: usize = 100;
 
 impl OperatorOverrides {
     /// What its file ends with.
-    pub const ENDING: &str = "orders.json";
+    pub const FILE_SUFFIX: &str = "overrides.json";
 
     /// We stay out of this arena from now on.
-    pub fn leave(&mut self, arena: &ArenaId) {
-        self.left.retain(|other| other != arena);
-        if self.left.len() == MOST_LEFT {
-            self.left.remove(0);
+    pub fn add_left(&mut self, arena: &ArenaId) {
+        self.left_arenas.retain(|other| other != arena);
+        if self.left_arenas.len() == MAX_LEFT_ARENAS {
+            self.left_arenas.remove(0);
         }
-        self.left.push(arena.clone());
+        self.left_arenas.push(arena.clone());
     }
 
     /// Reads the file; one that is not there holds no orders.
@@ -67,27 +67,27 @@ impl OperatorOverrides {
     }
 
     /// The file as it should be.
-    pub fn text(&self) -> String {
+    pub fn to_json(&self) -> String {
         let text = serde_json::to_string_pretty(self).expect("plain data with string keys");
         text + "\n"
     }
 
     /// The settings with these orders in force.
-    pub fn over(&self, settings: &Arc<Settings>) -> Arc<Settings> {
-        let mut over = Arc::clone(settings);
+    pub fn apply_to(&self, settings: &Arc<Settings>) -> Arc<Settings> {
+        let mut effective = Arc::clone(settings);
         if !self.blocked.is_empty() {
-            let block = &mut Arc::make_mut(&mut over).challenge.block;
+            let block = &mut Arc::make_mut(&mut effective).challenge.block;
             block.extend(self.blocked.iter().cloned());
         }
-        over
+        effective
     }
 }
 
 /// Where these settings have the file, beside the count of challenges. `None` where nothing can be kept.
 pub fn file(settings: &Settings) -> Option<PathBuf> {
-    Some(accepted_log::beside(
+    Some(accepted_log::sibling(
         &accepted_log::file(settings)?,
-        OperatorOverrides::ENDING,
+        OperatorOverrides::FILE_SUFFIX,
     ))
 }
 
@@ -98,19 +98,19 @@ mod tests {
     #[test]
     fn orders_survive_in_their_file() {
         let home = tempfile::tempdir().unwrap();
-        let path = home.path().join("orders.json");
+        let path = home.path().join("overrides.json");
         assert_eq!(
             OperatorOverrides::load(&path).unwrap(),
             OperatorOverrides::default()
         );
-        let orders = OperatorOverrides {
+        let overrides = OperatorOverrides {
             paused: true,
             blocked: vec!["Rival".to_owned().try_into().unwrap()],
             arenas: vec!["may24bot:secret".parse().unwrap()],
-            left: vec!["june1bot".parse().unwrap()],
+            left_arenas: vec!["june1bot".parse().unwrap()],
         };
-        persist::save(&path, orders.text()).unwrap();
-        assert_eq!(OperatorOverrides::load(&path).unwrap(), orders);
+        persist::save(&path, overrides.to_json()).unwrap();
+        assert_eq!(OperatorOverrides::load(&path).unwrap(), overrides);
         for (text, why) in [
             ("{\"paused\": tru", "line 1 column 14"),
             ("", "it is empty"),
@@ -133,15 +133,15 @@ mod tests {
         settings.challenge.block = vec!["one".to_owned().try_into().unwrap()];
         let settings = Arc::new(settings);
         assert!(Arc::ptr_eq(
-            &OperatorOverrides::default().over(&settings),
+            &OperatorOverrides::default().apply_to(&settings),
             &settings
         ));
-        let orders = OperatorOverrides {
+        let overrides = OperatorOverrides {
             blocked: vec!["two".to_owned().try_into().unwrap()],
             ..OperatorOverrides::default()
         };
-        let names: Vec<String> = orders
-            .over(&settings)
+        let names: Vec<String> = overrides
+            .apply_to(&settings)
             .challenge
             .block
             .iter()

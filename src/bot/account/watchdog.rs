@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use tracing::{debug, error, warn};
 
-use super::{Account, LISTED, Seat};
+use super::{Account, MAX_LISTED_GAMES, RunningGame};
 use crate::bot::account::background::TaskResult;
 use crate::bot::account::quota::Limit;
 use crate::bot::game::Order;
@@ -22,165 +22,166 @@ use crate::lichess::retry::Kind;
 use crate::metrics::{ArenaStatus, EngineStatus, IdleStatus, LimitStatus, Live, Requests};
 
 /// How often it is looked whether a short clock waits on a silent stream.
-pub(super) const WORRY_EVERY: Duration = Duration::from_millis(250);
+pub(super) const PROBE_CHECK_INTERVAL: Duration = Duration::from_millis(250);
 
 /// The least time between two questions whose turn it is, however many games worry: 60 a minute, where the proxy in
 /// front of Lichess was seen to allow 180 requests from one address.
-const QUESTIONS_APART: Duration = Duration::from_secs(1);
+const MIN_PROBE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A debt with nothing in flight that lasts for this long is no mere moment between two steps.
-const GRACE: Duration = Duration::from_millis(500);
+const IDLE_TURN_TOLERANCE: Duration = Duration::from_millis(500);
 
 /// How far the list of games and a stream may be apart in time. Both come from the same server; to open a stream for
 /// nothing costs one round trip.
-const SKEW: Duration = Duration::from_millis(500);
+const MAX_LIST_SKEW: Duration = Duration::from_millis(500);
 
 /// A line that was sent before the list may come after it, by this much at most on a line that is no good anyway.
-const UNDER_WAY: Duration = Duration::from_millis(250);
+const RECHECK_DELAY: Duration = Duration::from_millis(250);
 
 /// How long a game that worries waits for Lichess to say whose turn it is.
-const WORRY_PATIENCE: Duration = Duration::from_millis(1_500);
+const PROBE_TIMEOUT: Duration = Duration::from_millis(1_500);
 
 /// With less than this on our clock, a stream that has died without a word costs the game before its silence tells.
-const SHORT: Duration = Duration::from_secs(30);
+const SHORT_CLOCK: Duration = Duration::from_secs(30);
 
 /// How long a game may wait on a silent stream before Lichess is asked whose turn it is: a stream is allowed seven seconds
 /// of silence, and from one that has died, as long as this of our clock may be gone before we know.
-fn patience(remaining: Duration) -> Duration {
+fn max_silence(remaining: Duration) -> Duration {
     (remaining / 8).clamp(Duration::from_secs(1), Duration::from_secs(3))
 }
 
 /// Seconds from now on.
-fn left(until: SystemTime, now: SystemTime) -> u64 {
+fn seconds_until(until: SystemTime, now: SystemTime) -> u64 {
     until.duration_since(now).unwrap_or_default().as_secs()
 }
 
 /// Whether a game waits for its opponent on a silent stream with so little time that Lichess is better asked whose turn
 /// it is. Asked before in the same silence, it waits twice as long for the next time.
-pub(super) fn worries(sight: &GameSnapshot, asked: Option<Instant>, now: Instant) -> bool {
-    let Some((_, heard)) = &sight.stream else {
+pub(super) fn needs_probe(snapshot: &GameSnapshot, asked: Option<Instant>, now: Instant) -> bool {
+    let Some((_, heard)) = &snapshot.stream else {
         return false;
     };
     let since_heard = |at: Instant| at.saturating_duration_since(heard.at());
     let before = asked.map_or(Duration::ZERO, since_heard);
-    sight.clocked
-        && sight.owed_since.is_none()
-        && sight.remaining < SHORT
-        && since_heard(now) >= patience(sight.remaining).max(2 * before)
+    snapshot.clocked
+        && snapshot.owed_since.is_none()
+        && snapshot.remaining < SHORT_CLOCK
+        && since_heard(now) >= max_silence(snapshot.remaining).max(2 * before)
 }
 
 /// Whether a game owes a move and does nothing about it.
-pub(super) fn neglects(sight: &GameSnapshot, now: Instant) -> bool {
-    sight.owed_since.is_some()
-        && sight.doing == Activity::Listening
-        && now.saturating_duration_since(sight.changed) > GRACE
+pub(super) fn is_stuck(snapshot: &GameSnapshot, now: Instant) -> bool {
+    snapshot.owed_since.is_some()
+        && snapshot.doing == Activity::Listening
+        && now.saturating_duration_since(snapshot.changed) > IDLE_TURN_TOLERANCE
 }
 
 /// Whether Lichess waits for our move, by a list that was asked for at `asked`, while the game's task waits for theirs
 /// and has done so since well before.
-pub(super) fn misses_a_turn(sight: &GameSnapshot, listed: &GameInfo, asked: Instant) -> bool {
+pub(super) fn missed_turn(snapshot: &GameSnapshot, listed: &GameInfo, asked: Instant) -> bool {
     listed.is_my_turn
-        && sight.stream.is_some()
+        && snapshot.stream.is_some()
         && !listed.status.is_over()
-        && sight.owed_since.is_none()
-        && !sight.no_move
-        && asked.saturating_duration_since(sight.changed) > SKEW
+        && snapshot.owed_since.is_none()
+        && !snapshot.no_move
+        && asked.saturating_duration_since(snapshot.changed) > MAX_LIST_SKEW
 }
 
 impl Account {
     /// Asks whose turn it is if a short clock waits on a silent stream.
-    pub(super) fn worry(&mut self) {
+    pub(super) fn probe_silent_games(&mut self) {
         let now = clock::now();
-        let lately = self
-            .worried
-            .is_some_and(|at| now.saturating_duration_since(at) < QUESTIONS_APART);
-        let worries = |seat: &Seat| worries(&seat.desk.look(), self.worried, now);
-        if !lately && self.games.values().any(worries) {
-            self.worried = Some(now);
-            let client = self.house.client.clone();
-            self.errands.spawn(async move {
-                let list = clock::timeout(WORRY_PATIENCE, client.playing(LISTED)).await;
-                TaskResult::Overheard(now, list.ok().and_then(Result::ok))
+        let is_recent = self
+            .last_probe
+            .is_some_and(|at| now.saturating_duration_since(at) < MIN_PROBE_INTERVAL);
+        let needs_probe =
+            |running: &RunningGame| needs_probe(&running.status.look(), self.last_probe, now);
+        if !is_recent && self.games.values().any(needs_probe) {
+            self.last_probe = Some(now);
+            let client = self.ctx.client.clone();
+            self.background.spawn(async move {
+                let list = clock::timeout(PROBE_TIMEOUT, client.playing(MAX_LISTED_GAMES)).await;
+                TaskResult::ProbeAnswered(now, list.ok().and_then(Result::ok))
             });
         }
     }
 
     /// Lichess does not say whose turn it is: the streams of the games that worry are opened anew, which says it too,
     /// over another connection.
-    pub(super) fn look_where_it_worries(&self) {
+    pub(super) fn resync_silent_games(&self) {
         let now = clock::now();
-        for seat in self.games.values() {
-            if worries(&seat.desk.look(), None, now) {
-                let _ = seat.orders.send(Order::Look);
+        for running in self.games.values() {
+            if needs_probe(&running.status.look(), None, now) {
+                let _ = running.commands.send(Order::Look);
             }
         }
     }
 
     /// Has a game look at its stream if Lichess still seems to wait for our move.
     pub(super) fn recheck(&mut self, asked: Instant, info: &GameInfo) {
-        if let Some(seat) = self.games.get(&info.id)
-            && misses_a_turn(&seat.desk.look(), info, asked)
+        if let Some(running) = self.games.get(&info.id)
+            && missed_turn(&running.status.look(), info, asked)
         {
             warn!(game = %info.id, "Lichess waits for our move, its stream has not said so: opening it again");
-            self.repairs += 1;
-            let _ = seat.orders.send(Order::Look);
+            self.recoveries += 1;
+            let _ = running.commands.send(Order::Look);
         }
     }
 
     /// Sees to it that every game does what it owes.
-    pub(super) fn audit(&mut self) {
+    pub(super) fn recover_stuck_games(&mut self) {
         let now = clock::now();
-        for (id, seat) in &self.games {
-            if neglects(&seat.desk.look(), now) {
+        for (id, running) in &self.games {
+            if is_stuck(&running.status.look(), now) {
                 error!(game = %id, "a move was owed and nothing done about it");
-                self.repairs += 1;
-                let _ = seat.orders.send(Order::Mend);
+                self.recoveries += 1;
+                let _ = running.commands.send(Order::Mend);
             }
         }
     }
 
     /// Tells how things stand.
-    pub(super) fn report(&self) {
-        let tally = self.house.client.tally();
+    pub(super) fn publish_status(&self) {
+        let counts = self.ctx.client.tally();
         let requests = Kind::ALL.map(|kind| Requests {
             kind: kind.to_string(),
             fates: Fate::ALL
-                .map(|fate| (fate.key().to_owned(), tally.count(kind, fate)))
+                .map(|fate| (fate.key().to_owned(), counts.count(kind, fate)))
                 .to_vec(),
         });
         let mut games: Vec<_> = self
             .games
             .iter()
-            .map(|(id, seat)| seat.desk.look().status(id.to_string()))
+            .map(|(id, running)| running.status.look().status(id.to_string()))
             .collect();
         games.sort_by(|a, b| a.id.cmp(&b.id));
-        let engine = &self.house.settings.engine;
+        let engine = &self.ctx.settings.engine;
         self.metrics.live(Live {
-            account: Some(self.house.me.to_string()),
-            server: Some(self.house.settings.lichess.url.to_string()),
-            stage: self.stop.stage().key(),
-            paused: self.office.orders.paused,
+            account: Some(self.ctx.me.to_string()),
+            server: Some(self.ctx.settings.lichess.url.to_string()),
+            stage: self.shutdown.stage().key(),
+            paused: self.operator.overrides.paused,
             blocked: self
-                .office
-                .orders
+                .operator
+                .overrides
                 .blocked
                 .iter()
                 .map(ToString::to_string)
                 .collect(),
             arenas: self.arenas(),
             challenges: self.open_challenges(),
-            idle: self.idle_told.as_ref().map(|(why, next)| IdleStatus {
+            idle: self.last_idle.as_ref().map(|(why, next)| IdleStatus {
                 why: why.clone(),
-                next_s: next.map(|next| left(next, clock::date())),
+                next_s: next.map(|next| seconds_until(next, clock::date())),
             }),
             limits: self.limits(),
             stream: self
-                .link
+                .event_stream
                 .stream()
                 .map(|(stream, since)| stream_status(&(since, stream.last_heard()))),
             games,
             requests: requests.to_vec(),
-            repairs: self.repairs,
+            repairs: self.recoveries,
             stopped: None,
             engine: EngineStatus {
                 hash_mib: engine.hash_mib as u64,
@@ -203,48 +204,55 @@ impl Account {
                 text: told.map_or_else(String::new, |told| told.text.clone()),
             }
         };
-        self.tournaments.shown().into_iter().map(status).collect()
+        self.tournaments
+            .statuses()
+            .into_iter()
+            .map(status)
+            .collect()
     }
 
     /// What is used of what Lichess allows in a day.
     fn limits(&self) -> Vec<LimitStatus> {
         let date = clock::date();
-        let told = Limit::TOLD.map(|(limit, what, multiple)| LimitStatus {
+        let told = Limit::DAILY.map(|(limit, what, multiple)| LimitStatus {
             what: what.to_owned(),
             multiple: multiple.map(str::to_owned),
             used: self.quota.used(limit, date).into(),
             of: limit.credits().into(),
-            ends_s: self.quota.ends(limit, date).map(|ends| left(ends, date)),
+            ends_s: self
+                .quota
+                .window_end(limit, date)
+                .map(|ends| seconds_until(ends, date)),
         });
         told.to_vec()
     }
 
     /// Takes up what is on and not played, and has games look around that are played and not on.
-    pub(super) fn compare(&mut self, list: Vec<GameInfo>, asked: Instant) {
-        if list.len() < LISTED as usize {
-            self.resting.listed(&list, asked);
-            for (id, seat) in &self.games {
+    pub(super) fn reconcile_games(&mut self, list: Vec<GameInfo>, asked: Instant) {
+        if list.len() < MAX_LISTED_GAMES as usize {
+            self.suspended.on_games_listed(&list, asked);
+            for (id, running) in &self.games {
                 // One that has begun since could not be listed.
-                let open = seat.desk.look().stream.is_some();
-                if open && seat.since < asked && list.iter().all(|info| info.id != *id) {
+                let open = running.status.look().stream.is_some();
+                if open && running.started_at < asked && list.iter().all(|info| info.id != *id) {
                     debug!(game = %id, "not listed as being played, looking at its stream");
-                    let _ = seat.orders.send(Order::Look);
+                    let _ = running.commands.send(Order::Look);
                 }
             }
         }
         for info in &list {
-            if let Some(seat) = self.games.get(&info.id)
-                && misses_a_turn(&seat.desk.look(), info, asked)
+            if let Some(running) = self.games.get(&info.id)
+                && missed_turn(&running.status.look(), info, asked)
             {
                 let info = Box::new(info.clone());
-                self.errands.spawn(async move {
-                    clock::sleep(UNDER_WAY).await;
+                self.background.spawn(async move {
+                    clock::sleep(RECHECK_DELAY).await;
                     TaskResult::Recheck(asked, info)
                 });
             }
         }
         for info in list {
-            self.take_up(Box::new(info), asked);
+            self.start_game(Box::new(info), asked);
         }
     }
 }
@@ -255,26 +263,26 @@ mod tests {
     use crate::bot::game::status::StatusCell;
     use crate::lichess::LastHeard;
 
-    fn sight(owes: bool, doing: Activity) -> GameSnapshot {
-        let desk = StatusCell::default();
-        desk.show(|sight| {
-            sight.owed_since = owes.then(Instant::now);
-            sight.doing = doing;
+    fn snapshot(owes: bool, doing: Activity) -> GameSnapshot {
+        let status = StatusCell::default();
+        status.show(|snapshot| {
+            snapshot.owed_since = owes.then(Instant::now);
+            snapshot.doing = doing;
         });
-        desk.look()
+        status.look()
     }
 
     #[test]
     fn a_debt_with_nothing_in_flight_is_neglect_but_not_at_once() {
-        let idle = sight(true, Activity::Listening);
-        assert!(!neglects(&idle, idle.changed + Duration::from_millis(100)));
-        assert!(neglects(&idle, idle.changed + Duration::from_secs(1)));
+        let idle = snapshot(true, Activity::Listening);
+        assert!(!is_stuck(&idle, idle.changed + Duration::from_millis(100)));
+        assert!(is_stuck(&idle, idle.changed + Duration::from_secs(1)));
         for doing in [Activity::Searching, Activity::Posting, Activity::Waiting] {
-            let busy = sight(true, doing);
-            assert!(!neglects(&busy, busy.changed + Duration::from_secs(60)));
+            let busy = snapshot(true, doing);
+            assert!(!is_stuck(&busy, busy.changed + Duration::from_secs(60)));
         }
-        let free = sight(false, Activity::Listening);
-        assert!(!neglects(&free, free.changed + Duration::from_secs(60)));
+        let free = snapshot(false, Activity::Listening);
+        assert!(!is_stuck(&free, free.changed + Duration::from_secs(60)));
     }
 
     #[test]
@@ -284,7 +292,7 @@ mod tests {
         let waiting = |remaining, silent| GameSnapshot {
             remaining: ms(remaining),
             stream: Some((now, LastHeard::since(now - ms(silent)))),
-            ..sight(false, Activity::Listening)
+            ..snapshot(false, Activity::Listening)
         };
         for (remaining, silent, worth) in [
             (2_000, 1_000, true),
@@ -295,29 +303,33 @@ mod tests {
             (29_000, 2_900, false),
             (60_000, 6_000, false),
         ] {
-            let sight = waiting(remaining, silent);
-            assert_eq!(worries(&sight, None, now), worth, "{remaining} {silent}");
+            let snapshot = waiting(remaining, silent);
+            assert_eq!(
+                needs_probe(&snapshot, None, now),
+                worth,
+                "{remaining} {silent}"
+            );
         }
         let ours = GameSnapshot {
             owed_since: Some(now),
             ..waiting(10_000, 4_000)
         };
-        assert!(!worries(&ours, None, now));
+        assert!(!needs_probe(&ours, None, now));
     }
 
     #[test]
     fn questions_in_one_silence_become_rarer() {
         let heard = Instant::now();
-        let sight = GameSnapshot {
+        let snapshot = GameSnapshot {
             remaining: Duration::from_secs(8),
             stream: Some((heard, LastHeard::since(heard))),
-            ..sight(false, Activity::Listening)
+            ..snapshot(false, Activity::Listening)
         };
         let mut asked = Some(heard - Duration::from_secs(60));
         let mut times = Vec::new();
         for ms in (0..8_500).step_by(50) {
             let now = heard + Duration::from_millis(ms);
-            if worries(&sight, asked, now) {
+            if needs_probe(&snapshot, asked, now) {
                 asked = Some(now);
                 times.push(ms);
             }
@@ -338,26 +350,26 @@ mod tests {
             serde_json::from_str(&line).unwrap()
         };
         let stream = Some((Instant::now(), LastHeard::since(Instant::now())));
-        let closed = sight(false, Activity::Listening);
+        let closed = snapshot(false, Activity::Listening);
         let waiting = GameSnapshot {
             stream,
             ..closed.clone()
         };
         let late = waiting.changed + Duration::from_secs(10);
         let soon = waiting.changed + Duration::from_secs(1);
-        assert!(misses_a_turn(&waiting, &listed(true), late));
-        assert!(misses_a_turn(&waiting, &listed(true), soon));
-        assert!(!misses_a_turn(&waiting, &listed(false), late));
-        assert!(!misses_a_turn(&waiting, &listed(true), waiting.changed));
+        assert!(missed_turn(&waiting, &listed(true), late));
+        assert!(missed_turn(&waiting, &listed(true), soon));
+        assert!(!missed_turn(&waiting, &listed(false), late));
+        assert!(!missed_turn(&waiting, &listed(true), waiting.changed));
         // It is being opened anew, and about to tell.
-        assert!(!misses_a_turn(&closed, &listed(true), late));
-        let busy = sight(true, Activity::Searching);
-        assert!(!misses_a_turn(&busy, &listed(true), late));
+        assert!(!missed_turn(&closed, &listed(true), late));
+        let busy = snapshot(true, Activity::Searching);
+        assert!(!missed_turn(&busy, &listed(true), late));
         // Its stream would say nothing else.
         let mated = GameSnapshot {
             no_move: true,
             ..waiting
         };
-        assert!(!misses_a_turn(&mated, &listed(true), late));
+        assert!(!missed_turn(&mated, &listed(true), late));
     }
 }

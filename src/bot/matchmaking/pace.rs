@@ -5,39 +5,39 @@ use std::time::{Duration, SystemTime};
 use crate::bot::account::quota::{Limit, Quota};
 
 /// Challenges in a day that are left to the operator.
-const KEPT: u32 = 40;
+const RESERVED_CHALLENGES: u32 = 40;
 
 /// So many challenges may be made before they are spread over the day: those who decline cost no game.
-const BURST: u32 = 10;
+const BURST_CHALLENGES: u32 = 10;
 
 /// Nothing is to be tried before that.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hold {
+pub struct Delay {
     /// When it may be tried.
     pub until: SystemTime,
     /// Why not now, for the operator.
-    pub why: String,
+    pub reason: String,
 }
 
 /// Why the next challenge has to wait, if it has to. `reserve` games of the day are left to others; the second game of a
 /// pair follows the first at once, and the pair has the time of two.
-pub fn hold(quota: &Quota, reserve: u32, second: bool, now: SystemTime) -> Option<Hold> {
-    used_up(quota, reserve, now)
-        .or_else(|| refused(quota, now))
-        .or_else(|| spread(quota, reserve, now).filter(|_| !second))
-        .or_else(|| challenges(quota, now))
+pub fn delay(quota: &Quota, reserve: u32, second: bool, now: SystemTime) -> Option<Delay> {
+    used_up_delay(quota, reserve, now)
+        .or_else(|| refusal_delay(quota, now))
+        .or_else(|| spread_delay(quota, reserve, now).filter(|_| !second))
+        .or_else(|| challenge_delay(quota, now))
 }
 
 /// Lichess takes no challenge from us.
-fn refused(quota: &Quota, now: SystemTime) -> Option<Hold> {
-    let until = quota.no_challenge_until(now)?;
-    let why = "Lichess takes no more challenges from us for now".to_owned();
-    Some(Hold { until, why })
+fn refusal_delay(quota: &Quota, now: SystemTime) -> Option<Delay> {
+    let until = quota.challenges_blocked_until(now)?;
+    let reason = "Lichess takes no more challenges from us for now".to_owned();
+    Some(Delay { until, reason })
 }
 
 /// Games of our own seeking that are left in the window.
-fn left(quota: &Quota, reserve: u32, now: SystemTime) -> u32 {
-    let made = quota.made(now);
+fn games_left(quota: &Quota, reserve: u32, now: SystemTime) -> u32 {
+    let made = quota.matchmaking_games(now);
     let others = quota.used(Limit::BotGames, now).saturating_sub(made);
     Limit::BotGames
         .credits()
@@ -45,52 +45,55 @@ fn left(quota: &Quota, reserve: u32, now: SystemTime) -> u32 {
         .saturating_sub(others.max(reserve))
 }
 
-fn used_up(quota: &Quota, reserve: u32, now: SystemTime) -> Option<Hold> {
-    let until = quota.ends(Limit::BotGames, now)?;
+fn used_up_delay(quota: &Quota, reserve: u32, now: SystemTime) -> Option<Delay> {
+    let until = quota.window_end(Limit::BotGames, now)?;
     let (all, used) = (Limit::BotGames.credits(), quota.used(Limit::BotGames, now));
-    let why = if used >= all {
+    let reason = if used >= all {
         format!("the {all} games between bots that Lichess allows in 24 hours are played")
     } else {
         format!(
             "{used} of {all} games between bots in 24 hours are played, the rest is left to others"
         )
     };
-    (left(quota, reserve, now) == 0).then_some(Hold { until, why })
+    (games_left(quota, reserve, now) == 0).then_some(Delay { until, reason })
 }
 
 /// What is left is spread evenly over what is left of the window.
-fn spread(quota: &Quota, reserve: u32, now: SystemTime) -> Option<Hold> {
-    let end = quota.ends(Limit::BotGames, now)?;
-    let (last, pair) = quota.last_made(now)?;
-    let left = left(quota, reserve, now);
+fn spread_delay(quota: &Quota, reserve: u32, now: SystemTime) -> Option<Delay> {
+    let end = quota.window_end(Limit::BotGames, now)?;
+    let (last, pair) = quota.last_matchmaking_game(now)?;
+    let left = games_left(quota, reserve, now);
     let rest = end.duration_since(last).unwrap_or_default();
     let games = if pair { 2 } else { 1 };
     let gap = (rest / (left + 1)).saturating_mul(games);
     let until = last + gap;
-    let made = quota.made(now);
-    let why = format!(
+    let made = quota.matchmaking_games(now);
+    let reason = format!(
         "{made} of {} games that we may seek in 24 hours are made, the rest is spread over the day",
         made + left
     );
-    (now < until).then_some(Hold { until, why })
+    (now < until).then_some(Delay { until, reason })
 }
 
 /// Challenges come to nothing more often than to games, and are counted too.
-fn challenges(quota: &Quota, now: SystemTime) -> Option<Hold> {
+fn challenge_delay(quota: &Quota, now: SystemTime) -> Option<Delay> {
     let limit = Limit::ChallengesDay;
-    let opened = quota.opened(limit, now)?;
-    let (share, used) = (limit.credits() - KEPT, quota.used(limit, now));
+    let opened = quota.window_start(limit, now)?;
+    let (share, used) = (
+        limit.credits() - RESERVED_CHALLENGES,
+        quota.used(limit, now),
+    );
     let until = if used >= share {
-        quota.ends(limit, now)?
+        quota.window_end(limit, now)?
     } else {
-        let beyond = (used + 1).saturating_sub(BURST);
+        let beyond = (used + 1).saturating_sub(BURST_CHALLENGES);
         let each: Duration = limit.window() / share;
         opened + each * beyond
     };
-    let why = format!(
+    let reason = format!(
         "{used} of {share} challenges in 24 hours are made, the rest is spread over the day"
     );
-    (now < until).then_some(Hold { until, why })
+    (now < until).then_some(Delay { until, reason })
 }
 
 #[cfg(test)]
@@ -98,7 +101,7 @@ mod tests {
     use std::time::UNIX_EPOCH;
 
     use super::*;
-    use crate::bot::account::quota::Sought;
+    use crate::bot::account::quota::MatchmakingGame;
     use crate::lichess::model::GameId;
 
     const DAY: u64 = 86_400;
@@ -113,9 +116,9 @@ mod tests {
 
     /// Seconds to wait, and why.
     fn waits(quota: &Quota, reserve: u32, second: bool, now: u64) -> Option<(u64, String)> {
-        let hold = hold(quota, reserve, second, at(now))?;
-        let wait = hold.until.duration_since(at(now)).unwrap().as_secs();
-        Some((wait, hold.why))
+        let delay = delay(quota, reserve, second, at(now))?;
+        let wait = delay.until.duration_since(at(now)).unwrap().as_secs();
+        Some((wait, delay.reason))
     }
 
     /// Plays whenever it may, and others play with us at these times. When our games began.
@@ -129,19 +132,19 @@ mod tests {
                 let due = *at_s <= now;
                 if due {
                     number += 1;
-                    quota.bot_game(&id(number), None, at(*at_s));
+                    quota.count_bot_game(&id(number), None, at(*at_s));
                 }
                 !due
             });
-            if hold(&quota, reserve, second, at(now)).is_none() {
+            if delay(&quota, reserve, second, at(now)).is_none() {
                 number += 1;
-                quota.challenged(true, at(now));
-                let sought = if second {
-                    Sought::Second
+                quota.charge_challenge(true, at(now));
+                let kind = if second {
+                    MatchmakingGame::Second
                 } else {
-                    Sought::First
+                    MatchmakingGame::First
                 };
-                quota.bot_game(&id(number), Some(sought), at(now));
+                quota.count_bot_game(&id(number), Some(kind), at(now));
                 made.push(now);
                 second = pairs && !second;
             }
@@ -196,22 +199,25 @@ mod tests {
         let mut quota = Quota::default();
         assert_eq!(waits(&quota, 20, false, 0), None);
         for n in 0..80 {
-            quota.bot_game(&id(n), Some(Sought::First), at(10 * n));
+            quota.count_bot_game(&id(n), Some(MatchmakingGame::First), at(10 * n));
         }
-        let (wait, why) = waits(&quota, 20, false, 800).unwrap();
+        let (wait, reason) = waits(&quota, 20, false, 800).unwrap();
         assert_eq!(wait, DAY - 800);
-        assert!(why.contains("80 of 100 games"), "{why}");
+        assert!(reason.contains("80 of 100 games"), "{reason}");
         // Nor is a pair made whole out of the reserve.
         assert_eq!(waits(&quota, 20, true, 800).unwrap().0, DAY - 800);
-        let (wait, why) = waits(&quota, 19, false, 800).unwrap();
+        let (wait, reason) = waits(&quota, 19, false, 800).unwrap();
         assert!(
-            wait > 40_000 && why.contains("80 of 81 games that we may seek"),
-            "{why}"
+            wait > 40_000 && reason.contains("80 of 81 games that we may seek"),
+            "{reason}"
         );
         assert_eq!(waits(&quota, 19, true, 800), None);
-        quota.exhausted(Limit::BotGames, Duration::from_secs(3_600), at(900));
-        let (wait, why) = waits(&quota, 19, false, 900).unwrap();
-        assert!(wait == 3_600 && why.contains("the 100 games"), "{why}");
+        quota.mark_exhausted(Limit::BotGames, Duration::from_secs(3_600), at(900));
+        let (wait, reason) = waits(&quota, 19, false, 900).unwrap();
+        assert!(
+            wait == 3_600 && reason.contains("the 100 games"),
+            "{reason}"
+        );
     }
 
     #[test]
@@ -220,8 +226,8 @@ mod tests {
         let mut now = 0;
         let mut made = Vec::new();
         while now < DAY {
-            if hold(&quota, 20, false, at(now)).is_none() {
-                quota.challenged(true, at(now));
+            if delay(&quota, 20, false, at(now)).is_none() {
+                quota.charge_challenge(true, at(now));
                 made.push(now);
             }
             now += 30;
@@ -238,11 +244,11 @@ mod tests {
     #[test]
     fn what_lichess_refuses_is_not_tried() {
         let mut quota = Quota::default();
-        quota.challenge_refused(Some(Duration::from_secs(700)), at(0));
-        let (wait, why) = waits(&quota, 20, true, 100).unwrap();
+        quota.on_challenge_refused(Some(Duration::from_secs(700)), at(0));
+        let (wait, reason) = waits(&quota, 20, true, 100).unwrap();
         assert!(
-            wait == 600 && why.contains("takes no more challenges"),
-            "{why}"
+            wait == 600 && reason.contains("takes no more challenges"),
+            "{reason}"
         );
         assert_eq!(waits(&quota, 20, true, 700), None);
     }

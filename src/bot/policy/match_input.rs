@@ -37,7 +37,7 @@ pub struct MatchInput {
     /// Our colour; left to chance where it is not known.
     pub color: ColorWish,
     /// It was left to chance, though it is known by now.
-    pub chance: bool,
+    pub random_color: bool,
     /// Extra rules.
     pub rules: Vec<String>,
     /// A challenge to one more game.
@@ -68,7 +68,7 @@ impl MatchInput {
                 ColorWish::Black => ColorWish::White,
                 ColorWish::Random => ColorWish::Random,
             },
-            chance: challenge.color == ColorWish::Random,
+            random_color: challenge.color == ColorWish::Random,
             rules: challenge.rules.clone(),
             rematch: challenge.rematch_of.is_some(),
             tournament: false,
@@ -101,7 +101,7 @@ impl MatchInput {
                 Color::White => ColorWish::White,
                 Color::Black => ColorWish::Black,
             },
-            chance: false,
+            random_color: false,
             rules: Vec::new(),
             rematch: false,
             tournament: head.tournament,
@@ -109,34 +109,34 @@ impl MatchInput {
     }
 
     /// What is worth keeping of a challenge that becomes a game.
-    pub fn known(&self) -> ChallengeFacts {
+    pub fn facts(&self) -> ChallengeFacts {
         ChallengeFacts {
             age_days: self.age_days,
-            chance: self.chance,
+            random_color: self.random_color,
             rules: self.rules.clone(),
             rematch: self.rematch,
         }
     }
 
     /// The game comes from a challenge of which this was known.
-    pub fn recall(&mut self, known: ChallengeFacts) {
+    pub fn apply_facts(&mut self, facts: ChallengeFacts) {
         let ChallengeFacts {
             age_days,
-            chance,
+            random_color,
             rules,
             rematch,
-        } = known;
-        (self.age_days, self.chance) = (age_days, chance);
+        } = facts;
+        (self.age_days, self.random_color) = (age_days, random_color);
         (self.rules, self.rematch) = (rules, rematch);
     }
 
     /// What the user is called where acceptances are counted.
-    pub fn user(&self) -> String {
+    pub fn user_id(&self) -> String {
         self.name.as_ref().map_or_else(String::new, Username::id)
     }
 
     /// The same in a sentence.
-    pub fn shown(&self) -> &str {
+    pub fn display_name(&self) -> &str {
         self.name.as_ref().map_or("Anonymous", Username::as_str)
     }
 }
@@ -149,7 +149,8 @@ pub struct ChallengeFacts {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub age_days: Option<u32>,
     /// The colours were left to chance.
-    pub chance: bool,
+    #[serde(alias = "chance")]
+    pub random_color: bool,
     /// Extra rules.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<String>,
@@ -158,24 +159,21 @@ pub struct ChallengeFacts {
 }
 
 /// Why a rule is not about this; `None` when it is.
-pub fn miss(rule: &Match, subject: &MatchInput) -> Option<String> {
+pub fn first_mismatch(rule: &Match, input: &MatchInput) -> Option<String> {
     let flag = |wanted: Option<bool>, is: bool, yes: &str, no: &str| {
         let said = if is { yes } else { no };
         wanted
             .filter(|wanted| *wanted != is)
             .map(|_| said.to_owned())
     };
-    let (base, increment, days) = match subject.time {
+    let (base, increment, days) = match input.time {
         TimeControl::Clock { limit, increment } => (Some(limit), Some(increment), None),
         TimeControl::Correspondence { days } => (None, None, Some(days)),
         TimeControl::Unlimited | TimeControl::Unknown => (None, None, None),
     };
     let number = |n: Option<u32>| n.map(i64::from);
-    let estimate = number(subject.time.estimate());
-    let (rating, ours) = (
-        subject.rating.map(i64::from),
-        subject.our_rating.map(i64::from),
-    );
+    let estimate = number(input.time.estimate());
+    let (rating, ours) = (input.rating.map(i64::from), input.our_rating.map(i64::from));
     let range = |wanted: Option<Range>, what: &str, is: Option<i64>| {
         let wanted = wanted?;
         match is {
@@ -184,23 +182,23 @@ pub fn miss(rule: &Match, subject: &MatchInput) -> Option<String> {
             None => Some(format!("{what} is not known")),
         }
     };
-    let variant = subject.variant.key();
-    let speed = subject.speed.key();
-    let title = subject.title.as_deref().unwrap_or("none");
-    let name = subject.shown();
-    let color = subject.color;
+    let variant = input.variant.key();
+    let speed = input.speed.key();
+    let title = input.title.as_deref().unwrap_or("none");
+    let name = input.display_name();
+    let color = input.color;
     let has_rule = |wanted: &ExtraRule| {
-        let mut rules = subject.rules.iter();
+        let mut rules = input.rules.iter();
         rules.any(|rule| rule.eq_ignore_ascii_case(wanted.key()))
     };
-    flag(rule.bot, subject.bot, "a bot", "no bot")
+    flag(rule.bot, input.bot, "a bot", "no bot")
         .or_else(|| {
             let fits = |wanted: &Title| wanted.key() == title;
             none_of(&rule.title, fits, || format!("title {title}"))
         })
         .or_else(|| {
             let fits = |wanted: &Pattern| {
-                subject
+                input
                     .name
                     .as_ref()
                     .is_some_and(|name| wanted.matches(name.as_str()))
@@ -214,9 +212,9 @@ pub fn miss(rule: &Match, subject: &MatchInput) -> Option<String> {
         })
         .or_else(|| {
             let (yes, no) = ("rating is provisional", "rating is not provisional");
-            flag(rule.provisional, subject.provisional, yes, no)
+            flag(rule.provisional, input.provisional, yes, no)
         })
-        .or_else(|| range(rule.age_days, "age_days", number(subject.age_days)))
+        .or_else(|| range(rule.age_days, "age_days", number(input.age_days)))
         .or_else(|| {
             let fits = |wanted: &config::Variant| wanted.key() == variant;
             none_of(&rule.variant, fits, || format!("variant {variant}"))
@@ -226,24 +224,24 @@ pub fn miss(rule: &Match, subject: &MatchInput) -> Option<String> {
             none_of(&rule.speed, fits, || format!("speed {speed}"))
         })
         .or_else(|| {
-            let fits = |wanted: &Exact| wanted.is(subject.time);
-            none_of(&rule.clock, fits, || format!("clock {}", subject.time))
+            let fits = |wanted: &Exact| wanted.is(input.time);
+            none_of(&rule.clock, fits, || format!("clock {}", input.time))
         })
         .or_else(|| range(rule.base_s, "base_s", number(base)))
         .or_else(|| range(rule.increment_s, "increment_s", number(increment)))
         .or_else(|| range(rule.estimate_s, "estimate_s", estimate))
         .or_else(|| range(rule.days, "days", number(days)))
-        .or_else(|| flag(rule.rated, subject.rated, "rated", "casual"))
+        .or_else(|| flag(rule.rated, input.rated, "rated", "casual"))
         .or_else(|| {
-            let by_chance = |wish| wish == ColorWish::Random && subject.chance;
-            let fits = |wanted: &OurColor| wanted.wish() == color || by_chance(wanted.wish());
+            let by_random_color = |wish| wish == ColorWish::Random && input.random_color;
+            let fits = |wanted: &OurColor| wanted.wish() == color || by_random_color(wanted.wish());
             none_of(&rule.color, fits, || format!("our colour {}", color.key()))
         })
         .or_else(|| none_of(&rule.rules, has_rule, || "without these extra rules".into()))
-        .or_else(|| flag(rule.rematch, subject.rematch, "a rematch", "no rematch"))
+        .or_else(|| flag(rule.rematch, input.rematch, "a rematch", "no rematch"))
         .or_else(|| {
             let (yes, no) = ("part of a tournament", "not part of a tournament");
-            flag(rule.tournament, subject.tournament, yes, no)
+            flag(rule.tournament, input.tournament, yes, no)
         })
 }
 

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{MatchInput, PlayingStrength, match_input, name_of};
+use super::{MatchInput, PlayingStrength, match_input, rule_label};
 use crate::config::{self, Books, Play, Settings, Takebacks};
 use crate::engine::Limits;
 use crate::plural;
 
 /// See the module's text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Terms {
+pub struct PlaySettings {
     /// Which books are asked.
     pub book: Books,
     /// Whether we greet, and answer commands.
@@ -27,17 +27,19 @@ pub struct Terms {
     /// How long we wait for his first move; `None` for ever.
     pub abort_after: Option<Duration>,
     /// How much the engine may think about a move, beside what the clock allows.
-    pub think: Think,
+    #[serde(alias = "think")]
+    pub move_limits: MoveLimits,
     /// How strong it plays.
-    #[serde(default)]
-    pub skill: PlayingStrength,
+    #[serde(default, alias = "skill")]
+    pub strength: PlayingStrength,
     /// By which rules, for the log; nothing when it is all as the sections say.
-    pub by: Option<String>,
+    #[serde(alias = "by")]
+    pub rules: Option<String>,
 }
 
 /// Bounds for each move.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Think {
+pub struct MoveLimits {
     /// Time.
     pub time: Option<Duration>,
     /// Plies.
@@ -46,9 +48,9 @@ pub struct Think {
     pub nodes: Option<u64>,
 }
 
-impl Think {
+impl MoveLimits {
     /// These limits, and no more than this.
-    pub fn bound(self, limits: Limits) -> Limits {
+    pub fn apply(self, limits: Limits) -> Limits {
         Limits {
             at_most: [self.time, limits.at_most].into_iter().flatten().min(),
             depth: self.depth.or(limits.depth),
@@ -58,42 +60,48 @@ impl Think {
     }
 }
 
-impl Terms {
+impl PlaySettings {
     /// As the sections say, while nothing is known of the game.
-    pub fn plain(settings: &Settings) -> Self {
+    pub fn defaults(settings: &Settings) -> Self {
         Self::with(settings, Play::default(), None, None)
     }
 
     /// As the rules say, and where they say nothing, the sections. Rules that decline are about challenges alone.
     pub fn of(settings: &Settings, game: &MatchInput) -> Self {
-        let (mut play, mut by) = (Play::default(), Vec::new());
+        let (mut play, mut labels) = (Play::default(), Vec::new());
         for (number, rule) in settings.rule.iter().enumerate() {
-            if rule.decline.is_some() || match_input::miss(&rule.matching, game).is_some() {
+            if rule.decline.is_some() || match_input::first_mismatch(&rule.matching, game).is_some()
+            {
                 continue;
             }
             if rule.play != Play::default() {
                 play = play.or(rule.play.clone());
-                by.push(name_of(number, rule));
+                labels.push(rule_label(number, rule));
             }
             if rule.accept == Some(true) {
                 break;
             }
         }
-        let how = format!("{} by {}", said(&play).join(", "), by.join(" and "));
-        Self::with(settings, play, Some(game), (!by.is_empty()).then_some(how))
+        let description = format!("{} by {}", describe(&play).join(", "), labels.join(" and "));
+        Self::with(
+            settings,
+            play,
+            Some(game),
+            (!labels.is_empty()).then_some(description),
+        )
     }
 
     fn with(
         settings: &Settings,
         play: Play,
         game: Option<&MatchInput>,
-        by: Option<String>,
+        rules: Option<String>,
     ) -> Self {
         let (draw, resign) = (settings.draw.clone(), settings.resign.clone());
         let games = &settings.games;
         let bot = game.is_some_and(|game| game.bot);
         let takebacks = play.takebacks.unwrap_or(games.takebacks);
-        let gives_back = game.is_some_and(|game| match takebacks {
+        let allows_takebacks = game.is_some_and(|game| match takebacks {
             Takebacks::Never => false,
             Takebacks::Casual => !game.bot && !game.rated,
             Takebacks::Humans => !game.bot,
@@ -119,27 +127,31 @@ impl Terms {
                     .unwrap_or(resign.enabled && (bot || resign.humans)),
                 ..resign
             },
-            takebacks: if gives_back { games.most_takebacks } else { 0 },
+            takebacks: if allows_takebacks {
+                games.most_takebacks
+            } else {
+                0
+            },
             offer_rematch: play.offer_rematch.unwrap_or(games.offer_rematch),
             abort_after: (abort_after_s > 0).then(|| config::seconds(abort_after_s)),
-            think: Think {
+            move_limits: MoveLimits {
                 time: play.max_move(),
                 depth: play.max_depth,
                 nodes: play.max_nodes,
             },
-            skill: game.map_or_else(PlayingStrength::default, |game| {
+            strength: game.map_or_else(PlayingStrength::default, |game| {
                 PlayingStrength::of(strength, game)
             }),
-            by,
+            rules,
         }
     }
 }
 
 /// What this says, in words.
-pub fn said(play: &Play) -> Vec<String> {
+pub fn describe(play: &Play) -> Vec<String> {
     let switch =
         |is: Option<bool>, yes: &str, no: &str| is.map(|is| if is { yes } else { no }.to_owned());
-    let said = [
+    let parts = [
         play.book.as_ref().map(Books::to_string),
         switch(play.offer_draws, "offers draws", "offers no draws"),
         switch(play.accept_draws, "accepts draws", "accepts no draws"),
@@ -168,5 +180,5 @@ pub fn said(play: &Play) -> Vec<String> {
             .map(|nodes| format!("{nodes} for a move at most")),
         play.strength.map(|strength| format!("plays {strength}")),
     ];
-    said.into_iter().flatten().collect()
+    parts.into_iter().flatten().collect()
 }

@@ -7,7 +7,7 @@ use crate::config::{Aim, Strength};
 use crate::engine::Elo;
 
 /// Where ratings begin on Lichess: what is assumed of who has none.
-const BEGINNING: i32 = 1500;
+const DEFAULT_RATING: i32 = 1500;
 
 /// See the module's text.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -16,7 +16,8 @@ pub struct PlayingStrength {
     /// The level in Elo; `None` for full strength.
     pub elo: Option<u16>,
     /// In words for the operator, where something else than full strength was asked for.
-    pub said: Option<String>,
+    #[serde(alias = "said")]
+    pub description: Option<String>,
 }
 
 impl PlayingStrength {
@@ -31,17 +32,17 @@ impl PlayingStrength {
             }
         };
         if !strength.limits(game.rated) {
-            let why = "at full strength, for the game is rated, and a limited engine there is sandbagging (allow_rated = \
+            let reason = "at full strength, for the game is rated, and a limited engine there is sandbagging (allow_rated = \
                        true would let it)";
             return Self {
                 elo: None,
-                said: Some(why.to_owned()),
+                description: Some(reason.to_owned()),
             };
         }
         let elo = Elo::nearest(wanted);
         Self {
             elo: Some(elo.get()),
-            said: Some(format!("at {elo} Elo{whose}")),
+            description: Some(format!("at {elo} Elo{whose}")),
         }
     }
 
@@ -62,9 +63,12 @@ impl PlayingStrength {
 /// hundreds of points a game, and the truth is mostly nearer to where all begin.
 fn estimate(game: &MatchInput) -> (i32, String) {
     match game.rating {
-        None => (BEGINNING, ", for the opponent has no rating".to_owned()),
+        None => (
+            DEFAULT_RATING,
+            ", for the opponent has no rating".to_owned(),
+        ),
         Some(rating) if game.provisional => (
-            BEGINNING.midpoint(rating),
+            DEFAULT_RATING.midpoint(rating),
             format!(", for the opponent has {rating}, which is uncertain"),
         ),
         Some(rating) => (rating, format!(", for the opponent has {rating}")),

@@ -2,12 +2,12 @@
 
 use std::time::{Duration, SystemTime};
 
-use super::memory::{Memory, Offer};
+use super::opponent_history::{Offer, OpponentHistory};
 use crate::config::{Exact, Pattern, Profile, Settings, Side, Variant};
 use crate::lichess::model::{self, Color, ColorWish, TimeControl, User, Username};
 
 /// So many are looked at before one is challenged: some are not there any more, some are playing.
-const SHORT_LIST: usize = 8;
+const MAX_CANDIDATES: usize = 8;
 
 /// What an operator wants.
 #[derive(Clone, Debug)]
@@ -52,31 +52,31 @@ pub enum PairGame {
 
 /// There is nobody to be challenged.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Nobody {
+pub struct NoOpponent {
     /// Why, for the operator.
-    pub why: String,
+    pub reason: String,
     /// When the first one may be asked again of those that are left alone.
     pub until: Option<SystemTime>,
 }
 
 /// The second game of a pair, if one is owed to somebody who is there.
-pub fn second(
+pub fn return_game(
     plan: &Plan,
-    roster: &OnlineBots,
-    memory: &Memory,
+    online_bots: &OnlineBots,
+    history: &OpponentHistory,
     now: SystemTime,
 ) -> Option<Choice> {
-    memory.owed(now).find_map(|(user, offer, color)| {
+    history.return_games(now).find_map(|(user, offer, color)| {
         let wanted = |profile: &Profile| {
             profile.color == Side::Balanced && offers(profile).any(|other| other == offer)
         };
         let number = plan.profiles.iter().position(wanted)?;
-        let bot = roster.bots.iter().find(|bot| bot.username == user)?;
-        let is_free = memory.alone_until(&user, offer, now).is_none();
-        (is_free && plan.admits(bot, &roster.me)).then(|| Choice {
+        let bot = online_bots.bots.iter().find(|bot| bot.username == user)?;
+        let is_free = history.blocked_until(&user, offer, now).is_none();
+        (is_free && plan.may_challenge(bot, &online_bots.me)).then(|| Choice {
             profile: plan.profiles[number].shown(number),
             offer,
-            color: wish(color),
+            color: color_wish(color),
             users: vec![bot.username.clone()],
             pair: Some(PairGame::Second),
         })
@@ -89,20 +89,20 @@ pub fn second(
 /// When nobody fits, or all who do are left alone.
 pub fn choose(
     plan: &Plan,
-    roster: &OnlineBots,
-    memory: &Memory,
+    online_bots: &OnlineBots,
+    history: &OpponentHistory,
     now: SystemTime,
     rng: &mut fastrand::Rng,
-) -> Result<Choice, Nobody> {
+) -> Result<Choice, NoOpponent> {
     let (mut fitting, mut until) = (0, None::<SystemTime>);
     let mut possible: Vec<(usize, Vec<Game<'_>>)> = Vec::new();
     for (number, profile) in plan.profiles.iter().enumerate() {
         let mut games = Vec::new();
         for offer in offers(profile) {
             let mut free = Vec::new();
-            for bot in plan.opponents(profile, offer, roster) {
+            for bot in plan.opponents(profile, offer, online_bots) {
                 fitting += 1;
-                match memory.alone_until(&bot.username, offer, now) {
+                match history.blocked_until(&bot.username, offer, now) {
                     None => free.push(bot),
                     Some(again) => until = Some(until.map_or(again, |until| until.min(again))),
                 }
@@ -115,25 +115,26 @@ pub fn choose(
             possible.push((number, games));
         }
     }
-    let Some((number, mut games)) = lot(possible, |(number, _)| plan.profiles[*number].weight, rng)
+    let Some((number, mut games)) =
+        weighted_choice(possible, |(number, _)| plan.profiles[*number].weight, rng)
     else {
-        let mut others = roster.bots.iter();
-        let others = others.any(|bot| bot.username != roster.me.username);
-        return Err(nobody(others, fitting, until));
+        let mut others = online_bots.bots.iter();
+        let others = others.any(|bot| bot.username != online_bots.me.username);
+        return Err(no_opponent(others, fitting, until));
     };
     let profile = &plan.profiles[number];
     let (offer, mut free) = games.swap_remove(rng.usize(..games.len()));
     rng.shuffle(&mut free);
     // Stable, so that those who are alike stay in the order of the lots.
-    free.sort_by_key(|bot| memory.last_met(&bot.username));
-    free.truncate(SHORT_LIST);
+    free.sort_by_key(|bot| history.last_game(&bot.username));
+    free.truncate(MAX_CANDIDATES);
     let either = if rng.bool() {
         Color::White
     } else {
         Color::Black
     };
     let (color, pair) = match profile.color {
-        Side::Balanced => (wish(either), Some(PairGame::First)),
+        Side::Balanced => (color_wish(either), Some(PairGame::First)),
         Side::White => (ColorWish::White, None),
         Side::Black => (ColorWish::Black, None),
         Side::Random => (ColorWish::Random, None),
@@ -152,10 +153,10 @@ impl Plan {
     pub fn of(settings: &Settings) -> Self {
         let (challenge, matchmaking) = (&settings.challenge, &settings.matchmaking);
         let blocked = challenge.block.iter().chain(&matchmaking.block);
-        let sisters = settings.sisters.iter().cloned().map(Pattern::try_from);
+        let other_accounts = settings.sisters.iter().cloned().map(Pattern::try_from);
         Self {
             profiles: matchmaking.profiles(),
-            blocked: blocked.cloned().chain(sisters.flatten()).collect(),
+            blocked: blocked.cloned().chain(other_accounts.flatten()).collect(),
         }
     }
 
@@ -163,7 +164,7 @@ impl Plan {
     pub fn within(&self, time: Duration) -> Self {
         let mut plan = self.clone();
         for profile in &mut plan.profiles {
-            profile.clock.retain(|clock| fits(*clock, time));
+            profile.clock.retain(|clock| fits_within(*clock, time));
         }
         plan.profiles.retain(|profile| !profile.clock.is_empty());
         plan
@@ -174,19 +175,23 @@ impl Plan {
         &'a self,
         profile: &'a Profile,
         offer: Offer,
-        roster: &'a OnlineBots,
+        online_bots: &'a OnlineBots,
     ) -> impl Iterator<Item = &'a User> {
-        let rating = move |user: &User| user.perfs.get(offer.perf()).and_then(|perf| perf.rating);
-        let ours = rating(&roster.me);
-        let bots = roster.bots.iter();
+        let rating = move |user: &User| {
+            user.perfs
+                .get(offer.perf_key())
+                .and_then(|perf| perf.rating)
+        };
+        let ours = rating(&online_bots.me);
+        let bots = online_bots.bots.iter();
         bots.filter(move |bot| {
             let bot: &User = bot;
-            self.admits(bot, &roster.me) && profile.wants(rating(bot), ours)
+            self.may_challenge(bot, &online_bots.me) && profile.wants(rating(bot), ours)
         })
     }
 
     /// Whether he may be challenged at all.
-    fn admits(&self, bot: &User, me: &User) -> bool {
+    fn may_challenge(&self, bot: &User, me: &User) -> bool {
         let name = bot.username.as_str();
         bot.username != me.username
             && !bot.disabled
@@ -220,40 +225,44 @@ fn offers(profile: &Profile) -> impl Iterator<Item = Offer> {
 }
 
 /// Whether such a game is over within that time when each side takes as long as Lichess reckons with.
-fn fits(clock: Exact, time: Duration) -> bool {
+fn fits_within(clock: Exact, time: Duration) -> bool {
     let estimate = clock.time().estimate();
     estimate.is_some_and(|seconds| 2 * Duration::from_secs(seconds.into()) <= time)
 }
 
 /// Draws one by weight.
-fn lot<T>(mut from: Vec<T>, weight: impl Fn(&T) -> u32, rng: &mut fastrand::Rng) -> Option<T> {
+fn weighted_choice<T>(
+    mut from: Vec<T>,
+    weight: impl Fn(&T) -> u32,
+    rng: &mut fastrand::Rng,
+) -> Option<T> {
     let all: u64 = from.iter().map(|one| u64::from(weight(one))).sum();
     if all == 0 {
         return None;
     }
-    let mut drawn = rng.u64(..all);
+    let mut rest = rng.u64(..all);
     let at = from.iter().position(|one| {
         let weight = u64::from(weight(one));
-        let is_it = drawn < weight;
-        drawn = drawn.saturating_sub(weight);
+        let is_it = rest < weight;
+        rest = rest.saturating_sub(weight);
         is_it
     })?;
     Some(from.swap_remove(at))
 }
 
-fn nobody(others: bool, fitting: usize, until: Option<SystemTime>) -> Nobody {
-    let why = match fitting {
+fn no_opponent(others: bool, fitting: usize, until: Option<SystemTime>) -> NoOpponent {
+    let reason = match fitting {
         _ if !others => "no other bot is online",
         0 => "no bot that is online fits a profile",
         _ => "the bots online that fit a profile have all declined lately",
     };
-    Nobody {
-        why: why.to_owned(),
+    NoOpponent {
+        reason: reason.to_owned(),
         until,
     }
 }
 
-fn wish(color: Color) -> ColorWish {
+fn color_wish(color: Color) -> ColorWish {
     match color {
         Color::White => ColorWish::White,
         Color::Black => ColorWish::Black,

@@ -5,8 +5,8 @@ use crate::config::{STRONGEST, WEAKEST};
 use crate::engine::Elo;
 
 fn skill(text: &str, patch: Value) -> PlayingStrength {
-    let subject = MatchInput::of_challenge(&challenge(patch), None);
-    Terms::of(&settings(text), &subject).skill
+    let input = MatchInput::of_challenge(&challenge(patch), None);
+    PlaySettings::of(&settings(text), &input).strength
 }
 
 fn elo(text: &str, patch: Value) -> Option<u16> {
@@ -30,14 +30,14 @@ fn a_rule_sets_the_strength_and_the_section_that_of_the_others() {
     assert_eq!(elo(text, rated(1900, false)), Some(2000));
     assert_eq!(elo(text, rated(2500, false)), None);
     assert_eq!(elo("", rated(1500, false)), None);
-    assert_eq!(skill("", json!({"rated": true})).said, None);
+    assert_eq!(skill("", json!({"rated": true})).description, None);
 }
 
 #[test]
 fn rated_games_are_played_at_full_strength_unless_it_is_allowed() {
     let limited = skill("[engine]\nstrength = 1500\n", json!({"rated": true}));
     assert_eq!(limited.elo, None);
-    let said = limited.said.unwrap();
+    let said = limited.description.unwrap();
     assert!(
         said.contains("rated") && said.contains("sandbagging"),
         "{said}"
@@ -63,7 +63,7 @@ fn adaptive_is_near_the_opponent() {
     assert_eq!(elo(adaptive, json!({"challenger": null})), Some(1500));
     let weaker = "[engine]\nstrength = { adaptive = true, offset = -150 }\n";
     assert_eq!(elo(weaker, rated(1700, false)), Some(1550));
-    let said = skill(adaptive, rated(2300, true)).said.unwrap();
+    let said = skill(adaptive, rated(2300, true)).description.unwrap();
     assert_eq!(
         said,
         "at 1900 Elo, for the opponent has 2300, which is uncertain"

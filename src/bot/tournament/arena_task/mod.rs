@@ -7,10 +7,10 @@ use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use super::Word;
+use super::ArenaEvent;
 use crate::bot::AccountContext;
-use crate::bot::account::quota::Entry;
-use crate::bot::commands::{Answer, Reply};
+use crate::bot::account::quota::ArenaEntry;
+use crate::bot::commands::{CommandResult, Responder};
 use crate::bot::shutdown::{ShutdownSignal, Stage};
 use crate::clock;
 use crate::config::Joining;
@@ -20,64 +20,64 @@ use crate::lichess::retry::{self, Kind, Retry};
 use crate::plural;
 
 /// How often an arena that we are in is looked at.
-const WATCH_EVERY: Duration = Duration::from_secs(20);
+const JOINED_POLL_INTERVAL: Duration = Duration::from_secs(20);
 
 /// Before the start it is looked at when half of the time has passed, but at most and at least so often.
-const LOOK_OFTEN: Duration = Duration::from_secs(5);
-const LOOK_SELDOM: Duration = Duration::from_secs(300);
+const MIN_POLL_INTERVAL: Duration = Duration::from_secs(5);
+const MAX_POLL_INTERVAL: Duration = Duration::from_secs(300);
 
 /// An arena that has refused us is looked at this often until it has begun, and joined as soon as what speaks against us, or
 /// what we join with, is different.
-const REFUSED: Duration = Duration::from_secs(60);
+const REFUSED_POLL_INTERVAL: Duration = Duration::from_secs(60);
 
 /// It is also joined after this, then after twice this, ...: its password may have been changed. Lichess counts refused
 /// joins, too.
-const JOIN_AGAIN: Duration = Duration::from_secs(600);
+const MIN_REJOIN_WAIT: Duration = Duration::from_secs(600);
 
 /// ... and after this at most.
-const JOIN_AGAIN_AT_MOST: Duration = Duration::from_secs(3_600);
+const MAX_REJOIN_WAIT: Duration = Duration::from_secs(3_600);
 
 /// After a failure of the network or of Lichess.
-const FAILED: Duration = Duration::from_secs(15);
+const FAILURE_RETRY_WAIT: Duration = Duration::from_secs(15);
 
 /// A pause that Lichess does not put a number to.
-const PAUSE: Duration = Duration::from_secs(10);
+const UNNAMED_PAUSE_WAIT: Duration = Duration::from_secs(10);
 
 /// Coming back after the second withdrawal that was not ours takes this much longer than after the first, and so on.
-const COMING_BACK: Duration = Duration::from_secs(30);
+const REJOIN_STEP: Duration = Duration::from_secs(30);
 
 /// Lichess's words for who joins too many for the first time.
-const TOO_MANY: &str = "joining too many tournaments";
+const TOO_MANY_JOINS_TEXT: &str = "joining too many tournaments";
 
 /// From then on before the start a slot is kept.
-const SOON: Duration = Duration::from_secs(60);
+const SLOT_LEAD_TIME: Duration = Duration::from_secs(60);
 
 /// What is to be done about an arena.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Step {
+enum Action {
     /// Nothing now; look again after this.
     Wait(Duration),
     Join,
     /// It is over.
     Done,
     /// We cannot take part, and why.
-    Never(String),
+    Reject(String),
 }
 
 /// Why there is nothing more to do in an arena.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
+enum ExitReason {
     /// It is over, or we cannot take part.
     Done,
     /// The operator wants us out of it.
     Leave,
     /// We stop.
-    ShutdownSignal,
+    Shutdown,
 }
 
 /// What is remembered from one look to the next.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Memory {
+struct Observations {
     /// How often we were withdrawn without having asked for it.
     withdrawn: u32,
     /// We were seen in it since we joined last.
@@ -86,7 +86,7 @@ struct Memory {
 
 /// An arena has refused us.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Refusal {
+struct JoinRefusal {
     /// With what we have tried to join.
     joining: Joining,
     /// The reasons against us on its page.
@@ -97,73 +97,73 @@ struct Refusal {
     again: Instant,
 }
 
-impl Refusal {
+impl JoinRefusal {
     /// How long to wait before anything is different, if nothing is now. The last try is at the start.
     fn wait(&self, arena: &Arena, joining: &Joining, now: Instant) -> Option<Duration> {
         let starts_in = arena.starts_in?;
         let same = self.reasons == arena.refusals && self.joining == *joining;
         let left = self.again.saturating_duration_since(now);
         let start = starts_in + Duration::from_secs(1);
-        (same && !left.is_zero()).then(|| REFUSED.min(left).min(start))
+        (same && !left.is_zero()).then(|| REFUSED_POLL_INTERVAL.min(left).min(start))
     }
 
     /// It has refused us once more.
     fn next(before: Option<&Self>, arena: &Arena, joining: Joining, now: Instant) -> Self {
         let times = before.map_or(0, |before| before.times).saturating_add(1);
-        let wait = JOIN_AGAIN * (1 << (times - 1).min(10));
+        let wait = MIN_REJOIN_WAIT * (1 << (times - 1).min(10));
         Self {
             joining,
             reasons: arena.refusals.clone(),
             times,
-            again: now + wait.min(JOIN_AGAIN_AT_MOST),
+            again: now + wait.min(MAX_REJOIN_WAIT),
         }
     }
 }
 
 /// What to do, from how things stand.
-fn next(arena: &Arena, memory: &mut Memory) -> Step {
+fn next_action(arena: &Arena, observations: &mut Observations) -> Action {
     if arena.finished {
-        return Step::Done;
+        return Action::Done;
     }
     if !arena.bots {
-        return Step::Never("it does not allow bots".to_owned());
+        return Action::Reject("it does not allow bots".to_owned());
     }
     let playable = [Variant::Standard, Variant::Chess960, Variant::FromPosition];
     if !playable.contains(&arena.variant) {
-        return Step::Never(format!("we do not play {}", arena.variant));
+        return Action::Reject(format!("we do not play {}", arena.variant));
     }
     match arena.me {
-        None => Step::Join,
+        None => Action::Join,
         Some(me) => match me.pause {
-            Some(pause) if me.withdrawn => Step::Wait(pause + Duration::from_secs(1)),
+            Some(pause) if me.withdrawn => Action::Wait(pause + Duration::from_secs(1)),
             _ if !me.withdrawn => {
-                memory.seen = true;
-                Step::Wait(patience(arena))
+                observations.seen = true;
+                Action::Wait(poll_interval(arena))
             }
-            _ if std::mem::take(&mut memory.seen) => {
-                memory.withdrawn += 1;
-                match memory.withdrawn {
-                    1 => Step::Join,
-                    times => Step::Wait(COMING_BACK * (times - 1).min(10)),
+            _ if std::mem::take(&mut observations.seen) => {
+                observations.withdrawn += 1;
+                match observations.withdrawn {
+                    1 => Action::Join,
+                    times => Action::Wait(REJOIN_STEP * (times - 1).min(10)),
                 }
             }
-            _ => Step::Join,
+            _ => Action::Join,
         },
     }
 }
 
 /// How long to wait in an arena that we are in.
-fn patience(arena: &Arena) -> Duration {
+fn poll_interval(arena: &Arena) -> Duration {
     match arena.starts_in {
-        Some(left) => (left / 2).clamp(LOOK_OFTEN, LOOK_SELDOM),
-        None => WATCH_EVERY,
+        Some(left) => (left / 2).clamp(MIN_POLL_INTERVAL, MAX_POLL_INTERVAL),
+        None => JOINED_POLL_INTERVAL,
     }
 }
 
 /// What the account holds ready for an arena.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Hold {
-    Nothing,
+enum SlotNeed {
+    None,
     /// Nothing of its own seeking lasts longer than until then, when it begins.
     Start(Instant),
     /// A slot: the next game may come at any moment.
@@ -171,48 +171,48 @@ enum Hold {
 }
 
 /// What an arena needs that we are in, or about to join.
-fn needs(arena: &Arena) -> Hold {
+fn initial_slot_need(arena: &Arena) -> SlotNeed {
     match arena.starts_in {
-        Some(left) if left > SOON => Hold::Start(clock::now() + left),
-        _ => Hold::Slot,
+        Some(left) if left > SLOT_LEAD_TIME => SlotNeed::Start(clock::now() + left),
+        _ => SlotNeed::Slot,
     }
 }
 
 /// What an arena needs as things stand.
-fn needs_now(arena: &Arena) -> Hold {
+fn current_slot_need(arena: &Arena) -> SlotNeed {
     match arena.me {
-        Some(me) if !me.withdrawn && !arena.finished => needs(arena),
-        _ => Hold::Nothing,
+        Some(me) if !me.withdrawn && !arena.finished => initial_slot_need(arena),
+        _ => SlotNeed::None,
     }
 }
 
 /// What an arena needs that cannot be looked at, where so much was held ready for it: once it begins, or where nothing is known
 /// of it, a game may come at any moment.
-fn needs_unseen(held: Hold, known: bool) -> Hold {
-    match held {
-        _ if !known => Hold::Slot,
-        Hold::Start(at) if at <= clock::now() + SOON => Hold::Slot,
-        held => held,
+fn unreachable_slot_need(before: SlotNeed, known: bool) -> SlotNeed {
+    match before {
+        _ if !known => SlotNeed::Slot,
+        SlotNeed::Start(at) if at <= clock::now() + SLOT_LEAD_TIME => SlotNeed::Slot,
+        before => before,
     }
 }
 
 /// Whether these are the same moment, as far as Lichess tells it by whole seconds from now on.
 fn are_close(one: SystemTime, other: SystemTime) -> bool {
     let apart = one.duration_since(other);
-    apart.unwrap_or_else(|error| error.duration()) < LOOK_OFTEN
+    apart.unwrap_or_else(|error| error.duration()) < MIN_POLL_INTERVAL
 }
 
 /// One arena that we take part in.
 pub(super) struct ArenaTask {
-    house: AccountContext,
+    ctx: AccountContext,
     id: ArenaId,
     joining: watch::Receiver<Joining>,
-    words: mpsc::UnboundedSender<Word>,
+    arena_events: mpsc::UnboundedSender<ArenaEvent>,
     /// Who has told us to join and waits for what comes of it.
-    reply: Option<Reply>,
-    memory: Memory,
+    responder: Option<Responder>,
+    observations: Observations,
     /// It has refused us, and not let us in since.
-    refusal: Option<Refusal>,
+    refusal: Option<JoinRefusal>,
     /// We are in it, as far as we know.
     joined: bool,
     /// Lichess has said how things stand since we started: a life of ours that ended in a crash may have joined it.
@@ -220,104 +220,106 @@ pub(super) struct ArenaTask {
     /// Nobody has named it.
     found: bool,
     /// What the account holds ready for it.
-    held: Hold,
+    slot_need: SlotNeed,
     /// What was told of it last.
-    shown: watch::Sender<Option<events::Arena>>,
+    status: watch::Sender<Option<events::Arena>>,
 }
 
 impl ArenaTask {
     pub fn new(
-        house: AccountContext,
+        ctx: AccountContext,
         joining: watch::Receiver<Joining>,
-        words: mpsc::UnboundedSender<Word>,
+        arena_events: mpsc::UnboundedSender<ArenaEvent>,
         found: bool,
-        shown: watch::Sender<Option<events::Arena>>,
-        reply: Option<Reply>,
+        status: watch::Sender<Option<events::Arena>>,
+        responder: Option<Responder>,
     ) -> Self {
         let id = joining.borrow().id.clone();
         Self {
             id,
-            house,
+            ctx,
             joining,
-            words,
-            reply,
-            memory: Memory::default(),
+            arena_events,
+            responder,
+            observations: Observations::default(),
             refusal: None,
             joined: false,
             known: false,
             found,
-            held: Hold::Nothing,
-            shown,
+            slot_need: SlotNeed::None,
+            status,
         }
     }
 
     /// Takes part until it is over, we are to leave it, or to stop.
-    pub async fn attend(
+    pub async fn run(
         mut self,
-        nudge: Arc<Notify>,
+        wake: Arc<Notify>,
         leave: CancellationToken,
         mut paused: watch::Receiver<bool>,
-        mut stop: ShutdownSignal,
+        mut shutdown: ShutdownSignal,
     ) {
         let end = loop {
             // Whoever takes no new games is not to be paired.
             if *paused.borrow_and_update() {
-                self.told(Ok("it is joined as soon as the bot resumes".to_owned()));
-                self.step_out().await;
-                self.retell(|told| told.text = "out until the bot resumes".to_owned());
+                self.respond(Ok("it is joined as soon as the bot resumes".to_owned()));
+                self.withdraw_if_joined().await;
+                self.update_status(|arena| arena.text = "out until the bot resumes".to_owned());
                 tokio::select! {
                     _ = paused.changed() => continue,
-                    () = leave.cancelled() => break End::Leave,
-                    () = stop.reached(Stage::Draining) => break End::ShutdownSignal,
+                    () = leave.cancelled() => break ExitReason::Leave,
+                    () = shutdown.reached(Stage::Draining) => break ExitReason::Shutdown,
                 }
             }
             let wait = tokio::select! {
-                wait = self.look() => wait,
-                () = leave.cancelled() => break End::Leave,
-                () = stop.reached(Stage::Draining) => break End::ShutdownSignal,
+                wait = self.poll() => wait,
+                () = leave.cancelled() => break ExitReason::Leave,
+                () = shutdown.reached(Stage::Draining) => break ExitReason::Shutdown,
             };
             let Some(wait) = wait else {
                 self.joined = false;
-                break End::Done;
+                break ExitReason::Done;
             };
             tokio::select! {
                 () = clock::sleep(wait) => {}
-                () = nudge.notified() => {}
+                () = wake.notified() => {}
                 _ = paused.changed() => {}
-                () = leave.cancelled() => break End::Leave,
-                () = stop.reached(Stage::Draining) => break End::ShutdownSignal,
+                () = leave.cancelled() => break ExitReason::Leave,
+                () = shutdown.reached(Stage::Draining) => break ExitReason::Shutdown,
             }
         };
-        self.step_out().await;
-        self.retell(|told| {
-            if end != End::Done && told.stage != ArenaStage::Over {
-                told.text = "left".to_owned();
+        self.withdraw_if_joined().await;
+        self.update_status(|arena| {
+            if end != ExitReason::Done && arena.stage != ArenaStage::Over {
+                arena.text = "left".to_owned();
             }
-            told.stage = ArenaStage::Over;
+            arena.stage = ArenaStage::Over;
         });
-        if end != End::ShutdownSignal {
-            let _ = self.words.send(Word::Over(self.id.clone()));
+        if end != ExitReason::Shutdown {
+            let _ = self
+                .arena_events
+                .send(ArenaEvent::Finished(self.id.clone()));
         }
     }
 
     /// No pairings from now on.
-    async fn step_out(&mut self) {
-        self.hold(Hold::Nothing);
-        self.memory.seen = false;
+    async fn withdraw_if_joined(&mut self) {
+        self.set_slot_need(SlotNeed::None);
+        self.observations.seen = false;
         if std::mem::take(&mut self.joined) || !self.known {
             self.known |= self.withdraw().await;
         }
     }
 
     /// Who has told us to join hears what came of it.
-    fn told(&mut self, answer: Answer) {
-        if let Some(reply) = self.reply.take() {
-            reply.give(answer);
+    fn respond(&mut self, answer: CommandResult) {
+        if let Some(responder) = self.responder.take() {
+            responder.respond(answer);
         }
     }
 
     /// Whoever watches is told how things stand and what we do about it.
-    fn tell(&mut self, arena: &Arena, text: impl Into<String>) {
+    fn publish(&mut self, arena: &Arena, text: impl Into<String>) {
         let stage = match arena.starts_in {
             _ if arena.finished => ArenaStage::Over,
             Some(_) => ArenaStage::Planned,
@@ -325,7 +327,7 @@ impl ArenaTask {
         };
         let me = arena.me.filter(|_| stage != ArenaStage::Planned);
         let begins = |left| clock::date() + left;
-        self.show(events::Arena {
+        self.publish_if_changed(events::Arena {
             id: arena.id.to_string(),
             name: arena.name.clone(),
             stage,
@@ -337,72 +339,76 @@ impl ArenaTask {
     }
 
     /// The same arena, of which there is something else to tell.
-    fn retell(&mut self, change: impl FnOnce(&mut events::Arena)) {
-        let told = self.shown.borrow().clone();
-        if let Some(mut arena) = told {
+    fn update_status(&mut self, change: impl FnOnce(&mut events::Arena)) {
+        let last = self.status.borrow().clone();
+        if let Some(mut arena) = last {
             change(&mut arena);
-            self.show(arena);
+            self.publish_if_changed(arena);
         }
     }
 
     /// The same as the last time is not told again.
-    fn show(&mut self, mut arena: events::Arena) {
-        if let Some(told) = &*self.shown.borrow() {
-            let both = told.starts.zip(arena.starts);
+    fn publish_if_changed(&mut self, mut arena: events::Arena) {
+        if let Some(last) = &*self.status.borrow() {
+            let both = last.starts.zip(arena.starts);
             if both.is_some_and(|(before, now)| are_close(before, now)) {
-                arena.starts = told.starts;
+                arena.starts = last.starts;
             }
-            if *told == arena {
+            if *last == arena {
                 return;
             }
         }
-        self.house.events.send(Event::Arena(arena.clone()));
-        self.shown.send_replace(Some(arena));
+        self.ctx.events.send(Event::Arena(arena.clone()));
+        self.status.send_replace(Some(arena));
     }
 
     /// Looks how things stand and does what is to be done. How long to wait then; nothing when all is done.
-    async fn look(&mut self) -> Option<Duration> {
+    async fn poll(&mut self) -> Option<Duration> {
         let id = self.id.clone();
-        let arena = match self.house.client.arena(&id).await {
+        let arena = match self.ctx.client.arena(&id).await {
             Ok(arena) => arena,
             Err(failure) if failure.word().is_some_and(|no| no.code == 404) => {
                 warn!(arena = %id, "there is no such arena");
                 self.known = true;
-                self.retell(|told| told.text = "it is no longer there".to_owned());
-                self.told(Err(format!("there is no arena {id}").into()));
+                self.update_status(|arena| arena.text = "it is no longer there".to_owned());
+                self.respond(Err(format!("there is no arena {id}").into()));
                 return None;
             }
             Err(failure) => {
-                self.hold(needs_unseen(self.held, self.known));
+                self.set_slot_need(unreachable_slot_need(self.slot_need, self.known));
                 info!(arena = %id, "cannot look at the arena: {failure}");
-                self.told(Ok(format!(
+                self.respond(Ok(format!(
                     "cannot look at it yet, trying again: {failure}"
                 )));
-                return Some(if self.known { FAILED } else { LOOK_OFTEN });
+                return Some(if self.known {
+                    FAILURE_RETRY_WAIT
+                } else {
+                    MIN_POLL_INTERVAL
+                });
             }
         };
         self.known = true;
         self.joined = arena.me.is_some_and(|me| !me.withdrawn);
-        self.hold(needs_now(&arena));
-        match next(&arena, &mut self.memory) {
-            Step::Wait(wait) => {
-                self.told(Ok(format!("we are in {}", arena.name)));
+        self.set_slot_need(current_slot_need(&arena));
+        match next_action(&arena, &mut self.observations) {
+            Action::Wait(wait) => {
+                self.respond(Ok(format!("we are in {}", arena.name)));
                 let text = match self.joined {
                     true => "we are in it",
                     false => "we were withdrawn, and come back soon",
                 };
-                self.tell(&arena, text);
+                self.publish(&arena, text);
                 Some(wait)
             }
-            Step::Join => self.join(&arena).await,
-            Step::Done => {
-                self.report(&arena).await;
+            Action::Join => self.join(&arena).await,
+            Action::Done => {
+                self.report_result(&arena).await;
                 None
             }
-            Step::Never(why) => {
+            Action::Reject(why) => {
                 warn!(arena = %id, "not joining {}: {why}", arena.name);
-                self.told(Err(format!("{}: {why}", arena.name).into()));
-                self.tell(&arena, format!("not joining: {why}"));
+                self.respond(Err(format!("{}: {why}", arena.name).into()));
+                self.publish(&arena, format!("not joining: {why}"));
                 None
             }
         }
@@ -417,14 +423,14 @@ impl ArenaTask {
         if wait.is_some() {
             return wait;
         }
-        if let Some(wait) = self.quota_waits(arena).await {
+        if let Some(wait) = self.quota_wait(arena).await {
             return Some(wait);
         }
         // Until the answer is read we have to reckon with being in it.
         self.joined = true;
-        self.hold(needs(arena));
+        self.set_slot_need(initial_slot_need(arena));
         let joining = self.joining.borrow_and_update().clone();
-        let client = &self.house.client;
+        let client = &self.ctx.client;
         let answer = client
             .join_arena(id, joining.team.as_deref(), joining.password.as_deref())
             .await;
@@ -434,41 +440,41 @@ impl ArenaTask {
                 Some(left) => format!(", which begins in {} min", left.as_secs().div_ceil(60)),
                 None => String::new(),
             };
-            self.told(Ok(format!("joined {name}{begins}")));
-            self.tell(arena, "joined");
-            match self.memory.withdrawn {
+            self.respond(Ok(format!("joined {name}{begins}")));
+            self.publish(arena, "joined");
+            match self.observations.withdrawn {
                 0 => info!(arena = %id, "joined {name}"),
                 _ => info!(arena = %id, "back in {name}, from which we had been withdrawn"),
             }
-            return Some(patience(arena));
+            return Some(poll_interval(arena));
         };
         self.joined = failure.may_have_worked();
         if !self.joined {
-            self.hold(Hold::Nothing);
+            self.set_slot_need(SlotNeed::None);
         }
         let refused = failure.word().is_some_and(|no| no.code == 400);
         if refused && failure.to_string().contains("pause") {
             info!(arena = %id, "back in {name} after the pause");
-            self.told(Ok(format!(
+            self.respond(Ok(format!(
                 "back in {name} after the pause that Lichess wants"
             )));
-            self.tell(arena, "back after the pause that Lichess wants");
-            return Some(PAUSE);
+            self.publish(arena, "back after the pause that Lichess wants");
+            return Some(UNNAMED_PAUSE_WAIT);
         }
         if !refused {
             warn!(arena = %id, "cannot join {name}: {failure}");
-            self.told(Ok(format!(
+            self.respond(Ok(format!(
                 "cannot join {name} yet, trying again: {failure}"
             )));
-            self.tell(arena, format!("cannot join yet, trying again: {failure}"));
+            self.publish(arena, format!("cannot join yet, trying again: {failure}"));
             return match retry::decide(Kind::Arena, &failure, 0) {
-                Retry::After(wait) => Some(wait.max(FAILED)),
-                Retry::GiveUp => Some(REFUSED),
+                Retry::After(wait) => Some(wait.max(FAILURE_RETRY_WAIT)),
+                Retry::GiveUp => Some(REFUSED_POLL_INTERVAL),
             };
         }
-        if failure.to_string().contains(TOO_MANY) {
-            let _ = self.words.send(Word::TooMany);
-            return self.quota_waits(arena).await.or(Some(REFUSED));
+        if failure.to_string().contains(TOO_MANY_JOINS_TEXT) {
+            let _ = self.arena_events.send(ArenaEvent::TooManyJoins);
+            return self.quota_wait(arena).await.or(Some(REFUSED_POLL_INTERVAL));
         }
         let why = match &arena.refusals[..] {
             [] => failure.to_string(),
@@ -477,36 +483,38 @@ impl ArenaTask {
         match arena.starts_in {
             None => {
                 warn!(arena = %id, "not joining {name}: {why}");
-                self.told(Err(format!("{name} does not take us: {why}").into()));
-                self.tell(arena, format!("does not take us: {why}"));
+                self.respond(Err(format!("{name} does not take us: {why}").into()));
+                self.publish(arena, format!("does not take us: {why}"));
                 None
             }
             Some(left) => {
                 let now = clock::now();
-                let refusal = Refusal::next(self.refusal.as_ref(), arena, joining, now);
+                let refusal = JoinRefusal::next(self.refusal.as_ref(), arena, joining, now);
                 let wait = refusal.again.saturating_duration_since(now);
                 let minutes = wait.min(left).as_secs().div_ceil(60);
                 self.refusal = Some(refusal);
                 warn!(arena = %id, "{name} does not take us, trying again in {minutes} min, or when something is different: {why}");
-                self.told(Ok(format!(
+                self.respond(Ok(format!(
                     "{name} does not take us, trying again until it starts: {why}"
                 )));
-                self.tell(arena, format!("does not take us, trying again: {why}"));
-                Some(REFUSED.min(left + Duration::from_secs(1)))
+                self.publish(arena, format!("does not take us, trying again: {why}"));
+                Some(REFUSED_POLL_INTERVAL.min(left + Duration::from_secs(1)))
             }
         }
     }
 
     /// Asks whether Lichess would let us join one more arena. How long to wait, if it would not.
-    async fn quota_waits(&mut self, arena: &Arena) -> Option<Duration> {
-        let entry = Entry {
+    async fn quota_wait(&mut self, arena: &Arena) -> Option<Duration> {
+        let entry = ArenaEntry {
             first: arena.me.is_none(),
             by_lichess: arena.by_lichess,
-            found: self.found,
+            discovered: self.found,
             refused: self.refusal.is_some(),
         };
-        let (reply, answer) = oneshot::channel();
-        let _ = self.words.send(Word::MayJoin(entry, reply));
+        let (responder, answer) = oneshot::channel();
+        let _ = self
+            .arena_events
+            .send(ArenaEvent::MayJoin(entry, responder));
         // The account answers at once while there is one.
         let until = answer.await.ok()?.err()?;
         let wait = until.duration_since(clock::date()).unwrap_or_default();
@@ -515,10 +523,10 @@ impl ArenaTask {
             clock::shown(until)
         );
         info!(arena = %arena.id, "{}: {text}", arena.name);
-        self.hold(Hold::Nothing);
-        self.told(Ok(format!("{}: {text}", arena.name)));
-        self.tell(arena, text);
-        Some(wait.clamp(LOOK_OFTEN, LOOK_SELDOM))
+        self.set_slot_need(SlotNeed::None);
+        self.respond(Ok(format!("{}: {text}", arena.name)));
+        self.publish(arena, text);
+        Some(wait.clamp(MIN_POLL_INTERVAL, MAX_POLL_INTERVAL))
     }
 
     /// Leaves, so that nobody is paired with who does not play. Whether we are out of it for certain.
@@ -526,7 +534,7 @@ impl ArenaTask {
         let id = &self.id;
         let mut attempt = 0;
         loop {
-            match self.house.client.leave_arena(id).await {
+            match self.ctx.client.leave_arena(id).await {
                 Ok(()) => {
                     info!(arena = %id, "withdrawn");
                     return true;
@@ -545,18 +553,18 @@ impl ArenaTask {
     }
 
     /// It is over: says how we did.
-    async fn report(&mut self, arena: &Arena) {
+    async fn report_result(&mut self, arena: &Arena) {
         let (id, name) = (&arena.id, &arena.name);
         let Some(me) = arena.me else {
             info!(arena = %id, "{name}: it is over");
-            self.tell(arena, "over");
-            return self.told(Err(format!("{name} is over").into()));
+            self.publish(arena, "over");
+            return self.respond(Err(format!("{name} is over").into()));
         };
         // As many lines as there are before ours, and ours.
-        let results = self.house.client.arena_results(id, me.rank).await;
+        let results = self.ctx.client.arena_results(id, me.rank).await;
         let mine = results.map(|lines| {
             let mut lines = lines.into_iter();
-            lines.find(|line| line.username == self.house.me)
+            lines.find(|line| line.username == self.ctx.me)
         });
         let mut text = format!("number {} of {}", me.rank, arena.players);
         match mine {
@@ -570,23 +578,23 @@ impl ArenaTask {
             Ok(None) => {}
             Err(failure) => info!(arena = %id, "cannot read the results: {failure}"),
         }
-        self.tell(arena, text.clone());
+        self.publish(arena, text.clone());
         let text = format!("{name} is over: {text}");
         info!(arena = %id, "{text}");
-        self.house.events.send(Event::note(text.clone()));
-        self.told(Err(text.into()));
+        self.ctx.events.send(Event::note(text.clone()));
+        self.respond(Err(text.into()));
     }
 
-    fn hold(&mut self, hold: Hold) {
-        if std::mem::replace(&mut self.held, hold) == hold {
+    fn set_slot_need(&mut self, need: SlotNeed) {
+        if std::mem::replace(&mut self.slot_need, need) == need {
             return;
         }
         let id = self.id.clone();
         // Nobody listens any more when the account has gone.
-        let _ = self.words.send(match hold {
-            Hold::Nothing => Word::Free(id),
-            Hold::Start(at) => Word::Begins(id, at),
-            Hold::Slot => Word::Keep(id),
+        let _ = self.arena_events.send(match need {
+            SlotNeed::None => ArenaEvent::SlotFree(id),
+            SlotNeed::Start(at) => ArenaEvent::StartsAt(id, at),
+            SlotNeed::Slot => ArenaEvent::SlotNeeded(id),
         });
     }
 }
