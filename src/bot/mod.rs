@@ -139,7 +139,7 @@ pub enum Error {
     },
     /// The token belongs to another account than configured. Exit code 78.
     #[error(
-        "the token of the account {wanted} is one of {actual}: an account is called as Lichess calls it"
+        "the token for account `{wanted}` belongs to `{actual}`; set `name` to the Lichess user name"
     )]
     WrongAccount {
         /// Configured name.
@@ -156,7 +156,7 @@ pub enum Error {
     AnotherInstance(u32),
     /// Another process on this machine plays the account. Exit code 69.
     #[error(
-        "knightwatch runs already and plays {account} (pid {pid}): see `knightwatch status`; stop that process first, or give \
+        "knightwatch is already running and plays {account} (pid {pid}): see `knightwatch status`; stop that process first, or give \
          each its own account"
     )]
     AlreadyRunning {

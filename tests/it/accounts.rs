@@ -256,7 +256,7 @@ fn an_account_whose_loop_fails_begins_anew_and_the_other_plays_on() {
     let [anna, bert] = ["Anna", "Bert"].map(|name| site.player(name));
     let first = play(&site, &anna, BOT);
     let second = play(&site, &bert, SISTER);
-    logged(&bot, "loop has failed, it begins anew in 1s", 1);
+    logged(&bot, "account task panicked; restarting in 1s", 1);
     bert.play(&second, "d2d4");
     site.plies(&second, 4);
     // Taken up again, by who has begun anew.
@@ -305,7 +305,7 @@ fn a_token_of_somebody_else_is_a_mistake_of_the_configuration() {
     let mut bot = Daemon::launch_at(&site, "of nobody", &text, Vec::new(), home, log);
     assert_eq!(bot.ended().code(), Some(78));
     for name in ["Cleo", "Dora"] {
-        let words = format!("{name} has stopped: the token of the account {name} is one of Anna");
+        let words = format!("{name} has stopped: the token for account `{name}` belongs to `Anna`");
         assert!(bot.log().contains(&words));
     }
 }
@@ -458,9 +458,7 @@ fn an_operator_says_which_account_he_means() {
     for words in [
         format!("not before a restart: account `{SISTER}`: is gone"),
         "not before a restart: account `Cleo`: is new".to_owned(),
-        format!(
-            "{SISTER}: this account is gone from the configuration; until a restart it plays on"
-        ),
+        format!("{SISTER}: this account was removed from the configuration; it plays on"),
     ] {
         assert!(reloaded.contains(&words), "{reloaded}");
     }

@@ -86,7 +86,7 @@ fn a_second_instance_on_this_machine_ends_before_it_takes_the_event_stream() {
     let mut second = Daemon::launch_as(&site, &site.sim.token_of(BOT), &socket_of(&first));
     assert_eq!(second.ended().code(), Some(69), "{}", second.log());
     let told = format!(
-        "knightwatch runs already and plays {BOT} (pid {})",
+        "knightwatch is already running and plays {BOT} (pid {})",
         first.pid()
     );
     let log = second.log();

@@ -136,13 +136,13 @@ fn a_reason_is_heeded_as_it_is_meant() {
     let bot = Daemon::start_with(&site, config, &["--time-scale", "10"]);
     says(
         &bot,
-        "Grump has declined (casual): nothing like 1+0 rated standard",
+        "Grump has declined (casual); nothing like 1+0 rated standard",
         1,
     );
     // He has asked for a casual one, so that is what he is offered next.
     says(
         &bot,
-        "Grump has declined (noBot): nothing like 1+0 casual standard",
+        "Grump has declined (noBot); nothing like 1+0 casual standard",
         1,
     );
     assert_eq!(calls(&site.sim, Endpoint::ChallengeCreate), 2);
@@ -387,7 +387,7 @@ fn who_is_restarted_again_and_again_does_not_open_ever_more_streams() {
     assert!(text.contains("\"credits\":1}"), "{text}");
     std::fs::write(&file, text.replace("\"credits\":1}", "\"credits\":30}")).unwrap();
     bot.crash_and_restart();
-    says(&bot, "too many event streams were opened lately", 1);
+    says(&bot, "too many event streams were opened recently", 1);
     // The game goes on all the same.
     anna.play(&id, "e2e4");
     site.plies(&id, 2);

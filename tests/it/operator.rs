@@ -463,7 +463,7 @@ fn new_settings_are_taken_up_while_it_plays_and_bad_ones_are_not() {
     let why = refused(&bot, &["reload"]);
     assert!(why.contains("`\"perhaps\"` does not fit `rated`"), "{why}");
     assert!(why.contains("config.toml:"), "{why}");
-    logged(&bot, "the settings stay as they are");
+    logged(&bot, "the settings are unchanged");
     assert_eq!(ask(&anna, &RATED), "casual");
     assert_eq!(ask(&anna, &BLITZ), "accepted");
     // What waits for a restart is named until there is one; what is in force is told once.

@@ -128,7 +128,7 @@ fn a_place_is_kept_in_an_arena_that_cannot_be_looked_at_after_a_crash() {
     site.sim.faults().add(broken);
     bot.crash_and_restart();
     wait("the arena was looked at", || {
-        bot.log().contains("cannot look at the arena").then_some(())
+        bot.log().contains("cannot read the arena").then_some(())
     });
     let clock = [("clock.limit", "60"), ("clock.increment", "0")];
     let ann = site.player("Ann");
@@ -480,7 +480,7 @@ fn an_arena_that_cannot_be_looked_at_after_a_crash_is_left_all_the_same() {
     site.sim.faults().add(broken.times(1_000));
     bot.crash_and_restart();
     wait("the arena was looked at", || {
-        bot.log().contains("cannot look at the arena").then_some(())
+        bot.log().contains("cannot read the arena").then_some(())
     });
     bot.signal("TERM");
     assert!(bot.ended().success());

@@ -1,5 +1,5 @@
-//! Which challenges were accepted within the last 24 hours, for the limits per day and for rules that ask about what only
-//! a challenge tells; kept in a file over restarts, to which one line is added for each.
+//! Log of the challenges accepted in the last 24 hours, for daily limits and for rules that ask about facts that only
+//! a challenge contains. Kept in a file over restarts; each acceptance appends one line.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,51 +13,51 @@ use crate::clock;
 use crate::config::Settings;
 use crate::lichess::model::{GameId, Username};
 
-/// How long an acceptance counts.
+/// Time for which an acceptance counts.
 pub const DAY: Duration = Duration::from_secs(86_400);
 
-/// The most that is remembered: 200 times what Lichess lets a bot play with bots.
+/// Maximum number of entries: 200 times the games between bots that Lichess allows in a day.
 const MAX_ENTRIES: usize = 20_000;
 
-/// Lines of the file that count no more; with more of them it is written whole.
+/// Lines of the file that no longer count. With more of them the file is rewritten.
 const MAX_STALE_LINES: usize = 1_000;
 
-/// What its file ends with.
 pub const FILE_SUFFIX: &str = "accepted.jsonl";
 
-/// See the module's text.
+/// Accepted challenges.
 #[derive(Clone, Debug, Default)]
 pub struct AcceptedLog {
-    /// In the order in which they were accepted.
+    /// In the order of acceptance.
     entries: Vec<Entry>,
-    /// How many lines the file has, if more of them can be added to it. Not at first: a crash may have torn its last one.
+    /// Lines in the file; `None` if it must be rewritten. That is so at the start: a crash may have torn its last
+    /// line.
     lines: Option<usize>,
 }
 
-/// What brings the file up to date.
+/// How to bring the file up to date.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Update {
-    /// This is all of it.
+    /// Replace the content.
     Replace(String),
-    /// These lines follow those that are there.
+    /// Append these lines.
     Append(String),
 }
 
-/// An acceptance: a line of the file.
+/// An accepted challenge: one line of the file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Entry {
-    /// Seconds since 1970.
+    /// Seconds since the epoch.
     at: u64,
-    /// The challenge.
+    /// Id of the challenge.
     id: String,
-    /// The challenger in lower case, nothing for somebody without an account.
+    /// Challenger in lower case; empty if they have no account.
     user: String,
-    /// Under which limit it counts: the name of a rule, or `[challenge]`; nothing where there is no limit.
+    /// Name of the limit under which it counts: a rule, or `[challenge]`; empty if there is none.
     limit: String,
-    /// What was known of the challenge, where rules may ask for that again when it is a game.
+    /// Facts of the challenge that rules may ask for when it has become a game.
     #[serde(default, alias = "known", skip_serializing_if = "Option::is_none")]
     facts: Option<ChallengeFacts>,
-    /// It is in the file, or on its way there.
+    /// The entry is in the file or being written.
     #[serde(skip)]
     written: bool,
 }
@@ -67,17 +67,18 @@ impl Entry {
         serde_json::to_string(self).expect("plain data with string keys") + "\n"
     }
 
-    /// Whether it counts. One from the future is of a clock that was wrong; a small step back of the clock is no harm.
+    /// Whether the entry counts. One in the future is due to a wrong clock; a small step back of the clock does no
+    /// harm.
     fn is_current(&self, now: u64) -> bool {
         self.at.abs_diff(now) < DAY.as_secs()
     }
 }
 
 impl AcceptedLog {
-    /// Reads the file; one that is not there is empty, and lines that cannot be read are passed over.
+    /// Reads the file; empty if it does not exist. Lines that cannot be parsed are skipped.
     ///
     /// # Errors
-    /// When the file is there and cannot be read.
+    /// If the file exists and cannot be read.
     pub fn load(path: &Path) -> io::Result<Self> {
         let text = persist::read(path)?.unwrap_or_default();
         let lines = text.split(|byte| *byte == b'\n');
@@ -88,7 +89,7 @@ impl AcceptedLog {
         })
     }
 
-    /// What is to be written now. If that fails, [`mistrust`](Self::mistrust).
+    /// Returns what to write now. If the write fails, call [`force_rewrite`](Self::force_rewrite).
     pub fn update(&mut self) -> Update {
         let pending = self.entries.iter().filter(|entry| !entry.written);
         let lines = self.lines.map(|lines| lines + pending.clone().count());
@@ -109,25 +110,25 @@ impl AcceptedLog {
         update
     }
 
-    /// The file is not what it should be: next time it is written whole.
+    /// Rewrites the whole file at the next update.
     pub fn force_rewrite(&mut self) {
         self.lines = None;
     }
 
-    /// What was known of a challenge that was accepted.
+    /// Facts of an accepted challenge.
     pub fn facts(&self, id: &GameId) -> Option<ChallengeFacts> {
         let mut entries = self.entries.iter().rev();
         entries.find(|entry| entry.id == id.as_str())?.facts.clone()
     }
 
-    /// The same of the last one that was added.
+    /// Sets the facts of the last entry.
     pub fn set_facts(&mut self, facts: ChallengeFacts) {
         if let Some(last) = self.entries.last_mut() {
             last.facts = Some(facts);
         }
     }
 
-    /// Takes down an acceptance, and forgets those that are too old to count.
+    /// Adds an entry and drops those that no longer count.
     pub fn add(&mut self, id: &GameId, user: Option<&Username>, limit: &str, now: SystemTime) {
         let at = clock::epoch_seconds(now);
         self.remove(id);
@@ -144,7 +145,7 @@ impl AcceptedLog {
         });
     }
 
-    /// The challenge has not become a game. Whether it was taken down.
+    /// Removes a challenge that has not become a game. Whether it was there.
     pub fn remove(&mut self, id: &GameId) -> bool {
         let before = self.entries.len();
         self.entries.retain(|entry| entry.id != id.as_str());
@@ -155,12 +156,12 @@ impl AcceptedLog {
         removed
     }
 
-    /// How many count under this limit: of one user, or of all.
+    /// Number of entries under a limit, of one user or of all.
     pub fn count(&self, limit: &str, user: Option<&str>, now: SystemTime) -> usize {
         self.matching(limit, user, now).count()
     }
 
-    /// When there are fewer than `most` again, if there are not now.
+    /// When there are fewer than `max` entries again, if there are not now.
     pub fn full_until(
         &self,
         limit: &str,
@@ -193,17 +194,17 @@ impl AcceptedLog {
     }
 }
 
-/// Where these settings have the file: one for each server and account, so that rehearsals do not count. `None` where nothing can be
-/// kept.
+/// Path of the file for these settings: one for each server and account, so that games on a simulator do not count.
+/// `None` if there is no data directory.
 pub fn file(settings: &Settings) -> Option<PathBuf> {
     let name = format!("{}.{FILE_SUFFIX}", settings.state_name());
     let chosen = settings.records.directory.clone();
     Some(chosen.or_else(|| settings.data_directory())?.join(name))
 }
 
-/// Another file that is kept beside that one, for the same server.
+/// Path of another state file of the same server and account.
 pub fn sibling(accepted_log: &Path, ending: &str) -> PathBuf {
-    // `lichess.org.accepted.jsonl` has two endings.
+    // The suffix of `lichess.org.accepted.jsonl` has two parts.
     accepted_log.with_extension("").with_extension(ending)
 }
 
@@ -280,7 +281,7 @@ mod tests {
         );
     }
 
-    /// Brings the file up to date. How many bytes that took.
+    /// Brings the file up to date. Returns the bytes written.
     fn write(accepted_log: &mut AcceptedLog, path: &Path) -> usize {
         match accepted_log.update() {
             Update::Replace(text) => {
@@ -313,14 +314,14 @@ mod tests {
         }
         assert_eq!(write(&mut accepted_log, &path), 0);
         assert_eq!(ids(&AcceptedLog::load(&path).unwrap()), ids(&accepted_log));
-        // What did not become a game is taken out, and the same challenge does not count twice.
+        // Challenges that did not become games are removed, and one challenge counts once.
         accepted_log.remove(&id(7));
         write(&mut accepted_log, &path);
         accepted_log.add(&id(8), None, "x", at(2));
         write(&mut accepted_log, &path);
         assert_eq!(ids(&AcceptedLog::load(&path).unwrap()), ids(&accepted_log));
         assert_eq!(accepted_log.count("x", None, at(2)), 199);
-        // Lines that count no more do not pile up.
+        // Stale lines do not pile up.
         let day = DAY.as_secs();
         for n in 0..3 * MAX_STALE_LINES {
             accepted_log.add(&id(n), None, "x", at((n as u64 + 1) * day));
@@ -338,7 +339,7 @@ mod tests {
         let mut accepted_log = AcceptedLog::default();
         accepted_log.add(&id(1), None, "x", at(0));
         write(&mut accepted_log, &path);
-        // Lost on the way, half of it written.
+        // The write fails half way.
         accepted_log.add(&id(2), None, "x", at(1));
         let _ = accepted_log.update();
         persist::append(&path, "{\"at\":17").unwrap();
@@ -376,7 +377,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever comes whenever, no 24 hours ever see more than the limit.
+        /// No 24 hours ever contain more acceptances than the limit.
         #[test]
         fn no_day_sees_more_than_the_limit(
             gaps in prop::collection::vec(0_u64..40_000, 1..80),

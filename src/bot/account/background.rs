@@ -220,7 +220,7 @@ impl Account {
                     return Err(Error::TokenRejected(failure.to_string()));
                 }
             }
-            Err(failure) => error!("an errand has failed: {failure}"),
+            Err(failure) => error!("background task panicked: {failure}"),
         }
         Ok(())
     }

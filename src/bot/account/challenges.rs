@@ -159,7 +159,7 @@ impl Account {
         created: Result<Option<SystemTime>, Failure>,
     ) {
         let created = created.unwrap_or_else(|failure| {
-            info!(challenge = %incoming.challenge.id, "cannot ask how old the account is: {failure}");
+            info!(challenge = %incoming.challenge.id, "cannot read the age of the account: {failure}");
             None
         });
         if let (Some(created), Some(from)) = (created, &incoming.challenge.challenger) {
@@ -256,7 +256,7 @@ impl Account {
             .reserve(challenge.id.clone(), holder, clock::now());
         self.publish_challenge(&challenge, Decision::Accepted, assessment.reason.clone());
         if let Some(oldest) = self.outboxes.accepts.push(challenge) {
-            info!(challenge = %oldest.id, "not accepting it: too many wait to be accepted");
+            info!(challenge = %oldest.id, "not accepting the challenge: too many are being accepted");
             self.release_challenge(&oldest);
             self.publish_challenge(&oldest, Decision::Dropped, "too many at once".to_owned());
         }
@@ -296,7 +296,7 @@ impl Account {
         self.publish_challenge(challenge, Decision::Declined, why);
         let declined = (challenge.id.clone(), reason);
         if let Some((oldest, _)) = self.outboxes.declines.push(declined) {
-            debug!(challenge = %oldest, "not declining it: too many wait to be declined");
+            debug!(challenge = %oldest, "not declining the challenge: too many are being declined");
         }
         self.send_answers();
     }

@@ -155,7 +155,7 @@ impl Account {
         let clocked = info.clock().is_some();
         let on = self.clocked_games();
         if clocked && on >= self.ctx.settings.games.concurrency {
-            warn!(game = %id, "a game beyond the {on} wanted at once: all think less");
+            warn!(game = %id, "game beyond the configured {on}; all games get less time");
         }
         let (commands, inbox) = mpsc::unbounded_channel();
         let running = RunningGame {

@@ -1,4 +1,4 @@
-//! Asking Lichess who we are.
+//! Login: which account the token belongs to.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,14 +14,14 @@ use crate::events;
 use crate::lichess::Error as Failure;
 use crate::lichess::retry::{self, Kind, Retry, UNNAMED_WAIT};
 
-/// Games may be on, and they are not played before Lichess has said who we are: the longest wait between two tries, unless
-/// Lichess itself limits the question.
+/// Longest wait between two attempts, unless Lichess itself limits the request: games may be running.
 const MAX_RETRY_WAIT: Duration = Duration::from_secs(5);
 
-/// What the operator is told meanwhile.
-const NOT_LOGGED_IN: &str = "Lichess has not told us yet who we are, so nothing is played; try again when the bot is online";
+/// Response to commands before the login.
+const NOT_LOGGED_IN: &str =
+    "the bot is not logged in yet, so no games are played; try again when it is online";
 
-/// Asks Lichess who we are, as long as it takes. `None` when we are told to stop before it answers.
+/// Requests our account until Lichess answers. `None` if shutdown begins before.
 pub(super) async fn login(
     parts: &BotParts,
     shutdown: &mut ShutdownSignal,
@@ -68,7 +68,7 @@ pub(super) async fn login(
         }
         let wait = retry_wait(&failure, attempt);
         attempt += 1;
-        warn!("cannot ask Lichess who we are, again in {wait:.1?}: {failure}");
+        warn!("cannot read our account; next attempt in {wait:.1?}: {failure}");
         parts.events.send(events::Event::Offline {
             reason: failure.to_string(),
             retry_in: Some(wait),
@@ -88,7 +88,7 @@ pub(super) async fn login(
     }
 }
 
-/// How long to wait after a failure to ask, for the time number `attempt`, counted from 0.
+/// Wait after failure number `attempt`, counted from 0.
 fn retry_wait(failure: &Failure, attempt: u32) -> Duration {
     let max = match failure.word() {
         Some(refusal) if refusal.code == 429 => UNNAMED_WAIT,
@@ -100,7 +100,7 @@ fn retry_wait(failure: &Failure, attempt: u32) -> Duration {
     }
 }
 
-/// Waits for so long, alive, while this is what the operator is told. Whether the stop has gone so far meanwhile.
+/// Waits, while heartbeats continue and commands are rejected with `reason`. Whether shutdown has reached `stage`.
 pub(super) async fn wait_rejecting(
     parts: &BotParts,
     shutdown: &mut ShutdownSignal,

@@ -66,7 +66,7 @@ async fn fetch_result(client: &Client, me: &Username, id: &GameId) -> Option<Gam
     let mut stream = match opened.ok()? {
         Ok(stream) => stream,
         Err(failure) => {
-            debug!(game = %id, "cannot look how it ended: {failure}");
+            debug!(game = %id, "cannot read the result: {failure}");
             let is_gone = failure.word().is_some_and(|refusal| refusal.code == 404);
             return is_gone.then(|| game::ended(id, Status::UnknownFinish, None, String::new()));
         }

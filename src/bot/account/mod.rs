@@ -233,7 +233,9 @@ impl Account {
         let date = clock::date();
         let held = quota.full_until(Limit::EventStreams, date);
         if let Some(wait) = held.and_then(|until| until.duration_since(date).ok()) {
-            warn!("too many event streams were opened lately: the next one in {wait:.0?}");
+            warn!(
+                "too many event streams were opened recently; opening the next one in {wait:.0?}"
+            );
             event_stream.reopen(wait);
         }
         health.update(|status| status.account = Some(ctx.me.clone()));
@@ -378,7 +380,7 @@ impl Account {
     /// Test hook: panics when the count of heartbeats is reached.
     fn inject_panic(&mut self) {
         if let Some(beats) = &mut self.panic_after {
-            assert!(*beats > 0, "on purpose, as a rehearsal");
+            assert!(*beats > 0, "on purpose, for a test");
             *beats -= 1;
         }
     }
@@ -408,7 +410,7 @@ impl Account {
         );
         if games.is_err() {
             let left = plural::count(self.game_tasks.len(), "game is", "games are");
-            warn!("{left} left without the move that was being searched");
+            warn!("{left} left without posting the move being searched");
         }
         self.game_tasks.shutdown().await;
         self.background.shutdown().await;
@@ -474,7 +476,7 @@ impl Account {
             return;
         }
         if finished_game.is_some() {
-            warn!(game = %id, "Lichess lists a game that was over as being on: taking it up again");
+            warn!(game = %id, "Lichess lists a finished game as running; resuming it");
         }
         if info.compat.is_some_and(|compat| !compat.bot) {
             return debug!(game = %id, "not a game for the bot API");
@@ -529,11 +531,11 @@ impl Account {
             Ok((_, ExitReason::Gone)) => self.mark_finished(id, Some(NOT_FOUND_BACKOFF)),
             Ok((_, ExitReason::Left | ExitReason::Rests)) => {}
             Err(failure) => {
-                error!(game = %id, "the game's task has failed, taking the game up again: {failure}");
+                error!(game = %id, "game task panicked; resuming the game: {failure}");
                 self.ctx.events.send(events::Event::Note {
                     severity: events::Severity::Error,
                     game: Some(id.to_string()),
-                    text: "an error of ours; the game is taken up again".into(),
+                    text: "internal error; the game is resumed".into(),
                 });
                 let before = self.panicked.iter().filter(|other| **other == id).count();
                 let wait = PANIC_BACKOFF * before.min(30) as u32;

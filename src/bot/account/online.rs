@@ -1,4 +1,4 @@
-//! Whether we are online: the account's stream opens and ends, and the token may no longer be good.
+//! Online state: the event stream opens and closes, and the token may become invalid.
 
 use std::time::Duration;
 
@@ -15,21 +15,22 @@ use crate::events;
 use crate::lichess::model::Event;
 use crate::lichess::{Error as Failure, StreamError};
 
-/// An instance younger than this may find out that it is the second one. Two that take the stream from each other come back
-/// ever more slowly, and hear nothing for up to seven seconds.
+/// An instance younger than this may be the second one. Two instances that take the stream from each other reconnect
+/// ever more slowly, and are silent for up to seven seconds.
 const NEW_INSTANCE_AGE: Duration = Duration::from_secs(300);
 
-/// The first one takes its stream back within this; who was left alone for longer is no second one.
+/// The first instance takes the stream back within this time. One whose stream lived longer is not the second.
 const TAKEOVER_WINDOW: Duration = Duration::from_secs(30);
 
-/// Lichess allows 30 questions about the account in five minutes.
+/// Lichess allows 30 requests for the account in five minutes.
 const TOKEN_CHECK_INTERVAL: Duration = Duration::from_secs(15);
 
-/// So many clean ends of a young instance's stream mean that another instance opens it again and again. Streams that have
-/// brought nothing do not count: a proxy in front of Lichess may have answered for it.
+/// Clean closes of a young instance's stream that indicate another instance. Streams without any data do not count: a
+/// proxy in front of Lichess may have answered.
 const MAX_CLEAN_CLOSES: u32 = 3;
 
-/// Lichess refuses the event stream with 403 for so long, and answers other questions meanwhile: the token lacks a scope.
+/// Time for which Lichess answers the event stream with 403, while it answers other requests, before the token is
+/// taken to lack a scope.
 const FORBIDDEN_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Account {
@@ -98,7 +99,7 @@ impl Account {
         if error.is_unauthorized() {
             self.check_token();
         }
-        // A proxy's 403 is about the address, and passes.
+        // A proxy's 403 concerns the address, and passes.
         if error.word().is_some_and(|no| no.code == 403) {
             let since = *self.forbidden_since.get_or_insert_with(clock::now);
             let confirmed = self.token_confirmed_at.is_some_and(|at| at >= since);
@@ -122,9 +123,9 @@ impl Account {
         self.offline = true;
     }
 
-    /// Whether a game may have begun without our hearing of it. While Lichess does not answer it is asked more rarely.
+    /// Whether a game may have started without an event. While requests fail, they become less frequent.
     pub(super) fn should_poll_games(&self) -> bool {
-        // While Lichess limits us, every other time.
+        // While Lichess limits us, every third time.
         let every = if self.offline && self.rate_limited {
             3 * OFFLINE_POLL_INTERVAL
         } else {
@@ -145,7 +146,7 @@ impl Account {
         is_silent && self.slots.arenas_awaited() > 0
     }
 
-    /// A 401, or a 403 on the event stream, is looked into before everything is given up for it.
+    /// Checks the token after a 401, or a 403 on the event stream, before giving up.
     pub(super) fn check_token(&mut self) {
         let is_recent = self
             .token_checked_at

@@ -1,4 +1,4 @@
-//! What the operator has the running bot do.
+//! Execution of operator commands.
 
 use std::collections::HashMap;
 use std::io;
@@ -28,36 +28,36 @@ use crate::events::{self, Decision};
 use crate::lichess::Error as Failure;
 use crate::lichess::model::{ArenaId, Challenge, ChallengeId, GameId, Username};
 
-/// A challenge of the operator's with a clock is taken back when nobody has answered it by then: one that is left alone
-/// can become a game hours later.
+/// A challenge of the operator with a clock is cancelled if it was not answered in this time: otherwise it could
+/// become a game hours later.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What holds while the program stops, whatever the operator says: a drain is not taken back.
+/// Added to responses during shutdown: a drain cannot be undone.
 const ENDING_NOTE: &str =
     "the program is about to end, which cannot be taken back: start it again when it has ended";
 
-/// Why such a challenge has become a game.
+/// Reason reported for such a game.
 const BY_OPERATOR: &str = "as the operator says";
 
-/// What the account has of what its operator says.
+/// State set by the operator.
 pub(super) struct OperatorState {
-    /// As the configuration has them, without the standing orders.
+    /// Settings of the configuration, without overrides.
     settings: Arc<Settings>,
     pub overrides: OperatorOverrides,
-    /// Where the orders are kept; nowhere if they need not be.
+    /// File of the overrides; `None` keeps nothing.
     file: Option<PathBuf>,
-    /// The last write of the orders has failed, and no other has begun since.
+    /// The last save of the overrides has failed, and no other has begun since.
     save_failed: bool,
-    /// To write there, in the order in which they were given.
+    /// Held while the overrides are written, so that writes stay in order.
     save_lock: Arc<Mutex<()>>,
     reload_source: Option<ReloadSettings>,
-    /// To read the settings again, one time after another, ...
+    /// Held while the settings are loaded.
     reload_lock: Arc<Mutex<()>>,
-    /// ... of which one may wait: it reads all that has been written until then.
+    /// One load in progress and one waiting, which reads everything written until then.
     reload_permits: Arc<Semaphore>,
-    /// Challenges of the operator's that are not answered yet.
+    /// Challenges of the operator without an answer.
     pending: HashMap<ChallengeId, Box<Challenge>>,
-    /// How games are played against whom, until the program ends; goes before what the rules say.
+    /// How games against matching users are played until the program ends. Takes precedence over rules.
     play: Vec<(Pattern, Play)>,
 }
 
@@ -68,7 +68,7 @@ impl OperatorState {
                 let kept = persist::set_aside(path);
                 let path = path.display();
                 warn!(
-                    "cannot read {path}, so nobody is blocked by it and nothing paused: {error}; {kept}"
+                    "cannot read {path}; starting without overrides (no pause, no blocks): {error}; {kept}"
                 );
                 OperatorOverrides::default()
             })
@@ -87,19 +87,19 @@ impl OperatorState {
         }
     }
 
-    /// Challenges that wait for their answers.
+    /// Challenges of the operator without an answer.
     pub fn pending_challenges(&self) -> impl Iterator<Item = &Challenge> {
         self.pending.values().map(|challenge| &**challenge)
     }
 
-    /// Challenges with a clock that wait for their answers, which are about to be taken back.
+    /// Removes the challenges with a clock, to be cancelled.
     pub fn take_clocked(&mut self) -> impl Iterator<Item = Box<Challenge>> {
         let with_clock = |_: &ChallengeId, it: &mut Box<Challenge>| it.time_control.is_clock();
         let taken = self.pending.extract_if(with_clock);
         taken.map(|(_, challenge)| challenge)
     }
 
-    /// No longer in this arena by the operator's order. Whether it was one.
+    /// Forgets that the operator has joined this arena. Whether it was so.
     fn forget_arena(&mut self, arena: &ArenaId) -> bool {
         let arenas = &mut self.overrides.arenas;
         let before = arenas.len();
@@ -107,12 +107,12 @@ impl OperatorState {
         arenas.len() < before
     }
 
-    /// The settings without the orders.
+    /// Settings without overrides.
     pub fn base_settings(&self) -> Arc<Settings> {
         Arc::clone(&self.settings)
     }
 
-    /// The settings with the orders.
+    /// Settings with overrides.
     pub fn effective_settings(&self) -> Arc<Settings> {
         let mut settings = self.overrides.apply_to(&self.settings);
         if !self.play.is_empty() {
@@ -133,7 +133,7 @@ impl OperatorState {
 }
 
 impl Account {
-    /// Whether we take new games.
+    /// Whether new games are accepted.
     pub(super) fn accepts_games(&self) -> bool {
         self.shutdown.stage() == Stage::Running && !self.operator.overrides.paused
     }
@@ -200,7 +200,7 @@ impl Account {
         self.ctx.events.send(events::Event::Paused { paused });
     }
 
-    /// Logs what an order has changed, and tells it to the page and the records.
+    /// Logs a change by the operator and publishes it.
     fn publish_note(&self, text: String) {
         info!("{text}");
         self.ctx.events.send(events::Event::note(text));
@@ -215,7 +215,7 @@ impl Account {
             return responder.succeed(format!("{who} is blocked already"));
         }
         self.publish_note(format!("{who} is blocked by the operator"));
-        let done = format!("{who} is blocked, restarts included");
+        let done = format!("blocked {who}; this survives restarts");
         self.operator.overrides.blocked.push(who);
         self.apply_settings();
         self.save_overrides(AfterSave::Respond(done, responder));
@@ -259,7 +259,7 @@ impl Account {
         }
     }
 
-    /// Games that begin from now on.
+    /// Applies to games that start from now on.
     fn play(&mut self, who: Pattern, play: Play, responder: Responder) {
         self.operator.play.retain(|(other, _)| *other != who);
         let done = match play == Play::default() {
@@ -269,7 +269,7 @@ impl Account {
                 describe(&play).join(", ")
             ),
         };
-        self.publish_note(format!("by order of the operator, {done}"));
+        self.publish_note(format!("operator: {done}"));
         if play != Play::default() {
             self.operator.play.push((who, play));
         }
@@ -296,7 +296,7 @@ impl Account {
                 places => format!("all {places} places are taken"),
             });
         }
-        // Asking all the same would make it last longer.
+        // A refused challenge would extend the limit.
         if let Some(until) = self.quota.challenges_blocked_until(clock::date()) {
             let until = clock::shown(until);
             return responder.fail(format!(
@@ -313,7 +313,7 @@ impl Account {
         });
     }
 
-    /// Lichess has passed on a challenge of the operator's, or has not.
+    /// Handles the response to a challenge of the operator.
     pub(super) fn on_challenge_sent(
         &mut self,
         challenge: &OutgoingChallenge,
@@ -338,7 +338,7 @@ impl Account {
                     Some(challenge) => challenge,
                     None if failure.may_have_worked() => {
                         return responder.fail(format!(
-                            "{failure}; if the challenge was made all the same, it is looked after"
+                            "{failure}; if the challenge was created all the same, it is tracked"
                         ));
                     }
                     None => return responder.fail(failure.to_string()),
@@ -352,7 +352,7 @@ impl Account {
         responder.succeed(self.track_challenge(challenge) + paused);
     }
 
-    /// A challenge of the operator's stands. The game may be on by now. What he is told.
+    /// Tracks a challenge of the operator and returns the response. The game may be running by now.
     pub(super) fn track_challenge(&mut self, challenge: Box<Challenge>) -> String {
         let id = challenge.id.clone();
         let clocked = challenge.time_control.is_clock();
@@ -392,21 +392,21 @@ impl Account {
         done
     }
 
-    /// A challenge of the operator's has become a game.
+    /// A challenge of the operator may have become a game.
     pub(super) fn on_operator_challenge_started(&mut self, id: &ChallengeId) {
         if let Some(challenge) = self.operator.pending.remove(id) {
             self.publish_challenge(&challenge, Decision::Accepted, BY_OPERATOR.to_owned());
         }
     }
 
-    /// A challenge of ours is answered by a word, and it may be the operator's.
+    /// Handles a closed challenge, which may be one of the operator.
     pub(super) fn on_operator_challenge_closed(&mut self, answer: &Challenge) {
         if self.operator.pending.remove(&answer.id).is_some() {
             self.report_challenge_refused(answer);
         }
     }
 
-    /// A challenge of the operator's is answered by a word, which this gives.
+    /// Reports why a challenge of the operator was closed, and returns the reason.
     fn report_challenge_refused(&self, answer: &Challenge) -> String {
         let (decision, why) = closing_reason(answer);
         info!(challenge = %answer.id, "the operator's challenge comes to nothing: {why}");
@@ -414,12 +414,12 @@ impl Account {
         why
     }
 
-    /// Nobody has answered a challenge of the operator's for long enough.
+    /// Cancels a challenge of the operator that was not answered in time.
     pub(super) fn on_challenge_expired(&mut self, id: &ChallengeId) {
         let Some(challenge) = self.operator.pending.remove(id) else {
             return;
         };
-        info!(challenge = %id, "nobody has answered: taking the challenge back");
+        info!(challenge = %id, "nobody has answered; cancelling the challenge");
         self.cancel_challenge(challenge, "it was not answered");
     }
 
@@ -444,7 +444,7 @@ impl Account {
         self.save_overrides(AfterSave::Respond(done, responder));
     }
 
-    /// It is over: the next start need not know of it.
+    /// The next start need not join it again.
     pub(super) fn on_arena_over(&mut self, arena: &ArenaId) {
         if self.operator.forget_arena(arena) {
             self.save_overrides(AfterSave::Nothing);
@@ -461,7 +461,7 @@ impl Account {
         let lock = Arc::clone(&self.operator.reload_lock);
         self.background.spawn(async move {
             let _permit = permit;
-            // However long the disk takes, it is one thread that waits for it.
+            // However slow the disk is, one thread waits for it.
             let _turn = lock.lock_owned().await;
             match spawn_blocking(move || reload_source()).await {
                 Ok(read) => TaskResult::SettingsRead(read.map(|new| new.map(Box::new)), responder),
@@ -473,15 +473,14 @@ impl Account {
         });
     }
 
-    /// The settings have been read anew. Games that are on go on by those that they began with.
+    /// Applies settings that were loaded again. Running games keep theirs.
     pub(super) fn on_settings_read(
         &mut self,
         read: Result<Option<Box<Settings>>, config::Error>,
         responder: Responder,
     ) {
-        const UNUSABLE: &str = "the settings stay as they are, for the new ones cannot be used";
-        const GONE: &str =
-            "this account is gone from the configuration; until a restart it plays on as before";
+        const UNUSABLE: &str = "the settings are unchanged, because the new ones cannot be used";
+        const GONE: &str = "this account was removed from the configuration; it plays on as before until a restart";
         let new = match read {
             Ok(Some(new)) => new,
             Ok(None) => {
@@ -508,7 +507,7 @@ impl Account {
                 what: "books are asked for, and none were opened at the start".to_owned(),
             });
         }
-        // The books are those of the start.
+        // Books are opened only at the start.
         later.extend(adopted.strange_books().into_iter().map(|what| Change {
             key: "rule".to_owned(),
             what,
@@ -533,7 +532,7 @@ impl Account {
         }
         self.operator.settings = Arc::new(adopted);
         for arena in self.apply_settings() {
-            info!(arena = %arena, "leaving it: nobody wants it any more");
+            info!(arena = %arena, "leaving the arena; it no longer matches the settings");
             told.push(format!(
                 "  leaving the arena {arena}, which is no longer looked for"
             ));
@@ -541,7 +540,7 @@ impl Account {
         responder.succeed(told.join("\n"));
     }
 
-    /// The settings or the orders are others now. Arenas that are left for that.
+    /// Applies changed settings or overrides. Returns the arenas that are left because of them.
     fn apply_settings(&mut self) -> Vec<ArenaId> {
         let settings = self.operator.effective_settings();
         let games = &settings.games;
@@ -558,14 +557,14 @@ impl Account {
             .on_settings_changed(&self.ctx, &self.operator.overrides.arenas);
         self.matchmaking.set_settings(&self.ctx.settings);
         self.last_idle = None;
-        // Who waits is judged by them.
+        // Waiting challenges are evaluated again.
         for asked in self.queue.clear() {
             self.answer_challenge(asked, true);
         }
         left
     }
 
-    /// Tells what is in force from the start on.
+    /// Publishes settings and overrides at the start.
     pub(super) fn publish_initial_state(&self) {
         self.publish_settings();
         if self.operator.overrides.paused {
@@ -578,9 +577,9 @@ impl Account {
         self.ctx.events.send(events::Event::Settings(words));
     }
 
-    /// Writes the standing orders down, and then does this.
+    /// Saves the overrides, then does this.
     fn save_overrides(&mut self, after_save: AfterSave) {
-        // Who asks for the status next is told of it.
+        // A status requested from now on shows the change.
         self.publish_status();
         let (text, save_lock) = (
             self.operator.overrides.to_json(),
@@ -597,25 +596,25 @@ impl Account {
         });
     }
 
-    /// Writes the orders down if they could not be the last time.
+    /// Repeats a save that has failed.
     pub(super) fn retry_save_overrides(&mut self) {
         if std::mem::take(&mut self.operator.save_failed) {
             self.save_overrides(AfterSave::Nothing);
         }
     }
 
-    /// They are written down, or cannot be.
+    /// Handles the end of a save.
     pub(super) fn on_overrides_saved(&mut self, written: io::Result<()>, after_save: AfterSave) {
         self.operator.save_failed = written.is_err();
         if let Err(error) = &written {
-            warn!(
-                "what the operator says cannot be kept over a restart: {error}; it is tried again"
-            );
+            warn!("cannot save the operator's overrides: {error}; trying again");
         }
         match (after_save, written) {
             (AfterSave::Respond(done, responder), Ok(())) => responder.succeed(done),
             (AfterSave::Respond(done, responder), Err(error)) => {
-                responder.succeed(format!("{done}; but a restart undoes it: {error}"));
+                responder.succeed(format!(
+                    "{done}; but a restart undoes it, because it cannot be saved: {error}"
+                ));
             }
             (AfterSave::Join(joining, responder), _) => {
                 self.tournaments.join(joining, Some(responder))
@@ -625,7 +624,7 @@ impl Account {
     }
 }
 
-/// What is done when the standing orders are written down.
+/// What to do after the overrides were saved.
 pub(super) enum AfterSave {
     Respond(String, Responder),
     Join(Joining, Responder),

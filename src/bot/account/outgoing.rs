@@ -1,7 +1,7 @@
-//! Challenges of ours on their way to Lichess: what is counted of them and told about them, whoever has wanted them.
+//! Challenges sent by us: counting, reporting and lost responses.
 //!
-//! An answer may be lost and the challenge stand all the same. The event stream shows it then, before the loss is noticed
-//! or after, and whoever has wanted it looks after it as if the answer had come.
+//! A response may be lost although the challenge was created. The event stream echoes such a challenge, before or
+//! after the loss is noticed; it is then tracked as if the response had arrived.
 
 use std::time::{Duration, Instant};
 
@@ -25,23 +25,23 @@ use crate::lichess::model::{
 use crate::lichess::{Client, Error as Failure};
 use crate::metrics::OpenChallenge;
 
-/// A challenge whose answer was lost shows itself on the event stream within this, if it was made.
+/// A challenge whose response was lost is echoed on the event stream within this time, if it was created.
 const ECHO_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Why a challenge is taken back when we stop.
+/// Reason for cancelling a challenge during shutdown.
 pub(super) const SHUTTING_DOWN: &str = "we are about to stop";
 
-/// Why one that was to be taken back has become a game.
+/// Reason reported when a challenge became a game before it could be cancelled.
 pub(super) const ALREADY_ACCEPTED: &str = "it was accepted before it could be taken back";
 
-/// Who has wanted a challenge. Matchmaking looks after its own.
+/// Origin of a challenge. Matchmaking tracks its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ChallengeSource {
     Operator,
     Rematch,
 }
 
-/// Those that are on their way, or may have been made.
+/// Challenges in flight, or with a lost response.
 #[derive(Debug, Default)]
 pub(super) struct Outgoing(Vec<Sent>);
 
@@ -49,16 +49,16 @@ pub(super) struct Outgoing(Vec<Sent>);
 struct Sent {
     to: Username,
     source: ChallengeSource,
-    /// As the event stream has shown it, before its own answer.
+    /// Echo on the event stream, before the response.
     echo: Option<Box<Challenge>>,
-    /// It was declined or taken back before its own answer has come.
+    /// The challenge was declined or cancelled before the response.
     closed: Option<Box<Challenge>>,
-    /// No answer came: until when it may show itself.
+    /// The response was lost: until when an echo may come.
     lost_until: Option<Instant>,
 }
 
 impl Outgoing {
-    /// One is sent.
+    /// Adds a challenge that is being sent.
     pub fn add(&mut self, to: Username, source: ChallengeSource) {
         self.0.push(Sent {
             to,
@@ -69,7 +69,7 @@ impl Outgoing {
         });
     }
 
-    /// How many have not been answered in any way.
+    /// Challenges without a response.
     pub fn in_flight(&self) -> usize {
         self.0
             .iter()
@@ -77,7 +77,7 @@ impl Outgoing {
             .count()
     }
 
-    /// Its answer has come. What has become of it before that, where the event stream has said so.
+    /// The response has arrived. Returns the challenge if it was closed before.
     pub fn on_response(
         &mut self,
         to: &Username,
@@ -86,7 +86,7 @@ impl Outgoing {
         self.take(|sent| sent.matches(to, source))?.closed
     }
 
-    /// The event stream says that a challenge was declined or taken back, perhaps one that it has echo before.
+    /// A challenge was declined or cancelled, perhaps one that was echoed.
     pub fn on_closed(&mut self, challenge: Box<Challenge>) {
         let matches = |sent: &&mut Sent| {
             let echo = sent.echo.as_ref();
@@ -98,7 +98,7 @@ impl Outgoing {
         }
     }
 
-    /// Its answer will not come. What the event stream has echo meanwhile.
+    /// The response is lost. Returns the echo, if there was one.
     pub fn on_response_lost(
         &mut self,
         to: &Username,
@@ -114,7 +114,7 @@ impl Outgoing {
         sent.echo
     }
 
-    /// The event stream shows a challenge of our account. Who has wanted it, if no answer will tell him.
+    /// Handles an echo. Returns the origin of the challenge if its response was lost.
     pub fn on_echo(&mut self, challenge: &Challenge, now: Instant) -> Option<ChallengeSource> {
         self.0
             .retain(|sent| sent.lost_until.is_none_or(|until| now < until));
@@ -129,7 +129,7 @@ impl Outgoing {
         None
     }
 
-    /// Those of which the event stream knows more than their own answers.
+    /// Challenges echoed before their responses.
     pub fn echoes(&self) -> impl Iterator<Item = &Challenge> {
         self.0.iter().filter_map(|sent| sent.echo.as_deref())
     }
@@ -147,7 +147,7 @@ impl Sent {
 }
 
 impl Account {
-    /// The event stream shows a challenge of ours.
+    /// Handles an echo of a challenge of ours.
     pub(super) fn on_own_challenge(&mut self, challenge: &Challenge) {
         let now = clock::now();
         let source = match self.matchmaking.on_echo(challenge) {
@@ -157,7 +157,7 @@ impl Account {
                 None => return,
             },
         };
-        info!(challenge = %challenge.id, "the challenge of which no answer came was made");
+        info!(challenge = %challenge.id, "challenge was created although its response was lost");
         match source {
             None => {}
             Some(ChallengeSource::Operator) => {
@@ -167,8 +167,8 @@ impl Account {
         }
     }
 
-    /// Lichess has not taken a challenge of the operator's or an offer of ours, or its answer is lost. The challenge, if it
-    /// stands all the same. `bot`: whether it was for one, where that is known.
+    /// Handles a failed challenge of the operator or of a rematch. Returns the challenge if it was created all the
+    /// same. `bot`: whether it was for a bot, if known.
     pub(super) fn on_challenge_failed(
         &mut self,
         (to, source): (&Username, ChallengeSource),
@@ -190,7 +190,7 @@ impl Account {
         shown
     }
 
-    /// A challenge was made, by whomever.
+    /// Counts a challenge that was created.
     pub(super) fn count_challenge(&mut self, bot: bool) {
         self.quota.charge_challenge(bot, clock::date());
         self.ctx.shared_load.record_challenge();
@@ -198,7 +198,7 @@ impl Account {
         self.save(StateFile::Quota);
     }
 
-    /// What other accounts of ours challenge counts against the limit of our address.
+    /// Charges challenges of other accounts of this process to the limit of our address.
     pub(super) fn charge_shared_challenges(&mut self) {
         let all = self.ctx.shared_load.challenges_created();
         let theirs = all - std::mem::replace(&mut self.counted_challenges, all);
@@ -210,8 +210,7 @@ impl Account {
         }
     }
 
-    /// Lichess has not taken a challenge of ours: what that says about the user, and what is counted all the same. Who may
-    /// be a person counts as one.
+    /// Classifies a failed challenge, and counts it if Lichess has. A user who may be a person counts as one.
     pub(super) fn classify_failure(
         &mut self,
         bot: Option<bool>,
@@ -220,7 +219,7 @@ impl Account {
         self.note_rate_limit(failure);
         let refusal = failure.refusal();
         let day_limit = refusal.is_some_and(|refusal| refusal.is_bot_day_limit());
-        // What a proxy refuses says nothing about the user.
+        // A proxy's response says nothing about the user.
         let said = failure.word().map(|refusal| refusal.code);
         let why = match said {
             _ if failure.is_rate_limited() => ChallengeFailure::Limited,
@@ -237,19 +236,19 @@ impl Account {
             _ if failure.may_have_worked() => ChallengeFailure::Lost,
             _ => ChallengeFailure::Failed,
         };
-        // Lichess looks at the games of the day when the challenge is counted already.
+        // Lichess checks the daily games after counting the challenge.
         if day_limit || matches!(why, ChallengeFailure::Refused(_) | ChallengeFailure::Lost) {
             self.count_challenge(day_limit || bot == Some(true));
         }
         why
     }
 
-    /// Lichess may have said that it takes no more challenges from us for now.
+    /// Handles a 429.
     fn note_rate_limit(&mut self, failure: &Failure) {
         let Some(refusal) = failure.refusal().filter(|refusal| refusal.code == 429) else {
             return;
         };
-        // All requests pause for a proxy, and that is not counted as Lichess's no to challenges.
+        // A proxy's 429 pauses all requests and is not counted as a refused challenge.
         if !refusal.by_lichess {
             return self.save_pauses();
         }
@@ -260,8 +259,7 @@ impl Account {
         }
     }
 
-    /// Lichess may have said, to whatever we have asked for, that we have played the day's games against bots. Whether it
-    /// has.
+    /// Handles the limit of daily games against bots, reported on any request. Whether it was that.
     pub(super) fn note_bot_game_limit(&mut self, failure: &Failure) -> bool {
         let refusal = failure.refusal().filter(|refusal| refusal.code == 429);
         let Some(refusal) = refusal.filter(|refusal| refusal.is_bot_day_limit()) else {
@@ -274,7 +272,7 @@ impl Account {
         true
     }
 
-    /// A challenge that Lichess has refused, or that may be lost, is a decision like others. It has no id.
+    /// Publishes a challenge that was refused or may be lost. It has no id.
     pub(super) fn publish_failed_challenge(
         &self,
         to: &Username,
@@ -303,8 +301,7 @@ impl Account {
             }));
     }
 
-    /// Challenges of ours that wait for their answers, those aside that may wait for days, and how many more are on their
-    /// way or being taken back.
+    /// Challenges of ours with a clock that wait for an answer, and the number of those being sent or cancelled.
     pub(super) fn pending_challenges(&self) -> (Vec<ChallengeId>, usize) {
         let clocked = |it: &&Challenge| it.time_control.is_clock();
         let standing = self
@@ -316,7 +313,7 @@ impl Account {
         (standing.collect(), in_flight)
     }
 
-    /// Challenges of ours that wait for their answers.
+    /// Challenges of ours that wait for an answer.
     fn unanswered_challenges(&self) -> impl Iterator<Item = &Challenge> {
         let one_each = self.matchmaking.pending().into_iter();
         one_each
@@ -325,7 +322,7 @@ impl Account {
             .chain(self.outgoing.echoes())
     }
 
-    /// The same for the operator.
+    /// Open challenges for the status.
     pub(super) fn open_challenges(&self) -> Vec<OpenChallenge> {
         let status = |challenge: &Challenge| OpenChallenge {
             id: challenge.id.to_string(),
@@ -342,8 +339,8 @@ impl Account {
         self.unanswered_challenges().map(status).collect()
     }
 
-    /// Takes back what waits for its answer, since we are about to stop. Matchmaking does so with its own in its next step,
-    /// and what is on its way is taken back when its answer comes.
+    /// Cancels open challenges at shutdown. Matchmaking cancels its own with its next action, and challenges in
+    /// flight are cancelled when their responses arrive.
     pub(super) fn cancel_challenges(&mut self) {
         self.cancel_deadline = Some(clock::now() + CANCEL_TIMEOUT);
         let offer = self.rematches.take_pending();
@@ -353,7 +350,7 @@ impl Account {
         }
     }
 
-    /// Whether a challenge of ours may still become a game. Asked when we stop, and true for a short time only.
+    /// Whether a challenge of ours may still become a game. Used while draining; true for a limited time only.
     pub(super) fn has_pending_challenges(&self) -> bool {
         let waits = self
             .cancel_deadline
@@ -362,7 +359,7 @@ impl Account {
         waits && (!standing.is_empty() || in_flight > 0)
     }
 
-    /// A challenge of ours was accepted before it could be taken back: its game begins now.
+    /// A challenge of ours was accepted before it could be cancelled: its game starts now.
     pub(super) fn on_late_acceptance(&mut self, challenge: &Challenge) {
         let id = &challenge.id;
         info!(challenge = %id, "not taken back: it was accepted, and its game is played");
@@ -379,14 +376,13 @@ impl Account {
         }
     }
 
-    /// Whether we take what stands back at once.
+    /// Whether shutdown has begun, so that new challenges are cancelled at once.
     pub(super) fn is_stopping(&self) -> bool {
         self.shutdown.stage() != Stage::Running
     }
 }
 
-/// Takes a challenge of ours back, and says whether that was so: what was accepted just now is a game, and to cancel that
-/// would abort it.
+/// Cancels a challenge of ours; `false` if it was accepted just now: cancelling would abort the game.
 pub(super) async fn cancel_unless_accepted(
     client: &Client,
     id: &ChallengeId,
@@ -400,13 +396,13 @@ pub(super) async fn cancel_unless_accepted(
     }
     match client.cancel(id).await {
         Ok(()) => Ok(true),
-        // It may have been accepted between the two.
+        // It may have been accepted in between.
         Err(failure) if failure.word().is_some() && is_accepted().await => Ok(false),
         Err(failure) => Err(failure),
     }
 }
 
-/// Takes back what stands, and what is on its way as soon as that is known: nobody would be there for the game.
+/// Cancels open challenges, and those in flight as soon as they are created: nobody would play the games.
 pub(super) async fn cancel_all(
     client: &Client,
     (standing, mut in_flight): (Vec<ChallengeId>, usize),
@@ -439,7 +435,7 @@ pub(super) async fn cancel_all(
     tokio::join!(standing, on_its_way);
 }
 
-/// What has become of a challenge of ours that was answered by a word, and why.
+/// Decision and reason to report for a challenge that was closed.
 pub(super) fn closing_reason(answer: &Challenge) -> (Decision, String) {
     let user = answer.dest_user.as_ref().map(|user| user.name.as_str());
     match (answer.status, answer.decline_reason_key) {
@@ -480,7 +476,7 @@ mod tests {
     fn a_challenge_without_an_answer_is_found_before_and_after() {
         let now = Instant::now();
         let ann = Username::new("Ann");
-        // Shown before the answer is given up.
+        // Echo before the response is given up.
         let mut outgoing = Outgoing::default();
         outgoing.add(ann.clone(), ChallengeSource::Operator);
         assert_eq!(outgoing.on_echo(&challenge("Ben"), now), None);
@@ -491,7 +487,7 @@ mod tests {
             .unwrap();
         assert_eq!(shown.id.as_str(), "thisgame");
         assert_eq!(outgoing.in_flight(), 0);
-        // And after that.
+        // Echo after that.
         outgoing.add(ann.clone(), ChallengeSource::Rematch);
         assert_eq!(outgoing.in_flight(), 1);
         assert!(
@@ -513,7 +509,7 @@ mod tests {
         let mut outgoing = Outgoing::default();
         outgoing.on_closed(Box::new(challenge("Ann")));
         outgoing.add(ann.clone(), ChallengeSource::Operator);
-        // One of before.
+        // An earlier challenge.
         outgoing.on_closed(Box::new(challenge("Ann")));
         outgoing.on_echo(&challenge("Ann"), now);
         assert_eq!(outgoing.echoes().count(), 1);
@@ -545,7 +541,7 @@ mod tests {
             outgoing.on_echo(&challenge("Ann"), now + ECHO_TIMEOUT),
             None
         );
-        // Nor one that was answered.
+        // Nor one whose response has arrived.
         outgoing.add(ann.clone(), ChallengeSource::Operator);
         outgoing.on_response(&ann, ChallengeSource::Operator);
         assert_eq!(outgoing.on_echo(&challenge("Ann"), now), None);

@@ -57,7 +57,7 @@ impl SaveQueue {
             // One warning for each series of failures.
             Err(error) => {
                 if !std::mem::replace(&mut self.failed, true) {
-                    warn!("cannot keep {} over a restart: {error}", self.description);
+                    warn!("cannot save {}: {error}", self.description);
                 }
             }
         }

@@ -1,7 +1,7 @@
-//! One more game with the same opponent: how many there were in a row, and the one that we offer.
+//! Rematches: how many were played in a row, and the one that we offer.
 //!
-//! Bots cannot press Lichess's button for it, so ours is an ordinary challenge. It is taken back when nobody answers, and when
-//! the opponent asks for a game himself.
+//! Bots cannot use Lichess's rematch button, so our offer is an ordinary challenge. It is cancelled if it is not
+//! answered, or if the opponent challenges us.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -21,19 +21,18 @@ use crate::lichess::Error as Failure;
 use crate::lichess::model::{Challenge, GameId, Username};
 use crate::lichess::retry::Kind;
 
-/// How long our offer waits for an answer: less than its place is kept.
+/// Time for an answer to our offer. Shorter than its slot is reserved.
 const OFFER_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Why it has become a game, or has not.
+/// Reasons reported for the end of an offer.
 const BY_REMATCH: &str = "our offer of a rematch";
-const OPPONENT_CHALLENGES: &str = "the opponent asks for a game himself";
+const OPPONENT_CHALLENGES: &str = "the opponent challenges us";
 
-/// See the module's text.
+/// Numbers of rematches, and our open offer.
 #[derive(Debug, Default)]
 pub(super) struct Rematches {
     /// Games that are rematches, and their number in a row.
     numbers: VecDeque<(GameId, u32)>,
-    /// What we have offered.
     offer: Option<Offer>,
 }
 
@@ -45,7 +44,7 @@ struct Offer {
 }
 
 impl Rematches {
-    /// How many rematches in a row the game was the last of.
+    /// Number of the game in its row of rematches; 0 if it is none.
     fn number_of(&self, game: &GameId) -> u32 {
         let mut numbers = self.numbers.iter();
         numbers
@@ -53,30 +52,30 @@ impl Rematches {
             .map_or(0, |(_, number_of)| *number_of)
     }
 
-    /// Which number in a row a challenge would be: 0 for one that is no rematch.
+    /// Number that a challenge would have in its row of rematches; 0 if it is none.
     pub fn next_number(&self, challenge: &Challenge) -> u32 {
         let previous = challenge.rematch_of.as_ref();
         previous.map_or(0, |previous| self.number_of(previous) + 1)
     }
 
-    /// It becomes a game.
+    /// Records the number of a game.
     pub fn record(&mut self, id: GameId, number: u32) {
         if number > 0 {
             push_bounded(&mut self.numbers, (id, number));
         }
     }
 
-    /// Our offer that waits for its answer.
+    /// Our open offer.
     pub fn pending(&self) -> Option<&Challenge> {
         self.offer.as_ref().map(|offer| &*offer.challenge)
     }
 
-    /// Our offer that waits for its answer, which is about to be taken back.
+    /// Removes our open offer, to be cancelled.
     pub fn take_pending(&mut self) -> Option<Box<Challenge>> {
         self.take(|_| true)
     }
 
-    /// Our offer, if it is this one.
+    /// Removes our open offer if it matches.
     fn take(&mut self, matches: impl Fn(&Offer) -> bool) -> Option<Box<Challenge>> {
         let offer = self.offer.take_if(|offer| matches(offer))?;
         Some(offer.challenge)
@@ -84,7 +83,7 @@ impl Rematches {
 }
 
 impl Account {
-    /// Offers a rematch once, if there is a place for it and nobody waits for that.
+    /// Offers a rematch once, if a slot is free and no challenge waits for it.
     pub(super) fn offer_rematch(&mut self, previous: &GameId, rematch: RematchOffer) {
         let RematchOffer { to, human, what } = rematch;
         let now = clock::now();
@@ -98,7 +97,7 @@ impl Account {
         if is_own_account || blocked || busy || already_rematch || !self.accepts_games() {
             return;
         }
-        // Asking all the same would make it last longer.
+        // A refused challenge would extend the limit.
         let date = clock::date();
         let full = (!human).then(|| self.quota.full_until(Limit::BotGames, date));
         if let Some(until) = self.quota.challenges_blocked_until(date).or(full.flatten()) {
@@ -114,7 +113,7 @@ impl Account {
         });
     }
 
-    /// It is offered, or cannot be.
+    /// Handles the response to our offer.
     pub(super) fn on_rematch_sent(
         &mut self,
         rematch: &RematchOffer,
@@ -142,7 +141,7 @@ impl Account {
         }
     }
 
-    /// It is offered. The game may be on by now.
+    /// Tracks our offer. The game may be running by now.
     pub(super) fn track_rematch(&mut self, challenge: Box<Challenge>) {
         let (id, now) = (challenge.id.clone(), clock::now());
         let Some(to) = challenge.dest_user.as_ref().map(|user| user.name.clone()) else {
@@ -172,7 +171,7 @@ impl Account {
         });
     }
 
-    /// Takes our offer back when it has waited for long enough.
+    /// Cancels our offer if it was not answered in time.
     pub(super) fn expire_rematch(&mut self) {
         let now = clock::now();
         if let Some(challenge) = self.rematches.take(|offer| offer.until <= now) {
@@ -180,21 +179,21 @@ impl Account {
         }
     }
 
-    /// He challenges us himself, and one game is enough.
+    /// Cancels our offer to a user who challenges us: one game is enough.
     pub(super) fn on_opponent_challenge(&mut self, user: &Username) {
         if let Some(challenge) = self.rematches.take(|offer| offer.to == *user) {
             self.cancel_challenge(challenge, OPPONENT_CHALLENGES);
         }
     }
 
-    /// The offer is a game.
+    /// Our offer has become a game.
     pub(super) fn on_rematch_started(&mut self, id: &GameId) {
         if let Some(challenge) = self.rematches.take(|offer| offer.challenge.id == *id) {
             self.publish_challenge(&challenge, Decision::Accepted, BY_REMATCH.to_owned());
         }
     }
 
-    /// The offer was declined, or is gone.
+    /// Our offer was declined or cancelled.
     pub(super) fn on_rematch_closed(&mut self, answer: &Challenge) {
         let ours = self.rematches.take(|offer| offer.challenge.id == answer.id);
         if ours.is_some() {
@@ -208,7 +207,7 @@ impl Account {
         self.publish_challenge(answer, decision, why);
     }
 
-    /// Takes a challenge of ours back, unless it has become a game.
+    /// Cancels a challenge of ours unless it has become a game.
     pub(super) fn cancel_challenge(&mut self, challenge: Box<Challenge>, why: &'static str) {
         if self.games.contains_key(&challenge.id) {
             return;

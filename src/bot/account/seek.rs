@@ -1,4 +1,4 @@
-//! Games that we look for ourselves, and what is counted of all games.
+//! Matchmaking requests of an account, and counting of games.
 
 use std::time::{Duration, SystemTime};
 
@@ -20,42 +20,41 @@ use crate::lichess::retry::Kind;
 use crate::lichess::{Client, Error as Failure};
 use crate::plural;
 
-/// The most bots that Lichess lists.
+/// Bots requested at most from the list of online bots.
 const MAX_LISTED_BOTS: u32 = 512;
 
-/// Moments that are closer than this are the same to who reads of them.
+/// Times closer than this are reported as the same.
 const SAME_TIME_TOLERANCE: Duration = Duration::from_secs(5);
 
-/// What came of a step.
+/// Result of a matchmaking request.
 pub(super) enum SeekResult {
-    /// Who is online, and ourselves.
+    /// Online bots and our own account.
     OnlineBots(Result<OnlineBots, Failure>),
-    /// What came of a challenge.
     Challenged(ChallengeAttempt),
-    /// Our challenge was taken back, or was not.
+    /// Our challenge was cancelled; `false` if it had been accepted.
     Cancelled(ChallengeId, Result<bool, Failure>),
 }
 
-/// What came of a challenge to one of several.
+/// Attempt to challenge the first available one of several users.
 #[derive(Default)]
 pub(super) struct ChallengeAttempt {
-    /// Those who cannot be challenged.
+    /// Users who cannot be challenged.
     unavailable: Vec<(Username, Refusal)>,
-    /// Who was challenged to what, and the answer.
+    /// User, challenge and response.
     response: Option<(Username, NewChallenge, Result<Box<Challenge>, Failure>)>,
-    /// It could not even be asked who is there.
+    /// The status of the users could not be read.
     failed: Option<Failure>,
 }
 
 impl ChallengeAttempt {
-    /// The challenge that stands.
+    /// The created challenge.
     pub fn challenge(self) -> Option<Box<Challenge>> {
         self.response?.2.ok()
     }
 }
 
 impl Account {
-    /// Looks for a game when there is nothing to play.
+    /// Runs the next matchmaking action.
     pub(super) fn step_matchmaking(&mut self) {
         let inputs = self.matchmaking_inputs();
         let client = self.ctx.client.clone();
@@ -106,7 +105,7 @@ impl Account {
         }
     }
 
-    /// A step has come to its end.
+    /// Handles the result of a matchmaking request.
     pub(super) fn on_seek_result(&mut self, result: SeekResult) {
         match result {
             SeekResult::OnlineBots(Ok(online_bots)) => {
@@ -115,7 +114,7 @@ impl Account {
                 self.matchmaking.on_online_bots(Some(online_bots));
             }
             SeekResult::OnlineBots(Err(failure)) => {
-                info!("cannot ask which bots are online: {failure}");
+                info!("cannot read the online bots: {failure}");
                 self.matchmaking.on_online_bots(None);
             }
             SeekResult::Challenged(attempt) => self.on_challenge_attempt(attempt),
@@ -162,7 +161,7 @@ impl Account {
             }
             None => {
                 if let Some(failure) = attempt.failed {
-                    info!("cannot ask who of them is there: {failure}");
+                    info!("cannot read which of them are online: {failure}");
                     return self.matchmaking.on_online_bots(None);
                 }
                 self.matchmaking.on_nobody_available();
@@ -170,7 +169,7 @@ impl Account {
         }
     }
 
-    /// Lichess has not taken our challenge: of whom does it not want one, and for how long?
+    /// Handles a challenge that was not created.
     fn on_challenge_not_created(
         &mut self,
         user: &Username,
@@ -189,7 +188,7 @@ impl Account {
         self.save(StateFile::Opponents);
     }
 
-    /// A challenge was declined or taken back; it may be ours.
+    /// Handles a closed challenge, which may be one of matchmaking.
     pub(super) fn on_matchmaking_challenge_closed(&mut self, challenge: &Challenge) {
         if let Some(why) = self.matchmaking.on_closed(challenge) {
             self.publish_challenge(challenge, Decision::Declined, why);
@@ -197,7 +196,7 @@ impl Account {
         }
     }
 
-    /// A game has begun, or goes on after a restart.
+    /// Counts a game that has started, or is resumed after a restart.
     pub(super) fn count_game(&mut self, info: &GameInfo) {
         let date = clock::date();
         let started = self.matchmaking.on_game_started(info);
@@ -220,7 +219,7 @@ impl Account {
         }
     }
 
-    /// An arena is to be joined: whether it may be, or else from when on.
+    /// Answers whether an arena may be joined, or when.
     pub(super) fn on_arena_entry(
         &mut self,
         entry: ArenaEntry,
@@ -230,25 +229,24 @@ impl Account {
         if answer.is_ok() {
             self.save(StateFile::Quota);
         }
-        // Who has asked may have left meanwhile.
+        // The arena task may have ended meanwhile.
         let _ = responder.send(answer);
     }
 
-    /// Lichess has counted more arenas than we have.
+    /// Lichess has counted more arenas than the quota.
     pub(super) fn on_too_many_arenas(&mut self) {
         self.quota.on_too_many_arenas(clock::date());
         self.save(StateFile::Quota);
     }
 
-    /// A game is over.
+    /// Handles the end of a game.
     pub(super) fn on_game_over(&mut self, info: &GameInfo) {
         if self.matchmaking.on_game_finished(info) {
             self.save(StateFile::Opponents);
         }
     }
 
-    /// Takes down what Lichess has asked to pause, for the case that we are restarted. What a proxy has asked for is over by
-    /// then.
+    /// Stores pauses that Lichess has demanded, for the next start. That of a proxy is over by then.
     pub(super) fn save_pauses(&mut self) {
         let (client, date) = (&self.ctx.client, clock::date());
         self.quota.set_proxy_pause(client.proxy_pause(), date);
@@ -257,7 +255,7 @@ impl Account {
         }
     }
 
-    /// One line whenever there is nothing to play: why, and what is tried next.
+    /// Reports once why no game is running, and the next attempt.
     pub(super) fn publish_idle(&mut self) {
         if !self.games.is_empty() || self.shutdown.stage() != Stage::Running {
             self.last_idle = None;
@@ -301,7 +299,7 @@ impl Account {
 }
 
 impl Account {
-    /// The arenas from which a game may come, `Friday Arena and Bots Arena`.
+    /// Names of the arenas from which a game may come, like `Friday Arena and Bots Arena`.
     fn arena_names(&self) -> String {
         let names = self
             .tournaments
@@ -329,7 +327,7 @@ fn is_same_time(one: Option<SystemTime>, other: Option<SystemTime>) -> bool {
     }
 }
 
-/// Who is online, and what we are worth by now.
+/// Fetches the online bots and our own ratings.
 async fn fetch_online_bots(client: &Client) -> Result<OnlineBots, Failure> {
     Ok(OnlineBots {
         me: client.account().await?,
@@ -337,7 +335,7 @@ async fn fetch_online_bots(client: &Client) -> Result<OnlineBots, Failure> {
     })
 }
 
-/// Challenges the first of these who is there and does not play, or else the first who is there.
+/// Challenges the first of these users who is online and not playing, or else the first who is online.
 async fn challenge_first_available(client: &Client, choice: Choice) -> ChallengeAttempt {
     let mut attempt = ChallengeAttempt::default();
     let statuses = match client.users_status(&choice.users).await {
@@ -355,7 +353,7 @@ async fn challenge_first_available(client: &Client, choice: Choice) -> Challenge
     let gone = away.into_iter().map(|user| (user.clone(), Refusal::Away));
     attempt.unavailable.extend(gone);
     for user in online {
-        // Whom we block is told of a single user only.
+        // Lichess reports our own blocks only for a single user.
         match client.user(user).await {
             Ok(profile) if profile.blocking => {
                 attempt.unavailable.push((user.clone(), Refusal::Blocked));

@@ -1,23 +1,23 @@
-//! Who takes up how much of the house: games that are on, and challenges that we have said yes to.
+//! Slots: running games and accepted challenges.
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use crate::lichess::model::{ArenaId, GameId, Username};
 
-/// How long an accepted challenge may take to become a game before its slot is free again.
+/// Time for an accepted challenge to become a game before its slot is released.
 const RESERVATION_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// See the module's text. Games without a clock take no slot: they think for seconds a day and last for weeks.
+/// Slots of one account. Games without a clock take none: they think for seconds a day and last for weeks.
 #[derive(Debug)]
 pub struct Slots {
     concurrency: usize,
-    /// So many places are never taken by others than people.
+    /// Slots that are reserved for people.
     reserved: usize,
     taken: HashMap<GameId, Slot>,
-    /// Arenas from which a game may come at any moment: each has a slot, which its games take.
+    /// Arenas from which a game may come at any moment. Each has a slot, which its games take.
     open_arenas: HashSet<ArenaId>,
-    /// When those begin that we are in and from which none comes yet.
+    /// Starts of arenas that the account has joined and that have not begun.
     upcoming_arenas: HashMap<ArenaId, Instant>,
 }
 
@@ -29,19 +29,18 @@ struct Slot {
     reserved_until: Option<Instant>,
 }
 
-/// Who takes a slot.
+/// Occupant of a slot.
 #[derive(Clone, Debug)]
 pub struct SlotHolder {
-    /// The opponent; nobody for somebody without an account.
+    /// The opponent; `None` if they have no account.
     pub name: Option<Username>,
-    /// Whether that is a person.
+    /// Whether the opponent is a person.
     pub human: bool,
-    /// Whether the game has a clock.
     pub clocked: bool,
 }
 
 impl Slots {
-    /// An empty house for so many games at once, so many of them against people only.
+    /// Creates this many slots, of which `reserved` are for people.
     pub fn new(concurrency: usize, reserved: usize) -> Self {
         Self {
             concurrency,
@@ -52,17 +51,17 @@ impl Slots {
         }
     }
 
-    /// From now on there are so many. Who has a place keeps it.
+    /// Changes the number of slots. Occupied slots stay occupied.
     pub fn resize(&mut self, concurrency: usize, reserved: usize) {
         (self.concurrency, self.reserved) = (concurrency, reserved);
     }
 
-    /// We have said yes: the slot is kept for a while.
+    /// Reserves a slot for an accepted challenge.
     pub fn reserve(&mut self, id: GameId, holder: SlotHolder, now: Instant) {
         self.reserve_until(id, holder, now + RESERVATION_TIMEOUT);
     }
 
-    /// It may become a game until then, and has a slot for so long.
+    /// Reserves a slot for a challenge that may become a game until this time.
     pub fn reserve_until(&mut self, id: GameId, holder: SlotHolder, until: Instant) {
         let slot = Slot {
             holder,
@@ -72,7 +71,7 @@ impl Slots {
         self.taken.insert(id, slot);
     }
 
-    /// The game is on.
+    /// Occupies a slot with a running game.
     pub fn occupy(&mut self, id: GameId, holder: SlotHolder, arena: Option<ArenaId>) {
         let slot = Slot {
             holder,
@@ -82,35 +81,35 @@ impl Slots {
         self.taken.insert(id, slot);
     }
 
-    /// The game is over, or the promise is off.
+    /// Releases the slot of a game or challenge.
     pub fn release(&mut self, id: &GameId) {
         self.taken.remove(id);
     }
 
-    /// We are in this arena, and it begins then.
+    /// Sets the start of an arena that the account has joined.
     pub fn set_arena_start(&mut self, arena: ArenaId, at: Instant) {
         self.open_arenas.remove(&arena);
         self.upcoming_arenas.insert(arena, at);
     }
 
-    /// A game of this arena may come at any moment.
+    /// Reserves a slot for an arena: a game may come at any moment.
     pub fn reserve_arena(&mut self, arena: ArenaId) {
         self.upcoming_arenas.remove(&arena);
         self.open_arenas.insert(arena);
     }
 
-    /// None will come, or none any more.
+    /// Releases the slot of an arena.
     pub fn release_arena(&mut self, arena: &ArenaId) {
         self.upcoming_arenas.remove(arena);
         self.open_arenas.remove(arena);
     }
 
-    /// When the next arena begins that we are in.
+    /// Start of the next arena that the account has joined.
     pub fn next_arena(&self) -> Option<Instant> {
         self.upcoming_arenas.values().min().copied()
     }
 
-    /// Arenas from which a game may come at any moment, without those that we are playing in.
+    /// Arenas from which a game may come at any moment, without those in which a game is running.
     pub fn arenas_awaited(&self) -> usize {
         let playing = |arena: &ArenaId| {
             let mut arenas = self.taken.values().filter_map(|slot| slot.arena.as_ref());
@@ -122,8 +121,8 @@ impl Slots {
             .count()
     }
 
-    /// Whether there is no room for another game with a clock, against a person or not. Those that are on without a slot
-    /// count too.
+    /// Whether there is no slot for another game with a clock, against a person or not. Running games beyond the
+    /// number of slots count too.
     pub fn is_full(&mut self, human: bool, now: Instant) -> bool {
         self.drop_expired(now);
         let for_arenas = self.arenas_awaited();
@@ -134,7 +133,7 @@ impl Slots {
             || (!human && bots + for_arenas >= for_bots)
     }
 
-    /// Whether a game with a clock is on or promised.
+    /// Whether a slot is occupied or reserved by a game with a clock.
     pub fn is_busy(&mut self, now: Instant) -> bool {
         self.drop_expired(now);
         self.taken.values().any(|slot| slot.holder.clocked)
@@ -148,7 +147,7 @@ impl Slots {
             .any(|slot| slot.reserved_until.is_some())
     }
 
-    /// Games with a clock, or games without one, that are on or promised against one opponent.
+    /// Running or accepted games against one opponent, with a clock or without one.
     pub fn games_against(
         &mut self,
         opponent: Option<&Username>,
@@ -245,7 +244,7 @@ mod tests {
         assert_eq!(slots.next_arena(), Some(soon));
         slots.reserve_arena(id(9));
         assert_eq!(slots.next_arena(), Some(later));
-        // Put off, it needs no slot any more.
+        // A postponed arena needs no slot any more.
         slots.set_arena_start(id(9), soon);
         assert_eq!(
             (slots.next_arena(), slots.arenas_awaited()),
@@ -282,7 +281,7 @@ mod tests {
         assert!(!slots.is_full(false, now));
         slots.occupy(id(2), bot(), None);
         assert!(slots.is_full(false, now) && !slots.is_full(true, now));
-        // A person in one of the other places leaves the reserved one to the next person.
+        // A person in another slot leaves the reserved one to the next person.
         slots.release(&id(2));
         slots.occupy(id(3), holder(Some("Ann")), None);
         assert!(!slots.is_full(false, now));

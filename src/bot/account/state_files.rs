@@ -1,4 +1,4 @@
-//! What the account keeps over a restart, each in a file of its own.
+//! State files of an account.
 
 use std::io;
 use std::path::Path;
@@ -12,18 +12,18 @@ use crate::bot::account::persist::{self, SaveQueue};
 use crate::bot::account::quota::Quota;
 use crate::bot::matchmaking::OpponentHistory;
 
-/// One of the files.
+/// A state file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StateFile {
-    /// The [`AcceptedLog`] of challenges that were accepted.
+    /// The [`AcceptedLog`].
     Accepted,
     /// The [`Quota`].
     Quota,
-    /// What other bots have answered us: the [`Memory`].
+    /// The [`OpponentHistory`].
     Opponents,
 }
 
-/// What was kept before we were started, and where it is kept.
+/// State read from the files, and their save queues.
 #[derive(Debug)]
 pub(super) struct PersistedState {
     pub accepted_log: AcceptedLog,
@@ -42,22 +42,22 @@ impl PersistedState {
             accepted_log: load_or_default(
                 accepted_log.as_deref(),
                 AcceptedLog::load,
-                "limits per day begin",
+                "empty limits per day",
             ),
             quota: load_or_default(
                 quota.as_deref(),
                 Quota::load,
-                "the count of what Lichess allows begins",
+                "an empty count of Lichess's limits",
             ),
             opponents: load_or_default(
                 opponents.as_deref(),
                 OpponentHistory::load,
-                "the memory of who declines begins",
+                "an empty decline history",
             ),
             save_queues: [
-                SaveQueue::new(accepted_log, "count of challenges"),
-                SaveQueue::new(quota, "count of what Lichess allows"),
-                SaveQueue::new(opponents, "in mind who has declined"),
+                SaveQueue::new(accepted_log, "the count of challenges"),
+                SaveQueue::new(quota, "the count of Lichess's limits"),
+                SaveQueue::new(opponents, "the decline history"),
             ],
         }
     }
@@ -74,7 +74,7 @@ fn load_or_default<T: Default>(
     load(file).unwrap_or_else(|error| {
         let kept = persist::set_aside(file);
         warn!(
-            "cannot read {}, so {what} anew: {error}; {kept}",
+            "cannot read {}; starting with {what}: {error}; {kept}",
             file.display()
         );
         T::default()
@@ -82,7 +82,7 @@ fn load_or_default<T: Default>(
 }
 
 impl Account {
-    /// Writes down what has changed.
+    /// Saves a file in the background.
     pub(super) fn save(&mut self, file: StateFile) {
         let Some(path) = self.save_queues[file as usize].begin() else {
             return;
@@ -101,7 +101,7 @@ impl Account {
         });
     }
 
-    /// It is written down, or cannot be.
+    /// Handles the end of a save.
     pub(super) fn on_saved(&mut self, file: StateFile, written: io::Result<()>) {
         if file == StateFile::Accepted && written.is_err() {
             self.accepted_log.force_rewrite();
@@ -111,7 +111,7 @@ impl Account {
         }
     }
 
-    /// Writes down what could not be written the last time.
+    /// Repeats saves that have failed.
     pub(super) fn retry_failed_saves(&mut self) {
         for file in [StateFile::Accepted, StateFile::Quota, StateFile::Opponents] {
             if self.save_queues[file as usize].needs_retry() {

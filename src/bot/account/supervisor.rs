@@ -35,7 +35,7 @@ const MAX_NAMED_GAMES: usize = 10;
 
 /// Response to commands while the task restarts.
 const RESTARTING: &str =
-    "the account's loop has failed and is about to begin anew; the log says why; try again then";
+    "the account task has panicked and is about to restart; see the log, and try again after that";
 
 /// Runs the account until shutdown is complete.
 pub(in crate::bot) async fn run(
@@ -44,7 +44,7 @@ pub(in crate::bot) async fn run(
 ) -> Result<(), Error> {
     let mut commands = std::mem::take(&mut parts.commands);
     let Some(ctx) = login(&parts, &mut shutdown, &mut commands).await? else {
-        info!("stopped before Lichess has said who we are: no game was taken up");
+        info!("stopped before login; no game was resumed");
         return Ok(());
     };
     if let Some(pid) = other_process(&parts, &ctx.me).await {
@@ -57,7 +57,7 @@ pub(in crate::bot) async fn run(
     parts.name_files(&ctx.me);
     let mut state = PersistedState::open(parts.accepted_log.as_deref());
     for (kind, wait) in state.quota.pauses(clock::date()) {
-        info!("no {kind} requests for another {wait:.0?}, as Lichess asked before we were started");
+        info!("no {kind} requests for another {wait:.0?}, as Lichess demanded before the start");
         parts.client.pause(kind, wait);
     }
     let (mut failures, mut counted_challenges) = (0, 0);
@@ -156,9 +156,7 @@ fn restart_wait(failures: u32) -> Duration {
 }
 
 fn report_panic(parts: &BotParts, failure: &str, wait: Duration) {
-    error!(
-        "the account's loop has failed, it begins anew in {wait:.0?} and takes its games up again: {failure}"
-    );
+    error!("account task panicked; restarting in {wait:.0?}, games will be resumed: {failure}");
     parts.health.update(|status| {
         status.online = false;
         status.games = 0;
@@ -166,10 +164,10 @@ fn report_panic(parts: &BotParts, failure: &str, wait: Duration) {
     parts.events.send(Event::Note {
         severity: Severity::Error,
         game: None,
-        text: "an error of ours; the account begins anew".to_owned(),
+        text: "internal error; the account task restarts".to_owned(),
     });
     parts.events.send(Event::Offline {
-        reason: "an error of ours".to_owned(),
+        reason: "internal error".to_owned(),
         retry_in: Some(wait),
     });
 }
@@ -178,7 +176,7 @@ fn report_panic(parts: &BotParts, failure: &str, wait: Duration) {
 fn panic_message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
-    text.unwrap_or_else(|| "without a word".to_owned())
+    text.unwrap_or_else(|| "no message".to_owned())
 }
 
 #[cfg(test)]
@@ -196,7 +194,7 @@ mod tests {
         for (panic, said) in [
             (Box::new("plain") as Box<dyn Any + Send>, "plain"),
             (Box::new("made".to_owned()), "made"),
-            (Box::new(7), "without a word"),
+            (Box::new(7), "no message"),
         ] {
             assert_eq!(panic_message(&*panic), said);
         }

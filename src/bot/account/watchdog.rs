@@ -1,9 +1,10 @@
-//! The auditor: looks every second whether each game does what it owes, and helps where one does not.
+//! Watchdog of running games, and the status of the account.
 //!
-//! A game's task keeps its own promises ([`pending_move`](crate::bot::game::pending_move)): our turn implies that a search, a POST or a wait
-//! with a deadline is in flight. This is the second pair of eyes, which trusts neither the task nor the stream. It finds
-//! a debt with nothing in flight, and a game of which Lichess says that it is our turn while the task believes that
-//! it is not. Either way the game opens its stream anew, and the first line of that settles what is true.
+//! The state machine of a game ([`pending_move`](crate::bot::game::pending_move)) guarantees that on our turn a
+//! search, a POST or a wait with a deadline is in flight. The watchdog trusts neither the game task nor its stream.
+//! It finds games that are stuck on our turn, and games in which it is our turn according to Lichess but not
+//! according to the task. Either way the game opens its stream again, and the first line of the stream settles the
+//! state.
 
 use std::time::{Duration, Instant, SystemTime};
 
@@ -21,42 +22,42 @@ use crate::lichess::model::{ArenaId, GameInfo};
 use crate::lichess::retry::Kind;
 use crate::metrics::{ArenaStatus, EngineStatus, IdleStatus, LimitStatus, Live, Requests};
 
-/// How often it is looked whether a short clock waits on a silent stream.
+/// Interval between checks for silent streams of games with a short clock.
 pub(super) const PROBE_CHECK_INTERVAL: Duration = Duration::from_millis(250);
 
-/// The least time between two questions whose turn it is, however many games worry: 60 a minute, where the proxy in
-/// front of Lichess was seen to allow 180 requests from one address.
+/// Minimum interval between probes, for all games together: 60 a minute, where the proxy in front of Lichess was seen
+/// to allow 180 requests from one address.
 const MIN_PROBE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// A debt with nothing in flight that lasts for this long is no mere moment between two steps.
+/// A game may be on our turn with nothing in flight for this long, between two steps.
 const IDLE_TURN_TOLERANCE: Duration = Duration::from_millis(500);
 
-/// How far the list of games and a stream may be apart in time. Both come from the same server; to open a stream for
-/// nothing costs one round trip.
+/// Maximum difference in time between the list of games and a stream. Both come from the same server; opening a
+/// stream needlessly costs one round trip.
 const MAX_LIST_SKEW: Duration = Duration::from_millis(500);
 
-/// A line that was sent before the list may come after it, by this much at most on a line that is no good anyway.
+/// A line sent before the list may arrive later than it by this much. A slower connection is better replaced.
 const RECHECK_DELAY: Duration = Duration::from_millis(250);
 
-/// How long a game that worries waits for Lichess to say whose turn it is.
+/// Timeout of a probe.
 const PROBE_TIMEOUT: Duration = Duration::from_millis(1_500);
 
-/// With less than this on our clock, a stream that has died without a word costs the game before its silence tells.
+/// With less than this on our clock, a stream that has died costs the game before its silence is noticed.
 const SHORT_CLOCK: Duration = Duration::from_secs(30);
 
-/// How long a game may wait on a silent stream before Lichess is asked whose turn it is: a stream is allowed seven seconds
-/// of silence, and from one that has died, as long as this of our clock may be gone before we know.
+/// Silence of a stream after which a probe is sent. A stream may be silent for seven seconds; a dead one would cost
+/// that much of our clock.
 fn max_silence(remaining: Duration) -> Duration {
     (remaining / 8).clamp(Duration::from_secs(1), Duration::from_secs(3))
 }
 
-/// Seconds from now on.
+/// Seconds from `now` until `until`.
 fn seconds_until(until: SystemTime, now: SystemTime) -> u64 {
     until.duration_since(now).unwrap_or_default().as_secs()
 }
 
-/// Whether a game waits for its opponent on a silent stream with so little time that Lichess is better asked whose turn
-/// it is. Asked before in the same silence, it waits twice as long for the next time.
+/// Whether a game waits for the opponent on a silent stream with so little time that a probe is needed. After a probe
+/// in the same silence the next one waits twice as long.
 pub(super) fn needs_probe(snapshot: &GameSnapshot, asked: Option<Instant>, now: Instant) -> bool {
     let Some((_, heard)) = &snapshot.stream else {
         return false;
@@ -69,15 +70,15 @@ pub(super) fn needs_probe(snapshot: &GameSnapshot, asked: Option<Instant>, now: 
         && since_heard(now) >= max_silence(snapshot.remaining).max(2 * before)
 }
 
-/// Whether a game owes a move and does nothing about it.
+/// Whether it is our turn in a game and nothing is in flight.
 pub(super) fn is_stuck(snapshot: &GameSnapshot, now: Instant) -> bool {
     snapshot.owed_since.is_some()
         && snapshot.doing == Activity::Listening
         && now.saturating_duration_since(snapshot.changed) > IDLE_TURN_TOLERANCE
 }
 
-/// Whether Lichess waits for our move, by a list that was asked for at `asked`, while the game's task waits for theirs
-/// and has done so since well before.
+/// Whether it is our turn according to a list requested at `asked`, while the game task has waited for the opponent
+/// since well before.
 pub(super) fn missed_turn(snapshot: &GameSnapshot, listed: &GameInfo, asked: Instant) -> bool {
     listed.is_my_turn
         && snapshot.stream.is_some()
@@ -88,7 +89,7 @@ pub(super) fn missed_turn(snapshot: &GameSnapshot, listed: &GameInfo, asked: Ins
 }
 
 impl Account {
-    /// Asks whose turn it is if a short clock waits on a silent stream.
+    /// Sends a probe if a game with a short clock waits on a silent stream.
     pub(super) fn probe_silent_games(&mut self) {
         let now = clock::now();
         let is_recent = self
@@ -106,7 +107,7 @@ impl Account {
         }
     }
 
-    /// Lichess does not say whose turn it is: the streams of the games that worry are opened anew, which says it too,
+    /// Opens the streams of silent games again after a probe without an answer: the first line says whose turn it is,
     /// over another connection.
     pub(super) fn resync_silent_games(&self) {
         let now = clock::now();
@@ -117,30 +118,30 @@ impl Account {
         }
     }
 
-    /// Has a game look at its stream if Lichess still seems to wait for our move.
+    /// Resyncs a game if it still seems to be our turn.
     pub(super) fn recheck(&mut self, asked: Instant, info: &GameInfo) {
         if let Some(running) = self.games.get(&info.id)
             && missed_turn(&running.status.look(), info, asked)
         {
-            warn!(game = %info.id, "Lichess waits for our move, its stream has not said so: opening it again");
+            warn!(game = %info.id, "Lichess waits for our move, but the stream has not reported it; opening the stream again");
             self.recoveries += 1;
             let _ = running.commands.send(Order::Look);
         }
     }
 
-    /// Sees to it that every game does what it owes.
+    /// Recovers games that are stuck on our turn.
     pub(super) fn recover_stuck_games(&mut self) {
         let now = clock::now();
         for (id, running) in &self.games {
             if is_stuck(&running.status.look(), now) {
-                error!(game = %id, "a move was owed and nothing done about it");
+                error!(game = %id, "game stuck on our turn; recovering");
                 self.recoveries += 1;
                 let _ = running.commands.send(Order::Mend);
             }
         }
     }
 
-    /// Tells how things stand.
+    /// Publishes the status of the account.
     pub(super) fn publish_status(&self) {
         let counts = self.ctx.client.tally();
         let requests = Kind::ALL.map(|kind| Requests {
@@ -191,7 +192,7 @@ impl Account {
         });
     }
 
-    /// The arenas that we take part in, or mean to.
+    /// Arenas that the account has joined or is going to join.
     fn arenas(&self) -> Vec<ArenaStatus> {
         let status = |(id, shown): (ArenaId, Option<events::Arena>)| {
             let told = shown.as_ref();
@@ -211,7 +212,7 @@ impl Account {
             .collect()
     }
 
-    /// What is used of what Lichess allows in a day.
+    /// Use of the daily limits.
     fn limits(&self) -> Vec<LimitStatus> {
         let date = clock::date();
         let told = Limit::DAILY.map(|(limit, what, multiple)| LimitStatus {
@@ -227,15 +228,15 @@ impl Account {
         told.to_vec()
     }
 
-    /// Takes up what is on and not played, and has games look around that are played and not on.
+    /// Starts games that are listed but not running, and resyncs games that are running but not listed.
     pub(super) fn reconcile_games(&mut self, list: Vec<GameInfo>, asked: Instant) {
         if list.len() < MAX_LISTED_GAMES as usize {
             self.suspended.on_games_listed(&list, asked);
             for (id, running) in &self.games {
-                // One that has begun since could not be listed.
+                // A game that has started since could not be listed.
                 let open = running.status.look().stream.is_some();
                 if open && running.started_at < asked && list.iter().all(|info| info.id != *id) {
-                    debug!(game = %id, "not listed as being played, looking at its stream");
+                    debug!(game = %id, "game is not listed as running; opening its stream again");
                     let _ = running.commands.send(Order::Look);
                 }
             }
@@ -361,11 +362,11 @@ mod tests {
         assert!(missed_turn(&waiting, &listed(true), soon));
         assert!(!missed_turn(&waiting, &listed(false), late));
         assert!(!missed_turn(&waiting, &listed(true), waiting.changed));
-        // It is being opened anew, and about to tell.
+        // The stream is being opened and will report the state.
         assert!(!missed_turn(&closed, &listed(true), late));
         let busy = snapshot(true, Activity::Searching);
         assert!(!missed_turn(&busy, &listed(true), late));
-        // Its stream would say nothing else.
+        // The stream would not report anything else.
         let mated = GameSnapshot {
             no_move: true,
             ..waiting

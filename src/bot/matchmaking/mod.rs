@@ -1,15 +1,15 @@
-//! Looks for games with other bots when there is nothing to play.
+//! Matchmaking: challenges other bots when no game is running.
 //!
-//! One challenge at a time, and it stands in nobody's way: it takes no place, and is taken back when somebody else takes
-//! the last one. What is tried when is decided by [`Matchmaking::step`], which waits for nothing; the account takes
-//! the steps and tells what came of them.
+//! One challenge is open at a time. It takes no slot and is cancelled when the last slot is taken by another game.
+//! [`Matchmaking::next_action`] decides what to do and never waits; the account executes the actions and reports
+//! their results.
 //!
 //! ```text
-//!           scout             challenge            it stands          nobody answers
-//!     Free ──────► Scouting     Free ──────► Asking ──────► Standing ────────────────► TakingBack
-//!      ▲               │         ▲             │                │                          │
-//!      └───────────────┘         └─────────────┴────────────────┴──────────────────────────┘
-//!         the bots online               refused, declined, or a game has begun
+//!        list             challenge           created          no answer
+//! Idle ──────► Listing  Idle ──────► Sending ──────► Pending ──────► Cancelling
+//!  ▲              │      ▲              │               │                │
+//!  └──────────────┘      └──────────────┴───────────────┴────────────────┘
+//!    the online bots          refused, declined, or a game has started
 //! ```
 
 mod opponent_history;
@@ -31,81 +31,79 @@ pub use opponent_history::{Offer, OpponentHistory, Refusal};
 use selection::Plan;
 pub use selection::{Choice, OnlineBots, PairGame};
 
-/// The list of bots online is good for this long.
+/// Time for which the list of online bots is used.
 const LIST_MAX_AGE: Duration = Duration::from_secs(600);
 
-/// After a challenge that came to nothing.
+/// Wait after a challenge without a game.
 const BACKOFF_AFTER_REFUSAL: Duration = Duration::from_secs(30);
 
-/// After a request that came to nothing.
+/// Wait after a failed request.
 const BACKOFF_AFTER_FAILURE: Duration = Duration::from_secs(60);
 
-/// A challenge whose answer was lost shows itself on the event stream within this, if it was made.
+/// A challenge whose response was lost is echoed on the event stream within this time, if it was created.
 const ECHO_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How things stand in the house.
+/// State of the account.
 #[derive(Clone, Copy, Debug)]
 pub struct Inputs {
-    /// We are about to stop.
+    /// New games are not accepted.
     pub stopping: bool,
-    /// We are online, and know what is on.
+    /// The event stream is open and the running games are known.
     pub ready: bool,
-    /// A game is on, or somebody else is about to have one.
+    /// A game is running or about to start.
     pub busy: bool,
-    /// There is a place for a game with another bot.
+    /// A slot is free for a game with another bot.
     pub has_slot: bool,
-    /// When an arena begins that we are in.
+    /// Start of the next arena that the account has joined.
     pub arena_starts: Option<Instant>,
-    /// The time, by both clocks.
+    /// Current time, monotonic and wall clock.
     pub now: Instant,
     pub date: SystemTime,
 }
 
-/// What is to be done.
+/// What to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Nothing now.
     Wait,
-    /// Ask who is online.
+    /// Request the online bots.
     ListOnlineBots,
-    /// Challenge one of these.
+    /// Challenge one of the chosen users.
     Challenge(Choice),
-    /// Take this challenge back.
+    /// Cancel this challenge.
     Cancel(ChallengeId),
 }
 
-/// Why nothing is on, and when something is tried next.
+/// Why no game is running, and when the next attempt is made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Idle {
     pub reason: String,
     pub next: SystemTime,
 }
 
-/// How a challenge was not made.
+/// Reason why a challenge was not created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChallengeFailure {
-    /// Lichess does not want this user challenged.
+    /// Lichess does not allow challenges to this user.
     Refused(Refusal),
-    /// Nor anybody, and the quota knows for how long.
+    /// Lichess allows no challenges at all for now; the quota knows for how long.
     Limited,
-    /// Nothing came through.
+    /// The request failed.
     Failed,
-    /// No answer came through: it may have been made.
+    /// The response was lost: the challenge may have been created.
     Lost,
 }
 
-/// A game that our challenge has become.
+/// A game started by our challenge.
 #[derive(Debug)]
 pub struct StartedGame {
-    /// Which of a pair.
     pub kind: MatchmakingGame,
-    /// The profile that has asked for it.
+    /// Profile of the challenge.
     pub profile: String,
-    /// The challenge, if its own answer has come yet.
+    /// The challenge, if its response has arrived.
     pub challenge: Option<Box<Challenge>>,
 }
 
-/// See the module's text.
+/// State machine of matchmaking.
 #[derive(Debug)]
 pub struct Matchmaking {
     settings: config::Matchmaking,
@@ -114,12 +112,12 @@ pub struct Matchmaking {
     rng: fastrand::Rng,
     online_bots: Option<(OnlineBots, Instant)>,
     state: State,
-    /// Since when nothing is on.
+    /// Since when no game is running.
     idle_since: Option<Instant>,
-    /// Nothing is tried before that, and why.
+    /// Until when nothing is tried, and why.
     backoff: Option<(Instant, String)>,
     idle: Option<Idle>,
-    /// The game that has come of it: with whom, and of what kind.
+    /// The started game: opponent and kind.
     game: Option<(ChallengeId, Username, Offer)>,
 }
 
@@ -127,14 +125,14 @@ pub struct Matchmaking {
 enum State {
     Idle,
     Listing,
-    /// A challenge is on its way. The event stream may show it before its own answer comes.
+    /// A challenge is being sent. The event stream may echo it before the response.
     Sending {
         choice: Choice,
         shown: Option<Box<Challenge>>,
-        /// It was declined before its own answer has come, or has become a game.
+        /// It was declined, or has become a game, before the response.
         over: bool,
     },
-    /// The answer was lost.
+    /// The response was lost.
     AwaitingEcho {
         choice: Choice,
         until: Instant,
@@ -145,12 +143,12 @@ enum State {
     },
     Cancelling {
         pending_challenge: PendingChallenge,
-        /// He had his time, and has let it pass.
+        /// The user did not answer in time.
         unanswered: bool,
     },
 }
 
-/// A challenge that waits for its answer.
+/// A challenge that waits for an answer.
 #[derive(Clone, Debug)]
 struct PendingChallenge {
     challenge: Box<Challenge>,
@@ -159,7 +157,6 @@ struct PendingChallenge {
 }
 
 impl Matchmaking {
-    /// As the operator wants it.
     pub fn new(settings: &Settings, history: OpponentHistory) -> Self {
         Self {
             plan: Plan::of(settings),
@@ -175,7 +172,6 @@ impl Matchmaking {
         }
     }
 
-    /// From now on the operator wants it so.
     pub fn set_settings(&mut self, settings: &Settings) {
         self.plan = Plan::of(settings);
         self.settings = settings.matchmaking.clone();
@@ -183,12 +179,12 @@ impl Matchmaking {
         self.idle = None;
     }
 
-    /// What is to be kept.
+    /// History to be saved.
     pub fn history(&self) -> &OpponentHistory {
         &self.history
     }
 
-    /// Our challenge that waits for its answer.
+    /// Our challenge that waits for an answer.
     pub fn pending(&self) -> Option<&Challenge> {
         match &self.state {
             State::Sending { shown, over, .. } => shown.as_deref().filter(|_| !over),
@@ -202,17 +198,17 @@ impl Matchmaking {
         }
     }
 
-    /// Whether a challenge is on its way to Lichess.
+    /// Whether a challenge is being sent.
     pub fn is_sending(&self) -> bool {
         matches!(self.state, State::Sending { over: false, .. })
     }
 
-    /// Why nothing is on, and when something is tried next, where that is for us to say.
+    /// Why no game is running and when the next attempt is made, if matchmaking decides that.
     pub fn idle(&self) -> Option<&Idle> {
         self.idle.as_ref()
     }
 
-    /// What is to be done now. Whatever it is counts as begun.
+    /// Returns what to do now. The action counts as started.
     pub fn next_action(&mut self, inputs: Inputs, quota: &Quota) -> Action {
         let now = inputs.now;
         if inputs.busy || inputs.stopping || !inputs.ready {
@@ -331,14 +327,14 @@ impl Matchmaking {
             .history
             .record_refusal(user, offer, refusal, clock::date());
         let until = clock::shown(until);
-        info!("{user} {refusal}: nothing like {offer} for him until {until}");
+        info!("{user} {refusal}; nothing like {offer} is offered to them until {until}");
         self.back_off(
             BACKOFF_AFTER_REFUSAL,
             "the last challenge has come to nothing",
         );
     }
 
-    /// Lichess has told who is online, or has not.
+    /// The online bots, or `None` if the request failed.
     pub fn on_online_bots(&mut self, online_bots: Option<OnlineBots>) {
         self.state = State::Idle;
         match online_bots {
@@ -347,7 +343,7 @@ impl Matchmaking {
         }
     }
 
-    /// Of those who were to be challenged these cannot be.
+    /// These users cannot be challenged.
     pub fn on_unavailable(&mut self, users: &[(Username, Refusal)]) {
         if let State::Sending { choice, .. } = &self.state {
             let offer = choice.offer;
@@ -357,12 +353,12 @@ impl Matchmaking {
         }
     }
 
-    /// None of them could be challenged.
+    /// None of the chosen users could be challenged.
     pub fn on_nobody_available(&mut self) {
         self.state = State::Idle;
     }
 
-    /// Our challenge stands, unless it is over already.
+    /// Our challenge was created. It may be closed already.
     pub fn on_created(&mut self, challenge: Box<Challenge>, user: Username) {
         match std::mem::replace(&mut self.state, State::Idle) {
             State::Sending {
@@ -389,7 +385,7 @@ impl Matchmaking {
         }
     }
 
-    /// Our challenge was not made, as far as we know.
+    /// Our challenge was not created, as far as is known.
     pub fn on_not_created(&mut self, user: &Username, reason: ChallengeFailure) {
         let State::Sending {
             choice,
@@ -413,7 +409,7 @@ impl Matchmaking {
                 );
                 let until = clock::now() + ECHO_TIMEOUT;
                 self.state = State::AwaitingEcho { choice, until };
-                // The event stream may have said already what the answer would have, and says it once.
+                // The event stream echoes a challenge once, and may have done so before.
                 if let Some(challenge) = shown {
                     self.on_echo(&challenge);
                 }
@@ -421,7 +417,7 @@ impl Matchmaking {
         }
     }
 
-    /// The event stream shows a challenge of our account. Whether it is one of which we knew nothing but that it might be.
+    /// Handles an echo. Whether it is the challenge whose response was lost.
     pub fn on_echo(&mut self, challenge: &Challenge) -> bool {
         let Some(to) = challenge.dest_user.as_ref().map(|user| user.name.clone()) else {
             return false;
@@ -439,7 +435,7 @@ impl Matchmaking {
         }
     }
 
-    /// A challenge of our account was declined or taken back. What the operator is told if it was ours, and declined.
+    /// A challenge was declined or cancelled. Returns the reason for the operator if it was ours and was declined.
     pub fn on_closed(&mut self, challenge: &Challenge) -> Option<String> {
         if self.pending().map(|pending| &pending.id) != Some(&challenge.id) {
             return None;
@@ -450,7 +446,7 @@ impl Matchmaking {
             .or(declined.then_some(DeclineReason::Generic));
         let (choice, user) = match &mut self.state {
             State::Sending { choice, over, .. } => {
-                // Its own answer is still to come.
+                // Its response is still to come.
                 *over = true;
                 let user = challenge.dest_user.as_ref()?.name.clone();
                 (choice.clone(), user)
@@ -459,7 +455,7 @@ impl Matchmaking {
                 pending_challenge,
                 unanswered,
             } => {
-                // So is the answer to our taking it back, of which this may be the echo.
+                // The response to the cancel request is still to come; this may be its echo.
                 *unanswered &= reason.is_none();
                 (
                     pending_challenge.choice.clone(),
@@ -484,7 +480,7 @@ impl Matchmaking {
         Some(format!("{user} {refusal}"))
     }
 
-    /// Our challenge could not be taken back, since it is a game by now, of which we are about to hear.
+    /// Our challenge could not be cancelled because it was accepted. Its game is about to start.
     pub fn on_late_acceptance(&mut self) {
         if let State::Cancelling {
             pending_challenge, ..
@@ -496,7 +492,7 @@ impl Matchmaking {
         }
     }
 
-    /// Our challenge was taken back, or could not be: then it has been answered meanwhile. Gives one that was not.
+    /// Our challenge was cancelled, or was answered before. Returns it if it was not answered.
     pub fn on_cancelled(&mut self, done: bool) -> Option<Box<Challenge>> {
         let (pending_challenge, unanswered) = match std::mem::replace(&mut self.state, State::Idle)
         {
@@ -521,7 +517,7 @@ impl Matchmaking {
         Some(pending_challenge.challenge)
     }
 
-    /// A game has begun; tells if our challenge has become it.
+    /// A game has started. Returns details if our challenge has become it.
     pub fn on_game_started(&mut self, info: &GameInfo) -> Option<StartedGame> {
         let opponent = &info.opponent.name;
         let (choice, challenge) = match &mut self.state {
@@ -575,7 +571,7 @@ impl Matchmaking {
         })
     }
 
-    /// A game is over. Whether that has taught us something.
+    /// A game has finished. Whether the history has changed.
     pub fn on_game_finished(&mut self, info: &GameInfo) -> bool {
         let Some((_, user, offer)) = self.game.take_if(|(id, ..)| *id == info.id) else {
             return false;

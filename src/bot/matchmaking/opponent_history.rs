@@ -1,8 +1,7 @@
-//! What other bots have answered: whom to leave alone for how long and with what, who is owed a second game, and who was
-//! met when. Kept in a file over restarts.
+//! History of opponents: refused challenges, return games and last games. Kept in a file over restarts.
 //!
-//! Each refusal is about something: all games, or faster ones than this, or rated ones, by its reason. The next one about
-//! the same doubles the time for which it is heeded, and each week without one halves that again.
+//! A refusal has a topic, given by its reason: all games, faster games, rated games and so on. Each further refusal
+//! on the same topic doubles the backoff, and each week without one takes back one doubling.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -15,22 +14,19 @@ use crate::bot::account::persist;
 use crate::clock;
 use crate::lichess::model::{Color, DeclineReason, Speed, TimeControl, Username, Variant};
 
-/// A kind of game that somebody can be challenged to.
+/// Kind of game offered in a challenge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Offer {
-    /// Seconds at the start.
+    /// Initial time in seconds.
     pub limit: u32,
-    /// Seconds for each move.
+    /// Increment in seconds.
     pub increment: u32,
-    /// The variant.
     #[serde(serialize_with = "key")]
     pub variant: Variant,
-    /// Whether ratings are at stake.
     pub rated: bool,
 }
 
 impl Offer {
-    /// The time control.
     pub fn time(self) -> TimeControl {
         TimeControl::Clock {
             limit: self.limit,
@@ -38,7 +34,7 @@ impl Offer {
         }
     }
 
-    /// What the ratings of such games are called.
+    /// Lichess's key of the ratings of such games.
     pub fn perf_key(self) -> &'static str {
         match self.variant {
             Variant::Standard | Variant::FromPosition => {
@@ -48,13 +44,13 @@ impl Offer {
         }
     }
 
-    /// How long it takes each side, as Lichess reckons.
+    /// Estimated duration for each side in seconds, by Lichess's formula.
     fn estimate(self) -> u32 {
         self.limit.saturating_add(self.increment.saturating_mul(40))
     }
 }
 
-/// `3+2 rated standard`
+/// Formats like `3+2 rated standard`.
 impl std::fmt::Display for Offer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let rated = if self.rated { "rated" } else { "casual" };
@@ -66,39 +62,39 @@ fn key<S: Serializer>(variant: &Variant, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(variant.key())
 }
 
-/// How a challenge of ours came to nothing.
+/// Reason why a challenge of ours did not become a game.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// He has declined it.
+    /// The opponent declined.
     Declined(DeclineReason),
-    /// He has not answered.
+    /// The opponent did not answer.
     Unanswered,
-    /// He was not there.
+    /// The opponent was not online.
     Away,
-    /// Lichess does not let him be challenged for so long: he has played his 100 games.
+    /// Lichess allows no challenge to the opponent for this time: they have played their 100 games of the day.
     Limited(Duration),
-    /// Lichess does not let us challenge him.
+    /// Lichess does not allow a challenge to the opponent.
     Denied,
-    /// We block him on Lichess.
+    /// Our account blocks the opponent on Lichess.
     Blocked,
-    /// He was paired with us and did not move.
+    /// The game started, but the opponent did not move.
     Unplayed,
 }
 
-/// What a refusal is about.
+/// Games that a refusal applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Topic {
     All,
-    /// Games that take each side so many seconds or fewer.
+    /// Games of at most this estimate in seconds.
     Faster(u32),
-    /// Or more.
+    /// Games of at least this estimate in seconds.
     Slower(u32),
-    /// This very time control.
+    /// This time control.
     Clock(u32, u32),
     Rated,
     Casual,
-    /// Whatever is not standard chess.
+    /// Everything but standard chess.
     Variants,
     Variant(#[serde(serialize_with = "key")] Variant),
 }
@@ -117,7 +113,7 @@ impl Topic {
         }
     }
 
-    /// Whether a refusal about this is one more of those about that.
+    /// Whether two refusals count as one series.
     fn is_same_topic(self, other: Self) -> bool {
         match (self, other) {
             (Self::Faster(_), Self::Faster(_)) | (Self::Slower(_), Self::Slower(_)) => true,
@@ -126,7 +122,7 @@ impl Topic {
     }
 }
 
-/// As it goes on behind a name.
+/// Formats as the rest of a sentence about the opponent.
 impl std::fmt::Display for Refusal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -145,23 +141,23 @@ const MINUTE: u64 = 60;
 const HOUR: u64 = 60 * MINUTE;
 const DAY: u64 = 24 * HOUR;
 
-/// The longest that a refusal is heeded.
+/// Longest backoff.
 const MAX_WAIT_S: u64 = 30 * DAY;
 
-/// Without a refusal for this long after the time of one, it counts half as much.
+/// For each such period after the end of a backoff, one refusal less counts.
 const DECAY_PERIOD_S: u64 = 7 * DAY;
 
-/// A second game is owed for this long.
+/// Time for which a return game is due.
 const RETURN_GAME_TTL_S: u64 = DAY;
 
-/// Who was met is remembered for this long.
+/// Time for which the last game is remembered.
 const LAST_GAME_TTL_S: u64 = 30 * DAY;
 
-/// The most of each that is remembered: four times as many bots as are ever online.
+/// Maximum number of entries of each kind: four times as many bots as are ever online.
 const MAX_ENTRIES: usize = 2_000;
 
 impl Refusal {
-    /// What it is about, and for how many seconds it is heeded the first time.
+    /// Topic of the refusal, and the first backoff in seconds.
     fn backoff(self, offer: Offer) -> (Topic, u64) {
         use DeclineReason as Reason;
         let estimate = offer.estimate();
@@ -178,7 +174,7 @@ impl Refusal {
                 Reason::TooFast => (Topic::Faster(estimate), DAY),
                 Reason::TooSlow => (Topic::Slower(estimate), DAY),
                 Reason::TimeControl => (Topic::Clock(offer.limit, offer.increment), DAY),
-                // It asks for the other kind.
+                // The opponent asks for the other kind.
                 Reason::Rated => (Topic::Casual, DAY),
                 Reason::Casual => (Topic::Rated, DAY),
                 Reason::Standard => (Topic::Variants, DAY),
@@ -189,40 +185,40 @@ impl Refusal {
     }
 }
 
-/// See the module's text.
+/// What is remembered of other bots.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct OpponentHistory {
     refusals: Vec<DeclineBackoff>,
     #[serde(alias = "owed")]
     return_games: Vec<ReturnGame>,
-    /// When the last game began with each, by the names in lower case.
+    /// Start of the last game with each opponent, by name in lower case.
     #[serde(alias = "met")]
     last_games: BTreeMap<String, u64>,
 }
 
-/// A refusal that is heeded.
+/// Backoff after a refusal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct DeclineBackoff {
     /// In lower case.
     user: String,
     topic: Topic,
-    /// How many there were in a row.
+    /// Refusals in a row.
     #[serde(alias = "times")]
     count: u32,
-    /// Seconds since 1970.
+    /// Seconds since the epoch.
     until: u64,
 }
 
 impl DeclineBackoff {
-    /// How many still count.
+    /// Refusals in a row that still count.
     fn current_count(&self, now: u64) -> u32 {
         let decayed = now.saturating_sub(self.until) / DECAY_PERIOD_S;
         self.count
             .saturating_sub(u32::try_from(decayed).unwrap_or(u32::MAX))
     }
 
-    /// Whether it is heeded now. One for longer than can be is of a clock that was wrong.
+    /// Whether the backoff is active. One longer than the maximum is due to a wrong clock.
     fn is_active(&self, now: u64) -> bool {
         now < self.until && self.until - now <= MAX_WAIT_S
     }
@@ -231,33 +227,32 @@ impl DeclineBackoff {
 /// The second game of a pair.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct ReturnGame {
-    /// As he is called.
+    /// With upper and lower case.
     user: String,
     offer: Offer,
-    /// Whether we have White in it.
+    /// Whether we play White in it.
     white: bool,
-    /// When the first one began.
+    /// Start of the first game.
     since: u64,
 }
 
 impl OpponentHistory {
-    /// What its file ends with.
     pub const FILE_SUFFIX: &str = "opponents.json";
 
-    /// Reads the file; one that is not there is empty.
+    /// Reads the file; empty if it does not exist.
     ///
     /// # Errors
-    /// When it is there and cannot be read.
+    /// If it exists and cannot be read.
     pub fn load(path: &Path) -> io::Result<Self> {
         persist::load(path)
     }
 
-    /// The file as it should be.
+    /// Content of the file.
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).expect("plain data with string keys")
     }
 
-    /// Until when he is to be left alone with this, if he is.
+    /// Until when an opponent is not to be challenged to this, if so.
     pub fn blocked_until(
         &self,
         user: &Username,
@@ -278,7 +273,7 @@ impl OpponentHistory {
             .map(|until| UNIX_EPOCH + Duration::from_secs(until))
     }
 
-    /// A challenge has come to nothing. Until when he is left alone with this.
+    /// Records a refusal. Returns the end of the backoff.
     pub fn record_refusal(
         &mut self,
         user: &Username,
@@ -296,7 +291,7 @@ impl OpponentHistory {
             .map(|backoff| backoff.current_count(now))
             .max()
             .unwrap_or(0);
-        // What Lichess says is exact, however often it says so.
+        // A wait named by Lichess is exact, however often it is repeated.
         let (count, wait) = match refusal {
             Refusal::Limited(wait) => (before, wait.as_secs()),
             _ => (before.saturating_add(1), first << before.min(12)),
@@ -312,7 +307,7 @@ impl OpponentHistory {
         UNIX_EPOCH + Duration::from_secs(until)
     }
 
-    /// A game with him has begun, and we have this colour; with `pair` a second one is owed to him, unless this is it.
+    /// Records a game that has started, with our colour. With `pair` a return game is due, unless this is it.
     pub fn record_game(
         &mut self,
         user: &Username,
@@ -322,7 +317,7 @@ impl OpponentHistory {
         now: SystemTime,
     ) {
         let (id, now) = (user.id(), clock::epoch_seconds(now));
-        // What he has said against such games before no longer counts.
+        // Earlier refusals of such games no longer count.
         self.refusals
             .retain(|backoff| backoff.user != id || !backoff.topic.is_about(offer));
         self.last_games.insert(id.clone(), now);
@@ -340,7 +335,7 @@ impl OpponentHistory {
         self.prune(now);
     }
 
-    /// Who is owed a second game: with what, and which colour is ours. The oldest debt comes first.
+    /// Return games that are due, with our colour, the oldest first.
     pub fn return_games(&self, now: SystemTime) -> impl Iterator<Item = (Username, Offer, Color)> {
         let now = clock::epoch_seconds(now);
         let is_recent = move |game: &&ReturnGame| now.abs_diff(game.since) < RETURN_GAME_TTL_S;
@@ -354,12 +349,12 @@ impl OpponentHistory {
         })
     }
 
-    /// When the last game with him began.
+    /// Start of the last game with an opponent, in seconds since the epoch.
     pub fn last_game(&self, user: &Username) -> Option<u64> {
         self.last_games.get(&user.id()).copied()
     }
 
-    /// Forgets what counts no longer, and of too much the oldest.
+    /// Drops entries that no longer count, and the oldest beyond the maximum.
     fn prune(&mut self, now: u64) {
         self.refusals.retain(|backoff| {
             backoff.is_active(now) || (backoff.until <= now && backoff.current_count(now) > 0)
@@ -415,7 +410,7 @@ mod tests {
             variant: Variant::Chess960,
             ..BLITZ
         };
-        // The reason with which 3+2 rated is declined, what is then left alone, and what is not.
+        // Reason for which 3+2 rated is declined, what is not offered after that, and what is.
         let table = [
             (Reason::Later, vec![BLITZ, casual, shuffled], vec![]),
             (Reason::NoBot, vec![BLITZ, casual, shuffled], vec![]),
@@ -484,7 +479,7 @@ mod tests {
                 now += wait;
             }
         }
-        // The time that Lichess names is neither doubled nor does it double others.
+        // A wait named by Lichess is not doubled, and does not double others.
         let mut history = OpponentHistory::default();
         let limited = Refusal::Limited(Duration::from_secs(5_000));
         for now in [0, 6_000] {
@@ -501,7 +496,7 @@ mod tests {
         let later = Refusal::Declined(DeclineReason::Later);
         let mut history = OpponentHistory::default();
         let mut now = 0;
-        // So long after the end of the one before, and how many times half an hour it is heeded.
+        // Pause after the end of the backoff before, and the backoff in half hours.
         for (pause, halves) in [
             (0, 1),
             (0, 2),
@@ -567,7 +562,7 @@ mod tests {
         assert_eq!(OpponentHistory::load(&path).unwrap(), history);
         persist::save(&path, "[]]").unwrap();
         assert!(OpponentHistory::load(&path).is_err());
-        // A clock that was wrong leaves nobody alone for ever.
+        // A wrong clock blocks nobody forever.
         let grump = Username::new("Grump");
         history.record_refusal(&grump, BLITZ, Refusal::Denied, at(400 * DAY));
         assert_eq!(history.blocked_until(&grump, BLITZ, at(0)), None);

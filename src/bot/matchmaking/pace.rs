@@ -1,26 +1,25 @@
-//! How the games of our own seeking are spread over the day. Pure.
+//! Pacing: spreads games found by matchmaking over the day. Pure functions.
 
 use std::time::{Duration, SystemTime};
 
 use crate::bot::account::quota::{Limit, Quota};
 
-/// Challenges in a day that are left to the operator.
+/// Daily challenges reserved for the operator.
 const RESERVED_CHALLENGES: u32 = 40;
 
-/// So many challenges may be made before they are spread over the day: those who decline cost no game.
+/// Challenges before they are spread over the day: declined ones cost no game.
 const BURST_CHALLENGES: u32 = 10;
 
-/// Nothing is to be tried before that.
+/// Delay of the next challenge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delay {
-    /// When it may be tried.
     pub until: SystemTime,
-    /// Why not now, for the operator.
+    /// Reason for the operator.
     pub reason: String,
 }
 
-/// Why the next challenge has to wait, if it has to. `reserve` games of the day are left to others; the second game of a
-/// pair follows the first at once, and the pair has the time of two.
+/// Delay of the next challenge, if any. `reserve` daily games are left to others. The second game of a pair follows
+/// the first at once, and a pair takes the time of two games.
 pub fn delay(quota: &Quota, reserve: u32, second: bool, now: SystemTime) -> Option<Delay> {
     used_up_delay(quota, reserve, now)
         .or_else(|| refusal_delay(quota, now))
@@ -28,14 +27,14 @@ pub fn delay(quota: &Quota, reserve: u32, second: bool, now: SystemTime) -> Opti
         .or_else(|| challenge_delay(quota, now))
 }
 
-/// Lichess takes no challenge from us.
+/// Lichess accepts no challenges from us.
 fn refusal_delay(quota: &Quota, now: SystemTime) -> Option<Delay> {
     let until = quota.challenges_blocked_until(now)?;
     let reason = "Lichess takes no more challenges from us for now".to_owned();
     Some(Delay { until, reason })
 }
 
-/// Games of our own seeking that are left in the window.
+/// Games left for matchmaking in the window.
 fn games_left(quota: &Quota, reserve: u32, now: SystemTime) -> u32 {
     let made = quota.matchmaking_games(now);
     let others = quota.used(Limit::BotGames, now).saturating_sub(made);
@@ -58,7 +57,7 @@ fn used_up_delay(quota: &Quota, reserve: u32, now: SystemTime) -> Option<Delay> 
     (games_left(quota, reserve, now) == 0).then_some(Delay { until, reason })
 }
 
-/// What is left is spread evenly over what is left of the window.
+/// The games left are spread evenly over the rest of the window.
 fn spread_delay(quota: &Quota, reserve: u32, now: SystemTime) -> Option<Delay> {
     let end = quota.window_end(Limit::BotGames, now)?;
     let (last, pair) = quota.last_matchmaking_game(now)?;
@@ -75,7 +74,7 @@ fn spread_delay(quota: &Quota, reserve: u32, now: SystemTime) -> Option<Delay> {
     (now < until).then_some(Delay { until, reason })
 }
 
-/// Challenges come to nothing more often than to games, and are counted too.
+/// Most challenges do not become games, and they are limited too.
 fn challenge_delay(quota: &Quota, now: SystemTime) -> Option<Delay> {
     let limit = Limit::ChallengesDay;
     let opened = quota.window_start(limit, now)?;
@@ -114,14 +113,14 @@ mod tests {
         format!("game{n:04}").parse().unwrap()
     }
 
-    /// Seconds to wait, and why.
+    /// Seconds to wait, and the reason.
     fn waits(quota: &Quota, reserve: u32, second: bool, now: u64) -> Option<(u64, String)> {
         let delay = delay(quota, reserve, second, at(now))?;
         let wait = delay.until.duration_since(at(now)).unwrap().as_secs();
         Some((wait, delay.reason))
     }
 
-    /// Plays whenever it may, and others play with us at these times. When our games began.
+    /// Plays whenever allowed, while others start games at these times. Returns the starts of our games.
     fn day(reserve: u32, pairs: bool, others: &[u64], until: u64) -> Vec<u64> {
         let mut quota = Quota::default();
         let (mut now, mut number, mut second) = (0, 0, false);
@@ -181,16 +180,16 @@ mod tests {
 
     #[test]
     fn what_others_want_of_the_day_goes_before() {
-        // Up to the reserve they take nothing away from us.
+        // Up to the reserve they take nothing from us.
         let few: Vec<u64> = (0..20).map(|n| n * 4_000).collect();
         assert!((79..=80).contains(&day(20, false, &few, DAY).len()));
-        // Beyond it they do, and all together never have more than 100.
+        // Beyond it they do, and all together never exceed 100.
         let many: Vec<u64> = (0..60).map(|n| n * 1_000).collect();
         let made = day(20, false, &many, DAY).len();
         assert!((36..=40).contains(&made), "{made}");
         let all: Vec<u64> = (0..100).collect();
         assert!(day(20, false, &all, DAY).len() <= 1);
-        // The day after, all of it is there again.
+        // On the day after, everything is available again.
         assert!((79..=85).contains(&(day(20, false, &all, 2 * DAY).len())));
     }
 
@@ -204,7 +203,7 @@ mod tests {
         let (wait, reason) = waits(&quota, 20, false, 800).unwrap();
         assert_eq!(wait, DAY - 800);
         assert!(reason.contains("80 of 100 games"), "{reason}");
-        // Nor is a pair made whole out of the reserve.
+        // The reserve is not used to complete a pair.
         assert_eq!(waits(&quota, 20, true, 800).unwrap().0, DAY - 800);
         let (wait, reason) = waits(&quota, 19, false, 800).unwrap();
         assert!(

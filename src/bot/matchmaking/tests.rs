@@ -2,7 +2,7 @@ use super::*;
 use crate::bot::account::quota::Limit;
 use crate::lichess::model::{Color, ColorWish, User};
 
-/// What the tests need beside the machine itself.
+/// State machine with the inputs that it needs.
 struct Fixture {
     matchmaking: Matchmaking,
     quota: Quota,
@@ -76,7 +76,7 @@ impl Fixture {
         }
     }
 
-    /// One that looks for games at once, with these online.
+    /// Matchmaking without an idle wait, with these bots online.
     fn eager(names: &[&str]) -> Self {
         let mut fixture = Self::new("enabled = true\nidle_s = 0\n");
         assert_eq!(fixture.next_action(0), Action::ListOnlineBots);
@@ -84,7 +84,7 @@ impl Fixture {
         fixture
     }
 
-    /// The next step, so many seconds after the start.
+    /// Next action, this many seconds after the start.
     fn next_action(&mut self, seconds: u64) -> Action {
         let after = Duration::from_secs(seconds);
         self.inputs.date += (self.start + after).saturating_duration_since(self.inputs.now);
@@ -99,7 +99,7 @@ impl Fixture {
         }
     }
 
-    /// Why nothing is done, and in how many seconds something is.
+    /// Why nothing is done, and seconds until the next attempt.
     fn idle(&self) -> (&str, u64) {
         let idle = self.matchmaking.idle().unwrap();
         let wait = idle.next.duration_since(self.inputs.date);
@@ -195,7 +195,7 @@ fn a_challenge_that_is_not_answered_is_taken_back() {
     assert_eq!(fixture.idle().0, "Ann is challenged to 3+2 rated standard");
     assert_eq!(fixture.next_action(25), Action::Cancel(sent.id.clone()));
     assert_eq!(fixture.next_action(26), Action::Wait);
-    // The echo of our taking it back says nothing about him.
+    // The echo of our cancel request says nothing about the opponent.
     let canceled = challenge("aaaaaaaa", "Ann", serde_json::json!({"status": "canceled"}));
     assert_eq!(fixture.matchmaking.on_closed(&canceled), None);
     assert!(!fixture.alone("Ann"));
@@ -226,7 +226,7 @@ fn who_declines_is_left_alone() {
 
 #[test]
 fn an_answer_may_come_before_the_answer() {
-    // A no before we know what the challenge is called, but for the event stream.
+    // Declined before the response.
     let mut fixture = Fixture::eager(&["Ann"]);
     fixture.choice(0);
     assert!(!fixture.matchmaking.on_echo(&created("aaaaaaaa", "Ann")));
@@ -239,7 +239,7 @@ fn an_answer_may_come_before_the_answer() {
         .matchmaking
         .on_created(created("aaaaaaaa", "Ann"), "Ann".into());
     assert!(fixture.matchmaking.pending().is_none());
-    // And a yes.
+    // Accepted before the response.
     let mut fixture = Fixture::eager(&["Ann"]);
     let choice = fixture.choice(0);
     let begun =
@@ -263,7 +263,7 @@ fn a_challenge_whose_answer_is_lost_is_found_again() {
     assert_eq!(fixture.next_action(5), Action::Wait);
     assert!(fixture.matchmaking.on_echo(&created("aaaaaaaa", "Ann")));
     assert!(matches!(fixture.next_action(21), Action::Cancel(_)));
-    // The event stream may have shown it before: it is not shown again.
+    // The event stream may have echoed it before; it does so once.
     let mut fixture = Fixture::eager(&["Ann"]);
     fixture.choice(0);
     assert!(!fixture.matchmaking.on_echo(&created("aaaaaaaa", "Ann")));
@@ -276,7 +276,7 @@ fn a_challenge_whose_answer_is_lost_is_found_again() {
         Some(&sent.id)
     );
     assert_eq!(fixture.next_action(21), Action::Cancel(sent.id));
-    // Where there is no trace of it, nothing is left to wait for.
+    // Without an echo there is nothing to wait for.
     let mut fixture = Fixture::eager(&["Ann"]);
     fixture.choice(0);
     fixture
@@ -300,7 +300,7 @@ fn a_challenge_that_is_accepted_at_the_last_moment_is_a_game_of_ours() {
     let info = game("aaaaaaaa", "Ann", choice.color, "started");
     assert!(fixture.matchmaking.on_game_started(&info).is_some());
     assert!(!fixture.alone("Ann"));
-    // Its start may have been heard before the answer.
+    // The start of the game may have been reported before the response.
     fixture.matchmaking.on_late_acceptance();
     assert!(fixture.matchmaking.on_game_started(&info).is_none());
 }
@@ -317,7 +317,7 @@ fn somebody_else_takes_the_last_place() {
     assert_eq!(fixture.next_action(2), Action::Cancel(sent.id));
     assert!(fixture.matchmaking.on_cancelled(true).is_none());
     assert!(!fixture.alone("Ann"));
-    // Nor does one stand when we stop.
+    // No challenge stays open during shutdown.
     let mut fixture = Fixture::eager(&["Ann"]);
     fixture.choice(0);
     fixture

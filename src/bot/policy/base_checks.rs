@@ -1,4 +1,4 @@
-//! What stands against a challenge, whatever the rules say or where they say nothing.
+//! Checks of a challenge that do not depend on rules.
 
 use std::fmt;
 
@@ -8,14 +8,14 @@ use crate::lichess::model::{
     Challenge, Challenger, Compat, DeclineReason, Speed, TimeControl, Variant,
 };
 
-/// What the challenger is told, and what the operator is told.
+/// Reason for the challenger and reason for the operator.
 pub type BaseCheckFailure = (DeclineReason, String);
 
 fn objection(reason: DeclineReason, text: impl fmt::Display) -> Option<BaseCheckFailure> {
     Some((reason, text.to_string()))
 }
 
-/// Nobody can play this, whatever the operator wants.
+/// Checks whether the bot can play the challenge at all.
 pub fn unplayable(
     challenge: &Challenge,
     compat: Option<Compat>,
@@ -50,7 +50,7 @@ pub fn unplayable(
     }
 }
 
-/// The operator wants no challenges at all, or none of this user.
+/// Checks the main switch and the block list.
 pub fn not_admitted(challenge: &Challenge, settings: &Settings) -> Option<BaseCheckFailure> {
     let rules = &settings.challenge;
     if !rules.accept {
@@ -69,7 +69,7 @@ pub fn not_admitted(challenge: &Challenge, settings: &Settings) -> Option<BaseCh
     None
 }
 
-/// What `[challenge]` has against it.
+/// Checks the limits of `[challenge]`.
 pub fn outside_section(
     challenge: &Challenge,
     rules: &config::Challenge,
@@ -118,7 +118,7 @@ fn game_objection(challenge: &Challenge, rules: &config::Challenge) -> Option<Ba
     if !rules.variants.iter().any(|variant| variant.key() == key) {
         return variant_objection(challenge.variant, rules);
     }
-    // A game without an abort can hold a slot for ever: the opponent need not move, and we cannot leave.
+    // A game without an abort can hold a slot forever: the opponent need not move, and the bot cannot leave.
     let mut extra = challenge.rules.iter();
     if extra.any(|rule| rule.eq_ignore_ascii_case("noAbort")) {
         return objection(
@@ -192,7 +192,7 @@ fn time_control_objection(
     }
 }
 
-/// Too fast when everything that is accepted is slower, too slow when it is faster.
+/// Too fast if everything accepted is slower, too slow if everything accepted is faster.
 fn speed_decline_reason(speed: Speed, rules: &config::Challenge) -> DeclineReason {
     let rank = |key: &str| Speed::ALL.iter().position(|speed| speed.key() == key);
     let mut accepted = rules

@@ -1,4 +1,4 @@
-//! `knightwatch explain`: what would be answered to a challenge, and why.
+//! `knightwatch explain`: the answer to a challenge, and the reasons.
 
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -24,27 +24,27 @@ use crate::lichess::model::{
     Username, Variant,
 };
 
-/// The longest text that is read, in bytes: fifty times a challenge.
+/// Fifty times a challenge.
 const MAX_INPUT_BYTES: u64 = 64 * 1024;
 
-/// Why a challenge cannot be explained.
+/// Reason why a challenge cannot be explained.
 #[derive(Debug, thiserror::Error)]
 pub enum ExplainError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("cannot read {}: {error}", path.display())]
     Read {
-        /// From where.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error.
         error: io::Error,
     },
-    /// It is something else.
+    /// The file does not contain a challenge.
     #[error(
         "{} holds no challenge as Lichess sends it, in its event stream or in its list of challenges: {error}",
         path.display()
     )]
     NoChallenge {
-        /// Where it is.
+        /// The file.
         path: PathBuf,
         /// What is missing.
         error: serde_json::Error,
@@ -54,7 +54,7 @@ pub enum ExplainError {
     Write(#[from] io::Error),
 }
 
-/// A challenge to us.
+/// Challenge to be explained.
 #[derive(Clone, Debug)]
 pub struct ChallengeQuery {
     challenge: Challenge,
@@ -62,11 +62,10 @@ pub struct ChallengeQuery {
 }
 
 impl ChallengeQuery {
-    /// Reads one from a file, or from stdin for `-`. It is as Lichess sends it: the object alone, or the line of an event
-    /// stream.
+    /// Reads a challenge from a file, or from stdin for `-`: the object alone, or a line of an event stream.
     ///
     /// # Errors
-    /// When it cannot be read, or is no challenge.
+    /// If it cannot be read or parsed.
     pub fn read(file: &Path) -> Result<Self, ExplainError> {
         let path = || file.to_owned();
         let text = read(file).map_err(|error| ExplainError::Read {
@@ -80,7 +79,7 @@ impl ChallengeQuery {
         Ok(Self { challenge, compat })
     }
 
-    /// One of this user's, as far as it is known: to a game of this variant and with this time control.
+    /// Builds a challenge of a user, from what is known of them.
     pub fn of(from: &Player, time: TimeControl, variant: Variant, rated: bool) -> Self {
         let speed = match time {
             TimeControl::Clock { limit, increment } => Speed::of_clock(limit, increment),
@@ -106,7 +105,7 @@ impl ChallengeQuery {
             final_color: None,
             direction: None,
             rematch_of: None,
-            // Which position it is plays no part.
+            // Any position will do.
             initial_fen: (variant == Variant::FromPosition).then(|| Position::startpos().fen()),
             decline_reason: None,
             decline_reason_key: None,
@@ -119,10 +118,10 @@ impl ChallengeQuery {
     }
 }
 
-/// Says on `out` what would be answered to a challenge.
+/// Writes to `out` how a challenge would be answered.
 ///
 /// # Errors
-/// When `out` does not take it.
+/// If `out` fails.
 pub fn explain_command(
     settings: &Settings,
     asked: &ChallengeQuery,
@@ -130,7 +129,7 @@ pub fn explain_command(
     out: &mut impl Write,
 ) -> Result<(), ExplainError> {
     let ChallengeQuery { challenge, compat } = asked;
-    // What cannot be read counts as nothing: the service's own is its own.
+    // State files that cannot be read count as empty: they may belong to the service's user.
     let accepted = file_names::find(settings);
     let sibling = |suffix| Some(accepted_log::sibling(accepted.as_deref()?, suffix));
     let quota = sibling(Quota::FILE_SUFFIX).and_then(|file| Quota::load(&file).ok());
@@ -142,7 +141,7 @@ pub fn explain_command(
     let overrides = overrides.unwrap_or_default();
     let settings = &*overrides.apply_to(&Arc::new(settings.clone()));
     let now = SystemTime::now();
-    // Of the places nothing is known here.
+    // The slots are not known here.
     let load = Load {
         paused: overrides.paused,
         no_bots_until: quota.and_then(|quota| quota.full_until(Limit::BotGames, now)),
@@ -182,7 +181,7 @@ fn read(file: &Path) -> io::Result<String> {
     }
 }
 
-/// A challenge alone, or in an event, which says whether bots may play it.
+/// Parses a challenge alone, or in an event, which says whether bots may play it.
 fn parse(text: &str) -> serde_json::Result<(Challenge, Option<Compat>)> {
     let mut value: Value = serde_json::from_str(text.trim())?;
     let compat = value.get("compat").filter(|compat| !compat.is_null());

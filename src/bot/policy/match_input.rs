@@ -1,4 +1,4 @@
-//! What rules can ask about: a challenge or a game, and whether a rule is about it.
+//! Input of rules: a challenge or a game, and whether a rule matches it.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,45 +9,41 @@ use crate::lichess::model::{
     Variant,
 };
 
-/// A challenge that came to us, or a game of ours.
+/// An incoming challenge, or a game.
 #[derive(Clone, Debug)]
 pub struct MatchInput {
-    /// Who challenges or plays us; nobody for somebody without an account.
+    /// The opponent; `None` if they have no account.
     pub name: Option<Username>,
-    /// That is a bot, or Lichess's own engine.
+    /// Whether the opponent is a bot or Lichess's own engine.
     pub bot: bool,
-    /// His title.
+    /// Title of the opponent.
     pub title: Option<String>,
-    /// His rating in this kind of game.
+    /// Rating of the opponent in this kind of game.
     pub rating: Option<i32>,
-    /// Which is uncertain.
+    /// Whether that rating is provisional.
     pub provisional: bool,
     /// Our rating in this kind of game.
     pub our_rating: Option<i32>,
-    /// The age of his account, where that was looked up.
+    /// Age of the opponent's account, if it was requested.
     pub age_days: Option<u32>,
-    /// The variant.
     pub variant: Variant,
-    /// The speed.
     pub speed: Speed,
-    /// The time control.
     pub time: TimeControl,
-    /// Whether ratings are at stake.
     pub rated: bool,
-    /// Our colour; left to chance where it is not known.
+    /// Our colour; random if it is not known.
     pub color: ColorWish,
-    /// It was left to chance, though it is known by now.
+    /// Whether the colour was drawn at random, even if it is known by now.
     pub random_color: bool,
     /// Extra rules.
     pub rules: Vec<String>,
-    /// A challenge to one more game.
+    /// Whether the challenge is a rematch.
     pub rematch: bool,
-    /// A game of a tournament.
+    /// Whether the game belongs to a tournament.
     pub tournament: bool,
 }
 
 impl MatchInput {
-    /// A challenge. `age_days` is the age of the challenger's account, where it is known.
+    /// Input for a challenge. `age_days` is the age of the challenger's account, if known.
     pub fn of_challenge(challenge: &Challenge, age_days: Option<u32>) -> Self {
         let from = challenge.challenger.as_ref();
         let us = challenge.dest_user.as_ref();
@@ -75,7 +71,7 @@ impl MatchInput {
         }
     }
 
-    /// A game, by the first line of its stream.
+    /// Input for a game, from the first line of its stream.
     pub fn of_game(full: &GameFull, head: &GameHeader) -> Self {
         let (us, them) = (full.player(head.us), full.player(!head.us));
         Self {
@@ -108,7 +104,7 @@ impl MatchInput {
         }
     }
 
-    /// What is worth keeping of a challenge that becomes a game.
+    /// Facts to keep of a challenge that becomes a game.
     pub fn facts(&self) -> ChallengeFacts {
         ChallengeFacts {
             age_days: self.age_days,
@@ -118,7 +114,7 @@ impl MatchInput {
         }
     }
 
-    /// The game comes from a challenge of which this was known.
+    /// Sets the facts of the challenge that the game comes from.
     pub fn apply_facts(&mut self, facts: ChallengeFacts) {
         let ChallengeFacts {
             age_days,
@@ -130,35 +126,35 @@ impl MatchInput {
         (self.rules, self.rematch) = (rules, rematch);
     }
 
-    /// What the user is called where acceptances are counted.
+    /// Name under which acceptances are counted.
     pub fn user_id(&self) -> String {
         self.name.as_ref().map_or_else(String::new, Username::id)
     }
 
-    /// The same in a sentence.
+    /// Name for messages.
     pub fn display_name(&self) -> &str {
         self.name.as_ref().map_or("Anonymous", Username::as_str)
     }
 }
 
-/// What only a challenge tells, and rules may ask of its game as well.
+/// Facts that only a challenge contains, and that rules may ask for in its game as well.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ChallengeFacts {
-    /// The age of the challenger's account, where that was looked up.
+    /// Age of the challenger's account, if it was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub age_days: Option<u32>,
-    /// The colours were left to chance.
+    /// Whether the colour was drawn at random.
     #[serde(alias = "chance")]
     pub random_color: bool,
     /// Extra rules.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<String>,
-    /// It was for one more game.
+    /// Whether the challenge was a rematch.
     pub rematch: bool,
 }
 
-/// Why a rule is not about this; `None` when it is.
+/// First condition of a rule that does not match; `None` if all match.
 pub fn first_mismatch(rule: &Match, input: &MatchInput) -> Option<String> {
     let flag = |wanted: Option<bool>, is: bool, yes: &str, no: &str| {
         let said = if is { yes } else { no };
@@ -245,7 +241,7 @@ pub fn first_mismatch(rule: &Match, input: &MatchInput) -> Option<String> {
         })
 }
 
-/// What it is instead, if none of what is wanted fits. Nothing wanted is anything wanted.
+/// Actual value, if it is none of those wanted. An empty list matches everything.
 fn none_of<T>(
     wanted: &[T],
     fits: impl Fn(&T) -> bool,

@@ -1,9 +1,9 @@
-//! Accept or decline a challenge, and why; and how a game is played. Pure.
+//! Policy: whether to accept a challenge, and how to play a game. Pure functions.
 //!
-//! A challenge passes these in turn, and the first that has something against it decides: what nobody can play; the
-//! main switch and the block list; the rules from top to bottom, until one accepts or declines; `[challenge]`, if none
-//! does; the limits per day; the places. What the challenger can change so comes before what only time changes, and
-//! nobody is told `later` who would be told something else then.
+//! A challenge passes these checks in turn, and the first failure decides: what the bot can play; the main switch and
+//! the block list; the rules from top to bottom, until one accepts or declines; `[challenge]` if none does; the
+//! limits per day; the slots. What the challenger can change is checked before what only time changes, so that nobody
+//! is told `later` who would be declined for another reason then.
 
 mod base_checks;
 mod explain;
@@ -27,73 +27,68 @@ pub use match_input::{ChallengeFacts, MatchInput};
 pub use play_settings::{MoveLimits, PlaySettings, describe};
 pub use strength::PlayingStrength;
 
-/// What [`Settings::challenge`] is called where rules have names.
+/// Name of [`Settings::challenge`] where rules have names.
 const SECTION: &str = "[challenge]";
 
-/// A challenge, with what is known of it beside.
+/// A challenge with additional data.
 #[derive(Clone, Copy, Debug)]
 pub struct ChallengeContext<'a> {
-    /// The challenge.
     pub challenge: &'a Challenge,
-    /// Who may play it, by Lichess's own word.
+    /// Who may play it according to Lichess.
     pub compat: Option<Compat>,
-    /// The age of the challenger's account, where it was looked up.
+    /// Age of the challenger's account, if it was requested.
     pub age_days: Option<u32>,
 }
 
-/// How busy the house is.
+/// Load of the account.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Load {
-    /// We are about to stop.
+    /// Shutdown has begun.
     pub draining: bool,
-    /// The operator wants no new games for now.
+    /// The operator has paused the bot.
     pub paused: bool,
-    /// There is no place for this one.
+    /// No slot is free for this challenge.
     pub full: bool,
-    /// And none to wait either.
+    /// The waiting queue is full too.
     pub queue_full: bool,
-    /// Games on against this very opponent.
+    /// Running games against this opponent.
     pub games_vs_opponent: usize,
-    /// Which number in a row this rematch would be, where that is known; 0 for none.
+    /// Number of this rematch in a row, if known; 0 if it is none.
     pub rematch_number: u32,
-    /// Until when Lichess lets us play no bots, as the day's games against them are played.
+    /// Until when Lichess allows no games against bots, because the daily limit is reached.
     pub no_bots_until: Option<SystemTime>,
 }
 
-/// What to answer.
+/// Answer to a challenge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChallengeAnswer {
-    /// Play.
     Accept,
-    /// Play as soon as there is a place.
+    /// Accept as soon as a slot is free.
     Wait,
-    /// Do not; what the challenger is told.
+    /// Decline, with the reason for the challenger.
     Decline(DeclineReason),
 }
 
-/// An answer, and how it came about.
+/// Answer to a challenge, and how it was reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Assessment {
-    /// What to answer.
     pub answer: ChallengeAnswer,
-    /// What the operator is told.
+    /// Reason for the operator.
     pub reason: String,
-    /// Under which name an acceptance counts, if it does.
+    /// Name of the limit under which an acceptance counts, if any.
     pub limit: Option<String>,
-    /// Each thing that was looked at, in order.
+    /// Checks in order.
     pub checks: Vec<Check>,
 }
 
-/// One thing that was looked at.
+/// One check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
-    /// What.
     pub name: String,
-    /// And what came of it.
     pub result: String,
 }
 
-/// Judges a challenge that came to us.
+/// Evaluates an incoming challenge.
 pub fn evaluate(
     case: ChallengeContext<'_>,
     settings: &Settings,
@@ -120,13 +115,13 @@ pub fn evaluate(
     }
 }
 
-/// Whether a rule asks for the age of accounts, which a challenge does not tell.
+/// Whether a rule asks for the age of accounts, which a challenge does not contain.
 pub fn needs_account_age(settings: &Settings) -> bool {
     let mut rules = settings.rule.iter();
     rules.any(|rule| rule.matching.age_days.is_some())
 }
 
-/// Where somebody stands among those that wait for a place: the smallest is served first.
+/// Rank in the queue: the smallest is served first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rank {
     priority: Reverse<i32>,
@@ -134,7 +129,7 @@ pub struct Rank {
 }
 
 impl Rank {
-    /// A larger priority comes first, and of the same a smaller preference.
+    /// A larger priority comes first, then a smaller preference.
     pub fn new(priority: i32, preference: i64) -> Self {
         Self {
             priority: Reverse(priority),
@@ -142,13 +137,13 @@ impl Rank {
         }
     }
 
-    /// As the rules say it.
+    /// Priority as given by the rules.
     pub fn priority(self) -> i32 {
         self.priority.0
     }
 }
 
-/// Where a challenge stands among those that wait for a place.
+/// Rank of a challenge in the queue.
 pub fn rank(settings: &Settings, input: &MatchInput) -> Rank {
     let priority = applicable_rules(&settings.rule, input)
         .find_map(|(_, rule)| rule.priority)
@@ -162,7 +157,7 @@ pub fn rank(settings: &Settings, input: &MatchInput) -> Rank {
     Rank::new(priority, preference)
 }
 
-/// The name of a rule, or else its number.
+/// Name of a rule, or its number.
 fn rule_label(number: usize, rule: &Rule) -> String {
     match rule.name.as_str() {
         "" => format!("rule {}", number + 1),
@@ -170,7 +165,7 @@ fn rule_label(number: usize, rule: &Rule) -> String {
     }
 }
 
-/// The rules that are about this, down to the one that accepts or declines.
+/// Matching rules, down to the one that accepts or declines.
 fn applicable_rules<'a>(
     rules: &'a [Rule],
     input: &'a MatchInput,
@@ -187,11 +182,11 @@ fn is_final(rule: &Rule) -> bool {
     rule.accept == Some(true) || rule.decline.is_some()
 }
 
-/// A judgement that is under way.
+/// Evaluation in progress.
 struct Evaluator {
     checks: Vec<Check>,
     reason: String,
-    /// Under which name an acceptance counts, and how many there may be.
+    /// Name of the limit under which an acceptance counts, and the limit.
     limit: (String, Limit),
 }
 
@@ -218,7 +213,7 @@ impl Evaluator {
             }
             self.reason = format!("within {SECTION}");
         }
-        // Lichess would take the challenge, refuse our yes and count that we have asked.
+        // Lichess would accept the challenge from the user, refuse our accept and count the attempt.
         let no_bots = load.no_bots_until.filter(|_| input.bot).map(|until| {
             let until = clock::shown(until);
             let reason = format!("Lichess lets us play no more bots today, again at {until}");
@@ -382,7 +377,7 @@ impl Evaluator {
     }
 }
 
-/// What a rule says about those that it matches.
+/// Effects of a matching rule, for the operator.
 fn rule_effects(rule: &Rule) -> Vec<String> {
     let mut effects = Vec::new();
     if let Some(Limit {

@@ -1,4 +1,4 @@
-//! How a game is played: the settings, as the rules have it for this game.
+//! Effective play settings of a game.
 
 use std::time::Duration;
 
@@ -9,47 +9,47 @@ use crate::config::{self, Books, Play, Settings, Takebacks};
 use crate::engine::Limits;
 use crate::plural;
 
-/// See the module's text.
+/// How one game is played, after rules.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PlaySettings {
-    /// Which books are asked.
+    /// Books to use.
     pub book: Books,
-    /// Whether we greet, and answer commands.
+    /// Whether to greet and answer commands.
     pub chat: bool,
-    /// When we offer and accept draws.
+    /// When to offer and accept draws.
     pub draw: config::Draw,
-    /// When we resign, if we do to this opponent.
+    /// When to resign, if at all against this opponent.
     pub resign: config::Resign,
-    /// How many moves the opponent gets back.
+    /// Takebacks granted to the opponent.
     pub takebacks: u32,
-    /// Whether we offer him one more game.
+    /// Whether to offer a rematch.
     pub offer_rematch: bool,
-    /// How long we wait for his first move; `None` for ever.
+    /// Wait for the opponent's first move; `None` waits forever.
     pub abort_after: Option<Duration>,
-    /// How much the engine may think about a move, beside what the clock allows.
+    /// Limits of the engine for each move, in addition to the clock.
     #[serde(alias = "think")]
     pub move_limits: MoveLimits,
-    /// How strong it plays.
+    /// Playing strength.
     #[serde(default, alias = "skill")]
     pub strength: PlayingStrength,
-    /// By which rules, for the log; nothing when it is all as the sections say.
+    /// Rules that apply, for the log; `None` if the sections apply unchanged.
     #[serde(alias = "by")]
     pub rules: Option<String>,
 }
 
-/// Bounds for each move.
+/// Limits for each move.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MoveLimits {
-    /// Time.
+    /// Maximum time.
     pub time: Option<Duration>,
-    /// Plies.
+    /// Maximum depth in plies.
     pub depth: Option<u32>,
-    /// Positions.
+    /// Maximum number of positions.
     pub nodes: Option<u64>,
 }
 
 impl MoveLimits {
-    /// These limits, and no more than this.
+    /// Applies these limits on top of others.
     pub fn apply(self, limits: Limits) -> Limits {
         Limits {
             at_most: [self.time, limits.at_most].into_iter().flatten().min(),
@@ -61,12 +61,12 @@ impl MoveLimits {
 }
 
 impl PlaySettings {
-    /// As the sections say, while nothing is known of the game.
+    /// Settings of the sections, while the game is not known.
     pub fn defaults(settings: &Settings) -> Self {
         Self::with(settings, Play::default(), None, None)
     }
 
-    /// As the rules say, and where they say nothing, the sections. Rules that decline are about challenges alone.
+    /// Settings of the matching rules, else of the sections. Rules that decline apply to challenges only.
     pub fn of(settings: &Settings, game: &MatchInput) -> Self {
         let (mut play, mut labels) = (Play::default(), Vec::new());
         for (number, rule) in settings.rule.iter().enumerate() {
@@ -121,7 +121,7 @@ impl PlaySettings {
                 ..draw
             },
             resign: config::Resign {
-                // A rule that says so means these opponents, whoever they are.
+                // A rule applies to its opponents, people or bots.
                 enabled: play
                     .resign
                     .unwrap_or(resign.enabled && (bot || resign.humans)),
@@ -147,7 +147,7 @@ impl PlaySettings {
     }
 }
 
-/// What this says, in words.
+/// Describes the settings of a rule.
 pub fn describe(play: &Play) -> Vec<String> {
     let switch =
         |is: Option<bool>, yes: &str, no: &str| is.map(|is| if is { yes } else { no }.to_owned());

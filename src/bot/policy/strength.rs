@@ -1,4 +1,4 @@
-//! How strong a game is played, and why.
+//! Playing strength of a game.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,22 +6,22 @@ use super::MatchInput;
 use crate::config::{Aim, Strength};
 use crate::engine::Elo;
 
-/// Where ratings begin on Lichess: what is assumed of who has none.
+/// Rating at which accounts start on Lichess, assumed for opponents without one.
 const DEFAULT_RATING: i32 = 1500;
 
-/// See the module's text.
+/// Level at which a game is played.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PlayingStrength {
-    /// The level in Elo; `None` for full strength.
+    /// Level in Elo; `None` for full strength.
     pub elo: Option<u16>,
-    /// In words for the operator, where something else than full strength was asked for.
+    /// Text for the operator, if something else than full strength was configured.
     #[serde(alias = "said")]
     pub description: Option<String>,
 }
 
 impl PlayingStrength {
-    /// What the settings ask for, in this game.
+    /// Level for this game according to the settings.
     pub fn of(strength: Strength, game: &MatchInput) -> Self {
         let (wanted, whose) = match strength.aim {
             Aim::Full => return Self::default(),
@@ -46,12 +46,12 @@ impl PlayingStrength {
         }
     }
 
-    /// The level, as the engine has it.
+    /// Level as the engine's type.
     pub fn level(&self) -> Option<Elo> {
         self.elo.map(|elo| Elo::nearest(elo.into()))
     }
 
-    /// Plies after which somebody of this strength is out of book: none at 1000, nine moves at 2800.
+    /// Plies after which a player of this level is out of book: none at 1000 Elo, 18 at 2800.
     pub fn book_plies(&self) -> usize {
         self.level().map_or(usize::MAX, |elo| {
             usize::from(elo.get() - Elo::MIN.get()) / 100
@@ -59,8 +59,8 @@ impl PlayingStrength {
     }
 }
 
-/// What the opponent is taken for, and why. A rating that is still uncertain says half as much: Lichess moves it by
-/// hundreds of points a game, and the truth is mostly nearer to where all begin.
+/// Assumed rating of the opponent, and the reason. A provisional rating counts half: Lichess changes it by hundreds
+/// of points a game, and the true rating is mostly closer to the initial one.
 fn estimate(game: &MatchInput) -> (i32, String) {
     match game.rating {
         None => (

@@ -1,8 +1,9 @@
-//! Looks for arenas that nobody has named: in the calendars of the operator's teams, and, if he wants that, in the list
-//! of the whole site.
+//! Discovery of arenas that the operator has not named: in the calendars of their teams and, if configured, in the
+//! list of the whole site.
 //!
-//! No list tells whether bots may take part, so each arena that would do is looked at once. No more than `at_once` are
-//! ever joined here whose times overlap, and none before the quota has room for it ([`Entry`](crate::bot::account::quota::Entry)).
+//! No list says whether bots may take part, so the page of each suitable arena is read once. At most `at_once` arenas
+//! whose times overlap are joined here, and none before the quota has room for it
+//! ([`ArenaEntry`](crate::bot::account::quota::ArenaEntry)).
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, SystemTime};
@@ -17,36 +18,36 @@ use crate::config::{self, Joining, Membership};
 use crate::lichess::Error as Failure;
 use crate::lichess::model::{ArenaId, ListedArena, Speed, TimeControl, Variant};
 
-/// Between two looks at the lists.
+/// Interval between scans of the lists.
 const LIST_INTERVAL: Duration = Duration::from_secs(300);
 
-/// Between two questions about arenas, of which the site's list may have a hundred.
+/// Pause between requests for arena pages, of which the site's list may have a hundred.
 const REQUEST_INTERVAL: Duration = Duration::from_secs(1);
 
-/// No more arenas are looked at between two looks at the lists.
+/// Arena pages read at most in one scan.
 const MAX_LOOKUPS: usize = 20;
 
-/// With less than this to play an arena is no longer worth it.
+/// An arena with less time left to play is not joined, in milliseconds.
 const MIN_REMAINING_MS: i64 = 5 * 60_000;
 
-/// What those read who let us into a team.
+/// Message to the leaders of a team.
 const TEAM_REQUEST_MESSAGE: &str = "This is a chess bot, and it would like to take part in the arenas of this team that allow bots.";
 
-/// See the module's text.
+/// Periodic scan for arenas.
 pub(super) struct Discovery {
     ctx: AccountContext,
     discovered_sender: mpsc::UnboundedSender<(Joining, Candidate)>,
-    /// Those that we take part in, or mean to.
+    /// Arenas that the account has joined or is going to join.
     joined_arenas: watch::Receiver<HashSet<ArenaId>>,
-    /// Those that the operator has had us leave.
+    /// Arenas that the operator has left.
     left: watch::Receiver<HashSet<ArenaId>>,
-    /// Those that were found.
+    /// Arenas found here.
     found: HashSet<ArenaId>,
-    /// Whether bots may take part, as far as it was looked at.
+    /// Whether bots may take part, for the pages read so far.
     allows_bots: HashMap<ArenaId, bool>,
-    /// Teams that we are in.
+    /// Teams of the account.
     members: HashSet<String>,
-    /// Teams that we are not in, and why has been said.
+    /// Teams that the account is not in, for which the reason was logged.
     reported_teams: HashSet<String>,
 }
 
@@ -68,7 +69,7 @@ impl Discovery {
         }
     }
 
-    /// Looks again and again, until we are to stop.
+    /// Scans periodically until shutdown begins.
     pub async fn run(mut self, mut paused: watch::Receiver<bool>, mut shutdown: ShutdownSignal) {
         let scanning = async {
             loop {
@@ -76,7 +77,7 @@ impl Discovery {
                     return;
                 }
                 if let Err(failure) = self.scan().await {
-                    info!("cannot look for arenas: {failure}");
+                    info!("cannot scan for arenas: {failure}");
                 }
                 clock::sleep(LIST_INTERVAL).await;
             }
@@ -87,7 +88,7 @@ impl Discovery {
         }
     }
 
-    /// Looks at the lists, and at what in them would do.
+    /// Scans the lists, and reads the pages of suitable arenas.
     async fn scan(&mut self) -> Result<(), Failure> {
         let settings = self.ctx.settings.clone();
         let wanted = &settings.tournaments;
@@ -117,7 +118,7 @@ impl Discovery {
             );
         }
         let now = i64::try_from(clock::epoch_ms(SystemTime::now())).unwrap_or(i64::MAX);
-        // What we take part in already has its place, though it may not be what is looked for.
+        // Joined arenas occupy their time, even if they do not match the settings.
         let mut taken: Vec<ListedArena> = Vec::new();
         let joined_arenas = self.joined_arenas.borrow().clone();
         for Candidate { arena, .. } in &candidates {
@@ -151,7 +152,7 @@ impl Discovery {
                     Ok(page) => page.bots,
                     Err(failure) if failure.word().is_some_and(|no| no.code == 404) => false,
                     Err(failure) => {
-                        info!(arena = %id, "cannot look at {}: {failure}", arena.name);
+                        info!(arena = %id, "cannot read {}: {failure}", arena.name);
                         continue;
                     }
                 };
@@ -169,7 +170,7 @@ impl Discovery {
         Ok(())
     }
 
-    /// Joins the team, if that is wanted and we are not in it. Whether we are; once is enough for what keeps us out.
+    /// Joins a team if configured. Whether the account is in it. The reason why it is not is logged once.
     async fn ensure_membership(&mut self, membership: &Membership, join: bool) -> bool {
         let team = &membership.team;
         if self.members.contains(team) {
@@ -196,7 +197,7 @@ impl Discovery {
             None => self.members.insert(team.clone()),
             Some(why) => {
                 if self.reported_teams.insert(team.clone()) {
-                    warn!("not in the team {team}, so its own arenas are passed over: {why}");
+                    warn!("not in the team {team}, so its own arenas are skipped: {why}");
                 }
                 false
             }
@@ -208,12 +209,12 @@ impl Discovery {
 #[derive(Clone, Debug)]
 pub(super) struct Candidate {
     arena: ListedArena,
-    /// In whose calendar it is.
+    /// Team in whose calendar it is.
     team: Option<String>,
 }
 
 impl Candidate {
-    /// Whether the operator wants such arenas, and it is the time for this one.
+    /// Whether the arena matches the settings and is on soon enough.
     fn is_joinable(&self, wanted: &config::Tournaments, now: i64) -> bool {
         let arena = &self.arena;
         let within = i64::from(wanted.within_h) * 3_600_000;
@@ -223,7 +224,7 @@ impl Candidate {
             && arena.finishes_at >= now.saturating_add(MIN_REMAINING_MS)
     }
 
-    /// Whether the operator wants such arenas.
+    /// Whether the arena matches the settings.
     pub fn is_wanted(&self, wanted: &config::Tournaments) -> bool {
         let arena = &self.arena;
         let TimeControl::Clock { limit, increment } = arena.clock else {
@@ -235,7 +236,7 @@ impl Candidate {
             Some(team) => wanted.teams.iter().any(|wanted| wanted.team == *team),
             None => wanted.any,
         };
-        // An arena of strangers is not told our password, nor joined for a team that the operator has not named.
+        // Arenas of the site's list are not sent our password, nor joined for a team that the operator has not named.
         let open = match self.team {
             Some(_) => !arena.private || !wanted.password.is_empty(),
             None => !arena.private && arena.team.is_none() && arena.battle.is_empty(),
@@ -252,7 +253,7 @@ impl Candidate {
             && (wanted.min_minutes..=wanted.max_minutes).contains(&arena.minutes)
     }
 
-    /// How it is joined.
+    /// Arguments of the join.
     fn joining(&self, wanted: &config::Tournaments) -> Joining {
         let battles = |team: &&String| self.arena.battle.contains(team);
         Joining {
@@ -263,7 +264,7 @@ impl Candidate {
     }
 }
 
-/// Whether both are on at some moment.
+/// Whether two arenas overlap in time.
 fn overlaps(one: &ListedArena, other: &ListedArena) -> bool {
     one.starts_at < other.finishes_at && other.starts_at < one.finishes_at
 }

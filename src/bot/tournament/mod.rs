@@ -1,8 +1,8 @@
-//! Arenas: joins those that the operator has named and those that are found for him, sees to it that we stay in them,
-//! and leaves them when we stop.
+//! Arenas: joins those named by the operator and those found by discovery, keeps the account in them, and leaves them
+//! at shutdown.
 //!
-//! Each has a task of its own ([`attendance`]); another looks for those that nobody has named ([`discovery`]). The games come to
-//! the account by its stream like any others; nothing here stands in their way.
+//! Each arena has a task ([`arena_task`]); another one finds arenas ([`discovery`]). The games come by the event
+//! stream like any others.
 
 mod arena_task;
 mod discovery;
@@ -29,57 +29,58 @@ use crate::lichess::model::ArenaId;
 use arena_task::ArenaTask;
 use discovery::{Candidate, Discovery};
 
-/// What the account is told, and asked.
+/// Event of an arena for the account.
 #[derive(Debug)]
 pub(super) enum ArenaEvent {
-    /// We are in it, and it begins then.
+    /// The arena was joined and starts then.
     StartsAt(ArenaId, Instant),
-    /// Pairings may come at any moment: keep a slot.
+    /// Pairings may come at any moment: reserve a slot.
     SlotNeeded(ArenaId),
-    /// None will come, or none any more.
+    /// No pairings will come: release the slot.
     SlotFree(ArenaId),
-    /// We are done with it.
+    /// The arena is over or was left.
     Finished(ArenaId),
-    /// Whether one more may be joined; if so, it is. Otherwise when it may be asked again.
+    /// Asks whether one more arena may be joined, and charges it if so. Otherwise answers with the time of the next
+    /// attempt.
     MayJoin(ArenaEntry, oneshot::Sender<Result<(), SystemTime>>),
-    /// Lichess says that we join too many.
+    /// Lichess has refused a join because of too many arenas.
     TooManyJoins,
 }
 
-/// The arenas that we take part in.
+/// Arenas of the account.
 pub(super) struct Tournaments {
     ctx: AccountContext,
     shutdown: ShutdownSignal,
     tasks: SpannedJoinSet<()>,
     events: mpsc::UnboundedReceiver<ArenaEvent>,
     event_sender: mpsc::UnboundedSender<ArenaEvent>,
-    /// Those that nobody has named, and in which we may take part.
+    /// Arenas found by discovery.
     discovered: mpsc::UnboundedReceiver<(Joining, Candidate)>,
     discovered_sender: mpsc::UnboundedSender<(Joining, Candidate)>,
     arenas: HashMap<ArenaId, ArenaHandle>,
-    /// The same for those who need only know which.
+    /// Ids of the arenas, for discovery.
     arena_ids: watch::Sender<HashSet<ArenaId>>,
-    /// Those that the operator has had us leave.
+    /// Arenas that the operator has left.
     left: watch::Sender<HashSet<ArenaId>>,
     paused: watch::Sender<bool>,
     discovery: Option<AbortHandle>,
 }
 
-/// One that we take part in, or mean to.
+/// Handle of an arena that the account has joined or is going to join.
 struct ArenaHandle {
     joining: watch::Sender<Joining>,
-    /// Look at it now.
+    /// Polls the arena now.
     wake: Arc<Notify>,
-    /// Leave it.
+    /// Leaves the arena.
     leave: CancellationToken,
-    /// How it was found, unless it is in the configuration or by the operator.
+    /// How discovery found it; `None` if it is configured or named by the operator.
     found: Option<Candidate>,
-    /// How it stands, once Lichess has said so.
+    /// Last status, once Lichess has reported one.
     status: watch::Receiver<Option<events::Arena>>,
 }
 
 impl Tournaments {
-    /// Begins to look after all of them.
+    /// Starts the tasks of all named arenas, and discovery.
     pub fn new(
         ctx: &AccountContext,
         shutdown: &ShutdownSignal,
@@ -106,7 +107,7 @@ impl Tournaments {
         tournaments
     }
 
-    /// The next word about one of them.
+    /// Returns the next event of an arena.
     pub async fn next(&mut self) -> Option<ArenaEvent> {
         loop {
             tokio::select! {
@@ -126,8 +127,7 @@ impl Tournaments {
         }
     }
 
-    /// The settings have changed, or the orders: these arenas and those of the operator are the named ones now. Those that
-    /// are left because nobody wants them any more.
+    /// Applies changed settings or overrides. Returns the arenas that are left because they no longer match.
     pub fn on_settings_changed(
         &mut self,
         ctx: &AccountContext,
@@ -155,7 +155,7 @@ impl Tournaments {
         left
     }
 
-    /// Takes part in those that are named, and no longer in those that were.
+    /// Joins arenas that are named, and leaves those that no longer are.
     fn update_named(&mut self, by_operator: &[Joining]) {
         let settings = Arc::clone(&self.ctx.settings);
         let named = || settings.tournaments.join.iter().chain(by_operator);
@@ -172,7 +172,7 @@ impl Tournaments {
         }
     }
 
-    /// Looks for those that nobody has named, as the settings are now.
+    /// Starts discovery with the current settings.
     fn restart_discovery(&mut self) {
         if let Some(discovery) = self.discovery.take() {
             discovery.abort();
@@ -189,13 +189,13 @@ impl Tournaments {
         }
     }
 
-    /// The operator wants us to take part in this one.
+    /// Joins an arena for the operator.
     pub fn join(&mut self, joining: Joining, responder: Option<Responder>) {
         self.left.send_if_modified(|left| left.remove(&joining.id));
         self.join_or_update(joining, None, responder);
     }
 
-    /// The operator wants us out of this one. Whether we are in it.
+    /// Leaves an arena for the operator. Whether the account was in it.
     pub fn leave_arena(&mut self, arena: &ArenaId) -> bool {
         let Some(handle) = self.arenas.get(arena) else {
             return false;
@@ -206,12 +206,12 @@ impl Tournaments {
         true
     }
 
-    /// Whether the operator wants no new games.
+    /// Pauses or resumes participation.
     pub fn pause(&self, paused: bool) {
         self.paused.send_replace(paused);
     }
 
-    /// Those that we take part in, or mean to, and how each stands, if Lichess has said so.
+    /// Arenas and their status, once Lichess has reported one.
     pub fn statuses(&self) -> Vec<(ArenaId, Option<events::Arena>)> {
         let all = self.arenas.iter();
         let mut all: Vec<_> = all
@@ -221,20 +221,20 @@ impl Tournaments {
         all
     }
 
-    /// Something has happened to us in this arena: look at it now.
+    /// Polls an arena now, because its state has changed.
     pub fn wake(&self, arena: &ArenaId) {
         if let Some(handle) = self.arenas.get(arena) {
             handle.wake.notify_one();
         }
     }
 
-    /// Whether all have been left, once we stop.
+    /// Whether all arenas have been left at shutdown.
     pub fn is_finished(&mut self) -> bool {
         while self.tasks.try_join_next().is_some() {}
         self.tasks.is_empty()
     }
 
-    /// Gives them this long to be left.
+    /// Waits until all arenas have been left, at most this long.
     pub async fn leave_all(&mut self, patience: Duration) {
         let all = async { while self.tasks.join_next().await.is_some() {} };
         if clock::timeout(patience, all).await.is_err() {
@@ -296,7 +296,6 @@ impl Tournaments {
         self.publish_ids();
     }
 
-    /// Tells which they are now.
     fn publish_ids(&self) {
         let arena_ids = self.arenas.keys().cloned().collect();
         self.arena_ids.send_replace(arena_ids);

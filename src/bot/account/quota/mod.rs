@@ -1,11 +1,11 @@
-//! What Lichess lets an account do in a span of time, and how much of it was done; kept in a file over restarts.
+//! Lichess's limits and how much of them an account has used; kept in a file over restarts.
 //!
-//! Lichess counts in windows: the first charge opens one, a call passes while fewer credits are used than there are,
-//! and the window ends as a whole. We count along. Where we have missed something (a file that was lost, another
-//! program on the same account) its refusal tells how long the window lasts still, see [`Quota::exhausted`].
+//! Lichess counts in windows: the first charge opens one, a request passes while fewer credits are used than there
+//! are, and the window ends as a whole. The quota counts along. If it has missed something (a lost file, another
+//! program on the same account), Lichess's refusal says how long the window lasts, see [`Quota::mark_exhausted`].
 //!
-//! A refusal is no count but a pause: nothing of its kind is sent before it is over, not after a restart either. That of a
-//! proxy in front of Lichess pauses everything for minutes, and is not kept.
+//! Pauses are not counts: requests of a kind are not sent before its pause is over, not after a restart either. The
+//! pause of a proxy in front of Lichess stops all requests for minutes and is not kept.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -19,26 +19,26 @@ use crate::clock;
 use crate::lichess::model::GameId;
 use crate::lichess::retry::Kind;
 
-/// What is counted.
+/// A limit of Lichess.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// Games against other bots, whoever has challenged whom.
+    /// Games against other bots, no matter who has challenged.
     BotGames,
-    /// Challenges of ours: one to a bot costs 1, one to a person 5.
+    /// Challenges sent in a day: one to a bot costs 1, one to a person 5.
     ChallengesDay,
-    /// The same in a minute.
+    /// Challenges sent in a minute, at the same cost.
     ChallengesMinute,
-    /// Challenges from this address, whatever they cost.
+    /// Challenges sent from this address, each at a cost of 1.
     ChallengesAddress,
     /// Games against Lichess's own engine.
     AiGames,
-    /// Openings of the account's event stream.
+    /// Opened event streams of the account.
     EventStreams,
-    /// Joining arenas, and coming back to them.
+    /// Requests to join an arena, for the first time or again.
     ArenaJoins,
-    /// Arenas that are joined for the first time; those that users hold cost two.
+    /// Arenas joined for the first time in an hour; one created by a user costs 2.
     ArenasHour,
-    /// The same in a day.
+    /// Arenas joined for the first time in a day, at the same cost.
     ArenasDay,
 }
 
@@ -47,7 +47,7 @@ const HOUR: u64 = 3_600;
 const DAY: u64 = 86_400;
 
 impl Limit {
-    /// Those of a day that the status shows, their names, and which calls count more than once.
+    /// Limits shown in the status, their names, and which requests cost more than 1.
     pub const DAILY: [(Self, &str, Option<&str>); 4] = [
         (Self::BotGames, "bot games", None),
         (
@@ -63,7 +63,7 @@ impl Limit {
         (Self::AiGames, "AI games", None),
     ];
 
-    /// What it is called, where Lichess has a name for it by that.
+    /// Lichess's key of the limit, where it has one.
     pub fn key(self) -> &'static str {
         match self {
             Self::BotGames => "bot.vsBot.day",
@@ -78,7 +78,7 @@ impl Limit {
         }
     }
 
-    /// How many credits a window has.
+    /// Credits of a window.
     pub fn credits(self) -> u32 {
         match self {
             Self::BotGames => 100,
@@ -91,7 +91,7 @@ impl Limit {
         }
     }
 
-    /// How long a window lasts.
+    /// Length of a window.
     pub fn window(self) -> Duration {
         Duration::from_secs(self.seconds())
     }
@@ -106,35 +106,36 @@ impl Limit {
     }
 }
 
-/// A game of our own seeking, as it is spread over the day.
+/// A game found by matchmaking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MatchmakingGame {
-    /// The first one against this opponent, or the only one.
+    /// The only game against this opponent, or the first of a pair.
     First,
-    /// The second of a pair with both colours.
+    /// The second game of a pair.
     Second,
 }
 
-/// An arena that is to be joined.
+/// Request to join an arena.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArenaEntry {
-    /// We were never in it.
+    /// The account has never been in the arena.
     pub first: bool,
-    /// Lichess itself has made it.
+    /// The arena was created by Lichess.
     pub by_lichess: bool,
-    /// Nobody has named it: a quarter of what there is stays for those that the operator names.
+    /// The arena was found by discovery: a quarter of the credits is reserved for those that the operator has named.
     pub discovered: bool,
-    /// It has refused us: half of what there is stays for those that have not.
+    /// The arena has refused the account: half of the credits is reserved for those that have not.
     pub refused: bool,
 }
 
-/// Games of which it is remembered that they were counted: Lichess tells of those that are on with every stream.
+/// Counted games that are remembered: every event stream reports running games again.
 const MAX_COUNTED_GAMES: usize = 300;
 
-/// Where Lichess does not say how long it will refuse challenges: after this, twice this, ... at most this.
+/// First and longest wait in seconds after a refused challenge, if Lichess does not name one. The wait doubles each
+/// time.
 const REFUSAL_WAIT_S: (u64, u64) = (MINUTE, 4 * 3_600);
 
-/// See the module's text.
+/// Used credits, pauses and refusals of one account. Times are seconds since the epoch.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Quota {
@@ -145,16 +146,16 @@ pub struct Quota {
     matchmaking: MatchmakingGames,
     #[serde(alias = "seen")]
     counted_games: VecDeque<String>,
-    /// Until when requests of a kind pause, by the name of the kind.
+    /// End of the pause of each kind of request, by its name.
     pauses: BTreeMap<String, u64>,
-    /// Until when everything pauses because of a proxy.
+    /// End of the pause demanded by a proxy.
     #[serde(skip)]
     proxy_until: u64,
     #[serde(alias = "refused")]
     refusals: ChallengeRefusals,
 }
 
-/// A window.
+/// Open window of a limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 struct Window {
@@ -163,68 +164,67 @@ struct Window {
     credits: u32,
 }
 
-/// Games of our own seeking.
+/// Games found by matchmaking.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 struct MatchmakingGames {
-    /// Those in the window that was opened then.
+    /// Games in the window that was opened at `window`.
     games: u32,
     window: u64,
-    /// When the last one began, and whether it was one of a pair.
+    /// Start of the last game, and whether it was the second of a pair.
     last: u64,
     pair: bool,
 }
 
-/// Challenges that Lichess has refused to take from us.
+/// Refused challenges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 struct ChallengeRefusals {
     until: u64,
-    /// In a row, without a time.
+    /// Refusals in a row without a named wait.
     #[serde(alias = "unnamed")]
     in_a_row: u32,
 }
 
 impl Quota {
-    /// What its file ends with.
     pub const FILE_SUFFIX: &str = "quota.json";
 
-    /// Reads the file; one that is not there is empty.
+    /// Reads the file; the default value if it does not exist.
     ///
     /// # Errors
-    /// When it is there and cannot be read.
+    /// If it exists and cannot be read.
     pub fn load(path: &Path) -> io::Result<Self> {
         persist::load(path)
     }
 
-    /// The file as it should be.
+    /// Content of the file.
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).expect("plain data with string keys")
     }
 
-    /// Credits used in the window that is open.
+    /// Credits used in the open window.
     pub fn used(&self, limit: Limit, now: SystemTime) -> u32 {
         self.window(limit, now).map_or(0, |used| used.credits)
     }
 
-    /// When the window ends that is open.
+    /// End of the open window.
     pub fn window_end(&self, limit: Limit, now: SystemTime) -> Option<SystemTime> {
         let used = self.window(limit, now)?;
         Some(from_epoch(used.since + limit.seconds()))
     }
 
-    /// When the window was opened that is open.
+    /// Start of the open window.
     pub fn window_start(&self, limit: Limit, now: SystemTime) -> Option<SystemTime> {
         self.window(limit, now).map(|used| from_epoch(used.since))
     }
 
-    /// When the next call passes, if it does not now.
+    /// When the next request passes, if it does not now.
     pub fn full_until(&self, limit: Limit, now: SystemTime) -> Option<SystemTime> {
         let full = self.used(limit, now) >= limit.credits();
         self.window_end(limit, now).filter(|_| full)
     }
 
-    /// Something was done that costs this much.
+    /// Charges a request of this cost.
     pub fn charge(&mut self, limit: Limit, cost: u32, now: SystemTime) {
         let before = self.window(limit, now);
         let used = match before {
@@ -240,11 +240,11 @@ impl Quota {
         self.windows.insert(limit.key().to_owned(), used);
     }
 
-    /// Lichess says that a limit is used up, for so long.
+    /// Marks a limit as used up for this time, as Lichess has reported.
     pub fn mark_exhausted(&mut self, limit: Limit, wait: Duration, now: SystemTime) {
         let since = (clock::epoch_seconds(now) + wait.as_secs()).saturating_sub(limit.seconds());
         let credits = self.used(limit, now).max(limit.credits());
-        // The games of our own are those of this window, though we have just learnt when it began.
+        // These games belong to the window whose start is known only now.
         let made = self.matchmaking_games(now);
         self.windows
             .insert(limit.key().to_owned(), Window { since, credits });
@@ -254,7 +254,7 @@ impl Quota {
         }
     }
 
-    /// A challenge of ours was made, or refused after it had been counted.
+    /// Charges a challenge that was created, or refused after Lichess had counted it.
     pub fn charge_challenge(&mut self, bot: bool, now: SystemTime) {
         let cost = if bot { 1 } else { 5 };
         self.charge(Limit::ChallengesMinute, cost, now);
@@ -263,7 +263,7 @@ impl Quota {
         self.refusals.in_a_row = 0;
     }
 
-    /// Lichess has refused to take a challenge from us, for so long if it says so.
+    /// Handles a refused challenge, with the wait that Lichess has named.
     pub fn on_challenge_refused(&mut self, wait: Option<Duration>, now: SystemTime) {
         let wait = wait.map_or_else(
             || {
@@ -279,7 +279,7 @@ impl Quota {
         self.refusals.until = before.map_or(until, |before| before.max(until));
     }
 
-    /// When Lichess may take a challenge from us again, if it does not now: it has refused one, or its limits are reached.
+    /// When the next challenge may be sent, if not now: one was refused, a limit is used up, or requests pause.
     pub fn challenges_blocked_until(&self, now: SystemTime) -> Option<SystemTime> {
         let limits = [
             Limit::ChallengesMinute,
@@ -299,8 +299,7 @@ impl Quota {
             .max()
     }
 
-    /// A game against another bot has begun; `sought` if we had challenged him of our own accord. Whether it was not
-    /// counted yet.
+    /// Counts a game against another bot; `game` if matchmaking has found it. Whether it was new.
     pub fn count_bot_game(
         &mut self,
         id: &GameId,
@@ -323,7 +322,7 @@ impl Quota {
         true
     }
 
-    /// A game against Lichess's own engine has begun. Whether it was not counted yet.
+    /// Counts a game against Lichess's own engine. Whether it was new.
     pub fn count_ai_game(&mut self, id: &GameId, now: SystemTime) -> bool {
         let new = self.mark_counted(id);
         if new {
@@ -332,10 +331,10 @@ impl Quota {
         new
     }
 
-    /// An arena is about to be joined, and counted, unless Lichess would refuse it: until when.
+    /// Charges a request to join an arena, unless Lichess would refuse it.
     ///
     /// # Errors
-    /// When it has to wait, with the time of the next try.
+    /// The time of the next attempt, if the limit is reached.
     pub fn enter_arena(&mut self, entry: ArenaEntry, now: SystemTime) -> Result<(), SystemTime> {
         let cost = if entry.by_lichess { 1 } else { 2 };
         let mut limits = vec![(Limit::ArenaJoins, 1)];
@@ -362,27 +361,27 @@ impl Quota {
         Ok(())
     }
 
-    /// Lichess says that we join too many arenas, more than we have counted, and not for how long.
+    /// Lichess has refused a join because of too many arenas, more than were counted, without naming a wait.
     pub fn on_too_many_arenas(&mut self, now: SystemTime) {
         let hour = Limit::ArenasHour;
         self.mark_exhausted(hour, hour.window(), now);
     }
 
-    /// Games of our own seeking in the window that is open.
+    /// Games found by matchmaking in the open window.
     pub fn matchmaking_games(&self, now: SystemTime) -> u32 {
         let used = self.window(Limit::BotGames, now);
         let ours = used.filter(|used| used.since == self.matchmaking.window);
         ours.map_or(0, |_| self.matchmaking.games)
     }
 
-    /// When the last game of our own seeking began in the window that is open, and whether it was the second of a pair.
+    /// Start of the last game found by matchmaking in the open window, and whether it was the second of a pair.
     pub fn last_matchmaking_game(&self, now: SystemTime) -> Option<(SystemTime, bool)> {
-        // Whatever the file says, no game has begun later than now.
+        // Whatever the file says, no game has started later than now.
         let last = from_epoch(self.matchmaking.last.min(clock::epoch_seconds(now)));
         (self.matchmaking_games(now) > 0).then_some((last, self.matchmaking.pair))
     }
 
-    /// Which kinds of request pause, and for how much longer, as the client has it. Whether there is news in that.
+    /// Sets the pauses as the client reports them. Whether they have changed.
     pub fn set_pauses(
         &mut self,
         pauses: impl IntoIterator<Item = (Kind, Duration)>,
@@ -403,12 +402,12 @@ impl Quota {
         changed
     }
 
-    /// For how much longer everything pauses because of a proxy, as the client has it.
+    /// Sets the pause demanded by a proxy, as the client reports it.
     pub fn set_proxy_pause(&mut self, wait: Option<Duration>, now: SystemTime) {
         self.proxy_until = wait.map_or(0, |wait| clock::epoch_seconds(now) + wait.as_secs() + 1);
     }
 
-    /// What pauses still, and for how long.
+    /// Kinds of request that pause, and for how long.
     pub fn pauses(&self, now: SystemTime) -> Vec<(Kind, Duration)> {
         let left = |kind: Kind| {
             let until = self.pause_until(kind, now)?;
@@ -417,13 +416,14 @@ impl Quota {
         Kind::ALL.into_iter().filter_map(left).collect()
     }
 
-    /// Until when requests of this kind pause, if they do.
+    /// End of the pause of this kind of request, if there is one.
     pub fn pause_until(&self, kind: Kind, now: SystemTime) -> Option<SystemTime> {
         let until = *self.pauses.get(&kind.to_string())?;
         self.is_pending(until, now).then(|| from_epoch(until))
     }
 
-    /// Whether this is to come, and not of a clock that was wrong: no server gets us to wait longer than two days.
+    /// Whether this time is to come. One more than two days ahead is due to a wrong clock: no server demands such a
+    /// wait.
     fn is_pending(&self, until: u64, now: SystemTime) -> bool {
         let now = clock::epoch_seconds(now);
         now < until && until - now <= 2 * DAY
@@ -431,11 +431,11 @@ impl Quota {
 
     fn window(&self, limit: Limit, now: SystemTime) -> Option<Window> {
         let used = *self.windows.get(limit.key())?;
-        // One from the future is of a clock that was wrong; a small step back of the clock is no harm.
+        // A start in the future is due to a wrong clock; a small step back of the clock does no harm.
         (clock::epoch_seconds(now).abs_diff(used.since) < limit.seconds()).then_some(used)
     }
 
-    /// Whether this game is a new one.
+    /// Marks a game as counted. Whether it was not.
     fn mark_counted(&mut self, id: &GameId) -> bool {
         if self.counted_games.iter().any(|seen| seen == id.as_str()) {
             return false;

@@ -1,4 +1,4 @@
-//! Whom to challenge next, and to what. Pure but for the lots that are drawn.
+//! Choice of the next opponent and game. Pure apart from random draws.
 
 use std::time::{Duration, SystemTime};
 
@@ -6,60 +6,59 @@ use super::opponent_history::{Offer, OpponentHistory};
 use crate::config::{Exact, Pattern, Profile, Settings, Side, Variant};
 use crate::lichess::model::{self, Color, ColorWish, TimeControl, User, Username};
 
-/// So many are looked at before one is challenged: some are not there any more, some are playing.
+/// Candidates for one challenge: some have left, some are playing.
 const MAX_CANDIDATES: usize = 8;
 
-/// What an operator wants.
+/// What the operator has configured.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Kinds of games; there is always one.
+    /// Kinds of games; at least one.
     pub profiles: Vec<Profile>,
-    /// Who is never challenged.
+    /// Users who are never challenged.
     pub blocked: Vec<Pattern>,
 }
 
-/// Who is online, and what we are worth beside them.
+/// Online bots, and our own account.
 #[derive(Clone, Debug)]
 pub struct OnlineBots {
     pub me: User,
     pub bots: Vec<User>,
 }
 
-/// A kind of game, and who may be challenged to it.
+/// A kind of game and the users who may be challenged to it.
 type Game<'a> = (Offer, Vec<&'a User>);
 
-/// What to try.
+/// A challenge to try.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// Who asks for it.
+    /// Name of the profile.
     pub profile: String,
-    /// The game.
     pub offer: Offer,
     /// Our colour.
     pub color: ColorWish,
-    /// Whom to ask, one of these, the first ones rather than the last ones.
+    /// Candidates, the best first. One of them is challenged.
     pub users: Vec<Username>,
-    /// Which of a pair of games it is; `None` where there are no pairs.
+    /// Which game of a pair it is; `None` without pairs.
     pub pair: Option<PairGame>,
 }
 
-/// One of a pair of games.
+/// Game of a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PairGame {
     First,
     Second,
 }
 
-/// There is nobody to be challenged.
+/// Nobody can be challenged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoOpponent {
-    /// Why, for the operator.
+    /// Reason for the operator.
     pub reason: String,
-    /// When the first one may be asked again of those that are left alone.
+    /// End of the first backoff among the bots that fit.
     pub until: Option<SystemTime>,
 }
 
-/// The second game of a pair, if one is owed to somebody who is there.
+/// The second game of a pair, if one is due with an opponent who is online.
 pub fn return_game(
     plan: &Plan,
     online_bots: &OnlineBots,
@@ -83,10 +82,10 @@ pub fn return_game(
     })
 }
 
-/// A game with somebody who has not been met for long: a profile by its weight, one of its games, and who fits it.
+/// Chooses a profile by weight, one of its games, and the fitting opponents whose last game is the longest ago.
 ///
 /// # Errors
-/// When nobody fits, or all who do are left alone.
+/// If nobody fits, or all who fit are in backoff.
 pub fn choose(
     plan: &Plan,
     online_bots: &OnlineBots,
@@ -125,7 +124,7 @@ pub fn choose(
     let profile = &plan.profiles[number];
     let (offer, mut free) = games.swap_remove(rng.usize(..games.len()));
     rng.shuffle(&mut free);
-    // Stable, so that those who are alike stay in the order of the lots.
+    // The sort is stable, so that equal candidates stay in random order.
     free.sort_by_key(|bot| history.last_game(&bot.username));
     free.truncate(MAX_CANDIDATES);
     let either = if rng.bool() {
@@ -149,7 +148,7 @@ pub fn choose(
 }
 
 impl Plan {
-    /// As the settings say it.
+    /// Plan of the settings.
     pub fn of(settings: &Settings) -> Self {
         let (challenge, matchmaking) = (&settings.challenge, &settings.matchmaking);
         let blocked = challenge.block.iter().chain(&matchmaking.block);
@@ -160,7 +159,7 @@ impl Plan {
         }
     }
 
-    /// The same with those games only that are over within that time, as they mostly are.
+    /// The plan restricted to games that are probably over within this time.
     pub fn within(&self, time: Duration) -> Self {
         let mut plan = self.clone();
         for profile in &mut plan.profiles {
@@ -170,7 +169,7 @@ impl Plan {
         plan
     }
 
-    /// Those who fit a profile, for one of its games.
+    /// Online bots that fit a profile, for one of its games.
     fn opponents<'a>(
         &'a self,
         profile: &'a Profile,
@@ -190,7 +189,7 @@ impl Plan {
         })
     }
 
-    /// Whether he may be challenged at all.
+    /// Whether a bot may be challenged at all.
     fn may_challenge(&self, bot: &User, me: &User) -> bool {
         let name = bot.username.as_str();
         bot.username != me.username
@@ -200,7 +199,7 @@ impl Plan {
     }
 }
 
-/// The games of a profile. What is not played with a clock was refused with the settings.
+/// Games of a profile. Time controls without a clock were rejected with the settings.
 fn offers(profile: &Profile) -> impl Iterator<Item = Offer> {
     let clocks = profile.clock.iter().copied().map(Exact::time);
     clocks.flat_map(move |time| {
@@ -224,7 +223,7 @@ fn offers(profile: &Profile) -> impl Iterator<Item = Offer> {
     })
 }
 
-/// Whether such a game is over within that time when each side takes as long as Lichess reckons with.
+/// Whether such a game is over within this time if both sides take as long as Lichess estimates.
 fn fits_within(clock: Exact, time: Duration) -> bool {
     let estimate = clock.time().estimate();
     estimate.is_some_and(|seconds| 2 * Duration::from_secs(seconds.into()) <= time)

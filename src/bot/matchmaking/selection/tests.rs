@@ -9,7 +9,7 @@ fn at(seconds: u64) -> SystemTime {
     UNIX_EPOCH + Duration::from_secs(1_700_000_000 + seconds)
 }
 
-/// Somebody with these ratings.
+/// A user with these ratings.
 fn user(name: &str, ratings: &[(&str, i32)]) -> User {
     let perfs: serde_json::Map<_, _> = ratings
         .iter()
@@ -22,7 +22,7 @@ fn user(name: &str, ratings: &[(&str, i32)]) -> User {
     serde_json::from_value(wire).unwrap()
 }
 
-/// Ourselves with 2000 in everything, and these with this in blitz.
+/// Our account with 2000 in everything, and users with these blitz ratings.
 fn online_bots(bots: &[(&str, i32)]) -> OnlineBots {
     let ours = ["bullet", "blitz", "rapid", "chess960"].map(|perf| (perf, 2_000));
     let me = user("Me", &ours);
@@ -50,7 +50,7 @@ fn names(choice: &Choice) -> Vec<&str> {
     choice.users.iter().map(Username::as_str).collect()
 }
 
-/// Whoever may be chosen over many draws.
+/// Users chosen over many draws.
 fn possible(plan: &Plan, online_bots: &OnlineBots, history: &OpponentHistory) -> BTreeSet<String> {
     let choices = (0..200).filter_map(|seed| {
         let mut rng = fastrand::Rng::with_seed(seed);
@@ -82,7 +82,7 @@ fn who_fits_follows_from_the_profile() {
             "clock = [\"3+2\", \"5+0\"]",
             &["Near 3+2 rated standard", "Near 5+0 rated standard"],
         ),
-        // Of their rapid and their chess960 nothing is known; whoever that may be is near enough.
+        // Their rapid and chess960 ratings are unknown and count as near enough.
         (
             "clock = \"10+0\"",
             &[
@@ -278,7 +278,7 @@ fn the_second_game_of_a_pair_is_not_forced() {
     let balanced = plan(&["clock = \"1+0\"", ""]);
     assert!(owed(&balanced, &online_bots, &history, 10));
     assert!(!owed(&balanced, &online_bots, &history, 86_400));
-    // The settings have changed since, he has gone, is blocked, or does not want to.
+    // The settings have changed, or the opponent has left, is blocked, or has declined.
     assert!(!owed(
         &plan(&["color = \"white\""]),
         &online_bots,

@@ -1,4 +1,4 @@
-//! One arena: asks Lichess how things stand and does the one thing that [`next`] says, until it is over.
+//! Task of one arena: polls its state and does what [`next_action`] says, until it is over.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -19,86 +19,85 @@ use crate::lichess::model::{Arena, ArenaId, Variant};
 use crate::lichess::retry::{self, Kind, Retry};
 use crate::plural;
 
-/// How often an arena that we are in is looked at.
+/// Interval between polls of an arena that the account has joined.
 const JOINED_POLL_INTERVAL: Duration = Duration::from_secs(20);
 
-/// Before the start it is looked at when half of the time has passed, but at most and at least so often.
+/// Limits of the interval before the start, which is half of the time left.
 const MIN_POLL_INTERVAL: Duration = Duration::from_secs(5);
 const MAX_POLL_INTERVAL: Duration = Duration::from_secs(300);
 
-/// An arena that has refused us is looked at this often until it has begun, and joined as soon as what speaks against us, or
-/// what we join with, is different.
+/// Interval between polls of an arena that has refused the account, until it starts. It is joined again as soon as
+/// the reasons on its page, or the arguments of the join, have changed.
 const REFUSED_POLL_INTERVAL: Duration = Duration::from_secs(60);
 
-/// It is also joined after this, then after twice this, ...: its password may have been changed. Lichess counts refused
-/// joins, too.
+/// First wait before an unchanged arena is joined again: its password may have changed. Doubles each time, since
+/// Lichess counts refused joins too.
 const MIN_REJOIN_WAIT: Duration = Duration::from_secs(600);
 
-/// ... and after this at most.
+/// Upper bound of that wait.
 const MAX_REJOIN_WAIT: Duration = Duration::from_secs(3_600);
 
-/// After a failure of the network or of Lichess.
+/// Wait after a failed request.
 const FAILURE_RETRY_WAIT: Duration = Duration::from_secs(15);
 
-/// A pause that Lichess does not put a number to.
+/// Wait for a pause that Lichess does not put a number to.
 const UNNAMED_PAUSE_WAIT: Duration = Duration::from_secs(10);
 
-/// Coming back after the second withdrawal that was not ours takes this much longer than after the first, and so on.
+/// Wait before rejoining after the second withdrawal that was not ours; grows by as much with each further one.
 const REJOIN_STEP: Duration = Duration::from_secs(30);
 
-/// Lichess's words for who joins too many for the first time.
+/// Part of Lichess's message when too many arenas were joined.
 const TOO_MANY_JOINS_TEXT: &str = "joining too many tournaments";
 
-/// From then on before the start a slot is kept.
+/// A slot is reserved from this time before the start.
 const SLOT_LEAD_TIME: Duration = Duration::from_secs(60);
 
-/// What is to be done about an arena.
+/// What to do about an arena.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Action {
-    /// Nothing now; look again after this.
+    /// Poll again after this time.
     Wait(Duration),
     Join,
-    /// It is over.
+    /// The arena is over.
     Done,
-    /// We cannot take part, and why.
+    /// The account cannot take part, for this reason.
     Reject(String),
 }
 
-/// Why there is nothing more to do in an arena.
+/// Why the task ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ExitReason {
-    /// It is over, or we cannot take part.
+    /// The arena is over, or the account cannot take part.
     Done,
-    /// The operator wants us out of it.
+    /// The operator has left the arena.
     Leave,
-    /// We stop.
     Shutdown,
 }
 
-/// What is remembered from one look to the next.
+/// State kept between polls.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Observations {
-    /// How often we were withdrawn without having asked for it.
+    /// Withdrawals that were not requested by us.
     withdrawn: u32,
-    /// We were seen in it since we joined last.
+    /// The account was seen as a player since the last join.
     seen: bool,
 }
 
-/// An arena has refused us.
+/// The arena has refused the account.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct JoinRefusal {
-    /// With what we have tried to join.
+    /// Arguments of the join.
     joining: Joining,
-    /// The reasons against us on its page.
+    /// Reasons on the page of the arena.
     reasons: Vec<String>,
-    /// How often it has refused us.
+    /// Refusals so far.
     times: u32,
-    /// When we try again though nothing is different.
+    /// When to join again although nothing has changed.
     again: Instant,
 }
 
 impl JoinRefusal {
-    /// How long to wait before anything is different, if nothing is now. The last try is at the start.
+    /// Wait until something may have changed, if nothing has. The last attempt is made at the start.
     fn wait(&self, arena: &Arena, joining: &Joining, now: Instant) -> Option<Duration> {
         let starts_in = arena.starts_in?;
         let same = self.reasons == arena.refusals && self.joining == *joining;
@@ -107,7 +106,7 @@ impl JoinRefusal {
         (same && !left.is_zero()).then(|| REFUSED_POLL_INTERVAL.min(left).min(start))
     }
 
-    /// It has refused us once more.
+    /// State after another refusal.
     fn next(before: Option<&Self>, arena: &Arena, joining: Joining, now: Instant) -> Self {
         let times = before.map_or(0, |before| before.times).saturating_add(1);
         let wait = MIN_REJOIN_WAIT * (1 << (times - 1).min(10));
@@ -120,7 +119,7 @@ impl JoinRefusal {
     }
 }
 
-/// What to do, from how things stand.
+/// Decides what to do.
 fn next_action(arena: &Arena, observations: &mut Observations) -> Action {
     if arena.finished {
         return Action::Done;
@@ -152,7 +151,7 @@ fn next_action(arena: &Arena, observations: &mut Observations) -> Action {
     }
 }
 
-/// How long to wait in an arena that we are in.
+/// Interval between polls of an arena that the account has joined.
 fn poll_interval(arena: &Arena) -> Duration {
     match arena.starts_in {
         Some(left) => (left / 2).clamp(MIN_POLL_INTERVAL, MAX_POLL_INTERVAL),
@@ -160,17 +159,17 @@ fn poll_interval(arena: &Arena) -> Duration {
     }
 }
 
-/// What the account holds ready for an arena.
+/// What the account reserves for an arena.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SlotNeed {
     None,
-    /// Nothing of its own seeking lasts longer than until then, when it begins.
+    /// Matchmaking games must be over by this start.
     Start(Instant),
     /// A slot: the next game may come at any moment.
     Slot,
 }
 
-/// What an arena needs that we are in, or about to join.
+/// Need of an arena that the account has joined or is about to join.
 fn initial_slot_need(arena: &Arena) -> SlotNeed {
     match arena.starts_in {
         Some(left) if left > SLOT_LEAD_TIME => SlotNeed::Start(clock::now() + left),
@@ -178,7 +177,7 @@ fn initial_slot_need(arena: &Arena) -> SlotNeed {
     }
 }
 
-/// What an arena needs as things stand.
+/// Need of an arena in its current state.
 fn current_slot_need(arena: &Arena) -> SlotNeed {
     match arena.me {
         Some(me) if !me.withdrawn && !arena.finished => initial_slot_need(arena),
@@ -186,8 +185,8 @@ fn current_slot_need(arena: &Arena) -> SlotNeed {
     }
 }
 
-/// What an arena needs that cannot be looked at, where so much was held ready for it: once it begins, or where nothing is known
-/// of it, a game may come at any moment.
+/// Need of an arena whose state cannot be read. Once it has started, or if nothing is known of it, a game may come at
+/// any moment.
 fn unreachable_slot_need(before: SlotNeed, known: bool) -> SlotNeed {
     match before {
         _ if !known => SlotNeed::Slot,
@@ -196,32 +195,31 @@ fn unreachable_slot_need(before: SlotNeed, known: bool) -> SlotNeed {
     }
 }
 
-/// Whether these are the same moment, as far as Lichess tells it by whole seconds from now on.
+/// Whether two times are the same, given that Lichess reports whole seconds from now.
 fn are_close(one: SystemTime, other: SystemTime) -> bool {
     let apart = one.duration_since(other);
     apart.unwrap_or_else(|error| error.duration()) < MIN_POLL_INTERVAL
 }
 
-/// One arena that we take part in.
+/// Task of an arena that the account takes part in.
 pub(super) struct ArenaTask {
     ctx: AccountContext,
     id: ArenaId,
     joining: watch::Receiver<Joining>,
     arena_events: mpsc::UnboundedSender<ArenaEvent>,
-    /// Who has told us to join and waits for what comes of it.
+    /// Command that has asked for the join and waits for the response.
     responder: Option<Responder>,
     observations: Observations,
-    /// It has refused us, and not let us in since.
+    /// The arena has refused the account and not admitted it since.
     refusal: Option<JoinRefusal>,
-    /// We are in it, as far as we know.
+    /// Whether the account is a player, as far as is known.
     joined: bool,
-    /// Lichess has said how things stand since we started: a life of ours that ended in a crash may have joined it.
+    /// The state was read since the start of this task: an earlier one that crashed may have joined the arena.
     known: bool,
-    /// Nobody has named it.
+    /// The arena was found by discovery.
     found: bool,
-    /// What the account holds ready for it.
     slot_need: SlotNeed,
-    /// What was told of it last.
+    /// Last published status.
     status: watch::Sender<Option<events::Arena>>,
 }
 
@@ -251,7 +249,7 @@ impl ArenaTask {
         }
     }
 
-    /// Takes part until it is over, we are to leave it, or to stop.
+    /// Takes part until the arena is over, is left by the operator, or shutdown begins.
     pub async fn run(
         mut self,
         wake: Arc<Notify>,
@@ -260,9 +258,9 @@ impl ArenaTask {
         mut shutdown: ShutdownSignal,
     ) {
         let end = loop {
-            // Whoever takes no new games is not to be paired.
+            // A paused bot must not be paired.
             if *paused.borrow_and_update() {
-                self.respond(Ok("it is joined as soon as the bot resumes".to_owned()));
+                self.respond(Ok("it will be joined when the bot resumes".to_owned()));
                 self.withdraw_if_joined().await;
                 self.update_status(|arena| arena.text = "out until the bot resumes".to_owned());
                 tokio::select! {
@@ -302,7 +300,7 @@ impl ArenaTask {
         }
     }
 
-    /// No pairings from now on.
+    /// Withdraws, so that there are no more pairings.
     async fn withdraw_if_joined(&mut self) {
         self.set_slot_need(SlotNeed::None);
         self.observations.seen = false;
@@ -311,14 +309,14 @@ impl ArenaTask {
         }
     }
 
-    /// Who has told us to join hears what came of it.
+    /// Responds to the command that has asked for the join.
     fn respond(&mut self, answer: CommandResult) {
         if let Some(responder) = self.responder.take() {
             responder.respond(answer);
         }
     }
 
-    /// Whoever watches is told how things stand and what we do about it.
+    /// Publishes the state of the arena and what is being done.
     fn publish(&mut self, arena: &Arena, text: impl Into<String>) {
         let stage = match arena.starts_in {
             _ if arena.finished => ArenaStage::Over,
@@ -338,7 +336,7 @@ impl ArenaTask {
         });
     }
 
-    /// The same arena, of which there is something else to tell.
+    /// Publishes the last status with changes.
     fn update_status(&mut self, change: impl FnOnce(&mut events::Arena)) {
         let last = self.status.borrow().clone();
         if let Some(mut arena) = last {
@@ -347,7 +345,7 @@ impl ArenaTask {
         }
     }
 
-    /// The same as the last time is not told again.
+    /// Publishes a status if it differs from the last one.
     fn publish_if_changed(&mut self, mut arena: events::Arena) {
         if let Some(last) = &*self.status.borrow() {
             let both = last.starts.zip(arena.starts);
@@ -362,7 +360,7 @@ impl ArenaTask {
         self.status.send_replace(Some(arena));
     }
 
-    /// Looks how things stand and does what is to be done. How long to wait then; nothing when all is done.
+    /// Reads the state and acts on it. Returns the wait before the next poll; `None` at the end.
     async fn poll(&mut self) -> Option<Duration> {
         let id = self.id.clone();
         let arena = match self.ctx.client.arena(&id).await {
@@ -376,7 +374,7 @@ impl ArenaTask {
             }
             Err(failure) => {
                 self.set_slot_need(unreachable_slot_need(self.slot_need, self.known));
-                info!(arena = %id, "cannot look at the arena: {failure}");
+                info!(arena = %id, "cannot read the arena: {failure}");
                 self.respond(Ok(format!(
                     "cannot look at it yet, trying again: {failure}"
                 )));
@@ -426,7 +424,7 @@ impl ArenaTask {
         if let Some(wait) = self.quota_wait(arena).await {
             return Some(wait);
         }
-        // Until the answer is read we have to reckon with being in it.
+        // Until the response is read the account may be a player.
         self.joined = true;
         self.set_slot_need(initial_slot_need(arena));
         let joining = self.joining.borrow_and_update().clone();
@@ -503,7 +501,7 @@ impl ArenaTask {
         }
     }
 
-    /// Asks whether Lichess would let us join one more arena. How long to wait, if it would not.
+    /// Asks the quota for another join. Returns the wait if it is refused.
     async fn quota_wait(&mut self, arena: &Arena) -> Option<Duration> {
         let entry = ArenaEntry {
             first: arena.me.is_none(),
@@ -515,7 +513,7 @@ impl ArenaTask {
         let _ = self
             .arena_events
             .send(ArenaEvent::MayJoin(entry, responder));
-        // The account answers at once while there is one.
+        // The account answers at once while it exists.
         let until = answer.await.ok()?.err()?;
         let wait = until.duration_since(clock::date()).unwrap_or_default();
         let text = format!(
@@ -529,7 +527,7 @@ impl ArenaTask {
         Some(wait.clamp(MIN_POLL_INTERVAL, MAX_POLL_INTERVAL))
     }
 
-    /// Leaves, so that nobody is paired with who does not play. Whether we are out of it for certain.
+    /// Withdraws, so that no opponent waits for us. Whether the account is certainly out.
     async fn withdraw(&self) -> bool {
         let id = &self.id;
         let mut attempt = 0;
@@ -552,7 +550,7 @@ impl ArenaTask {
         }
     }
 
-    /// It is over: says how we did.
+    /// Reports the result of an arena that is over.
     async fn report_result(&mut self, arena: &Arena) {
         let (id, name) = (&arena.id, &arena.name);
         let Some(me) = arena.me else {
@@ -560,7 +558,7 @@ impl ArenaTask {
             self.publish(arena, "over");
             return self.respond(Err(format!("{name} is over").into()));
         };
-        // As many lines as there are before ours, and ours.
+        // All lines down to ours.
         let results = self.ctx.client.arena_results(id, me.rank).await;
         let mine = results.map(|lines| {
             let mut lines = lines.into_iter();
@@ -590,7 +588,7 @@ impl ArenaTask {
             return;
         }
         let id = self.id.clone();
-        // Nobody listens any more when the account has gone.
+        // Nobody listens after the account task has ended.
         let _ = self.arena_events.send(match need {
             SlotNeed::None => ArenaEvent::SlotFree(id),
             SlotNeed::Start(at) => ArenaEvent::StartsAt(id, at),

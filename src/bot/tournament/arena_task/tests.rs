@@ -71,7 +71,7 @@ fn what_is_done_follows_from_how_things_stand() {
         ..arena()
     };
     assert_eq!(step(pausing), Action::Wait(seconds(13)));
-    // As after a restart: who has withdrawn before comes back.
+    // As after a restart: a withdrawn player rejoins.
     let away = Arena {
         me: standing(true, None),
         ..arena()
@@ -121,7 +121,7 @@ fn a_slot_is_kept_from_shortly_before_the_start() {
         starts_in: None,
         ..arena()
     }));
-    // Before that the account knows when it begins, and of one that we are about to join as well.
+    // Before that the account knows the start, also of an arena that it is about to join.
     assert!(matches!(
         current_slot_need(&at(Some(61), false)),
         SlotNeed::Start(_)
