@@ -293,7 +293,7 @@ mod tests {
     use crate::bot::shutdown::{Stage, shutdown_channel};
 
     #[test]
-    fn challenges_are_read_as_they_are_typed() {
+    fn outgoing_challenge_parses_typed_arguments() {
         let read = |user: &str, clock: &str, variant: &str, color: &str| {
             OutgoingChallenge::parse(user, clock, true, variant, color)
         };
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn calls_are_answered_by_whoever_hears_them() {
+    async fn command_gets_response_of_receiver() {
         let (shutdown, stop) = shutdown_channel();
         let (handle, mut receiver) = command_channel(shutdown);
         let bot = tokio::spawn(async move {

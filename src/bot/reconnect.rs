@@ -158,7 +158,7 @@ mod tests {
     type NumberStream = BoxStream<'static, Result<u32, StreamError>>;
 
     #[tokio::test]
-    async fn a_lost_stream_is_opened_again() {
+    async fn stream_lost_reopens() {
         let opened = Arc::new(AtomicU32::new(0));
         let count = Arc::clone(&opened);
         let mut stream: ReconnectingStream<NumberStream> =
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn looking_again_takes_no_longer_than_asked() {
+    async fn stream_reopen_without_wait_opens_at_once() {
         let mut stream: ReconnectingStream<NumberStream> =
             ReconnectingStream::new(Reopen::game(), |_| async {
                 Ok(stream::iter([Ok(1), Ok(2)]).boxed())

@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn accounts_come_and_go() {
+    fn load_of_accounts_is_summed() {
         let load = SharedLoad::default();
         load.update_concurrency(0, 4);
         load.update_concurrency(0, 1);

@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_stop_never_goes_back() {
+    async fn shutdown_stage_never_goes_back() {
         let (handle, mut signal) = shutdown_channel();
         assert_eq!(signal.stage(), Stage::Running);
         handle.leave();

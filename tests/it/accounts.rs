@@ -119,7 +119,7 @@ fn is_between_sisters(game: &GameSummary) -> bool {
 }
 
 #[test]
-fn two_accounts_play_at_once_on_one_engine_and_again_after_a_crash() {
+fn accounts_share_engine_and_resume_after_crash() {
     let site = site();
     let mut bot = start(
         &site,
@@ -205,7 +205,7 @@ fn failed(bot: &Daemon, arguments: &[&str]) -> String {
 }
 
 #[test]
-fn a_dead_token_stops_its_account_alone_until_it_is_the_last() {
+fn accounts_revoked_token_stops_only_its_account() {
     let site = site();
     let mut bot = start(&site, SMALL, ["", ""]);
     let [anna, bert] = ["Anna", "Bert"].map(|name| site.player(name));
@@ -249,7 +249,7 @@ fn a_dead_token_stops_its_account_alone_until_it_is_the_last() {
 }
 
 #[test]
-fn an_account_whose_loop_fails_begins_anew_and_the_other_plays_on() {
+fn accounts_panic_restarts_only_its_account() {
     let site = site();
     let mut bot = launch(&site, SMALL, ["", ""], &["--account-panics", "6"]);
     online(&bot, 1);
@@ -293,7 +293,7 @@ fn refused_status(bot: &Daemon) -> String {
 }
 
 #[test]
-fn a_token_of_somebody_else_is_a_mistake_of_the_configuration() {
+fn accounts_wrong_token_is_config_error() {
     let site = site();
     let home = tempfile::tempdir().unwrap();
     let mut text = format!("lichess = {{ url = \"{}\" }}\n", site.url);
@@ -311,7 +311,7 @@ fn a_token_of_somebody_else_is_a_mistake_of_the_configuration() {
 }
 
 #[test]
-fn accounts_of_one_program_never_challenge_or_accept_each_other() {
+fn accounts_of_one_process_never_play_each_other() {
     let users = [BOT, SISTER].map(NewUser::bot);
     let site = Site::with(SimOptions {
         users: users.into(),
@@ -350,7 +350,7 @@ fn accounts_of_one_program_never_challenge_or_accept_each_other() {
 }
 
 #[test]
-fn what_one_account_asks_for_counts_for_the_address_of_all() {
+fn accounts_share_limit_of_address() {
     let site = site();
     let bot = start(&site, SMALL, ["", ""]);
     said(&bot, &["challenge", "Anna", "3+2", "--account", BOT]);
@@ -366,7 +366,7 @@ fn what_one_account_asks_for_counts_for_the_address_of_all() {
 }
 
 #[test]
-fn sisters_that_are_paired_by_others_play_and_one_of_them_tells() {
+fn accounts_paired_by_arena_are_reported_once() {
     let site = site();
     let bot = start(&site, SMALL, ["", ""]);
     site.sim.faults().add(Rule::of(Fault::Pair {
@@ -393,7 +393,7 @@ fn sisters_that_are_paired_by_others_play_and_one_of_them_tells() {
 }
 
 #[test]
-fn an_operator_says_which_account_he_means() {
+fn accounts_command_names_its_account() {
     let site = site();
     let mut bot = start(&site, SMALL, ["", ""]);
     let anna = site.player("Anna");
@@ -482,7 +482,7 @@ fn an_operator_says_which_account_he_means() {
 }
 
 #[test]
-fn records_page_and_check_know_the_accounts() {
+fn accounts_are_known_to_records_page_and_check() {
     let site = site();
     let bot = start(&site, SMALL, ["", ""]);
     let [anna, bert] = ["Anna", "Bert"].map(|name| site.player(name));

@@ -38,7 +38,7 @@ fn start(site: &Site) -> Daemon {
 }
 
 #[test]
-fn dozens_of_games_without_a_clock_are_played_a_few_at_a_time() {
+fn correspondence_many_games_few_at_once() {
     const GAMES: usize = 24;
     let site = site();
     let bot = start(&site);
@@ -69,7 +69,7 @@ fn dozens_of_games_without_a_clock_are_played_a_few_at_a_time() {
 }
 
 #[test]
-fn a_game_that_rests_goes_on_after_a_crash_and_is_seen_to_its_end() {
+fn correspondence_suspended_game_survives_crash() {
     let site = site();
     let mut bot = start(&site);
     let anna = site.player("Anna");
@@ -99,7 +99,7 @@ fn a_game_that_rests_goes_on_after_a_crash_and_is_seen_to_its_end() {
 }
 
 #[test]
-fn no_game_waits_while_another_lingers() {
+fn correspondence_lingering_game_yields() {
     let site = site();
     let config = CONFIG.replace("at_once = 2", "at_once = 1");
     let config = config.replace("linger_s = 1", "linger_s = 36000");
@@ -117,7 +117,7 @@ fn no_game_waits_while_another_lingers() {
 }
 
 #[test]
-fn the_most_urgent_is_thought_about_first_and_for_as_long_as_is_set() {
+fn correspondence_urgent_game_is_searched_first() {
     // Slower, so that a busy machine matters less.
     const SPEED: f64 = 4.0;
     let site = site_at(SPEED);

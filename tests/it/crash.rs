@@ -166,7 +166,7 @@ fn kill(kills: usize, seed: u64) -> Cost {
 }
 
 #[test]
-fn games_go_on_after_a_few_kills() {
+fn crash_few_kills_resume_games() {
     let cost = kill(6, 2026);
     assert!(!cost.waits.is_empty(), "no move was ever owed: {cost:?}");
     // The other tests have the machine as well.

@@ -137,7 +137,7 @@ fn launch(site: &Site, config: &str, home: tempfile::TempDir, log: &Path) -> Dae
 }
 
 #[test]
-fn a_full_disk_costs_lines_of_the_log_and_no_game() {
+fn disk_full_loses_log_lines_only() {
     let Some(disk) = Disk::new() else { return };
     let site = Site::new([NewUser::bot("Anna")]);
     let home = tempfile::tempdir_in(&disk.path).unwrap();
@@ -171,7 +171,7 @@ fn a_full_disk_costs_lines_of_the_log_and_no_game() {
 }
 
 #[test]
-fn a_log_that_takes_nothing_stops_no_game() {
+fn disk_blocked_log_stops_no_game() {
     let site = Site::new([NewUser::bot("Anna")]);
     let home = tempfile::tempdir().unwrap();
     let mut bot = launch(&site, "", home, Path::new("/dev/full"));
@@ -182,7 +182,7 @@ fn a_log_that_takes_nothing_stops_no_game() {
 }
 
 #[test]
-fn why_it_ends_is_in_the_exit_code_where_the_log_takes_nothing() {
+fn disk_blocked_log_keeps_exit_code() {
     let site = Site::new([]);
     // A token that nobody knows, and a key that there is not.
     for (config, code) in [("", 77), ("nonsense = 1", 78)] {
@@ -214,7 +214,7 @@ fn full_pipe(home: &Path) -> (PathBuf, File) {
 
 /// As with a terminal that is halted with Ctrl-S, or a pager at the end of its page.
 #[test]
-fn a_log_that_nobody_reads_stops_no_game() {
+fn disk_unread_log_stops_no_game() {
     let site = Site::new([NewUser::bot("Anna")]);
     let home = tempfile::tempdir().unwrap();
     let (pipe, mut reader) = full_pipe(home.path());
@@ -236,7 +236,7 @@ fn a_log_that_nobody_reads_stops_no_game() {
 }
 
 #[test]
-fn on_a_read_only_disk_there_is_no_control_socket_until_it_can_be_written() {
+fn disk_read_only_delays_control_socket() {
     let Some(mut disk) = Disk::new() else { return };
     disk.remount("ro");
     let site = Site::new([NewUser::bot("Anna")]);
@@ -260,7 +260,7 @@ fn on_a_read_only_disk_there_is_no_control_socket_until_it_can_be_written() {
 }
 
 #[test]
-fn the_limit_of_a_file_s_size_costs_records_and_no_game() {
+fn disk_file_size_limit_loses_records_only() {
     let site = Site::new([NewUser::bot("Anna")]);
     let home = tempfile::tempdir().unwrap();
     // In blocks of 1,024 bytes: room for what a start adds to the log, and not for what a game does.

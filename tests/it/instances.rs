@@ -73,7 +73,7 @@ fn streams(site: &Site) -> usize {
 }
 
 #[test]
-fn a_second_instance_on_this_machine_ends_before_it_takes_the_event_stream() {
+fn instances_second_on_machine_exits_first() {
     let site = Site::new([NewUser::bot("Anna")]);
     let mut first = Daemon::start(&site, "");
     wait("it tells which account it plays", || {
@@ -105,7 +105,7 @@ fn a_second_instance_on_this_machine_ends_before_it_takes_the_event_stream() {
 }
 
 #[test]
-fn two_accounts_in_one_directory_keep_what_they_are_told_apart() {
+fn instances_accounts_in_one_directory_stay_apart() {
     let site = Site::new([
         NewUser::bot("Anna"),
         NewUser::bot("Bert"),
@@ -153,7 +153,7 @@ fn plies(site: &Site) -> usize {
 }
 
 #[test]
-fn an_older_instance_keeps_its_games_and_a_younger_one_leaves() {
+fn instances_older_stays_and_younger_exits() {
     let site = Site::with(SimOptions {
         users: vec![NewUser::bot(BOT)],
         speed: SPEED,

@@ -85,7 +85,7 @@ fn is_idle(bot: &Daemon, reason: &str) {
 }
 
 #[test]
-fn an_idle_bot_plays_a_pair_with_both_colours_and_then_waits_for_its_time() {
+fn matchmaking_idle_bot_plays_pair_then_waits() {
     let site = Site::new([NewUser::human("Anna")]);
     site.sim.spar(quick("Rival"));
     let bot = Daemon::start(&site, EAGER);
@@ -106,7 +106,7 @@ fn an_idle_bot_plays_a_pair_with_both_colours_and_then_waits_for_its_time() {
 }
 
 #[test]
-fn who_declines_is_left_alone_over_a_restart_and_another_one_is_asked() {
+fn matchmaking_decline_survives_restart() {
     let site = Site::new([]);
     site.sim.spar(grump("Grump", &["later"]));
     let mut bot = Daemon::start(&site, EAGER);
@@ -123,7 +123,7 @@ fn who_declines_is_left_alone_over_a_restart_and_another_one_is_asked() {
 }
 
 #[test]
-fn a_reason_is_heeded_as_it_is_meant() {
+fn matchmaking_decline_reason_limits_offers() {
     let site = Site::with(SimOptions {
         users: vec![NewUser::bot(BOT)],
         speed: 10.0,
@@ -149,7 +149,7 @@ fn a_reason_is_heeded_as_it_is_meant() {
 }
 
 #[test]
-fn a_challenge_that_nobody_answers_is_taken_back() {
+fn matchmaking_unanswered_challenge_is_cancelled() {
     let site = Site::new([statue("Statue")]);
     let bot = Daemon::start(&site, EAGER);
     says(&bot, "Statue has not answered", 1);
@@ -160,7 +160,7 @@ fn a_challenge_that_nobody_answers_is_taken_back() {
 }
 
 #[test]
-fn a_human_gets_in_while_a_challenge_is_pending() {
+fn matchmaking_human_comes_before_pending_challenge() {
     let site = Site::new([statue("Statue"), NewUser::human("Anna")]);
     let patient = EAGER.replace("patience_s = 2", "patience_s = 600");
     let bot = Daemon::start(&site, &format!("games = {{ concurrency = 1 }}\n{patient}"));
@@ -176,7 +176,7 @@ fn a_human_gets_in_while_a_challenge_is_pending() {
 }
 
 #[test]
-fn nobody_is_challenged_who_is_blocked_or_no_bot_or_too_far_away() {
+fn matchmaking_excludes_blocked_humans_and_unmatched() {
     let site = Site::new([
         statue("Nasty"),
         statue("Pest"),
@@ -204,7 +204,7 @@ fn nobody_is_challenged_who_is_blocked_or_no_bot_or_too_far_away() {
 }
 
 #[test]
-fn a_profile_says_what_is_played_and_its_weight_how_often() {
+fn matchmaking_profiles_follow_weights() {
     let site = Site::new([]);
     site.sim.spar(quick("Rival"));
     let config = "[matchmaking]\nenabled = true\nidle_s = 0\n\
@@ -222,7 +222,7 @@ fn a_profile_says_what_is_played_and_its_weight_how_often() {
 }
 
 #[test]
-fn those_who_fit_take_turns() {
+fn matchmaking_opponents_take_turns() {
     let site = Site::new([]);
     let names = ["Rival", "Partner", "Foe"];
     for name in names {
@@ -245,7 +245,7 @@ fn those_who_fit_take_turns() {
 }
 
 #[test]
-fn who_plays_is_asked_last() {
+fn matchmaking_playing_bots_come_last() {
     let site = Site::new([statue("Busy"), statue("Partner"), statue("Idler")]);
     let [busy, partner] = ["Busy", "Partner"].map(|name| site.player(name));
     let (status, sent) = busy.post("/api/challenge/Partner", &BLITZ);
@@ -293,7 +293,7 @@ fn used_site(games: usize) -> Site {
 }
 
 #[test]
-fn who_has_played_the_day_s_games_asks_once_and_not_again_after_a_restart() {
+fn matchmaking_daily_limit_survives_restart() {
     let site = used_site(100);
     let mut bot = Daemon::start(&site, EAGER);
     says(&bot, "You played 100 games against other bots today", 1);
@@ -310,7 +310,7 @@ fn who_has_played_the_day_s_games_asks_once_and_not_again_after_a_restart() {
 }
 
 #[test]
-fn bots_are_told_later_without_asking_lichess_when_the_day_s_games_are_played() {
+fn matchmaking_daily_limit_declines_bots() {
     let site = used_site(99);
     let accepts = || visits_of(&site, BOT, Endpoint::ChallengeAccept).len();
     let before = accepts();
@@ -333,7 +333,7 @@ fn bots_are_told_later_without_asking_lichess_when_the_day_s_games_are_played() 
 }
 
 #[test]
-fn games_that_others_have_asked_for_are_counted_over_a_restart() {
+fn matchmaking_counts_games_of_others_over_restart() {
     let site = used_site(0);
     let config = EAGER.replace("idle_s = 0", "idle_s = 3");
     let mut bot = Daemon::start(
@@ -357,7 +357,7 @@ fn games_that_others_have_asked_for_are_counted_over_a_restart() {
 }
 
 #[test]
-fn a_refusal_without_a_name_is_waited_out_over_a_restart() {
+fn matchmaking_unnamed_refusal_survives_restart() {
     let site = Site::with(SimOptions {
         users: vec![NewUser::bot(BOT), statue("Statue")],
         ..SimOptions::default()
@@ -375,7 +375,7 @@ fn a_refusal_without_a_name_is_waited_out_over_a_restart() {
 }
 
 #[test]
-fn who_is_restarted_again_and_again_does_not_open_ever_more_streams() {
+fn matchmaking_restarts_limit_event_streams() {
     let site = Site::new([NewUser::bot("Anna")]);
     let mut bot = Daemon::start(&site, "");
     let anna = site.player("Anna");
@@ -395,7 +395,7 @@ fn who_is_restarted_again_and_again_does_not_open_ever_more_streams() {
 }
 
 #[test]
-fn a_bot_that_stops_takes_its_challenge_back() {
+fn matchmaking_shutdown_cancels_challenge() {
     let site = Site::new([statue("Statue")]);
     let patient = EAGER.replace("patience_s = 2", "patience_s = 600");
     let mut bot = Daemon::start(&site, &patient);
@@ -407,7 +407,7 @@ fn a_bot_that_stops_takes_its_challenge_back() {
 }
 
 #[test]
-fn a_challenge_that_is_on_its_way_when_the_bot_stops_is_taken_back() {
+fn matchmaking_shutdown_cancels_challenge_in_flight() {
     let site = Site::new([statue("Statue")]);
     // It is made at once, and only its answer takes its time.
     let late = Fault::AnswerLate(Duration::from_millis(1_500));
@@ -424,7 +424,7 @@ fn a_challenge_that_is_on_its_way_when_the_bot_stops_is_taken_back() {
 }
 
 #[test]
-fn a_deaf_moment_costs_no_challenge() {
+fn matchmaking_lost_event_stream_loses_no_challenge() {
     let site = Site::new([statue("Statue")]);
     let patient = EAGER.replace("patience_s = 2", "patience_s = 30");
     let bot = Daemon::start(&site, &patient);
@@ -436,7 +436,7 @@ fn a_deaf_moment_costs_no_challenge() {
 }
 
 #[test]
-fn a_paused_bot_challenges_nobody() {
+fn matchmaking_paused_bot_challenges_nobody() {
     let site = Site::new([statue("Statue")]);
     let patient = EAGER.replace("patience_s = 2", "patience_s = 600");
     let mut bot = Daemon::start(&site, &patient);

@@ -71,7 +71,7 @@ fn site() -> Site {
 }
 
 #[test]
-fn a_pause_holds_over_a_crash_and_running_games_go_on() {
+fn operator_pause_survives_crash() {
     let site = site();
     let mut bot = Daemon::start(&site, "challenge.queue = 2\n[games]\nconcurrency = 1\n");
     let [anna, bert, rival] = ["Anna", "Bert", "Rival"].map(|name| site.player(name));
@@ -104,7 +104,7 @@ fn a_pause_holds_over_a_crash_and_running_games_go_on() {
 }
 
 #[test]
-fn who_is_blocked_stays_blocked_over_a_crash() {
+fn operator_block_survives_crash() {
     let site = site();
     let mut bot = Daemon::start(
         &site,
@@ -131,7 +131,7 @@ fn who_is_blocked_stays_blocked_over_a_crash() {
 }
 
 #[test]
-fn a_move_comes_at_once_when_the_operator_wants_it() {
+fn operator_move_now_plays_at_once() {
     let site = site();
     let bot = Daemon::start(&site, "book = { enabled = false }\n");
     let anna = site.player("Anna");
@@ -159,7 +159,7 @@ fn a_move_comes_at_once_when_the_operator_wants_it() {
 }
 
 #[test]
-fn somebody_is_challenged_when_the_operator_says_so() {
+fn operator_challenge_is_sent() {
     let statue = NewUser {
         present: true,
         ..NewUser::human("Statue")
@@ -207,7 +207,7 @@ fn somebody_is_challenged_when_the_operator_says_so() {
 }
 
 #[test]
-fn wrong_arguments_are_wrong_usage() {
+fn operator_wrong_arguments_are_usage_errors() {
     let site = site();
     let bot = Daemon::start(&site, "");
     for (arguments, why) in [
@@ -252,7 +252,7 @@ fn made(said: &str) -> String {
 }
 
 #[test]
-fn told_to_stop_it_takes_its_open_challenge_back_at_once() {
+fn operator_shutdown_cancels_open_challenge() {
     for by_signal in [false, true] {
         let site = site();
         let mut bot = Daemon::start(&site, "");
@@ -278,7 +278,7 @@ fn told_to_stop_it_takes_its_open_challenge_back_at_once() {
 }
 
 #[test]
-fn a_challenge_that_is_accepted_while_it_is_taken_back_is_played() {
+fn operator_challenge_accepted_during_cancel_is_played() {
     let site = site();
     let slow = Rule::on(
         Endpoint::ChallengeShow,
@@ -306,7 +306,7 @@ fn a_challenge_that_is_accepted_while_it_is_taken_back_is_played() {
 }
 
 #[test]
-fn a_challenge_that_is_gone_is_not_shown_any_more() {
+fn operator_closed_challenge_is_not_shown() {
     let site = site();
     let bot = Daemon::start(&site, "");
     let rival = site.player("Rival");
@@ -347,7 +347,7 @@ fn a_challenge_that_is_gone_is_not_shown_any_more() {
 }
 
 #[test]
-fn an_order_to_challenge_goes_before_a_pause_and_says_so() {
+fn operator_challenge_overrides_pause() {
     let site = site();
     let bot = Daemon::start(&site, "");
     said(&bot, &["pause"]);
@@ -360,7 +360,7 @@ fn an_order_to_challenge_goes_before_a_pause_and_says_so() {
 }
 
 #[test]
-fn a_challenge_that_lichess_does_not_take_is_not_tried_again() {
+fn operator_refused_challenge_is_not_retried() {
     let site = site();
     let mut bot = Daemon::start(&site, "");
     let limit = r#"{"error":"Too many requests","ratelimit":{"key":"challenge.create.user","seconds":3600}}"#;
@@ -388,7 +388,7 @@ fn a_challenge_that_lichess_does_not_take_is_not_tried_again() {
 }
 
 #[test]
-fn drained_it_plays_to_the_end_and_ends() {
+fn operator_drain_finishes_games_and_exits() {
     let site = site();
     let mut bot = Daemon::start(&site, "");
     let [anna, bert] = ["Anna", "Bert"].map(|name| site.player(name));
@@ -427,7 +427,7 @@ fn drained_it_plays_to_the_end_and_ends() {
 }
 
 #[test]
-fn new_settings_are_taken_up_while_it_plays_and_bad_ones_are_not() {
+fn operator_reload_applies_valid_settings_only() {
     let site = site();
     let bot = Daemon::start(&site, "[chat]\nfarewell = \"As it began\"\n");
     let [anna, bert] = ["Anna", "Bert"].map(|name| site.player(name));
@@ -482,7 +482,7 @@ fn new_settings_are_taken_up_while_it_plays_and_bad_ones_are_not() {
 }
 
 #[test]
-fn books_that_were_not_opened_are_missed_at_each_reload() {
+fn operator_reload_reports_unopened_books() {
     let site = site();
     let bot = Daemon::start(&site, "book = { enabled = false }\n");
     let missed = || said(&bot, &["reload"]).contains("and none were opened at the start");
@@ -493,7 +493,7 @@ fn books_that_were_not_opened_are_missed_at_each_reload() {
 }
 
 #[test]
-fn places_grow_and_shrink_with_a_reload() {
+fn operator_reload_changes_concurrency() {
     let site = site();
     let bot = Daemon::start(&site, "challenge.queue = 0\n[games]\nconcurrency = 1\n");
     let [anna, bert, rival] = ["Anna", "Bert", "Rival"].map(|name| site.player(name));
@@ -508,7 +508,7 @@ fn places_grow_and_shrink_with_a_reload() {
 }
 
 #[test]
-fn an_order_finds_the_bot_by_its_configuration() {
+fn operator_command_finds_bot_by_config() {
     let site = site();
     let bot = Daemon::start(&site, "");
     let order = |command: &mut Command| {
@@ -536,7 +536,7 @@ fn an_order_finds_the_bot_by_its_configuration() {
 }
 
 #[test]
-fn without_a_bot_an_order_says_so() {
+fn operator_command_without_bot_fails() {
     let home = tempfile::tempdir().unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_knightwatch"))
         .args(["pause", "--socket"])
@@ -549,7 +549,7 @@ fn without_a_bot_an_order_says_so() {
 }
 
 #[test]
-fn a_challenge_whose_answer_is_lost_is_looked_after_and_not_left_behind() {
+fn operator_challenge_with_lost_response_is_tracked() {
     let site = site();
     let lost = Rule::on(Endpoint::ChallengeCreate, Fault::AnswerLost);
     site.sim.faults().add(lost.of_user(BOT));
@@ -570,7 +570,7 @@ fn a_challenge_whose_answer_is_lost_is_looked_after_and_not_left_behind() {
 }
 
 #[test]
-fn what_becomes_of_the_operator_s_challenges_is_written_down() {
+fn operator_challenge_results_are_recorded() {
     let site = site();
     let bot = Daemon::start(&site, "");
     let rival = site.player("Rival");
@@ -605,7 +605,7 @@ fn what_becomes_of_the_operator_s_challenges_is_written_down() {
 }
 
 #[test]
-fn a_reload_without_the_configuration_changes_nothing() {
+fn operator_reload_without_config_changes_nothing() {
     let site = site();
     let home = tempfile::tempdir().unwrap();
     let file = home.path().join("knightwatch.toml");
@@ -657,7 +657,7 @@ fn a_reload_without_the_configuration_changes_nothing() {
 }
 
 #[test]
-fn orders_that_cannot_be_read_are_said_and_kept() {
+fn operator_unreadable_overrides_are_reported_and_kept() {
     let site = site();
     let mut bot = Daemon::start(&site, "");
     said(&bot, &["block", "Rival"]);

@@ -47,7 +47,7 @@ fn logged(bot: &Daemon, id: &str, words: &str) {
 }
 
 #[test]
-fn rules_decide_from_top_to_bottom_and_say_why() {
+fn policy_rules_decide_top_to_bottom() {
     let site = site();
     let bot = Daemon::start(
         &site,
@@ -88,7 +88,7 @@ fn rules_decide_from_top_to_bottom_and_say_why() {
 }
 
 #[test]
-fn a_limit_per_user_and_day_survives_a_crash() {
+fn policy_daily_limit_survives_crash() {
     let site = site();
     let config = "games.concurrency = 8\n[challenge]\nper_user_day = 2\n\
                   [[rule]]\nname = \"bots\"\nmatch = { bot = true }\nlimit = { per_day = 1 }\n";
@@ -115,7 +115,7 @@ fn a_limit_per_user_and_day_survives_a_crash() {
 }
 
 #[test]
-fn who_waits_is_served_by_preference_and_who_has_gone_is_not() {
+fn policy_queue_serves_by_preference() {
     let site = site();
     let config = "[games]\nconcurrency = 1\n[challenge]\nqueue = 3\n\
                   [[rule]]\nmatch = { name = \"cleo\" }\npriority = 1\n";
@@ -148,7 +148,7 @@ fn who_waits_is_served_by_preference_and_who_has_gone_is_not() {
 }
 
 #[test]
-fn a_rematch_waits_for_its_place_too() {
+fn policy_rematch_waits_for_slot() {
     let site = site();
     let bot = Daemon::start(&site, "games.concurrency = 1\n");
     let [anna, bert] = ["Anna", "Bert"].map(|name| site.player(name));
@@ -169,7 +169,7 @@ fn a_rematch_waits_for_its_place_too() {
 }
 
 #[test]
-fn rules_ask_for_title_variant_days_and_colour() {
+fn policy_rules_match_title_variant_days_colour() {
     let site = Site::new([
         NewUser::human("Anna"),
         NewUser {
@@ -207,7 +207,7 @@ fn rules_ask_for_title_variant_days_and_colour() {
 }
 
 #[test]
-fn all_reasons_to_decline_reach_the_challenger() {
+fn policy_decline_reasons_reach_challenger() {
     const REASONS: [&str; 11] = [
         "generic",
         "later",
@@ -238,7 +238,7 @@ fn all_reasons_to_decline_reach_the_challenger() {
 }
 
 #[test]
-fn one_opponent_has_no_more_games_than_he_may() {
+fn policy_games_per_opponent_are_limited() {
     let site = site();
     let _bot = Daemon::start(&site, "games = { concurrency = 4, per_opponent = 1 }\n");
     let [anna, bert] = ["Anna", "Bert"].map(|name| site.player(name));
@@ -252,7 +252,7 @@ fn one_opponent_has_no_more_games_than_he_may() {
 }
 
 #[test]
-fn a_place_is_free_again_when_an_accepted_challenge_becomes_no_game() {
+fn policy_slot_is_released_if_game_does_not_start() {
     let site = Site::with(SimOptions {
         users: vec![
             NewUser::bot(BOT),
@@ -278,7 +278,7 @@ fn a_place_is_free_again_when_an_accepted_challenge_becomes_no_game() {
 }
 
 #[test]
-fn a_game_is_played_by_the_rules_that_its_challenge_met() {
+fn policy_game_matches_rules_of_challenge() {
     let site = site();
     let mut bot = Daemon::start(
         &site,
@@ -330,7 +330,7 @@ fn a_game_is_played_by_the_rules_that_its_challenge_met() {
 }
 
 #[test]
-fn nobody_waits_longer_than_he_has_to() {
+fn policy_queue_timeout_declines() {
     let site = site();
     let config = "[games]\nconcurrency = 1\n[challenge]\nqueue_s = 1\n";
     let _bot = Daemon::start(&site, config);
@@ -340,7 +340,7 @@ fn nobody_waits_longer_than_he_has_to() {
 }
 
 #[test]
-fn a_game_without_a_clock_waits_for_no_place_and_takes_none() {
+fn policy_game_without_clock_needs_no_slot() {
     let site = site();
     let config = "[games]\nconcurrency = 1\nper_opponent = 1\n[challenge]\nqueue = 0\nspeeds = [\"blitz\", \"correspondence\"]\n";
     let _bot = Daemon::start(&site, config);
@@ -354,7 +354,7 @@ fn a_game_without_a_clock_waits_for_no_place_and_takes_none() {
 }
 
 #[test]
-fn a_reserved_place_is_for_people() {
+fn policy_reserved_slot_is_for_humans() {
     let site = site();
     let bot = Daemon::start(
         &site,
@@ -370,7 +370,7 @@ fn a_reserved_place_is_for_people() {
 }
 
 #[test]
-fn a_rule_says_how_its_games_are_played() {
+fn policy_rule_sets_play_settings() {
     let site = site();
     let config =
         "[[rule]]\nmatch = { bot = false }\nplay = { book = false, chat = false, max_depth = 2 }\n";
@@ -410,7 +410,7 @@ fn a_rook_ahead(name: &str) -> Sparring {
 }
 
 #[test]
-fn a_rule_resigns_to_those_it_is_about() {
+fn policy_rule_sets_resignation() {
     let site = Site::new([]);
     let config = "[resign]\nenabled = false\nscore_cp = 300\ntheir_time_s = 0\n[[rule]]\nmatch = { rating = \"..1500\" }\nplay = { resign = true }\n";
     let _bot = Daemon::start(&site, config);
@@ -428,7 +428,7 @@ fn a_rule_resigns_to_those_it_is_about() {
 }
 
 #[test]
-fn a_resignation_that_does_not_get_through_is_sent_again() {
+fn policy_failed_resignation_is_retried() {
     let site = Site::new([]);
     let lost = Rule::on(Endpoint::Resign, Fault::html(502));
     site.sim.faults().add(lost.of_user(BOT).nth(1));
@@ -477,7 +477,7 @@ const CHALLENGE: &str = r#"{"type":"challenge","challenge":{"id":"abcdefgh","sta
     "compat":{"bot":true,"board":false}}"#;
 
 #[test]
-fn explain_goes_through_the_rules() {
+fn policy_explain_lists_rules() {
     let config = r#"
         [[rule]]
         name = "people"
@@ -514,7 +514,7 @@ fn explain_goes_through_the_rules() {
 }
 
 #[test]
-fn explain_without_a_challenge_names_both_ways_to_give_one() {
+fn policy_explain_without_challenge_names_both_ways() {
     for (arguments, told) in [
         (&["explain"][..], "<CHALLENGE|--user <NAME>>"),
         (&["explain", "--user", "A B"], "not the name of a user"),
@@ -530,7 +530,7 @@ fn explain_without_a_challenge_names_both_ways_to_give_one() {
 }
 
 #[test]
-fn a_yes_that_waits_to_be_sent_is_not_sent_for_a_challenge_that_is_gone() {
+fn policy_accept_is_dropped_with_its_challenge() {
     let names = ["Anna", "Bert", "Cleo", "Dora", "Emil"];
     let site = Site::new(names.map(NewUser::bot));
     // As many as are under way at once.
@@ -570,7 +570,7 @@ fn a_yes_that_waits_to_be_sent_is_not_sent_for_a_challenge_that_is_gone() {
 }
 
 #[test]
-fn explain_takes_a_challenge_in_words() {
+fn policy_explain_takes_challenge_in_words() {
     let explain = |arguments: &[&str]| {
         let home = tempfile::tempdir().unwrap();
         std::fs::write(
@@ -637,7 +637,7 @@ fn explain_takes_a_challenge_in_words() {
 }
 
 #[test]
-fn explain_knows_of_a_pause_and_of_the_day_s_games() {
+fn policy_explain_reads_pause_and_quota() {
     let paused = [("lichess.org.overrides.json", "{\"paused\": true}")];
     let said = explained_beside(&paused, "", CHALLENGE);
     assert!(

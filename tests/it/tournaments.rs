@@ -75,7 +75,7 @@ fn rival(site: &Site) {
 }
 
 #[test]
-fn joins_before_the_start_and_plays_beyond_the_number_of_games() {
+fn arena_joined_before_start_and_played() {
     let site = site(&arena(600));
     rival(&site);
     let _bot = Daemon::start(&site, ONE);
@@ -90,7 +90,7 @@ fn joins_before_the_start_and_plays_beyond_the_number_of_games() {
 }
 
 #[test]
-fn a_place_is_kept_while_an_arena_is_on() {
+fn arena_reserves_slot_while_running() {
     let site = site(&arena(0));
     let _bot = Daemon::start(&site, ONE);
     wait("the bot is in the arena", || is_in(&site).then_some(()));
@@ -101,7 +101,7 @@ fn a_place_is_kept_while_an_arena_is_on() {
 }
 
 #[test]
-fn no_game_is_looked_for_that_would_last_into_an_arena() {
+fn arena_start_limits_matchmaking() {
     let site = Site::new([NewUser {
         present: true,
         ..NewUser::bot("Ann")
@@ -120,7 +120,7 @@ fn no_game_is_looked_for_that_would_last_into_an_arena() {
 }
 
 #[test]
-fn a_place_is_kept_in_an_arena_that_cannot_be_looked_at_after_a_crash() {
+fn arena_unreadable_after_crash_reserves_slot() {
     let site = site(&arena(0));
     let mut bot = Daemon::start(&site, ONE);
     wait("the bot is in the arena", || is_in(&site).then_some(()));
@@ -137,7 +137,7 @@ fn a_place_is_kept_in_an_arena_that_cannot_be_looked_at_after_a_crash() {
 }
 
 #[test]
-fn withdraws_when_it_drains_and_comes_back_at_the_next_start() {
+fn arena_drain_withdraws_and_restart_rejoins() {
     let site = site(&arena(0));
     let mut bot = Daemon::start(&site, ONE);
     wait("the bot is in the arena", || is_in(&site).then_some(()));
@@ -153,7 +153,7 @@ fn withdraws_when_it_drains_and_comes_back_at_the_next_start() {
 }
 
 #[test]
-fn leaves_an_arena_that_has_not_begun() {
+fn arena_not_started_is_left() {
     let site = site(&arena(3_600));
     let mut bot = Daemon::start(&site, ONE);
     wait("the bot is in the arena", || is_in(&site).then_some(()));
@@ -163,7 +163,7 @@ fn leaves_an_arena_that_has_not_begun() {
 }
 
 #[test]
-fn comes_back_after_a_game_that_it_did_not_begin() {
+fn arena_rejoined_after_unplayed_game() {
     let site = site(&arena(0));
     rival(&site);
     let bot = Daemon::start(&site, ONE);
@@ -181,7 +181,7 @@ fn comes_back_after_a_game_that_it_did_not_begin() {
 }
 
 #[test]
-fn says_what_keeps_it_out() {
+fn arena_refusal_reason_is_reported() {
     let site = site(&ArenaOptions {
         bots: false,
         ..arena(3_600)
@@ -213,7 +213,7 @@ fn says_what_keeps_it_out() {
 }
 
 #[test]
-fn an_arena_that_refuses_us_leaves_joins_for_others() {
+fn arena_refusal_leaves_joins_for_others() {
     let site = Site::with(SimOptions {
         users: vec![NewUser::bot(BOT), NewUser::bot("Ann")],
         limits: true,
@@ -240,7 +240,7 @@ fn an_arena_that_refuses_us_leaves_joins_for_others() {
 }
 
 #[test]
-fn joins_and_leaves_when_the_operator_says_so() {
+fn arena_joined_and_left_by_command() {
     let site = site(&arena(0));
     let mut bot = Daemon::start(&site, "");
     assert!(refused(&bot, &["join", "nonesuch"]).contains("there is no arena nonesuch"));
@@ -265,7 +265,7 @@ fn joins_and_leaves_when_the_operator_says_so() {
 }
 
 #[test]
-fn steps_out_while_it_is_paused() {
+fn arena_left_while_paused() {
     let site = site(&arena(3_600));
     let bot = Daemon::start(&site, ONE);
     wait("the bot is in the arena", || is_in(&site).then_some(()));
@@ -276,7 +276,7 @@ fn steps_out_while_it_is_paused() {
 }
 
 #[test]
-fn follows_the_configuration_when_it_is_read_anew() {
+fn arena_reload_follows_config() {
     let site = site(&arena(3_600));
     let other = ArenaOptions {
         id: Some("another1".to_owned()),
@@ -305,7 +305,7 @@ fn follows_the_configuration_when_it_is_read_anew() {
 }
 
 #[test]
-fn says_at_the_end_how_it_did() {
+fn arena_result_is_reported() {
     let site = Site::with(SimOptions {
         users: vec![NewUser::bot(BOT), NewUser::bot("Ann")],
         speed: 10.0,
@@ -345,7 +345,7 @@ fn announce(site: &Site, id: &str, starts_s: u64, change: impl FnOnce(&mut Arena
 }
 
 #[test]
-fn finds_the_arenas_of_its_teams_and_joins_the_teams_if_told() {
+fn arena_discovery_finds_team_arenas() {
     let site = Site::new([NewUser::bot("Ann")]);
     site.sim.team(NewTeam {
         password: Some("sesame".to_owned()),
@@ -375,7 +375,7 @@ fn finds_the_arenas_of_its_teams_and_joins_the_teams_if_told() {
 }
 
 #[test]
-fn finds_any_arena_for_bots_that_fits_and_no_two_at_once() {
+fn arena_discovery_finds_any_without_overlap() {
     let site = Site::new([NewUser::bot("Ann")]);
     announce(&site, "humans01", 60, |options| options.bots = false);
     announce(&site, "private1", 60, |options| {
@@ -404,7 +404,7 @@ const ROW: [&str; 10] = [
 ];
 
 #[test]
-fn no_more_arenas_are_joined_than_lichess_allows() {
+fn arena_joins_stay_within_limit() {
     let site = Site::with(SimOptions {
         users: vec![NewUser::bot(BOT), NewUser::bot("Ann")],
         limits: true,
@@ -457,7 +457,7 @@ fn no_more_arenas_are_joined_than_lichess_allows() {
 }
 
 #[test]
-fn who_joins_too_much_may_still_leave() {
+fn arena_leave_works_beyond_join_limit() {
     let site = site(&arena(0));
     announce(&site, "another1", 0, |_| {});
     let mut bot = Daemon::start(&site, ONE);
@@ -472,7 +472,7 @@ fn who_joins_too_much_may_still_leave() {
 }
 
 #[test]
-fn an_arena_that_cannot_be_looked_at_after_a_crash_is_left_all_the_same() {
+fn arena_unreadable_after_crash_is_left() {
     let site = site(&arena(0));
     let mut bot = Daemon::start(&site, ONE);
     wait("the bot is in the arena", || is_in(&site).then_some(()));
@@ -488,7 +488,7 @@ fn an_arena_that_cannot_be_looked_at_after_a_crash_is_left_all_the_same() {
 }
 
 #[test]
-fn an_arena_that_the_operator_has_left_is_not_found_again() {
+fn arena_left_by_operator_is_not_found() {
     let site = site(&arena(600));
     announce(&site, "another1", 7_200, |_| {});
     let mut bot = Daemon::start(&site, "[tournaments]\nany = true\n");
@@ -521,7 +521,7 @@ fn an_arena_that_the_operator_has_left_is_not_found_again() {
 }
 
 #[test]
-fn a_rule_is_about_the_games_of_an_arena() {
+fn arena_games_match_rules() {
     let site = site(&arena(0));
     rival(&site);
     let rule =
@@ -538,7 +538,7 @@ fn a_rule_is_about_the_games_of_an_arena() {
 }
 
 #[test]
-fn an_arena_goes_on_after_a_crash_in_the_middle_of_a_game() {
+fn arena_survives_crash_during_game() {
     let site = Site::with(SimOptions {
         users: vec![NewUser::bot(BOT), NewUser::bot("Ann")],
         seed: 14,

@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_by_limit_and_by_user_for_a_day() {
+    fn accepted_log_counts_by_limit_and_user() {
         let mut accepted_log = AcceptedLog::default();
         let ann = Username::new("Ann");
         accepted_log.add(&id(1), Some(&ann), "bots", at(0));
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_was_wrong_blocks_nobody_for_ever() {
+    fn accepted_log_wrong_clock_blocks_nobody() {
         let mut accepted_log = AcceptedLog::default();
         accepted_log.add(&id(1), None, "x", at(400 * 86_400));
         assert_eq!(accepted_log.count("x", None, at(0)), 0);
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_survives_what_happens_to_files() {
+    fn accepted_log_survives_in_file() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("some/where/x.jsonl");
         assert_eq!(AcceptedLog::load(&path).unwrap().entries, []);
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn an_acceptance_costs_one_line_and_the_file_has_an_end() {
+    fn accepted_log_appends_and_stays_bounded() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("x.jsonl");
         let mut accepted_log = AcceptedLog::default();
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_failure_and_after_a_crash_the_file_is_written_whole() {
+    fn accepted_log_rewrites_after_failure() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("x.jsonl");
         let mut accepted_log = AcceptedLog::default();
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn each_server_has_its_own_file() {
+    fn accepted_log_file_is_per_server() {
         let file = |url: &str| {
             let mut settings = Settings::default();
             settings.lichess.url = url.parse().unwrap();
@@ -379,7 +379,7 @@ mod tests {
     proptest! {
         /// No 24 hours ever contain more acceptances than the limit.
         #[test]
-        fn no_day_sees_more_than_the_limit(
+        fn accepted_log_never_exceeds_daily_limit(
             gaps in prop::collection::vec(0_u64..40_000, 1..80),
             max in 1_u32..5,
         ) {

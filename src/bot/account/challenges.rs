@@ -475,7 +475,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn answers_are_sent_again_while_it_is_worth_it() {
+    async fn answer_timeout_is_retried() {
         let mut calls = 0;
         let answer = with_retries(Kind::Answer, || {
             calls += 1;

@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn the_most_urgent_comes_first_and_theirs_only_to_be_told_of() {
+    fn correspondence_most_urgent_game_opens_first() {
         let start = Instant::now();
         let games = || {
             let mut suspended = SuspendedGames::default();
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn an_old_list_says_nothing_about_a_game_that_was_moved_in_since() {
+    fn correspondence_old_list_after_move_is_ignored() {
         let start = Instant::now();
         let mut suspended = SuspendedGames::default();
         suspended.insert(
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_listed_no_more_is_over() {
+    fn correspondence_unlisted_game_is_over() {
         let start = Instant::now();
         let mut suspended = SuspendedGames::default();
         for (id, at) in [("oldgame1", 0), ("oldgame2", 0), ("newgame1", 9)] {

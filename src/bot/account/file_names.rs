@@ -30,7 +30,7 @@ const RENAMED_SUFFIXES: [(&str, &str); 2] = [
     ("orders.json", OperatorOverrides::FILE_SUFFIX),
 ];
 
-/// Renames the state files beside this one that have names of an earlier version.
+/// Renames the state files next to this one that have names of an earlier version.
 pub(super) fn rename_old(accepted_log: &Path) {
     for (old, new) in RENAMED_SUFFIXES {
         let [old, new] = [old, new].map(|suffix| accepted_log::sibling(accepted_log, suffix));
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_files_of_one_account_are_found_or_else_the_shared_ones() {
+    fn file_names_find_newest_account_or_shared() {
         let home = tempfile::tempdir().unwrap();
         let mut settings = Settings::default();
         settings.records.directory = Some(home.path().to_owned());
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shared_file_is_copied_for_us_alone() {
+    fn file_names_shared_file_is_copied() {
         let home = tempfile::tempdir().unwrap();
         let [old, new] = [
             "lichess.org.overrides.json",
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn old_suffixes_are_renamed_once() {
+    fn file_names_old_suffix_is_renamed() {
         let home = tempfile::tempdir().unwrap();
         let file = |name: &str| home.path().join(format!("anna@lichess.org.{name}"));
         for name in ["answers.json", "orders.json"] {

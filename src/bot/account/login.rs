@@ -127,7 +127,7 @@ mod tests {
     use crate::lichess::Refusal;
 
     #[test]
-    fn only_lichess_itself_makes_us_wait_for_long() {
+    fn login_waits_long_only_for_lichess_limit() {
         let status =
             |code, after, body: &str| Failure::Status(Refusal::read(code, after, body.as_bytes()));
         let seconds = Duration::from_secs;

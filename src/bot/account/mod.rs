@@ -610,7 +610,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_is_bounded() {
+    fn remembered_list_is_bounded() {
         let mut list = VecDeque::new();
         (0..3 * MAX_REMEMBERED).for_each(|n| push_bounded(&mut list, n));
         assert_eq!(list.len(), MAX_REMEMBERED);

@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_few_are_under_way_and_what_waits_is_bounded() {
+    fn outbox_limits_in_flight_and_waiting() {
         let mut outbox = Outbox::new(2);
         for n in 0..MAX_WAITING {
             assert_eq!(outbox.push(n), None);

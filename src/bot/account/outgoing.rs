@@ -473,7 +473,7 @@ mod tests {
     }
 
     #[test]
-    fn a_challenge_without_an_answer_is_found_before_and_after() {
+    fn outgoing_lost_response_is_found_by_echo() {
         let now = Instant::now();
         let ann = Username::new("Ann");
         // Echo before the response is given up.
@@ -504,7 +504,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_over_before_its_answer_is_not_awaited() {
+    fn outgoing_closed_before_response_is_reported() {
         let (now, ann) = (Instant::now(), Username::new("Ann"));
         let mut outgoing = Outgoing::default();
         outgoing.on_closed(Box::new(challenge("Ann")));
@@ -527,7 +527,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_show_itself_was_not_made() {
+    fn outgoing_without_echo_was_not_created() {
         let now = Instant::now();
         let ann = Username::new("Ann");
         let mut outgoing = Outgoing::default();

@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn orders_survive_in_their_file() {
+    fn overrides_survive_in_file() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("overrides.json");
         assert_eq!(
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_blocked_stands_in_the_settings() {
+    fn overrides_add_blocks_to_settings() {
         let mut settings = Settings::default();
         settings.challenge.block = vec!["one".to_owned().try_into().unwrap()];
         let settings = Arc::new(settings);

@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_fails_aside_is_an_error() {
+    async fn blocking_job_failure_is_error() {
         assert!(run_blocking(|| Ok(())).await.is_ok());
         assert!(
             run_blocking(|| Err(io::Error::other("full")))
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn the_latest_state_is_written_one_write_at_a_time() {
+    fn save_queue_coalesces_changes() {
         let file = PathBuf::from("/kept");
         let mut queue = SaveQueue::new(Some(file.clone()), "this");
         assert_eq!(queue.begin(), Some(file.clone()));
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_not_there_is_empty_and_one_without_end_is_not_read() {
+    fn file_missing_is_none_and_too_large_is_error() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("some/where/file");
         assert_eq!(read(&path).unwrap(), None);
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_set_aside() {
+    fn file_unreadable_is_set_aside() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("file");
         save(&path, "damaged").unwrap();

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn by_rank_and_then_by_arrival() {
+    fn queue_orders_by_rank_then_arrival() {
         let mut queue = queue(Instant::now());
         assert_eq!(queue.len(), 4);
         for (rank, ahead) in [((9, 0), 0), ((0, 0), 3), ((0, 1), 4)] {
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_ever() {
+    fn queue_drops_expired_challenges() {
         let start = Instant::now();
         let mut queue = queue(start);
         let later = start + Duration::from_secs(11);
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_not_listed_any_more_has_gone() {
+    fn queue_drops_unlisted_challenges() {
         let start = Instant::now();
         let mut queue = queue(start);
         let listed = [*incoming("ann1", start).challenge];

@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn rematches_are_counted_in_a_row() {
+    fn rematch_numbers_count_in_a_row() {
         let mut rematches = Rematches::default();
         let id = |text: &str| text.parse::<GameId>().unwrap();
         assert_eq!(rematches.next_number(&challenge(None)), 0);

@@ -384,7 +384,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_are_told_anew_when_they_have_moved() {
+    fn same_time_tolerates_small_differences() {
         let now = SystemTime::now();
         let later = |seconds| Some(now + Duration::from_secs(seconds));
         assert!(

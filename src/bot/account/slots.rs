@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn promises_count_and_lapse() {
+    fn slot_reservation_counts_and_expires() {
         let (now, later) = (Instant::now(), Instant::now() + RESERVATION_TIMEOUT);
         let mut slots = Slots::new(2, 0);
         let ann = Username::new("Ann");
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_game_that_starts_keeps_its_slot_until_its_end() {
+    fn slot_of_running_game_is_kept_until_end() {
         let (now, later) = (Instant::now(), Instant::now() + 2 * RESERVATION_TIMEOUT);
         let mut slots = Slots::new(1, 0);
         slots.reserve(id(1), holder(None), now);
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn an_arena_has_one_slot_with_a_game_and_without() {
+    fn slot_of_arena_is_taken_by_its_game() {
         let now = Instant::now();
         let mut slots = Slots::new(2, 0);
         slots.reserve_arena(id(9));
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_arena_is_the_first_that_has_not_begun() {
+    fn slots_next_arena_is_first_not_started() {
         let (soon, later) = (Instant::now(), Instant::now() + RESERVATION_TIMEOUT);
         let mut slots = Slots::new(1, 0);
         slots.set_arena_start(id(8), later);
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn games_without_a_clock_take_no_slot() {
+    fn slot_not_taken_by_game_without_clock() {
         let mut slots = Slots::new(1, 0);
         let patient = |name| SlotHolder {
             clocked: false,
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn reserved_places_are_for_people() {
+    fn slot_reserved_for_humans_refuses_bots() {
         let now = Instant::now();
         let mut slots = Slots::new(3, 1);
         slots.occupy(id(1), bot(), None);

@@ -184,13 +184,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_grow_and_have_an_end() {
+    fn restart_wait_grows_to_maximum() {
         let seconds = |failures| restart_wait(failures).as_secs();
         assert_eq!([1, 2, 3, 7, u32::MAX].map(seconds), [1, 2, 4, 60, 60]);
     }
 
     #[test]
-    fn what_was_said_is_told() {
+    fn panic_message_is_extracted() {
         for (panic, said) in [
             (Box::new("plain") as Box<dyn Any + Send>, "plain"),
             (Box::new("made".to_owned()), "made"),

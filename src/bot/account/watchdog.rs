@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_debt_with_nothing_in_flight_is_neglect_but_not_at_once() {
+    fn watchdog_idle_turn_is_stuck_after_tolerance() {
         let idle = snapshot(true, Activity::Listening);
         assert!(!is_stuck(&idle, idle.changed + Duration::from_millis(100)));
         assert!(is_stuck(&idle, idle.changed + Duration::from_secs(1)));
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_clock_and_a_silent_stream_are_worth_a_question() {
+    fn watchdog_short_clock_and_silence_needs_probe() {
         let now = Instant::now();
         let ms = Duration::from_millis;
         let waiting = |remaining, silent| GameSnapshot {
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn questions_in_one_silence_become_rarer() {
+    fn watchdog_probes_in_one_silence_back_off() {
         let heard = Instant::now();
         let snapshot = GameSnapshot {
             remaining: Duration::from_secs(8),
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_that_is_older_than_the_stream_proves_nothing() {
+    fn watchdog_list_older_than_stream_is_ignored() {
         let listed = |is_my_turn: bool| -> GameInfo {
             let line = format!(
                 r#"{{"gameId":"abcdefgh","fullId":"abcdefghxxxx","fen":"8/8/8/8/8/8/8/8 w - - 0 1","color":"white",

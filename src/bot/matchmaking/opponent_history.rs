@@ -400,7 +400,7 @@ mod tests {
     };
 
     #[test]
-    fn each_reason_is_about_something_else() {
+    fn history_decline_reason_has_topic() {
         use DeclineReason as Reason;
         let casual = Offer {
             rated: false,
@@ -457,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn each_refusal_in_a_row_is_heeded_twice_as_long() {
+    fn history_refusals_in_a_row_double_backoff() {
         let grump = Username::new("Grump");
         let table = [
             (Refusal::Declined(DeclineReason::Later), 30 * MINUTE),
@@ -491,7 +491,7 @@ mod tests {
     }
 
     #[test]
-    fn calm_weeks_and_games_make_refusals_forgotten() {
+    fn history_refusals_decay() {
         let grump = Username::new("Grump");
         let later = Refusal::Declined(DeclineReason::Later);
         let mut history = OpponentHistory::default();
@@ -516,7 +516,7 @@ mod tests {
     }
 
     #[test]
-    fn the_second_game_of_a_pair_is_owed_for_a_day() {
+    fn history_return_game_is_due_for_a_day() {
         let (ann, ben) = (Username::new("Ann"), Username::new("Ben"));
         let mut history = OpponentHistory::default();
         history.record_game(&ann, BLITZ, true, Color::White, at(0));
@@ -539,7 +539,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_bounded_and_survives_what_happens_to_files() {
+    fn history_is_bounded_and_survives_in_file() {
         let mut history = OpponentHistory::default();
         for n in 0..MAX_ENTRIES as u64 + 100 {
             let user = Username::new(&format!("Bot{n}"));
@@ -569,7 +569,7 @@ mod tests {
     }
 
     #[test]
-    fn ratings_go_by_speed_or_variant() {
+    fn offer_perf_key_is_speed_or_variant() {
         for (limit, increment, perf) in [
             (60, 0, "bullet"),
             (180, 2, "blitz"),

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn games_are_spread_evenly_over_the_day() {
+    fn pace_spreads_games_over_day() {
         let made = day(20, false, &[], DAY);
         assert!((79..=80).contains(&made.len()), "{made:?}");
         let gaps: Vec<u64> = made.windows(2).map(|pair| pair[1] - pair[0]).collect();
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pair_is_played_at_once_and_has_the_time_of_two() {
+    fn pace_pair_takes_time_of_two() {
         let made = day(20, true, &[], DAY);
         assert!((78..=80).contains(&made.len()), "{made:?}");
         for pair in made.chunks_exact(2) {
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_want_of_the_day_goes_before() {
+    fn pace_leaves_reserve_to_others() {
         // Up to the reserve they take nothing from us.
         let few: Vec<u64> = (0..20).map(|n| n * 4_000).collect();
         assert!((79..=80).contains(&day(20, false, &few, DAY).len()));
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn the_day_s_games_are_told_of_when_they_are_played() {
+    fn pace_used_up_games_give_reason() {
         let mut quota = Quota::default();
         assert_eq!(waits(&quota, 20, false, 0), None);
         for n in 0..80 {
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn challenges_that_are_declined_are_spread_too() {
+    fn pace_spreads_declined_challenges() {
         let mut quota = Quota::default();
         let mut now = 0;
         let mut made = Vec::new();
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lichess_refuses_is_not_tried() {
+    fn pace_waits_for_refusal() {
         let mut quota = Quota::default();
         quota.on_challenge_refused(Some(Duration::from_secs(700)), at(0));
         let (wait, reason) = waits(&quota, 20, true, 100).unwrap();

@@ -121,7 +121,7 @@ impl Fixture {
 }
 
 #[test]
-fn nothing_is_looked_for_unless_it_is_wanted() {
+fn matchmaking_disabled_does_nothing() {
     let mut fixture = Fixture::new("");
     for seconds in [0, 100, 10_000] {
         assert_eq!(fixture.next_action(seconds), Action::Wait);
@@ -130,7 +130,7 @@ fn nothing_is_looked_for_unless_it_is_wanted() {
 }
 
 #[test]
-fn a_game_that_an_arena_would_cut_into_is_not_begun() {
+fn matchmaking_avoids_game_overlapping_arena() {
     let config = "enabled = true\nidle_s = 0\nprofile = [{ clock = [\"3+2\", \"10+5\"] }]\n";
     let mut fixture = Fixture::new(config);
     assert_eq!(fixture.next_action(0), Action::ListOnlineBots);
@@ -147,7 +147,7 @@ fn a_game_that_an_arena_would_cut_into_is_not_begun() {
 }
 
 #[test]
-fn others_come_first() {
+fn matchmaking_waits_for_others() {
     let mut fixture = Fixture::new("enabled = true\nidle_s = 60\n");
     assert_eq!(fixture.next_action(0), Action::Wait);
     assert_eq!(fixture.idle(), ("others may come first", 60));
@@ -181,7 +181,7 @@ fn others_come_first() {
 }
 
 #[test]
-fn a_challenge_that_is_not_answered_is_taken_back() {
+fn matchmaking_unanswered_challenge_is_cancelled() {
     let mut fixture = Fixture::eager(&["Ann"]);
     assert_eq!(fixture.choice(0).users, [Username::new("Ann")]);
     assert_eq!(fixture.next_action(1), Action::Wait);
@@ -209,7 +209,7 @@ fn a_challenge_that_is_not_answered_is_taken_back() {
 }
 
 #[test]
-fn who_declines_is_left_alone() {
+fn matchmaking_decline_backs_off() {
     let mut fixture = Fixture::eager(&["Ann"]);
     fixture.choice(0);
     fixture
@@ -225,7 +225,7 @@ fn who_declines_is_left_alone() {
 }
 
 #[test]
-fn an_answer_may_come_before_the_answer() {
+fn matchmaking_event_before_response_counts() {
     // Declined before the response.
     let mut fixture = Fixture::eager(&["Ann"]);
     fixture.choice(0);
@@ -254,7 +254,7 @@ fn an_answer_may_come_before_the_answer() {
 }
 
 #[test]
-fn a_challenge_whose_answer_is_lost_is_found_again() {
+fn matchmaking_lost_response_is_found_by_echo() {
     let mut fixture = Fixture::eager(&["Ann"]);
     fixture.choice(0);
     fixture
@@ -288,7 +288,7 @@ fn a_challenge_whose_answer_is_lost_is_found_again() {
 }
 
 #[test]
-fn a_challenge_that_is_accepted_at_the_last_moment_is_a_game_of_ours() {
+fn matchmaking_late_acceptance_is_our_game() {
     let mut fixture = Fixture::eager(&["Ann"]);
     let choice = fixture.choice(0);
     let sent = created("aaaaaaaa", "Ann");
@@ -306,7 +306,7 @@ fn a_challenge_that_is_accepted_at_the_last_moment_is_a_game_of_ours() {
 }
 
 #[test]
-fn somebody_else_takes_the_last_place() {
+fn matchmaking_cancels_when_last_slot_is_taken() {
     let mut fixture = Fixture::eager(&["Ann"]);
     fixture.choice(0);
     let sent = created("aaaaaaaa", "Ann");
@@ -328,7 +328,7 @@ fn somebody_else_takes_the_last_place() {
 }
 
 #[test]
-fn a_pair_is_played_with_both_colours_and_then_comes_a_pause() {
+fn matchmaking_pair_has_both_colours() {
     let mut fixture = Fixture::eager(&["Ann", "Ben"]);
     let first = fixture.choice(0);
     let opponent = first.users[0].clone();
@@ -371,7 +371,7 @@ fn a_pair_is_played_with_both_colours_and_then_comes_a_pause() {
 }
 
 #[test]
-fn new_settings_are_heeded_at_once() {
+fn matchmaking_new_settings_apply_at_once() {
     let mut fixture = Fixture::eager(&["Ann", "Ben"]);
     let settings = "[challenge]\nblock = [\"ann\"]\n[matchmaking]\nenabled = true\nidle_s = 0\n";
     fixture
@@ -384,7 +384,7 @@ fn new_settings_are_heeded_at_once() {
 }
 
 #[test]
-fn who_does_not_play_is_left_alone() {
+fn matchmaking_unplayed_game_backs_off() {
     let mut fixture = Fixture::eager(&["Ann"]);
     let choice = fixture.choice(0);
     fixture
@@ -406,7 +406,7 @@ fn who_does_not_play_is_left_alone() {
 }
 
 #[test]
-fn games_of_others_are_none_of_ours() {
+fn matchmaking_ignores_games_of_others() {
     let mut fixture = Fixture::eager(&["Ann"]);
     let theirs = game("zzzzzzzz", "Ben", ColorWish::White, "started");
     assert!(fixture.matchmaking.on_game_started(&theirs).is_none());
@@ -422,7 +422,7 @@ fn games_of_others_are_none_of_ours() {
 }
 
 #[test]
-fn the_quota_is_heeded_before_anybody_is_asked() {
+fn matchmaking_obeys_quota_first() {
     let mut fixture = Fixture::new("enabled = true\nidle_s = 0\n");
     let date = fixture.inputs.date;
     fixture

@@ -231,7 +231,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn challenges_come_alone_and_in_events() {
+    fn explain_parses_challenge_and_event() {
         let alone = r#"{"id":"abcdefgh","variant":{"key":"standard"},"speed":"blitz",
             "timeControl":{"type":"clock","limit":180,"increment":2}}"#;
         let (challenge, compat) = parse(alone).unwrap();

@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_the_operator_wants_is_looked_at() {
+    fn discovery_only_configured_arenas_are_read() {
         let wanted = |text: &str| -> config::Tournaments {
             let looked_for = "any = true\nteams = [\"ours\"]\n";
             toml::from_str(&format!("{looked_for}{text}")).unwrap()
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn strangers_are_told_no_password() {
+    fn discovery_password_is_for_own_teams_only() {
         let wanted = config::Tournaments {
             password: "secret".to_owned(),
             ..config::Tournaments::default()
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn arenas_overlap_while_both_are_on() {
+    fn discovery_overlap_needs_common_time() {
         let at = |starts: i64, ends: i64| ListedArena {
             starts_at: starts,
             finishes_at: ends,

@@ -11,7 +11,7 @@ fn clock<'a>(base: &'a str, increment: &'a str) -> [(&'a str, &'a str); 2] {
 }
 
 #[test]
-fn rules_ask_for_speed_clock_and_rating() {
+fn rules_match_speed_clock_rating() {
     let site = Site::new([
         NewUser::human("Anna"),
         NewUser::human("Otto").rating(2_100),

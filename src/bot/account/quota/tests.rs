@@ -17,7 +17,7 @@ fn secs(seconds: u64) -> Duration {
 }
 
 #[test]
-fn the_limits_are_those_of_lichess() {
+fn quota_limits_match_lichess() {
     let table = [
         (Limit::BotGames, "bot.vsBot.day", 100, 24 * HOUR),
         (
@@ -46,7 +46,7 @@ fn the_limits_are_those_of_lichess() {
 }
 
 #[test]
-fn a_window_is_opened_by_its_first_charge_and_ends_as_a_whole() {
+fn quota_window_opens_at_first_charge() {
     let limit = Limit::ChallengesMinute;
     // What is charged when, and then what is used and until when it is full.
     let table = [
@@ -74,7 +74,7 @@ fn a_window_is_opened_by_its_first_charge_and_ends_as_a_whole() {
 }
 
 #[test]
-fn a_challenge_costs_more_for_a_person_and_counts_three_times() {
+fn quota_challenge_costs_more_for_person() {
     let mut quota = Quota::default();
     quota.charge_challenge(true, at(0));
     quota.charge_challenge(false, at(1));
@@ -95,7 +95,7 @@ fn a_challenge_costs_more_for_a_person_and_counts_three_times() {
 }
 
 #[test]
-fn games_between_bots_are_counted_once_however_often_we_hear_of_them() {
+fn quota_bot_game_is_counted_once() {
     let mut quota = Quota::default();
     assert!(quota.count_bot_game(&id(1), None, at(0)));
     assert!(quota.count_bot_game(&id(2), Some(MatchmakingGame::First), at(100)));
@@ -133,7 +133,7 @@ fn games_between_bots_are_counted_once_however_often_we_hear_of_them() {
 }
 
 #[test]
-fn what_lichess_says_of_a_limit_counts_more_than_our_own_count() {
+fn quota_reported_exhaustion_overrides_count() {
     let mut quota = Quota::default();
     quota.count_bot_game(&id(1), Some(MatchmakingGame::First), at(0));
     quota.mark_exhausted(Limit::BotGames, secs(2 * HOUR), at(10));
@@ -146,7 +146,7 @@ fn what_lichess_says_of_a_limit_counts_more_than_our_own_count() {
 }
 
 #[test]
-fn a_refusal_is_waited_out_and_longer_each_time_that_no_time_is_named() {
+fn quota_unnamed_refusal_doubles_wait() {
     let mut quota = Quota::default();
     let mut now = 0;
     let waits = [60, 120, 240, 480, 960, 1_920, 3_840, 7_680, 14_400, 14_400];
@@ -159,7 +159,7 @@ fn a_refusal_is_waited_out_and_longer_each_time_that_no_time_is_named() {
         assert_eq!(quota.challenges_blocked_until(at(now + wait)), None);
         now += wait;
     }
-    // One that is taken begins anew.
+    // A challenge that is accepted resets the count.
     quota.charge_challenge(true, at(now));
     quota.on_challenge_refused(None, at(now));
     assert_eq!(quota.challenges_blocked_until(at(now)), Some(at(now + 60)));
@@ -172,7 +172,7 @@ fn a_refusal_is_waited_out_and_longer_each_time_that_no_time_is_named() {
 }
 
 #[test]
-fn pauses_are_told_once_and_last_over_a_restart() {
+fn quota_pauses_survive_restart() {
     let mut quota = Quota::default();
     let pauses = |left| [(Kind::Challenge, secs(left)), (Kind::Chat, secs(5))];
     assert!(quota.set_pauses(pauses(600), at(0)));
@@ -188,7 +188,7 @@ fn pauses_are_told_once_and_last_over_a_restart() {
 }
 
 #[test]
-fn a_pause_for_a_proxy_holds_challenges_back_and_is_forgotten_at_a_restart() {
+fn quota_proxy_pause_is_not_saved() {
     let mut quota = Quota::default();
     quota.set_proxy_pause(Some(secs(60)), at(0));
     assert_eq!(quota.challenges_blocked_until(at(1)), Some(at(61)));
@@ -200,7 +200,7 @@ fn a_pause_for_a_proxy_holds_challenges_back_and_is_forgotten_at_a_restart() {
 }
 
 #[test]
-fn a_clock_that_was_wrong_blocks_nothing_for_ever() {
+fn quota_wrong_clock_blocks_nothing_forever() {
     let mut quota = Quota::default();
     let far = at(400 * 24 * HOUR);
     quota.mark_exhausted(Limit::BotGames, secs(HOUR), far);
@@ -212,7 +212,7 @@ fn a_clock_that_was_wrong_blocks_nothing_for_ever() {
 }
 
 #[test]
-fn the_file_survives_what_happens_to_files() {
+fn quota_survives_in_file() {
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join("quota.json");
     assert_eq!(Quota::load(&path).unwrap(), Quota::default());
@@ -241,7 +241,7 @@ fn the_file_survives_what_happens_to_files() {
 proptest! {
     /// The counts of a limiter that works as Lichess's does are never above ours, so we are refused nothing.
     #[test]
-    fn who_heeds_the_quota_is_never_refused(
+    fn quota_obeyed_is_never_refused(
         gaps in prop::collection::vec((0_u64..30, any::<bool>()), 1..400),
     ) {
         let mut quota = Quota::default();
@@ -265,7 +265,7 @@ proptest! {
 }
 
 #[test]
-fn arenas_are_joined_as_often_as_lichess_allows() {
+fn quota_arena_joins_match_lichess() {
     let discovered = ArenaEntry {
         first: true,
         by_lichess: true,

@@ -65,7 +65,7 @@ fn set(texts: &[&str]) -> BTreeSet<String> {
 }
 
 #[test]
-fn who_fits_follows_from_the_profile() {
+fn selection_profile_decides_who_fits() {
     let online_bots = online_bots(&[("Low", 1_500), ("Near", 2_100), ("High", 2_600)]);
     let table: [(&str, &[&str]); 7] = [
         ("", &["Near 3+2 rated standard"]),
@@ -100,7 +100,7 @@ fn who_fits_follows_from_the_profile() {
 }
 
 #[test]
-fn never_ourselves_and_never_who_is_blocked() {
+fn selection_excludes_self_and_blocked() {
     let mut online_bots = online_bots(&[
         ("Near", 2_100),
         ("Nasty-1", 2_000),
@@ -116,7 +116,7 @@ fn never_ourselves_and_never_who_is_blocked() {
 }
 
 #[test]
-fn who_has_declined_is_left_alone_with_that() {
+fn selection_excludes_declined_offers() {
     let online_bots = online_bots(&[("Ann", 2_000), ("Ben", 2_000)]);
     let plan = plan(&["clock = [\"3+2\", \"5+0\"]"]);
     let mut history = OpponentHistory::default();
@@ -151,7 +151,7 @@ fn who_has_declined_is_left_alone_with_that() {
 }
 
 #[test]
-fn why_there_is_nobody() {
+fn selection_without_opponent_gives_reason() {
     let mut rng = fastrand::Rng::with_seed(1);
     let mut reason = |online_bots: &OnlineBots| {
         let choice = choose(
@@ -175,7 +175,7 @@ fn why_there_is_nobody() {
 }
 
 #[test]
-fn who_was_not_met_for_longest_comes_first() {
+fn selection_prefers_longest_unmet() {
     let online_bots = online_bots(&[
         ("Ann", 2_000),
         ("Ben", 2_000),
@@ -206,7 +206,7 @@ fn who_was_not_met_for_longest_comes_first() {
 }
 
 #[test]
-fn weights_are_heeded() {
+fn selection_follows_weights() {
     let online_bots = online_bots(&[("Ann", 2_000)]);
     let plan = plan(&[
         "weight = 3",
@@ -235,7 +235,7 @@ fn weights_are_heeded() {
 }
 
 #[test]
-fn pairs_have_both_colours() {
+fn selection_pair_has_both_colours() {
     let online_bots = online_bots(&[("Ann", 2_000), ("Ben", 2_000)]);
     let balanced = plan(&[""]);
     let mut whites = 0;
@@ -261,7 +261,7 @@ fn pairs_have_both_colours() {
 }
 
 #[test]
-fn the_second_game_of_a_pair_is_not_forced() {
+fn selection_return_game_is_optional() {
     let online_bots = online_bots(&[("Ann", 2_000), ("Ben", 2_000)]);
     let offer = Offer {
         limit: 180,

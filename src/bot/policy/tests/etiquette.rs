@@ -22,7 +22,7 @@ fn rated_bot() -> Value {
 }
 
 #[test]
-fn moves_are_given_back_to_whom_the_operator_says() {
+fn takebacks_follow_setting() {
     let everybody: [fn() -> Value; 4] = [|| json!({}), rated, bot, rated_bot];
     for (who, expected) in [
         ("never", [0, 0, 0, 0]),
@@ -40,7 +40,7 @@ fn moves_are_given_back_to_whom_the_operator_says() {
 }
 
 #[test]
-fn people_may_give_mate() {
+fn resign_disabled_against_humans_by_default() {
     for (text, human, bot_too) in [
         ("", false, true),
         ("resign.humans = true", true, true),
@@ -62,7 +62,7 @@ fn people_may_give_mate() {
 }
 
 #[test]
-fn a_rule_says_how_long_we_wait_and_whether_we_play_again() {
+fn rule_sets_abort_time_and_rematch_offer() {
     let text = "games = { abort_after_s = 30 }\n[[rule]]\nmatch = { bot = false }\n\
                 play = { abort_after_s = 0, offer_rematch = true }\n";
     let (human, bot) = (terms(text, json!({})), terms(text, bot()));
@@ -74,7 +74,7 @@ fn a_rule_says_how_long_we_wait_and_whether_we_play_again() {
 }
 
 #[test]
-fn so_many_rematches_in_a_row() {
+fn rematches_in_a_row_are_limited() {
     let rematch = || json!({"rematchOf": "hgfedcba"});
     let rule = "[[rule]]\nmatch = { rematch = true, rated = false }\naccept = true\n";
     let later = ChallengeAnswer::Decline(DeclineReason::Later);

@@ -75,7 +75,7 @@ fn decline_reason(patch: Value, rules: &config::Challenge) -> Option<DeclineReas
 }
 
 #[test]
-fn the_defaults_play_with_everybody() {
+fn policy_defaults_accept_everybody() {
     let rules = config::Challenge::default();
     for patch in [
         json!({}),
@@ -97,7 +97,7 @@ fn the_defaults_play_with_everybody() {
 }
 
 #[test]
-fn every_refusal_has_its_reason() {
+fn policy_every_decline_has_reason() {
     use DeclineReason::*;
     let rules = config::Challenge::default;
     let table: Vec<(&str, Value, config::Challenge, DeclineReason)> = vec![
@@ -327,7 +327,7 @@ fn every_refusal_has_its_reason() {
 }
 
 #[test]
-fn lichess_has_the_last_word_on_what_bots_may_play() {
+fn policy_compat_of_lichess_decides() {
     let challenge = challenge(json!({}));
     let compat = Compat {
         bot: false,
@@ -353,7 +353,7 @@ fn lichess_has_the_last_word_on_what_bots_may_play() {
 }
 
 #[test]
-fn a_busy_house_says_later_but_only_to_what_it_would_play() {
+fn policy_full_slots_decline_later() {
     let settings = settings("games.per_opponent = 2\n");
     let answer = |patch, load| assessment(patch, &settings, &AcceptedLog::default(), load).answer;
     let full = Load {

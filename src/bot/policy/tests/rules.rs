@@ -15,7 +15,7 @@ fn matches(matching: &str, patch: Value) -> bool {
 }
 
 #[test]
-fn every_key_of_match_matches() {
+fn rules_every_match_key_matches() {
     let rated = || json!({"rated": true});
     let titled =
         || json!({"challenger": {"id": "ann", "name": "Ann", "title": "IM", "rating": 2400}});
@@ -132,7 +132,7 @@ fn every_key_of_match_matches() {
 }
 
 #[test]
-fn the_age_of_an_account_counts_where_it_is_known() {
+fn rules_account_age_matches_if_known() {
     let young = settings("[[rule]]\nmatch = { age_days = \"..6\" }\ndecline = \"later\"\n");
     assert!(needs_account_age(&young) && !needs_account_age(&Settings::default()));
     let challenge = challenge(json!({}));
@@ -172,7 +172,7 @@ decline = "generic"
 "#;
 
 #[test]
-fn the_first_rule_that_decides_does() {
+fn rules_first_decision_wins() {
     let settings = settings(STORY);
     let other_bot = json!({"challenger": {"id": "x", "name": "X", "title": "BOT", "rating": 1}});
     let mut rated_rob = bot();
@@ -224,7 +224,7 @@ fn the_first_rule_that_decides_does() {
 }
 
 #[test]
-fn a_day_has_its_limits() {
+fn rules_daily_limits_decline() {
     let settings = settings(
         "[challenge]\nper_user_day = 2\n[[rule]]\nname = \"bots\"\nmatch = { bot = true }\nlimit = { per_day = 1 }\n",
     );
@@ -257,7 +257,7 @@ fn a_day_has_its_limits() {
 }
 
 #[test]
-fn who_waits_is_ranked() {
+fn rules_priority_ranks_queue() {
     let rank = |text: &str, patch| {
         rank(
             &settings(text),
@@ -280,7 +280,7 @@ fn who_waits_is_ranked() {
 }
 
 #[test]
-fn games_are_played_as_the_rules_say() {
+fn rules_set_play_settings() {
     let settings = settings(
         r#"
         [[rule]]
@@ -381,7 +381,7 @@ fn any_challenge() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn rules_are_a_cascade(rules in any_rules(), patch in any_challenge(), extra in any_rules()) {
+    fn rules_cascade_play_settings(rules in any_rules(), patch in any_challenge(), extra in any_rules()) {
         let blocked = Pattern::try_from("blocked".to_owned()).unwrap();
         let with = |rule: Vec<Rule>| Settings {
             rule,
@@ -417,7 +417,7 @@ proptest! {
 }
 
 #[test]
-fn a_game_meets_the_rules_that_its_challenge_met() {
+fn rules_match_game_like_its_challenge() {
     let settings = settings(
         "[[rule]]\naccept = true\n\
          match = { age_days = \"..40\", rules = \"noRematch\", rematch = true }\n\

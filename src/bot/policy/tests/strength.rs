@@ -18,12 +18,12 @@ fn rated(rating: i32, provisional: bool) -> Value {
 }
 
 #[test]
-fn the_configuration_and_the_engine_mean_the_same_levels() {
+fn strength_config_and_engine_levels_agree() {
     assert_eq!((WEAKEST, STRONGEST), (Elo::MIN.get(), Elo::MAX.get()));
 }
 
 #[test]
-fn a_rule_sets_the_strength_and_the_section_that_of_the_others() {
+fn strength_of_rule_overrides_section() {
     let text = "[engine]\nstrength = 2000\n[[rule]]\nmatch = { rating = \"..1600\" }\nplay = { strength = { elo = 1300 } }\n\
                 [[rule]]\nmatch = { rating = \"2400..\" }\nplay = { strength = \"full\" }\n";
     assert_eq!(elo(text, rated(1500, false)), Some(1300));
@@ -34,7 +34,7 @@ fn a_rule_sets_the_strength_and_the_section_that_of_the_others() {
 }
 
 #[test]
-fn rated_games_are_played_at_full_strength_unless_it_is_allowed() {
+fn strength_rated_game_is_full_unless_allowed() {
     let limited = skill("[engine]\nstrength = 1500\n", json!({"rated": true}));
     assert_eq!(limited.elo, None);
     let said = limited.description.unwrap();
@@ -47,7 +47,7 @@ fn rated_games_are_played_at_full_strength_unless_it_is_allowed() {
 }
 
 #[test]
-fn adaptive_is_near_the_opponent() {
+fn strength_adaptive_follows_opponent() {
     let adaptive = "[engine]\nstrength = \"adaptive\"\n";
     for (rating, provisional, expected) in [
         (1732, false, 1732),
@@ -71,7 +71,7 @@ fn adaptive_is_near_the_opponent() {
 }
 
 #[test]
-fn weak_players_know_few_openings() {
+fn strength_weak_level_limits_book() {
     let plies = |text: &str| skill(text, json!({})).book_plies();
     assert_eq!(plies("[engine]\nstrength = 1000\n"), 0);
     assert_eq!(plies("[engine]\nstrength = 1850\n"), 8);

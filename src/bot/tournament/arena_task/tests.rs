@@ -30,7 +30,7 @@ fn step(arena: Arena) -> Action {
 }
 
 #[test]
-fn what_is_done_follows_from_how_things_stand() {
+fn arena_state_decides_action() {
     let seconds = Duration::from_secs;
     assert_eq!(step(arena()), Action::Join);
     let humans = Arena {
@@ -80,7 +80,7 @@ fn what_is_done_follows_from_how_things_stand() {
 }
 
 #[test]
-fn who_is_withdrawn_again_and_again_comes_back_more_slowly() {
+fn arena_repeated_withdrawal_slows_rejoin() {
     let mut observations = Observations::default();
     let inside = Arena {
         starts_in: None,
@@ -107,7 +107,7 @@ fn who_is_withdrawn_again_and_again_comes_back_more_slowly() {
 }
 
 #[test]
-fn a_slot_is_kept_from_shortly_before_the_start() {
+fn arena_slot_is_needed_shortly_before_start() {
     let is_near = |arena: &Arena| current_slot_need(arena) == SlotNeed::Slot;
     let at = |starts_in: Option<u64>, withdrawn| Arena {
         starts_in: starts_in.map(Duration::from_secs),
@@ -131,7 +131,7 @@ fn a_slot_is_kept_from_shortly_before_the_start() {
 }
 
 #[test]
-fn a_slot_is_kept_from_the_start_of_an_arena_that_cannot_be_looked_at() {
+fn arena_unreachable_needs_slot_from_start() {
     let begins_in = |seconds| SlotNeed::Start(clock::now() + Duration::from_secs(seconds));
     let far = begins_in(90);
     assert_eq!(unreachable_slot_need(far, true), far);
@@ -142,7 +142,7 @@ fn a_slot_is_kept_from_the_start_of_an_arena_that_cannot_be_looked_at() {
 }
 
 #[test]
-fn an_arena_that_refuses_us_is_joined_again_when_something_is_different() {
+fn arena_refusal_retries_on_change() {
     let seconds = Duration::from_secs;
     let now = clock::now();
     let joining = |text: &str| text.parse::<Joining>().unwrap();
