@@ -275,7 +275,7 @@ fn accounts_panic_restarts_only_its_account() {
         anna.post(&format!("/api/bot/game/{game}/resign"), &[]);
     }
     said(&bot, &["pause", "--account", BOT]);
-    assert_eq!(bot.log().matches("has failed").count(), 1, "{}", bot.log());
+    assert_eq!(bot.log().matches("account task panicked").count(), 1, "{}", bot.log());
     assert_eq!(bot.leave().code(), Some(0));
 }
 

@@ -113,7 +113,7 @@ fn operator_block_survives_crash() {
     let [anna, rival] = ["Anna", "Rival"].map(|name| site.player(name));
     assert_eq!(ask(&rival, &BLITZ), "accepted");
     let address = format!("{}/@/RIVAL", site.url);
-    assert!(said(&bot, &["block", &address]).contains("RIVAL is blocked"));
+    assert!(said(&bot, &["block", &address]).contains("blocked RIVAL"));
     assert_eq!(ask(&rival, &BLITZ), "generic");
     bot.crash_and_restart();
     online(&bot, 2);
@@ -679,7 +679,7 @@ fn operator_unreadable_overrides_are_reported_and_kept() {
         let log = bot.log();
         let told = log
             .lines()
-            .rfind(|line| line.contains("nothing paused"))
+            .rfind(|line| line.contains("starting without overrides"))
             .unwrap();
         assert!(told.contains(why), "{told}");
         let (_, aside) = told.split_once("it is kept as ").unwrap();
