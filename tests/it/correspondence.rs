@@ -7,10 +7,10 @@ use knightwatch::sim::{Endpoint, Kind, NewUser, Plan, SimOptions, Sparring, Time
 use crate::common::{BOT, Daemon, Site, scale_from_now, visits_of, wait};
 use crate::manners::act;
 
-/// How many times faster than the wall the site and the bot run.
+/// How much faster than real time the site and the bot run.
 const SPEED: f64 = 10.0;
 
-/// Takes them, and thinks for a moment.
+/// Accepts such games, and thinks briefly.
 const CONFIG: &str = r#"
     [challenge]
     speeds = ["blitz", "correspondence"]
@@ -63,7 +63,7 @@ fn correspondence_many_games_few_at_once() {
         let moved = games.iter().filter(|game| game.plies >= 6).count();
         (moved == GAMES).then_some(())
     });
-    // The account's, those of two games, and some that the server has not yet seen to be closed.
+    // The event stream, those of two games, and some that the server has not yet noticed to be closed.
     assert!(streams <= GAMES / 3, "{streams} streams at once");
     assert!(!bot.log().contains("WARN"), "{}", bot.log());
 }

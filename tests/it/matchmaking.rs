@@ -1,4 +1,4 @@
-//! The real program looks for games itself, on the simulator.
+//! Matchmaking of the real program on the simulator.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -12,13 +12,13 @@ use serde_json::Value;
 use crate::common::{BOT, Daemon, Site, visits_of, wait};
 use crate::operator::said;
 
-/// At once, and not for long.
+/// Challenges at once, with a short timeout.
 const EAGER: &str = "[matchmaking]\nenabled = true\nidle_s = 0\npatience_s = 2\n\
                      [[matchmaking.profile]]\nclock = \"1+0\"\nrated = false\n";
 
 const BLITZ: [(&str, &str); 2] = [("clock.limit", "180"), ("clock.increment", "2")];
 
-/// A bot that plays at once and gives up soon.
+/// A bot that plays at once and resigns soon.
 fn quick(name: &str) -> Sparring {
     Sparring {
         delay: Duration::ZERO..=Duration::ZERO,
@@ -30,7 +30,7 @@ fn quick(name: &str) -> Sparring {
     }
 }
 
-/// One that declines everything, for these reasons in turn.
+/// A bot that declines everything, for these reasons in turn.
 fn grump(name: &str, reasons: &[&str]) -> Sparring {
     let mut grump = quick(name);
     let reasons = reasons.iter().map(|reason| reason.parse().unwrap());
@@ -38,7 +38,7 @@ fn grump(name: &str, reasons: &[&str]) -> Sparring {
     grump
 }
 
-/// One that is there and never answers.
+/// A bot that is online and never answers.
 fn statue(name: &str) -> NewUser {
     NewUser {
         present: true,
@@ -50,14 +50,14 @@ fn calls(sim: &Sim, endpoint: Endpoint) -> usize {
     sim.faults().calls(endpoint)
 }
 
-/// Waits until the log says this so often.
+/// Waits until the log contains this so many times.
 fn says(bot: &Daemon, words: &str, times: usize) {
     wait(&format!("the log says {times} times: {words}"), || {
         (bot.log().matches(words).count() >= times).then_some(())
     });
 }
 
-/// Waits until one of the program's files says this.
+/// Waits until a state file contains this.
 fn kept(bot: &Daemon, ending: &str, words: &str) {
     wait(&format!("{words} is in {ending}"), || {
         let text = std::fs::read_to_string(bot.state_file(ending)?).ok()?;
@@ -65,14 +65,14 @@ fn kept(bot: &Daemon, ending: &str, words: &str) {
     });
 }
 
-/// Ends the program and starts it again, and waits until it is back.
+/// Stops the bot, starts it again and waits until it is online.
 fn restart(bot: &mut Daemon) {
     let before = bot.log().matches("online as").count();
     bot.crash_and_restart();
     says(bot, "online as", before + 1);
 }
 
-/// Waits until it has given this reason for not playing, since its last start.
+/// Waits until the bot has reported this reason for not playing, since its last start.
 fn is_idle(bot: &Daemon, reason: &str) {
     wait(&format!("it is idle: {reason}"), || {
         let log = bot.log();
@@ -101,7 +101,7 @@ fn matchmaking_idle_bot_plays_pair_then_waits() {
     }
     is_idle(&bot, "2 of 80 games");
     assert_eq!(calls(&site.sim, Endpoint::ChallengeCreate), 2);
-    // One look at who is online is enough for all of that.
+    // One list of online bots is enough for all of that.
     assert_eq!(calls(&site.sim, Endpoint::BotsOnline), 1);
 }
 
@@ -139,7 +139,7 @@ fn matchmaking_decline_reason_limits_offers() {
         "Grump has declined (casual); nothing like 1+0 rated standard",
         1,
     );
-    // He has asked for a casual one, so that is what he is offered next.
+    // They asked for a casual game, so that is the next offer.
     says(
         &bot,
         "Grump has declined (noBot); nothing like 1+0 casual standard",
@@ -168,7 +168,7 @@ fn matchmaking_human_comes_before_pending_challenge() {
     let anna = site.player("Anna");
     let id = anna.start(&[BLITZ[0], BLITZ[1], ("color", "black")]);
     site.plies(&id, 1);
-    // The place is hers, so that nobody else may take us by our word.
+    // The slot is reserved for her, so nobody else may be accepted.
     wait("the challenge is taken back", || {
         (calls(&site.sim, Endpoint::ChallengeCancel) == 1).then_some(())
     });
@@ -276,7 +276,7 @@ fn play(site: &Site, from: &str, to: &str) {
     }
 }
 
-/// A site that counts, on which the bot's account has played this many games with others already.
+/// A counting site, on which the bot's account has already played this many games with others.
 fn used_site(games: usize) -> Site {
     let others = ["Ann", "Ben", "Cleo", "Dora", "Eve"];
     let mut users = vec![NewUser::bot(BOT), statue("Statue")];
@@ -302,7 +302,7 @@ fn matchmaking_daily_limit_survives_restart() {
     restart(&mut bot);
     is_idle(&bot, "the 100 games between bots");
     assert_eq!(calls(&site.sim, Endpoint::ChallengeCreate), 100 + 1);
-    // The site's day is over, and the bot's is not: it keeps what it was told.
+    // The site's day is over but not the bot's: it keeps what it was told.
     site.sim.advance(Duration::from_secs(86_400));
     restart(&mut bot);
     is_idle(&bot, "the 100 games between bots");
@@ -316,7 +316,7 @@ fn matchmaking_daily_limit_declines_bots() {
     let before = accepts();
     let players = ["Ann", "Ben", "Cleo"].map(|name| site.player(name));
     let asked = players.each_ref().map(|player| player.challenge(&BLITZ));
-    // It has counted none of the games that were played without it.
+    // It has not counted the games that were played without it.
     let _bot = Daemon::start(&site, "games.concurrency = 1\n");
     let first = wait("the hundredth game is on", || {
         asked.iter().position(|id| site.game(id).is_some())
@@ -328,7 +328,7 @@ fn matchmaking_daily_limit_declines_bots() {
             assert_eq!(player.answer(id), "later");
         }
     }
-    // The second one has taught it that there is no use in a third.
+    // After the second refusal it does not try a third time.
     assert_eq!(accepts(), before + 2);
 }
 
@@ -340,7 +340,7 @@ fn matchmaking_counts_games_of_others_over_restart() {
         &site,
         &config.replace("enabled = true", "enabled = true\nreserve = 97"),
     );
-    // Three are ours to seek, and as many as that have more than the reserve for themselves.
+    // Three games are left for matchmaking; others have played that many beyond the reserve.
     let players = ["Ann", "Ben", "Cleo", "Dora", "Eve"].map(|name| site.player(name));
     for number in 0..100 {
         let player = &players[number % players.len()];
@@ -388,7 +388,7 @@ fn matchmaking_restarts_limit_event_streams() {
     std::fs::write(&file, text.replace("\"credits\":1}", "\"credits\":30}")).unwrap();
     bot.crash_and_restart();
     says(&bot, "too many event streams were opened recently", 1);
-    // The game goes on all the same.
+    // The game goes on.
     anna.play(&id, "e2e4");
     site.plies(&id, 2);
     assert_eq!(calls(&site.sim, Endpoint::EventStream), 1);
@@ -409,7 +409,7 @@ fn matchmaking_shutdown_cancels_challenge() {
 #[test]
 fn matchmaking_shutdown_cancels_challenge_in_flight() {
     let site = Site::new([statue("Statue")]);
-    // It is made at once, and only its answer takes its time.
+    // The challenge is created at once; only the response is late.
     let late = Fault::AnswerLate(Duration::from_millis(1_500));
     let slow = Rule::on(Endpoint::ChallengeCreate, late).of_user(BOT);
     site.sim.faults().add(slow);

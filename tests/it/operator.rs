@@ -1,4 +1,4 @@
-//! What an operator has the running program do: by its commands, by SIGHUP, and what of it survives a crash.
+//! Operator commands to the running program, SIGHUP, and their survival of a crash.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -20,21 +20,21 @@ fn order(bot: &Daemon, arguments: &[&str]) -> Output {
     command.output().unwrap()
 }
 
-/// What the bot says to an order that it carries out.
+/// Response to a command that succeeds.
 pub fn said(bot: &Daemon, arguments: &[&str]) -> String {
     let output = order(bot, arguments);
     assert!(output.status.success(), "{arguments:?}: {output:?}");
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Why it does not carry it out.
+/// Response to a command that fails.
 pub fn refused(bot: &Daemon, arguments: &[&str]) -> String {
     let output = order(bot, arguments);
     assert_eq!(output.status.code(), Some(1), "{arguments:?}: {output:?}");
     String::from_utf8(output.stderr).unwrap()
 }
 
-/// What is wrong with the arguments, by themselves.
+/// Error about the arguments alone.
 fn misused(bot: &Daemon, arguments: &[&str]) -> String {
     let output = order(bot, arguments);
     assert_eq!(output.status.code(), Some(2), "{arguments:?}: {output:?}");
@@ -51,7 +51,7 @@ fn logged(bot: &Daemon, words: &str) {
     });
 }
 
-/// Waits until the program has its event stream for the time number `times`.
+/// Waits until the program has opened its event stream this many times.
 pub fn online(bot: &Daemon, times: usize) {
     wait("the bot is back", || {
         (bot.log().matches("online as").count() >= times).then_some(())
@@ -76,7 +76,7 @@ fn operator_pause_survives_crash() {
     let mut bot = Daemon::start(&site, "challenge.queue = 2\n[games]\nconcurrency = 1\n");
     let [anna, bert, rival] = ["Anna", "Bert", "Rival"].map(|name| site.player(name));
     let game = anna.start(&[BLITZ[0], BLITZ[1], ("color", "white")]);
-    // Who waits for a place is told, too.
+    // Waiting challenges are answered too.
     let waiting = bert.challenge(&BLITZ);
     logged(&bot, "is to wait");
     let done = said(&bot, &["pause"]);
@@ -150,7 +150,7 @@ fn operator_move_now_plays_at_once() {
         (game["ply"] == 3 && game["doing"] == "searching").then_some(())
     });
     let wanted = Instant::now();
-    // As it stands in the address bar of who plays.
+    // The address as in the browser of a player.
     let address = format!("{}/{id}abcd", site.url);
     assert!(said(&bot, &["move-now", &address]).contains("best move found so far"));
     site.plies(&id, 4);
@@ -192,7 +192,7 @@ fn operator_challenge_is_sent() {
     let game = site.started(1).remove(0);
     assert_eq!((game.white.as_str(), game.rated), (BOT, true));
     site.plies(&game.id, 4);
-    // One that nobody answers does not hang about.
+    // An unanswered challenge is cancelled.
     let done = said(&bot, &["challenge", "Statue", "5+0"]);
     let id = done
         .split([' ', ';'])
@@ -238,14 +238,14 @@ fn operator_wrong_arguments_are_usage_errors() {
     assert_eq!(calls, 0);
 }
 
-/// What Lichess says of a challenge.
+/// Status of a challenge on Lichess.
 fn state_of(site: &Site, id: &str) -> String {
     let (_, shown) = site.player(BOT).get(&format!("/api/challenge/{id}/show"));
     let challenge = shown.get("challenge").unwrap_or(&shown);
     challenge["status"].as_str().unwrap_or_default().to_owned()
 }
 
-/// The id of the challenge that the bot says it has made.
+/// Id of the challenge in a response.
 fn made(said: &str) -> String {
     let id = said.split([' ', ';', '\n']).find(|word| word.len() == 8);
     id.unwrap_or_else(|| panic!("{said}")).to_owned()
@@ -257,7 +257,7 @@ fn operator_shutdown_cancels_open_challenge() {
         let site = site();
         let mut bot = Daemon::start(&site, "");
         let id = made(&said(&bot, &["challenge", "Rival", "5+0"]));
-        // Of one that may wait for days a later start takes care.
+        // A correspondence challenge is left to a later start.
         let slow = made(&said(&bot, &["challenge", "Anna", "2d"]));
         let told = Instant::now();
         match by_signal {
@@ -316,7 +316,7 @@ fn operator_closed_challenge_is_not_shown() {
             list["in"][0]["id"].as_str().map(str::to_owned)
         })
     };
-    // Declined before the bot is told that the challenge was made.
+    // Declined before the bot knows that the challenge was created.
     let late = Rule::on(
         Endpoint::ChallengeCreate,
         Fault::AnswerLate(Duration::from_secs(3)),
@@ -333,7 +333,7 @@ fn operator_closed_challenge_is_not_shown() {
     wait("it is not shown", || {
         (shown() == serde_json::json!([])).then_some(())
     });
-    // And as usual.
+    // As usual again.
     said(&bot, &["challenge", "Rival", "5+0"]);
     wait("it is shown", || {
         (shown().as_array()?.len() == 1).then_some(())
@@ -400,7 +400,7 @@ fn operator_drain_finishes_games_and_exits() {
         &bot,
         "draining: finishing 1 game, taking no new ones, then stopping",
     );
-    // It is not taken back, and nobody is told that it is.
+    // It is not undone, and the response does not claim that.
     for (order, words) in [
         (
             "resume",
@@ -466,7 +466,7 @@ fn operator_reload_applies_valid_settings_only() {
     logged(&bot, "the settings are unchanged");
     assert_eq!(ask(&anna, &RATED), "casual");
     assert_eq!(ask(&anna, &BLITZ), "accepted");
-    // What waits for a restart is named until there is one; what is in force is told once.
+    // Changes that need a restart are named at each reload, applied changes once.
     let named = "[book]\nfiles = [\"new.bin\"]\n[[rule]]\nplay = { book = [\"new.bin\"] }\n";
     bot.configure(|text| text.replace("rated = \"perhaps\"\n", "") + named);
     let done = said(&bot, &["reload"]);
@@ -528,7 +528,7 @@ fn operator_command_finds_bot_by_config() {
             .env("KNIGHTWATCH__DAEMON__SOCKET", bot.socket()),
     );
     assert_eq!(code, Some(0), "{said}");
-    // What is named has to be right.
+    // The changes must be valid.
     bot.configure(|text| text + "[challenge]\nfriendly = true\n");
     let (code, said) = order(program().args(["status", "--config"]).arg(&config));
     assert_eq!(code, Some(78), "{said}");
@@ -554,7 +554,7 @@ fn operator_challenge_with_lost_response_is_tracked() {
     let lost = Rule::on(Endpoint::ChallengeCreate, Fault::AnswerLost);
     site.sim.faults().add(lost.of_user(BOT));
     let mut bot = Daemon::start(&site, "");
-    // Which comes first, the loss or the event stream's word, is not for us to say.
+    // The order of the loss and the echo is random.
     order(&bot, &["challenge", "Rival", "3+2"]);
     logged(&bot, "challenging Rival to 3+2");
     wait("it is counted", || {

@@ -1,4 +1,4 @@
-//! Who is accepted when, by the real program on the simulator; and what `explain` says about it beforehand.
+//! Policy of the real program on the simulator, and what `explain` says about it.
 
 mod keys;
 
@@ -29,13 +29,13 @@ fn ask(player: &Player<'_>, form: &[(&str, &str)]) -> String {
     player.answer(&player.challenge(form))
 }
 
-/// Gives up a game that has just begun, and with it the place.
+/// Aborts a game that has just started, and so releases its slot.
 fn abort(player: &Player<'_>, id: &str) {
     let (status, answer) = player.post(&format!("/api/board/game/{id}/abort"), &[]);
     assert_eq!(status, 200, "{answer}");
 }
 
-/// Waits until the log says this about the challenge.
+/// Waits until the log contains this about the challenge.
 fn logged(bot: &Daemon, id: &str, words: &str) {
     wait(&format!("the log says of {id}: {words}"), || {
         let log = bot.log();
@@ -75,7 +75,7 @@ fn policy_rules_decide_top_to_bottom() {
     let asked = || site.sim.faults().calls(Endpoint::User);
     for _ in 0..2 {
         assert_eq!(ask(&anna, &BULLET), "toofast");
-        // Of Robot, Rival and Anna; nobody is asked for twice.
+        // Of Robot, Rival and Anna; no age is requested twice.
         assert_eq!(asked(), 3);
     }
     let id = anna.challenge(&BLITZ);
@@ -130,14 +130,14 @@ fn policy_queue_serves_by_preference() {
             id
         })
         .into();
-    // Three wait, and that is all that may.
+    // Three wait, and the queue is full.
     assert_eq!(ask(&rival, &BLITZ), "later");
     abort(&anna, &first);
     assert_eq!(cleo.answer(&waiting[2]), "accepted");
-    // People are served before bots, though the bot was there first.
+    // People are served before bots, though the bot came first.
     abort(&cleo, &waiting[2]);
     assert_eq!(bert.answer(&waiting[1]), "accepted");
-    // The bot takes its challenge back, so that the next one does not wait for it.
+    // The bot cancels its challenge, so that the next one does not wait for it.
     let (status, _) = robot.post(&format!("/api/challenge/{}/cancel", waiting[0]), &[]);
     assert_eq!(status, 200);
     logged(&bot, &waiting[0], "no longer there");
@@ -200,7 +200,7 @@ fn policy_rules_match_title_variant_days_colour() {
     assert_eq!(ask(&wilma, &BLITZ), "onlybot");
     assert_eq!(ask(&anna, &with("variant", "chess960")), "standard");
     assert_eq!(ask(&anna, &[("days", "3")]), "tooslow");
-    // The colour is ours, and the challenger names his own.
+    // Rules name our colour, challenges that of the challenger.
     assert_eq!(ask(&anna, &with("color", "white")), "generic");
     assert_eq!(ask(&anna, &[("days", "2")]), "accepted");
     assert_eq!(ask(&anna, &with("color", "black")), "accepted");
@@ -261,14 +261,14 @@ fn policy_slot_is_released_if_game_does_not_start() {
         ],
         ..SimOptions::default()
     });
-    // Lichess says yes to our yes, and that is all.
+    // Lichess accepts the request, but no game starts.
     let empty = Rule::on(
         Endpoint::ChallengeAccept,
         Fault::json(200, r#"{"ok":true}"#),
     );
     site.sim.faults().add(empty.of_user(BOT));
     let config = "[games]\nconcurrency = 1\n";
-    // The bot's time alone is short: a place is kept for as long as who waits is known to be there.
+    // Only the bot's time is short: a slot is reserved for as long as the challenger is known to be there.
     let bot = Daemon::start_with(&site, config, &["--time-scale", "10"]);
     let lost = site.player("Anna").challenge(&BLITZ);
     logged(&bot, &lost, "accepting Anna's challenge");
@@ -295,7 +295,7 @@ fn policy_game_matches_rules_of_challenge() {
         "#,
     );
     let [anna, robot] = ["Anna", "Robot"].map(|name| site.player(name));
-    // The simulator's accounts are 30 days old, so that the first rule has the last word on her.
+    // The simulator's accounts are 30 days old, so that the first rule decides about her.
     let hers = anna.start(&BLITZ);
     let its = robot.start(&BLITZ);
     let begun = |bot: &Daemon, times: usize| {
@@ -362,7 +362,7 @@ fn policy_reserved_slot_is_for_humans() {
     );
     let [anna, robot, rival] = ["Anna", "Robot", "Rival"].map(|name| site.player(name));
     assert_eq!(ask(&robot, &BLITZ), "accepted");
-    // Who waits holds up nobody.
+    // A waiting challenge holds up nobody.
     let waits = rival.challenge(&BLITZ);
     logged(&bot, &waits, "is to wait");
     assert_eq!(ask(&anna, &BLITZ), "accepted");
@@ -394,7 +394,7 @@ fn policy_rule_sets_play_settings() {
     });
 }
 
-/// Somebody who challenges the bot to one game in which he is a rook ahead, with which it takes some moves to mate.
+/// A player who challenges the bot to one game in which they are a rook ahead; the mate takes some moves.
 fn a_rook_ahead(name: &str) -> Sparring {
     let plan = Plan {
         variant: "fromPosition".to_owned(),
@@ -445,12 +445,12 @@ fn policy_failed_resignation_is_retried() {
     assert!(moved.iter().all(|visit| visit.at < resigned[0].at));
 }
 
-/// What `knightwatch explain` says about a challenge.
+/// Output of `knightwatch explain` for a challenge.
 fn explained(config: &str, challenge: &str) -> String {
     explained_beside(&[], config, challenge)
 }
 
-/// The same beside these files of the service.
+/// The same next to these state files of the service.
 fn explained_beside(files: &[(&str, &str)], config: &str, challenge: &str) -> String {
     let home = tempfile::tempdir().unwrap();
     for (name, text) in files {
@@ -499,7 +499,7 @@ fn policy_explain_lists_rules() {
         .unwrap();
     insta::assert_snapshot!(explained(lenient, CHALLENGE));
     insta::assert_snapshot!(explained("", CHALLENGE));
-    // How strong it would be played is the last word.
+    // The last line is the playing strength.
     let limited = "[engine]\nstrength = { adaptive = true, allow_rated = true }\n";
     let said = explained(limited, CHALLENGE);
     assert!(
@@ -533,7 +533,7 @@ fn policy_explain_without_challenge_names_both_ways() {
 fn policy_accept_is_dropped_with_its_challenge() {
     let names = ["Anna", "Bert", "Cleo", "Dora", "Emil"];
     let site = Site::new(names.map(NewUser::bot));
-    // As many as are under way at once.
+    // As many as are in flight at once.
     let slow = Rule::on(
         Endpoint::ChallengeAccept,
         Fault::Stall(Duration::from_secs(6)),
@@ -559,7 +559,7 @@ fn policy_accept_is_dropped_with_its_challenge() {
         let told = "Emil's challenge to 3+2 casual standard is no longer there";
         bot.log().contains(told).then_some(())
     });
-    // What comes after it is sent after it.
+    // Later requests are sent later.
     let next = emil.start(&form);
     let accepted: Vec<_> = accepts()
         .into_iter()

@@ -1,4 +1,4 @@
-//! The real program takes part in arenas of the simulator.
+//! Arenas of the simulator with the real program.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ fn page(site: &Site) -> Value {
     site.player("Ann").get("/api/tournament/rehearse").1
 }
 
-/// How the bot stands in the arena.
+/// Result line of the bot in the arena.
 fn standing(site: &Site) -> Option<Value> {
     let page = page(site);
     let players = page["standing"]["players"].as_array()?;
@@ -44,7 +44,7 @@ fn is_in(site: &Site) -> bool {
     standing(site).is_some_and(|player| player.get("withdraw").is_none())
 }
 
-/// Lets time leap until the condition gives something.
+/// Advances the time until the condition holds.
 fn leap<T>(site: &Site, what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     wait(what, || {
         let found = look();
@@ -56,7 +56,7 @@ fn leap<T>(site: &Site, what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     })
 }
 
-/// The bot's game of the arena that is on.
+/// Running game of the bot in the arena.
 fn game_on(site: &Site) -> Option<GameSummary> {
     let games = site.sim.games().into_iter();
     games
@@ -64,7 +64,7 @@ fn game_on(site: &Site) -> Option<GameSummary> {
         .find(|game| [game.white.as_str(), game.black.as_str()].contains(&BOT))
 }
 
-/// Somebody else who plays in all arenas, at random and so slowly that a game is seen while it is on.
+/// A player who takes part in all arenas, at random and so slowly that a running game can be seen.
 fn rival(site: &Site) {
     let delay = Duration::from_millis(10);
     site.sim.spar(Sparring {
@@ -84,7 +84,7 @@ fn arena_joined_before_start_and_played() {
     let clock = [("clock.limit", "10800"), ("clock.increment", "0")];
     let friendly = ann.start(&clock);
     let pairing = leap(&site, "a pairing", || game_on(&site));
-    // Both sides move, though the one place is taken.
+    // Both sides move, though the one slot is taken.
     site.plies(&pairing.id, 4);
     assert_eq!(site.game(&friendly).unwrap().status, "started");
 }
@@ -107,7 +107,7 @@ fn arena_start_limits_matchmaking() {
         ..NewUser::bot("Ann")
     }]);
     site.sim.arena(&arena(600)).unwrap();
-    // 10+5 is reckoned with 800 seconds for each side.
+    // 10+5 is estimated at 800 seconds for each side.
     let eager =
         "[matchmaking]\nenabled = true\nidle_s = 0\n[[matchmaking.profile]]\nclock = \"10+5\"\n";
     let bot = Daemon::start(&site, &format!("{ONE}{eager}"));
@@ -147,7 +147,7 @@ fn arena_drain_withdraws_and_restart_rejoins() {
     bot.signal("TERM");
     assert!(bot.ended().success());
     assert!(!is_in(&site));
-    // Who leads and leaves has to sit out a pause of ten seconds.
+    // A leader who leaves has to wait for ten seconds.
     bot.crash_and_restart();
     leap(&site, "the bot is back", || is_in(&site).then_some(()));
 }
@@ -249,7 +249,7 @@ fn arena_joined_and_left_by_command() {
     let done = said(&bot, &["join", &address]);
     assert!(done.contains("joined Friday Arena"), "{done}");
     assert!(is_in(&site));
-    // Nobody has to say it again after a crash.
+    // It need not be repeated after a crash.
     bot.crash_and_restart();
     online(&bot, 2);
     wait("it is shown", || {
@@ -327,7 +327,7 @@ fn arena_result_is_reported() {
     });
 }
 
-/// How many take part in each of these arenas.
+/// Number of players in each of these arenas.
 fn players<const N: usize>(site: &Site, ids: [&str; N]) -> [Value; N] {
     ids.map(|id| {
         let (_, page) = site.player("Ann").get(&format!("/api/tournament/{id}"));
@@ -423,7 +423,7 @@ fn arena_joins_stay_within_limit() {
         (bot.log().matches(words).count() >= 3).then_some(())
     });
     assert_eq!(joined(), 6);
-    // Two of the eight an hour are left for those that the operator names.
+    // Two of the eight an hour are reserved for those that the operator names.
     let later = ["byhand00", "byhand01", "byhand02"];
     for id in later {
         announce(&site, id, 600, |_| {});
@@ -500,7 +500,7 @@ fn arena_left_by_operator_is_not_found() {
     wait("the bot has left", || {
         (players(&site, both) == [0, 1]).then_some(())
     });
-    // Blocking somebody is no reason to look for arenas anew.
+    // A new block is no reason to scan for arenas again.
     let looks = || visits_of(&site, BOT, Endpoint::ArenaList).len();
     let before = looks();
     said(&bot, &["block", "Ann"]);
@@ -511,7 +511,7 @@ fn arena_left_by_operator_is_not_found() {
     });
     assert_eq!(looks(), before + 1);
     assert_eq!(players(&site, both), [0, 1]);
-    // Nor is one kept that is no longer looked for.
+    // An arena that no longer matches is left.
     bot.configure(|text| text.replace("any = true", "any = false"));
     let done = said(&bot, &["reload"]);
     assert!(done.contains("leaving the arena another1"), "{done}");
@@ -552,7 +552,7 @@ fn arena_survives_crash_during_game() {
     bot.crash_and_restart();
     online(&bot, 2);
     let end = site.finished(&first.id);
-    // What the clock of the site does to who does not move is no part of this.
+    // The site's clock does not matter here.
     assert_eq!((end.status, end.plies > before), ("mate", true));
     assert!(is_in(&site));
     let second = leap(&site, "the next pairing", || {

@@ -387,7 +387,7 @@ impl Account {
 
     /// Shuts down: moves being searched or posted are posted, then all tasks end. Returns the games that are still
     /// running.
-    async fn leave(&mut self, patience: Duration) -> Vec<GameId> {
+    async fn leave(&mut self, timeout: Duration) -> Vec<GameId> {
         let standing = self.pending_challenges();
         let mut left: BTreeSet<GameId> = self.games.keys().cloned().collect();
         left.extend(self.suspended.ids().cloned());
@@ -404,9 +404,9 @@ impl Account {
         let client = self.ctx.client.clone();
         let take_back = cancel_all(&client, standing, &mut self.background);
         let (games, (), _) = tokio::join!(
-            clock::timeout(patience, all),
-            self.tournaments.leave_all(patience),
-            clock::timeout(patience, take_back),
+            clock::timeout(timeout, all),
+            self.tournaments.leave_all(timeout),
+            clock::timeout(timeout, take_back),
         );
         if games.is_err() {
             let left = plural::count(self.game_tasks.len(), "game is", "games are");

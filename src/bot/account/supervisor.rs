@@ -75,11 +75,11 @@ pub(in crate::bot) async fn run(
         let run = AssertUnwindSafe(account.run(&mut shutdown, &mut commands));
         let ended = run.catch_unwind().await;
         // Without a valid token, or with another instance running, no game can be finished.
-        let patience = match &ended {
+        let timeout = match &ended {
             Ok(Ok(())) => LEAVE_TIMEOUT,
             _ => Duration::ZERO,
         };
-        let unfinished = account.leave(patience).await;
+        let unfinished = account.leave(timeout).await;
         account.release_load();
         let failure = match ended {
             Ok(Ok(())) => {

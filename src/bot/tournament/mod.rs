@@ -235,9 +235,9 @@ impl Tournaments {
     }
 
     /// Waits until all arenas have been left, at most this long.
-    pub async fn leave_all(&mut self, patience: Duration) {
+    pub async fn leave_all(&mut self, timeout: Duration) {
         let all = async { while self.tasks.join_next().await.is_some() {} };
-        if clock::timeout(patience, all).await.is_err() {
+        if clock::timeout(timeout, all).await.is_err() {
             warn!("still in an arena: Lichess will withdraw us when we do not play");
         }
         self.tasks.shutdown().await;

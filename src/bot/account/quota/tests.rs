@@ -48,7 +48,7 @@ fn quota_limits_match_lichess() {
 #[test]
 fn quota_window_opens_at_first_charge() {
     let limit = Limit::ChallengesMinute;
-    // What is charged when, and then what is used and until when it is full.
+    // Charges, and the expected use and end of the window.
     let table = [
         (0, 5, 5, None),
         (10, 15, 20, None),
@@ -273,7 +273,7 @@ fn quota_arena_joins_match_lichess() {
         refused: false,
     };
     let mut quota = Quota::default();
-    // Six of eight, and two are left for the operator.
+    // Six of eight; two are reserved for the operator.
     for second in 0..6 {
         assert_eq!(quota.enter_arena(discovered, at(second)), Ok(()));
     }
@@ -299,7 +299,7 @@ fn quota_arena_joins_match_lichess() {
     }
     assert_eq!(other.enter_arena(refused, at(5)), Err(at(HOUR)), "half");
     assert_eq!(other.enter_arena(named, at(6)), Ok(()));
-    // Coming back is another matter.
+    // Rejoining is limited separately.
     let back = ArenaEntry {
         first: false,
         ..named
@@ -308,7 +308,7 @@ fn quota_arena_joins_match_lichess() {
         assert_eq!(quota.enter_arena(back, at(second)), Ok(()));
     }
     assert_eq!(quota.enter_arena(back, at(40)), Err(at(600)));
-    // Three hours on it is the day that is full: 8 + 3 * 6 and more.
+    // After three hours the day is full: 8 + 3 * 6 and more.
     let mut now = HOUR;
     while quota.enter_arena(discovered, at(now)).is_ok() || now < 4 * HOUR {
         now += 600;

@@ -1,4 +1,4 @@
-//! Who is treated how: takebacks, resignation, rematches, as tables.
+//! Takebacks, resignation and rematches, as tables.
 
 use std::time::Duration;
 
@@ -83,7 +83,7 @@ fn rematches_in_a_row_are_limited() {
         ("", 2, later),
         ("challenge.rematches = 3", 3, ChallengeAnswer::Accept),
         ("challenge.rematches = 3", 4, later),
-        // What number it is was lost in a restart, or is not known beforehand.
+        // The number was lost in a restart, or is not known in advance.
         ("", 0, ChallengeAnswer::Accept),
         ("challenge.rematches = 0", 0, later),
         (rule, 9, ChallengeAnswer::Accept),

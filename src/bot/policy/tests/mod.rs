@@ -1,4 +1,4 @@
-//! What is played at all, as tables.
+//! Checks of challenges, as tables.
 
 mod etiquette;
 mod rules;
@@ -56,7 +56,7 @@ fn assessment(
     evaluate(case, settings, accepted_log, NOW, load)
 }
 
-/// What an idle house answers.
+/// Answer of an account without load.
 fn answer(patch: Value, settings: &Settings) -> ChallengeAnswer {
     assessment(patch, settings, &AcceptedLog::default(), Load::default()).answer
 }
@@ -387,7 +387,7 @@ fn policy_full_slots_decline_later() {
     ] {
         assert_eq!(answer(json!({}), load), expected, "{load:?}");
     }
-    // The day's games against bots are played: people come all the same.
+    // The daily limit of games against bots is reached; people may still play.
     let spent = Load {
         no_bots_until: Some(NOW),
         ..full

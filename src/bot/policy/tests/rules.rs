@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::config::{Match, Range};
 
-/// Whether a rule with this `match` is about this challenge.
+/// Whether a rule with this `match` matches this challenge.
 fn matches(matching: &str, patch: Value) -> bool {
     let rule = format!("[[rule]]\nmatch = {{ {matching} }}\ndecline = \"noBot\"\n");
     let declined = ChallengeAnswer::Decline(DeclineReason::NoBot);
@@ -309,7 +309,7 @@ fn rules_set_play_settings() {
     };
     let plain = PlaySettings::defaults(&settings);
     assert!(plain.book.are_asked() && plain.chat && !plain.resign.enabled && plain.rules.is_none());
-    // The first word counts, and reading ends with the rule that accepts.
+    // The first value counts, and reading ends with the rule that accepts.
     let ann = terms(json!({}));
     assert!(!ann.book.are_asked() && !ann.chat && ann.resign.enabled);
     assert!(!ann.draw.offer && ann.draw.accept);
@@ -326,7 +326,7 @@ fn rules_set_play_settings() {
              by rule `gently` and rule 3"
         )
     );
-    // A rule that declines is about challenges: against this bot an arena has paired us.
+    // A rule that declines applies to challenges only: an arena has paired us with this bot.
     let mut rated_bot = bot();
     rated_bot["rated"] = true.into();
     let arena = terms(rated_bot);
@@ -391,7 +391,7 @@ proptest! {
         let judged = assessment(patch.clone(), &with(rules.clone()), &AcceptedLog::default(), Load::default());
         let input = MatchInput::of_challenge(&challenge(patch.clone()), None);
         let closed = patch["variant"]["key"] == "atomic" || patch["challenger"]["name"] == "Blocked";
-        // The same by the book: the first that matches and decides, else the section.
+        // Reference: the first rule that matches and decides, else the section.
         let decider = rules.iter().find(|rule| {
             is_final(rule) && match_input::first_mismatch(&rule.matching, &input).is_none()
         });
@@ -401,12 +401,12 @@ proptest! {
             None => patch["rated"] == false,
         };
         prop_assert_eq!(judged.answer == ChallengeAnswer::Accept, accepted);
-        // What stands below the decider is never looked at.
+        // Rules below the deciding one are never read.
         if decider.is_some() {
             let more = assessment(patch.clone(), &with([rules.clone(), extra].concat()), &AcceptedLog::default(), Load::default());
             prop_assert_eq!(&more, &judged);
         }
-        // A full house accepts nobody, and a house that drains lets nobody wait.
+        // Without a free slot nothing is accepted, and while draining nothing waits.
         let full = Load { full: true, ..Load::default() };
         let waits = assessment(patch.clone(), &with(rules.clone()), &AcceptedLog::default(), full);
         prop_assert_eq!(waits.answer == ChallengeAnswer::Wait, accepted);
@@ -426,7 +426,7 @@ fn rules_match_game_like_its_challenge() {
     );
     let by = |input: &MatchInput| PlaySettings::of(&settings, input).rules.unwrap_or_default();
     let of = |patch: Value, age_days| MatchInput::of_challenge(&challenge(patch), age_days);
-    // The stream of a game tells nothing but who has White.
+    // The stream of a game says only who has White.
     let game = of(json!({"color": "black"}), None);
     assert!(by(&game).ends_with("by rule `b`"), "{}", by(&game));
     let recalled = |input: &MatchInput| {
@@ -438,7 +438,7 @@ fn rules_match_game_like_its_challenge() {
     let by_random_color = of(json!({}), None);
     assert!(by(&by_random_color).ends_with("by rule `a`"));
     assert!(recalled(&by_random_color).ends_with("by rule `a` and rule `b`"));
-    // What the first rule has accepted is none of the others' business.
+    // Rules below the first accepting one do not apply.
     let patch = json!({"rules": ["noRematch"], "rematchOf": "hgfedcba"});
     let accepted = of(patch, Some(30));
     assert_eq!([by(&accepted), recalled(&accepted)], ["", ""]);

@@ -1,4 +1,4 @@
-//! How strong games are played, as tables.
+//! Playing strength, as tables.
 
 use super::*;
 use crate::config::{STRONGEST, WEAKEST};
@@ -53,7 +53,7 @@ fn strength_adaptive_follows_opponent() {
         (1732, false, 1732),
         (800, false, 1000),
         (3100, false, 2800),
-        // Half of what is uncertain, and half of where all begin.
+        // A provisional rating counts half.
         (2300, true, 1900),
         (900, true, 1200),
     ] {
