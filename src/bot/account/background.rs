@@ -100,8 +100,8 @@ impl Account {
         }
         let client = self.ctx.client.clone();
         self.background.spawn(async move {
-            let asked = clock::now();
-            TaskResult::ChallengesListed(asked, client.challenges().await)
+            let requested_at = clock::now();
+            TaskResult::ChallengesListed(requested_at, client.challenges().await)
         });
     }
 
@@ -114,13 +114,13 @@ impl Account {
         let first = !self.listed_once;
         let client = self.ctx.client.clone();
         self.background.spawn(async move {
-            let asked = clock::now();
+            let requested_at = clock::now();
             let list = if first {
                 client.playing_past_pauses(MAX_LISTED_GAMES).await
             } else {
                 client.playing(MAX_LISTED_GAMES).await
             };
-            TaskResult::GamesListed(asked, list)
+            TaskResult::GamesListed(requested_at, list)
         });
     }
 
@@ -140,25 +140,29 @@ impl Account {
             self.request_challenges();
         }
         match task_result {
-            Ok(TaskResult::ProbeAnswered(asked, Some(list))) => self.reconcile_games(list, asked),
+            Ok(TaskResult::ProbeAnswered(requested_at, Some(list))) => {
+                self.reconcile_games(list, requested_at)
+            }
             Ok(TaskResult::ProbeAnswered(_, None)) => self.resync_silent_games(),
-            Ok(TaskResult::Recheck(asked, info)) => self.recheck(asked, &info),
+            Ok(TaskResult::Recheck(requested_at, info)) => self.recheck(requested_at, &info),
             Ok(TaskResult::ResumeGame(info)) => {
                 self.resuming -= 1;
                 self.start_game(info, clock::now());
             }
-            Ok(TaskResult::GamesListed(asked, Ok(list))) => {
+            Ok(TaskResult::GamesListed(requested_at, Ok(list))) => {
                 self.games_listed = true;
                 self.listed_once = true;
                 self.list_failures = 0;
-                self.reconcile_games(list, asked);
+                self.reconcile_games(list, requested_at);
                 self.load_unfinished_games();
             }
             Ok(TaskResult::UnfinishedGames(games)) => self.fetch_missed_results(&games),
-            Ok(TaskResult::ChallengesListed(asked, Ok(list))) => {
-                self.on_challenges_listed(list.incoming, asked)
+            Ok(TaskResult::ChallengesListed(requested_at, Ok(list))) => {
+                self.on_challenges_listed(list.incoming, requested_at)
             }
-            Ok(TaskResult::AccountAge(asked, born)) => self.on_account_age(asked, born),
+            Ok(TaskResult::AccountAge(challenge, created)) => {
+                self.on_account_age(challenge, created)
+            }
             Ok(TaskResult::ChallengeSent(invitation, answer, responder)) => {
                 self.on_challenge_sent(&invitation, answer, responder);
             }
@@ -191,9 +195,7 @@ impl Account {
                 info!(challenge = %id, "cannot decline: {failure}")
             }
             Ok(TaskResult::Declined(_, Ok(()))) => {}
-            Ok(TaskResult::RematchSent(offer_terms, asked)) => {
-                self.on_rematch_sent(&offer_terms, asked)
-            }
+            Ok(TaskResult::RematchSent(offer, response)) => self.on_rematch_sent(&offer, response),
             Ok(TaskResult::ChallengeCancelled(challenge, why, taken_back)) => {
                 let id = &challenge.id;
                 self.cancelling = self.cancelling.saturating_sub(1);

@@ -116,9 +116,10 @@ impl SuspendedGames {
     }
 
     /// Handles the complete list of running games.
-    pub fn on_games_listed(&mut self, list: &[GameInfo], asked: Instant) {
+    pub fn on_games_listed(&mut self, list: &[GameInfo], requested_at: Instant) {
         for (id, suspended) in &mut self.0 {
-            suspended.over |= suspended.since < asked && list.iter().all(|info| info.id != *id);
+            suspended.over |=
+                suspended.since < requested_at && list.iter().all(|info| info.id != *id);
         }
     }
 
@@ -165,8 +166,8 @@ impl Account {
             info: info.clone(),
             clocked,
         };
-        if let Some(known) = self.accepted_log.facts(&id) {
-            status.show(|sight| sight.known = Some(known));
+        if let Some(facts) = self.accepted_log.facts(&id) {
+            status.show(|snapshot| snapshot.known = Some(facts));
         }
         self.games.insert(id.clone(), running);
         self.publish_game_count();

@@ -512,32 +512,32 @@ impl Account {
             key: "rule".to_owned(),
             what,
         }));
-        let mut told = vec![match now.len() {
+        let mut lines = vec![match now.len() {
             0 => "nothing has changed".to_owned(),
             1 => "one setting has changed".to_owned(),
             n => format!("{n} settings have changed"),
         }];
-        info!("reloaded: {}", told[0]);
+        info!("reloaded: {}", lines[0]);
         for change in now {
             info!("{change}");
-            told.push(format!("  {change}"));
+            lines.push(format!("  {change}"));
         }
         for change in later {
             warn!("not before a restart: {change}");
-            told.push(format!("  not before a restart: {change}"));
+            lines.push(format!("  not before a restart: {change}"));
         }
         for warning in &new.warnings {
             warn!("{warning}");
-            told.push(format!("  warning: {warning}"));
+            lines.push(format!("  warning: {warning}"));
         }
         self.operator.settings = Arc::new(adopted);
         for arena in self.apply_settings() {
             info!(arena = %arena, "leaving the arena; it no longer matches the settings");
-            told.push(format!(
+            lines.push(format!(
                 "  leaving the arena {arena}, which is no longer looked for"
             ));
         }
-        responder.succeed(told.join("\n"));
+        responder.succeed(lines.join("\n"));
     }
 
     /// Applies changed settings or overrides. Returns the arenas that are left because of them.
@@ -558,8 +558,8 @@ impl Account {
         self.matchmaking.set_settings(&self.ctx.settings);
         self.last_idle = None;
         // Waiting challenges are evaluated again.
-        for asked in self.queue.clear() {
-            self.answer_challenge(asked, true);
+        for challenge in self.queue.clear() {
+            self.answer_challenge(challenge, true);
         }
         left
     }

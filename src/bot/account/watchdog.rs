@@ -58,16 +58,20 @@ fn seconds_until(until: SystemTime, now: SystemTime) -> u64 {
 
 /// Whether a game waits for the opponent on a silent stream with so little time that a probe is needed. After a probe
 /// in the same silence the next one waits twice as long.
-pub(super) fn needs_probe(snapshot: &GameSnapshot, asked: Option<Instant>, now: Instant) -> bool {
-    let Some((_, heard)) = &snapshot.stream else {
+pub(super) fn needs_probe(
+    snapshot: &GameSnapshot,
+    last_probe: Option<Instant>,
+    now: Instant,
+) -> bool {
+    let Some((_, activity)) = &snapshot.stream else {
         return false;
     };
-    let since_heard = |at: Instant| at.saturating_duration_since(heard.at());
-    let before = asked.map_or(Duration::ZERO, since_heard);
+    let since_activity = |at: Instant| at.saturating_duration_since(activity.at());
+    let before = last_probe.map_or(Duration::ZERO, since_activity);
     snapshot.clocked
         && snapshot.owed_since.is_none()
         && snapshot.remaining < SHORT_CLOCK
-        && since_heard(now) >= max_silence(snapshot.remaining).max(2 * before)
+        && since_activity(now) >= max_silence(snapshot.remaining).max(2 * before)
 }
 
 /// Whether it is our turn in a game and nothing is in flight.
@@ -79,13 +83,17 @@ pub(super) fn is_stuck(snapshot: &GameSnapshot, now: Instant) -> bool {
 
 /// Whether it is our turn according to a list requested at `asked`, while the game task has waited for the opponent
 /// since well before.
-pub(super) fn missed_turn(snapshot: &GameSnapshot, listed: &GameInfo, asked: Instant) -> bool {
+pub(super) fn missed_turn(
+    snapshot: &GameSnapshot,
+    listed: &GameInfo,
+    requested_at: Instant,
+) -> bool {
     listed.is_my_turn
         && snapshot.stream.is_some()
         && !listed.status.is_over()
         && snapshot.owed_since.is_none()
         && !snapshot.no_move
-        && asked.saturating_duration_since(snapshot.changed) > MAX_LIST_SKEW
+        && requested_at.saturating_duration_since(snapshot.changed) > MAX_LIST_SKEW
 }
 
 impl Account {
@@ -119,9 +127,9 @@ impl Account {
     }
 
     /// Resyncs a game if it still seems to be our turn.
-    pub(super) fn recheck(&mut self, asked: Instant, info: &GameInfo) {
+    pub(super) fn recheck(&mut self, requested_at: Instant, info: &GameInfo) {
         if let Some(running) = self.games.get(&info.id)
-            && missed_turn(&running.status.look(), info, asked)
+            && missed_turn(&running.status.look(), info, requested_at)
         {
             warn!(game = %info.id, "Lichess waits for our move, but the stream has not reported it; opening the stream again");
             self.recoveries += 1;
@@ -229,13 +237,16 @@ impl Account {
     }
 
     /// Starts games that are listed but not running, and resyncs games that are running but not listed.
-    pub(super) fn reconcile_games(&mut self, list: Vec<GameInfo>, asked: Instant) {
+    pub(super) fn reconcile_games(&mut self, list: Vec<GameInfo>, requested_at: Instant) {
         if list.len() < MAX_LISTED_GAMES as usize {
-            self.suspended.on_games_listed(&list, asked);
+            self.suspended.on_games_listed(&list, requested_at);
             for (id, running) in &self.games {
                 // A game that has started since could not be listed.
                 let open = running.status.look().stream.is_some();
-                if open && running.started_at < asked && list.iter().all(|info| info.id != *id) {
+                if open
+                    && running.started_at < requested_at
+                    && list.iter().all(|info| info.id != *id)
+                {
                     debug!(game = %id, "game is not listed as running; opening its stream again");
                     let _ = running.commands.send(Order::Look);
                 }
@@ -243,17 +254,17 @@ impl Account {
         }
         for info in &list {
             if let Some(running) = self.games.get(&info.id)
-                && missed_turn(&running.status.look(), info, asked)
+                && missed_turn(&running.status.look(), info, requested_at)
             {
                 let info = Box::new(info.clone());
                 self.background.spawn(async move {
                     clock::sleep(RECHECK_DELAY).await;
-                    TaskResult::Recheck(asked, info)
+                    TaskResult::Recheck(requested_at, info)
                 });
             }
         }
         for info in list {
-            self.start_game(Box::new(info), asked);
+            self.start_game(Box::new(info), requested_at);
         }
     }
 }
@@ -326,12 +337,12 @@ mod tests {
             stream: Some((heard, LastHeard::since(heard))),
             ..snapshot(false, Activity::Listening)
         };
-        let mut asked = Some(heard - Duration::from_secs(60));
+        let mut requested_at = Some(heard - Duration::from_secs(60));
         let mut times = Vec::new();
         for ms in (0..8_500).step_by(50) {
             let now = heard + Duration::from_millis(ms);
-            if needs_probe(&snapshot, asked, now) {
-                asked = Some(now);
+            if needs_probe(&snapshot, requested_at, now) {
+                requested_at = Some(now);
                 times.push(ms);
             }
         }
