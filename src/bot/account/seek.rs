@@ -9,7 +9,7 @@ use super::Account;
 use super::challenges::with_retries;
 use super::outgoing::{self, ALREADY_ACCEPTED};
 use crate::bot::account::background::TaskResult;
-use crate::bot::account::quota::ArenaEntry;
+use crate::bot::account::quota::JoinRequest;
 use crate::bot::account::state_files::StateFile;
 use crate::bot::matchmaking::{Action, Choice, Inputs, OnlineBots, Refusal};
 use crate::bot::shutdown::Stage;
@@ -222,7 +222,7 @@ impl Account {
     /// Answers whether an arena may be joined, or when.
     pub(super) fn on_arena_entry(
         &mut self,
-        entry: ArenaEntry,
+        entry: JoinRequest,
         responder: oneshot::Sender<Result<(), SystemTime>>,
     ) {
         let answer = self.quota.enter_arena(entry, clock::date());

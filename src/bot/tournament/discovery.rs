@@ -3,7 +3,7 @@
 //!
 //! No list says whether bots may take part, so the page of each suitable arena is read once. At most `at_once` arenas
 //! whose times overlap are joined here, and none before the quota has room for it
-//! ([`ArenaEntry`](crate::bot::account::quota::ArenaEntry)).
+//! ([`JoinRequest`](crate::bot::account::quota::JoinRequest)).
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, SystemTime};

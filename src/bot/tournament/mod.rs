@@ -18,7 +18,7 @@ use tracing::warn;
 
 use super::AccountContext;
 use crate::bot::account::overrides::OperatorOverrides;
-use crate::bot::account::quota::ArenaEntry;
+use crate::bot::account::quota::JoinRequest;
 use crate::bot::commands::Responder;
 use crate::bot::shutdown::ShutdownSignal;
 use crate::bot::spanned_join_set::SpannedJoinSet;
@@ -42,7 +42,7 @@ pub(super) enum ArenaEvent {
     Finished(ArenaId),
     /// Asks whether one more arena may be joined, and charges it if so. Otherwise answers with the time of the next
     /// attempt.
-    MayJoin(ArenaEntry, oneshot::Sender<Result<(), SystemTime>>),
+    MayJoin(JoinRequest, oneshot::Sender<Result<(), SystemTime>>),
     /// Lichess has refused a join because of too many arenas.
     TooManyJoins,
 }

@@ -117,7 +117,7 @@ pub enum MatchmakingGame {
 
 /// Request to join an arena.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ArenaEntry {
+pub struct JoinRequest {
     /// The account has never been in the arena.
     pub first: bool,
     /// The arena was created by Lichess.
@@ -335,7 +335,7 @@ impl Quota {
     ///
     /// # Errors
     /// The time of the next attempt, if the limit is reached.
-    pub fn enter_arena(&mut self, entry: ArenaEntry, now: SystemTime) -> Result<(), SystemTime> {
+    pub fn enter_arena(&mut self, entry: JoinRequest, now: SystemTime) -> Result<(), SystemTime> {
         let cost = if entry.by_lichess { 1 } else { 2 };
         let mut limits = vec![(Limit::ArenaJoins, 1)];
         if entry.first {

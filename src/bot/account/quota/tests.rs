@@ -266,7 +266,7 @@ proptest! {
 
 #[test]
 fn quota_arena_joins_match_lichess() {
-    let discovered = ArenaEntry {
+    let discovered = JoinRequest {
         first: true,
         by_lichess: true,
         discovered: true,
@@ -279,17 +279,17 @@ fn quota_arena_joins_match_lichess() {
     }
     assert_eq!(quota.enter_arena(discovered, at(6)), Err(at(HOUR)));
     assert_eq!(quota.used(Limit::ArenasDay, at(6)), 6);
-    let named = ArenaEntry {
+    let named = JoinRequest {
         discovered: false,
         ..discovered
     };
-    let by_ann = ArenaEntry {
+    let by_ann = JoinRequest {
         by_lichess: false,
         ..named
     };
     assert_eq!(quota.enter_arena(by_ann, at(7)), Ok(()));
     assert_eq!(quota.enter_arena(named, at(8)), Err(at(HOUR)));
-    let refused = ArenaEntry {
+    let refused = JoinRequest {
         refused: true,
         ..named
     };
@@ -300,7 +300,7 @@ fn quota_arena_joins_match_lichess() {
     assert_eq!(other.enter_arena(refused, at(5)), Err(at(HOUR)), "half");
     assert_eq!(other.enter_arena(named, at(6)), Ok(()));
     // Rejoining is limited separately.
-    let back = ArenaEntry {
+    let back = JoinRequest {
         first: false,
         ..named
     };

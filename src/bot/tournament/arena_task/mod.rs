@@ -9,7 +9,7 @@ use tracing::{info, warn};
 
 use super::ArenaEvent;
 use crate::bot::AccountContext;
-use crate::bot::account::quota::ArenaEntry;
+use crate::bot::account::quota::JoinRequest;
 use crate::bot::commands::{CommandResult, Responder};
 use crate::bot::shutdown::{ShutdownSignal, Stage};
 use crate::clock;
@@ -503,7 +503,7 @@ impl ArenaTask {
 
     /// Asks the quota for another join. Returns the wait if it is refused.
     async fn quota_wait(&mut self, arena: &Arena) -> Option<Duration> {
-        let entry = ArenaEntry {
+        let entry = JoinRequest {
             first: arena.me.is_none(),
             by_lichess: arena.by_lichess,
             discovered: self.found,
