@@ -95,18 +95,24 @@ fn check_account_event(event: Event) {
     match event {
         Event::GameStart(game) | Event::GameFinish(game) => check_game_info(&game),
         Event::Challenge(challenge, compat) => {
-            let case = policy::Case {
+            let case = policy::ChallengeContext {
                 challenge: &challenge,
                 compat,
                 age_days: None,
             };
-            let (ledger, now) = (AcceptedLog::default(), SystemTime::UNIX_EPOCH);
-            let ruling = policy::judge(case, settings(), &ledger, now, policy::Load::default());
-            check_text(ruling.why);
-            ruling
-                .steps
+            let (accepted_log, now) = (AcceptedLog::default(), SystemTime::UNIX_EPOCH);
+            let assessment = policy::evaluate(
+                case,
+                settings(),
+                &accepted_log,
+                now,
+                policy::Load::default(),
+            );
+            check_text(assessment.reason);
+            assessment
+                .checks
                 .into_iter()
-                .for_each(|step| check_text(step.says));
+                .for_each(|check| check_text(check.result));
             check_challenge(&challenge);
         }
         Event::ChallengeDeclined(challenge) | Event::ChallengeCanceled(challenge) => {

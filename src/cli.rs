@@ -9,7 +9,7 @@ use clap::builder::RangedU64ValueParser;
 use clap::{ArgGroup, Args, CommandFactory, Parser, Subcommand};
 
 use crate::book::GameOptions;
-use crate::bot::{Refused, argument, policy::Asked, time_control};
+use crate::bot::{CommandError, argument, policy::ChallengeQuery, time_control};
 use crate::chess::perft::MAX_DEPTH;
 use crate::clock;
 use crate::control::{OperatorCommand, SocketArgs};
@@ -684,14 +684,19 @@ pub struct AskedArgs {
 
 impl AskedArgs {
     /// The challenge, if `--user` is given.
-    pub fn asked(self) -> Option<Asked> {
+    pub fn asked(self) -> Option<ChallengeQuery> {
         let from = Player {
             name: self.user?,
             title: self.title.map(|title| title.to_uppercase()),
             rating: self.rating,
             provisional: false,
         };
-        Some(Asked::of(&from, self.clock, self.variant, self.rated))
+        Some(ChallengeQuery::of(
+            &from,
+            self.clock,
+            self.variant,
+            self.rated,
+        ))
     }
 }
 
@@ -721,7 +726,7 @@ fn user(text: &str) -> Result<String, Infallible> {
 }
 
 /// Parses the name or address of a user, which must be valid.
-fn challenger(text: &str) -> Result<String, Refused> {
+fn challenger(text: &str) -> Result<String, CommandError> {
     argument::user(text).map(|user| user.to_string())
 }
 

@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use knightwatch::bot::policy::Asked;
+use knightwatch::bot::policy::ChallengeQuery;
 use knightwatch::cli::{BookCommand, Cli, Command, ConfigArgs};
 use knightwatch::config::{self, LogLevel, Settings, Sources};
 use knightwatch::control::SocketArgs;
@@ -97,7 +97,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
                 (None, Some(file)) if file.as_os_str() == "LAST" && !file.exists() => {
                     last_challenge(&settings, &mut out)?
                 }
-                (None, Some(file)) => Asked::read(&file)?,
+                (None, Some(file)) => ChallengeQuery::read(&file)?,
                 // clap requires one of the two.
                 (None, None) => return Ok(ExitCode::from(2)),
             };
@@ -257,7 +257,7 @@ fn resolve_socket(mut arguments: SocketArgs) -> anyhow::Result<SocketArgs> {
 }
 
 /// The latest incoming challenge in the records; prints its id and decision to `out`.
-fn last_challenge(settings: &Settings, out: &mut impl Write) -> anyhow::Result<Asked> {
+fn last_challenge(settings: &Settings, out: &mut impl Write) -> anyhow::Result<ChallengeQuery> {
     let last = store::last_challenge(&records(settings), settings.name.as_deref())?;
     let at =
         std::time::UNIX_EPOCH + std::time::Duration::from_millis(last.at.max(0).unsigned_abs());
@@ -268,7 +268,7 @@ fn last_challenge(settings: &Settings, out: &mut impl Write) -> anyhow::Result<A
         "Challenge {id} was {decision} at {at}: {reason}. Now:\n"
     )?;
     let variant = Variant::from_key(&last.variant);
-    Ok(Asked::of(
+    Ok(ChallengeQuery::of(
         &last.from,
         time_control(last.time_control),
         variant,

@@ -1,68 +1,68 @@
-//! What an order is given, read as it is typed: the same on the command line and in the running bot.
+//! Parsers of command arguments, shared by the command line and the running bot.
 
-use crate::bot::commands::{Refused, time_control};
+use crate::bot::commands::{CommandError, time_control};
 use crate::config::{ArenaEntry, Pattern, time_control_problem};
 use crate::lichess::model::address::{self, Page};
 use crate::lichess::model::{ArenaId, ColorChoice, GameId, TimeControl, Username, Variant};
 
-/// The days for a move that Lichess has.
+/// Days per move that Lichess offers.
 const DAYS: [u32; 7] = [1, 2, 3, 5, 7, 10, 14];
 
-/// A name that may have `*` in it.
+/// Parses a user name that may contain `*`.
 ///
 /// # Errors
-/// Why it is none.
-pub fn pattern(text: &str) -> Result<Pattern, Refused> {
-    Pattern::try_from(text.to_owned()).map_err(Refused)
+/// If it is not a valid pattern.
+pub fn pattern(text: &str) -> Result<Pattern, CommandError> {
+    Pattern::try_from(text.to_owned()).map_err(CommandError)
 }
 
-/// An arena to take part in: `ID`, `ID:PASSWORD`, `ID@TEAM` or `ID@TEAM:PASSWORD`.
+/// Parses an arena to join: `ID`, `ID:PASSWORD`, `ID@TEAM` or `ID@TEAM:PASSWORD`.
 ///
 /// # Errors
-/// Why it is none.
-pub fn joining(text: &str) -> Result<ArenaEntry, Refused> {
-    text.parse().map_err(Refused)
+/// If the text has another form.
+pub fn joining(text: &str) -> Result<ArenaEntry, CommandError> {
+    text.parse().map_err(CommandError)
 }
 
-/// The id of an arena, or its address.
+/// Parses the id or the address of an arena.
 ///
 /// # Errors
-/// When it is none.
-pub fn arena(text: &str) -> Result<ArenaId, Refused> {
-    let wrong = |_| Refused(format!("`{text}` is not the id of an arena"));
+/// If it is neither.
+pub fn arena(text: &str) -> Result<ArenaId, CommandError> {
+    let wrong = |_| CommandError(format!("`{text}` is not the id of an arena"));
     address::id(text, Page::Arena).parse().map_err(wrong)
 }
 
-/// The id of a game, or its address.
+/// Parses the id or the address of a game.
 ///
 /// # Errors
-/// When it is none.
-pub fn game(text: &str) -> Result<GameId, Refused> {
-    let wrong = |_| Refused(format!("`{text}` is not the id of a game"));
+/// If it is neither.
+pub fn game(text: &str) -> Result<GameId, CommandError> {
+    let wrong = |_| CommandError(format!("`{text}` is not the id of a game"));
     address::id(text, Page::Game).parse().map_err(wrong)
 }
 
-/// The name of a user, or the address of their page.
+/// Parses a user name or the address of a user's page.
 ///
 /// # Errors
-/// When nobody on Lichess can be called so.
-pub fn user(text: &str) -> Result<Username, Refused> {
+/// If Lichess does not allow the name.
+pub fn user(text: &str) -> Result<Username, CommandError> {
     let name = address::id(text, Page::User);
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     match (2..=30).contains(&name.len()) && name.chars().all(fits) {
         true => Ok(Username::new(name)),
-        false => Err(Refused(format!(
+        false => Err(CommandError(format!(
             "`{name}` is not the name of a user: it has 2 to 30 letters, digits, _ and -"
         ))),
     }
 }
 
-/// A time control to which a bot can challenge: `3+2`, `unlimited` or, in days, `2d`.
+/// Parses the time control of a challenge: `3+2`, `unlimited` or, in days, `2d`.
 ///
 /// # Errors
-/// Why it is none.
-pub fn clock(text: &str) -> Result<TimeControl, Refused> {
-    let time = time_control(text).map_err(Refused)?;
+/// If the text has another form, or bots cannot challenge to this time control.
+pub fn clock(text: &str) -> Result<TimeControl, CommandError> {
+    let time = time_control(text).map_err(CommandError)?;
     let fault = match time {
         TimeControl::Clock { .. } => time_control_problem(time),
         TimeControl::Correspondence { days } if !DAYS.contains(&days) => {
@@ -71,28 +71,30 @@ pub fn clock(text: &str) -> Result<TimeControl, Refused> {
         _ => None,
     };
     match fault {
-        Some(fault) => Err(Refused(format!("`{text}`: {fault}"))),
+        Some(fault) => Err(CommandError(format!("`{text}`: {fault}"))),
         None => Ok(time),
     }
 }
 
-/// A variant that is played.
+/// Parses a variant that the bot plays.
 ///
 /// # Errors
-/// When it is none.
-pub fn variant(text: &str) -> Result<Variant, Refused> {
+/// If it is not `standard` or `chess960`.
+pub fn variant(text: &str) -> Result<Variant, CommandError> {
     match Variant::from_key(text) {
         played @ (Variant::Standard | Variant::Chess960) => Ok(played),
-        _ => Err(Refused(format!("`{text}` is not standard or chess960"))),
+        _ => Err(CommandError(format!(
+            "`{text}` is not standard or chess960"
+        ))),
     }
 }
 
-/// The colour that is wished for.
+/// Parses a colour.
 ///
 /// # Errors
-/// When it is none.
-pub fn color(text: &str) -> Result<ColorChoice, Refused> {
+/// If it is not `white`, `black` or `random`.
+pub fn color(text: &str) -> Result<ColorChoice, CommandError> {
     let wishes = [ColorChoice::White, ColorChoice::Black, ColorChoice::Random];
     let wish = wishes.into_iter().find(|wish| wish.key() == text);
-    wish.ok_or_else(|| Refused(format!("`{text}` is not white, black or random")))
+    wish.ok_or_else(|| CommandError(format!("`{text}` is not white, black or random")))
 }

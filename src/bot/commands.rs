@@ -1,6 +1,6 @@
-//! The helm: what an operator can have the running bot do, for the control socket and whoever else has a right to it.
+//! Operator commands to a running bot, from the control socket and the page.
 //!
-//! Each call is answered with a sentence when it is done, or with why it is not.
+//! Each command is answered with a sentence: what was done, or why it failed.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -15,56 +15,56 @@ use crate::bot::shutdown::ShutdownHandle;
 use crate::config::{self, ArenaEntry, ClockSpec, Pattern, Play, Settings, Strength};
 use crate::lichess::model::{ArenaId, GameId, NewChallenge, TimeControl, Username, Variant};
 
-/// Calls that wait for the bot's loop.
-const WAITING: usize = 32;
+/// Commands that may wait for the bot's loop.
+const MAX_QUEUED_COMMANDS: usize = 32;
 
 /// Longer than any request to Lichess takes.
-const PATIENCE: Duration = Duration::from_secs(20);
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// What came of a call: what was done, in a sentence, or why not.
-pub type Answer = Result<String, Refused>;
+/// Response to a command: what was done, or why it failed.
+pub type CommandResult = Result<String, CommandError>;
 
-/// Reads the settings anew: none where this account of several is gone from them. May take as long as the disk does.
+/// Loads the settings again; `None` if this account was removed from them. Blocks on the disk.
 pub type ReloadSettings = Arc<dyn Fn() -> Result<Option<Settings>, config::Error> + Send + Sync>;
 
-/// Why a call was not carried out, in words for the operator.
+/// Reason why a command failed, for the operator.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct Refused(pub String);
+pub struct CommandError(pub String);
 
-impl From<String> for Refused {
+impl From<String> for CommandError {
     fn from(why: String) -> Self {
         Self(why)
     }
 }
 
-impl From<&str> for Refused {
+impl From<&str> for CommandError {
     fn from(why: &str) -> Self {
         Self(why.to_owned())
     }
 }
 
-/// The helm of a running bot. Cheap to clone.
+/// Sends commands to a running bot. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct CommandHandle {
-    calls: mpsc::Sender<Call>,
-    stopper: ShutdownHandle,
+    sender: mpsc::Sender<Command>,
+    shutdown: ShutdownHandle,
 }
 
-/// What is called at the helm, as the bot hears it. Without a helm nothing is ever heard.
+/// Receives commands. The default one never receives any.
 #[derive(Debug, Default)]
-pub struct CommandReceiver(Option<mpsc::Receiver<Call>>);
+pub struct CommandReceiver(Option<mpsc::Receiver<Command>>);
 
-/// One call.
+/// A command and where to respond.
 #[derive(Debug)]
-pub(super) struct Call {
-    pub order: Order,
-    pub reply: Reply,
+pub(super) struct Command {
+    pub kind: CommandKind,
+    pub responder: Responder,
 }
 
-/// What is to be done.
+/// What to do.
 #[derive(Debug)]
-pub(super) enum Order {
+pub(super) enum CommandKind {
     Pause,
     Resume,
     Block(Pattern),
@@ -77,72 +77,76 @@ pub(super) enum Order {
     Reload,
 }
 
-/// Where the answer to a call goes. Nobody minds when who asked has gone.
+/// Sends the response to a command. It is dropped if the sender of the command has gone.
 #[derive(Debug)]
-pub(super) struct Reply(oneshot::Sender<Answer>);
+pub(super) struct Responder(oneshot::Sender<CommandResult>);
 
-impl Reply {
-    pub fn done(self, what: impl Into<String>) {
-        self.give(Ok(what.into()));
+impl Responder {
+    pub fn succeed(self, text: impl Into<String>) {
+        self.respond(Ok(text.into()));
     }
 
-    pub fn refuse(self, why: impl Into<Refused>) {
-        self.give(Err(why.into()));
+    pub fn fail(self, why: impl Into<CommandError>) {
+        self.respond(Err(why.into()));
     }
 
-    pub fn give(self, answer: Answer) {
+    pub fn respond(self, answer: CommandResult) {
         let _ = self.0.send(answer);
     }
 }
 
-/// A helm, and the calls that are heard from it. With this stopper the bot is stopped.
-pub fn command_channel(stopper: ShutdownHandle) -> (CommandHandle, CommandReceiver) {
-    let (sender, receiver) = mpsc::channel(WAITING);
-    let helm = CommandHandle {
-        calls: sender,
-        stopper,
-    };
-    (helm, CommandReceiver(Some(receiver)))
+/// Creates a connected pair. `shutdown` is used to drain the bot.
+pub fn command_channel(shutdown: ShutdownHandle) -> (CommandHandle, CommandReceiver) {
+    let (sender, receiver) = mpsc::channel(MAX_QUEUED_COMMANDS);
+    let handle = CommandHandle { sender, shutdown };
+    (handle, CommandReceiver(Some(receiver)))
 }
 
 impl CommandHandle {
-    /// Takes no new games until told to resume, over restarts too. Games that are on go on.
-    pub async fn pause(&self) -> Answer {
-        self.call(Order::Pause).await
+    /// Takes no new games until resumed, also after a restart. Running games are played on.
+    pub async fn pause(&self) -> CommandResult {
+        self.send(CommandKind::Pause).await
     }
 
     /// Takes new games again.
-    pub async fn resume(&self) -> Answer {
-        self.call(Order::Resume).await
+    pub async fn resume(&self) -> CommandResult {
+        self.send(CommandKind::Resume).await
     }
 
-    /// Takes no new games, finishes those that are on, however long they take, and ends the program.
-    pub fn drain(&self) -> Answer {
-        self.stopper.drain();
+    /// Takes no new games, finishes running games, however long they take, and ends the program.
+    pub fn drain(&self) -> CommandResult {
+        self.shutdown.drain();
         Ok("no new games, and challenges of ours are taken back; the program ends when the games that are on are over"
             .to_owned())
     }
 
-    /// Never accepts this user again; `*` stands for any letters.
-    pub async fn block(&self, user: &str) -> Answer {
-        self.call(Order::Block(argument::pattern(user)?)).await
+    /// Blocks a user from now on; `*` matches any letters.
+    pub async fn block(&self, user: &str) -> CommandResult {
+        self.send(CommandKind::Block(argument::pattern(user)?))
+            .await
     }
 
-    /// Takes that back.
-    pub async fn unblock(&self, user: &str) -> Answer {
-        self.call(Order::Unblock(argument::pattern(user)?)).await
+    /// Unblocks a user.
+    pub async fn unblock(&self, user: &str) -> CommandResult {
+        self.send(CommandKind::Unblock(argument::pattern(user)?))
+            .await
     }
 
-    /// Plays the best move found so far in a game, at once.
-    pub async fn move_now(&self, game: &str) -> Answer {
-        self.call(Order::MoveNow(argument::game(game)?)).await
+    /// Plays the best move found so far in a game.
+    pub async fn move_now(&self, game: &str) -> CommandResult {
+        self.send(CommandKind::MoveNow(argument::game(game)?)).await
     }
 
-    /// Plays the next games against this user like this, whatever the rules say, until the program ends or is told otherwise:
-    /// at this Elo, or with so many seconds for a move at most; with neither, by the rules again.
-    pub async fn strength(&self, user: &str, elo: Option<u16>, move_s: Option<u64>) -> Answer {
+    /// Sets how the next games against a user are played, regardless of rules, until the program ends: at an Elo, or
+    /// with a number of seconds per move at most. With neither the rules apply again.
+    pub async fn strength(
+        &self,
+        user: &str,
+        elo: Option<u16>,
+        move_s: Option<u64>,
+    ) -> CommandResult {
         let strength = match elo {
-            Some(elo) => Some(Strength::of_elo(elo).map_err(Refused::from)?),
+            Some(elo) => Some(Strength::of_elo(elo).map_err(CommandError::from)?),
             None => None,
         };
         if move_s.is_some_and(|seconds| !(1..=60).contains(&seconds)) {
@@ -154,80 +158,81 @@ impl CommandHandle {
             ..Play::default()
         };
         let user = argument::pattern(user)?;
-        self.call(Order::Play(user, Box::new(play))).await
+        self.send(CommandKind::Play(user, Box::new(play))).await
     }
 
-    /// Challenges somebody.
-    pub async fn challenge(&self, invitation: OutgoingChallenge) -> Answer {
-        self.call(Order::Challenge(invitation)).await
+    /// Challenges a user.
+    pub async fn challenge(&self, challenge: OutgoingChallenge) -> CommandResult {
+        self.send(CommandKind::Challenge(challenge)).await
     }
 
-    /// Takes part in an arena, as written in the configuration: `ID`, `ID:PASSWORD`, `ID@TEAM` or `ID@TEAM:PASSWORD`.
-    pub async fn join(&self, arena: &str) -> Answer {
-        self.call(Order::Join(argument::joining(arena)?)).await
+    /// Joins an arena: `ID`, `ID:PASSWORD`, `ID@TEAM` or `ID@TEAM:PASSWORD`.
+    pub async fn join(&self, arena: &str) -> CommandResult {
+        self.send(CommandKind::Join(argument::joining(arena)?))
+            .await
     }
 
-    /// Leaves an arena for good.
-    pub async fn leave(&self, arena: &str) -> Answer {
-        self.call(Order::Leave(argument::arena(arena)?)).await
+    /// Leaves an arena and stays out of it.
+    pub async fn leave(&self, arena: &str) -> CommandResult {
+        self.send(CommandKind::Leave(argument::arena(arena)?)).await
     }
 
-    /// Reads the settings anew and keeps to them, or to the old ones where there is something wrong with the new.
-    pub async fn reload(&self) -> Answer {
-        self.call(Order::Reload).await
+    /// Loads the settings again. If they are invalid the current ones stay in force.
+    pub async fn reload(&self) -> CommandResult {
+        self.send(CommandKind::Reload).await
     }
 
-    /// Whether nobody hears it any more: the bot has ended.
-    pub fn is_abandoned(&self) -> bool {
-        self.calls.is_closed()
+    /// Whether the bot has ended.
+    pub fn is_closed(&self) -> bool {
+        self.sender.is_closed()
     }
 
-    async fn call(&self, order: Order) -> Answer {
-        let (answer, answered) = oneshot::channel();
-        let call = Call {
-            order,
-            reply: Reply(answer),
+    async fn send(&self, kind: CommandKind) -> CommandResult {
+        let (sender, response) = oneshot::channel();
+        let command = Command {
+            kind,
+            responder: Responder(sender),
         };
-        let talk = async {
-            self.calls.send(call).await.ok()?;
-            answered.await.ok()
+        let exchange = async {
+            self.sender.send(command).await.ok()?;
+            response.await.ok()
         };
-        match tokio::time::timeout(PATIENCE, talk).await {
+        match tokio::time::timeout(COMMAND_TIMEOUT, exchange).await {
             Ok(Some(answer)) => answer,
             Ok(None) => Err("the bot is about to end".into()),
-            Err(_) => Err(Refused(format!(
+            Err(_) => Err(CommandError(format!(
                 "no answer within {} s; it may be done yet",
-                PATIENCE.as_secs()
+                COMMAND_TIMEOUT.as_secs()
             ))),
         }
     }
 }
 
 impl CommandReceiver {
-    /// The next call.
-    pub(super) async fn next(&mut self) -> Call {
-        let call = match &mut self.0 {
-            Some(calls) => calls.recv().await,
+    /// Receives the next command.
+    pub(super) async fn next(&mut self) -> Command {
+        let command = match &mut self.0 {
+            Some(receiver) => receiver.recv().await,
             None => None,
         };
-        match call {
-            Some(call) => call,
+        match command {
+            Some(command) => command,
             None => pending().await,
         }
     }
 
-    /// Answers every call with this refusal.
-    pub(super) async fn turn_away(&mut self, why: &str) -> Infallible {
+    /// Answers every command with this error.
+    pub(super) async fn reject_all(&mut self, why: &str) -> Infallible {
         loop {
-            self.next().await.reply.refuse(why);
+            self.next().await.responder.fail(why);
         }
     }
 }
 
-/// A time control as it is typed: `3+2`, `unlimited` or, in days, `2d`.
+/// Parses a time control: `3+2`, `unlimited` or, in days, `2d`.
 ///
 /// # Errors
-/// Why it is none.
+/// If the text has another form.
 pub fn time_control(text: &str) -> Result<TimeControl, String> {
     let days = text.strip_suffix('d').and_then(|days| days.parse().ok());
     match days {
@@ -238,28 +243,28 @@ pub fn time_control(text: &str) -> Result<TimeControl, String> {
     }
 }
 
-/// Whom to challenge to what.
+/// Challenge that the operator asked for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OutgoingChallenge {
     pub(super) user: Username,
-    pub(super) what: NewChallenge,
+    pub(super) params: NewChallenge,
 }
 
 impl OutgoingChallenge {
-    /// As it was typed: `clock` is `3+2`, `unlimited` or, in days, `2d`; `variant` and `color` are Lichess's keys.
+    /// Parses a challenge: `clock` is `3+2`, `unlimited` or, in days, `2d`; `variant` and `color` are Lichess's keys.
     ///
     /// # Errors
-    /// What is wrong with it.
-    pub fn read(
+    /// The first argument that is not valid.
+    pub fn parse(
         user: &str,
         clock: &str,
         rated: bool,
         variant: &str,
         color: &str,
-    ) -> Result<Self, Refused> {
+    ) -> Result<Self, CommandError> {
         Ok(Self {
             user: argument::user(user)?,
-            what: NewChallenge {
+            params: NewChallenge {
                 time_control: argument::clock(clock)?,
                 rated,
                 color: argument::color(color)?,
@@ -270,12 +275,12 @@ impl OutgoingChallenge {
     }
 }
 
-/// `Anna to 3+2, rated`.
+/// Formats like `Anna to 3+2, rated`.
 impl fmt::Display for OutgoingChallenge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let rated = if self.what.rated { "rated" } else { "casual" };
-        write!(f, "{} to {}, {rated}", self.user, self.what.time_control)?;
-        match self.what.variant {
+        let rated = if self.params.rated { "rated" } else { "casual" };
+        write!(f, "{} to {}, {rated}", self.user, self.params.time_control)?;
+        match self.params.variant {
             Variant::Standard => Ok(()),
             variant => write!(f, ", {variant}"),
         }
@@ -288,9 +293,9 @@ mod tests {
     use crate::bot::shutdown::{Stage, shutdown_channel};
 
     #[test]
-    fn invitations_are_read_as_they_are_typed() {
+    fn outgoing_challenge_parses_typed_arguments() {
         let read = |user: &str, clock: &str, variant: &str, color: &str| {
-            OutgoingChallenge::read(user, clock, true, variant, color)
+            OutgoingChallenge::parse(user, clock, true, variant, color)
         };
         let blitz = read("Anna", "3+2", "standard", "white").unwrap();
         assert_eq!(blitz.to_string(), "Anna to 3+2, rated");
@@ -314,20 +319,20 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn calls_are_answered_by_whoever_hears_them() {
-        let (stopper, stop) = shutdown_channel();
-        let (helm, mut calls) = command_channel(stopper);
+    async fn command_gets_response_of_receiver() {
+        let (shutdown, stop) = shutdown_channel();
+        let (handle, mut receiver) = command_channel(shutdown);
         let bot = tokio::spawn(async move {
-            let call = calls.next().await;
-            assert!(matches!(call.order, Order::Pause));
-            call.reply.done("paused");
+            let command = receiver.next().await;
+            assert!(matches!(command.kind, CommandKind::Pause));
+            command.responder.succeed("paused");
         });
-        assert_eq!(helm.pause().await, Ok("paused".to_owned()));
+        assert_eq!(handle.pause().await, Ok("paused".to_owned()));
         bot.await.unwrap();
-        assert_eq!(helm.resume().await, Err("the bot is about to end".into()));
-        assert!(helm.move_now("../x").await.is_err());
-        assert!(helm.block("two names").await.is_err());
-        assert!(helm.drain().is_ok());
+        assert_eq!(handle.resume().await, Err("the bot is about to end".into()));
+        assert!(handle.move_now("../x").await.is_err());
+        assert!(handle.block("two names").await.is_err());
+        assert!(handle.drain().is_ok());
         assert_eq!(stop.stage(), Stage::Draining);
     }
 }

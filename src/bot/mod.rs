@@ -1,7 +1,7 @@
-//! Behaviour: what the bot does with what Lichess sends.
+//! The bot: plays games on one Lichess account.
 //!
-//! [`run`] follows the account's stream ([`account`]): challenges are judged ([`policy`]), and each game gets a task of
-//! its own ([`game`]) that lives until the game is over. The way of a move is in `game`; nothing here stands in it.
+//! [`run`] follows the event stream ([`account`]), evaluates challenges ([`policy`]) and runs one task for each game
+//! ([`game`]) until the game is over.
 
 mod account;
 pub mod argument;
@@ -27,7 +27,7 @@ use tokio::sync::{Notify, watch};
 pub use account::accepted_log::{AcceptedLog, file as accepted_log_file};
 pub use account::overrides::{OperatorOverrides, file as overrides_file};
 pub use commands::{
-    Answer, CommandHandle, CommandReceiver, OutgoingChallenge, Refused, ReloadSettings,
+    CommandError, CommandHandle, CommandReceiver, CommandResult, OutgoingChallenge, ReloadSettings,
     command_channel, time_control,
 };
 pub use game::choice::BookSet;
@@ -43,44 +43,42 @@ use crate::metrics::Metrics;
 use crate::plural;
 use trace::Traces;
 
-/// What a bot is made of.
+/// Everything that a bot needs to run.
 pub struct BotParts {
-    /// The account, by its token.
+    /// Client with the token of the account.
     pub client: Client,
-    /// The engine, for all games.
+    /// Engine, shared by all games.
     pub engine: Engine,
-    /// Opening books.
     pub books: BookSet,
-    /// How to behave.
     pub settings: Arc<Settings>,
-    /// Where to tell what happens.
+    /// Bus for events.
     pub events: Bus,
-    /// How the bot is doing, for whoever supervises it.
-    pub pulse: HealthHandle,
-    /// How the bot is doing, in numbers.
+    /// Health of the bot, for its supervisor.
+    pub health: HealthHandle,
     pub metrics: Metrics,
-    /// Where to keep count of challenges over a restart; nowhere if it need not be kept.
-    pub ledger: Option<PathBuf>,
-    /// Where to keep what the operator says over a restart; nowhere if it need not be kept.
-    pub orders: Option<PathBuf>,
-    /// What the operator has us do while we run.
-    pub calls: CommandReceiver,
-    /// Where the settings are read anew, if anywhere.
-    pub reread: Option<ReloadSettings>,
-    /// Tells which other process of this machine plays an account, where that can be asked.
-    pub elsewhere: Option<Elsewhere>,
-    /// Where games leave their traces.
+    /// File of accepted challenges; `None` keeps nothing over a restart. The quota and the opponent history are kept
+    /// in the same directory.
+    pub accepted_log: Option<PathBuf>,
+    /// File of the operator's overrides; `None` keeps nothing over a restart.
+    pub overrides: Option<PathBuf>,
+    /// Commands of the operator.
+    pub commands: CommandReceiver,
+    /// Reloads the settings; `None` if there is no source.
+    pub reload: Option<ReloadSettings>,
+    /// Finds another process on this machine that plays an account, if that is possible.
+    pub find_other_process: Option<FindOtherProcess>,
+    /// Traces of games.
     pub traces: Traces,
-    /// Tells which games the records have as still on, if there are records.
-    pub left_open: Option<UnfinishedGames>,
-    /// What it has in common with other accounts of the same process.
-    pub hall: SharedLoad,
-    /// After so many beats its loop is to fail, once, to rehearse what happens then.
-    pub rehearsed_failure: Option<u64>,
+    /// Lists games that are unfinished in the records, if there are records.
+    pub unfinished_games: Option<UnfinishedGames>,
+    /// Load shared with other accounts of this process.
+    pub shared_load: SharedLoad,
+    /// Test hook: panic once after this many heartbeats.
+    pub inject_panic_after: Option<u64>,
 }
 
 impl BotParts {
-    /// What every bot needs; it keeps nothing over a restart, and nobody steers it.
+    /// Parts with defaults: nothing is kept over a restart, and there are no commands.
     pub fn new(
         client: Client,
         engine: Engine,
@@ -94,83 +92,83 @@ impl BotParts {
             books,
             settings: Arc::clone(settings),
             events,
-            pulse: HealthHandle::default(),
+            health: HealthHandle::default(),
             metrics: Metrics::default(),
-            ledger: None,
-            orders: None,
-            calls: CommandReceiver::default(),
-            reread: None,
-            elsewhere: None,
+            accepted_log: None,
+            overrides: None,
+            commands: CommandReceiver::default(),
+            reload: None,
+            find_other_process: None,
             traces: Traces::default(),
-            left_open: None,
-            hall: SharedLoad::default(),
-            rehearsed_failure: None,
+            unfinished_games: None,
+            shared_load: SharedLoad::default(),
+            inject_panic_after: None,
         }
     }
 
-    /// The parts of another account of the same daemon, which shares the engine, the books and the hall.
-    pub fn sister(&self, client: Client, settings: &Arc<Settings>) -> Self {
+    /// Parts of another account of this process. The engine, the books and the load are shared.
+    pub fn for_account(&self, client: Client, settings: &Arc<Settings>) -> Self {
         let (engine, books) = (self.engine.clone(), self.books.clone());
         Self {
             traces: self.traces.clone(),
-            hall: self.hall.clone(),
+            shared_load: self.shared_load.clone(),
             ..Self::new(client, engine, books, settings, self.events.clone())
         }
     }
 }
 
-/// The ids of the games of an account that the records have as still on. It may take as long as a disk does.
+/// Returns the ids of an account's games that are unfinished in the records. Blocks on the disk.
 pub type UnfinishedGames = Arc<dyn Fn(&str) -> Vec<String> + Send + Sync>;
 
-/// The number of the other process of this machine that plays an account. It may take as long as that process needs to answer.
-pub type Elsewhere = Arc<dyn Fn(&Username) -> Option<u32> + Send + Sync>;
+/// Returns the id of another process on this machine that plays an account. Blocks until that process answers.
+pub type FindOtherProcess = Arc<dyn Fn(&Username) -> Option<u32> + Send + Sync>;
 
-/// Why a bot has stopped before it was told to.
+/// Reason why a bot has stopped by itself.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Exit code 77.
+    /// Lichess does not accept the token. Exit code 77.
     #[error("Lichess rejects the token: {0}")]
     TokenRejected(String),
-    /// Exit code 77.
-    #[error("{account} is not a bot account; {}", way_to_a_bot(*games))]
+    /// The account is not a bot account. Exit code 77.
+    #[error("{account} is not a bot account; {}", upgrade_hint(*games))]
     NotABot {
-        /// Who we are.
+        /// Name of the account.
         account: Username,
-        /// How many games they have played.
+        /// Games played by the account.
         games: u64,
     },
-    /// Exit code 78.
+    /// The token belongs to another account than configured. Exit code 78.
     #[error(
-        "the token of the account {wanted} is one of {is}: an account is called as Lichess calls it"
+        "the token for account `{wanted}` belongs to `{actual}`; set `name` to the Lichess user name"
     )]
-    SomebodyElse {
-        /// Whose it should be.
+    WrongAccount {
+        /// Configured name.
         wanted: String,
-        /// Whose it is.
-        is: Username,
+        /// Name that Lichess reports.
+        actual: Username,
     },
-    /// Exit code 69.
+    /// Another instance opens the event stream again and again. Exit code 69.
     #[error(
         "another instance is using this token: Lichess has closed our event stream {} since we started; \
          stop the other instance, or give each its own account",
         plural::count(*.0, "time", "times")
     )]
     AnotherInstance(u32),
-    /// Exit code 69.
+    /// Another process on this machine plays the account. Exit code 69.
     #[error(
-        "knightwatch runs already and plays {account} (pid {pid}): see `knightwatch status`; stop that process first, or give \
+        "knightwatch is already running and plays {account} (pid {pid}): see `knightwatch status`; stop that process first, or give \
          each its own account"
     )]
-    RunsAlready {
-        /// Who we are.
+    AlreadyRunning {
+        /// Name of the account.
         account: Username,
-        /// The other process.
+        /// Id of the other process.
         pid: u32,
     },
 }
 
-/// How the owner of an account that has played so many games gets a bot account.
-pub fn way_to_a_bot(games: u64) -> &'static str {
+/// How to get a bot account, for an account that has played this many games.
+pub fn upgrade_hint(games: u64) -> &'static str {
     if games > 0 {
         "it has played games, so it cannot become one: make a new account, and a token for it"
     } else {
@@ -178,28 +176,28 @@ pub fn way_to_a_bot(games: u64) -> &'static str {
     }
 }
 
-/// Plays until told to stop: returns when the stop has come to its end.
-pub async fn run(parts: BotParts, stop: ShutdownSignal) -> Result<(), Error> {
-    account::run(parts, stop).await
+/// Runs the bot until shutdown is complete.
+pub async fn run(parts: BotParts, shutdown: ShutdownSignal) -> Result<(), Error> {
+    account::run(parts, shutdown).await
 }
 
-/// How a bot is doing. Cheap to clone.
+/// Health of a bot. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct HealthHandle {
     status: Arc<watch::Sender<Status>>,
-    beats: Arc<AtomicU64>,
+    heartbeats: Arc<AtomicU64>,
 }
 
-/// How a bot is doing, in numbers.
+/// Status of a bot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Status {
-    /// Who we are, once that is known.
+    /// Name of the account, once it is known.
     pub account: Option<Username>,
-    /// The account's stream is open.
+    /// The event stream is open.
     pub online: bool,
-    /// Games that are on.
+    /// Running games.
     pub games: usize,
-    /// The operator wants no new games for now.
+    /// The operator has paused the bot.
     pub paused: bool,
 }
 
@@ -207,27 +205,27 @@ impl Default for HealthHandle {
     fn default() -> Self {
         Self {
             status: Arc::new(watch::Sender::new(Status::default())),
-            beats: Arc::default(),
+            heartbeats: Arc::default(),
         }
     }
 }
 
 impl HealthHandle {
-    /// The status from now on.
+    /// Subscribes to the status.
     pub fn status(&self) -> watch::Receiver<Status> {
         self.status.subscribe()
     }
 
-    /// Grows at least every second while the bot's loop is alive.
-    pub fn beats(&self) -> u64 {
-        self.beats.load(Ordering::Relaxed)
+    /// Count of heartbeats. Grows at least once a second while the bot's loop is alive.
+    pub fn heartbeats(&self) -> u64 {
+        self.heartbeats.load(Ordering::Relaxed)
     }
 
-    fn beat(&self) {
-        self.beats.fetch_add(1, Ordering::Relaxed);
+    fn heartbeat(&self) {
+        self.heartbeats.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn set(&self, change: impl FnOnce(&mut Status)) {
+    fn update(&self, change: impl FnOnce(&mut Status)) {
         self.status.send_if_modified(|status| {
             let before = status.clone();
             change(status);
@@ -236,7 +234,7 @@ impl HealthHandle {
     }
 }
 
-/// What a game needs of the house it is played in.
+/// Context of an account, given to its games and arenas.
 #[derive(Clone)]
 struct AccountContext {
     client: Client,
@@ -245,26 +243,26 @@ struct AccountContext {
     settings: Arc<Settings>,
     events: Bus,
     me: Username,
-    games: Arc<AtomicUsize>,
-    waiting: Arc<AtomicUsize>,
-    doubt: Arc<Notify>,
+    running_games: Arc<AtomicUsize>,
+    queued_challenges: Arc<AtomicUsize>,
+    token_check: Arc<Notify>,
     traces: Traces,
-    hall: SharedLoad,
+    shared_load: SharedLoad,
 }
 
 impl AccountContext {
-    /// Games of this account that are on at this moment.
-    fn games_on(&self) -> usize {
-        self.games.load(Ordering::Relaxed)
+    /// Running games of this account.
+    fn running_games(&self) -> usize {
+        self.running_games.load(Ordering::Relaxed)
     }
 
-    /// Challenges that wait for a place.
-    fn waiting(&self) -> usize {
-        self.waiting.load(Ordering::Relaxed)
+    /// Challenges that wait for a slot.
+    fn queued_challenges(&self) -> usize {
+        self.queued_challenges.load(Ordering::Relaxed)
     }
 
-    /// A request was answered with 401: the account has to look into that.
-    fn doubt_token(&self) {
-        self.doubt.notify_one();
+    /// Requests a check of the token, after a 401.
+    fn request_token_check(&self) {
+        self.token_check.notify_one();
     }
 }

@@ -1,4 +1,4 @@
-//! A stream that is opened again whenever it is lost.
+//! Reconnecting stream.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -13,33 +13,31 @@ use crate::lichess::{Error, StreamError};
 
 type Opening<S> = Pin<Box<dyn Future<Output = Result<S, Error>> + Send>>;
 
-/// What is heard on a [`ReconnectingStream`].
+/// Event of a [`ReconnectingStream`].
 #[derive(Debug)]
-pub enum Heard<T> {
-    /// The stream is open.
+pub enum StreamEvent<T> {
     Opened,
-    /// Something came.
+    /// The stream has brought an item.
     Item(T),
-    /// The stream is over; it is opened again after the wait.
+    /// The stream has ended; it is opened again after the wait.
     Lost {
-        /// `None` for a clean end.
+        /// `None` if the server closed it cleanly.
         error: Option<StreamError>,
-        /// Until it is tried again.
+        /// Time until the next attempt.
         wait: Duration,
     },
-    /// The server did not open it; it is tried again after the wait.
-    Refused {
-        /// Why not.
+    /// The stream could not be opened; it is tried again after the wait.
+    OpenFailed {
         error: Error,
-        /// Until it is tried again.
+        /// Time until the next attempt.
         wait: Duration,
     },
 }
 
-/// See the module's text.
+/// A stream that is opened again whenever it ends.
 pub struct ReconnectingStream<S> {
     open: Box<dyn Fn(Duration) -> Opening<S> + Send + Sync>,
-    schedule: ReconnectPolicy,
+    policy: ReconnectPolicy,
     state: State<S>,
 }
 
@@ -50,26 +48,25 @@ enum State<S> {
 }
 
 impl<S> ReconnectingStream<S> {
-    /// A link that is opened by `open` as soon as somebody listens, and again whenever `schedule` says so. `open` is
-    /// told how long the stream may be silent.
-    pub fn new<O, R>(schedule: ReconnectPolicy, open: O) -> Self
+    /// Creates a stream that is opened by `open` when it is first polled, and again when `policy` says so. `open`
+    /// gets the time for which the stream may be silent.
+    pub fn new<O, R>(policy: ReconnectPolicy, open: O) -> Self
     where
         O: Fn(Duration) -> R + Send + Sync + 'static,
         R: Future<Output = Result<S, Error>> + Send + 'static,
     {
         Self {
             open: Box::new(move |silence| Box::pin(open(silence))),
-            schedule,
+            policy,
             state: State::Waiting(Box::pin(clock::sleep(Duration::ZERO))),
         }
     }
 
-    /// Whether the stream is open.
     pub fn is_open(&self) -> bool {
         matches!(self.state, State::Open { .. })
     }
 
-    /// The stream, while it is open, and since when.
+    /// The open stream, and since when it has been open.
     pub fn stream(&self) -> Option<(&S, Instant)> {
         match &self.state {
             State::Open { stream, since } => Some((stream, *since)),
@@ -77,27 +74,27 @@ impl<S> ReconnectingStream<S> {
         }
     }
 
-    /// Gives up what there is and opens anew after a wait.
+    /// Drops the stream and opens it again after a wait.
     pub fn reopen(&mut self, wait: Duration) {
         self.state = State::Waiting(Box::pin(clock::sleep(wait)));
     }
 
-    /// Until then a lost stream is opened again after this at the latest: see [`ReconnectPolicy::cap_wait`].
-    pub fn hurry(&mut self, most: Duration, until: Instant) {
-        self.schedule.cap_wait(most, until);
+    /// Caps the wait before a lost stream is opened again, until the given time: see [`ReconnectPolicy::cap_wait`].
+    pub fn cap_wait(&mut self, most: Duration, until: Instant) {
+        self.policy.cap_wait(most, until);
     }
 
-    /// Gives up a stream that brings what cannot be used, and opens anew when the schedule says so.
-    pub fn mistrust(&mut self) {
-        let lived = match &self.state {
+    /// Drops a stream whose content cannot be used. It is opened again when the policy says so.
+    pub fn reset(&mut self) {
+        let open_for = match &self.state {
             State::Open { since, .. } => clock::since(*since),
             _ => Duration::ZERO,
         };
-        self.again(Disconnect::Broken, lived);
+        self.schedule_reopen(Disconnect::Broken, open_for);
     }
 
-    fn again(&mut self, how: Disconnect, lived: Duration) -> Duration {
-        let wait = self.schedule.on_end(how, lived, clock::now());
+    fn schedule_reopen(&mut self, reason: Disconnect, open_for: Duration) -> Duration {
+        let wait = self.policy.on_end(reason, open_for, clock::now());
         self.reopen(wait);
         wait
     }
@@ -107,14 +104,14 @@ impl<S, T> ReconnectingStream<S>
 where
     S: Stream<Item = Result<T, StreamError>> + Unpin,
 {
-    /// The next thing that is heard. May be dropped at any time: nothing is lost.
-    pub async fn next(&mut self) -> Heard<T> {
+    /// Returns the next event. Cancel safe.
+    pub async fn next(&mut self) -> StreamEvent<T> {
         loop {
             match &mut self.state {
                 State::Waiting(wait) => {
                     wait.await;
-                    self.schedule.on_open(clock::now());
-                    self.state = State::Opening((self.open)(self.schedule.silence()));
+                    self.policy.on_open(clock::now());
+                    self.state = State::Opening((self.open)(self.policy.silence()));
                 }
                 State::Opening(opening) => match opening.await {
                     Ok(stream) => {
@@ -122,27 +119,28 @@ where
                             stream,
                             since: clock::now(),
                         };
-                        return Heard::Opened;
+                        return StreamEvent::Opened;
                     }
                     Err(error) => {
-                        let wait = self.again(Disconnect::from_open_error(&error), Duration::ZERO);
-                        return Heard::Refused { error, wait };
+                        let wait = self
+                            .schedule_reopen(Disconnect::from_open_error(&error), Duration::ZERO);
+                        return StreamEvent::OpenFailed { error, wait };
                     }
                 },
                 State::Open { stream, since } => {
                     let error = match stream.next().await {
-                        Some(Ok(item)) => return Heard::Item(item),
+                        Some(Ok(item)) => return StreamEvent::Item(item),
                         Some(Err(error)) => Some(error),
                         None => None,
                     };
-                    let how = match error {
+                    let reason = match error {
                         None => Disconnect::Eof,
                         Some(StreamError::Silent(_)) => Disconnect::Silent,
                         Some(_) => Disconnect::Broken,
                     };
-                    let lived = clock::since(*since);
-                    let wait = self.again(how, lived);
-                    return Heard::Lost { error, wait };
+                    let open_for = clock::since(*since);
+                    let wait = self.schedule_reopen(reason, open_for);
+                    return StreamEvent::Lost { error, wait };
                 }
             }
         }
@@ -158,13 +156,13 @@ mod tests {
 
     use super::*;
 
-    type Numbers = BoxStream<'static, Result<u32, StreamError>>;
+    type NumberStream = BoxStream<'static, Result<u32, StreamError>>;
 
     #[tokio::test]
-    async fn a_lost_stream_is_opened_again() {
+    async fn stream_lost_reopens() {
         let opened = Arc::new(AtomicU32::new(0));
         let count = Arc::clone(&opened);
-        let mut link: ReconnectingStream<Numbers> =
+        let mut stream: ReconnectingStream<NumberStream> =
             ReconnectingStream::new(ReconnectPolicy::game(), move |_| {
                 let n = count.fetch_add(1, Ordering::Relaxed);
                 async move {
@@ -177,27 +175,27 @@ mod tests {
                     }
                 }
             });
-        assert!(matches!(link.next().await, Heard::Opened));
-        assert!(matches!(link.next().await, Heard::Item(1)));
-        let Heard::Lost {
+        assert!(matches!(stream.next().await, StreamEvent::Opened));
+        assert!(matches!(stream.next().await, StreamEvent::Item(1)));
+        let StreamEvent::Lost {
             error: None, wait, ..
-        } = link.next().await
+        } = stream.next().await
         else {
             panic!()
         };
         assert!(wait <= Duration::from_millis(500));
         assert!(matches!(
-            link.next().await,
-            Heard::Refused {
+            stream.next().await,
+            StreamEvent::OpenFailed {
                 error: Error::Timeout(_),
                 ..
             }
         ));
-        assert!(matches!(link.next().await, Heard::Opened));
-        assert!(matches!(link.next().await, Heard::Item(2)));
+        assert!(matches!(stream.next().await, StreamEvent::Opened));
+        assert!(matches!(stream.next().await, StreamEvent::Item(2)));
         assert!(matches!(
-            link.next().await,
-            Heard::Lost {
+            stream.next().await,
+            StreamEvent::Lost {
                 error: Some(StreamError::Io(_)),
                 ..
             }
@@ -206,15 +204,15 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn looking_again_takes_no_longer_than_asked() {
-        let mut link: ReconnectingStream<Numbers> =
+    async fn stream_reopen_without_wait_opens_at_once() {
+        let mut stream: ReconnectingStream<NumberStream> =
             ReconnectingStream::new(ReconnectPolicy::game(), |_| async {
                 Ok(stream::iter([Ok(1), Ok(2)]).boxed())
             });
-        link.next().await;
-        link.next().await;
-        link.reopen(Duration::ZERO);
-        assert!(matches!(link.next().await, Heard::Opened));
-        assert!(matches!(link.next().await, Heard::Item(1)));
+        stream.next().await;
+        stream.next().await;
+        stream.reopen(Duration::ZERO);
+        assert!(matches!(stream.next().await, StreamEvent::Opened));
+        assert!(matches!(stream.next().await, StreamEvent::Item(1)));
     }
 }

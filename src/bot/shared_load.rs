@@ -1,54 +1,53 @@
-//! What the accounts of one daemon have in common beside the engine: how much it carries for all of them, and what they
-//! have asked of Lichess from this address.
+//! Load shared by the accounts of one process: running games, configured concurrency, and challenges sent from this
+//! address.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// See the module's text. Clones are the same hall.
+/// Counters of all accounts. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct SharedLoad(Arc<Counts>);
 
 #[derive(Debug, Default)]
 struct Counts {
     games: AtomicUsize,
-    places: AtomicUsize,
+    concurrency: AtomicUsize,
     challenges: AtomicU64,
 }
 
 impl SharedLoad {
-    /// Games with a clock that are on, of all accounts.
-    pub fn games(&self) -> usize {
+    /// Running games with a clock.
+    pub fn running_games(&self) -> usize {
         self.0.games.load(Ordering::Relaxed)
     }
 
-    /// Games that are wanted at once, of all accounts.
-    pub fn places(&self) -> usize {
-        self.0.places.load(Ordering::Relaxed)
+    /// Sum of the configured concurrency.
+    pub fn concurrency(&self) -> usize {
+        self.0.concurrency.load(Ordering::Relaxed)
     }
 
-    /// An account has so many games instead of so many.
-    pub(super) fn play(&self, before: usize, now: usize) {
-        change(&self.0.games, before, now);
+    /// Updates this account's share of the running games.
+    pub(super) fn update_games(&self, before: usize, now: usize) {
+        add_difference(&self.0.games, before, now);
     }
 
-    /// And wants so many at once.
-    pub(super) fn want(&self, before: usize, now: usize) {
-        change(&self.0.places, before, now);
+    /// Updates this account's share of the configured concurrency.
+    pub(super) fn update_concurrency(&self, before: usize, now: usize) {
+        add_difference(&self.0.concurrency, before, now);
     }
 
-    /// Challenges that were made so far, by all accounts.
-    pub(super) fn challenges(&self) -> u64 {
+    /// Challenges created since the start.
+    pub(super) fn challenges_created(&self) -> u64 {
         self.0.challenges.load(Ordering::Relaxed)
     }
 
-    /// One more.
-    pub(super) fn challenged(&self) {
+    pub(super) fn record_challenge(&self) {
         self.0.challenges.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-/// Adding wraps, as a difference below zero does.
-fn change(count: &AtomicUsize, before: usize, now: usize) {
+/// Adds `now - before`; wraps if that is negative.
+fn add_difference(count: &AtomicUsize, before: usize, now: usize) {
     count.fetch_add(now.wrapping_sub(before), Ordering::Relaxed);
 }
 
@@ -57,15 +56,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn accounts_come_and_go() {
-        let hall = SharedLoad::default();
-        hall.want(0, 4);
-        hall.want(0, 1);
-        hall.play(0, 3);
-        hall.play(0, 1);
-        assert_eq!((hall.games(), hall.places()), (4, 5));
-        hall.play(3, 2);
-        hall.want(4, 0);
-        assert_eq!((hall.games(), hall.places()), (3, 1));
+    fn load_of_accounts_is_summed() {
+        let load = SharedLoad::default();
+        load.update_concurrency(0, 4);
+        load.update_concurrency(0, 1);
+        load.update_games(0, 3);
+        load.update_games(0, 1);
+        assert_eq!((load.running_games(), load.concurrency()), (4, 5));
+        load.update_games(3, 2);
+        load.update_concurrency(4, 0);
+        assert_eq!((load.running_games(), load.concurrency()), (3, 1));
     }
 }

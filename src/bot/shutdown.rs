@@ -1,23 +1,23 @@
-//! The two-stage stop: first finish what is on, then leave at once.
+//! Two-stage shutdown: finish running games, then exit.
 
 use std::sync::Arc;
 
 use tokio::sync::watch;
 
-/// How far a stop has gone. Only ever grows.
+/// Stage of the shutdown. Only ever advances.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
-    /// Everything as usual.
+    /// No shutdown.
     #[default]
     Running,
-    /// No new games; those that are on are finished.
+    /// No new games; running games are finished.
     Draining,
-    /// Post the move being searched, then leave. The games stay as they are on the server.
+    /// The move being searched is posted, then the bot exits. Games stay as they are on the server.
     Leaving,
 }
 
 impl Stage {
-    /// The word for it.
+    /// Name of the stage in the status.
     pub fn key(self) -> &'static str {
         match self {
             Self::Running => "running",
@@ -27,63 +27,63 @@ impl Stage {
     }
 }
 
-/// The hand that stops. Cheap to clone; dropping it stops nothing.
+/// Starts a shutdown. Cheap to clone; dropping it has no effect.
 #[derive(Clone, Debug)]
 pub struct ShutdownHandle(Arc<watch::Sender<Stage>>);
 
-/// The ear that hears it. Cheap to clone.
+/// Reports the stage of a shutdown. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct ShutdownSignal {
     stage: watch::Receiver<Stage>,
-    /// Kept so that waiting for a stop that nobody can ask for any more waits for ever instead of failing.
+    /// Kept so that waiting never fails after all handles were dropped.
     _keep: Arc<watch::Sender<Stage>>,
 }
 
-/// A hand and an ear that belong together.
+/// Creates a connected pair.
 pub fn shutdown_channel() -> (ShutdownHandle, ShutdownSignal) {
     let (sender, stage) = watch::channel(Stage::Running);
     let sender = Arc::new(sender);
-    let ear = ShutdownSignal {
+    let signal = ShutdownSignal {
         stage,
         _keep: Arc::clone(&sender),
     };
-    (ShutdownHandle(sender), ear)
+    (ShutdownHandle(sender), signal)
 }
 
 impl ShutdownHandle {
-    /// Stage 1: no new games, finish those that are on.
+    /// Stage 1: takes no new games and finishes running ones.
     pub fn drain(&self) {
-        self.raise(Stage::Draining);
+        self.advance_to(Stage::Draining);
     }
 
-    /// Stage 2: leave now.
+    /// Stage 2: exits now.
     pub fn leave(&self) {
-        self.raise(Stage::Leaving);
+        self.advance_to(Stage::Leaving);
     }
 
-    /// How far the stop has gone.
+    /// Current stage.
     pub fn stage(&self) -> Stage {
         *self.0.borrow()
     }
 
-    fn raise(&self, to: Stage) {
+    fn advance_to(&self, to: Stage) {
         self.0.send_if_modified(|stage| {
-            let higher = to > *stage;
-            if higher {
+            let is_later = to > *stage;
+            if is_later {
                 *stage = to;
             }
-            higher
+            is_later
         });
     }
 }
 
 impl ShutdownSignal {
-    /// How far the stop has gone.
+    /// Current stage.
     pub fn stage(&self) -> Stage {
         *self.stage.borrow()
     }
 
-    /// Waits until the stop has gone at least as far as `stage`.
+    /// Waits until the shutdown has reached `stage`.
     pub async fn reached(&mut self, stage: Stage) {
         self.stage
             .wait_for(|now| *now >= stage)
@@ -91,7 +91,7 @@ impl ShutdownSignal {
             .expect("the sender is kept");
     }
 
-    /// Waits for the stage after the one seen last, and returns it.
+    /// Waits for the next stage and returns it.
     pub async fn next(&mut self) -> Stage {
         self.stage.changed().await.expect("the sender is kept");
         *self.stage.borrow_and_update()
@@ -103,13 +103,13 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_stop_never_goes_back() {
-        let (stopper, mut stop) = shutdown_channel();
-        assert_eq!(stop.stage(), Stage::Running);
-        stopper.leave();
-        stopper.drain();
-        assert_eq!(stop.stage(), Stage::Leaving);
-        stop.clone().reached(Stage::Draining).await;
-        assert_eq!(stop.next().await, Stage::Leaving);
+    async fn shutdown_stage_never_goes_back() {
+        let (handle, mut signal) = shutdown_channel();
+        assert_eq!(signal.stage(), Stage::Running);
+        handle.leave();
+        handle.drain();
+        assert_eq!(signal.stage(), Stage::Leaving);
+        signal.clone().reached(Stage::Draining).await;
+        assert_eq!(signal.next().await, Stage::Leaving);
     }
 }

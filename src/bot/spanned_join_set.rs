@@ -1,11 +1,11 @@
-//! Tasks that log under the name of the account whose they are.
+//! `JoinSet` that keeps the tracing span.
 
 use std::ops::{Deref, DerefMut};
 
 use tokio::task::{AbortHandle, JoinSet};
 use tracing::Instrument;
 
-/// A [`JoinSet`] whose tasks are in the span of who has started them, where there is one: that of an account of several.
+/// A [`JoinSet`] whose tasks run in the current span, so that they log the name of their account.
 #[derive(Debug)]
 pub struct SpannedJoinSet<T>(JoinSet<T>);
 
@@ -16,7 +16,7 @@ impl<T> Default for SpannedJoinSet<T> {
 }
 
 impl<T: Send + 'static> SpannedJoinSet<T> {
-    /// Starts a task.
+    /// Spawns a task.
     pub fn spawn(&mut self, task: impl Future<Output = T> + Send + 'static) -> AbortHandle {
         self.0.spawn(task.in_current_span())
     }

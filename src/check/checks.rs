@@ -286,7 +286,7 @@ fn account(settings: &Settings, user: &User) -> Vec<Finding> {
     } else {
         let played = user.count.map_or(0, |count| count.all);
         let text = format!("{name} is no bot account");
-        let hint = bot::way_to_a_bot(played);
+        let hint = bot::upgrade_hint(played);
         findings.push(Finding::problem("account", Cause::Token, text).hint(hint));
     }
     if user.tos_violation {

@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use super::{Answer, Request};
-use crate::bot::{self, CommandHandle, Refused};
+use crate::bot::{self, CommandError, CommandHandle};
 use crate::metrics::Metrics;
 
 /// See the module's text. Cheap to clone.
@@ -73,7 +73,7 @@ impl Ends {
     pub async fn answer(&self, account: Option<&str>, request: Request) -> Answer {
         let meant = match self.meant(account) {
             Ok(meant) => meant,
-            Err(Refused(why)) => return Answer::Error(why),
+            Err(CommandError(why)) => return Answer::Error(why),
         };
         let answer = match request {
             Request::Status => {
@@ -87,7 +87,7 @@ impl Ends {
             }
             Request::Page => match self.page.get() {
                 Some(page) => Ok(page.with_key.clone()),
-                None => Err(Refused(
+                None => Err(CommandError(
                     "no page is open: web.listen names its address, and the log says what is wrong with it"
                         .to_owned(),
                 )),
@@ -95,7 +95,7 @@ impl Ends {
             Request::Challenge(_) | Request::Join { .. } | Request::Leave { .. } => {
                 match &meant[..] {
                     [one] => request.carry_out(&one.helm).await,
-                    several => Err(Refused(format!(
+                    several => Err(CommandError(format!(
                         "which account? say --account NAME: {}",
                         names(several)
                     ))),
@@ -113,12 +113,12 @@ impl Ends {
         };
         match answer {
             Ok(done) => Answer::Done(done),
-            Err(Refused(why)) => Answer::Error(why),
+            Err(CommandError(why)) => Answer::Error(why),
         }
     }
 
     /// Those that a request is for: the one that is named, or else all that play.
-    fn meant(&self, account: Option<&str>) -> Result<Vec<&Account>, Refused> {
+    fn meant(&self, account: Option<&str>) -> Result<Vec<&Account>, CommandError> {
         let Some(wanted) = account else {
             let play: Vec<&Account> = self
                 .accounts
@@ -133,7 +133,7 @@ impl Ends {
         let named = named.or_else(|| self.is_only(wanted));
         named.map(|account| vec![account]).ok_or_else(|| {
             let all: Vec<&Account> = self.accounts.iter().collect();
-            Refused(match &all[..] {
+            CommandError(match &all[..] {
                 [_] => format!("this bot has no account {wanted}: it plays one alone"),
                 all => format!(
                     "this bot has no account {wanted}; accounts are {}",
@@ -153,7 +153,7 @@ impl Ends {
     }
 
     /// All of them in turn; done, if it was by any.
-    async fn each(&self, meant: &[&Account], request: &Request) -> bot::Answer {
+    async fn each(&self, meant: &[&Account], request: &Request) -> bot::CommandResult {
         if let ([only], [_]) = (meant, &self.accounts[..]) {
             return request.clone().carry_out(&only.helm).await;
         }
@@ -161,23 +161,27 @@ impl Ends {
         for account in meant {
             let answer = request.clone().carry_out(&account.helm).await;
             done |= answer.is_ok();
-            let (Ok(said) | Err(Refused(said))) = answer;
+            let (Ok(said) | Err(CommandError(said))) = answer;
             told.push(format!("{}: {said}", account.name));
         }
         let told = told.join("\n");
-        if done { Ok(told) } else { Err(Refused(told)) }
+        if done {
+            Ok(told)
+        } else {
+            Err(CommandError(told))
+        }
     }
 }
 
 impl Account {
     fn plays(&self) -> bool {
-        !self.helm.is_abandoned()
+        !self.helm.is_closed()
     }
 }
 
 /// The first of them that does it; else what the last one says.
-async fn first(meant: &[&Account], request: &Request) -> bot::Answer {
-    let mut answer = Err(Refused("no account plays".to_owned()));
+async fn first(meant: &[&Account], request: &Request) -> bot::CommandResult {
+    let mut answer = Err(CommandError("no account plays".to_owned()));
     for account in meant {
         answer = request.clone().carry_out(&account.helm).await;
         if answer.is_ok() {

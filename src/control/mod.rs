@@ -112,14 +112,14 @@ pub struct Challenge {
 
 /// Reads an argument as the bot does, and keeps it as it was typed: what is wrong with it is wrong usage of the command.
 fn checked<T: 'static>(
-    read: fn(&str) -> Result<T, bot::Refused>,
-) -> impl Fn(&str) -> Result<String, bot::Refused> + Clone + Send + Sync + 'static {
+    read: fn(&str) -> Result<T, bot::CommandError>,
+) -> impl Fn(&str) -> Result<String, bot::CommandError> + Clone + Send + Sync + 'static {
     move |text| read(text).map(|_| text.to_owned())
 }
 
 impl Challenge {
-    fn read(&self) -> Result<OutgoingChallenge, bot::Refused> {
-        OutgoingChallenge::read(
+    fn read(&self) -> Result<OutgoingChallenge, bot::CommandError> {
+        OutgoingChallenge::parse(
             &self.user,
             &self.clock,
             self.rated,
@@ -170,7 +170,7 @@ impl Request {
     }
 
     /// What an account says to it.
-    async fn carry_out(self, helm: &CommandHandle) -> bot::Answer {
+    async fn carry_out(self, helm: &CommandHandle) -> bot::CommandResult {
         match self {
             Self::Status | Self::Page => Err("that is not for one account".into()),
             Self::Pause => helm.pause().await,

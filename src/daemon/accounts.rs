@@ -46,7 +46,7 @@ impl Accounts {
         for part in parts {
             let (shutdown, stop) = bot::shutdown_channel();
             let (handle, calls) = bot::command_channel(shutdown.clone());
-            part.calls = calls;
+            part.commands = calls;
             stops.push(stop);
             handles.push(handle);
             let name = part.settings.name.clone();
@@ -58,8 +58,8 @@ impl Accounts {
             }
             accounts.push(Account {
                 name,
-                health: part.pulse.clone(),
-                status: part.pulse.status(),
+                health: part.health.clone(),
+                status: part.health.status(),
                 shutdown,
                 metrics: part.metrics.clone(),
                 ended: false,
@@ -139,9 +139,9 @@ impl Accounts {
     }
 
     /// The number of heartbeats of each active account.
-    pub fn beats(&self) -> Vec<u64> {
+    pub fn heartbeats(&self) -> Vec<u64> {
         self.active()
-            .map(|account| account.health.beats())
+            .map(|account| account.health.heartbeats())
             .collect()
     }
 

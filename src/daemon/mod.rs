@@ -17,7 +17,7 @@ use tracing::{debug, info, warn};
 
 use crate::book::{self, Book};
 use crate::bot::trace::{self, Traces};
-use crate::bot::{self, BookSet, BotParts, Elsewhere, ReloadSettings};
+use crate::bot::{self, BookSet, BotParts, FindOtherProcess, ReloadSettings};
 use crate::clock;
 use crate::config::{self, PgnFiles, Selection, Settings, Sources, TokenSource};
 use crate::control::{self, Answer, Request};
@@ -100,10 +100,10 @@ impl Error {
     /// Exit code of the process: 1, 69 (another instance), 77 (token rejected) or 78 (configuration).
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Bot(bot::Error::AnotherInstance(_) | bot::Error::RunsAlready { .. }) => 69,
+            Self::Bot(bot::Error::AnotherInstance(_) | bot::Error::AlreadyRunning { .. }) => 69,
             Self::Bot(bot::Error::TokenRejected(_) | bot::Error::NotABot { .. }) => 77,
             Self::NoToken
-            | Self::Bot(bot::Error::SomebodyElse { .. })
+            | Self::Bot(bot::Error::WrongAccount { .. })
             | Self::Token(_)
             | Self::AccountToken { .. }
             | Self::Endpoint(_)
@@ -164,7 +164,7 @@ pub fn run(
             warn!("fault injection: every search of the engine panics after {after}");
             first.engine.inject_panic_after(nodes);
         }
-        first.rehearsed_failure = faults.account_panics;
+        first.inject_panic_after = faults.account_panics;
     }
     let runtime = runtime()?;
     let outcome = runtime.block_on(supervise(parts, &settings, events));
@@ -220,15 +220,15 @@ fn assemble_all(
         let account = Arc::new(account);
         let mut parts = match all.first() {
             None => assemble(settings, token, events.clone())?,
-            Some(first) => first.sister(first.client.with_token(token), &account),
+            Some(first) => first.for_account(first.client.with_token(token), &account),
         };
-        parts.ledger = bot::accepted_log_file(&account);
-        parts.orders = bot::overrides_file(&account);
+        parts.accepted_log = bot::accepted_log_file(&account);
+        parts.overrides = bot::overrides_file(&account);
         let mut sources = sources.clone();
         // Reload the same file: without it the defaults would apply.
         sources.file = settings.file.clone();
-        parts.reread = Some(settings_reloader(sources, account.name.clone()));
-        parts.elsewhere = Some(instance_lookup(settings));
+        parts.reload = Some(settings_reloader(sources, account.name.clone()));
+        parts.find_other_process = Some(find_other_process(settings));
         if let Some(name) = &account.name {
             parts.events = events.within(name);
         }
@@ -269,7 +269,7 @@ fn settings_reloader(sources: Sources, account: Option<String>) -> ReloadSetting
 }
 
 /// Returns a function that finds the other process on this machine that plays an account, by its control socket.
-fn instance_lookup(settings: &Settings) -> Elsewhere {
+fn find_other_process(settings: &Settings) -> FindOtherProcess {
     let socket = settings.daemon.socket.clone();
     let server = settings.lichess.url.to_string();
     Arc::new(move |account| {
@@ -335,7 +335,7 @@ async fn supervise(
         }
     }
     for parts in &mut parts {
-        parts.left_open = records.clone().map(left_open);
+        parts.unfinished_games = records.clone().map(left_open);
     }
     let page = page(&accounts, settings, &events, records);
     accounts.start(parts, stops);
@@ -390,7 +390,7 @@ async fn supervise(
                 exit_now(&accounts);
                 deadline = None;
             }
-            () = watchdog.due() => watchdog.feed(accounts.beats()),
+            () = watchdog.due() => watchdog.feed(accounts.heartbeats()),
             Some(closed) = monitoring.join_next() => {
                 if let Err(error) = closed {
                     warn!("control socket or metrics task failed: {error}");
@@ -424,7 +424,7 @@ async fn refuse_second_instance(parts: &[BotParts], settings: &Settings) -> Resu
             return Ok(());
         };
         let pid = other.pid;
-        second.get_or_insert(bot::Error::RunsAlready { account, pid });
+        second.get_or_insert(bot::Error::AlreadyRunning { account, pid });
     }
     second.map_or(Ok(()), |second| Err(second.into()))
 }

@@ -96,7 +96,7 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
     let mut parts = bot_parts(&sim, address, events)?;
     let (shutdown, stop) = bot::shutdown_channel();
     let (commands, receiver) = bot::command_channel(shutdown.clone());
-    parts.calls = receiver;
+    parts.commands = receiver;
     let page = open_page(&sim, &parts, commands, file, options.web)?;
     let metrics = parts.metrics.clone();
     let counting = tokio::spawn(metrics.follow(parts.events.subscribe()));

@@ -1,4 +1,4 @@
-//! One program that plays two accounts, on the simulator.
+//! Two accounts in one process, on the simulator.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -17,7 +17,7 @@ use crate::common::{BOT, Daemon, Player, Site, wait};
 use crate::operator::{refused, said};
 
 /// The other account.
-pub const SISTER: &str = "Daywatch";
+pub const OTHER_BOT: &str = "Daywatch";
 
 const BLITZ: [(&str, &str); 3] = [
     ("clock.limit", "180"),
@@ -25,22 +25,22 @@ const BLITZ: [(&str, &str); 3] = [
     ("color", "white"),
 ];
 
-/// Nothing but a few games for each.
+/// Settings of a few games for each account.
 pub const SMALL: &str = "challenge.queue_size = 0\ngames = { concurrency = 2 }\n";
 
 pub fn site() -> Site {
     Site::new([
-        NewUser::bot(SISTER),
+        NewUser::bot(OTHER_BOT),
         NewUser::bot("Anna"),
         NewUser::bot("Bert"),
     ])
 }
 
-/// The program with these lines for both accounts, these for each, and these arguments.
+/// Starts the bot with settings for both accounts and for each, and with arguments.
 fn launch(site: &Site, config: &str, own: [&str; 2], arguments: &[&str]) -> Daemon {
     let home = tempfile::tempdir().unwrap();
     let mut text = format!("lichess = {{ url = \"{}\" }}\n{config}\n", site.url);
-    for (name, own) in [BOT, SISTER].into_iter().zip(own) {
+    for (name, own) in [BOT, OTHER_BOT].into_iter().zip(own) {
         keep_token(&home, name, &site.sim.token_of(name));
         text += &format!("[[account]]\nname = \"{name}\"\ntoken_file = \"{name}.token\"\n{own}\n");
     }
@@ -57,16 +57,16 @@ fn keep_token(home: &TempDir, name: &str, token: &str) {
     file.write_all(token.as_bytes()).unwrap();
 }
 
-/// The same, when both are online.
+/// The same, after both are online.
 pub fn start(site: &Site, config: &str, own: [&str; 2]) -> Daemon {
     let bot = launch(site, config, own, &[]);
     online(&bot, 1);
     bot
 }
 
-/// Waits until each of the two has its stream for the time number `times`.
+/// Waits until each account has opened its stream this many times.
 fn online(bot: &Daemon, times: usize) {
-    for name in [BOT, SISTER] {
+    for name in [BOT, OTHER_BOT] {
         online_as(bot, name, times);
     }
 }
@@ -81,7 +81,7 @@ fn logged(bot: &Daemon, words: &str, times: usize) {
     });
 }
 
-/// Challenges one of the two: the id of the challenge.
+/// Challenges one of the accounts; returns the id of the challenge.
 fn ask(player: &Player<'_>, whom: &str) -> String {
     let (status, answer) = player.post(&format!("/api/challenge/{whom}"), &BLITZ);
     assert_eq!(status, 200, "{answer}");
@@ -89,7 +89,7 @@ fn ask(player: &Player<'_>, whom: &str) -> String {
     id.unwrap_or_else(|| panic!("no id in {answer}")).to_owned()
 }
 
-/// Challenges one of the two, and makes the first move when the game is on.
+/// Challenges one of the accounts, and makes the first move when the game has started.
 pub fn play(site: &Site, player: &Player<'_>, whom: &str) -> String {
     let id = ask(player, whom);
     assert_eq!(player.answer(&id), "accepted");
@@ -106,21 +106,21 @@ fn status(bot: &Daemon, arguments: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"))
 }
 
-/// The token of this account is good no more.
+/// Revokes the token of an account.
 fn revoke(site: &Site, name: &str) {
     let no = Fault::json(401, "{\"error\":\"No such token\"}");
     let rule = FaultRule::new(no).from_user(name).times(1_000_000);
     site.sim.faults().add(rule);
 }
 
-fn is_between_sisters(game: &GameSummary) -> bool {
+fn is_between_own_accounts(game: &GameSummary) -> bool {
     [&game.white, &game.black]
         .iter()
-        .all(|name| [BOT, SISTER].contains(&name.as_str()))
+        .all(|name| [BOT, OTHER_BOT].contains(&name.as_str()))
 }
 
 #[test]
-fn two_accounts_play_at_once_on_one_engine_and_again_after_a_crash() {
+fn accounts_share_engine_and_resume_after_crash() {
     let site = site();
     let mut bot = start(
         &site,
@@ -129,8 +129,8 @@ fn two_accounts_play_at_once_on_one_engine_and_again_after_a_crash() {
     );
     let [anna, bert] = ["Anna", "Bert"].map(|name| site.player(name));
     let first = play(&site, &anna, BOT);
-    let second = play(&site, &bert, SISTER);
-    // Of its own each has what is written below it.
+    let second = play(&site, &bert, OTHER_BOT);
+    // Each account has its own settings.
     wait("the second greets in its own words", || {
         let (_, chat) = bert.get(&format!("/api/bot/game/{second}/chat"));
         chat.to_string().contains("Hello from me").then_some(())
@@ -140,7 +140,7 @@ fn two_accounts_play_at_once_on_one_engine_and_again_after_a_crash() {
         (all["games"].as_array()?.len() == 2).then_some(())
     });
     let all = status(&bot, &[]);
-    assert_eq!(all["account"], format!("{BOT}, {SISTER}"));
+    assert_eq!(all["account"], format!("{BOT}, {OTHER_BOT}"));
     assert_eq!(all["engine"]["hash_mib"], 16, "one table for both");
     let names: Vec<&Value> = all["accounts"]
         .as_array()
@@ -148,15 +148,15 @@ fn two_accounts_play_at_once_on_one_engine_and_again_after_a_crash() {
         .iter()
         .map(|a| &a["account"])
         .collect();
-    assert_eq!(names, [BOT, SISTER]);
+    assert_eq!(names, [BOT, OTHER_BOT]);
     let one = status(&bot, &["--account", "daywatch"]);
     assert_eq!(
         (&one["account"], &one["games"][0]["id"]),
-        (&SISTER.into(), &second.clone().into())
+        (&OTHER_BOT.into(), &second.clone().into())
     );
     assert!(one.get("accounts").is_none());
     let told = said(&bot, &["status"]);
-    for name in [BOT, SISTER] {
+    for name in [BOT, OTHER_BOT] {
         let line = format!("account  {name}: running, 1 game on");
         assert!(told.contains(&line), "{told}");
     }
@@ -167,7 +167,7 @@ fn two_accounts_play_at_once_on_one_engine_and_again_after_a_crash() {
         player.play(game, "d2d4");
         site.plies(game, 4);
     }
-    // What each has to remember stands in files of its own.
+    // Each account has its own state files.
     let files = std::fs::read_dir(bot.state()).unwrap().flatten();
     let files: Vec<String> = files
         .map(|file| file.file_name().to_string_lossy().into_owned())
@@ -184,7 +184,7 @@ fn two_accounts_play_at_once_on_one_engine_and_again_after_a_crash() {
     }
 }
 
-/// What a command prints that reads the configuration of this program.
+/// Runs a command that reads the configuration of this bot.
 fn command(bot: &Daemon, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_knightwatch"));
     command.args(arguments).arg("--config");
@@ -206,14 +206,14 @@ fn failed(bot: &Daemon, arguments: &[&str]) -> String {
 }
 
 #[test]
-fn a_dead_token_stops_its_account_alone_until_it_is_the_last() {
+fn accounts_revoked_token_stops_only_its_account() {
     let site = site();
     let mut bot = start(&site, SMALL, ["", ""]);
     let [anna, bert] = ["Anna", "Bert"].map(|name| site.player(name));
     let lost = play(&site, &anna, BOT);
-    let kept = play(&site, &bert, SISTER);
+    let kept = play(&site, &bert, OTHER_BOT);
     revoke(&site, BOT);
-    // Her next move finds out.
+    // Her next move finds it out.
     anna.play(&lost, "d2d4");
     logged(
         &bot,
@@ -222,7 +222,7 @@ fn a_dead_token_stops_its_account_alone_until_it_is_the_last() {
     );
     bert.play(&kept, "d2d4");
     site.plies(&kept, 4);
-    let third = play(&site, &bert, SISTER);
+    let third = play(&site, &bert, OTHER_BOT);
     wait("it is seen who has stopped", || {
         let all = status(&bot, &[]);
         let games: Vec<&Value> = all["games"]
@@ -240,47 +240,55 @@ fn a_dead_token_stops_its_account_alone_until_it_is_the_last() {
         told.contains(&format!("{BOT}: STOPPED: Lichess rejects the token")),
         "{told}"
     );
-    // What is for all is for the other one.
-    assert!(said(&bot, &["pause"]).starts_with(&format!("{SISTER}: paused")));
+    // A command for all accounts reaches the other one.
+    assert!(said(&bot, &["pause"]).starts_with(&format!("{OTHER_BOT}: paused")));
     said(&bot, &["resume"]);
-    revoke(&site, SISTER);
+    revoke(&site, OTHER_BOT);
     bert.play(&kept, "g1f3");
     assert_eq!(bot.ended().code(), Some(77));
-    assert!(bot.log().contains(&format!("{SISTER} has stopped")));
+    assert!(bot.log().contains(&format!("{OTHER_BOT} has stopped")));
 }
 
 #[test]
-fn an_account_whose_loop_fails_begins_anew_and_the_other_plays_on() {
+fn accounts_panic_restarts_only_its_account() {
     let site = site();
     let mut bot = launch(&site, SMALL, ["", ""], &["--account-panics", "6"]);
     online(&bot, 1);
     let [anna, bert] = ["Anna", "Bert"].map(|name| site.player(name));
     let first = play(&site, &anna, BOT);
-    let second = play(&site, &bert, SISTER);
-    logged(&bot, "loop has failed, it begins anew in 1s", 1);
+    let second = play(&site, &bert, OTHER_BOT);
+    logged(&bot, "account task panicked; restarting in 1s", 1);
     bert.play(&second, "d2d4");
     site.plies(&second, 4);
-    // Taken up again, by who has begun anew.
+    // The game is resumed by the restarted account.
     anna.play(&first, "d2d4");
     site.plies(&first, 4);
     online_as(&bot, BOT, 2);
-    assert_eq!(bot.log().matches(&format!("online as {SISTER}")).count(), 1);
+    assert_eq!(
+        bot.log().matches(&format!("online as {OTHER_BOT}")).count(),
+        1
+    );
     wait("both play, and nobody has to look", || {
         let all = status(&bot, &[]);
         let games = all["games"].as_array()?.len();
         (games == 2 && all["health"]["is"] == "ok").then_some(())
     });
-    // New games, too, and orders.
+    // New games and commands work too.
     let third = play(&site, &anna, BOT);
     for game in [&first, &third] {
         anna.post(&format!("/api/bot/game/{game}/resign"), &[]);
     }
     said(&bot, &["pause", "--account", BOT]);
-    assert_eq!(bot.log().matches("has failed").count(), 1, "{}", bot.log());
+    assert_eq!(
+        bot.log().matches("account task panicked").count(),
+        1,
+        "{}",
+        bot.log()
+    );
     assert_eq!(bot.leave().code(), Some(0));
 }
 
-/// What `status` says when somebody should look.
+/// Output of `status` when something is wrong.
 fn refused_status(bot: &Daemon) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_knightwatch"));
     let output = command
@@ -294,7 +302,7 @@ fn refused_status(bot: &Daemon) -> String {
 }
 
 #[test]
-fn a_token_of_somebody_else_is_a_mistake_of_the_configuration() {
+fn accounts_wrong_token_is_config_error() {
     let site = site();
     let home = tempfile::tempdir().unwrap();
     let mut text = format!("lichess = {{ url = \"{}\" }}\n", site.url);
@@ -306,14 +314,14 @@ fn a_token_of_somebody_else_is_a_mistake_of_the_configuration() {
     let mut bot = Daemon::launch_at(&site, "of nobody", &text, Vec::new(), home, log);
     assert_eq!(bot.ended().code(), Some(78));
     for name in ["Cleo", "Dora"] {
-        let words = format!("{name} has stopped: the token of the account {name} is one of Anna");
+        let words = format!("{name} has stopped: the token for account `{name}` belongs to `Anna`");
         assert!(bot.log().contains(&words));
     }
 }
 
 #[test]
-fn accounts_of_one_program_never_challenge_or_accept_each_other() {
-    let users = [BOT, SISTER].map(NewUser::bot);
+fn accounts_of_one_process_never_play_each_other() {
+    let users = [BOT, OTHER_BOT].map(NewUser::bot);
     let site = Site::with(SimOptions {
         users: users.into(),
         ..SimOptions::default()
@@ -326,20 +334,20 @@ fn accounts_of_one_program_never_challenge_or_accept_each_other() {
         },
         ..PlayerOptions::new("Rival", PlayerKind::Random)
     });
-    // Both look for games at once, and whoever asks is accepted.
+    // Both challenge at once, and every challenge is accepted.
     let eager = "[matchmaking]\nenabled = true\nidle_s = 0\n[[matchmaking.profile]]\nclock = \"1+0\"\nrated = false\n\
                  [[rule]]\nmatch = { bot = true }\naccept = true\n";
     let bot = start(&site, eager, ["", ""]);
     let why = "not with each other";
-    for (from, to) in [(BOT, SISTER), (SISTER, BOT)] {
+    for (from, to) in [(BOT, OTHER_BOT), (OTHER_BOT, BOT)] {
         let said = refused(&bot, &["challenge", to, "3+2", "--account", from]);
         assert!(said.contains("another account of ours"), "{why}: {said}");
-        // As if somebody had her token elsewhere.
+        // As if her token were used elsewhere.
         let player = site.player(from);
         assert_eq!(player.answer(&ask(&player, to)), "generic", "{why}");
         logged(&bot, &format!("{from} is another account of ours"), 1);
     }
-    for name in [BOT, SISTER] {
+    for name in [BOT, OTHER_BOT] {
         wait(&format!("{name} has found Rival"), || {
             let games = site.sim.games().into_iter();
             let mut games = games.map(|game| [game.white, game.black]);
@@ -347,11 +355,11 @@ fn accounts_of_one_program_never_challenge_or_accept_each_other() {
         });
     }
     let games = site.sim.games();
-    assert!(!games.iter().any(is_between_sisters), "{games:?}");
+    assert!(!games.iter().any(is_between_own_accounts), "{games:?}");
 }
 
 #[test]
-fn what_one_account_asks_for_counts_for_the_address_of_all() {
+fn accounts_share_limit_of_address() {
     let site = site();
     let bot = start(&site, SMALL, ["", ""]);
     said(&bot, &["challenge", "Anna", "3+2", "--account", BOT]);
@@ -359,7 +367,7 @@ fn what_one_account_asks_for_counts_for_the_address_of_all() {
         let mut files = std::fs::read_dir(bot.state()).ok()?.flatten();
         let hers = files.find(|file| {
             let name = file.file_name().to_string_lossy().to_lowercase();
-            name.contains(&SISTER.to_lowercase()) && name.ends_with(".quota.json")
+            name.contains(&OTHER_BOT.to_lowercase()) && name.ends_with(".quota.json")
         })?;
         let text = std::fs::read_to_string(hers.path()).ok()?;
         text.contains("challenge.create.ip").then_some(())
@@ -367,17 +375,17 @@ fn what_one_account_asks_for_counts_for_the_address_of_all() {
 }
 
 #[test]
-fn sisters_that_are_paired_by_others_play_and_one_of_them_tells() {
+fn accounts_paired_by_arena_are_reported_once() {
     let site = site();
     let bot = start(&site, SMALL, ["", ""]);
     site.sim.faults().add(FaultRule::new(Fault::Pair {
-        players: [BOT.to_owned(), SISTER.to_owned()],
+        players: [BOT.to_owned(), OTHER_BOT.to_owned()],
         clock: TimeControl::clock(60, 0),
     }));
     let game = site.started(1).remove(0);
-    assert!(is_between_sisters(&game));
+    assert!(is_between_own_accounts(&game));
     site.plies(&game.id, 8);
-    for name in [BOT, SISTER] {
+    for name in [BOT, OTHER_BOT] {
         let (resigned, _) = site
             .player(name)
             .post(&format!("/api/bot/game/{}/resign", game.id), &[]);
@@ -390,11 +398,11 @@ fn sisters_that_are_paired_by_others_play_and_one_of_them_tells() {
         (status(&bot, &[])["counts"]["started"] == 1).then_some(())
     });
     let counted = |name: &str| status(&bot, &["--account", name])["counts"]["started"].clone();
-    assert_eq!((counted(BOT), counted(SISTER)), (1.into(), 1.into()));
+    assert_eq!((counted(BOT), counted(OTHER_BOT)), (1.into(), 1.into()));
 }
 
 #[test]
-fn an_operator_says_which_account_he_means() {
+fn accounts_command_names_its_account() {
     let site = site();
     let mut bot = start(&site, SMALL, ["", ""]);
     let anna = site.player("Anna");
@@ -405,7 +413,7 @@ fn an_operator_says_which_account_he_means() {
     );
     let answers = |whom: &str| anna.answer(&ask(&anna, whom));
     assert_eq!(answers(BOT), "later");
-    assert_eq!(answers(SISTER), "accepted");
+    assert_eq!(answers(OTHER_BOT), "accepted");
     wait("it is shown", || {
         let all = status(&bot, &[]);
         let paused = |n: usize| all["accounts"][n]["paused"].as_bool();
@@ -420,7 +428,7 @@ fn an_operator_says_which_account_he_means() {
         "{resumed}"
     );
     assert!(
-        resumed.contains(&format!("{SISTER}: it was not paused")),
+        resumed.contains(&format!("{OTHER_BOT}: it was not paused")),
         "{resumed}"
     );
     assert_eq!(answers(BOT), "accepted");
@@ -428,24 +436,24 @@ fn an_operator_says_which_account_he_means() {
     for order in [&["challenge", "Bert", "3+2"][..], &["join", "rehearse"]] {
         let why = refused(&bot, order);
         assert!(
-            why.contains(&format!("say --account NAME: {BOT}, {SISTER}")),
+            why.contains(&format!("say --account NAME: {BOT}, {OTHER_BOT}")),
             "{why}"
         );
     }
     let why = refused(&bot, &["pause", "--account", "Anna"]);
     assert!(why.contains("has no account Anna"), "{why}");
-    said(&bot, &["challenge", "Bert", "3+2", "--account", SISTER]);
+    said(&bot, &["challenge", "Bert", "3+2", "--account", OTHER_BOT]);
     let bert = site.player("Bert");
     let (_, list) = bert.get("/api/challenge");
     let challenge = &list["in"][0];
-    assert_eq!(challenge["challenger"]["name"], SISTER, "{list}");
+    assert_eq!(challenge["challenger"]["name"], OTHER_BOT, "{list}");
     let id = challenge["id"].as_str().unwrap();
     bert.post(&format!("/api/challenge/{id}/decline"), &[]);
     said(&bot, &["block", "Anna"]);
-    for whom in [BOT, SISTER] {
+    for whom in [BOT, OTHER_BOT] {
         assert_eq!(answers(whom), "generic");
     }
-    // Each account heeds what the configuration says by now.
+    // Each account applies the changed configuration.
     bot.configure(|text| text.replace("queue_size = 0", "queue_size = 1"));
     let reloaded = said(&bot, &["reload"]);
     assert_eq!(
@@ -453,49 +461,47 @@ fn an_operator_says_which_account_he_means() {
         2,
         "{reloaded}"
     );
-    // Which accounts there are is decided at the start.
-    bot.configure(|text| text.replace(&format!("name = \"{SISTER}\""), "name = \"Cleo\""));
+    // The set of accounts is fixed at the start.
+    bot.configure(|text| text.replace(&format!("name = \"{OTHER_BOT}\""), "name = \"Cleo\""));
     let reloaded = said(&bot, &["reload"]);
     for words in [
-        format!("not before a restart: account `{SISTER}`: is gone"),
+        format!("not before a restart: account `{OTHER_BOT}`: is gone"),
         "not before a restart: account `Cleo`: is new".to_owned(),
-        format!(
-            "{SISTER}: this account is gone from the configuration; until a restart it plays on"
-        ),
+        format!("{OTHER_BOT}: this account was removed from the configuration; it plays on"),
     ] {
         assert!(reloaded.contains(&words), "{reloaded}");
     }
     assert_eq!(
-        answers(SISTER),
+        answers(OTHER_BOT),
         "generic",
         "she is here, and Anna is blocked"
     );
     // One is drained and ends, the other stays.
-    said(&bot, &["drain", "--account", SISTER]);
+    said(&bot, &["drain", "--account", OTHER_BOT]);
     for game in site.sim.games() {
         // Before the first moves one is aborted, and not resigned.
         for end in ["abort", "resign"] {
             anna.post(&format!("/api/bot/game/{}/{end}", game.id), &[]);
         }
     }
-    logged(&bot, &format!("{SISTER} has stopped"), 1);
+    logged(&bot, &format!("{OTHER_BOT} has stopped"), 1);
     assert!(bot.runs());
     said(&bot, &["drain"]);
     assert_eq!(bot.ended().code(), Some(0));
 }
 
 #[test]
-fn records_page_and_check_know_the_accounts() {
+fn accounts_are_known_to_records_page_and_check() {
     let site = site();
     let bot = start(&site, SMALL, ["", ""]);
     let [anna, bert] = ["Anna", "Bert"].map(|name| site.player(name));
     let first = play(&site, &anna, BOT);
-    play(&site, &bert, SISTER);
+    play(&site, &bert, OTHER_BOT);
     let games = |account: &str| printed(&bot, &["games", "--json", "--account", account]);
     wait("the game is in the records", || {
         games(BOT).contains(&first).then_some(())
     });
-    assert!(!games(SISTER).contains(&first));
+    assert!(!games(OTHER_BOT).contains(&first));
     let why = failed(&bot, &["games", "--account", "Anna"]);
     let known = "the records have no game of Anna; they have games of";
     assert!(why.contains(known) && why.contains(BOT), "{why}");
@@ -503,14 +509,14 @@ fn records_page_and_check_know_the_accounts() {
     let log = bot.log();
     let (_, page) = log.split_once("the page: http://").unwrap();
     let (address, _) = page.split_once('/').unwrap();
-    let online = format!("knightwatch_account_online{{account=\"{SISTER}\"}} 1");
+    let online = format!("knightwatch_account_online{{account=\"{OTHER_BOT}\"}} 1");
     wait("both are among the numbers", || {
         let metrics = get(&format!("http://{address}/metrics"));
         metrics.contains(&online).then_some(())
     });
 
     let told = printed(&bot, &["check"]);
-    for name in [BOT, SISTER] {
+    for name in [BOT, OTHER_BOT] {
         assert!(told.contains(&format!("{name}: ")), "{told}");
     }
     assert!(told.contains("Ready to play"), "{told}");

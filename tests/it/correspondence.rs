@@ -9,10 +9,10 @@ use knightwatch::sim::{
 use crate::common::{BOT, Daemon, Site, requests_of, scale_from_now, wait};
 use crate::manners::act;
 
-/// How many times faster than the wall the site and the bot run.
+/// How much faster than real time the site and the bot run.
 const SPEED: f64 = 10.0;
 
-/// Takes them, and thinks for a moment.
+/// Accepts such games, and thinks briefly.
 const CONFIG: &str = r#"
     [challenge]
     speeds = ["blitz", "correspondence"]
@@ -40,7 +40,7 @@ fn start(site: &Site) -> Daemon {
 }
 
 #[test]
-fn dozens_of_games_without_a_clock_are_played_a_few_at_a_time() {
+fn correspondence_many_games_few_at_once() {
     const GAMES: usize = 24;
     let site = site();
     let bot = start(&site);
@@ -65,13 +65,13 @@ fn dozens_of_games_without_a_clock_are_played_a_few_at_a_time() {
         let moved = games.iter().filter(|game| game.plies >= 6).count();
         (moved == GAMES).then_some(())
     });
-    // The account's, those of two games, and some that the server has not yet seen to be closed.
+    // The event stream, those of two games, and some that the server has not yet noticed to be closed.
     assert!(streams <= GAMES / 3, "{streams} streams at once");
     assert!(!bot.log().contains("WARN"), "{}", bot.log());
 }
 
 #[test]
-fn a_game_that_rests_goes_on_after_a_crash_and_is_seen_to_its_end() {
+fn correspondence_suspended_game_survives_crash() {
     let site = site();
     let mut bot = start(&site);
     let anna = site.player("Anna");
@@ -101,7 +101,7 @@ fn a_game_that_rests_goes_on_after_a_crash_and_is_seen_to_its_end() {
 }
 
 #[test]
-fn no_game_waits_while_another_lingers() {
+fn correspondence_lingering_game_yields() {
     let site = site();
     let config = CONFIG.replace("concurrency = 2", "concurrency = 1");
     let config = config.replace("linger_s = 1", "linger_s = 36000");
@@ -119,7 +119,7 @@ fn no_game_waits_while_another_lingers() {
 }
 
 #[test]
-fn the_most_urgent_is_thought_about_first_and_for_as_long_as_is_set() {
+fn correspondence_urgent_game_is_searched_first() {
     // Slower, so that a busy machine matters less.
     const SPEED: f64 = 4.0;
     let site = site_at(SPEED);

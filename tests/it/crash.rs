@@ -16,13 +16,13 @@ use knightwatch::sim::{
 
 use crate::common::{BOT, Daemon, Site, wait};
 
-/// How many games are on at once.
+/// Games at once.
 const GAMES: usize = 8;
 
-/// From the start of a process to its having found a game again and thinking about it.
+/// Time from the start of a process until it has found a game and is thinking about it.
 const BAR: Duration = Duration::from_secs(2);
 
-/// The longest that it then thinks about a move with the clock of these games.
+/// Longest time for a move with the clock of these games.
 const THINKING: Duration = Duration::from_secs(3);
 
 /// Somebody who always has a game with the bot on. The clock is so short that the bot thinks for a fraction of a second
@@ -44,12 +44,12 @@ fn partner(number: usize) -> PlayerOptions {
     }
 }
 
-/// Whether the bot is to move.
+/// Whether it is the bot's turn.
 fn is_ours(game: &GameSummary) -> bool {
     game.plies.is_multiple_of(2) == (game.white == BOT)
 }
 
-/// Games that are on, by id.
+/// Running games by id.
 fn on(site: &Site) -> BTreeMap<String, GameSummary> {
     let games = site.sim.games().into_iter();
     games
@@ -58,15 +58,15 @@ fn on(site: &Site) -> BTreeMap<String, GameSummary> {
         .collect()
 }
 
-/// What the kills have cost.
+/// Cost of the kills.
 #[derive(Debug, Default)]
 struct Cost {
     kills: usize,
-    /// From each start to the move, for every game in which a move of ours was owed at the start.
+    /// From each start to the move, for every game on our turn at the start.
     waits: Vec<Duration>,
-    /// The same until the new process has the game's stream, by its log.
+    /// From each start to the new game stream, by the log.
     found: Vec<Duration>,
-    /// Moves that the site did not take: the process before had made them.
+    /// Moves that the site refused because the previous process had made them.
     refused: usize,
 }
 
@@ -82,7 +82,7 @@ impl Cost {
     }
 }
 
-/// Lichess opens 30 event streams in ten minutes, and who has had them waits; this is about a process that need not.
+/// Lichess opens 30 event streams in ten minutes. This test is about a process that does not have to wait for that.
 fn forget_streams(bot: &Daemon) {
     let files = std::fs::read_dir(bot.state()).into_iter().flatten();
     for file in files.flatten().map(|file| file.path()) {
@@ -168,10 +168,10 @@ fn kill(kills: usize, seed: u64) -> Cost {
 }
 
 #[test]
-fn games_go_on_after_a_few_kills() {
+fn crash_few_kills_resume_games() {
     let cost = kill(6, 2026);
     assert!(!cost.waits.is_empty(), "no move was ever owed: {cost:?}");
-    // The other tests have the machine as well.
+    // Other tests share the machine.
     assert!(Cost::worst(&cost.found) < 10 * BAR, "{cost:?}");
 }
 

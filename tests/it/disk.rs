@@ -1,6 +1,6 @@
-//! A disk that is full or read-only, and a log that nobody reads: none of it stops a game.
+//! A full or read-only disk, and a log that nobody reads: neither stops a game.
 //!
-//! What the daemon writes beside that are its control socket and its [records](crate::records).
+//! The daemon also writes its control socket and its [records](crate::records).
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -18,12 +18,12 @@ use crate::common::{BOT, Daemon, Site, skip, wait};
 /// Of `open(2)`, on every Linux that this is built for.
 const O_NONBLOCK: i32 = 0o4000;
 
-/// A file system in memory of 2 MiB, in a mount namespace that a process of its own holds open.
+/// A file system in memory of 2 MiB, in a mount namespace held open by a process.
 pub struct Disk {
     holder: Child,
     orders: ChildStdin,
     answers: BufReader<ChildStdout>,
-    /// Where it is, from here and from where it is mounted.
+    /// Its path, outside and inside the namespace.
     pub path: PathBuf,
     pub inside: PathBuf,
     /// Whether the namespace has users of its own.
@@ -31,7 +31,7 @@ pub struct Disk {
 }
 
 impl Disk {
-    /// None where this user may not mount anything.
+    /// `None` if this user may not mount anything.
     pub fn new() -> Option<Self> {
         let mut ways = [vec!["-m"], vec!["-U", "-r", "-m"]].into_iter();
         let disk = ways.find_map(|flags| Self::with(&flags));
@@ -74,7 +74,7 @@ impl Disk {
         assert!(self.answered());
     }
 
-    /// What a command line begins with that is to run where the disk is mounted.
+    /// Start of a command line that runs inside the namespace.
     pub fn entrance(&self) -> Vec<String> {
         let holder = self.holder.id().to_string();
         let mut words = vec!["nsenter", "--target", &holder, "--mount"];
@@ -88,7 +88,7 @@ impl Disk {
         self.path.join("filler")
     }
 
-    /// Takes all the space there is, and what is left of the last page of this file.
+    /// Takes all space, including the rest of the last page of this file.
     pub fn fill(&self, file: &Path) {
         let mut filler = File::create(self.filler()).unwrap();
         while filler.write_all(&[0; 4096]).is_ok() {}
@@ -104,7 +104,7 @@ impl Drop for Disk {
     }
 }
 
-/// Somebody who moves at once and never stops playing.
+/// A player who moves at once and never stops playing.
 pub fn partner() -> PlayerOptions {
     PlayerOptions {
         delay: Duration::from_millis(20)..=Duration::from_millis(20),
@@ -117,13 +117,13 @@ fn plies(site: &Site) -> usize {
     site.sim.games().iter().map(|game| game.plies).sum()
 }
 
-/// Waits until so many more half-moves have been played.
+/// Waits for this many more half-moves.
 pub fn play_on(site: &Site, more: usize) {
     let goal = plies(site) + more;
     wait("the games go on", || (plies(site) >= goal).then_some(()));
 }
 
-/// Nothing was lost but on the board.
+/// Checks that games were lost only on the board.
 pub fn assert_fair(games: &[GameSummary]) {
     for game in games {
         assert!(
@@ -139,12 +139,12 @@ fn launch(site: &Site, config: &str, home: tempfile::TempDir, log: &Path) -> Dae
 }
 
 #[test]
-fn a_full_disk_costs_lines_of_the_log_and_no_game() {
+fn disk_full_loses_log_lines_only() {
     let Some(disk) = Disk::new() else { return };
     let site = Site::new([NewUser::bot("Anna")]);
     let home = tempfile::tempdir_in(&disk.path).unwrap();
     let log = home.path().join("log");
-    // Which would leave room again when it is closed.
+    // Closing it would free space.
     let config = "records = { enabled = false }";
     let mut bot = launch(&site, config, home, &log);
     bot.ready();
@@ -154,7 +154,7 @@ fn a_full_disk_costs_lines_of_the_log_and_no_game() {
     let full = bot.log().len();
     play_on(&site, 6);
     assert_eq!(bot.log().len(), full, "the disk is not full");
-    // Neither is it needed for a start.
+    // It is not needed at the start either.
     bot.crash_and_restart();
     play_on(&site, 4);
     assert_eq!(bot.log().len(), full);
@@ -173,7 +173,7 @@ fn a_full_disk_costs_lines_of_the_log_and_no_game() {
 }
 
 #[test]
-fn a_log_that_takes_nothing_stops_no_game() {
+fn disk_blocked_log_stops_no_game() {
     let site = Site::new([NewUser::bot("Anna")]);
     let home = tempfile::tempdir().unwrap();
     let mut bot = launch(&site, "", home, Path::new("/dev/full"));
@@ -184,9 +184,9 @@ fn a_log_that_takes_nothing_stops_no_game() {
 }
 
 #[test]
-fn why_it_ends_is_in_the_exit_code_where_the_log_takes_nothing() {
+fn disk_blocked_log_keeps_exit_code() {
     let site = Site::new([]);
-    // A token that nobody knows, and a key that there is not.
+    // A token that nobody knows, and a key that does not exist.
     for (config, code) in [("", 77), ("nonsense = 1", 78)] {
         let home = tempfile::tempdir().unwrap();
         let (pipe, _reader) = full_pipe(home.path());
@@ -199,7 +199,7 @@ fn why_it_ends_is_in_the_exit_code_where_the_log_takes_nothing() {
     }
 }
 
-/// A pipe that has no room, and its other end, which nobody reads.
+/// A full pipe, and its other end, which nobody reads.
 fn full_pipe(home: &Path) -> (PathBuf, File) {
     let pipe = home.join("pipe");
     let made = Command::new("mkfifo").arg(&pipe).status();
@@ -214,9 +214,9 @@ fn full_pipe(home: &Path) -> (PathBuf, File) {
     (pipe, reader)
 }
 
-/// As with a terminal that is halted with Ctrl-S, or a pager at the end of its page.
+/// Like a terminal halted with Ctrl-S, or a pager at the end of its page.
 #[test]
-fn a_log_that_nobody_reads_stops_no_game() {
+fn disk_unread_log_stops_no_game() {
     let site = Site::new([NewUser::bot("Anna")]);
     let home = tempfile::tempdir().unwrap();
     let (pipe, mut reader) = full_pipe(home.path());
@@ -225,7 +225,7 @@ fn a_log_that_nobody_reads_stops_no_game() {
     play_on(&site, 10);
     let mut text = Vec::new();
     wait("what was logged is told to who comes back", || {
-        // Ends with what there is for now.
+        // Reads what there is.
         let _ = reader.read_to_end(&mut text);
         String::from_utf8_lossy(&text)
             .contains("playing")
@@ -238,7 +238,7 @@ fn a_log_that_nobody_reads_stops_no_game() {
 }
 
 #[test]
-fn on_a_read_only_disk_there_is_no_control_socket_until_it_can_be_written() {
+fn disk_read_only_delays_control_socket() {
     let Some(mut disk) = Disk::new() else { return };
     disk.remount("ro");
     let site = Site::new([NewUser::bot("Anna")]);
@@ -262,10 +262,10 @@ fn on_a_read_only_disk_there_is_no_control_socket_until_it_can_be_written() {
 }
 
 #[test]
-fn the_limit_of_a_file_s_size_costs_records_and_no_game() {
+fn disk_file_size_limit_loses_records_only() {
     let site = Site::new([NewUser::bot("Anna")]);
     let home = tempfile::tempdir().unwrap();
-    // In blocks of 1,024 bytes: room for what a start adds to the log, and not for what a game does.
+    // In blocks of 1,024 bytes: room for the log lines of a start, but not of a game.
     std::fs::write(home.path().join("log"), "before\n".repeat(8 << 10)).unwrap();
     let limited = ["bash", "-c", "ulimit -f 64; exec \"$@\"", "limited"];
     let entrance = limited.map(str::to_owned).to_vec();

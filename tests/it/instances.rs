@@ -1,4 +1,4 @@
-//! Two of us on one token, of which Lichess serves one at a time: each that opens the event stream closes the other's.
+//! Two instances with one token. Lichess serves one event stream at a time: opening a second one closes the first.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -14,13 +14,13 @@ use serde_json::json;
 use crate::common::{BOT, Daemon, Site, requests_of, wait};
 use crate::operator::{said, status};
 
-/// How many times as fast as the wall's all clocks run: two minutes are over in twelve seconds.
+/// How much faster than real time all clocks run: two minutes take twelve seconds.
 const SPEED: f64 = 10.0;
 
-/// How old an instance is that stays whatever happens, on its own clock.
+/// Age of an instance that stays in any case, by its own clock.
 const OLD: Duration = Duration::from_secs(30);
 
-/// Opens the event stream as another instance would, which closes the one that is open.
+/// Opens the event stream as another instance would, which closes the open one.
 fn rival(site: &Site) -> TcpStream {
     let address = site.url.strip_prefix("http://").unwrap();
     let mut stream = TcpStream::connect(address).unwrap();
@@ -36,7 +36,7 @@ fn rival(site: &Site) -> TcpStream {
     stream
 }
 
-/// The waits until the stream is opened again that the program has logged, in seconds.
+/// Logged waits before the stream is opened again, in seconds.
 fn waits(bot: &Daemon) -> Vec<f64> {
     let log = bot.log();
     let waits = log.lines().filter_map(|line| {
@@ -53,7 +53,7 @@ fn online(bot: &Daemon) -> usize {
     bot.log().matches("online as").count()
 }
 
-/// How old the program says it is, on the wall.
+/// Age of the process according to its status, in real time.
 fn age(bot: &Daemon) -> Option<Duration> {
     match control::ask(Some(&bot.socket()), &Request::Status) {
         Ok(Answer::Status(status)) => Some(Duration::from_secs(status.up_s)),
@@ -61,7 +61,7 @@ fn age(bot: &Daemon) -> Option<Duration> {
     }
 }
 
-/// What the configuration says of a control socket that is another program's.
+/// Configuration of a control socket that belongs to another process.
 fn socket_of(bot: &Daemon) -> String {
     let socket = bot.socket();
     format!(
@@ -75,7 +75,7 @@ fn streams(site: &Site) -> usize {
 }
 
 #[test]
-fn a_second_instance_on_this_machine_ends_before_it_takes_the_event_stream() {
+fn instances_second_on_machine_exits_first() {
     let site = Site::new([NewUser::bot("Anna")]);
     let mut first = Daemon::start(&site, "");
     wait("it tells which account it plays", || {
@@ -88,7 +88,7 @@ fn a_second_instance_on_this_machine_ends_before_it_takes_the_event_stream() {
     let mut second = Daemon::launch_as(&site, &site.sim.token_of(BOT), &socket_of(&first));
     assert_eq!(second.ended().code(), Some(69), "{}", second.log());
     let told = format!(
-        "knightwatch runs already and plays {BOT} (pid {})",
+        "knightwatch is already running and plays {BOT} (pid {})",
         first.pid()
     );
     let log = second.log();
@@ -97,26 +97,26 @@ fn a_second_instance_on_this_machine_ends_before_it_takes_the_event_stream() {
         "{log}"
     );
     assert_eq!(streams(&site), opened);
-    // The one error, and nothing about a page or a socket that are taken.
+    // The one error, and nothing about a page or a socket in use.
     assert!(!log.contains("WARN") && !log.contains("the page:"), "{log}");
     assert!(!first.log().contains("offline"), "{}", first.log());
 
-    // One that plays another account plays.
+    // An instance with another account plays.
     let mut third = Daemon::start_as(&site, "Anna", &socket_of(&first), &[]);
     assert!(third.runs() && first.runs());
 }
 
 #[test]
-fn two_accounts_in_one_directory_keep_what_they_are_told_apart() {
+fn instances_accounts_in_one_directory_stay_apart() {
     let site = Site::new([
         NewUser::bot("Anna"),
         NewUser::bot("Bert"),
         NewUser::bot("Cleo"),
     ]);
     let home = tempfile::tempdir().unwrap();
-    // As an earlier version has left it.
+    // As written by an earlier version.
     let server = site.url.strip_prefix("http://").unwrap().replace(':', "-");
-    let shared = home.path().join(format!("{server}.orders.json"));
+    let shared = home.path().join(format!("{server}.overrides.json"));
     std::fs::write(&shared, "{\"blocked\": [\"Cleo\"]}").unwrap();
     let config = format!(
         "records = {{ directory = \"{}\" }}\n",
@@ -136,13 +136,13 @@ fn two_accounts_in_one_directory_keep_what_they_are_told_apart() {
     assert_eq!(status(&one)["blocked"], json!(["Cleo", "Bert"]));
     assert_eq!(status(&other)["blocked"], json!(["Cleo", "Nobody"]));
     for name in ["knightwatch", "anna"] {
-        let file = home.path().join(format!("{name}@{server}.orders.json"));
+        let file = home.path().join(format!("{name}@{server}.overrides.json"));
         let mode = std::fs::metadata(file).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{name}");
     }
 }
 
-/// Waits until a program that was started twice has said where it stands.
+/// Waits until a process that was started twice has reported its state.
 fn online_again(bot: &Daemon) {
     wait("it is online again", || (online(bot) == 2).then_some(()));
     wait("it tells how it stands", || {
@@ -155,7 +155,7 @@ fn plies(site: &Site) -> usize {
 }
 
 #[test]
-fn an_older_instance_keeps_its_games_and_a_younger_one_leaves() {
+fn instances_older_stays_and_younger_exits() {
     let site = Site::with(SimOptions {
         users: vec![NewUser::bot(BOT)],
         speed: SPEED,
@@ -186,7 +186,7 @@ fn an_older_instance_keeps_its_games_and_a_younger_one_leaves() {
         (online(&old) > waits(&old).len()).then_some(())
     });
 
-    // One that does not leave: the older one comes back again and again, but ever more slowly.
+    // An instance that does not leave: the older one reconnects again and again, but ever more slowly.
     let played = plies(&site);
     wait("it waits for about a minute", || {
         let lost = waits(&old).len();

@@ -1,4 +1,4 @@
-//! The real program looks for games itself, on the simulator.
+//! Matchmaking of the real program on the simulator.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -12,13 +12,13 @@ use serde_json::Value;
 use crate::common::{BOT, Daemon, Site, requests_of, wait};
 use crate::operator::said;
 
-/// At once, and not for long.
+/// Challenges at once, with a short timeout.
 const EAGER: &str = "[matchmaking]\nenabled = true\nidle_s = 0\nchallenge_timeout_s = 2\n\
                      [[matchmaking.profile]]\nclock = \"1+0\"\nrated = false\n";
 
 const BLITZ: [(&str, &str); 2] = [("clock.limit", "180"), ("clock.increment", "2")];
 
-/// A bot that plays at once and gives up soon.
+/// A bot that plays at once and resigns soon.
 fn quick(name: &str) -> PlayerOptions {
     PlayerOptions {
         delay: Duration::ZERO..=Duration::ZERO,
@@ -30,7 +30,7 @@ fn quick(name: &str) -> PlayerOptions {
     }
 }
 
-/// One that declines everything, for these reasons in turn.
+/// A bot that declines everything, for these reasons in turn.
 fn grump(name: &str, reasons: &[&str]) -> PlayerOptions {
     let mut grump = quick(name);
     let reasons = reasons.iter().map(|reason| reason.parse().unwrap());
@@ -38,7 +38,7 @@ fn grump(name: &str, reasons: &[&str]) -> PlayerOptions {
     grump
 }
 
-/// One that is there and never answers.
+/// A bot that is online and never answers.
 fn statue(name: &str) -> NewUser {
     NewUser {
         present: true,
@@ -50,14 +50,14 @@ fn calls(sim: &Sim, endpoint: Endpoint) -> usize {
     sim.faults().request_count(endpoint)
 }
 
-/// Waits until the log says this so often.
+/// Waits until the log contains this so many times.
 fn says(bot: &Daemon, words: &str, times: usize) {
     wait(&format!("the log says {times} times: {words}"), || {
         (bot.log().matches(words).count() >= times).then_some(())
     });
 }
 
-/// Waits until one of the program's files says this.
+/// Waits until a state file contains this.
 fn kept(bot: &Daemon, ending: &str, words: &str) {
     wait(&format!("{words} is in {ending}"), || {
         let text = std::fs::read_to_string(bot.state_file(ending)?).ok()?;
@@ -65,14 +65,14 @@ fn kept(bot: &Daemon, ending: &str, words: &str) {
     });
 }
 
-/// Ends the program and starts it again, and waits until it is back.
+/// Stops the bot, starts it again and waits until it is online.
 fn restart(bot: &mut Daemon) {
     let before = bot.log().matches("online as").count();
     bot.crash_and_restart();
     says(bot, "online as", before + 1);
 }
 
-/// Waits until it has given this reason for not playing, since its last start.
+/// Waits until the bot has reported this reason for not playing, since its last start.
 fn is_idle(bot: &Daemon, reason: &str) {
     wait(&format!("it is idle: {reason}"), || {
         let log = bot.log();
@@ -85,7 +85,7 @@ fn is_idle(bot: &Daemon, reason: &str) {
 }
 
 #[test]
-fn an_idle_bot_plays_a_pair_with_both_colours_and_then_waits_for_its_time() {
+fn matchmaking_idle_bot_plays_pair_then_waits() {
     let site = Site::new([NewUser::human("Anna")]);
     site.sim.add_player(quick("Rival"));
     let bot = Daemon::start(&site, EAGER);
@@ -101,17 +101,17 @@ fn an_idle_bot_plays_a_pair_with_both_colours_and_then_waits_for_its_time() {
     }
     is_idle(&bot, "2 of 80 games");
     assert_eq!(calls(&site.sim, Endpoint::ChallengeCreate), 2);
-    // One look at who is online is enough for all of that.
+    // One list of online bots is enough for all of that.
     assert_eq!(calls(&site.sim, Endpoint::BotsOnline), 1);
 }
 
 #[test]
-fn who_declines_is_left_alone_over_a_restart_and_another_one_is_asked() {
+fn matchmaking_decline_survives_restart() {
     let site = Site::new([]);
     site.sim.add_player(grump("Grump", &["later"]));
     let mut bot = Daemon::start(&site, EAGER);
     says(&bot, "Grump has declined (later)", 1);
-    kept(&bot, ".answers.json", "grump");
+    kept(&bot, ".opponents.json", "grump");
     site.sim.add_player(quick("Rival"));
     restart(&mut bot);
     let game = site.started(1).remove(0);
@@ -123,7 +123,7 @@ fn who_declines_is_left_alone_over_a_restart_and_another_one_is_asked() {
 }
 
 #[test]
-fn a_reason_is_heeded_as_it_is_meant() {
+fn matchmaking_decline_reason_limits_offers() {
     let site = Site::with(SimOptions {
         users: vec![NewUser::bot(BOT)],
         speed: 10.0,
@@ -136,31 +136,31 @@ fn a_reason_is_heeded_as_it_is_meant() {
     let bot = Daemon::start_with(&site, config, &["--time-scale", "10"]);
     says(
         &bot,
-        "Grump has declined (casual): nothing like 1+0 rated standard",
+        "Grump has declined (casual); nothing like 1+0 rated standard",
         1,
     );
-    // He has asked for a casual one, so that is what he is offered next.
+    // They asked for a casual game, so that is the next offer.
     says(
         &bot,
-        "Grump has declined (noBot): nothing like 1+0 casual standard",
+        "Grump has declined (noBot); nothing like 1+0 casual standard",
         1,
     );
     assert_eq!(calls(&site.sim, Endpoint::ChallengeCreate), 2);
 }
 
 #[test]
-fn a_challenge_that_nobody_answers_is_taken_back() {
+fn matchmaking_unanswered_challenge_is_cancelled() {
     let site = Site::new([statue("Statue")]);
     let bot = Daemon::start(&site, EAGER);
     says(&bot, "Statue has not answered", 1);
     assert_eq!(calls(&site.sim, Endpoint::ChallengeCancel), 1);
     let (_, list) = site.player("Statue").get("/api/challenge");
     assert_eq!(list["in"], Value::Array(Vec::new()));
-    kept(&bot, ".answers.json", "statue");
+    kept(&bot, ".opponents.json", "statue");
 }
 
 #[test]
-fn a_human_gets_in_while_a_challenge_is_pending() {
+fn matchmaking_human_comes_before_pending_challenge() {
     let site = Site::new([statue("Statue"), NewUser::human("Anna")]);
     let patient = EAGER.replace("challenge_timeout_s = 2", "challenge_timeout_s = 600");
     let bot = Daemon::start(&site, &format!("games = {{ concurrency = 1 }}\n{patient}"));
@@ -168,7 +168,7 @@ fn a_human_gets_in_while_a_challenge_is_pending() {
     let anna = site.player("Anna");
     let id = anna.start(&[BLITZ[0], BLITZ[1], ("color", "black")]);
     site.plies(&id, 1);
-    // The place is hers, so that nobody else may take us by our word.
+    // The slot is reserved for her, so nobody else may be accepted.
     wait("the challenge is taken back", || {
         (calls(&site.sim, Endpoint::ChallengeCancel) == 1).then_some(())
     });
@@ -176,7 +176,7 @@ fn a_human_gets_in_while_a_challenge_is_pending() {
 }
 
 #[test]
-fn nobody_is_challenged_who_is_blocked_or_no_bot_or_too_far_away() {
+fn matchmaking_excludes_blocked_humans_and_unmatched() {
     let site = Site::new([
         statue("Nasty"),
         statue("Pest"),
@@ -204,7 +204,7 @@ fn nobody_is_challenged_who_is_blocked_or_no_bot_or_too_far_away() {
 }
 
 #[test]
-fn a_profile_says_what_is_played_and_its_weight_how_often() {
+fn matchmaking_profiles_follow_weights() {
     let site = Site::new([]);
     site.sim.add_player(quick("Rival"));
     let config = "[matchmaking]\nenabled = true\nidle_s = 0\n\
@@ -222,7 +222,7 @@ fn a_profile_says_what_is_played_and_its_weight_how_often() {
 }
 
 #[test]
-fn those_who_fit_take_turns() {
+fn matchmaking_opponents_take_turns() {
     let site = Site::new([]);
     let names = ["Rival", "Partner", "Foe"];
     for name in names {
@@ -235,7 +235,7 @@ fn those_who_fit_take_turns() {
         let mut new = games.iter().filter(|game| !met.contains(&game.black));
         let game = new.next().expect("somebody else").clone();
         site.finished(&game.id);
-        kept(&bot, ".answers.json", &game.black.to_lowercase());
+        kept(&bot, ".opponents.json", &game.black.to_lowercase());
         met.insert(game.black);
         bot.crash();
         // As on another day.
@@ -245,7 +245,7 @@ fn those_who_fit_take_turns() {
 }
 
 #[test]
-fn who_plays_is_asked_last() {
+fn matchmaking_playing_bots_come_last() {
     let site = Site::new([statue("Busy"), statue("Partner"), statue("Idler")]);
     let [busy, partner] = ["Busy", "Partner"].map(|name| site.player(name));
     let (status, sent) = busy.post("/api/challenge/Partner", &BLITZ);
@@ -276,7 +276,7 @@ fn play(site: &Site, from: &str, to: &str) {
     }
 }
 
-/// A site that counts, on which the bot's account has played this many games with others already.
+/// A counting site, on which the bot's account has already played this many games with others.
 fn used_site(games: usize) -> Site {
     let others = ["Ann", "Ben", "Cleo", "Dora", "Eve"];
     let mut users = vec![NewUser::bot(BOT), statue("Statue")];
@@ -293,7 +293,7 @@ fn used_site(games: usize) -> Site {
 }
 
 #[test]
-fn who_has_played_the_day_s_games_asks_once_and_not_again_after_a_restart() {
+fn matchmaking_daily_limit_survives_restart() {
     let site = used_site(100);
     let mut bot = Daemon::start(&site, EAGER);
     says(&bot, "You played 100 games against other bots today", 1);
@@ -302,7 +302,7 @@ fn who_has_played_the_day_s_games_asks_once_and_not_again_after_a_restart() {
     restart(&mut bot);
     is_idle(&bot, "the 100 games between bots");
     assert_eq!(calls(&site.sim, Endpoint::ChallengeCreate), 100 + 1);
-    // The site's day is over, and the bot's is not: it keeps what it was told.
+    // The site's day is over but not the bot's: it keeps what it was told.
     site.sim.advance(Duration::from_secs(86_400));
     restart(&mut bot);
     is_idle(&bot, "the 100 games between bots");
@@ -310,13 +310,13 @@ fn who_has_played_the_day_s_games_asks_once_and_not_again_after_a_restart() {
 }
 
 #[test]
-fn bots_are_told_later_without_asking_lichess_when_the_day_s_games_are_played() {
+fn matchmaking_daily_limit_declines_bots() {
     let site = used_site(99);
     let accepts = || requests_of(&site, BOT, Endpoint::ChallengeAccept).len();
     let before = accepts();
     let players = ["Ann", "Ben", "Cleo"].map(|name| site.player(name));
     let asked = players.each_ref().map(|player| player.challenge(&BLITZ));
-    // It has counted none of the games that were played without it.
+    // It has not counted the games that were played without it.
     let _bot = Daemon::start(&site, "games.concurrency = 1\n");
     let first = wait("the hundredth game is on", || {
         asked.iter().position(|id| site.game(id).is_some())
@@ -328,19 +328,19 @@ fn bots_are_told_later_without_asking_lichess_when_the_day_s_games_are_played() 
             assert_eq!(player.answer(id), "later");
         }
     }
-    // The second one has taught it that there is no use in a third.
+    // After the second refusal it does not try a third time.
     assert_eq!(accepts(), before + 2);
 }
 
 #[test]
-fn games_that_others_have_asked_for_are_counted_over_a_restart() {
+fn matchmaking_counts_games_of_others_over_restart() {
     let site = used_site(0);
     let config = EAGER.replace("idle_s = 0", "idle_s = 3");
     let mut bot = Daemon::start(
         &site,
         &config.replace("enabled = true", "enabled = true\nreserved_games = 97"),
     );
-    // Three are ours to seek, and as many as that have more than the reserve for themselves.
+    // Three games are left for matchmaking; others have played that many beyond the reserve.
     let players = ["Ann", "Ben", "Cleo", "Dora", "Eve"].map(|name| site.player(name));
     for number in 0..100 {
         let player = &players[number % players.len()];
@@ -357,7 +357,7 @@ fn games_that_others_have_asked_for_are_counted_over_a_restart() {
 }
 
 #[test]
-fn a_refusal_without_a_name_is_waited_out_over_a_restart() {
+fn matchmaking_unnamed_refusal_survives_restart() {
     let site = Site::with(SimOptions {
         users: vec![NewUser::bot(BOT), statue("Statue")],
         ..SimOptions::default()
@@ -367,7 +367,7 @@ fn a_refusal_without_a_name_is_waited_out_over_a_restart() {
     site.sim.faults().add(limited.from_user(BOT));
     let mut bot = Daemon::start(&site, EAGER);
     says(&bot, "cannot challenge Statue", 1);
-    kept(&bot, ".quota.json", "unnamed\":1");
+    kept(&bot, ".quota.json", "in_a_row\":1");
     is_idle(&bot, "Lichess takes no more challenges from us for now");
     restart(&mut bot);
     is_idle(&bot, "Lichess takes no more challenges from us for now");
@@ -375,7 +375,7 @@ fn a_refusal_without_a_name_is_waited_out_over_a_restart() {
 }
 
 #[test]
-fn who_is_restarted_again_and_again_does_not_open_ever_more_streams() {
+fn matchmaking_restarts_limit_event_streams() {
     let site = Site::new([NewUser::bot("Anna")]);
     let mut bot = Daemon::start(&site, "");
     let anna = site.player("Anna");
@@ -387,15 +387,15 @@ fn who_is_restarted_again_and_again_does_not_open_ever_more_streams() {
     assert!(text.contains("\"credits\":1}"), "{text}");
     std::fs::write(&file, text.replace("\"credits\":1}", "\"credits\":30}")).unwrap();
     bot.crash_and_restart();
-    says(&bot, "too many event streams were opened lately", 1);
-    // The game goes on all the same.
+    says(&bot, "too many event streams were opened recently", 1);
+    // The game goes on.
     anna.play(&id, "e2e4");
     site.plies(&id, 2);
     assert_eq!(calls(&site.sim, Endpoint::EventStream), 1);
 }
 
 #[test]
-fn a_bot_that_stops_takes_its_challenge_back() {
+fn matchmaking_shutdown_cancels_challenge() {
     let site = Site::new([statue("Statue")]);
     let patient = EAGER.replace("challenge_timeout_s = 2", "challenge_timeout_s = 600");
     let mut bot = Daemon::start(&site, &patient);
@@ -407,9 +407,9 @@ fn a_bot_that_stops_takes_its_challenge_back() {
 }
 
 #[test]
-fn a_challenge_that_is_on_its_way_when_the_bot_stops_is_taken_back() {
+fn matchmaking_shutdown_cancels_challenge_in_flight() {
     let site = Site::new([statue("Statue")]);
-    // It is made at once, and only its answer takes its time.
+    // The challenge is created at once; only the response is late.
     let late = Fault::ResponseLate(Duration::from_millis(1_500));
     let slow = FaultRule::on(Endpoint::ChallengeCreate, late).from_user(BOT);
     site.sim.faults().add(slow);
@@ -424,7 +424,7 @@ fn a_challenge_that_is_on_its_way_when_the_bot_stops_is_taken_back() {
 }
 
 #[test]
-fn a_deaf_moment_costs_no_challenge() {
+fn matchmaking_lost_event_stream_loses_no_challenge() {
     let site = Site::new([statue("Statue")]);
     let patient = EAGER.replace("challenge_timeout_s = 2", "challenge_timeout_s = 30");
     let bot = Daemon::start(&site, &patient);
@@ -436,7 +436,7 @@ fn a_deaf_moment_costs_no_challenge() {
 }
 
 #[test]
-fn a_paused_bot_challenges_nobody() {
+fn matchmaking_paused_bot_challenges_nobody() {
     let site = Site::new([statue("Statue")]);
     let patient = EAGER.replace("challenge_timeout_s = 2", "challenge_timeout_s = 600");
     let mut bot = Daemon::start(&site, &patient);

@@ -1,4 +1,4 @@
-//! What an operator has the running program do: by its commands, by SIGHUP, and what of it survives a crash.
+//! Operator commands to the running program, SIGHUP, and their survival of a crash.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -22,21 +22,21 @@ fn order(bot: &Daemon, arguments: &[&str]) -> Output {
     command.output().unwrap()
 }
 
-/// What the bot says to an order that it carries out.
+/// Response to a command that succeeds.
 pub fn said(bot: &Daemon, arguments: &[&str]) -> String {
     let output = order(bot, arguments);
     assert!(output.status.success(), "{arguments:?}: {output:?}");
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Why it does not carry it out.
+/// Response to a command that fails.
 pub fn refused(bot: &Daemon, arguments: &[&str]) -> String {
     let output = order(bot, arguments);
     assert_eq!(output.status.code(), Some(1), "{arguments:?}: {output:?}");
     String::from_utf8(output.stderr).unwrap()
 }
 
-/// What is wrong with the arguments, by themselves.
+/// Error about the arguments alone.
 fn misused(bot: &Daemon, arguments: &[&str]) -> String {
     let output = order(bot, arguments);
     assert_eq!(output.status.code(), Some(2), "{arguments:?}: {output:?}");
@@ -53,7 +53,7 @@ fn logged(bot: &Daemon, words: &str) {
     });
 }
 
-/// Waits until the program has its event stream for the time number `times`.
+/// Waits until the program has opened its event stream this many times.
 pub fn online(bot: &Daemon, times: usize) {
     wait("the bot is back", || {
         (bot.log().matches("online as").count() >= times).then_some(())
@@ -73,7 +73,7 @@ fn site() -> Site {
 }
 
 #[test]
-fn a_pause_holds_over_a_crash_and_running_games_go_on() {
+fn operator_pause_survives_crash() {
     let site = site();
     let mut bot = Daemon::start(
         &site,
@@ -81,7 +81,7 @@ fn a_pause_holds_over_a_crash_and_running_games_go_on() {
     );
     let [anna, bert, rival] = ["Anna", "Bert", "Rival"].map(|name| site.player(name));
     let game = anna.start(&[BLITZ[0], BLITZ[1], ("color", "white")]);
-    // Who waits for a place is told, too.
+    // Waiting challenges are answered too.
     let waiting = bert.challenge(&BLITZ);
     logged(&bot, "is to wait");
     let done = said(&bot, &["pause"]);
@@ -109,7 +109,7 @@ fn a_pause_holds_over_a_crash_and_running_games_go_on() {
 }
 
 #[test]
-fn who_is_blocked_stays_blocked_over_a_crash() {
+fn operator_block_survives_crash() {
     let site = site();
     let mut bot = Daemon::start(
         &site,
@@ -118,7 +118,7 @@ fn who_is_blocked_stays_blocked_over_a_crash() {
     let [anna, rival] = ["Anna", "Rival"].map(|name| site.player(name));
     assert_eq!(ask(&rival, &BLITZ), "accepted");
     let address = format!("{}/@/RIVAL", site.url);
-    assert!(said(&bot, &["block", &address]).contains("RIVAL is blocked"));
+    assert!(said(&bot, &["block", &address]).contains("blocked RIVAL"));
     assert_eq!(ask(&rival, &BLITZ), "generic");
     bot.crash_and_restart();
     online(&bot, 2);
@@ -136,7 +136,7 @@ fn who_is_blocked_stays_blocked_over_a_crash() {
 }
 
 #[test]
-fn a_move_comes_at_once_when_the_operator_wants_it() {
+fn operator_move_now_plays_at_once() {
     let site = site();
     let bot = Daemon::start(&site, "book = { enabled = false }\n");
     let anna = site.player("Anna");
@@ -155,7 +155,7 @@ fn a_move_comes_at_once_when_the_operator_wants_it() {
         (game["ply"] == 3 && game["doing"] == "searching").then_some(())
     });
     let wanted = Instant::now();
-    // As it stands in the address bar of who plays.
+    // The address as in the browser of a player.
     let address = format!("{}/{id}abcd", site.url);
     assert!(said(&bot, &["move-now", &address]).contains("best move found so far"));
     site.plies(&id, 4);
@@ -164,7 +164,7 @@ fn a_move_comes_at_once_when_the_operator_wants_it() {
 }
 
 #[test]
-fn somebody_is_challenged_when_the_operator_says_so() {
+fn operator_challenge_is_sent() {
     let statue = NewUser {
         present: true,
         ..NewUser::human("Statue")
@@ -198,7 +198,7 @@ fn somebody_is_challenged_when_the_operator_says_so() {
     let game = site.started(1).remove(0);
     assert_eq!((game.white.as_str(), game.rated), (BOT, true));
     site.plies(&game.id, 4);
-    // One that nobody answers does not hang about.
+    // An unanswered challenge is cancelled.
     let done = said(&bot, &["challenge", "Statue", "5+0"]);
     let id = done
         .split([' ', ';'])
@@ -213,7 +213,7 @@ fn somebody_is_challenged_when_the_operator_says_so() {
 }
 
 #[test]
-fn wrong_arguments_are_wrong_usage() {
+fn operator_wrong_arguments_are_usage_errors() {
     let site = site();
     let bot = Daemon::start(&site, "");
     for (arguments, why) in [
@@ -244,26 +244,26 @@ fn wrong_arguments_are_wrong_usage() {
     assert_eq!(calls, 0);
 }
 
-/// What Lichess says of a challenge.
+/// Status of a challenge on Lichess.
 fn state_of(site: &Site, id: &str) -> String {
     let (_, shown) = site.player(BOT).get(&format!("/api/challenge/{id}/show"));
     let challenge = shown.get("challenge").unwrap_or(&shown);
     challenge["status"].as_str().unwrap_or_default().to_owned()
 }
 
-/// The id of the challenge that the bot says it has made.
+/// Id of the challenge in a response.
 fn made(said: &str) -> String {
     let id = said.split([' ', ';', '\n']).find(|word| word.len() == 8);
     id.unwrap_or_else(|| panic!("{said}")).to_owned()
 }
 
 #[test]
-fn told_to_stop_it_takes_its_open_challenge_back_at_once() {
+fn operator_shutdown_cancels_open_challenge() {
     for by_signal in [false, true] {
         let site = site();
         let mut bot = Daemon::start(&site, "");
         let id = made(&said(&bot, &["challenge", "Rival", "5+0"]));
-        // Of one that may wait for days a later start takes care.
+        // A correspondence challenge is left to a later start.
         let slow = made(&said(&bot, &["challenge", "Anna", "2d"]));
         let told = Instant::now();
         match by_signal {
@@ -284,7 +284,7 @@ fn told_to_stop_it_takes_its_open_challenge_back_at_once() {
 }
 
 #[test]
-fn a_challenge_that_is_accepted_while_it_is_taken_back_is_played() {
+fn operator_challenge_accepted_during_cancel_is_played() {
     let site = site();
     let slow = FaultRule::on(
         Endpoint::ChallengeShow,
@@ -312,7 +312,7 @@ fn a_challenge_that_is_accepted_while_it_is_taken_back_is_played() {
 }
 
 #[test]
-fn a_challenge_that_is_gone_is_not_shown_any_more() {
+fn operator_closed_challenge_is_not_shown() {
     let site = site();
     let bot = Daemon::start(&site, "");
     let rival = site.player("Rival");
@@ -322,7 +322,7 @@ fn a_challenge_that_is_gone_is_not_shown_any_more() {
             list["in"][0]["id"].as_str().map(str::to_owned)
         })
     };
-    // Declined before the bot is told that the challenge was made.
+    // Declined before the bot knows that the challenge was created.
     let late = FaultRule::on(
         Endpoint::ChallengeCreate,
         Fault::ResponseLate(Duration::from_secs(3)),
@@ -339,7 +339,7 @@ fn a_challenge_that_is_gone_is_not_shown_any_more() {
     wait("it is not shown", || {
         (shown() == serde_json::json!([])).then_some(())
     });
-    // And as usual.
+    // As usual again.
     said(&bot, &["challenge", "Rival", "5+0"]);
     wait("it is shown", || {
         (shown().as_array()?.len() == 1).then_some(())
@@ -353,7 +353,7 @@ fn a_challenge_that_is_gone_is_not_shown_any_more() {
 }
 
 #[test]
-fn an_order_to_challenge_goes_before_a_pause_and_says_so() {
+fn operator_challenge_overrides_pause() {
     let site = site();
     let bot = Daemon::start(&site, "");
     said(&bot, &["pause"]);
@@ -366,7 +366,7 @@ fn an_order_to_challenge_goes_before_a_pause_and_says_so() {
 }
 
 #[test]
-fn a_challenge_that_lichess_does_not_take_is_not_tried_again() {
+fn operator_refused_challenge_is_not_retried() {
     let site = site();
     let mut bot = Daemon::start(&site, "");
     let limit = r#"{"error":"Too many requests","ratelimit":{"key":"challenge.create.user","seconds":3600}}"#;
@@ -385,7 +385,7 @@ fn a_challenge_that_lichess_does_not_take_is_not_tried_again() {
                     .find(|file| file.file_name().to_string_lossy().ends_with("quota.json"))?;
                 let text = std::fs::read_to_string(quota.path()).ok()?;
                 let quota: Value = serde_json::from_str(&text).ok()?;
-                (quota["refused"]["until"].as_u64()? > 0).then_some(())
+                (quota["refusals"]["until"].as_u64()? > 0).then_some(())
             });
             bot.crash_and_restart();
             online(&bot, 2);
@@ -394,7 +394,7 @@ fn a_challenge_that_lichess_does_not_take_is_not_tried_again() {
 }
 
 #[test]
-fn drained_it_plays_to_the_end_and_ends() {
+fn operator_drain_finishes_games_and_exits() {
     let site = site();
     let mut bot = Daemon::start(&site, "");
     let [anna, bert] = ["Anna", "Bert"].map(|name| site.player(name));
@@ -406,7 +406,7 @@ fn drained_it_plays_to_the_end_and_ends() {
         &bot,
         "draining: finishing 1 game, taking no new ones, then stopping",
     );
-    // It is not taken back, and nobody is told that it is.
+    // It is not undone, and the response does not claim that.
     for (order, words) in [
         (
             "resume",
@@ -433,7 +433,7 @@ fn drained_it_plays_to_the_end_and_ends() {
 }
 
 #[test]
-fn new_settings_are_taken_up_while_it_plays_and_bad_ones_are_not() {
+fn operator_reload_applies_valid_settings_only() {
     let site = site();
     let bot = Daemon::start(&site, "[chat]\nfarewell = \"As it began\"\n");
     let [anna, bert] = ["Anna", "Bert"].map(|name| site.player(name));
@@ -469,10 +469,10 @@ fn new_settings_are_taken_up_while_it_plays_and_bad_ones_are_not() {
     let why = refused(&bot, &["reload"]);
     assert!(why.contains("`\"perhaps\"` does not fit `rated`"), "{why}");
     assert!(why.contains("config.toml:"), "{why}");
-    logged(&bot, "the settings stay as they are");
+    logged(&bot, "the settings are unchanged");
     assert_eq!(ask(&anna, &RATED), "casual");
     assert_eq!(ask(&anna, &BLITZ), "accepted");
-    // What waits for a restart is named until there is one; what is in force is told once.
+    // Changes that need a restart are named at each reload, applied changes once.
     let named = "[book]\nfiles = [\"new.bin\"]\n[[rule]]\nplay = { book = [\"new.bin\"] }\n";
     bot.configure(|text| text.replace("rated = \"perhaps\"\n", "") + named);
     let done = said(&bot, &["reload"]);
@@ -488,7 +488,7 @@ fn new_settings_are_taken_up_while_it_plays_and_bad_ones_are_not() {
 }
 
 #[test]
-fn books_that_were_not_opened_are_missed_at_each_reload() {
+fn operator_reload_reports_unopened_books() {
     let site = site();
     let bot = Daemon::start(&site, "book = { enabled = false }\n");
     let missed = || said(&bot, &["reload"]).contains("and none were opened at the start");
@@ -499,7 +499,7 @@ fn books_that_were_not_opened_are_missed_at_each_reload() {
 }
 
 #[test]
-fn places_grow_and_shrink_with_a_reload() {
+fn operator_reload_changes_concurrency() {
     let site = site();
     let bot = Daemon::start(
         &site,
@@ -517,7 +517,7 @@ fn places_grow_and_shrink_with_a_reload() {
 }
 
 #[test]
-fn an_order_finds_the_bot_by_its_configuration() {
+fn operator_command_finds_bot_by_config() {
     let site = site();
     let bot = Daemon::start(&site, "");
     let order = |command: &mut Command| {
@@ -537,7 +537,7 @@ fn an_order_finds_the_bot_by_its_configuration() {
             .env("KNIGHTWATCH__DAEMON__SOCKET", bot.socket()),
     );
     assert_eq!(code, Some(0), "{said}");
-    // What is named has to be right.
+    // The changes must be valid.
     bot.configure(|text| text + "[challenge]\nfriendly = true\n");
     let (code, said) = order(program().args(["status", "--config"]).arg(&config));
     assert_eq!(code, Some(78), "{said}");
@@ -545,7 +545,7 @@ fn an_order_finds_the_bot_by_its_configuration() {
 }
 
 #[test]
-fn without_a_bot_an_order_says_so() {
+fn operator_command_without_bot_fails() {
     let home = tempfile::tempdir().unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_knightwatch"))
         .args(["pause", "--socket"])
@@ -558,12 +558,12 @@ fn without_a_bot_an_order_says_so() {
 }
 
 #[test]
-fn a_challenge_whose_answer_is_lost_is_looked_after_and_not_left_behind() {
+fn operator_challenge_with_lost_response_is_tracked() {
     let site = site();
     let lost = FaultRule::on(Endpoint::ChallengeCreate, Fault::ResponseLost);
     site.sim.faults().add(lost.from_user(BOT));
     let mut bot = Daemon::start(&site, "");
-    // Which comes first, the loss or the event stream's word, is not for us to say.
+    // The order of the loss and the echo is random.
     order(&bot, &["challenge", "Rival", "3+2"]);
     logged(&bot, "challenging Rival to 3+2");
     wait("it is counted", || {
@@ -579,7 +579,7 @@ fn a_challenge_whose_answer_is_lost_is_looked_after_and_not_left_behind() {
 }
 
 #[test]
-fn what_becomes_of_the_operator_s_challenges_is_written_down() {
+fn operator_challenge_results_are_recorded() {
     let site = site();
     let bot = Daemon::start(&site, "");
     let rival = site.player("Rival");
@@ -614,7 +614,7 @@ fn what_becomes_of_the_operator_s_challenges_is_written_down() {
 }
 
 #[test]
-fn a_reload_without_the_configuration_changes_nothing() {
+fn operator_reload_without_config_changes_nothing() {
     let site = site();
     let home = tempfile::tempdir().unwrap();
     let file = home.path().join("knightwatch.toml");
@@ -666,14 +666,14 @@ fn a_reload_without_the_configuration_changes_nothing() {
 }
 
 #[test]
-fn orders_that_cannot_be_read_are_said_and_kept() {
+fn operator_unreadable_overrides_are_reported_and_kept() {
     let site = site();
     let mut bot = Daemon::start(&site, "");
     said(&bot, &["block", "Rival"]);
     said(&bot, &["pause"]);
     // At once, without waiting for the next second.
     assert_eq!(status(&bot)["paused"], true);
-    let file = bot.state_file(".orders.json").unwrap();
+    let file = bot.state_file(".overrides.json").unwrap();
     let mode = |file: &Path| std::fs::metadata(file).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&file), 0o600);
     for (life, (text, why)) in (2..).zip([
@@ -688,7 +688,7 @@ fn orders_that_cannot_be_read_are_said_and_kept() {
         let log = bot.log();
         let told = log
             .lines()
-            .rfind(|line| line.contains("nothing paused"))
+            .rfind(|line| line.contains("starting without overrides"))
             .unwrap();
         assert!(told.contains(why), "{told}");
         let (_, aside) = told.split_once("it is kept as ").unwrap();

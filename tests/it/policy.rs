@@ -1,4 +1,4 @@
-//! Who is accepted when, by the real program on the simulator; and what `explain` says about it beforehand.
+//! Policy of the real program on the simulator, and what `explain` says about it.
 
 mod keys;
 
@@ -30,13 +30,13 @@ fn ask(player: &Player<'_>, form: &[(&str, &str)]) -> String {
     player.answer(&player.challenge(form))
 }
 
-/// Gives up a game that has just begun, and with it the place.
+/// Aborts a game that has just started, and so releases its slot.
 fn abort(player: &Player<'_>, id: &str) {
     let (status, answer) = player.post(&format!("/api/board/game/{id}/abort"), &[]);
     assert_eq!(status, 200, "{answer}");
 }
 
-/// Waits until the log says this about the challenge.
+/// Waits until the log contains this about the challenge.
 fn logged(bot: &Daemon, id: &str, words: &str) {
     wait(&format!("the log says of {id}: {words}"), || {
         let log = bot.log();
@@ -48,7 +48,7 @@ fn logged(bot: &Daemon, id: &str, words: &str) {
 }
 
 #[test]
-fn rules_decide_from_top_to_bottom_and_say_why() {
+fn policy_rules_decide_top_to_bottom() {
     let site = site();
     let bot = Daemon::start(
         &site,
@@ -76,7 +76,7 @@ fn rules_decide_from_top_to_bottom_and_say_why() {
     let asked = || site.sim.faults().request_count(Endpoint::User);
     for _ in 0..2 {
         assert_eq!(ask(&anna, &BULLET), "toofast");
-        // Of Robot, Rival and Anna; nobody is asked for twice.
+        // Of Robot, Rival and Anna; no age is requested twice.
         assert_eq!(asked(), 3);
     }
     let id = anna.challenge(&BLITZ);
@@ -89,7 +89,7 @@ fn rules_decide_from_top_to_bottom_and_say_why() {
 }
 
 #[test]
-fn a_limit_per_user_and_day_survives_a_crash() {
+fn policy_daily_limit_survives_crash() {
     let site = site();
     let config = "games.concurrency = 8\n[challenge]\nper_user_day = 2\n\
                   [[rule]]\nname = \"bots\"\nmatch = { bot = true }\nlimit = { per_day = 1 }\n";
@@ -116,7 +116,7 @@ fn a_limit_per_user_and_day_survives_a_crash() {
 }
 
 #[test]
-fn who_waits_is_served_by_preference_and_who_has_gone_is_not() {
+fn policy_queue_serves_by_preference() {
     let site = site();
     let config = "[games]\nconcurrency = 1\n[challenge]\nqueue_size = 3\n\
                   [[rule]]\nmatch = { name = \"cleo\" }\npriority = 1\n";
@@ -131,14 +131,14 @@ fn who_waits_is_served_by_preference_and_who_has_gone_is_not() {
             id
         })
         .into();
-    // Three wait, and that is all that may.
+    // Three wait, and the queue is full.
     assert_eq!(ask(&rival, &BLITZ), "later");
     abort(&anna, &first);
     assert_eq!(cleo.answer(&waiting[2]), "accepted");
-    // People are served before bots, though the bot was there first.
+    // People are served before bots, though the bot came first.
     abort(&cleo, &waiting[2]);
     assert_eq!(bert.answer(&waiting[1]), "accepted");
-    // The bot takes its challenge back, so that the next one does not wait for it.
+    // The bot cancels its challenge, so that the next one does not wait for it.
     let (status, _) = robot.post(&format!("/api/challenge/{}/cancel", waiting[0]), &[]);
     assert_eq!(status, 200);
     logged(&bot, &waiting[0], "no longer there");
@@ -149,7 +149,7 @@ fn who_waits_is_served_by_preference_and_who_has_gone_is_not() {
 }
 
 #[test]
-fn a_rematch_waits_for_its_place_too() {
+fn policy_rematch_waits_for_slot() {
     let site = site();
     let bot = Daemon::start(&site, "games.concurrency = 1\n");
     let [anna, bert] = ["Anna", "Bert"].map(|name| site.player(name));
@@ -170,7 +170,7 @@ fn a_rematch_waits_for_its_place_too() {
 }
 
 #[test]
-fn rules_ask_for_title_variant_days_and_colour() {
+fn policy_rules_match_title_variant_days_colour() {
     let site = Site::new([
         NewUser::human("Anna"),
         NewUser {
@@ -201,14 +201,14 @@ fn rules_ask_for_title_variant_days_and_colour() {
     assert_eq!(ask(&wilma, &BLITZ), "onlybot");
     assert_eq!(ask(&anna, &with("variant", "chess960")), "standard");
     assert_eq!(ask(&anna, &[("days", "3")]), "tooslow");
-    // The colour is ours, and the challenger names his own.
+    // Rules name our colour, challenges that of the challenger.
     assert_eq!(ask(&anna, &with("color", "white")), "generic");
     assert_eq!(ask(&anna, &[("days", "2")]), "accepted");
     assert_eq!(ask(&anna, &with("color", "black")), "accepted");
 }
 
 #[test]
-fn all_reasons_to_decline_reach_the_challenger() {
+fn policy_decline_reasons_reach_challenger() {
     const REASONS: [&str; 11] = [
         "generic",
         "later",
@@ -239,7 +239,7 @@ fn all_reasons_to_decline_reach_the_challenger() {
 }
 
 #[test]
-fn one_opponent_has_no_more_games_than_he_may() {
+fn policy_games_per_opponent_are_limited() {
     let site = site();
     let _bot = Daemon::start(&site, "games = { concurrency = 4, per_opponent = 1 }\n");
     let [anna, bert] = ["Anna", "Bert"].map(|name| site.player(name));
@@ -253,7 +253,7 @@ fn one_opponent_has_no_more_games_than_he_may() {
 }
 
 #[test]
-fn a_place_is_free_again_when_an_accepted_challenge_becomes_no_game() {
+fn policy_slot_is_released_if_game_does_not_start() {
     let site = Site::with(SimOptions {
         users: vec![
             NewUser::bot(BOT),
@@ -262,14 +262,14 @@ fn a_place_is_free_again_when_an_accepted_challenge_becomes_no_game() {
         ],
         ..SimOptions::default()
     });
-    // Lichess says yes to our yes, and that is all.
+    // Lichess accepts the request, but no game starts.
     let empty = FaultRule::on(
         Endpoint::ChallengeAccept,
         Fault::json(200, r#"{"ok":true}"#),
     );
     site.sim.faults().add(empty.from_user(BOT));
     let config = "[games]\nconcurrency = 1\n";
-    // The bot's time alone is short: a place is kept for as long as who waits is known to be there.
+    // Only the bot's time is short: a slot is reserved for as long as the challenger is known to be there.
     let bot = Daemon::start_with(&site, config, &["--time-scale", "10"]);
     let lost = site.player("Anna").challenge(&BLITZ);
     logged(&bot, &lost, "accepting Anna's challenge");
@@ -279,7 +279,7 @@ fn a_place_is_free_again_when_an_accepted_challenge_becomes_no_game() {
 }
 
 #[test]
-fn a_game_is_played_by_the_rules_that_its_challenge_met() {
+fn policy_game_matches_rules_of_challenge() {
     let site = site();
     let mut bot = Daemon::start(
         &site,
@@ -296,7 +296,7 @@ fn a_game_is_played_by_the_rules_that_its_challenge_met() {
         "#,
     );
     let [anna, robot] = ["Anna", "Robot"].map(|name| site.player(name));
-    // The simulator's accounts are 30 days old, so that the first rule has the last word on her.
+    // The simulator's accounts are 30 days old, so that the first rule decides about her.
     let hers = anna.start(&BLITZ);
     let its = robot.start(&BLITZ);
     let begun = |bot: &Daemon, times: usize| {
@@ -331,7 +331,7 @@ fn a_game_is_played_by_the_rules_that_its_challenge_met() {
 }
 
 #[test]
-fn nobody_waits_longer_than_he_has_to() {
+fn policy_queue_timeout_declines() {
     let site = site();
     let config = "[games]\nconcurrency = 1\n[challenge]\nqueue_timeout_s = 1\n";
     let _bot = Daemon::start(&site, config);
@@ -341,7 +341,7 @@ fn nobody_waits_longer_than_he_has_to() {
 }
 
 #[test]
-fn a_game_without_a_clock_waits_for_no_place_and_takes_none() {
+fn policy_game_without_clock_needs_no_slot() {
     let site = site();
     let config = "[games]\nconcurrency = 1\nper_opponent = 1\n[challenge]\nqueue_size = 0\nspeeds = [\"blitz\", \"correspondence\"]\n";
     let _bot = Daemon::start(&site, config);
@@ -355,7 +355,7 @@ fn a_game_without_a_clock_waits_for_no_place_and_takes_none() {
 }
 
 #[test]
-fn a_reserved_place_is_for_people() {
+fn policy_reserved_slot_is_for_humans() {
     let site = site();
     let bot = Daemon::start(
         &site,
@@ -363,7 +363,7 @@ fn a_reserved_place_is_for_people() {
     );
     let [anna, robot, rival] = ["Anna", "Robot", "Rival"].map(|name| site.player(name));
     assert_eq!(ask(&robot, &BLITZ), "accepted");
-    // Who waits holds up nobody.
+    // A waiting challenge holds up nobody.
     let waits = rival.challenge(&BLITZ);
     logged(&bot, &waits, "is to wait");
     assert_eq!(ask(&anna, &BLITZ), "accepted");
@@ -371,7 +371,7 @@ fn a_reserved_place_is_for_people() {
 }
 
 #[test]
-fn a_rule_says_how_its_games_are_played() {
+fn policy_rule_sets_play_settings() {
     let site = site();
     let config =
         "[[rule]]\nmatch = { bot = false }\nplay = { book = false, chat = false, max_depth = 2 }\n";
@@ -395,7 +395,7 @@ fn a_rule_says_how_its_games_are_played() {
     });
 }
 
-/// Somebody who challenges the bot to one game in which he is a rook ahead, with which it takes some moves to mate.
+/// A player who challenges the bot to one game in which they are a rook ahead; the mate takes some moves.
 fn a_rook_ahead(name: &str) -> PlayerOptions {
     let plan = ChallengePlan {
         variant: "fromPosition".to_owned(),
@@ -411,7 +411,7 @@ fn a_rook_ahead(name: &str) -> PlayerOptions {
 }
 
 #[test]
-fn a_rule_resigns_to_those_it_is_about() {
+fn policy_rule_sets_resignation() {
     let site = Site::new([]);
     let config = "[resign]\nenabled = false\nscore_cp = 300\ntheir_time_s = 0\n[[rule]]\nmatch = { rating = \"..1500\" }\nplay = { resign = true }\n";
     let _bot = Daemon::start(&site, config);
@@ -429,7 +429,7 @@ fn a_rule_resigns_to_those_it_is_about() {
 }
 
 #[test]
-fn a_resignation_that_does_not_get_through_is_sent_again() {
+fn policy_failed_resignation_is_retried() {
     let site = Site::new([]);
     let lost = FaultRule::on(Endpoint::Resign, Fault::html(502));
     site.sim.faults().add(lost.from_user(BOT).nth(1));
@@ -446,12 +446,12 @@ fn a_resignation_that_does_not_get_through_is_sent_again() {
     assert!(moved.iter().all(|visit| visit.at < resigned[0].at));
 }
 
-/// What `knightwatch explain` says about a challenge.
+/// Output of `knightwatch explain` for a challenge.
 fn explained(config: &str, challenge: &str) -> String {
     explained_beside(&[], config, challenge)
 }
 
-/// The same beside these files of the service.
+/// The same next to these state files of the service.
 fn explained_beside(files: &[(&str, &str)], config: &str, challenge: &str) -> String {
     let home = tempfile::tempdir().unwrap();
     for (name, text) in files {
@@ -478,7 +478,7 @@ const CHALLENGE: &str = r#"{"type":"challenge","challenge":{"id":"abcdefgh","sta
     "compat":{"bot":true,"board":false}}"#;
 
 #[test]
-fn explain_goes_through_the_rules() {
+fn policy_explain_lists_rules() {
     let config = r#"
         [[rule]]
         name = "people"
@@ -500,7 +500,7 @@ fn explain_goes_through_the_rules() {
         .unwrap();
     insta::assert_snapshot!(explained(lenient, CHALLENGE));
     insta::assert_snapshot!(explained("", CHALLENGE));
-    // How strong it would be played is the last word.
+    // The last line is the playing strength.
     let limited = "[engine]\nstrength = { adaptive = true, allow_rated = true }\n";
     let said = explained(limited, CHALLENGE);
     assert!(
@@ -515,7 +515,7 @@ fn explain_goes_through_the_rules() {
 }
 
 #[test]
-fn explain_without_a_challenge_names_both_ways_to_give_one() {
+fn policy_explain_without_challenge_names_both_ways() {
     for (arguments, told) in [
         (&["explain"][..], "<CHALLENGE|--user <NAME>>"),
         (&["explain", "--user", "A B"], "not the name of a user"),
@@ -531,10 +531,10 @@ fn explain_without_a_challenge_names_both_ways_to_give_one() {
 }
 
 #[test]
-fn a_yes_that_waits_to_be_sent_is_not_sent_for_a_challenge_that_is_gone() {
+fn policy_accept_is_dropped_with_its_challenge() {
     let names = ["Anna", "Bert", "Cleo", "Dora", "Emil"];
     let site = Site::new(names.map(NewUser::bot));
-    // As many as are under way at once.
+    // As many as are in flight at once.
     let slow = FaultRule::on(
         Endpoint::ChallengeAccept,
         Fault::Stall(Duration::from_secs(6)),
@@ -560,7 +560,7 @@ fn a_yes_that_waits_to_be_sent_is_not_sent_for_a_challenge_that_is_gone() {
         let told = "Emil's challenge to 3+2 casual standard is no longer there";
         bot.log().contains(told).then_some(())
     });
-    // What comes after it is sent after it.
+    // Later requests are sent later.
     let next = emil.start(&form);
     let accepted: Vec<_> = accepts()
         .into_iter()
@@ -571,7 +571,7 @@ fn a_yes_that_waits_to_be_sent_is_not_sent_for_a_challenge_that_is_gone() {
 }
 
 #[test]
-fn explain_takes_a_challenge_in_words() {
+fn policy_explain_takes_challenge_in_words() {
     let explain = |arguments: &[&str]| {
         let home = tempfile::tempdir().unwrap();
         std::fs::write(
@@ -638,8 +638,8 @@ fn explain_takes_a_challenge_in_words() {
 }
 
 #[test]
-fn explain_knows_of_a_pause_and_of_the_day_s_games() {
-    let paused = [("lichess.org.orders.json", "{\"paused\": true}")];
+fn policy_explain_reads_pause_and_quota() {
+    let paused = [("lichess.org.overrides.json", "{\"paused\": true}")];
     let said = explained_beside(&paused, "", CHALLENGE);
     assert!(
         said.ends_with("\nDeclined, later: the operator has paused the bot\n"),

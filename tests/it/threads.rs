@@ -100,7 +100,7 @@ fn state_is_saved_without_new_threads() {
         wait(&format!("{expected} openings are counted"), || {
             let text = std::fs::read_to_string(bot.state_file("quota.json")?).ok()?;
             let quota: serde_json::Value = serde_json::from_str(&text).ok()?;
-            let used = quota["used"]["event.stream"]["credits"].as_u64()?;
+            let used = quota["windows"]["event.stream"]["credits"].as_u64()?;
             (used >= expected).then_some(())
         });
     };

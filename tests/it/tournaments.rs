@@ -1,4 +1,4 @@
-//! The real program takes part in arenas of the simulator.
+//! Arenas of the simulator with the real program.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ fn page(site: &Site) -> Value {
     site.player("Ann").get("/api/tournament/rehearse").1
 }
 
-/// How the bot stands in the arena.
+/// Result line of the bot in the arena.
 fn standing(site: &Site) -> Option<Value> {
     let page = page(site);
     let players = page["standing"]["players"].as_array()?;
@@ -44,7 +44,7 @@ fn is_in(site: &Site) -> bool {
     standing(site).is_some_and(|player| player.get("withdraw").is_none())
 }
 
-/// Lets time leap until the condition gives something.
+/// Advances the time until the condition holds.
 fn leap<T>(site: &Site, what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     wait(what, || {
         let found = look();
@@ -56,7 +56,7 @@ fn leap<T>(site: &Site, what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     })
 }
 
-/// The bot's game of the arena that is on.
+/// Running game of the bot in the arena.
 fn game_on(site: &Site) -> Option<GameSummary> {
     let games = site.sim.games().into_iter();
     games
@@ -64,7 +64,7 @@ fn game_on(site: &Site) -> Option<GameSummary> {
         .find(|game| [game.white.as_str(), game.black.as_str()].contains(&BOT))
 }
 
-/// Somebody else who plays in all arenas, at random and so slowly that a game is seen while it is on.
+/// A player who takes part in all arenas, at random and so slowly that a running game can be seen.
 fn rival(site: &Site) {
     let delay = Duration::from_millis(10);
     site.sim.add_player(PlayerOptions {
@@ -75,7 +75,7 @@ fn rival(site: &Site) {
 }
 
 #[test]
-fn joins_before_the_start_and_plays_beyond_the_number_of_games() {
+fn arena_joined_before_start_and_played() {
     let site = site(&arena(600));
     rival(&site);
     let _bot = Daemon::start(&site, ONE);
@@ -84,13 +84,13 @@ fn joins_before_the_start_and_plays_beyond_the_number_of_games() {
     let clock = [("clock.limit", "10800"), ("clock.increment", "0")];
     let friendly = ann.start(&clock);
     let pairing = leap(&site, "a pairing", || game_on(&site));
-    // Both sides move, though the one place is taken.
+    // Both sides move, though the one slot is taken.
     site.plies(&pairing.id, 4);
     assert_eq!(site.game(&friendly).unwrap().status, "started");
 }
 
 #[test]
-fn a_place_is_kept_while_an_arena_is_on() {
+fn arena_reserves_slot_while_running() {
     let site = site(&arena(0));
     let _bot = Daemon::start(&site, ONE);
     wait("the bot is in the arena", || is_in(&site).then_some(()));
@@ -101,13 +101,13 @@ fn a_place_is_kept_while_an_arena_is_on() {
 }
 
 #[test]
-fn no_game_is_looked_for_that_would_last_into_an_arena() {
+fn arena_start_limits_matchmaking() {
     let site = Site::new([NewUser {
         present: true,
         ..NewUser::bot("Ann")
     }]);
     site.sim.add_arena(&arena(600)).unwrap();
-    // 10+5 is reckoned with 800 seconds for each side.
+    // 10+5 is estimated at 800 seconds for each side.
     let eager =
         "[matchmaking]\nenabled = true\nidle_s = 0\n[[matchmaking.profile]]\nclock = \"10+5\"\n";
     let bot = Daemon::start(&site, &format!("{ONE}{eager}"));
@@ -123,7 +123,7 @@ fn no_game_is_looked_for_that_would_last_into_an_arena() {
 }
 
 #[test]
-fn a_place_is_kept_in_an_arena_that_cannot_be_looked_at_after_a_crash() {
+fn arena_unreadable_after_crash_reserves_slot() {
     let site = site(&arena(0));
     let mut bot = Daemon::start(&site, ONE);
     wait("the bot is in the arena", || is_in(&site).then_some(()));
@@ -131,7 +131,7 @@ fn a_place_is_kept_in_an_arena_that_cannot_be_looked_at_after_a_crash() {
     site.sim.faults().add(broken);
     bot.crash_and_restart();
     wait("the arena was looked at", || {
-        bot.log().contains("cannot look at the arena").then_some(())
+        bot.log().contains("cannot read the arena").then_some(())
     });
     let clock = [("clock.limit", "60"), ("clock.increment", "0")];
     let ann = site.player("Ann");
@@ -140,7 +140,7 @@ fn a_place_is_kept_in_an_arena_that_cannot_be_looked_at_after_a_crash() {
 }
 
 #[test]
-fn withdraws_when_it_drains_and_comes_back_at_the_next_start() {
+fn arena_drain_withdraws_and_restart_rejoins() {
     let site = site(&arena(0));
     let mut bot = Daemon::start(&site, ONE);
     wait("the bot is in the arena", || is_in(&site).then_some(()));
@@ -150,13 +150,13 @@ fn withdraws_when_it_drains_and_comes_back_at_the_next_start() {
     bot.signal("TERM");
     assert!(bot.ended().success());
     assert!(!is_in(&site));
-    // Who leads and leaves has to sit out a pause of ten seconds.
+    // A leader who leaves has to wait for ten seconds.
     bot.crash_and_restart();
     leap(&site, "the bot is back", || is_in(&site).then_some(()));
 }
 
 #[test]
-fn leaves_an_arena_that_has_not_begun() {
+fn arena_not_started_is_left() {
     let site = site(&arena(3_600));
     let mut bot = Daemon::start(&site, ONE);
     wait("the bot is in the arena", || is_in(&site).then_some(()));
@@ -166,7 +166,7 @@ fn leaves_an_arena_that_has_not_begun() {
 }
 
 #[test]
-fn comes_back_after_a_game_that_it_did_not_begin() {
+fn arena_rejoined_after_unplayed_game() {
     let site = site(&arena(0));
     rival(&site);
     let bot = Daemon::start(&site, ONE);
@@ -184,7 +184,7 @@ fn comes_back_after_a_game_that_it_did_not_begin() {
 }
 
 #[test]
-fn says_what_keeps_it_out() {
+fn arena_refusal_reason_is_reported() {
     let site = site(&ArenaOptions {
         bots: false,
         ..arena(3_600)
@@ -216,7 +216,7 @@ fn says_what_keeps_it_out() {
 }
 
 #[test]
-fn an_arena_that_refuses_us_leaves_joins_for_others() {
+fn arena_refusal_leaves_joins_for_others() {
     let site = Site::with(SimOptions {
         users: vec![NewUser::bot(BOT), NewUser::bot("Ann")],
         limits: true,
@@ -243,7 +243,7 @@ fn an_arena_that_refuses_us_leaves_joins_for_others() {
 }
 
 #[test]
-fn joins_and_leaves_when_the_operator_says_so() {
+fn arena_joined_and_left_by_command() {
     let site = site(&arena(0));
     let mut bot = Daemon::start(&site, "");
     assert!(refused(&bot, &["join", "nonesuch"]).contains("there is no arena nonesuch"));
@@ -252,7 +252,7 @@ fn joins_and_leaves_when_the_operator_says_so() {
     let done = said(&bot, &["join", &address]);
     assert!(done.contains("joined Friday Arena"), "{done}");
     assert!(is_in(&site));
-    // Nobody has to say it again after a crash.
+    // It need not be repeated after a crash.
     bot.crash_and_restart();
     online(&bot, 2);
     wait("it is shown", || {
@@ -268,7 +268,7 @@ fn joins_and_leaves_when_the_operator_says_so() {
 }
 
 #[test]
-fn steps_out_while_it_is_paused() {
+fn arena_left_while_paused() {
     let site = site(&arena(3_600));
     let bot = Daemon::start(&site, ONE);
     wait("the bot is in the arena", || is_in(&site).then_some(()));
@@ -279,7 +279,7 @@ fn steps_out_while_it_is_paused() {
 }
 
 #[test]
-fn follows_the_configuration_when_it_is_read_anew() {
+fn arena_reload_follows_config() {
     let site = site(&arena(3_600));
     let other = ArenaOptions {
         id: Some("another1".to_owned()),
@@ -308,7 +308,7 @@ fn follows_the_configuration_when_it_is_read_anew() {
 }
 
 #[test]
-fn says_at_the_end_how_it_did() {
+fn arena_result_is_reported() {
     let site = Site::with(SimOptions {
         users: vec![NewUser::bot(BOT), NewUser::bot("Ann")],
         speed: 10.0,
@@ -330,7 +330,7 @@ fn says_at_the_end_how_it_did() {
     });
 }
 
-/// How many take part in each of these arenas.
+/// Number of players in each of these arenas.
 fn players<const N: usize>(site: &Site, ids: [&str; N]) -> [Value; N] {
     ids.map(|id| {
         let (_, page) = site.player("Ann").get(&format!("/api/tournament/{id}"));
@@ -348,7 +348,7 @@ fn announce(site: &Site, id: &str, starts_s: u64, change: impl FnOnce(&mut Arena
 }
 
 #[test]
-fn finds_the_arenas_of_its_teams_and_joins_the_teams_if_told() {
+fn arena_discovery_finds_team_arenas() {
     let site = Site::new([NewUser::bot("Ann")]);
     site.sim.add_team(NewTeam {
         password: Some("sesame".to_owned()),
@@ -378,7 +378,7 @@ fn finds_the_arenas_of_its_teams_and_joins_the_teams_if_told() {
 }
 
 #[test]
-fn finds_any_arena_for_bots_that_fits_and_no_two_at_once() {
+fn arena_discovery_finds_any_without_overlap() {
     let site = Site::new([NewUser::bot("Ann")]);
     announce(&site, "humans01", 60, |options| options.bots = false);
     announce(&site, "private1", 60, |options| {
@@ -410,7 +410,7 @@ const ROW: [&str; 10] = [
 ];
 
 #[test]
-fn no_more_arenas_are_joined_than_lichess_allows() {
+fn arena_joins_stay_within_limit() {
     let site = Site::with(SimOptions {
         users: vec![NewUser::bot(BOT), NewUser::bot("Ann")],
         limits: true,
@@ -429,7 +429,7 @@ fn no_more_arenas_are_joined_than_lichess_allows() {
         (bot.log().matches(words).count() >= 3).then_some(())
     });
     assert_eq!(joined(), 6);
-    // Two of the eight an hour are left for those that the operator names.
+    // Two of the eight an hour are reserved for those that the operator names.
     let later = ["byhand00", "byhand01", "byhand02"];
     for id in later {
         announce(&site, id, 600, |_| {});
@@ -463,7 +463,7 @@ fn no_more_arenas_are_joined_than_lichess_allows() {
 }
 
 #[test]
-fn who_joins_too_much_may_still_leave() {
+fn arena_leave_works_beyond_join_limit() {
     let site = site(&arena(0));
     announce(&site, "another1", 0, |_| {});
     let mut bot = Daemon::start(&site, ONE);
@@ -478,7 +478,7 @@ fn who_joins_too_much_may_still_leave() {
 }
 
 #[test]
-fn an_arena_that_cannot_be_looked_at_after_a_crash_is_left_all_the_same() {
+fn arena_unreadable_after_crash_is_left() {
     let site = site(&arena(0));
     let mut bot = Daemon::start(&site, ONE);
     wait("the bot is in the arena", || is_in(&site).then_some(()));
@@ -486,7 +486,7 @@ fn an_arena_that_cannot_be_looked_at_after_a_crash_is_left_all_the_same() {
     site.sim.faults().add(broken.times(1_000));
     bot.crash_and_restart();
     wait("the arena was looked at", || {
-        bot.log().contains("cannot look at the arena").then_some(())
+        bot.log().contains("cannot read the arena").then_some(())
     });
     bot.signal("TERM");
     assert!(bot.ended().success());
@@ -494,7 +494,7 @@ fn an_arena_that_cannot_be_looked_at_after_a_crash_is_left_all_the_same() {
 }
 
 #[test]
-fn an_arena_that_the_operator_has_left_is_not_found_again() {
+fn arena_left_by_operator_is_not_found() {
     let site = site(&arena(600));
     announce(&site, "another1", 7_200, |_| {});
     let mut bot = Daemon::start(&site, "[tournaments]\njoin_any = true\n");
@@ -506,7 +506,7 @@ fn an_arena_that_the_operator_has_left_is_not_found_again() {
     wait("the bot has left", || {
         (players(&site, both) == [0, 1]).then_some(())
     });
-    // Blocking somebody is no reason to look for arenas anew.
+    // A new block is no reason to scan for arenas again.
     let looks = || requests_of(&site, BOT, Endpoint::ArenaList).len();
     let before = looks();
     said(&bot, &["block", "Ann"]);
@@ -517,7 +517,7 @@ fn an_arena_that_the_operator_has_left_is_not_found_again() {
     });
     assert_eq!(looks(), before + 1);
     assert_eq!(players(&site, both), [0, 1]);
-    // Nor is one kept that is no longer looked for.
+    // An arena that no longer matches is left.
     bot.configure(|text| text.replace("join_any = true", "join_any = false"));
     let done = said(&bot, &["reload"]);
     assert!(done.contains("leaving the arena another1"), "{done}");
@@ -527,7 +527,7 @@ fn an_arena_that_the_operator_has_left_is_not_found_again() {
 }
 
 #[test]
-fn a_rule_is_about_the_games_of_an_arena() {
+fn arena_games_match_rules() {
     let site = site(&arena(0));
     rival(&site);
     let rule =
@@ -544,7 +544,7 @@ fn a_rule_is_about_the_games_of_an_arena() {
 }
 
 #[test]
-fn an_arena_goes_on_after_a_crash_in_the_middle_of_a_game() {
+fn arena_survives_crash_during_game() {
     let site = Site::with(SimOptions {
         users: vec![NewUser::bot(BOT), NewUser::bot("Ann")],
         seed: 14,
@@ -558,7 +558,7 @@ fn an_arena_goes_on_after_a_crash_in_the_middle_of_a_game() {
     bot.crash_and_restart();
     online(&bot, 2);
     let end = site.finished(&first.id);
-    // What the clock of the site does to who does not move is no part of this.
+    // The site's clock does not matter here.
     assert_eq!((end.status, end.plies > before), ("mate", true));
     assert!(is_in(&site));
     let second = leap(&site, "the next pairing", || {

@@ -1,5 +1,5 @@
-//! Which challenges were accepted within the last 24 hours, for the limits per day and for rules that ask about what only
-//! a challenge tells; kept in a file over restarts, to which one line is added for each.
+//! Log of the challenges accepted in the last 24 hours, for daily limits and for rules that ask about facts that only
+//! a challenge contains. Kept in a file over restarts; each acceptance appends one line.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,53 +13,53 @@ use crate::clock;
 use crate::config::Settings;
 use crate::lichess::model::{GameId, Username};
 
-/// How long an acceptance counts.
+/// Time for which an acceptance counts.
 pub const DAY: Duration = Duration::from_secs(86_400);
 
-/// The most that is remembered: 200 times what Lichess lets a bot play with bots.
-const MOST: usize = 20_000;
+/// Maximum number of entries: 200 times the games between bots that Lichess allows in a day.
+const MAX_ENTRIES: usize = 20_000;
 
-/// Lines of the file that count no more; with more of them it is written whole.
-const MOST_STALE: usize = 1_000;
+/// Lines of the file that no longer count. With more of them the file is rewritten.
+const MAX_STALE_LINES: usize = 1_000;
 
-/// What its file ends with.
-pub const ENDING: &str = "accepted.jsonl";
+pub const FILE_SUFFIX: &str = "accepted.jsonl";
 
-/// See the module's text.
+/// Accepted challenges.
 #[derive(Clone, Debug, Default)]
 pub struct AcceptedLog {
-    /// In the order in which they were accepted.
+    /// In the order of acceptance.
     entries: Vec<Entry>,
-    /// How many lines the file has, if more of them can be added to it. Not at first: a crash may have torn its last one.
+    /// Lines in the file; `None` if it must be rewritten. That is so at the start: a crash may have torn its last
+    /// line.
     lines: Option<usize>,
 }
 
-/// What brings the file up to date.
+/// How to bring the file up to date.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Update {
-    /// This is all of it.
-    Whole(String),
-    /// These lines follow those that are there.
-    More(String),
+    /// Replace the content.
+    Replace(String),
+    /// Append these lines.
+    Append(String),
 }
 
-/// An acceptance: a line of the file.
+/// An accepted challenge: one line of the file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Entry {
-    /// Seconds since 1970.
+    /// Seconds since the epoch.
     at: u64,
-    /// The challenge.
+    /// Id of the challenge.
     id: String,
-    /// The challenger in lower case, nothing for somebody without an account.
+    /// Challenger in lower case; empty if they have no account.
     user: String,
-    /// Under which limit it counts: the name of a rule, or `[challenge]`; nothing where there is no limit.
+    /// Name of the limit under which it counts: a rule, or `[challenge]`; empty if there is none.
     limit: String,
-    /// What was known of the challenge, where rules may ask for that again when it is a game.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    known: Option<ChallengeFacts>,
-    /// It is in the file, or on its way there.
+    /// Facts of the challenge that rules may ask for when it has become a game.
+    #[serde(default, alias = "known", skip_serializing_if = "Option::is_none")]
+    facts: Option<ChallengeFacts>,
+    /// The entry is in the file or being written.
     #[serde(skip)]
-    filed: bool,
+    written: bool,
 }
 
 impl Entry {
@@ -67,17 +67,18 @@ impl Entry {
         serde_json::to_string(self).expect("plain data with string keys") + "\n"
     }
 
-    /// Whether it counts. One from the future is of a clock that was wrong; a small step back of the clock is no harm.
-    fn counts(&self, now: u64) -> bool {
+    /// Whether the entry counts. One in the future is due to a wrong clock; a small step back of the clock does no
+    /// harm.
+    fn is_current(&self, now: u64) -> bool {
         self.at.abs_diff(now) < DAY.as_secs()
     }
 }
 
 impl AcceptedLog {
-    /// Reads the file; one that is not there is empty, and lines that cannot be read are passed over.
+    /// Reads the file; empty if it does not exist. Lines that cannot be parsed are skipped.
     ///
     /// # Errors
-    /// When the file is there and cannot be read.
+    /// If the file exists and cannot be read.
     pub fn load(path: &Path) -> io::Result<Self> {
         let text = persist::read(path)?.unwrap_or_default();
         let lines = text.split(|byte| *byte == b'\n');
@@ -88,87 +89,89 @@ impl AcceptedLog {
         })
     }
 
-    /// What is to be written now. If that fails, [`mistrust`](Self::mistrust).
+    /// Returns what to write now. If the write fails, call [`force_rewrite`](Self::force_rewrite).
     pub fn update(&mut self) -> Update {
-        let news = self.entries.iter().filter(|entry| !entry.filed);
-        let lines = self.lines.map(|lines| lines + news.clone().count());
-        let most = self.entries.len() + MOST_STALE;
-        let update = match lines.filter(|lines| *lines <= most) {
+        let pending = self.entries.iter().filter(|entry| !entry.written);
+        let lines = self.lines.map(|lines| lines + pending.clone().count());
+        let max = self.entries.len() + MAX_STALE_LINES;
+        let update = match lines.filter(|lines| *lines <= max) {
             Some(lines) => {
                 self.lines = Some(lines);
-                Update::More(news.map(Entry::line).collect())
+                Update::Append(pending.map(Entry::line).collect())
             }
             None => {
                 self.lines = Some(self.entries.len());
-                Update::Whole(self.entries.iter().map(Entry::line).collect())
+                Update::Replace(self.entries.iter().map(Entry::line).collect())
             }
         };
-        self.entries.iter_mut().for_each(|entry| entry.filed = true);
+        self.entries
+            .iter_mut()
+            .for_each(|entry| entry.written = true);
         update
     }
 
-    /// The file is not what it should be: next time it is written whole.
-    pub fn mistrust(&mut self) {
+    /// Rewrites the whole file at the next update.
+    pub fn force_rewrite(&mut self) {
         self.lines = None;
     }
 
-    /// What was known of a challenge that was accepted.
-    pub fn known(&self, id: &GameId) -> Option<ChallengeFacts> {
+    /// Facts of an accepted challenge.
+    pub fn facts(&self, id: &GameId) -> Option<ChallengeFacts> {
         let mut entries = self.entries.iter().rev();
-        entries.find(|entry| entry.id == id.as_str())?.known.clone()
+        entries.find(|entry| entry.id == id.as_str())?.facts.clone()
     }
 
-    /// The same of the last one that was added.
-    pub fn keep(&mut self, known: ChallengeFacts) {
+    /// Sets the facts of the last entry.
+    pub fn set_facts(&mut self, facts: ChallengeFacts) {
         if let Some(last) = self.entries.last_mut() {
-            last.known = Some(known);
+            last.facts = Some(facts);
         }
     }
 
-    /// Takes down an acceptance, and forgets those that are too old to count.
+    /// Adds an entry and drops those that no longer count.
     pub fn add(&mut self, id: &GameId, user: Option<&Username>, limit: &str, now: SystemTime) {
         let at = clock::epoch_seconds(now);
         self.remove(id);
-        self.entries.retain(|entry| entry.counts(at));
-        let excess = (self.entries.len() + 1).saturating_sub(MOST);
+        self.entries.retain(|entry| entry.is_current(at));
+        let excess = (self.entries.len() + 1).saturating_sub(MAX_ENTRIES);
         self.entries.drain(..excess);
         self.entries.push(Entry {
             at,
             id: id.to_string(),
             user: user.map_or_else(String::new, Username::id),
             limit: limit.to_owned(),
-            known: None,
-            filed: false,
+            facts: None,
+            written: false,
         });
     }
 
-    /// The challenge has not become a game. Whether it was taken down.
+    /// Removes a challenge that has not become a game. Whether it was there.
     pub fn remove(&mut self, id: &GameId) -> bool {
         let before = self.entries.len();
         self.entries.retain(|entry| entry.id != id.as_str());
         let removed = self.entries.len() < before;
         if removed {
-            self.mistrust();
+            self.force_rewrite();
         }
         removed
     }
 
-    /// How many count under this limit: of one user, or of all.
+    /// Number of entries under a limit, of one user or of all.
     pub fn count(&self, limit: &str, user: Option<&str>, now: SystemTime) -> usize {
-        self.counted(limit, user, now).count()
+        self.matching(limit, user, now).count()
     }
 
-    /// When there are fewer than `most` again, if there are not now.
+    /// When there are fewer than `max` entries again, if there are not now.
     pub fn full_until(
         &self,
         limit: &str,
         user: Option<&str>,
-        most: u32,
+        max: u32,
         now: SystemTime,
     ) -> Option<SystemTime> {
-        let mut times: Vec<u64> = self.counted(limit, user, now).collect();
+        let mut times: Vec<u64> = self.matching(limit, user, now).collect();
         times.sort_unstable();
-        let oldest_to_go = times.len().checked_sub(most as usize)?;
+        let oldest_to_go = times.len().checked_sub(max as usize)?;
         let at = times
             .get(oldest_to_go)
             .copied()
@@ -176,33 +179,33 @@ impl AcceptedLog {
         Some(UNIX_EPOCH + Duration::from_secs(at) + DAY)
     }
 
-    fn counted<'a>(
+    fn matching<'a>(
         &'a self,
         limit: &'a str,
         user: Option<&'a str>,
         now: SystemTime,
     ) -> impl Iterator<Item = u64> + 'a {
         let now = clock::epoch_seconds(now);
-        let meant = move |entry: &&Entry| {
+        let matches = move |entry: &&Entry| {
             let theirs = user.is_none_or(|user| entry.user.eq_ignore_ascii_case(user));
-            entry.limit == limit && theirs && entry.counts(now)
+            entry.limit == limit && theirs && entry.is_current(now)
         };
-        self.entries.iter().filter(meant).map(|entry| entry.at)
+        self.entries.iter().filter(matches).map(|entry| entry.at)
     }
 }
 
-/// Where these settings have the file: one for each server and account, so that rehearsals do not count. `None` where nothing can be
-/// kept.
+/// Path of the file for these settings: one for each server and account, so that games on a simulator do not count.
+/// `None` if there is no data directory.
 pub fn file(settings: &Settings) -> Option<PathBuf> {
-    let name = format!("{}.{ENDING}", settings.state_name());
+    let name = format!("{}.{FILE_SUFFIX}", settings.state_name());
     let chosen = settings.records.directory.clone();
     Some(chosen.or_else(|| settings.data_directory())?.join(name))
 }
 
-/// Another file that is kept beside that one, for the same server.
-pub fn beside(ledger: &Path, ending: &str) -> PathBuf {
-    // `lichess.org.accepted.jsonl` has two endings.
-    ledger.with_extension("").with_extension(ending)
+/// Path of another state file of the same server and account.
+pub fn sibling(accepted_log: &Path, ending: &str) -> PathBuf {
+    // The suffix of `lichess.org.accepted.jsonl` has two parts.
+    accepted_log.with_extension("").with_extension(ending)
 }
 
 #[cfg(test)]
@@ -219,128 +222,140 @@ mod tests {
     }
 
     #[test]
-    fn counts_by_limit_and_by_user_for_a_day() {
-        let mut ledger = AcceptedLog::default();
+    fn accepted_log_counts_by_limit_and_user() {
+        let mut accepted_log = AcceptedLog::default();
         let ann = Username::new("Ann");
-        ledger.add(&id(1), Some(&ann), "bots", at(0));
-        ledger.add(&id(2), Some(&Username::new("Ben")), "bots", at(10));
-        ledger.add(&id(3), Some(&Username::new("ANN")), "friends", at(20));
-        ledger.add(&id(4), None, "bots", at(30));
-        let count = |limit, user, now| ledger.count(limit, user, at(now));
+        accepted_log.add(&id(1), Some(&ann), "bots", at(0));
+        accepted_log.add(&id(2), Some(&Username::new("Ben")), "bots", at(10));
+        accepted_log.add(&id(3), Some(&Username::new("ANN")), "friends", at(20));
+        accepted_log.add(&id(4), None, "bots", at(30));
+        let count = |limit, user, now| accepted_log.count(limit, user, at(now));
         assert_eq!(count("bots", None, 40), 3);
         assert_eq!(count("bots", Some("ann"), 40), 1);
         assert_eq!(count("friends", Some("ann"), 40), 1);
         assert_eq!(count("bots", Some(""), 40), 1);
         assert_eq!(count("bots", None, 86_400), 2);
         assert_eq!(count("bots", None, 200_000), 0);
-        assert_eq!(ledger.full_until("bots", None, 4, at(40)), None);
-        assert_eq!(ledger.full_until("bots", None, 3, at(40)), Some(at(86_400)));
-        assert_eq!(ledger.full_until("bots", None, 1, at(40)), Some(at(86_430)));
-        assert!(ledger.remove(&id(1)) && !ledger.remove(&id(1)));
-        assert_eq!(ledger.full_until("bots", None, 3, at(40)), None);
+        assert_eq!(accepted_log.full_until("bots", None, 4, at(40)), None);
+        assert_eq!(
+            accepted_log.full_until("bots", None, 3, at(40)),
+            Some(at(86_400))
+        );
+        assert_eq!(
+            accepted_log.full_until("bots", None, 1, at(40)),
+            Some(at(86_430))
+        );
+        assert!(accepted_log.remove(&id(1)) && !accepted_log.remove(&id(1)));
+        assert_eq!(accepted_log.full_until("bots", None, 3, at(40)), None);
     }
 
     #[test]
-    fn a_clock_that_was_wrong_blocks_nobody_for_ever() {
-        let mut ledger = AcceptedLog::default();
-        ledger.add(&id(1), None, "x", at(400 * 86_400));
-        assert_eq!(ledger.count("x", None, at(0)), 0);
-        assert_eq!(ledger.count("x", None, at(400 * 86_400 - 60)), 1);
+    fn accepted_log_wrong_clock_blocks_nobody() {
+        let mut accepted_log = AcceptedLog::default();
+        accepted_log.add(&id(1), None, "x", at(400 * 86_400));
+        assert_eq!(accepted_log.count("x", None, at(0)), 0);
+        assert_eq!(accepted_log.count("x", None, at(400 * 86_400 - 60)), 1);
     }
 
     #[test]
-    fn the_file_survives_what_happens_to_files() {
+    fn accepted_log_survives_in_file() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("some/where/x.jsonl");
         assert_eq!(AcceptedLog::load(&path).unwrap().entries, []);
-        let mut ledger = AcceptedLog::default();
-        ledger.add(&id(1), Some(&Username::new("Ann")), "a \"rule\"\n", at(0));
-        ledger.add(&id(2), None, "[challenge]", at(1));
-        let Update::Whole(text) = ledger.clone().update() else {
+        let mut accepted_log = AcceptedLog::default();
+        accepted_log.add(&id(1), Some(&Username::new("Ann")), "a \"rule\"\n", at(0));
+        accepted_log.add(&id(2), None, "[challenge]", at(1));
+        let Update::Replace(text) = accepted_log.clone().update() else {
             panic!("there is no file yet");
         };
         persist::save(&path, &text).unwrap();
-        assert_eq!(AcceptedLog::load(&path).unwrap().entries, ledger.entries);
+        assert_eq!(
+            AcceptedLog::load(&path).unwrap().entries,
+            accepted_log.entries
+        );
         let torn = text + "{\"at\":17\n\u{fffd}\nnonsense";
         persist::save(&path, &torn).unwrap();
-        assert_eq!(AcceptedLog::load(&path).unwrap().entries, ledger.entries);
+        assert_eq!(
+            AcceptedLog::load(&path).unwrap().entries,
+            accepted_log.entries
+        );
     }
 
-    /// Brings the file up to date. How many bytes that took.
-    fn write(ledger: &mut AcceptedLog, path: &Path) -> usize {
-        match ledger.update() {
-            Update::Whole(text) => {
+    /// Brings the file up to date. Returns the bytes written.
+    fn write(accepted_log: &mut AcceptedLog, path: &Path) -> usize {
+        match accepted_log.update() {
+            Update::Replace(text) => {
                 persist::save(path, &text).unwrap();
                 text.len()
             }
-            Update::More(text) => {
+            Update::Append(text) => {
                 persist::append(path, &text).unwrap();
                 text.len()
             }
         }
     }
 
-    fn ids(ledger: &AcceptedLog) -> Vec<&str> {
-        let entries = ledger.entries.iter();
+    fn ids(accepted_log: &AcceptedLog) -> Vec<&str> {
+        let entries = accepted_log.entries.iter();
         entries.map(|entry| entry.id.as_str()).collect()
     }
 
     #[test]
-    fn an_acceptance_costs_one_line_and_the_file_has_an_end() {
+    fn accepted_log_appends_and_stays_bounded() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("x.jsonl");
-        let mut ledger = AcceptedLog::default();
-        ledger.add(&id(0), None, "x", at(0));
-        write(&mut ledger, &path);
+        let mut accepted_log = AcceptedLog::default();
+        accepted_log.add(&id(0), None, "x", at(0));
+        write(&mut accepted_log, &path);
         for n in 1..200 {
-            ledger.add(&id(n), None, "x", at(1));
-            ledger.keep(ChallengeFacts::default());
-            assert!(write(&mut ledger, &path) < 200, "one line");
+            accepted_log.add(&id(n), None, "x", at(1));
+            accepted_log.set_facts(ChallengeFacts::default());
+            assert!(write(&mut accepted_log, &path) < 200, "one line");
         }
-        assert_eq!(write(&mut ledger, &path), 0);
-        assert_eq!(ids(&AcceptedLog::load(&path).unwrap()), ids(&ledger));
-        // What did not become a game is taken out, and the same challenge does not count twice.
-        ledger.remove(&id(7));
-        write(&mut ledger, &path);
-        ledger.add(&id(8), None, "x", at(2));
-        write(&mut ledger, &path);
-        assert_eq!(ids(&AcceptedLog::load(&path).unwrap()), ids(&ledger));
-        assert_eq!(ledger.count("x", None, at(2)), 199);
-        // Lines that count no more do not pile up.
+        assert_eq!(write(&mut accepted_log, &path), 0);
+        assert_eq!(ids(&AcceptedLog::load(&path).unwrap()), ids(&accepted_log));
+        // Challenges that did not become games are removed, and one challenge counts once.
+        accepted_log.remove(&id(7));
+        write(&mut accepted_log, &path);
+        accepted_log.add(&id(8), None, "x", at(2));
+        write(&mut accepted_log, &path);
+        assert_eq!(ids(&AcceptedLog::load(&path).unwrap()), ids(&accepted_log));
+        assert_eq!(accepted_log.count("x", None, at(2)), 199);
+        // Stale lines do not pile up.
         let day = DAY.as_secs();
-        for n in 0..3 * MOST_STALE {
-            ledger.add(&id(n), None, "x", at((n as u64 + 1) * day));
-            write(&mut ledger, &path);
+        for n in 0..3 * MAX_STALE_LINES {
+            accepted_log.add(&id(n), None, "x", at((n as u64 + 1) * day));
+            write(&mut accepted_log, &path);
         }
-        assert_eq!(ids(&ledger).len(), 1);
+        assert_eq!(ids(&accepted_log).len(), 1);
         let lines = std::fs::read_to_string(&path).unwrap().lines().count();
-        assert!(lines <= MOST_STALE + 1, "{lines}");
+        assert!(lines <= MAX_STALE_LINES + 1, "{lines}");
     }
 
     #[test]
-    fn after_a_failure_and_after_a_crash_the_file_is_written_whole() {
+    fn accepted_log_rewrites_after_failure() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("x.jsonl");
-        let mut ledger = AcceptedLog::default();
-        ledger.add(&id(1), None, "x", at(0));
-        write(&mut ledger, &path);
-        // Lost on the way, half of it written.
-        ledger.add(&id(2), None, "x", at(1));
-        let _ = ledger.update();
+        let mut accepted_log = AcceptedLog::default();
+        accepted_log.add(&id(1), None, "x", at(0));
+        write(&mut accepted_log, &path);
+        // The write fails half way.
+        accepted_log.add(&id(2), None, "x", at(1));
+        let _ = accepted_log.update();
         persist::append(&path, "{\"at\":17").unwrap();
-        ledger.mistrust();
-        ledger.add(&id(3), None, "x", at(2));
-        write(&mut ledger, &path);
-        assert_eq!(ids(&AcceptedLog::load(&path).unwrap()), ids(&ledger));
+        accepted_log.force_rewrite();
+        accepted_log.add(&id(3), None, "x", at(2));
+        write(&mut accepted_log, &path);
+        assert_eq!(ids(&AcceptedLog::load(&path).unwrap()), ids(&accepted_log));
         persist::append(&path, "{\"at\":17").unwrap();
-        let mut ledger = AcceptedLog::load(&path).unwrap();
-        ledger.add(&id(4), None, "x", at(3));
-        write(&mut ledger, &path);
+        let mut accepted_log = AcceptedLog::load(&path).unwrap();
+        accepted_log.add(&id(4), None, "x", at(3));
+        write(&mut accepted_log, &path);
         assert_eq!(ids(&AcceptedLog::load(&path).unwrap()).len(), 4);
     }
 
     #[test]
-    fn each_server_has_its_own_file() {
+    fn accepted_log_file_is_per_server() {
         let file = |url: &str| {
             let mut settings = Settings::default();
             settings.lichess.url = url.parse().unwrap();
@@ -356,34 +371,34 @@ mod tests {
             Path::new("/chosen/___1_-9663.accepted.jsonl")
         );
         assert_eq!(
-            beside(&file("https://lichess.org"), "quota.json"),
+            sibling(&file("https://lichess.org"), "quota.json"),
             Path::new("/chosen/lichess.org.quota.json")
         );
     }
 
     proptest! {
-        /// Whatever comes whenever, no 24 hours ever see more than the limit.
+        /// No 24 hours ever contain more acceptances than the limit.
         #[test]
-        fn no_day_sees_more_than_the_limit(
+        fn accepted_log_never_exceeds_daily_limit(
             gaps in prop::collection::vec(0_u64..40_000, 1..80),
-            most in 1_u32..5,
+            max in 1_u32..5,
         ) {
-            let mut ledger = AcceptedLog::default();
+            let mut accepted_log = AcceptedLog::default();
             let (mut now, mut accepted) = (0, Vec::new());
             for (n, gap) in gaps.into_iter().enumerate() {
                 now += gap;
-                match ledger.full_until("x", None, most, at(now)) {
+                match accepted_log.full_until("x", None, max, at(now)) {
                     None => {
-                        ledger.add(&id(n), None, "x", at(now));
+                        accepted_log.add(&id(n), None, "x", at(now));
                         accepted.push(now);
                     }
                     Some(again) => {
                         prop_assert!(again > at(now));
-                        prop_assert_eq!(ledger.full_until("x", None, most, again), None);
+                        prop_assert_eq!(accepted_log.full_until("x", None, max, again), None);
                     }
                 }
             }
-            for pair in accepted.windows(most as usize + 1) {
+            for pair in accepted.windows(max as usize + 1) {
                 prop_assert!(pair[pair.len() - 1] - pair[0] >= DAY.as_secs());
             }
         }

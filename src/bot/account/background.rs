@@ -1,4 +1,4 @@
-//! Requests of the account, whose answers nothing waits for.
+//! Background requests of an account.
 
 use std::io;
 use std::time::{Instant, SystemTime};
@@ -6,13 +6,13 @@ use std::time::{Instant, SystemTime};
 use tokio::task::JoinError;
 use tracing::{debug, error, info};
 
-use super::outgoing::TOO_LATE;
-use super::queue::Asked;
-use super::{Account, Error, LISTED};
-use crate::bot::account::operator::Then;
-use crate::bot::account::seek::Sought;
-use crate::bot::account::state_files::Book;
-use crate::bot::commands::{OutgoingChallenge, Reply};
+use super::outgoing::ALREADY_ACCEPTED;
+use super::queue::IncomingChallenge;
+use super::{Account, Error, MAX_LISTED_GAMES};
+use crate::bot::account::operator::AfterSave;
+use crate::bot::account::seek::SeekResult;
+use crate::bot::account::state_files::StateFile;
+use crate::bot::commands::{OutgoingChallenge, Responder};
 use crate::bot::game::status::RematchOffer;
 use crate::clock;
 use crate::config::{self, Settings};
@@ -20,189 +20,209 @@ use crate::events::Decision;
 use crate::lichess::Error as Failure;
 use crate::lichess::model::{Challenge, ChallengeId, Challenges, GameInfo};
 
-/// The answer to a request of the account.
+/// Result of a background request.
 pub(super) enum TaskResult {
-    /// With the time at which it was asked.
-    Playing(Instant, Result<Vec<GameInfo>, Failure>),
-    /// The same, asked because a game worries; nothing if there was no answer in time.
-    Overheard(Instant, Option<Vec<GameInfo>>),
-    /// Lichess seemed to wait for our move in this game, by a list that was asked for then; if a line was under way, it
-    /// has come.
+    /// List of games, with the time of the request.
+    GamesListed(Instant, Result<Vec<GameInfo>, Failure>),
+    /// List of games requested by a probe, with the time of the request; `None` on a timeout.
+    ProbeAnswered(Instant, Option<Vec<GameInfo>>),
+    /// Second check of a game in which it seemed to be our turn, by a list requested at this time. A line in flight
+    /// has arrived by now.
     Recheck(Instant, Box<GameInfo>),
-    /// A game whose task has panicked may be taken up again.
-    TakeUpAgain(Box<GameInfo>),
-    /// With the time at which it was asked.
-    Waiting(Instant, Result<Challenges, Failure>),
-    /// Since when there is the challenger's account.
-    Born(Asked, Result<Option<SystemTime>, Failure>),
-    /// What Lichess says to a challenge of the operator's.
-    Invited(OutgoingChallenge, Result<Box<Challenge>, Failure>, Reply),
-    /// A challenge of the operator's has waited long enough.
-    Unanswered(ChallengeId),
-    /// The settings as they were read anew.
-    ReloadSettings(Result<Option<Box<Settings>>, config::Error>, Reply),
-    /// The standing orders are on disk; what is to be done then.
-    Ordered(io::Result<()>, Then),
-    /// The games that the records have as still on.
+    /// A game whose task has panicked may be resumed.
+    ResumeGame(Box<GameInfo>),
+    /// List of challenges, with the time of the request.
+    ChallengesListed(Instant, Result<Challenges, Failure>),
+    /// Creation time of the challenger's account.
+    AccountAge(IncomingChallenge, Result<Option<SystemTime>, Failure>),
+    /// Response to a challenge of the operator.
+    ChallengeSent(
+        OutgoingChallenge,
+        Result<Box<Challenge>, Failure>,
+        Responder,
+    ),
+    /// A challenge of the operator was not answered in time.
+    ChallengeExpired(ChallengeId),
+    /// Settings that were loaded again.
+    SettingsRead(Result<Option<Box<Settings>>, config::Error>, Responder),
+    /// The overrides were written, and what to do now.
+    OverridesSaved(io::Result<()>, AfterSave),
+    /// Games that are unfinished in the records.
     UnfinishedGames(Vec<String>),
-    /// It is done, and nothing follows from it.
-    Nothing,
-    /// A file is on disk.
-    Saved(Book, io::Result<()>),
-    /// About a game that we look for.
-    Sought(Sought),
+    /// Nothing to do.
+    Done,
+    /// A state file was written.
+    Saved(StateFile, io::Result<()>),
+    /// Result of a matchmaking request.
+    Seek(SeekResult),
     Accepted(Box<Challenge>, Result<(), Failure>),
     Declined(ChallengeId, Result<(), Failure>),
-    /// We have offered a rematch.
-    RematchAsked(RematchOffer, Result<Box<Challenge>, Failure>),
-    /// A challenge of ours is taken back for this reason, unless it has become a game: whether it is.
-    TakenBack(Box<Challenge>, &'static str, Result<bool, Failure>),
-    /// Whether the token is still good.
-    Token(Result<(), Failure>),
+    /// Response to our offer of a rematch.
+    RematchSent(RematchOffer, Result<Box<Challenge>, Failure>),
+    /// A challenge of ours was cancelled for this reason; `false` if it had become a game.
+    ChallengeCancelled(Box<Challenge>, &'static str, Result<bool, Failure>),
+    /// Result of the token check.
+    TokenChecked(Result<(), Failure>),
 }
 
-/// Something to ask Lichess: once at a time, and never with an answer that is older than the wish for it.
+/// Request that runs once at a time and is repeated if it was requested again meanwhile.
 #[derive(Debug, Default)]
-pub(super) struct Question {
-    asked: bool,
-    again: bool,
+pub(super) struct CoalescedRequest {
+    in_flight: bool,
+    repeat: bool,
 }
 
-impl Question {
-    /// Somebody wants to know. Whether it is to be asked now, and not when the answer has come that is awaited.
-    fn is_wanted(&mut self) -> bool {
-        self.again = self.asked;
-        !std::mem::replace(&mut self.asked, true)
+impl CoalescedRequest {
+    /// Requests a run. Whether it is to be started now.
+    fn start(&mut self) -> bool {
+        self.repeat = self.in_flight;
+        !std::mem::replace(&mut self.in_flight, true)
     }
 
-    /// The answer has come. Whether it is to be asked again.
-    fn is_over(&mut self) -> bool {
-        self.asked = false;
-        std::mem::take(&mut self.again)
+    /// The run has finished. Whether it is to be repeated.
+    fn finish(&mut self) -> bool {
+        self.in_flight = false;
+        std::mem::take(&mut self.repeat)
     }
 }
 
 impl Account {
-    /// Compares what we know with what Lichess lists: the streams may have kept something back.
+    /// Compares our state with what Lichess lists: streams may miss events.
     pub(super) fn reconcile(&mut self) {
-        self.ask_playing();
-        self.ask_challenges();
+        self.request_games();
+        self.request_challenges();
     }
 
-    /// Asks for the challenges that wait for our answer.
-    pub(super) fn ask_challenges(&mut self) {
-        if !self.about_challenges.is_wanted() {
+    /// Requests the list of challenges that wait for our answer.
+    pub(super) fn request_challenges(&mut self) {
+        if !self.challenges_request.start() {
             return;
         }
-        let client = self.house.client.clone();
-        self.errands.spawn(async move {
-            let asked = clock::now();
-            TaskResult::Waiting(asked, client.challenges().await)
+        let client = self.ctx.client.clone();
+        self.background.spawn(async move {
+            let requested_at = clock::now();
+            TaskResult::ChallengesListed(requested_at, client.challenges().await)
         });
     }
 
-    /// Asks for the games that are on.
-    pub(super) fn ask_playing(&mut self) {
-        if !self.about_games.is_wanted() {
+    /// Requests the list of running games.
+    pub(super) fn request_games(&mut self) {
+        if !self.games_request.start() {
             return;
         }
-        self.asked_at = clock::now();
-        let first = !self.listed;
-        let client = self.house.client.clone();
-        self.errands.spawn(async move {
-            let asked = clock::now();
+        self.games_requested_at = clock::now();
+        let first = !self.listed_once;
+        let client = self.ctx.client.clone();
+        self.background.spawn(async move {
+            let requested_at = clock::now();
             let list = if first {
-                client.playing_past_pauses(LISTED).await
+                client.playing_past_pauses(MAX_LISTED_GAMES).await
             } else {
-                client.playing(LISTED).await
+                client.playing(MAX_LISTED_GAMES).await
             };
-            TaskResult::Playing(asked, list)
+            TaskResult::GamesListed(requested_at, list)
         });
     }
 
-    /// An errand is done.
-    pub(super) fn back(&mut self, errand: Result<TaskResult, JoinError>) -> Result<(), Error> {
-        if matches!(errand, Ok(TaskResult::Playing(..)) | Err(_)) && self.about_games.is_over() {
-            self.ask_playing();
-        }
-        if matches!(errand, Ok(TaskResult::Waiting(..)) | Err(_)) && self.about_challenges.is_over()
+    /// Dispatches the result of a background request.
+    pub(super) fn on_task_result(
+        &mut self,
+        task_result: Result<TaskResult, JoinError>,
+    ) -> Result<(), Error> {
+        if matches!(task_result, Ok(TaskResult::GamesListed(..)) | Err(_))
+            && self.games_request.finish()
         {
-            self.ask_challenges();
+            self.request_games();
         }
-        match errand {
-            Ok(TaskResult::Overheard(asked, Some(list))) => self.compare(list, asked),
-            Ok(TaskResult::Overheard(_, None)) => self.look_where_it_worries(),
-            Ok(TaskResult::Recheck(asked, info)) => self.recheck(asked, &info),
-            Ok(TaskResult::TakeUpAgain(info)) => {
-                self.retaking -= 1;
-                self.take_up(info, clock::now());
+        if matches!(task_result, Ok(TaskResult::ChallengesListed(..)) | Err(_))
+            && self.challenges_request.finish()
+        {
+            self.request_challenges();
+        }
+        match task_result {
+            Ok(TaskResult::ProbeAnswered(requested_at, Some(list))) => {
+                self.reconcile_games(list, requested_at)
             }
-            Ok(TaskResult::Playing(asked, Ok(list))) => {
-                self.informed = true;
-                self.listed = true;
-                self.unanswered = 0;
-                self.compare(list, asked);
-                self.ask_records();
+            Ok(TaskResult::ProbeAnswered(_, None)) => self.resync_silent_games(),
+            Ok(TaskResult::Recheck(requested_at, info)) => self.recheck(requested_at, &info),
+            Ok(TaskResult::ResumeGame(info)) => {
+                self.resuming -= 1;
+                self.start_game(info, clock::now());
             }
-            Ok(TaskResult::UnfinishedGames(games)) => self.settle(&games),
-            Ok(TaskResult::Waiting(asked, Ok(list))) => self.listed(list.incoming, asked),
-            Ok(TaskResult::Born(asked, born)) => self.aged(asked, born),
-            Ok(TaskResult::Invited(invitation, answer, reply)) => {
-                self.invited(&invitation, answer, reply);
+            Ok(TaskResult::GamesListed(requested_at, Ok(list))) => {
+                self.games_listed = true;
+                self.listed_once = true;
+                self.list_failures = 0;
+                self.reconcile_games(list, requested_at);
+                self.load_unfinished_games();
             }
-            Ok(TaskResult::Unanswered(id)) => self.unanswered(&id),
-            Ok(TaskResult::ReloadSettings(read, reply)) => self.reloaded(read, reply),
-            Ok(TaskResult::Ordered(written, then)) => self.ordered(written, then),
-            Ok(TaskResult::Nothing) => {}
-            Ok(TaskResult::Saved(book, written)) => self.saved(book, written),
-            Ok(TaskResult::Sought(sought)) => self.sought(sought),
-            Ok(TaskResult::Playing(_, Err(failure))) => {
-                self.informed = true;
-                self.listed |= failure.is_rate_limited();
-                self.unanswered += 1;
-                // Once is enough while Lichess is away.
-                match self.unanswered {
+            Ok(TaskResult::UnfinishedGames(games)) => self.fetch_missed_results(&games),
+            Ok(TaskResult::ChallengesListed(requested_at, Ok(list))) => {
+                self.on_challenges_listed(list.incoming, requested_at)
+            }
+            Ok(TaskResult::AccountAge(challenge, created)) => {
+                self.on_account_age(challenge, created)
+            }
+            Ok(TaskResult::ChallengeSent(invitation, answer, responder)) => {
+                self.on_challenge_sent(&invitation, answer, responder);
+            }
+            Ok(TaskResult::ChallengeExpired(id)) => self.on_challenge_expired(&id),
+            Ok(TaskResult::SettingsRead(read, responder)) => self.on_settings_read(read, responder),
+            Ok(TaskResult::OverridesSaved(written, then)) => self.on_overrides_saved(written, then),
+            Ok(TaskResult::Done) => {}
+            Ok(TaskResult::Saved(book, written)) => self.on_saved(book, written),
+            Ok(TaskResult::Seek(sought)) => self.on_seek_result(sought),
+            Ok(TaskResult::GamesListed(_, Err(failure))) => {
+                self.games_listed = true;
+                self.listed_once |= failure.is_rate_limited();
+                self.list_failures += 1;
+                // Once is enough while Lichess is unreachable.
+                match self.list_failures {
                     1 => info!("cannot read the list of games: {failure}"),
                     _ => debug!("cannot read the list of games: {failure}"),
                 }
             }
-            Ok(TaskResult::Waiting(_, Err(failure))) => {
+            Ok(TaskResult::ChallengesListed(_, Err(failure))) => {
                 info!("cannot read the list of challenges: {failure}");
             }
             Ok(TaskResult::Accepted(challenge, Ok(()))) => {
                 debug!(challenge = %challenge.id, "accepted")
             }
             Ok(TaskResult::Accepted(challenge, Err(failure))) => {
-                self.not_accepted(&challenge, failure)
+                self.on_accept_failed(&challenge, failure)
             }
             Ok(TaskResult::Declined(id, Err(failure))) => {
                 info!(challenge = %id, "cannot decline: {failure}")
             }
             Ok(TaskResult::Declined(_, Ok(()))) => {}
-            Ok(TaskResult::RematchAsked(encore, asked)) => self.rematch_asked(&encore, asked),
-            Ok(TaskResult::TakenBack(challenge, why, taken_back)) => {
+            Ok(TaskResult::RematchSent(offer, response)) => self.on_rematch_sent(&offer, response),
+            Ok(TaskResult::ChallengeCancelled(challenge, why, taken_back)) => {
                 let id = &challenge.id;
-                self.taking_back = self.taking_back.saturating_sub(1);
+                self.cancelling = self.cancelling.saturating_sub(1);
                 match taken_back {
                     Ok(true) => {
                         info!(challenge = %id, "taken back");
-                        self.tell_challenge(&challenge, Decision::Dropped, why.to_owned());
+                        self.publish_challenge(&challenge, Decision::Dropped, why.to_owned());
                     }
                     Ok(false) => {
-                        self.accepted_meanwhile(&challenge);
-                        self.tell_challenge(&challenge, Decision::Accepted, TOO_LATE.to_owned());
+                        self.on_late_acceptance(&challenge);
+                        self.publish_challenge(
+                            &challenge,
+                            Decision::Accepted,
+                            ALREADY_ACCEPTED.to_owned(),
+                        );
                     }
                     Err(failure) => info!(challenge = %id, "cannot take it back: {failure}"),
                 }
             }
-            Ok(TaskResult::Token(Ok(()))) => self.token_confirmed = Some(clock::now()),
-            Ok(TaskResult::Token(Err(failure))) => {
+            Ok(TaskResult::TokenChecked(Ok(()))) => self.token_confirmed_at = Some(clock::now()),
+            Ok(TaskResult::TokenChecked(Err(failure))) => {
                 let no = failure.lichess_error().map(|refusal| refusal.code);
                 if matches!(no, Some(401 | 403)) {
                     return Err(Error::TokenRejected(failure.to_string()));
                 }
             }
-            Err(failure) => error!("an errand has failed: {failure}"),
+            Err(failure) => error!("background task panicked: {failure}"),
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Answers to challenges.
+//! Answering incoming challenges.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -8,13 +8,15 @@ use std::time::{Duration, Instant, SystemTime};
 use tracing::{debug, info};
 
 use super::outbox::Outbox;
-use super::queue::Asked;
-use super::{Account, remember};
+use super::queue::IncomingChallenge;
+use super::{Account, push_bounded};
 use crate::bot::account::background::TaskResult;
 use crate::bot::account::quota::Limit;
 use crate::bot::account::slots::SlotHolder;
-use crate::bot::account::state_files::Book;
-use crate::bot::policy::{self, Case, Load, MatchInput, Rank, Ruling, Verdict};
+use crate::bot::account::state_files::StateFile;
+use crate::bot::policy::{
+    self, Assessment, ChallengeAnswer, ChallengeContext, Load, MatchInput, Rank,
+};
 use crate::bot::shutdown::Stage;
 use crate::clock;
 use crate::events::{self, Decision};
@@ -24,348 +26,376 @@ use crate::lichess::model::{
 };
 use crate::lichess::retry::{self, RequestKind, Retry};
 
-/// Accepts that are under way at once. No decline delays them.
-const ACCEPTS_AT_ONCE: usize = 4;
+/// Accept requests in flight at once. Declines do not delay them.
+const MAX_CONCURRENT_ACCEPTS: usize = 4;
 
-/// Declines that are under way at once.
-const DECLINES_AT_ONCE: usize = 4;
+/// Decline requests in flight at once.
+const MAX_CONCURRENT_DECLINES: usize = 4;
 
-/// Questions after the age of an account that are under way at once: Lichess wants one question at a time.
-const AGES_AT_ONCE: usize = 1;
+/// Account age requests in flight at once: Lichess asks for one request at a time.
+const MAX_CONCURRENT_AGE_REQUESTS: usize = 1;
 
-/// What challenges have us send.
+/// Requests caused by incoming challenges.
 #[derive(Debug)]
 pub(super) struct Outboxes {
     accepts: Outbox<Box<Challenge>>,
     declines: Outbox<(ChallengeId, DeclineReason)>,
-    ages: Outbox<Asked>,
+    ages: Outbox<IncomingChallenge>,
 }
 
 impl Default for Outboxes {
     fn default() -> Self {
         Self {
-            accepts: Outbox::new(ACCEPTS_AT_ONCE),
-            declines: Outbox::new(DECLINES_AT_ONCE),
-            ages: Outbox::new(AGES_AT_ONCE),
+            accepts: Outbox::new(MAX_CONCURRENT_ACCEPTS),
+            declines: Outbox::new(MAX_CONCURRENT_DECLINES),
+            ages: Outbox::new(MAX_CONCURRENT_AGE_REQUESTS),
         }
     }
 }
 
-/// While somebody waits and a place is free, Lichess is asked this often who is still there.
-const QUEUE_ASKED_EVERY: Duration = Duration::from_secs(3);
+/// While a challenge waits and a slot is free, the list of open challenges is read this often.
+const QUEUE_CHECK_INTERVAL: Duration = Duration::from_secs(3);
 
 impl Account {
-    /// Answers a challenge that came to us, once.
-    pub(super) fn judge(&mut self, challenge: Box<Challenge>, compat: Option<Compat>) {
+    /// Answers an incoming challenge. Each challenge is answered once.
+    pub(super) fn on_challenge(&mut self, challenge: Box<Challenge>, compat: Option<Compat>) {
         let from = challenge
             .challenger
             .as_ref()
             .map(|challenger| &challenger.name);
         let to = challenge.dest_user.as_ref().map(|user| &user.name);
-        let outgoing = from == Some(&self.house.me) || to.is_some_and(|to| *to != self.house.me);
+        let outgoing = from == Some(&self.ctx.me) || to.is_some_and(|to| *to != self.ctx.me);
         if outgoing {
-            return self.echoed(&challenge);
+            return self.on_own_challenge(&challenge);
         }
-        if self.judged.contains(&challenge.id) || self.games.contains_key(&challenge.id) {
+        if self.seen_challenges.contains(&challenge.id) || self.games.contains_key(&challenge.id) {
             return;
         }
         if let Some(from) = from {
-            self.asks_himself(from);
+            self.on_opponent_challenge(from);
         }
-        remember(&mut self.judged, challenge.id.clone());
+        push_bounded(&mut self.seen_challenges, challenge.id.clone());
         let name = from
-            .filter(|_| policy::asks_age(&self.house.settings))
+            .filter(|_| policy::needs_account_age(&self.ctx.settings))
             .cloned();
-        let asked = Asked {
+        let incoming = IncomingChallenge {
             challenge,
             compat,
-            age_days: name.as_ref().and_then(|name| self.age_of(name)),
-            since: clock::now(),
+            age_days: name.as_ref().and_then(|name| self.known_account_age(name)),
+            received_at: clock::now(),
         };
-        if name.is_none() || asked.age_days.is_some() {
-            return self.answer(asked, false);
+        if name.is_none() || incoming.age_days.is_some() {
+            return self.answer_challenge(incoming, false);
         }
-        // One that has waited behind a thousand others is judged without.
-        if let Some(oldest) = self.outboxes.ages.push(asked) {
-            self.answer(oldest, false);
+        // A challenge behind a full outbox is evaluated without the account age.
+        if let Some(oldest) = self.outboxes.ages.push(incoming) {
+            self.answer_challenge(oldest, false);
         }
-        self.ask_ages();
+        self.request_account_ages();
     }
 
-    /// The age of an account, if it is known already.
-    fn age_of(&self, name: &Username) -> Option<u32> {
-        let mut births = self.births.iter();
-        let (_, created) = births.find(|(user, _)| user == name)?;
+    /// Age of an account in days, if it is known already.
+    fn known_account_age(&self, name: &Username) -> Option<u32> {
+        let mut account_created = self.account_created.iter();
+        let (_, created) = account_created.find(|(user, _)| user == name)?;
         Some(days_since(*created))
     }
 
-    /// Asks for the ages of accounts, as far as that may be done now.
-    fn ask_ages(&mut self) {
-        while let Some((asked, permit)) = self.outboxes.ages.next() {
-            let from = asked.challenge.challenger.as_ref();
+    /// Requests account ages, as far as the outbox permits.
+    fn request_account_ages(&mut self) {
+        while let Some((incoming, permit)) = self.outboxes.ages.next() {
+            let from = incoming.challenge.challenger.as_ref();
             let name = from.map(|from| from.name.clone());
-            let age_days = name.as_ref().and_then(|name| self.age_of(name));
+            let age_days = name.as_ref().and_then(|name| self.known_account_age(name));
             let Some(name) = name.filter(|_| age_days.is_none()) else {
                 drop(permit);
-                self.answer(Asked { age_days, ..asked }, false);
+                self.answer_challenge(
+                    IncomingChallenge {
+                        age_days,
+                        ..incoming
+                    },
+                    false,
+                );
                 continue;
             };
-            let client = self.house.client.clone();
-            self.errands.spawn(async move {
+            let client = self.ctx.client.clone();
+            self.background.spawn(async move {
                 let _permit = permit;
                 let user = client.user(&name).await;
-                TaskResult::Born(asked, user.map(|user| user.created()))
+                TaskResult::AccountAge(incoming, user.map(|user| user.created()))
             });
         }
     }
 
-    /// Sends what challenges have us send, as far as that may be done now.
-    pub(super) fn empty_outboxes(&mut self) {
+    /// Sends queued answers and age requests, as far as the outboxes permit.
+    pub(super) fn send_outboxes(&mut self) {
         self.send_answers();
-        self.ask_ages();
+        self.request_account_ages();
     }
 
     fn send_answers(&mut self) {
         while let Some((challenge, permit)) = self.outboxes.accepts.next() {
-            let client = self.house.client.clone();
-            self.errands.spawn(async move {
+            let client = self.ctx.client.clone();
+            self.background.spawn(async move {
                 let _permit = permit;
-                let answer = insist(RequestKind::Answer, || client.accept(&challenge.id)).await;
+                let answer =
+                    with_retries(RequestKind::Answer, || client.accept(&challenge.id)).await;
                 TaskResult::Accepted(challenge, answer)
             });
         }
         while let Some(((id, reason), permit)) = self.outboxes.declines.next() {
-            let client = self.house.client.clone();
-            self.errands.spawn(async move {
+            let client = self.ctx.client.clone();
+            self.background.spawn(async move {
                 let _permit = permit;
-                let answer = insist(RequestKind::Answer, || client.decline(&id, reason)).await;
+                let answer =
+                    with_retries(RequestKind::Answer, || client.decline(&id, reason)).await;
                 TaskResult::Declined(id, answer)
             });
         }
     }
 
-    /// It is known since when there has been a challenger's account, or that this cannot be known.
-    pub(super) fn aged(&mut self, asked: Asked, born: Result<Option<SystemTime>, Failure>) {
-        let born = born.unwrap_or_else(|failure| {
-            info!(challenge = %asked.challenge.id, "cannot ask how old the account is: {failure}");
+    /// Handles the creation time of a challenger's account, or the failure to read it.
+    pub(super) fn on_account_age(
+        &mut self,
+        incoming: IncomingChallenge,
+        created: Result<Option<SystemTime>, Failure>,
+    ) {
+        let created = created.unwrap_or_else(|failure| {
+            info!(challenge = %incoming.challenge.id, "cannot read the age of the account: {failure}");
             None
         });
-        if let (Some(born), Some(from)) = (born, &asked.challenge.challenger) {
-            remember(&mut self.births, (from.name.clone(), born));
+        if let (Some(created), Some(from)) = (created, &incoming.challenge.challenger) {
+            push_bounded(&mut self.account_created, (from.name.clone(), created));
         }
-        let age_days = born.map(days_since);
-        self.answer(Asked { age_days, ..asked }, false);
+        let age_days = created.map(days_since);
+        self.answer_challenge(
+            IncomingChallenge {
+                age_days,
+                ..incoming
+            },
+            false,
+        );
     }
 
-    /// Answers, or lets wait whoever may; he is told of once.
-    pub(super) fn answer(&mut self, asked: Asked, waits_already: bool) {
-        let ruling = self.ruling(&asked);
-        let challenge = &asked.challenge;
-        match ruling.verdict {
-            Verdict::Accept => self.accept(asked, &ruling),
-            Verdict::Decline(reason) => self.decline(challenge, reason, ruling.why),
-            Verdict::Wait => {
-                if !waits_already {
-                    info!(challenge = %challenge.id, "{} is to wait: {}", describe(challenge), ruling.why);
-                    self.tell_challenge(challenge, Decision::Queued, ruling.why);
+    /// Accepts, declines or queues a challenge. Queueing is reported once.
+    pub(super) fn answer_challenge(&mut self, incoming: IncomingChallenge, is_queued: bool) {
+        let assessment = self.evaluate(&incoming);
+        let challenge = &incoming.challenge;
+        match assessment.answer {
+            ChallengeAnswer::Accept => self.accept(incoming, &assessment),
+            ChallengeAnswer::Decline(reason) => self.decline(challenge, reason, assessment.reason),
+            ChallengeAnswer::Wait => {
+                if !is_queued {
+                    info!(challenge = %challenge.id, "{} is to wait: {}", describe(challenge), assessment.reason);
+                    self.publish_challenge(challenge, Decision::Queued, assessment.reason);
                 }
-                let rank = self.rank(&asked);
-                self.queue.push(asked, rank);
+                let rank = self.rank(&incoming);
+                self.queue.push(incoming, rank);
             }
         }
     }
 
-    fn rank(&self, asked: &Asked) -> Rank {
-        let subject = MatchInput::of_challenge(&asked.challenge, asked.age_days);
-        policy::rank(&self.house.settings, &subject)
+    fn rank(&self, incoming: &IncomingChallenge) -> Rank {
+        let input = MatchInput::of_challenge(&incoming.challenge, incoming.age_days);
+        policy::rank(&self.ctx.settings, &input)
     }
 
-    fn ruling(&mut self, asked: &Asked) -> Ruling {
+    fn evaluate(&mut self, incoming: &IncomingChallenge) -> Assessment {
         let now = clock::now();
-        let challenge = &asked.challenge;
+        let challenge = &incoming.challenge;
         let from = challenge.challenger.as_ref();
-        // Games without a clock need no place. Of the others, who waits and may have the free place as well is not overtaken.
-        let rank = self.rank(asked);
+        // Games without a clock need no slot. For the others: a queued challenge that could use the free slot is not
+        // overtaken.
+        let rank = self.rank(incoming);
         let mut ahead = self.queue.ahead_of(rank);
-        let overtakes = ahead.any(|other| !self.slots.full(other.is_human(), now));
+        let overtakes = ahead.any(|other| !self.slots.is_full(other.is_human(), now));
         let clocked = challenge.time_control.is_clock();
-        let full = clocked && (overtakes || self.slots.full(asked.is_human(), now));
-        let settings = &self.house.settings;
+        let full = clocked && (overtakes || self.slots.is_full(incoming.is_human(), now));
+        let settings = &self.ctx.settings;
         let load = Load {
-            draining: self.stop.stage() != Stage::Running,
-            paused: self.office.orders.paused,
+            draining: self.shutdown.stage() != Stage::Running,
+            paused: self.operator.overrides.paused,
             full,
-            crowded: self.queue.len() >= settings.challenge.queue_size,
-            against: self
+            queue_full: self.queue.len() >= settings.challenge.queue_size,
+            games_vs_opponent: self
                 .slots
-                .against(from.map(|from| &from.name), clocked, now),
-            rematch: self.rematches.number(challenge),
+                .games_against(from.map(|from| &from.name), clocked, now),
+            rematch_number: self.rematches.next_number(challenge),
             no_bots_until: self.quota.full_until(Limit::BotGames, clock::date()),
         };
-        let case = Case {
+        let case = ChallengeContext {
             challenge,
-            compat: asked.compat,
-            age_days: asked.age_days,
+            compat: incoming.compat,
+            age_days: incoming.age_days,
         };
-        policy::judge(case, settings, &self.ledger, SystemTime::now(), load)
+        policy::evaluate(case, settings, &self.accepted_log, SystemTime::now(), load)
     }
 
-    fn accept(&mut self, asked: Asked, ruling: &Ruling) {
-        let subject = MatchInput::of_challenge(&asked.challenge, asked.age_days);
-        let challenge = asked.challenge;
+    fn accept(&mut self, incoming: IncomingChallenge, assessment: &Assessment) {
+        let input = MatchInput::of_challenge(&incoming.challenge, incoming.age_days);
+        let challenge = incoming.challenge;
         let from = challenge.challenger.as_ref();
-        let guest = SlotHolder {
+        let holder = SlotHolder {
             name: from.map(|from| from.name.clone()),
             human: !from.is_some_and(ChallengeUser::is_bot),
             clocked: challenge.time_control.is_clock(),
         };
-        info!(challenge = %challenge.id, "accepting {}: {}", describe(&challenge), ruling.why);
-        // Without rules nobody asks for what is known of it.
-        let known = (!self.house.settings.rule.is_empty()).then(|| subject.known());
-        if ruling.limit.is_some() || known.is_some() {
-            let (id, user) = (&challenge.id, guest.name.as_ref());
-            let limit = ruling.limit.as_deref().unwrap_or_default();
-            self.ledger.add(id, user, limit, SystemTime::now());
-            if let Some(known) = known {
-                self.ledger.keep(known);
+        info!(challenge = %challenge.id, "accepting {}: {}", describe(&challenge), assessment.reason);
+        // Only rules ask for these facts.
+        let facts = (!self.ctx.settings.rule.is_empty()).then(|| input.facts());
+        if assessment.limit.is_some() || facts.is_some() {
+            let (id, user) = (&challenge.id, holder.name.as_ref());
+            let limit = assessment.limit.as_deref().unwrap_or_default();
+            self.accepted_log.add(id, user, limit, SystemTime::now());
+            if let Some(facts) = facts {
+                self.accepted_log.set_facts(facts);
             }
-            self.save(Book::Accepted);
+            self.save(StateFile::Accepted);
         }
-        let number = self.rematches.number(&challenge);
-        self.rematches.note(challenge.id.clone(), number);
+        let number = self.rematches.next_number(&challenge);
+        self.rematches.record(challenge.id.clone(), number);
         self.slots
-            .promise(challenge.id.clone(), guest, clock::now());
-        self.tell_challenge(&challenge, Decision::Accepted, ruling.why.clone());
+            .reserve(challenge.id.clone(), holder, clock::now());
+        self.publish_challenge(&challenge, Decision::Accepted, assessment.reason.clone());
         if let Some(oldest) = self.outboxes.accepts.push(challenge) {
-            info!(challenge = %oldest.id, "not accepting it: too many wait to be accepted");
-            self.forget(&oldest);
-            self.tell_challenge(&oldest, Decision::Dropped, "too many at once".to_owned());
+            info!(challenge = %oldest.id, "not accepting the challenge: too many are being accepted");
+            self.release_challenge(&oldest);
+            self.publish_challenge(&oldest, Decision::Dropped, "too many at once".to_owned());
         }
         self.send_answers();
     }
 
-    /// Lichess has not taken our yes.
-    pub(super) fn not_accepted(&mut self, challenge: &Challenge, failure: Failure) {
+    /// Handles a failed accept request.
+    pub(super) fn on_accept_failed(&mut self, challenge: &Challenge, failure: Failure) {
         info!(challenge = %challenge.id, "cannot accept: {failure}");
         if failure.is_rate_limited() {
-            self.too_many_games(&failure);
-            // Nobody is left waiting for what cannot come.
-            self.forget(challenge);
+            self.note_bot_game_limit(&failure);
+            // Decline, so that nobody waits for a game that cannot start.
+            self.release_challenge(challenge);
             return self.decline(challenge, DeclineReason::Later, failure.to_string());
         }
-        // It may have been accepted all the same, and then the game takes its slot. If it has not, it is judged anew
-        // when a list names it again.
+        // The accept may have worked all the same; then the game takes its slot. Otherwise the challenge is evaluated
+        // again when a list names it.
         if !failure.may_have_worked() && !self.games.contains_key(&challenge.id) {
-            self.forget(challenge);
+            self.release_challenge(challenge);
         }
         if failure.lichess_error().is_none() {
-            self.judged.retain(|id| *id != challenge.id);
+            self.seen_challenges.retain(|id| *id != challenge.id);
         }
-        self.tell_challenge(challenge, Decision::Dropped, failure.to_string());
+        self.publish_challenge(challenge, Decision::Dropped, failure.to_string());
     }
 
-    /// It does not become a game.
-    fn forget(&mut self, challenge: &Challenge) {
-        self.slots.free(&challenge.id);
-        if self.ledger.remove(&challenge.id) {
-            self.save(Book::Accepted);
+    /// Releases the slot and the log entry of a challenge that does not become a game.
+    fn release_challenge(&mut self, challenge: &Challenge) {
+        self.slots.release(&challenge.id);
+        if self.accepted_log.remove(&challenge.id) {
+            self.save(StateFile::Accepted);
         }
     }
 
     fn decline(&mut self, challenge: &Challenge, reason: DeclineReason, why: String) {
         info!(challenge = %challenge.id, "declining {} ({reason}): {why}", describe(challenge));
-        self.tell_challenge(challenge, Decision::Declined, why);
+        self.publish_challenge(challenge, Decision::Declined, why);
         let declined = (challenge.id.clone(), reason);
         if let Some((oldest, _)) = self.outboxes.declines.push(declined) {
-            debug!(challenge = %oldest, "not declining it: too many wait to be declined");
+            debug!(challenge = %oldest, "not declining the challenge: too many are being declined");
         }
         self.send_answers();
     }
 
-    /// Somebody has taken his challenge back, or Lichess has forgotten it.
-    pub(super) fn withdrawn(&mut self, id: &ChallengeId) {
-        self.outboxes.declines.take(|(other, _)| other == id);
-        self.outboxes.ages.take(|asked| asked.challenge.id == *id);
-        if let Some(challenge) = self.outboxes.accepts.take(|other| other.id == *id) {
-            self.forget(&challenge);
-            self.gone(&challenge);
+    /// Handles a challenge that was withdrawn by the challenger or dropped by Lichess.
+    pub(super) fn on_withdrawn(&mut self, id: &ChallengeId) {
+        self.outboxes
+            .declines
+            .remove_first(|(other, _)| other == id);
+        self.outboxes
+            .ages
+            .remove_first(|incoming| incoming.challenge.id == *id);
+        if let Some(challenge) = self.outboxes.accepts.remove_first(|other| other.id == *id) {
+            self.release_challenge(&challenge);
+            self.report_withdrawn(&challenge);
         }
-        if let Some(asked) = self.queue.take(id) {
-            self.gone(&asked.challenge);
+        if let Some(incoming) = self.queue.remove(id) {
+            self.report_withdrawn(&incoming.challenge);
         }
         if !self.games.contains_key(id) {
-            self.slots.free(id);
+            self.slots.release(id);
         }
     }
 
-    fn gone(&self, challenge: &Challenge) {
+    fn report_withdrawn(&self, challenge: &Challenge) {
         info!(challenge = %challenge.id, "{} is no longer there", describe(challenge));
         let why = "it was taken back, or its challenger has left".to_owned();
-        self.tell_challenge(challenge, Decision::Dropped, why);
+        self.publish_challenge(challenge, Decision::Dropped, why);
     }
 
-    /// Looks after those that wait for a place. Before one gets it, Lichess is asked who is still there: nobody is told
-    /// when a challenger leaves.
-    pub(super) fn look_after_queue(&mut self) {
-        let waiting = &self.house.waiting;
+    /// Serves the queue. Before a queued challenge gets a slot, the list of open challenges is read: Lichess does not
+    /// report that a challenger has left.
+    pub(super) fn serve_queue(&mut self) {
+        let waiting = &self.ctx.queued_challenges;
         waiting.store(self.queue.len(), Ordering::Relaxed);
         if self.queue.is_empty() {
             return;
         }
         let now = clock::now();
-        if !self.takes_games() {
-            for asked in self.queue.clear() {
-                self.answer(asked, true);
+        if !self.accepts_games() {
+            for incoming in self.queue.clear() {
+                self.answer_challenge(incoming, true);
             }
             return;
         }
-        let patience = self.house.settings.challenge.queue_timeout();
-        for asked in self.queue.tired(patience, now) {
-            let why = format!("no place within {} s", patience.as_secs());
-            self.decline(&asked.challenge, DeclineReason::Later, why);
+        let timeout = self.ctx.settings.challenge.queue_timeout();
+        for incoming in self.queue.take_expired(timeout, now) {
+            let why = format!("no place within {} s", timeout.as_secs());
+            self.decline(&incoming.challenge, DeclineReason::Later, why);
         }
-        let lately = self
-            .queue_asked
-            .is_some_and(|at| now.saturating_duration_since(at) < QUEUE_ASKED_EVERY);
-        if lately || self.offline || !self.a_place_is_free(now) {
+        let is_recent = self
+            .queue_checked_at
+            .is_some_and(|at| now.saturating_duration_since(at) < QUEUE_CHECK_INTERVAL);
+        if is_recent || self.offline || !self.has_free_slot(now) {
             return;
         }
-        self.queue_asked = Some(now);
-        self.ask_challenges();
+        self.queue_checked_at = Some(now);
+        self.request_challenges();
     }
 
-    fn a_place_is_free(&mut self, now: Instant) -> bool {
+    fn has_free_slot(&mut self, now: Instant) -> bool {
         let mut waiting = self.queue.iter();
-        waiting.any(|asked| !self.slots.full(asked.is_human(), now))
+        waiting.any(|incoming| !self.slots.is_full(incoming.is_human(), now))
     }
 
-    /// Lichess has told which challenges wait for our answer.
-    pub(super) fn listed(&mut self, list: Vec<Challenge>, asked: Instant) {
-        for gone in self.queue.gone(&list, asked) {
-            self.gone(&gone.challenge);
+    /// Handles the list of challenges that wait for our answer.
+    pub(super) fn on_challenges_listed(&mut self, list: Vec<Challenge>, requested_at: Instant) {
+        for gone in self.queue.take_unlisted(&list, requested_at) {
+            self.report_withdrawn(&gone.challenge);
         }
-        // Those that wait already, in their order, before those that we have not seen yet.
+        // Queued challenges first, in their order, then new ones.
         for waiting in self.queue.clear() {
-            self.answer(waiting, true);
+            self.answer_challenge(waiting, true);
         }
-        let settings = Arc::clone(&self.house.settings);
+        let settings = Arc::clone(&self.ctx.settings);
         let mut list = list;
         list.sort_by_key(|challenge| {
             policy::rank(&settings, &MatchInput::of_challenge(challenge, None))
         });
         for challenge in list {
-            self.judge(Box::new(challenge), None);
+            self.on_challenge(Box::new(challenge), None);
         }
     }
 
-    pub(super) fn tell_challenge(&self, challenge: &Challenge, decision: Decision, reason: String) {
+    pub(super) fn publish_challenge(
+        &self,
+        challenge: &Challenge,
+        decision: Decision,
+        reason: String,
+    ) {
         let from = challenge.challenger.as_ref();
-        self.house
+        self.ctx
             .events
             .send(events::Event::Challenge(events::Challenge {
                 id: challenge.id.to_string(),
                 from: events::Player {
-                    name: name(challenge).into(),
+                    name: challenger_name(challenge).into(),
                     title: from.and_then(|from| from.title.clone()),
                     rating: from
                         .and_then(|from| from.rating)
@@ -376,7 +406,7 @@ impl Account {
                     .dest_user
                     .as_ref()
                     .map(|user| user.name.to_string()),
-                time_control: shown_time(challenge.time_control),
+                time_control: event_time_control(challenge.time_control),
                 variant: challenge.variant.key().into(),
                 rated: challenge.rated,
                 decision,
@@ -385,8 +415,8 @@ impl Account {
     }
 }
 
-/// As whoever watches reads of it.
-pub(super) fn shown_time(time: TimeControl) -> events::TimeControl {
+/// Converts a time control to that of an event.
+pub(super) fn event_time_control(time: TimeControl) -> events::TimeControl {
     match time {
         TimeControl::Clock { limit, increment } => events::TimeControl::Clock {
             base: Duration::from_secs(limit.into()),
@@ -397,8 +427,8 @@ pub(super) fn shown_time(time: TimeControl) -> events::TimeControl {
     }
 }
 
-/// Sends a request again as long as its kind is worth it.
-pub(super) async fn insist<F, R, T>(kind: RequestKind, mut request: F) -> Result<T, Failure>
+/// Sends a request again for as long as [`retry::decide`] says so.
+pub(super) async fn with_retries<F, R, T>(kind: RequestKind, mut request: F) -> Result<T, Failure>
 where
     F: FnMut() -> R,
     R: Future<Output = Result<T, Failure>>,
@@ -417,7 +447,7 @@ where
     }
 }
 
-/// Whole days.
+/// Whole days since then.
 fn days_since(moment: SystemTime) -> u32 {
     let since = SystemTime::now().duration_since(moment);
     (since.unwrap_or_default().as_secs() / 86_400)
@@ -425,7 +455,7 @@ fn days_since(moment: SystemTime) -> u32 {
         .unwrap_or(u32::MAX)
 }
 
-fn name(challenge: &Challenge) -> &str {
+fn challenger_name(challenge: &Challenge) -> &str {
     challenge
         .challenger
         .as_ref()
@@ -434,7 +464,11 @@ fn name(challenge: &Challenge) -> &str {
 
 fn describe(challenge: &Challenge) -> String {
     let rated = if challenge.rated { "rated" } else { "casual" };
-    let (name, time, variant) = (name(challenge), challenge.time_control, challenge.variant);
+    let (name, time, variant) = (
+        challenger_name(challenge),
+        challenge.time_control,
+        challenge.variant,
+    );
     format!("{name}'s challenge to {time} {rated} {variant}")
 }
 
@@ -443,9 +477,9 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn answers_are_sent_again_while_it_is_worth_it() {
+    async fn answer_timeout_is_retried() {
         let mut calls = 0;
-        let answer = insist(RequestKind::Answer, || {
+        let answer = with_retries(RequestKind::Answer, || {
             calls += 1;
             let failed = calls < 3;
             async move {

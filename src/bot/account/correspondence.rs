@@ -1,9 +1,9 @@
-//! Games without a clock: dozens may be on, and each wants a few seconds of thinking in days.
+//! Scheduler of games without a clock. Dozens may be running, each of which needs a few seconds of thinking in days.
 //!
-//! They rest here, without a stream and without a task. One is opened when it is our turn, the most urgent first and not all
-//! at once; its task moves, waits a little for a quick answer, unless another game wants its place, and lets it rest again.
-//! Whose turn it is, is known from the list of games that is asked for every minute anyway. Each is opened once for a moment
-//! when it becomes known, so that whoever watches is told of it.
+//! Suspended games have no stream and no task. A game is opened when it is our turn, the most urgent first and a
+//! limited number at once. Its task moves, waits a little for a quick reply unless another game needs its place, and
+//! is suspended again. Whose turn it is comes from the list of games, which is read every minute anyway. Each game is
+//! opened once when it becomes known, so that its state is published.
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tracing::{debug, info, warn};
 
-use super::{Account, Seat};
+use super::{Account, RunningGame};
 use crate::bot::game;
 use crate::bot::game::status::StatusCell;
 use crate::bot::shutdown::Stage;
@@ -20,209 +20,215 @@ use crate::bot::trace::Traces;
 use crate::clock;
 use crate::lichess::model::{GameId, GameInfo};
 
-/// A move that is due within this does not wait for games with a clock. One that is never due is as urgent as if it were due
-/// so long after the opponent's.
-const URGENT: Duration = Duration::from_secs(3_600);
+/// A move that is due within this time does not wait for games with a clock. A game without a deadline ranks as if
+/// its move were due this long after the opponent's.
+const URGENT_WITHIN: Duration = Duration::from_secs(3_600);
 
-/// While games with a clock are on, others wait for so long at most: they lend their threads to those anyway.
-const IDLE_WITHIN: Duration = Duration::from_secs(600);
+/// While games with a clock are running, others wait this long at most: they yield their threads to those anyway.
+const MAX_WAIT_FOR_CLOCKED: Duration = Duration::from_secs(600);
 
-/// See the module's text.
+/// Games without a task.
 #[derive(Debug, Default)]
-pub(super) struct Resting(HashMap<GameId, Rest>);
+pub(super) struct SuspendedGames(HashMap<GameId, SuspendedGame>);
 
 #[derive(Debug)]
-struct Rest {
+struct SuspendedGame {
     info: Box<GameInfo>,
-    desk: StatusCell,
-    /// Since when it is as it is.
+    status: StatusCell,
+    /// Since when it has been in this state.
     since: Instant,
-    /// It is over, and how has to be seen.
+    /// It is over; its result is still to be read.
     over: bool,
-    /// It has never been open, so that nobody has been told of it.
-    untold: bool,
+    /// It has never been opened, so that nothing was published.
+    unpublished: bool,
 }
 
-impl Rest {
-    /// When our time is up.
-    fn due(&self) -> Option<Instant> {
+impl SuspendedGame {
+    /// When our time runs out.
+    fn deadline(&self) -> Option<Instant> {
         self.since.checked_add(self.info.time_left?)
     }
 
-    /// Whether there is anything to do. `busy`: games with a clock are on. In a game without any limit a person waits.
-    fn wants(&self, busy: bool, now: Instant) -> bool {
-        let urgent = self.due().is_none_or(|due| due <= now + URGENT);
-        let waited = now.saturating_duration_since(self.since) >= IDLE_WITHIN;
+    /// Whether there is anything to do. `busy`: games with a clock are running. In a game without any limit the
+    /// opponent waits.
+    fn is_due(&self, busy: bool, now: Instant) -> bool {
+        let urgent = self.deadline().is_none_or(|due| due <= now + URGENT_WITHIN);
+        let waited = now.saturating_duration_since(self.since) >= MAX_WAIT_FOR_CLOCKED;
         self.over
             || match self.info.is_my_turn {
                 true => !busy || urgent || waited,
-                false => self.untold,
+                false => self.unpublished,
             }
     }
 }
 
-impl Resting {
-    /// How many there are.
+impl SuspendedGames {
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Which ones are here.
     pub fn ids(&self) -> impl Iterator<Item = &GameId> {
         self.0.keys()
     }
 
-    /// Its task has done what there was to do.
-    pub fn put(&mut self, mut info: Box<GameInfo>, desk: StatusCell, now: Instant) {
+    /// Adds a game whose task has ended because there was nothing to do.
+    pub fn insert(&mut self, mut info: Box<GameInfo>, status: StatusCell, now: Instant) {
         info.is_my_turn = false;
-        let rest = Rest {
-            desk,
+        let suspended = SuspendedGame {
+            status,
             since: now,
             over: false,
-            untold: false,
+            unpublished: false,
             info,
         };
-        self.0.insert(rest.info.id.clone(), rest);
+        self.0.insert(suspended.info.id.clone(), suspended);
     }
 
-    /// Whether this one is here.
-    pub fn knows(&self, id: &GameId) -> bool {
+    pub fn contains(&self, id: &GameId) -> bool {
         self.0.contains_key(id)
     }
 
-    /// Lichess says of a game that is not being played how it stood at that moment.
-    pub fn note(&mut self, info: Box<GameInfo>, at: Instant) {
-        let Some(rest) = self.0.get_mut(&info.id) else {
-            let rest = Rest {
-                desk: StatusCell::default(),
+    /// Updates a game without a task from what Lichess reported at this moment.
+    pub fn update(&mut self, info: Box<GameInfo>, at: Instant) {
+        let Some(suspended) = self.0.get_mut(&info.id) else {
+            let suspended = SuspendedGame {
+                status: StatusCell::default(),
                 since: at,
                 over: false,
-                untold: true,
+                unpublished: true,
                 info,
             };
-            info!(game = %rest.info.id, "a game without a clock against {}", rest.info.opponent.name);
-            self.0.insert(rest.info.id.clone(), rest);
+            info!(game = %suspended.info.id, "a game without a clock against {}", suspended.info.opponent.name);
+            self.0.insert(suspended.info.id.clone(), suspended);
             return;
         };
-        // What is older than our last move says nothing, and a wait goes on from its beginning.
-        if at > rest.since && info.is_my_turn != rest.info.is_my_turn {
-            rest.since = at;
-            rest.info = info;
+        // A report older than our last move means nothing, and a wait goes on from its start.
+        if at > suspended.since && info.is_my_turn != suspended.info.is_my_turn {
+            suspended.since = at;
+            suspended.info = info;
         }
     }
 
-    /// A game is over; tells whether it rests here.
-    pub fn finish(&mut self, id: &GameId) -> bool {
-        let rest = self.0.get_mut(id);
-        rest.map(|rest| rest.over = true).is_some()
+    /// Marks a game as over. Whether it is suspended here.
+    pub fn mark_over(&mut self, id: &GameId) -> bool {
+        let suspended = self.0.get_mut(id);
+        suspended.map(|suspended| suspended.over = true).is_some()
     }
 
-    /// All games that are on have been listed.
-    pub fn listed(&mut self, list: &[GameInfo], asked: Instant) {
-        for (id, rest) in &mut self.0 {
-            rest.over |= rest.since < asked && list.iter().all(|info| info.id != *id);
+    /// Handles the complete list of running games.
+    pub fn on_games_listed(&mut self, list: &[GameInfo], requested_at: Instant) {
+        for (id, suspended) in &mut self.0 {
+            suspended.over |=
+                suspended.since < requested_at && list.iter().all(|info| info.id != *id);
         }
     }
 
-    /// Whether a move of ours is wanted in one of them.
-    pub fn owes(&self, busy: bool, now: Instant) -> bool {
-        let mut wanting = self.0.values().filter(|rest| rest.wants(busy, now));
-        wanting.any(|rest| rest.info.is_my_turn)
+    /// Whether it is our turn in a game that is due.
+    pub fn has_our_turn(&self, busy: bool, now: Instant) -> bool {
+        let mut due = self.0.values().filter(|game| game.is_due(busy, now));
+        due.any(|suspended| suspended.info.is_my_turn)
     }
 
-    /// The game to be opened next, if any.
-    pub fn next(&mut self, busy: bool, now: Instant) -> Option<(Box<GameInfo>, StatusCell)> {
-        let wanting = self.0.values().filter(|rest| rest.wants(busy, now));
-        let urgency = |rest: &&Rest| {
-            let due = rest.due().unwrap_or(rest.since + URGENT);
-            (!rest.over, !rest.info.is_my_turn, due, rest.since)
+    /// Removes the game to be opened next, if any.
+    pub fn take_next(&mut self, busy: bool, now: Instant) -> Option<(Box<GameInfo>, StatusCell)> {
+        let due = self.0.values().filter(|game| game.is_due(busy, now));
+        let urgency = |suspended: &&SuspendedGame| {
+            let due = suspended
+                .deadline()
+                .unwrap_or(suspended.since + URGENT_WITHIN);
+            (
+                !suspended.over,
+                !suspended.info.is_my_turn,
+                due,
+                suspended.since,
+            )
         };
-        let id = wanting.min_by_key(urgency)?.info.id.clone();
-        let rest = self.0.remove(&id)?;
-        Some((rest.info, rest.desk))
+        let id = due.min_by_key(urgency)?.info.id.clone();
+        let suspended = self.0.remove(&id)?;
+        Some((suspended.info, suspended.status))
     }
 }
 
 impl Account {
-    /// Gives a game a task. One beyond the number that the operator wants is played too: a game that stands still is
-    /// lost, one with less thinking need not be.
-    pub(super) fn open(&mut self, info: Box<GameInfo>, desk: StatusCell) {
+    /// Starts a game task. A game beyond the configured concurrency is played too: without a task it would be lost.
+    pub(super) fn spawn_game(&mut self, info: Box<GameInfo>, status: StatusCell) {
         let id = info.id.clone();
         let clocked = info.clock().is_some();
-        let on = self.clocked();
-        if clocked && on >= self.house.settings.games.concurrency {
-            warn!(game = %id, "a game beyond the {on} wanted at once: all think less");
+        let on = self.clocked_games();
+        if clocked && on >= self.ctx.settings.games.concurrency {
+            warn!(game = %id, "game beyond the configured {on}; all games get less time");
         }
-        let (orders, inbox) = mpsc::unbounded_channel();
-        let seat = Seat {
-            orders,
-            desk: desk.clone(),
-            since: clock::now(),
+        let (commands, inbox) = mpsc::unbounded_channel();
+        let running = RunningGame {
+            commands,
+            status: status.clone(),
+            started_at: clock::now(),
             info: info.clone(),
             clocked,
         };
-        if let Some(known) = self.ledger.known(&id) {
-            desk.show(|sight| sight.known = Some(known));
+        if let Some(facts) = self.accepted_log.facts(&id) {
+            status.show(|snapshot| snapshot.known = Some(facts));
         }
-        self.games.insert(id.clone(), seat);
-        self.count();
-        let mut house = self.house.clone();
+        self.games.insert(id.clone(), running);
+        self.publish_game_count();
+        let mut ctx = self.ctx.clone();
         let opponent = &info.opponent.name;
-        if self.house.settings.is_own_account(opponent.as_str())
-            && self.house.me.id() > opponent.id()
-        {
-            // An arena has paired us with an account of ours, and one of the two tells of the game.
-            house.events = house.events.alone();
-            house.traces = Traces::default();
+        if self.ctx.settings.is_own_account(opponent.as_str()) && self.ctx.me.id() > opponent.id() {
+            // An arena has paired us with another account of this process. One of the two reports the game.
+            ctx.events = ctx.events.alone();
+            ctx.traces = Traces::default();
         }
         let task = game::play(
-            house,
+            ctx,
             id.clone(),
             Some(info),
             inbox,
-            desk,
-            self.stop.clone(),
+            status,
+            self.shutdown.clone(),
         );
-        let handle = self.tasks.spawn(task);
-        self.names.insert(handle.id(), id);
+        let handle = self.game_tasks.spawn(task);
+        self.task_games.insert(handle.id(), id);
     }
 
-    /// Games with a clock that are on.
-    pub(super) fn clocked(&self) -> usize {
-        self.games.values().filter(|seat| seat.clocked).count()
+    /// Running games with a clock.
+    pub(super) fn clocked_games(&self) -> usize {
+        self.games
+            .values()
+            .filter(|running| running.clocked)
+            .count()
     }
 
-    /// So many of them are on now.
-    pub(super) fn plays(&self, games: usize) {
-        let before = self.house.games.swap(games, Ordering::Relaxed);
-        self.house.hall.play(before, games);
+    /// Sets the count of running games with a clock.
+    pub(super) fn set_running_games(&self, games: usize) {
+        let before = self.ctx.running_games.swap(games, Ordering::Relaxed);
+        self.ctx.shared_load.update_games(before, games);
     }
 
-    /// From now on the hall is the other accounts'.
-    pub(super) fn vacate(&self) {
-        self.plays(0);
-        let places = self.house.settings.games.concurrency;
-        self.house.hall.want(places, 0);
+    /// Removes this account from the shared load.
+    pub(super) fn release_load(&self) {
+        self.set_running_games(0);
+        let places = self.ctx.settings.games.concurrency;
+        self.ctx.shared_load.update_concurrency(places, 0);
     }
 
-    /// Opens games without a clock in which there is something to do, so many at once.
-    pub(super) fn look_after_resting(&mut self) {
-        if self.resting.len() == 0 || self.stop.stage() != Stage::Running {
+    /// Opens suspended games in which there is something to do, a limited number at once.
+    pub(super) fn open_suspended(&mut self) {
+        if self.suspended.len() == 0 || self.shutdown.stage() != Stage::Running {
             return;
         }
-        let clocked = self.clocked();
+        let clocked = self.clocked_games();
         let (mut open, now) = (self.games.len() - clocked, clock::now());
-        while open < self.house.settings.correspondence.concurrency
-            && let Some((info, desk)) = self.resting.next(clocked > 0, now)
+        while open < self.ctx.settings.correspondence.concurrency
+            && let Some((info, status)) = self.suspended.take_next(clocked > 0, now)
         {
-            debug!(game = %info.id, "opening a game without a clock, {} rest", self.resting.len());
-            self.open(info, desk);
+            debug!(game = %info.id, "opening a game without a clock, {} rest", self.suspended.len());
+            self.spawn_game(info, status);
             open += 1;
         }
-        if self.resting.owes(clocked > 0, now) {
-            for seat in self.games.values().filter(|seat| !seat.clocked) {
-                // A task that has just ended makes room as well.
-                let _ = seat.orders.send(game::Order::MakeRoom);
+        if self.suspended.has_our_turn(clocked > 0, now) {
+            for running in self.games.values().filter(|running| !running.clocked) {
+                // A task that has just ended frees a place as well.
+                let _ = running.commands.send(game::Order::MakeRoom);
             }
         }
     }
@@ -243,8 +249,12 @@ mod tests {
         Box::new(serde_json::from_value(info).unwrap())
     }
 
-    fn ids(resting: &mut Resting, busy: bool, now: Instant) -> Vec<String> {
-        let next = || resting.next(busy, now).map(|(info, _)| info.id.to_string());
+    fn ids(suspended: &mut SuspendedGames, busy: bool, now: Instant) -> Vec<String> {
+        let next = || {
+            suspended
+                .take_next(busy, now)
+                .map(|(info, _)| info.id.to_string())
+        };
         std::iter::from_fn(next).collect()
     }
 
@@ -253,10 +263,10 @@ mod tests {
     }
 
     #[test]
-    fn the_most_urgent_comes_first_and_theirs_only_to_be_told_of() {
+    fn correspondence_most_urgent_game_opens_first() {
         let start = Instant::now();
         let games = || {
-            let mut resting = Resting::default();
+            let mut suspended = SuspendedGames::default();
             for (id, ours, left) in [
                 ("threeday", true, Some(3 * DAY)),
                 ("nolimits", true, None),
@@ -265,11 +275,11 @@ mod tests {
                 ("aday0001", true, Some(DAY)),
                 ("finished", false, Some(DAY)),
             ] {
-                resting.note(info(id, ours, left), start);
+                suspended.update(info(id, ours, left), start);
             }
-            assert!(resting.finish(&"finished".parse().unwrap()));
-            assert!(!resting.finish(&"stranger".parse().unwrap()));
-            resting
+            assert!(suspended.mark_over(&"finished".parse().unwrap()));
+            assert!(!suspended.mark_over(&"stranger".parse().unwrap()));
+            suspended
         };
         let all = [
             "finished", "halfhour", "nolimits", "aday0001", "threeday", "theirs01",
@@ -277,42 +287,51 @@ mod tests {
         assert_eq!(ids(&mut games(), false, start), all);
         let now = ["finished", "halfhour", "nolimits", "theirs01"];
         assert_eq!(ids(&mut games(), true, start), now, "the others can wait");
-        let later = start + IDLE_WITHIN;
+        let later = start + MAX_WAIT_FOR_CLOCKED;
         assert_eq!(ids(&mut games(), true, later), all, "but not for ever");
-        let mut resting = Resting::default();
-        resting.note(info("aday0001", true, Some(DAY)), start);
-        resting.note(info("theirs01", false, None), start);
-        assert!(resting.owes(false, start) && !resting.owes(true, start));
-        resting.next(false, start);
-        assert!(!resting.owes(false, start), "a look at it can wait");
+        let mut suspended = SuspendedGames::default();
+        suspended.update(info("aday0001", true, Some(DAY)), start);
+        suspended.update(info("theirs01", false, None), start);
+        assert!(suspended.has_our_turn(false, start) && !suspended.has_our_turn(true, start));
+        suspended.take_next(false, start);
+        assert!(
+            !suspended.has_our_turn(false, start),
+            "a look at it can wait"
+        );
     }
 
     #[test]
-    fn an_old_list_says_nothing_about_a_game_that_was_moved_in_since() {
+    fn correspondence_old_list_after_move_is_ignored() {
         let start = Instant::now();
-        let mut resting = Resting::default();
-        resting.put(
+        let mut suspended = SuspendedGames::default();
+        suspended.insert(
             info("thisgame", true, Some(DAY)),
             StatusCell::default(),
             start + seconds(5),
         );
-        resting.note(info("thisgame", true, Some(DAY)), start);
-        assert_eq!(ids(&mut resting, false, start + seconds(6)), [""; 0]);
-        resting.note(info("thisgame", true, Some(DAY)), start + seconds(60));
-        assert_eq!(ids(&mut resting, false, start + seconds(60)), ["thisgame"]);
-        assert_eq!(resting.len(), 0);
+        suspended.update(info("thisgame", true, Some(DAY)), start);
+        assert_eq!(ids(&mut suspended, false, start + seconds(6)), [""; 0]);
+        suspended.update(info("thisgame", true, Some(DAY)), start + seconds(60));
+        assert_eq!(
+            ids(&mut suspended, false, start + seconds(60)),
+            ["thisgame"]
+        );
+        assert_eq!(suspended.len(), 0);
     }
 
     #[test]
-    fn what_is_listed_no_more_is_over() {
+    fn correspondence_unlisted_game_is_over() {
         let start = Instant::now();
-        let mut resting = Resting::default();
+        let mut suspended = SuspendedGames::default();
         for (id, at) in [("oldgame1", 0), ("oldgame2", 0), ("newgame1", 9)] {
-            let desk = StatusCell::default();
-            resting.put(info(id, false, None), desk, start + seconds(at));
+            let status = StatusCell::default();
+            suspended.insert(info(id, false, None), status, start + seconds(at));
         }
         let listed = [*info("oldgame1", false, None)];
-        resting.listed(&listed, start + seconds(5));
-        assert_eq!(ids(&mut resting, false, start + seconds(10)), ["oldgame2"]);
+        suspended.on_games_listed(&listed, start + seconds(5));
+        assert_eq!(
+            ids(&mut suspended, false, start + seconds(10)),
+            ["oldgame2"]
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! Asking Lichess who we are.
+//! Login: which account the token belongs to.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tracing::warn;
 
-use super::{AccountContext, BEAT, BotParts, Error};
+use super::{AccountContext, BotParts, Error, HEARTBEAT_INTERVAL};
 use crate::bot::commands::CommandReceiver;
 use crate::bot::shutdown::{ShutdownSignal, Stage};
 use crate::clock;
@@ -14,31 +14,31 @@ use crate::events;
 use crate::lichess::Error as Failure;
 use crate::lichess::retry::{self, DEFAULT_RATE_LIMIT_WAIT, RequestKind, Retry};
 
-/// Games may be on, and they are not played before Lichess has said who we are: the longest wait between two tries, unless
-/// Lichess itself limits the question.
-const LONGEST_WAIT: Duration = Duration::from_secs(5);
+/// Longest wait between two attempts, unless Lichess itself limits the request: games may be running.
+const MAX_RETRY_WAIT: Duration = Duration::from_secs(5);
 
-/// What the operator is told meanwhile.
-const NOT_YET: &str = "Lichess has not told us yet who we are, so nothing is played; try again when the bot is online";
+/// Response to commands before the login.
+const NOT_LOGGED_IN: &str =
+    "the bot is not logged in yet, so no games are played; try again when it is online";
 
-/// Asks Lichess who we are, as long as it takes. `None` when we are told to stop before it answers.
-pub(super) async fn introduce(
+/// Requests our account until Lichess answers. `None` if shutdown begins before.
+pub(super) async fn login(
     parts: &BotParts,
-    stop: &mut ShutdownSignal,
-    calls: &mut CommandReceiver,
+    shutdown: &mut ShutdownSignal,
+    commands: &mut CommandReceiver,
 ) -> Result<Option<AccountContext>, Error> {
     let mut attempt = 0;
     loop {
-        let asked = tokio::select! {
-            asked = parts.client.account_past_pauses() => asked,
-            never = calls.turn_away(NOT_YET) => match never {},
-            () = stop.reached(Stage::Draining) => return Ok(None),
+        let response = tokio::select! {
+            response = parts.client.account_past_pauses() => response,
+            never = commands.reject_all(NOT_LOGGED_IN) => match never {},
+            () = shutdown.reached(Stage::Draining) => return Ok(None),
         };
-        let failure = match asked {
+        let failure = match response {
             Ok(user) if !parts.settings.is_account_name(user.username.as_str()) => {
                 let wanted = parts.settings.name.clone().unwrap_or_default();
-                let is = user.username;
-                return Err(Error::SomebodyElse { wanted, is });
+                let actual = user.username;
+                return Err(Error::WrongAccount { wanted, actual });
             }
             Ok(user) if !user.is_bot() => {
                 return Err(Error::NotABot {
@@ -54,11 +54,11 @@ pub(super) async fn introduce(
                     settings: Arc::clone(&parts.settings),
                     events: parts.events.clone(),
                     me: user.username,
-                    games: Arc::default(),
-                    waiting: Arc::default(),
-                    doubt: Arc::new(Notify::new()),
+                    running_games: Arc::default(),
+                    queued_challenges: Arc::default(),
+                    token_check: Arc::new(Notify::new()),
                     traces: parts.traces.clone(),
-                    hall: parts.hall.clone(),
+                    shared_load: parts.shared_load.clone(),
                 }));
             }
             Err(failure) => failure,
@@ -66,47 +66,56 @@ pub(super) async fn introduce(
         if failure.is_unauthorized() {
             return Err(Error::TokenRejected(failure.to_string()));
         }
-        let wait = wait_after(&failure, attempt);
+        let wait = retry_wait(&failure, attempt);
         attempt += 1;
-        warn!("cannot ask Lichess who we are, again in {wait:.1?}: {failure}");
+        warn!("cannot read our account; next attempt in {wait:.1?}: {failure}");
         parts.events.send(events::Event::Offline {
             reason: failure.to_string(),
             retry_in: Some(wait),
         });
-        if keep_waiting(parts, stop, Stage::Draining, calls, wait, NOT_YET).await {
+        if wait_rejecting(
+            parts,
+            shutdown,
+            Stage::Draining,
+            commands,
+            wait,
+            NOT_LOGGED_IN,
+        )
+        .await
+        {
             return Ok(None);
         }
     }
 }
 
-/// How long to wait after a failure to ask, for the time number `attempt`, counted from 0.
-fn wait_after(failure: &Failure, attempt: u32) -> Duration {
-    let longest = match failure.lichess_error() {
+/// Wait after failure number `attempt`, counted from 0.
+fn retry_wait(failure: &Failure, attempt: u32) -> Duration {
+    let max = match failure.lichess_error() {
         Some(refusal) if refusal.code == 429 => DEFAULT_RATE_LIMIT_WAIT,
-        _ => LONGEST_WAIT,
+        _ => MAX_RETRY_WAIT,
     };
     match retry::decide(RequestKind::Query, failure, attempt) {
-        Retry::After(wait) => wait.min(longest),
-        Retry::GiveUp => longest,
+        Retry::After(wait) => wait.min(max),
+        Retry::GiveUp => max,
     }
 }
 
-/// Waits for so long, alive, while this is what the operator is told. Whether the stop has gone so far meanwhile.
-pub(super) async fn keep_waiting(
+/// Waits, while heartbeats continue and commands are rejected with `reason`. Whether shutdown has reached `stage`.
+pub(super) async fn wait_rejecting(
     parts: &BotParts,
-    stop: &mut ShutdownSignal,
+    shutdown: &mut ShutdownSignal,
     stage: Stage,
-    calls: &mut CommandReceiver,
+    commands: &mut CommandReceiver,
     wait: Duration,
-    words: &'static str,
+    reason: &'static str,
 ) -> bool {
     let until = clock::now() + wait;
     while clock::now() < until {
-        parts.pulse.beat();
+        parts.health.heartbeat();
         tokio::select! {
-            () = clock::sleep(BEAT.min(wait)) => {}
-            never = calls.turn_away(words) => match never {},
-            () = stop.reached(stage) => return true,
+            () = clock::sleep(HEARTBEAT_INTERVAL.min(wait)) => {}
+            never = commands.reject_all(reason) => match never {},
+            () = shutdown.reached(stage) => return true,
         }
     }
     false
@@ -118,7 +127,7 @@ mod tests {
     use crate::lichess::ErrorResponse;
 
     #[test]
-    fn only_lichess_itself_makes_us_wait_for_long() {
+    fn login_waits_long_only_for_lichess_limit() {
         let status = |code, after, body: &str| {
             Failure::Status(ErrorResponse::read(code, after, body.as_bytes()))
         };
@@ -138,11 +147,11 @@ mod tests {
                 &Failure::Timeout(seconds(10)),
                 &Failure::Decode("a page".to_owned()),
             ] {
-                let wait = wait_after(failure, attempt);
-                assert!(wait <= LONGEST_WAIT, "{failure} {attempt}: {wait:?}");
+                let wait = retry_wait(failure, attempt);
+                assert!(wait <= MAX_RETRY_WAIT, "{failure} {attempt}: {wait:?}");
             }
-            assert_eq!(wait_after(&json, attempt), DEFAULT_RATE_LIMIT_WAIT);
-            assert_eq!(wait_after(&named, attempt), DEFAULT_RATE_LIMIT_WAIT);
+            assert_eq!(retry_wait(&json, attempt), DEFAULT_RATE_LIMIT_WAIT);
+            assert_eq!(retry_wait(&named, attempt), DEFAULT_RATE_LIMIT_WAIT);
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Games of which the records have no end, since it came while we were not there to see it.
+//! Results of games that ended while the bot was not running.
 //!
-//! Once after the start, when Lichess has listed the games that are on, the others are looked at one after the other: of a game
-//! that is over its stream sends one line, which tells how it ended.
+//! Once after the start, when Lichess has listed the running games, the other unfinished games of the records are
+//! fetched one after the other. The stream of a finished game sends one line with its result.
 
 use std::time::Duration;
 
@@ -18,55 +18,55 @@ use crate::events::{Event, GameFinished};
 use crate::lichess::Client;
 use crate::lichess::model::{GameEvent, GameFull, GameId, GameState, Status, Username};
 
-/// Between two of them: nothing waits for the answers.
-const APART: Duration = Duration::from_secs(1);
+/// Pause between requests: nothing waits for the answers.
+const REQUEST_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Lichess gets this long for the one line.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Time for the stream to open, and for its silence.
+const STREAM_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Account {
-    /// Asks the records for games without an end.
-    pub(super) fn ask_records(&mut self) {
-        let Some(left_open) = self.left_open.take() else {
+    /// Reads the unfinished games from the records.
+    pub(super) fn load_unfinished_games(&mut self) {
+        let Some(unfinished) = self.unfinished_games.take() else {
             return;
         };
-        let me = self.house.me.to_string();
-        self.errands.spawn(async move {
-            let asked = tokio::task::spawn_blocking(move || left_open(&me)).await;
-            TaskResult::UnfinishedGames(asked.unwrap_or_default())
+        let me = self.ctx.me.to_string();
+        self.background.spawn(async move {
+            let ids = tokio::task::spawn_blocking(move || unfinished(&me)).await;
+            TaskResult::UnfinishedGames(ids.unwrap_or_default())
         });
     }
 
-    /// Finds out how those ended that are not on, and tells of it.
-    pub(super) fn settle(&mut self, left_open: &[String]) {
-        let gone: Vec<GameId> = left_open
+    /// Fetches and publishes the results of unfinished games that are not running.
+    pub(super) fn fetch_missed_results(&mut self, unfinished: &[String]) {
+        let missed: Vec<GameId> = unfinished
             .iter()
             .filter_map(|id| id.parse().ok())
             .filter(|id| !self.knows_game(id))
             .collect();
-        let (client, events) = (self.house.client.clone(), self.house.events.clone());
-        let me = self.house.me.clone();
-        self.errands.spawn(async move {
-            for id in gone {
-                if let Some(end) = end_of(&client, &me, &id).await {
+        let (client, events) = (self.ctx.client.clone(), self.ctx.events.clone());
+        let me = self.ctx.me.clone();
+        self.background.spawn(async move {
+            for id in missed {
+                if let Some(end) = fetch_result(&client, &me, &id).await {
                     info!(game = %id, "ended while we were away: {} ({})", end.result, end.reason(None));
                     events.send(Event::GameFinished(end));
                 }
-                clock::sleep(APART).await;
+                clock::sleep(REQUEST_INTERVAL).await;
             }
-            TaskResult::Nothing
+            TaskResult::Done
         });
     }
 }
 
-/// How a game ended; nothing of one that is on, or that Lichess does not show us. Of one in which nobody has moved Lichess
-/// knows nothing after a day.
-async fn end_of(client: &Client, me: &Username, id: &GameId) -> Option<GameFinished> {
-    let opened = clock::timeout(PATIENCE, client.game(id, PATIENCE)).await;
+/// Fetches the result of a game; `None` if it is running or Lichess does not show it. Lichess deletes games without
+/// moves after a day.
+async fn fetch_result(client: &Client, me: &Username, id: &GameId) -> Option<GameFinished> {
+    let opened = clock::timeout(STREAM_TIMEOUT, client.game(id, STREAM_TIMEOUT)).await;
     let mut stream = match opened.ok()? {
         Ok(stream) => stream,
         Err(failure) => {
-            debug!(game = %id, "cannot look how it ended: {failure}");
+            debug!(game = %id, "cannot read the result: {failure}");
             let is_gone = failure
                 .lichess_error()
                 .is_some_and(|refusal| refusal.code == 404);
@@ -83,7 +83,7 @@ async fn end_of(client: &Client, me: &Username, id: &GameId) -> Option<GameFinis
     }
 }
 
-/// Its moves, spelled as we spell them while a game is on, so that the records know them again.
+/// Moves in the notation that the bot uses while a game is running, so that the records match them.
 fn moves_of(full: &GameFull, me: &Username) -> String {
     let moves = &full.state.moves;
     let spelled = GameHeader::read(full, me, None).ok().and_then(|head| {

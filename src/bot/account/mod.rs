@@ -1,4 +1,4 @@
-//! The account: follows its stream, answers challenges, and keeps one task for each game that is on.
+//! Account task: follows the event stream, answers challenges and runs one task for each game.
 
 pub(in crate::bot) mod accepted_log;
 mod background;
@@ -32,7 +32,7 @@ use tracing::{debug, error, info, warn};
 
 use super::game::{ExitReason, Order};
 use super::matchmaking::Matchmaking;
-use super::tournament::{Tournaments, Word};
+use super::tournament::{ArenaEvent, Tournaments};
 use super::{AccountContext, BotParts, Error, HealthHandle, UnfinishedGames};
 use crate::bot::account::accepted_log::AcceptedLog;
 use crate::bot::account::persist::SaveQueue;
@@ -50,508 +50,537 @@ use crate::lichess::retry::ReconnectPolicy;
 use crate::lichess::{EventStream, LastActivity};
 use crate::metrics::Metrics;
 use crate::plural;
-use background::{Question, TaskResult};
+use background::{CoalescedRequest, TaskResult};
 use challenges::Outboxes;
-use correspondence::Resting;
+use correspondence::SuspendedGames;
 use operator::OperatorState;
-use outgoing::{Outgoing, take_all_back};
-use queue::Queue;
+use outgoing::{Outgoing, cancel_all};
+use queue::ChallengeQueue;
 use rematch::Rematches;
 use state_files::PersistedState;
 pub(super) use supervisor::run;
-use watchdog::WORRY_EVERY;
+use watchdog::PROBE_CHECK_INTERVAL;
 
-/// How often the loop says that it is alive.
-const BEAT: Duration = Duration::from_secs(1);
+/// Interval between heartbeats of the loop.
+const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How often the lists of games and challenges are compared with what we know, beside after each connect.
-const RECONCILE_EVERY: Duration = Duration::from_secs(60);
+/// Interval between comparisons of the lists of games and challenges with our own state. They are also compared after
+/// each connect.
+const RECONCILE_INTERVAL: Duration = Duration::from_secs(60);
 
-/// How often, while games are on, Lichess is asked whose turn it is in them: a question like any other, of which there
-/// is one at a time.
-const AUDIT_EVERY: Duration = Duration::from_secs(20);
+/// Interval between requests for the list of games while games are running. One request at a time.
+const GAME_LIST_INTERVAL: Duration = Duration::from_secs(20);
 
-/// How often Lichess is asked for our games while the account's stream is closed, or silent for this long and a game
-/// of an arena may come: one that is not begun within some 16 seconds is lost.
-const DEAF_EVERY: Duration = Duration::from_secs(3);
+/// Interval between requests for the list of games while the event stream is closed, or silent while an arena game
+/// may start: a game that is not started within about 16 seconds is lost.
+const OFFLINE_POLL_INTERVAL: Duration = Duration::from_secs(3);
 
-/// The most games that Lichess lists.
-const LISTED: u32 = 50;
+/// Games requested at most from the list of games.
+const MAX_LISTED_GAMES: u32 = 50;
 
-/// What is left of the games' tasks when we leave gets this long to post what it has.
-const LEAVE_WITHIN: Duration = Duration::from_secs(3);
+/// Time for game tasks to post their last move during shutdown.
+const LEAVE_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// A stop waits for so long until challenges of ours are taken back; then they are cancelled without looking whether one was
-/// accepted just then.
-const TAKE_BACK_WITHIN: Duration = Duration::from_secs(5);
+/// Time that shutdown waits for our challenges to be cancelled. After it they are cancelled without checking whether
+/// one was accepted just then.
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Challenges that were judged, by id: each is judged once, though it may come several times.
-const REMEMBERED: usize = 1000;
+/// Entries kept in each list of past challenges, games and accounts.
+const MAX_REMEMBERED: usize = 1000;
 
-/// Lichess said that it does not know a game; if a list names it after this, it is tried again.
-const GONE_FOR: Duration = Duration::from_secs(5);
+/// A game that Lichess did not know is tried again if a list names it after this time.
+const NOT_FOUND_BACKOFF: Duration = Duration::from_secs(5);
 
-/// A game that was over is tried again if it is listed as being on after this, then twice this, ...
-const OVER_FOR: Duration = Duration::from_secs(10);
+/// A finished game that Lichess still lists is resumed after this time. Doubles with each repetition.
+const FINISHED_BACKOFF: Duration = Duration::from_secs(10);
 
-/// ... and this at most.
-const LONGEST_OVER: Duration = Duration::from_secs(600);
+/// Upper bound of [`FINISHED_BACKOFF`].
+const MAX_FINISHED_BACKOFF: Duration = Duration::from_secs(600);
 
-/// A game whose task has panicked is taken up again at once; when that happens again, after this, twice this, ...
-const AFTER_PANIC: Duration = Duration::from_secs(1);
+/// Wait before a game whose task has panicked is resumed. The first time there is no wait; it grows with each panic.
+const PANIC_BACKOFF: Duration = Duration::from_secs(1);
 
 struct Account {
-    house: AccountContext,
-    /// What the operator says.
-    office: OperatorState,
-    pulse: HealthHandle,
-    stop: ShutdownSignal,
-    link: ReconnectingStream<EventStream>,
-    /// By game id, so that no game ever gets two.
-    games: HashMap<GameId, Seat>,
-    /// Games without a clock in which there is nothing to do now.
-    resting: Resting,
-    tasks: SpannedJoinSet<ExitReason>,
-    names: HashMap<Id, GameId>,
-    /// Games that are over or not ours to play, whatever a list that is older says.
-    done: VecDeque<Done>,
-    /// Games whose task has panicked, once for each time.
+    ctx: AccountContext,
+    /// Commands and overrides of the operator.
+    operator: OperatorState,
+    health: HealthHandle,
+    shutdown: ShutdownSignal,
+    event_stream: ReconnectingStream<EventStream>,
+    /// Running games by id, so that no game gets two tasks.
+    games: HashMap<GameId, RunningGame>,
+    /// Correspondence games without a task.
+    suspended: SuspendedGames,
+    game_tasks: SpannedJoinSet<ExitReason>,
+    task_games: HashMap<Id, GameId>,
+    /// Games that are over or not ours to play, even if an older list names them.
+    finished: VecDeque<FinishedGame>,
+    /// Games whose task has panicked, once for each panic.
     panicked: VecDeque<GameId>,
     slots: Slots,
     tournaments: Tournaments,
-    judged: VecDeque<ChallengeId>,
-    /// Challenges that wait for a place, and when Lichess was last asked who of them is still there.
-    queue: Queue,
-    queue_asked: Option<Instant>,
+    seen_challenges: VecDeque<ChallengeId>,
+    /// Challenges that wait for a slot, and when the list of open challenges was last requested for them.
+    queue: ChallengeQueue,
+    queue_checked_at: Option<Instant>,
     rematches: Rematches,
     outgoing: Outgoing,
-    /// Challenges of ours that are being taken back.
-    taking_back: usize,
-    /// Until when a stop waits for challenges of ours that may still become games.
-    taken_back_by: Option<Instant>,
+    /// Our challenges that are being cancelled.
+    cancelling: usize,
+    /// Until when shutdown waits for our challenges that may still become games.
+    cancel_deadline: Option<Instant>,
     outboxes: Outboxes,
-    /// Since when there are accounts, where rules have asked for it.
-    births: VecDeque<(Username, SystemTime)>,
-    /// What was accepted lately.
-    ledger: AcceptedLog,
-    /// What of Lichess's limits is used.
+    /// Creation times of accounts, where rules have asked for the age.
+    account_created: VecDeque<(Username, SystemTime)>,
+    /// Challenges accepted in the last 24 hours.
+    accepted_log: AcceptedLog,
+    /// Use of Lichess's limits.
     quota: Quota,
     matchmaking: Matchmaking,
-    /// Where all of that is kept, by [`Book`].
-    keepers: [SaveQueue; 3],
-    /// Requests whose answers come back here.
-    errands: SpannedJoinSet<TaskResult>,
-    born: Instant,
+    /// Background saves, indexed by [`StateFile`](state_files::StateFile).
+    save_queues: [SaveQueue; 3],
+    /// Requests in the background, which report a [`TaskResult`].
+    background: SpannedJoinSet<TaskResult>,
+    started_at: Instant,
     first_online: Option<Instant>,
-    clean_ends: u32,
-    /// The stream was ended for the first time right after it had been opened for the first time.
-    is_newcomer: bool,
-    /// The list of games has been seen since the stream was opened.
-    informed: bool,
-    /// What was told last of there being nothing to play, and of the next try.
-    idle_told: Option<(String, Option<SystemTime>)>,
-    /// When Lichess was last asked whether the token is good, and when it last said so.
-    token_checked: Option<Instant>,
-    token_confirmed: Option<Instant>,
-    /// Since when Lichess refuses the account's stream with 403.
-    forbidden: Option<Instant>,
-    /// The account's stream as it was opened last, and whether it has brought a line that cannot be read.
-    ear: Option<LastActivity>,
-    garbled: bool,
-    /// The account's stream is closed.
+    clean_closes: u32,
+    /// The first stream of this account was closed right after it was opened.
+    closed_early: bool,
+    /// The list of games was read since the stream was opened.
+    games_listed: bool,
+    /// Reason and next attempt as last reported while no game is running.
+    last_idle: Option<(String, Option<SystemTime>)>,
+    /// When the token was last checked, and when it was last confirmed.
+    token_checked_at: Option<Instant>,
+    token_confirmed_at: Option<Instant>,
+    /// Since when Lichess answers the event stream with 403.
+    forbidden_since: Option<Instant>,
+    /// Activity of the current event stream, and whether it has brought an unreadable line.
+    stream_activity: Option<LastActivity>,
+    stream_unreadable: bool,
+    /// The event stream is closed.
     offline: bool,
-    /// And that because we ask too much.
-    limited: bool,
-    /// Which games are on, and which challenges wait for our answer.
-    about_games: Question,
-    about_challenges: Question,
-    /// The games were listed once, or Lichess has refused to list them: from then on the question keeps to the pauses.
-    listed: bool,
-    /// When the games were asked for last, and how often in a row in vain.
-    asked_at: Instant,
-    unanswered: u32,
-    /// Games whose task has panicked and which are about to be taken up again.
-    retaking: usize,
+    /// The event stream is closed because of a 429.
+    rate_limited: bool,
+    /// Requests for the list of games and for the list of challenges.
+    games_request: CoalescedRequest,
+    challenges_request: CoalescedRequest,
+    /// The list of games was read once, or Lichess has limited the request. From then on the request obeys pauses.
+    listed_once: bool,
+    /// When the list of games was last requested, and how many requests in a row have failed.
+    games_requested_at: Instant,
+    list_failures: u32,
+    /// Games whose task has panicked and that are about to be resumed.
+    resuming: usize,
     metrics: Metrics,
-    /// Games that the auditor had to help.
-    repairs: u64,
-    /// When Lichess was last asked out of turn.
-    worried: Option<Instant>,
-    /// Tells which games the records have as still on; asked once.
-    left_open: Option<UnfinishedGames>,
-    /// Challenges from our address that the quota knows of, of those that were made since the start.
-    challenges_heard: u64,
-    /// It has failed before in this life of the program.
-    again: bool,
-    /// It fails after so many beats, as a rehearsal.
-    fails_after: Option<u64>,
+    /// Games recovered by the watchdog.
+    recoveries: u64,
+    /// When the last probe was sent.
+    last_probe: Option<Instant>,
+    /// Reads the unfinished games from the records. Used once.
+    unfinished_games: Option<UnfinishedGames>,
+    /// Challenges of all accounts that were charged to our quota so far.
+    counted_challenges: u64,
+    /// The account task has panicked before in this process.
+    restarted: bool,
+    /// Test hook: panic after this many heartbeats.
+    panic_after: Option<u64>,
 }
 
-/// A game that is not played any more.
-struct Done {
+/// A game that is no longer played.
+struct FinishedGame {
     id: GameId,
-    /// Lichess may list it as being on after this, and it is tried again; never without.
-    until: Option<Instant>,
-    /// How often it was over.
+    /// The game is resumed if Lichess lists it after this time; never if `None`.
+    retry_after: Option<Instant>,
+    /// How often it has finished.
     times: u32,
 }
 
-/// A game that is on, as the account has it.
-struct Seat {
-    orders: mpsc::UnboundedSender<Order>,
-    desk: StatusCell,
-    since: Instant,
-    /// As it was when it was taken up.
+/// A running game as the account sees it.
+struct RunningGame {
+    commands: mpsc::UnboundedSender<Order>,
+    status: StatusCell,
+    started_at: Instant,
+    /// As of the start of its task.
     info: Box<GameInfo>,
     clocked: bool,
 }
 
 impl Account {
     fn new(
-        mut house: AccountContext,
+        mut ctx: AccountContext,
         parts: &BotParts,
-        books: PersistedState,
-        stop: ShutdownSignal,
+        state: PersistedState,
+        shutdown: ShutdownSignal,
     ) -> Self {
-        let office = OperatorState::open(parts);
-        house.settings = office.in_force();
-        let (pulse, metrics) = (parts.pulse.clone(), parts.metrics.clone());
-        let left_open = parts.left_open.clone();
+        let operator = OperatorState::open(parts);
+        ctx.settings = operator.effective_settings();
+        let (health, metrics) = (parts.health.clone(), parts.metrics.clone());
+        let unfinished_games = parts.unfinished_games.clone();
         let PersistedState {
-            ledger,
+            accepted_log,
             quota,
-            memory,
-            keepers,
-        } = books;
-        let client = house.client.clone();
-        let mut link = ReconnectingStream::new(ReconnectPolicy::events(), move |silence| {
+            opponents,
+            save_queues,
+        } = state;
+        let client = ctx.client.clone();
+        let mut event_stream = ReconnectingStream::new(ReconnectPolicy::events(), move |silence| {
             let client = client.clone();
             async move { client.events(silence).await }
         });
-        info!("I am {}", house.me);
-        // After a row of crashes. Meanwhile Lichess is asked for our games.
+        info!("I am {}", ctx.me);
+        // After several crashes in a row. Meanwhile the list of games is polled.
         let date = clock::date();
         let held = quota.full_until(Limit::EventStreams, date);
         if let Some(wait) = held.and_then(|until| until.duration_since(date).ok()) {
-            warn!("too many event streams were opened lately: the next one in {wait:.0?}");
-            link.reopen(wait);
+            warn!(
+                "too many event streams were opened recently; opening the next one in {wait:.0?}"
+            );
+            event_stream.reopen(wait);
         }
-        pulse.set(|status| status.account = Some(house.me.clone()));
-        house.hall.want(0, house.settings.games.concurrency);
+        health.update(|status| status.account = Some(ctx.me.clone()));
+        ctx.shared_load
+            .update_concurrency(0, ctx.settings.games.concurrency);
         Self {
             slots: Slots::new(
-                house.settings.games.concurrency,
-                house.settings.games.reserved_for_humans,
+                ctx.settings.games.concurrency,
+                ctx.settings.games.reserved_for_humans,
             ),
-            tournaments: Tournaments::new(&house, &stop, &office.orders),
-            matchmaking: Matchmaking::new(&house.settings, memory),
-            office,
-            pulse,
-            stop,
-            link,
+            tournaments: Tournaments::new(&ctx, &shutdown, &operator.overrides),
+            matchmaking: Matchmaking::new(&ctx.settings, opponents),
+            operator,
+            health,
+            shutdown,
+            event_stream,
             games: HashMap::new(),
-            resting: Resting::default(),
-            tasks: SpannedJoinSet::default(),
-            names: HashMap::new(),
-            done: VecDeque::new(),
+            suspended: SuspendedGames::default(),
+            game_tasks: SpannedJoinSet::default(),
+            task_games: HashMap::new(),
+            finished: VecDeque::new(),
             panicked: VecDeque::new(),
-            judged: VecDeque::new(),
-            queue: Queue::default(),
-            queue_asked: None,
+            seen_challenges: VecDeque::new(),
+            queue: ChallengeQueue::default(),
+            queue_checked_at: None,
             rematches: Rematches::default(),
             outgoing: Outgoing::default(),
-            taking_back: 0,
-            taken_back_by: None,
+            cancelling: 0,
+            cancel_deadline: None,
             outboxes: Outboxes::default(),
-            births: VecDeque::new(),
-            ledger,
+            account_created: VecDeque::new(),
+            accepted_log,
             quota,
-            keepers,
-            errands: SpannedJoinSet::default(),
-            born: clock::now(),
+            save_queues,
+            background: SpannedJoinSet::default(),
+            started_at: clock::now(),
             first_online: None,
-            clean_ends: 0,
-            is_newcomer: false,
-            informed: false,
-            idle_told: None,
-            token_checked: None,
-            token_confirmed: None,
-            forbidden: None,
-            ear: None,
-            garbled: false,
+            clean_closes: 0,
+            closed_early: false,
+            games_listed: false,
+            last_idle: None,
+            token_checked_at: None,
+            token_confirmed_at: None,
+            forbidden_since: None,
+            stream_activity: None,
+            stream_unreadable: false,
             offline: held.is_some(),
-            limited: false,
-            listed: false,
-            about_games: Question::default(),
-            about_challenges: Question::default(),
-            asked_at: clock::now(),
-            unanswered: 0,
-            retaking: 0,
+            rate_limited: false,
+            listed_once: false,
+            games_request: CoalescedRequest::default(),
+            challenges_request: CoalescedRequest::default(),
+            games_requested_at: clock::now(),
+            list_failures: 0,
+            resuming: 0,
             metrics,
-            repairs: 0,
-            worried: None,
-            left_open,
-            challenges_heard: 0,
-            again: false,
-            fails_after: parts.rehearsed_failure,
-            house,
+            recoveries: 0,
+            last_probe: None,
+            unfinished_games,
+            counted_challenges: 0,
+            restarted: false,
+            panic_after: parts.inject_panic_after,
+            ctx,
         }
     }
 
-    /// The loop. Nothing in it waits for an answer.
-    async fn follow(
+    /// Runs the event loop. Nothing in it waits for a response.
+    async fn run(
         &mut self,
-        stop: &mut ShutdownSignal,
-        calls: &mut CommandReceiver,
+        shutdown: &mut ShutdownSignal,
+        commands: &mut CommandReceiver,
     ) -> Result<(), Error> {
-        self.tell_in_force();
-        let mut beat = clock::interval(BEAT);
-        let mut reconcile = clock::delayed_interval(RECONCILE_EVERY);
-        let mut audit = clock::delayed_interval(AUDIT_EVERY);
-        let mut worry = clock::interval(WORRY_EVERY);
-        let mut deaf = clock::interval(DEAF_EVERY);
-        let doubt = Arc::clone(&self.house.doubt);
-        let mut stage = stop.stage();
-        self.draining(stage);
+        self.publish_initial_state();
+        let mut heartbeat = clock::interval(HEARTBEAT_INTERVAL);
+        let mut reconcile = clock::delayed_interval(RECONCILE_INTERVAL);
+        let mut game_list = clock::delayed_interval(GAME_LIST_INTERVAL);
+        let mut probe = clock::interval(PROBE_CHECK_INTERVAL);
+        let mut offline_poll = clock::interval(OFFLINE_POLL_INTERVAL);
+        let token_check = Arc::clone(&self.ctx.token_check);
+        let mut stage = shutdown.stage();
+        self.on_stage(stage);
         loop {
-            if stage == Stage::Leaving || (stage == Stage::Draining && self.is_empty()) {
+            if stage == Stage::Leaving || (stage == Stage::Draining && self.is_drained()) {
                 return Ok(());
             }
             tokio::select! {
-                heard = self.link.next() => self.hear(heard)?,
-                Some(ended) = self.tasks.join_next_with_id() => self.ended(ended),
-                Some(errand) = self.errands.join_next() => self.back(errand)?,
-                Some(word) = self.tournaments.next() => match word {
-                    Word::Begins(arena, at) => self.slots.begins(arena, at),
-                    Word::Keep(arena) => self.slots.keep(arena),
-                    Word::Free(arena) => self.slots.release(&arena),
-                    Word::Over(arena) => self.arena_over(&arena),
-                    Word::MayJoin(entry, reply) => self.may_join(entry, reply),
-                    Word::TooMany => self.too_many_arenas(),
+                event = self.event_stream.next() => self.on_stream(event)?,
+                Some(ended) = self.game_tasks.join_next_with_id() => self.on_game_task_ended(ended),
+                Some(task_result) = self.background.join_next() => self.on_task_result(task_result)?,
+                Some(event) = self.tournaments.next() => match event {
+                    ArenaEvent::StartsAt(arena, at) => self.slots.set_arena_start(arena, at),
+                    ArenaEvent::SlotNeeded(arena) => self.slots.reserve_arena(arena),
+                    ArenaEvent::SlotFree(arena) => self.slots.release_arena(&arena),
+                    ArenaEvent::Finished(arena) => self.on_arena_over(&arena),
+                    ArenaEvent::MayJoin(entry, responder) => self.on_arena_entry(entry, responder),
+                    ArenaEvent::TooManyJoins => self.on_too_many_arenas(),
                 },
-                call = calls.next() => self.obey(call),
-                now = stop.next() => {
+                command = commands.next() => self.on_command(command),
+                now = shutdown.next() => {
                     stage = now;
-                    self.draining(stage);
+                    self.on_stage(stage);
                 }
-                () = doubt.notified() => self.check_token(),
+                () = token_check.notified() => self.check_token(),
                 _ = reconcile.tick() => {
-                    self.save_what_is_owed();
+                    self.retry_failed_saves();
                     if !self.offline {
                         self.reconcile();
                     }
                 }
-                _ = audit.tick() => if !self.offline && !self.games.is_empty() {
-                    self.ask_playing();
+                _ = game_list.tick() => if !self.offline && !self.games.is_empty() {
+                    self.request_games();
                 },
-                _ = deaf.tick() => if self.may_be_deaf() { self.ask_playing() },
-                _ = worry.tick(), if !self.games.is_empty() => self.worry(),
-                _ = beat.tick() => {
-                    self.pulse.beat();
-                    self.rehearse();
-                    self.audit();
-                    self.look_after_rematch();
-                    self.report();
-                    self.keep_pauses();
-                    self.hear_of_challenges();
+                _ = offline_poll.tick() => if self.should_poll_games() { self.request_games() },
+                _ = probe.tick(), if !self.games.is_empty() => self.probe_silent_games(),
+                _ = heartbeat.tick() => {
+                    self.health.heartbeat();
+                    self.inject_panic();
+                    self.recover_stuck_games();
+                    self.expire_rematch();
+                    self.publish_status();
+                    self.save_pauses();
+                    self.charge_shared_challenges();
                 }
             }
-            self.empty_outboxes();
-            self.look_after_queue();
-            self.look_after_resting();
-            self.look_for_games();
-            self.tell_idle();
+            self.send_outboxes();
+            self.serve_queue();
+            self.open_suspended();
+            self.step_matchmaking();
+            self.publish_idle();
         }
     }
 
-    /// Whether no game is on, and none is about to be. Asked when we stop.
-    fn is_empty(&mut self) -> bool {
-        // Games may be left of the life before.
-        let known = self.informed || !self.again;
-        let idle =
-            self.games.is_empty() && self.retaking == 0 && !self.slots.promised(clock::now());
-        known && idle && !self.waits_for_challenges() && self.tournaments.are_over()
+    /// Whether no game is running and none is about to start. Used while draining.
+    fn is_drained(&mut self) -> bool {
+        // Games may be left over from before the panic.
+        let known = self.games_listed || !self.restarted;
+        let idle = self.games.is_empty()
+            && self.resuming == 0
+            && !self.slots.has_reservations(clock::now());
+        known && idle && !self.has_pending_challenges() && self.tournaments.is_finished()
     }
 
-    /// Fails, when that is rehearsed and due.
-    fn rehearse(&mut self) {
-        if let Some(beats) = &mut self.fails_after {
-            assert!(*beats > 0, "on purpose, as a rehearsal");
+    /// Test hook: panics when the count of heartbeats is reached.
+    fn inject_panic(&mut self) {
+        if let Some(beats) = &mut self.panic_after {
+            assert!(*beats > 0, "on purpose, for a test");
             *beats -= 1;
         }
     }
 
-    /// Leaves: what is being searched or posted is posted, then all tasks end. Gives the games that are still on.
-    async fn leave(&mut self, patience: Duration) -> Vec<GameId> {
-        let standing = self.standing();
+    /// Shuts down: moves being searched or posted are posted, then all tasks end. Returns the games that are still
+    /// running.
+    async fn leave(&mut self, timeout: Duration) -> Vec<GameId> {
+        let standing = self.pending_challenges();
         let mut left: BTreeSet<GameId> = self.games.keys().cloned().collect();
-        left.extend(self.resting.ids().cloned());
+        left.extend(self.suspended.ids().cloned());
         let all = async {
-            while let Some(ended) = self.tasks.join_next_with_id().await {
+            while let Some(ended) = self.game_tasks.join_next_with_id().await {
                 if let Ok((task, ExitReason::Over | ExitReason::Gone | ExitReason::UnsupportedGame)) =
                     ended
-                    && let Some(game) = self.names.get(&task)
+                    && let Some(game) = self.task_games.get(&task)
                 {
                     left.remove(game);
                 }
             }
         };
-        let client = self.house.client.clone();
-        let take_back = take_all_back(&client, standing, &mut self.errands);
+        let client = self.ctx.client.clone();
+        let take_back = cancel_all(&client, standing, &mut self.background);
         let (games, (), _) = tokio::join!(
-            clock::timeout(patience, all),
-            self.tournaments.leave(patience),
-            clock::timeout(patience, take_back),
+            clock::timeout(timeout, all),
+            self.tournaments.leave_all(timeout),
+            clock::timeout(timeout, take_back),
         );
         if games.is_err() {
-            let left = plural::count(self.tasks.len(), "game is", "games are");
-            warn!("{left} left without the move that was being searched");
+            let left = plural::count(self.game_tasks.len(), "game is", "games are");
+            warn!("{left} left without posting the move being searched");
         }
-        self.tasks.shutdown().await;
-        self.errands.shutdown().await;
+        self.game_tasks.shutdown().await;
+        self.background.shutdown().await;
         left.into_iter().collect()
     }
 
     fn on_event(&mut self, event: Event) {
         match event {
-            Event::GameStart(info) => self.take_up(info, clock::now()),
+            Event::GameStart(info) => self.start_game(info, clock::now()),
             Event::GameFinish(info) => {
                 if let (Some(arena), Status::NoStart) = (&info.tournament, info.status) {
-                    self.tournaments.nudge(arena);
+                    self.tournaments.wake(arena);
                 }
-                self.game_over(&info);
-                if let Some(seat) = self.games.get(&info.id) {
-                    let _ = seat.orders.send(Order::Finished(info));
-                } else if !self.resting.finish(&info.id) {
-                    self.slots.free(&info.id);
+                self.on_game_over(&info);
+                if let Some(running) = self.games.get(&info.id) {
+                    let _ = running.commands.send(Order::Finished(info));
+                } else if !self.suspended.mark_over(&info.id) {
+                    self.slots.release(&info.id);
                 }
             }
-            Event::Challenge(challenge, compat) => self.judge(challenge, compat),
+            Event::Challenge(challenge, compat) => self.on_challenge(challenge, compat),
             Event::ChallengeCanceled(challenge) | Event::ChallengeDeclined(challenge) => {
-                self.called_off(challenge)
+                self.on_challenge_closed(challenge)
             }
             Event::Unknown(kind) => debug!(kind, "unknown event"),
             Event::Skipped(skipped) => {
                 warn!("unreadable event: {}", skipped.why);
-                self.garbled = true;
+                self.stream_unreadable = true;
                 self.reconcile();
             }
         }
     }
 
-    /// Somebody's challenge to us, or one of ours, was taken back or declined.
-    fn called_off(&mut self, challenge: Box<Challenge>) {
-        self.rematch_is_off(&challenge);
-        self.invitation_is_off(&challenge);
-        self.withdrawn(&challenge.id);
-        self.refused_by(&challenge);
-        self.outgoing.over(challenge);
+    /// Handles a challenge, incoming or ours, that was cancelled or declined.
+    fn on_challenge_closed(&mut self, challenge: Box<Challenge>) {
+        self.on_rematch_closed(&challenge);
+        self.on_operator_challenge_closed(&challenge);
+        self.on_withdrawn(&challenge.id);
+        self.on_matchmaking_challenge_closed(&challenge);
+        self.outgoing.on_closed(challenge);
     }
 
-    /// Whether this game is on, or was.
+    /// Whether this game is running or has been.
     fn knows_game(&self, id: &GameId) -> bool {
         self.games.contains_key(id)
-            || self.resting.knows(id)
-            || self.done.iter().any(|done| done.id == *id)
+            || self.suspended.contains(id)
+            || self
+                .finished
+                .iter()
+                .any(|finished_game| finished_game.id == *id)
     }
 
-    /// Plays a game, unless it is being played already. `at`: when Lichess said how it stands.
-    fn take_up(&mut self, info: Box<GameInfo>, at: Instant) {
+    /// Starts a task for a game unless there is one. `at` is when Lichess reported the state of the game.
+    fn start_game(&mut self, info: Box<GameInfo>, at: Instant) {
         let id = &info.id;
-        let done = self.done.iter().find(|done| done.id == *id);
-        let is_done = done.is_some_and(|done| done.until.is_none_or(|until| at < until));
-        if self.games.contains_key(id) || is_done || info.status.is_over() {
+        let finished_game = self
+            .finished
+            .iter()
+            .find(|finished_game| finished_game.id == *id);
+        let is_finished = finished_game
+            .is_some_and(|finished_game| finished_game.retry_after.is_none_or(|until| at < until));
+        if self.games.contains_key(id) || is_finished || info.status.is_over() {
             return;
         }
-        if done.is_some() {
-            warn!(game = %id, "Lichess lists a game that was over as being on: taking it up again");
+        if finished_game.is_some() {
+            warn!(game = %id, "Lichess lists a finished game as running; resuming it");
         }
         if info.compat.is_some_and(|compat| !compat.bot) {
             return debug!(game = %id, "not a game for the bot API");
         }
         let opponent = &info.opponent;
         let clocked = info.clock().is_some();
-        let guest = SlotHolder {
+        let holder = SlotHolder {
             name: Some(opponent.name.clone()),
             human: !opponent.is_bot() && opponent.ai_level.is_none(),
             clocked,
         };
-        if clocked || !self.resting.knows(id) {
-            self.slots.take(id.clone(), guest, info.tournament.clone());
-            self.invitation_is_on(&info.id);
-            self.rematch_is_on(&info.id);
-            self.game_counts(&info);
+        if clocked || !self.suspended.contains(id) {
+            self.slots
+                .occupy(id.clone(), holder, info.tournament.clone());
+            self.on_operator_challenge_started(&info.id);
+            self.on_rematch_started(&info.id);
+            self.count_game(&info);
         }
         match clocked {
-            true => self.open(info, StatusCell::default()),
-            false => self.resting.note(info, at),
+            true => self.spawn_game(info, StatusCell::default()),
+            false => self.suspended.update(info, at),
         }
     }
 
-    /// A game's task has returned, or panicked.
-    fn ended(&mut self, ended: Result<(Id, ExitReason), JoinError>) {
+    /// Handles a game task that has returned or panicked.
+    fn on_game_task_ended(&mut self, ended: Result<(Id, ExitReason), JoinError>) {
         let task = match &ended {
             Ok((task, _)) => *task,
             Err(failure) => failure.id(),
         };
-        let Some(id) = self.names.remove(&task) else {
+        let Some(id) = self.task_games.remove(&task) else {
             return;
         };
-        let seat = self.games.remove(&id);
-        self.count();
-        if let (Ok((_, ExitReason::Rests)), Some(Seat { info, desk, .. })) = (&ended, &seat) {
-            self.resting.put(info.clone(), desk.clone(), clock::now());
+        let running = self.games.remove(&id);
+        self.publish_game_count();
+        if let (Ok((_, ExitReason::Rests)), Some(RunningGame { info, status, .. })) =
+            (&ended, &running)
+        {
+            self.suspended
+                .insert(info.clone(), status.clone(), clock::now());
             return;
         }
-        self.slots.free(&id);
+        self.slots.release(&id);
         match ended {
             Ok((_, ExitReason::Over | ExitReason::UnsupportedGame)) => {
-                if let Some(encore) = seat.and_then(|seat| seat.desk.look().encore) {
-                    self.offer_rematch(&id, encore);
+                if let Some(rematch) = running.and_then(|running| running.status.look().encore) {
+                    self.offer_rematch(&id, rematch);
                 }
                 let is_over = matches!(ended, Ok((_, ExitReason::Over)));
-                self.put_away(id, is_over.then_some(OVER_FOR));
+                self.mark_finished(id, is_over.then_some(FINISHED_BACKOFF));
             }
-            Ok((_, ExitReason::Gone)) => self.put_away(id, Some(GONE_FOR)),
+            Ok((_, ExitReason::Gone)) => self.mark_finished(id, Some(NOT_FOUND_BACKOFF)),
             Ok((_, ExitReason::Left | ExitReason::Rests)) => {}
             Err(failure) => {
-                error!(game = %id, "the game's task has failed, taking the game up again: {failure}");
-                self.house.events.send(events::Event::Note {
+                error!(game = %id, "game task panicked; resuming the game: {failure}");
+                self.ctx.events.send(events::Event::Note {
                     severity: events::Severity::Error,
                     game: Some(id.to_string()),
-                    text: "an error of ours; the game is taken up again".into(),
+                    text: "internal error; the game is resumed".into(),
                 });
                 let before = self.panicked.iter().filter(|other| **other == id).count();
-                let wait = AFTER_PANIC * before.min(30) as u32;
-                if let Some(Seat { info, .. }) = seat {
-                    self.retaking += 1;
-                    self.errands.spawn(async move {
+                let wait = PANIC_BACKOFF * before.min(30) as u32;
+                if let Some(RunningGame { info, .. }) = running {
+                    self.resuming += 1;
+                    self.background.spawn(async move {
                         clock::sleep(wait).await;
-                        TaskResult::TakeUpAgain(info)
+                        TaskResult::ResumeGame(info)
                     });
                 }
-                remember(&mut self.panicked, id);
-                self.informed = false;
+                push_bounded(&mut self.panicked, id);
+                self.games_listed = false;
             }
         }
     }
 
-    /// A game is not played any more; it is tried again only if it is listed as being on after this time.
-    fn put_away(&mut self, id: GameId, after: Option<Duration>) {
-        let before = self.done.iter().position(|done| done.id == id);
-        let before = before.and_then(|at| self.done.remove(at));
-        let times = before.map_or(0, |done| done.times).saturating_add(1);
-        let doubled = |after: Duration| (after * (1 << (times - 1).min(10))).min(LONGEST_OVER);
-        let until = after.map(|after| clock::now() + doubled(after));
-        remember(&mut self.done, Done { id, until, times });
+    /// Marks a game as finished. It is resumed only if Lichess lists it after the backoff, and never without one.
+    fn mark_finished(&mut self, id: GameId, after: Option<Duration>) {
+        let before = self
+            .finished
+            .iter()
+            .position(|finished_game| finished_game.id == id);
+        let before = before.and_then(|at| self.finished.remove(at));
+        let times = before
+            .map_or(0, |finished_game| finished_game.times)
+            .saturating_add(1);
+        let doubled =
+            |after: Duration| (after * (1 << (times - 1).min(10))).min(MAX_FINISHED_BACKOFF);
+        let retry_after = after.map(|after| clock::now() + doubled(after));
+        push_bounded(
+            &mut self.finished,
+            FinishedGame {
+                id,
+                retry_after,
+                times,
+            },
+        );
     }
 
-    fn count(&self) {
-        self.plays(self.clocked());
-        self.pulse.set(|status| status.games = self.games.len());
+    fn publish_game_count(&self) {
+        self.set_running_games(self.clocked_games());
+        self.health.update(|status| status.games = self.games.len());
     }
 
-    fn draining(&mut self, stage: Stage) {
+    fn on_stage(&mut self, stage: Stage) {
         let games = self.games.len();
         if stage == Stage::Draining {
             let text = match games {
@@ -562,15 +591,15 @@ impl Account {
                 }
             };
             info!("{text}");
-            self.house.events.send(events::Event::note(text));
-            self.take_challenges_back();
-            self.house.events.send(events::Event::Draining { games });
+            self.ctx.events.send(events::Event::note(text));
+            self.cancel_challenges();
+            self.ctx.events.send(events::Event::Draining { games });
         }
     }
 }
 
-fn remember<T>(list: &mut VecDeque<T>, item: T) {
-    if list.len() == REMEMBERED {
+fn push_bounded<T>(list: &mut VecDeque<T>, item: T) {
+    if list.len() == MAX_REMEMBERED {
         list.pop_front();
     }
     list.push_back(item);
@@ -581,10 +610,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_is_bounded() {
+    fn remembered_list_is_bounded() {
         let mut list = VecDeque::new();
-        (0..3 * REMEMBERED).for_each(|n| remember(&mut list, n));
-        assert_eq!(list.len(), REMEMBERED);
-        assert_eq!(list.back(), Some(&(3 * REMEMBERED - 1)));
+        (0..3 * MAX_REMEMBERED).for_each(|n| push_bounded(&mut list, n));
+        assert_eq!(list.len(), MAX_REMEMBERED);
+        assert_eq!(list.back(), Some(&(3 * MAX_REMEMBERED - 1)));
     }
 }

@@ -1,4 +1,4 @@
-//! What the operator has the running bot do.
+//! Execution of operator commands.
 
 use std::collections::HashMap;
 use std::io;
@@ -11,16 +11,16 @@ use tokio::task::spawn_blocking;
 use tracing::{error, info, warn};
 
 use super::Account;
-use super::outgoing::{STOPPING, Wish, is_for_bot, refusal};
+use super::outgoing::{ChallengeSource, SHUTTING_DOWN, closing_reason, is_for_bot};
 use crate::bot::BotParts;
 use crate::bot::account::background::TaskResult;
 use crate::bot::account::overrides::OperatorOverrides;
 use crate::bot::account::persist;
 use crate::bot::account::slots::SlotHolder;
-use crate::bot::commands::{Call, Order, OutgoingChallenge, ReloadSettings, Reply};
+use crate::bot::commands::{Command, CommandKind, OutgoingChallenge, ReloadSettings, Responder};
 use crate::bot::game;
 use crate::bot::game::status::{Activity, GameSnapshot};
-use crate::bot::policy::said;
+use crate::bot::policy::describe;
 use crate::bot::shutdown::Stage;
 use crate::clock;
 use crate::config::{self, ArenaEntry, Change, Match, Pattern, Play, Rule, Settings};
@@ -28,36 +28,36 @@ use crate::events::{self, Decision};
 use crate::lichess::Error as Failure;
 use crate::lichess::model::{ArenaId, Challenge, ChallengeId, GameId, Username};
 
-/// A challenge of the operator's with a clock is taken back when nobody has answered it by then: one that is left alone
-/// can become a game hours later.
-const UNANSWERED: Duration = Duration::from_secs(60);
+/// A challenge of the operator with a clock is cancelled if it was not answered in this time: otherwise it could
+/// become a game hours later.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What holds while the program stops, whatever the operator says: a drain is not taken back.
-const ENDS: &str =
+/// Added to responses during shutdown: a drain cannot be undone.
+const ENDING_NOTE: &str =
     "the program is about to end, which cannot be taken back: start it again when it has ended";
 
-/// Why such a challenge has become a game.
-const AS_HE_SAYS: &str = "as the operator says";
+/// Reason reported for such a game.
+const BY_OPERATOR: &str = "as the operator says";
 
-/// What the account has of what its operator says.
+/// State set by the operator.
 pub(super) struct OperatorState {
-    /// As the configuration has them, without the standing orders.
+    /// Settings of the configuration, without overrides.
     settings: Arc<Settings>,
-    pub orders: OperatorOverrides,
-    /// Where the orders are kept; nowhere if they need not be.
+    pub overrides: OperatorOverrides,
+    /// File of the overrides; `None` keeps nothing.
     file: Option<PathBuf>,
-    /// The last write of the orders has failed, and no other has begun since.
-    is_owed: bool,
-    /// To write there, in the order in which they were given.
-    turn: Arc<Mutex<()>>,
-    reread: Option<ReloadSettings>,
-    /// To read the settings again, one time after another, ...
-    reread_turn: Arc<Mutex<()>>,
-    /// ... of which one may wait: it reads all that has been written until then.
-    rereads: Arc<Semaphore>,
-    /// Challenges of the operator's that are not answered yet.
-    invited: HashMap<ChallengeId, Box<Challenge>>,
-    /// How games are played against whom, until the program ends; goes before what the rules say.
+    /// The last save of the overrides has failed, and no other has begun since.
+    save_failed: bool,
+    /// Held while the overrides are written, so that writes stay in order.
+    save_lock: Arc<Mutex<()>>,
+    reload_source: Option<ReloadSettings>,
+    /// Held while the settings are loaded.
+    reload_lock: Arc<Mutex<()>>,
+    /// One load in progress and one waiting, which reads everything written until then.
+    reload_permits: Arc<Semaphore>,
+    /// Challenges of the operator without an answer.
+    pending: HashMap<ChallengeId, Box<Challenge>>,
+    /// How games against matching users are played until the program ends. Takes precedence over rules.
     play: Vec<(Pattern, Play)>,
 }
 
@@ -68,53 +68,53 @@ impl OperatorState {
                 let kept = persist::set_aside(path);
                 let path = path.display();
                 warn!(
-                    "cannot read {path}, so nobody is blocked by it and nothing paused: {error}; {kept}"
+                    "cannot read {path}; starting without overrides (no pause, no blocks): {error}; {kept}"
                 );
                 OperatorOverrides::default()
             })
         };
         Self {
             settings: Arc::clone(&parts.settings),
-            orders: parts.orders.as_ref().map(load).unwrap_or_default(),
-            file: parts.orders.clone(),
-            is_owed: false,
-            turn: Arc::default(),
-            reread: parts.reread.clone(),
-            reread_turn: Arc::default(),
-            rereads: Arc::new(Semaphore::new(2)),
-            invited: HashMap::new(),
+            overrides: parts.overrides.as_ref().map(load).unwrap_or_default(),
+            file: parts.overrides.clone(),
+            save_failed: false,
+            save_lock: Arc::default(),
+            reload_source: parts.reload.clone(),
+            reload_lock: Arc::default(),
+            reload_permits: Arc::new(Semaphore::new(2)),
+            pending: HashMap::new(),
             play: Vec::new(),
         }
     }
 
-    /// Challenges that wait for their answers.
-    pub fn awaited(&self) -> impl Iterator<Item = &Challenge> {
-        self.invited.values().map(|challenge| &**challenge)
+    /// Challenges of the operator without an answer.
+    pub fn pending_challenges(&self) -> impl Iterator<Item = &Challenge> {
+        self.pending.values().map(|challenge| &**challenge)
     }
 
-    /// Challenges with a clock that wait for their answers, which are about to be taken back.
-    pub fn withdraw(&mut self) -> impl Iterator<Item = Box<Challenge>> {
+    /// Removes the challenges with a clock, to be cancelled.
+    pub fn take_clocked(&mut self) -> impl Iterator<Item = Box<Challenge>> {
         let with_clock = |_: &ChallengeId, it: &mut Box<Challenge>| it.time_control.is_clock();
-        let taken = self.invited.extract_if(with_clock);
+        let taken = self.pending.extract_if(with_clock);
         taken.map(|(_, challenge)| challenge)
     }
 
-    /// No longer in this arena by the operator's order. Whether it was one.
-    fn forget(&mut self, arena: &ArenaId) -> bool {
-        let arenas = &mut self.orders.arenas;
+    /// Forgets that the operator has joined this arena. Whether it was so.
+    fn forget_arena(&mut self, arena: &ArenaId) -> bool {
+        let arenas = &mut self.overrides.arenas;
         let before = arenas.len();
         arenas.retain(|joining| joining.id != *arena);
         arenas.len() < before
     }
 
-    /// The settings without the orders.
-    pub fn as_written(&self) -> Arc<Settings> {
+    /// Settings without overrides.
+    pub fn base_settings(&self) -> Arc<Settings> {
         Arc::clone(&self.settings)
     }
 
-    /// The settings with the orders.
-    pub fn in_force(&self) -> Arc<Settings> {
-        let mut settings = self.orders.over(&self.settings);
+    /// Settings with overrides.
+    pub fn effective_settings(&self) -> Arc<Settings> {
+        let mut settings = self.overrides.apply_to(&self.settings);
         if !self.play.is_empty() {
             let rule = |(who, play): &(Pattern, Play)| Rule {
                 name: format!("{who}, as the operator says"),
@@ -133,38 +133,38 @@ impl OperatorState {
 }
 
 impl Account {
-    /// Whether we take new games.
-    pub(super) fn takes_games(&self) -> bool {
-        self.stop.stage() == Stage::Running && !self.office.orders.paused
+    /// Whether new games are accepted.
+    pub(super) fn accepts_games(&self) -> bool {
+        self.shutdown.stage() == Stage::Running && !self.operator.overrides.paused
     }
 
-    pub(super) fn obey(&mut self, Call { order, reply }: Call) {
-        match order {
-            Order::Pause => self.pause(true, reply),
-            Order::Resume => self.pause(false, reply),
-            Order::Block(who) => self.block(who, reply),
-            Order::Unblock(who) => self.unblock(&who, reply),
-            Order::MoveNow(game) => self.move_now(&game, reply),
-            Order::Play(who, play) => self.play(who, *play, reply),
-            Order::Challenge(invitation) => self.invite(invitation, reply),
-            Order::Join(joining) => self.join(joining, reply),
-            Order::Leave(arena) => self.leave_arena(&arena, reply),
-            Order::Reload => self.reload(reply),
+    pub(super) fn on_command(&mut self, Command { kind, responder }: Command) {
+        match kind {
+            CommandKind::Pause => self.pause(true, responder),
+            CommandKind::Resume => self.pause(false, responder),
+            CommandKind::Block(who) => self.block(who, responder),
+            CommandKind::Unblock(who) => self.unblock(&who, responder),
+            CommandKind::MoveNow(game) => self.move_now(&game, responder),
+            CommandKind::Play(who, play) => self.play(who, *play, responder),
+            CommandKind::Challenge(challenge) => self.send_challenge(challenge, responder),
+            CommandKind::Join(joining) => self.join(joining, responder),
+            CommandKind::Leave(arena) => self.leave_arena(&arena, responder),
+            CommandKind::Reload => self.reload(responder),
         }
     }
 
-    fn pause(&mut self, paused: bool, reply: Reply) {
-        if self.office.orders.paused == paused {
-            return reply.done(match paused {
+    fn pause(&mut self, paused: bool, responder: Responder) {
+        if self.operator.overrides.paused == paused {
+            return responder.succeed(match paused {
                 true => "it is paused already".to_owned(),
-                false if self.stop.stage() == Stage::Running => "it was not paused".to_owned(),
-                false => format!("it was not paused, but {ENDS}"),
+                false if self.shutdown.stage() == Stage::Running => "it was not paused".to_owned(),
+                false => format!("it was not paused, but {ENDING_NOTE}"),
             });
         }
-        self.office.orders.paused = paused;
-        self.tell_paused();
+        self.operator.overrides.paused = paused;
+        self.publish_paused();
         self.tournaments.pause(paused);
-        self.idle_told = None;
+        self.last_idle = None;
         let games = match self.games.len() {
             0 => "no game is on".to_owned(),
             1 => "the game that is on goes on".to_owned(),
@@ -174,182 +174,186 @@ impl Account {
             true => format!(
                 "paused: no new games until `knightwatch resume`, not even after a restart; {games}"
             ),
-            false if self.stop.stage() == Stage::Running => {
+            false if self.shutdown.stage() == Stage::Running => {
                 "resumed: new games are taken again".to_owned()
             }
-            false => format!("no longer paused, but {ENDS}"),
+            false => format!("no longer paused, but {ENDING_NOTE}"),
         };
-        self.keep_orders(Then::Say(done, reply));
+        self.save_overrides(AfterSave::Respond(done, responder));
     }
 
-    fn tell_paused(&self) {
-        let paused = self.office.orders.paused;
+    fn publish_paused(&self) {
+        let paused = self.operator.overrides.paused;
         let text = match paused {
             true => "paused by the operator: no new games until knightwatch resume".to_owned(),
-            false if self.stop.stage() == Stage::Running => {
+            false if self.shutdown.stage() == Stage::Running => {
                 "resumed by the operator: new games are taken again".to_owned()
             }
-            false => format!("no longer paused by the operator, but {ENDS}"),
+            false => format!("no longer paused by the operator, but {ENDING_NOTE}"),
         };
         match paused {
             true => warn!("{text}"),
             false => info!("{text}"),
         }
-        self.house.events.send(events::Event::note(text));
-        self.pulse.set(|status| status.paused = paused);
-        self.house.events.send(events::Event::Paused { paused });
+        self.ctx.events.send(events::Event::note(text));
+        self.health.update(|status| status.paused = paused);
+        self.ctx.events.send(events::Event::Paused { paused });
     }
 
-    /// Logs what an order has changed, and tells it to the page and the records.
-    fn note(&self, text: String) {
+    /// Logs a change by the operator and publishes it.
+    fn publish_note(&self, text: String) {
         info!("{text}");
-        self.house.events.send(events::Event::note(text));
+        self.ctx.events.send(events::Event::note(text));
     }
 
-    fn block(&mut self, who: Pattern, reply: Reply) {
-        let me = self.house.me.as_str();
+    fn block(&mut self, who: Pattern, responder: Responder) {
+        let me = self.ctx.me.as_str();
         if who.to_string().eq_ignore_ascii_case(me) {
-            return reply.refuse(format!("{me} is this bot itself; name the user to block"));
+            return responder.fail(format!("{me} is this bot itself; name the user to block"));
         }
-        if self.office.orders.blocked.contains(&who) {
-            return reply.done(format!("{who} is blocked already"));
+        if self.operator.overrides.blocked.contains(&who) {
+            return responder.succeed(format!("{who} is blocked already"));
         }
-        self.note(format!("{who} is blocked by the operator"));
-        let done = format!("{who} is blocked, restarts included");
-        self.office.orders.blocked.push(who);
-        self.put_in_force();
-        self.keep_orders(Then::Say(done, reply));
+        self.publish_note(format!("{who} is blocked by the operator"));
+        let done = format!("blocked {who}; this survives restarts");
+        self.operator.overrides.blocked.push(who);
+        self.apply_settings();
+        self.save_overrides(AfterSave::Respond(done, responder));
     }
 
-    fn unblock(&mut self, who: &Pattern, reply: Reply) {
+    fn unblock(&mut self, who: &Pattern, responder: Responder) {
         let same = |other: &Pattern| other.to_string().eq_ignore_ascii_case(&who.to_string());
-        let blocked = &mut self.office.orders.blocked;
+        let blocked = &mut self.operator.overrides.blocked;
         let before = blocked.len();
         blocked.retain(|other| !same(other));
         if blocked.len() == before {
-            let file = self.office.settings.challenge.block.iter().any(same);
-            return reply.refuse(match file {
+            let file = self.operator.settings.challenge.block.iter().any(same);
+            return responder.fail(match file {
                 true => format!("{who} is blocked in the configuration, by challenge.block"),
                 false => format!("{who} was not blocked"),
             });
         }
-        self.note(format!("{who} is no longer blocked by the operator"));
-        self.put_in_force();
+        self.publish_note(format!("{who} is no longer blocked by the operator"));
+        self.apply_settings();
         let done = format!("{who} is no longer blocked");
-        self.keep_orders(Then::Say(done, reply));
+        self.save_overrides(AfterSave::Respond(done, responder));
     }
 
-    fn move_now(&self, id: &GameId, reply: Reply) {
-        let Some(seat) = self.games.get(id) else {
-            return reply.refuse(format!("no game {id} is on"));
+    fn move_now(&self, id: &GameId, responder: Responder) {
+        let Some(running) = self.games.get(id) else {
+            return responder.fail(format!("no game {id} is on"));
         };
-        match seat.desk.look() {
+        match running.status.look() {
             GameSnapshot {
                 doing: Activity::Searching,
                 ..
             } => {
-                let _ = seat.orders.send(game::Order::Hurry);
-                reply.done(format!("{id}: the best move found so far is played"));
+                let _ = running.commands.send(game::Order::Hurry);
+                responder.succeed(format!("{id}: the best move found so far is played"));
             }
             GameSnapshot {
                 owed_since: Some(_),
                 ..
-            } => reply.refuse(format!("{id}: the move is already on its way")),
-            _ => reply.refuse(format!("{id}: it is not our turn")),
+            } => responder.fail(format!("{id}: the move is already on its way")),
+            _ => responder.fail(format!("{id}: it is not our turn")),
         }
     }
 
-    /// Games that begin from now on.
-    fn play(&mut self, who: Pattern, play: Play, reply: Reply) {
-        self.office.play.retain(|(other, _)| *other != who);
+    /// Applies to games that start from now on.
+    fn play(&mut self, who: Pattern, play: Play, responder: Responder) {
+        self.operator.play.retain(|(other, _)| *other != who);
         let done = match play == Play::default() {
             true => format!("the next games against {who} follow the rules again"),
-            false => format!("the next games against {who}: {}", said(&play).join(", ")),
+            false => format!(
+                "the next games against {who}: {}",
+                describe(&play).join(", ")
+            ),
         };
-        self.note(format!("by order of the operator, {done}"));
+        self.publish_note(format!("operator: {done}"));
         if play != Play::default() {
-            self.office.play.push((who, play));
+            self.operator.play.push((who, play));
         }
-        self.put_in_force();
-        reply.done(done);
+        self.apply_settings();
+        responder.succeed(done);
     }
 
-    fn invite(&mut self, invitation: OutgoingChallenge, reply: Reply) {
-        if self.stop.stage() != Stage::Running {
-            return reply.refuse(STOPPING);
+    fn send_challenge(&mut self, challenge: OutgoingChallenge, responder: Responder) {
+        if self.shutdown.stage() != Stage::Running {
+            return responder.fail(SHUTTING_DOWN);
         }
-        if invitation.user == self.house.me {
-            return reply.refuse("that is us");
+        if challenge.user == self.ctx.me {
+            return responder.fail("that is us");
         }
-        if self.house.settings.is_own_account(invitation.user.as_str()) {
-            let user = &invitation.user;
-            return reply.refuse(format!("{user} is another account of ours"));
+        if self.ctx.settings.is_own_account(challenge.user.as_str()) {
+            let user = &challenge.user;
+            return responder.fail(format!("{user} is another account of ours"));
         }
-        let clocked = invitation.what.time_control.is_clock();
-        if clocked && self.slots.full(true, clock::now()) {
-            let places = self.house.settings.games.concurrency;
-            return reply.refuse(match places {
+        let clocked = challenge.params.time_control.is_clock();
+        if clocked && self.slots.is_full(true, clock::now()) {
+            let places = self.ctx.settings.games.concurrency;
+            return responder.fail(match places {
                 1 => "the one place is taken".to_owned(),
                 places => format!("all {places} places are taken"),
             });
         }
-        // Asking all the same would make it last longer.
-        if let Some(until) = self.quota.no_challenge_until(clock::date()) {
+        // A refused challenge would extend the limit.
+        if let Some(until) = self.quota.challenges_blocked_until(clock::date()) {
             let until = clock::format_date(until);
-            return reply.refuse(format!(
+            return responder.fail(format!(
                 "Lichess takes no challenges from us before {until}"
             ));
         }
-        self.outgoing.send(invitation.user.clone(), Wish::Operator);
-        let client = self.house.client.clone();
-        self.errands.spawn(async move {
-            let answer = client.challenge(&invitation.user, &invitation.what).await;
+        self.outgoing
+            .add(challenge.user.clone(), ChallengeSource::Operator);
+        let client = self.ctx.client.clone();
+        self.background.spawn(async move {
+            let answer = client.challenge(&challenge.user, &challenge.params).await;
             let answer = answer.map(Box::new);
-            TaskResult::Invited(invitation, answer, reply)
+            TaskResult::ChallengeSent(challenge, answer, responder)
         });
     }
 
-    /// Lichess has passed on a challenge of the operator's, or has not.
-    pub(super) fn invited(
+    /// Handles the response to a challenge of the operator.
+    pub(super) fn on_challenge_sent(
         &mut self,
-        invitation: &OutgoingChallenge,
+        challenge: &OutgoingChallenge,
         answer: Result<Box<Challenge>, Failure>,
-        reply: Reply,
+        responder: Responder,
     ) {
-        let OutgoingChallenge { user, what } = invitation;
+        let OutgoingChallenge { user, params } = challenge;
         let challenge = match answer {
             Ok(challenge) => {
-                let over = self.outgoing.answered(user, Wish::Operator);
-                self.challenge_counts(is_for_bot(&challenge));
+                let over = self.outgoing.on_response(user, ChallengeSource::Operator);
+                self.count_challenge(is_for_bot(&challenge));
                 if let Some(answer) = over {
-                    let why = self.invitation_refused(&answer);
-                    return reply.done(format!("{}: {why}", challenge.id));
+                    let why = self.report_challenge_refused(&answer);
+                    return responder.succeed(format!("{}: {why}", challenge.id));
                 }
                 challenge
             }
             Err(failure) => {
-                info!("cannot challenge {invitation}: {failure}");
-                let ours = (user, Wish::Operator);
-                match self.not_sent(ours, None, what, &failure) {
+                info!("cannot challenge {challenge}: {failure}");
+                let ours = (user, ChallengeSource::Operator);
+                match self.on_challenge_failed(ours, None, params, &failure) {
                     Some(challenge) => challenge,
                     None if failure.may_have_worked() => {
-                        return reply.refuse(format!(
-                            "{failure}; if the challenge was made all the same, it is looked after"
+                        return responder.fail(format!(
+                            "{failure}; if the challenge was created all the same, it is tracked"
                         ));
                     }
-                    None => return reply.refuse(failure.to_string()),
+                    None => return responder.fail(failure.to_string()),
                 }
             }
         };
-        let paused = match self.office.orders.paused {
+        let paused = match self.operator.overrides.paused {
             true => "; the bot is paused, and this challenge is made all the same",
             false => "",
         };
-        reply.done(self.invitation_stands(challenge) + paused);
+        responder.succeed(self.track_challenge(challenge) + paused);
     }
 
-    /// A challenge of the operator's stands. The game may be on by now. What he is told.
-    pub(super) fn invitation_stands(&mut self, challenge: Box<Challenge>) -> String {
+    /// Tracks a challenge of the operator and returns the response. The game may be running by now.
+    pub(super) fn track_challenge(&mut self, challenge: Box<Challenge>) -> String {
         let id = challenge.id.clone();
         let clocked = challenge.time_control.is_clock();
         let rated = if challenge.rated { "rated" } else { "casual" };
@@ -359,131 +363,129 @@ impl Account {
         info!(challenge = %id, "challenging {user} to {time}, {rated}, as the operator says");
         let mut done = format!("{user} is challenged to {time}, {rated}: {id}");
         if self.knows_game(&id) {
-            self.tell_challenge(&challenge, Decision::Accepted, AS_HE_SAYS.to_owned());
+            self.publish_challenge(&challenge, Decision::Accepted, BY_OPERATOR.to_owned());
             return done + ", and the game is on";
         }
         if clocked {
-            let guest = SlotHolder {
+            let holder = SlotHolder {
                 name: to,
                 human: !is_for_bot(&challenge),
                 clocked,
             };
-            let until = clock::now() + UNANSWERED;
-            self.slots.expect(id.clone(), guest, until);
-            if self.takes_all_back() {
-                self.take_back(challenge, STOPPING);
+            let until = clock::now() + ANSWER_TIMEOUT;
+            self.slots.reserve_until(id.clone(), holder, until);
+            if self.is_stopping() {
+                self.cancel_challenge(challenge, SHUTTING_DOWN);
                 return done + "; it is taken back, since we are about to stop";
             }
             let unanswered = id.clone();
-            self.errands.spawn(async move {
-                clock::sleep(UNANSWERED).await;
-                TaskResult::Unanswered(unanswered)
+            self.background.spawn(async move {
+                clock::sleep(ANSWER_TIMEOUT).await;
+                TaskResult::ChallengeExpired(unanswered)
             });
             done += &format!(
                 "; it is taken back if nobody answers within {} s",
-                UNANSWERED.as_secs()
+                ANSWER_TIMEOUT.as_secs()
             );
         }
-        self.office.invited.insert(id, challenge);
+        self.operator.pending.insert(id, challenge);
         done
     }
 
-    /// A challenge of the operator's has become a game.
-    pub(super) fn invitation_is_on(&mut self, id: &ChallengeId) {
-        if let Some(challenge) = self.office.invited.remove(id) {
-            self.tell_challenge(&challenge, Decision::Accepted, AS_HE_SAYS.to_owned());
+    /// A challenge of the operator may have become a game.
+    pub(super) fn on_operator_challenge_started(&mut self, id: &ChallengeId) {
+        if let Some(challenge) = self.operator.pending.remove(id) {
+            self.publish_challenge(&challenge, Decision::Accepted, BY_OPERATOR.to_owned());
         }
     }
 
-    /// A challenge of ours is answered by a word, and it may be the operator's.
-    pub(super) fn invitation_is_off(&mut self, answer: &Challenge) {
-        if self.office.invited.remove(&answer.id).is_some() {
-            self.invitation_refused(answer);
+    /// Handles a closed challenge, which may be one of the operator.
+    pub(super) fn on_operator_challenge_closed(&mut self, answer: &Challenge) {
+        if self.operator.pending.remove(&answer.id).is_some() {
+            self.report_challenge_refused(answer);
         }
     }
 
-    /// A challenge of the operator's is answered by a word, which this gives.
-    fn invitation_refused(&self, answer: &Challenge) -> String {
-        let (decision, why) = refusal(answer);
+    /// Reports why a challenge of the operator was closed, and returns the reason.
+    fn report_challenge_refused(&self, answer: &Challenge) -> String {
+        let (decision, why) = closing_reason(answer);
         info!(challenge = %answer.id, "the operator's challenge comes to nothing: {why}");
-        self.tell_challenge(answer, decision, why.clone());
+        self.publish_challenge(answer, decision, why.clone());
         why
     }
 
-    /// Nobody has answered a challenge of the operator's for long enough.
-    pub(super) fn unanswered(&mut self, id: &ChallengeId) {
-        let Some(challenge) = self.office.invited.remove(id) else {
+    /// Cancels a challenge of the operator that was not answered in time.
+    pub(super) fn on_challenge_expired(&mut self, id: &ChallengeId) {
+        let Some(challenge) = self.operator.pending.remove(id) else {
             return;
         };
-        info!(challenge = %id, "nobody has answered: taking the challenge back");
-        self.take_back(challenge, "it was not answered");
+        info!(challenge = %id, "nobody has answered; cancelling the challenge");
+        self.cancel_challenge(challenge, "it was not answered");
     }
 
-    fn join(&mut self, joining: ArenaEntry, reply: Reply) {
-        if self.stop.stage() != Stage::Running {
-            return reply.refuse(STOPPING);
+    fn join(&mut self, joining: ArenaEntry, responder: Responder) {
+        if self.shutdown.stage() != Stage::Running {
+            return responder.fail(SHUTTING_DOWN);
         }
-        let orders = &mut self.office.orders;
-        orders.left.retain(|arena| *arena != joining.id);
-        orders.arenas.retain(|other| other.id != joining.id);
-        orders.arenas.push(joining.clone());
-        self.keep_orders(Then::Join(joining, reply));
+        let overrides = &mut self.operator.overrides;
+        overrides.left_arenas.retain(|arena| *arena != joining.id);
+        overrides.arenas.retain(|other| other.id != joining.id);
+        overrides.arenas.push(joining.clone());
+        self.save_overrides(AfterSave::Join(joining, responder));
     }
 
-    fn leave_arena(&mut self, arena: &ArenaId, reply: Reply) {
-        if !self.tournaments.leave_one(arena) {
-            return reply.refuse(format!("{arena}: we take no part in it"));
+    fn leave_arena(&mut self, arena: &ArenaId, responder: Responder) {
+        if !self.tournaments.leave_arena(arena) {
+            return responder.fail(format!("{arena}: we take no part in it"));
         }
         let done = format!("{arena}: leaving it");
-        self.office.forget(arena);
-        self.office.orders.leave(arena);
-        self.keep_orders(Then::Say(done, reply));
+        self.operator.forget_arena(arena);
+        self.operator.overrides.add_left(arena);
+        self.save_overrides(AfterSave::Respond(done, responder));
     }
 
-    /// It is over: the next start need not know of it.
-    pub(super) fn arena_over(&mut self, arena: &ArenaId) {
-        if self.office.forget(arena) {
-            self.keep_orders(Then::Nothing);
+    /// The next start need not join it again.
+    pub(super) fn on_arena_over(&mut self, arena: &ArenaId) {
+        if self.operator.forget_arena(arena) {
+            self.save_overrides(AfterSave::Nothing);
         }
     }
 
-    fn reload(&mut self, reply: Reply) {
-        let Some(reread) = self.office.reread.clone() else {
-            return reply.refuse("there is no configuration to read again");
+    fn reload(&mut self, responder: Responder) {
+        let Some(reload_source) = self.operator.reload_source.clone() else {
+            return responder.fail("there is no configuration to read again");
         };
-        let Ok(permit) = Arc::clone(&self.office.rereads).try_acquire_owned() else {
-            return reply
-                .done("the configuration is being read, and will be once more after that; the log says what has changed".to_owned());
+        let Ok(permit) = Arc::clone(&self.operator.reload_permits).try_acquire_owned() else {
+            return responder.succeed("the configuration is being read, and will be once more after that; the log says what has changed".to_owned());
         };
-        let turn = Arc::clone(&self.office.reread_turn);
-        self.errands.spawn(async move {
+        let lock = Arc::clone(&self.operator.reload_lock);
+        self.background.spawn(async move {
             let _permit = permit;
-            // However long the disk takes, it is one thread that waits for it.
-            let _turn = turn.lock_owned().await;
-            match spawn_blocking(move || reread()).await {
-                Ok(read) => TaskResult::ReloadSettings(read.map(|new| new.map(Box::new)), reply),
+            // However slow the disk is, one thread waits for it.
+            let _turn = lock.lock_owned().await;
+            match spawn_blocking(move || reload_source()).await {
+                Ok(read) => TaskResult::SettingsRead(read.map(|new| new.map(Box::new)), responder),
                 Err(failure) => {
-                    reply.refuse(failure.to_string());
-                    TaskResult::Nothing
+                    responder.fail(failure.to_string());
+                    TaskResult::Done
                 }
             }
         });
     }
 
-    /// The settings have been read anew. Games that are on go on by those that they began with.
-    pub(super) fn reloaded(
+    /// Applies settings that were loaded again. Running games keep theirs.
+    pub(super) fn on_settings_read(
         &mut self,
         read: Result<Option<Box<Settings>>, config::Error>,
-        reply: Reply,
+        responder: Responder,
     ) {
-        const UNUSABLE: &str = "the settings stay as they are, for the new ones cannot be used";
-        const GONE: &str =
-            "this account is gone from the configuration; until a restart it plays on as before";
+        const UNUSABLE: &str = "the settings are unchanged, because the new ones cannot be used";
+        const GONE: &str = "this account was removed from the configuration; it plays on as before until a restart";
         let new = match read {
             Ok(Some(new)) => new,
             Ok(None) => {
                 warn!("{GONE}");
-                return reply.done(GONE);
+                return responder.succeed(GONE);
             }
             Err(error) => {
                 error!("{UNUSABLE}");
@@ -493,131 +495,138 @@ impl Account {
                 if let Some(more) = error.more() {
                     error!("{more}");
                 }
-                return reply.refuse(format!("{UNUSABLE}\n\n{error}"));
+                return responder.fail(format!("{UNUSABLE}\n\n{error}"));
             }
         };
-        let old = Arc::clone(&self.office.settings);
+        let old = Arc::clone(&self.operator.settings);
         let adopted = old.with_reloadable(&new);
         let (now, mut later) = (old.changes(&adopted), adopted.changes(&new));
-        if adopted.has_books() && self.house.books.is_empty() {
+        if adopted.has_books() && self.ctx.books.is_empty() {
             later.push(Change {
                 key: "rule".to_owned(),
                 what: "books are asked for, and none were opened at the start".to_owned(),
             });
         }
-        // The books are those of the start.
+        // Books are opened only at the start.
         later.extend(adopted.unknown_books().into_iter().map(|what| Change {
             key: "rule".to_owned(),
             what,
         }));
-        let mut told = vec![match now.len() {
+        let mut lines = vec![match now.len() {
             0 => "nothing has changed".to_owned(),
             1 => "one setting has changed".to_owned(),
             n => format!("{n} settings have changed"),
         }];
-        info!("reloaded: {}", told[0]);
+        info!("reloaded: {}", lines[0]);
         for change in now {
             info!("{change}");
-            told.push(format!("  {change}"));
+            lines.push(format!("  {change}"));
         }
         for change in later {
             warn!("not before a restart: {change}");
-            told.push(format!("  not before a restart: {change}"));
+            lines.push(format!("  not before a restart: {change}"));
         }
         for warning in &new.warnings {
             warn!("{warning}");
-            told.push(format!("  warning: {warning}"));
+            lines.push(format!("  warning: {warning}"));
         }
-        self.office.settings = Arc::new(adopted);
-        for arena in self.put_in_force() {
-            info!(arena = %arena, "leaving it: nobody wants it any more");
-            told.push(format!(
+        self.operator.settings = Arc::new(adopted);
+        for arena in self.apply_settings() {
+            info!(arena = %arena, "leaving the arena; it no longer matches the settings");
+            lines.push(format!(
                 "  leaving the arena {arena}, which is no longer looked for"
             ));
         }
-        reply.done(told.join("\n"));
+        responder.succeed(lines.join("\n"));
     }
 
-    /// The settings or the orders are others now. Arenas that are left for that.
-    fn put_in_force(&mut self) -> Vec<ArenaId> {
-        let settings = self.office.in_force();
+    /// Applies changed settings or overrides. Returns the arenas that are left because of them.
+    fn apply_settings(&mut self) -> Vec<ArenaId> {
+        let settings = self.operator.effective_settings();
         let games = &settings.games;
-        let before = self.house.settings.games.concurrency;
-        self.house.hall.want(before, games.concurrency);
+        let before = self.ctx.settings.games.concurrency;
+        self.ctx
+            .shared_load
+            .update_concurrency(before, games.concurrency);
         self.slots
             .resize(games.concurrency, games.reserved_for_humans);
-        self.house.settings = settings;
-        self.tell_settings();
+        self.ctx.settings = settings;
+        self.publish_settings();
         let left = self
             .tournaments
-            .follow(&self.house, &self.office.orders.arenas);
-        self.matchmaking.adopt(&self.house.settings);
-        self.idle_told = None;
-        // Who waits is judged by them.
-        for asked in self.queue.clear() {
-            self.answer(asked, true);
+            .on_settings_changed(&self.ctx, &self.operator.overrides.arenas);
+        self.matchmaking.set_settings(&self.ctx.settings);
+        self.last_idle = None;
+        // Waiting challenges are evaluated again.
+        for challenge in self.queue.clear() {
+            self.answer_challenge(challenge, true);
         }
         left
     }
 
-    /// Tells what is in force from the start on.
-    pub(super) fn tell_in_force(&self) {
-        self.tell_settings();
-        if self.office.orders.paused {
-            self.tell_paused();
+    /// Publishes settings and overrides at the start.
+    pub(super) fn publish_initial_state(&self) {
+        self.publish_settings();
+        if self.operator.overrides.paused {
+            self.publish_paused();
         }
     }
 
-    fn tell_settings(&self) {
-        let words = self.house.settings.describe();
-        self.house.events.send(events::Event::Settings(words));
+    fn publish_settings(&self) {
+        let words = self.ctx.settings.describe();
+        self.ctx.events.send(events::Event::Settings(words));
     }
 
-    /// Writes the standing orders down, and then does this.
-    fn keep_orders(&mut self, then: Then) {
-        // Who asks for the status next is told of it.
-        self.report();
-        let (text, turn) = (self.office.orders.text(), Arc::clone(&self.office.turn));
-        let file = self.office.file.clone();
-        self.errands.spawn(async move {
+    /// Saves the overrides, then does this.
+    fn save_overrides(&mut self, after_save: AfterSave) {
+        // A status requested from now on shows the change.
+        self.publish_status();
+        let (text, save_lock) = (
+            self.operator.overrides.to_json(),
+            Arc::clone(&self.operator.save_lock),
+        );
+        let file = self.operator.file.clone();
+        self.background.spawn(async move {
             let Some(file) = file else {
-                return TaskResult::Ordered(Ok(()), then);
+                return TaskResult::OverridesSaved(Ok(()), after_save);
             };
-            let _turn = turn.lock().await;
-            let written = persist::aside(move || persist::save(&file, &text)).await;
-            TaskResult::Ordered(written, then)
+            let _turn = save_lock.lock().await;
+            let written = persist::run_blocking(move || persist::save(&file, &text)).await;
+            TaskResult::OverridesSaved(written, after_save)
         });
     }
 
-    /// Writes the orders down if they could not be the last time.
-    pub(super) fn keep_orders_if_owed(&mut self) {
-        if std::mem::take(&mut self.office.is_owed) {
-            self.keep_orders(Then::Nothing);
+    /// Repeats a save that has failed.
+    pub(super) fn retry_save_overrides(&mut self) {
+        if std::mem::take(&mut self.operator.save_failed) {
+            self.save_overrides(AfterSave::Nothing);
         }
     }
 
-    /// They are written down, or cannot be.
-    pub(super) fn ordered(&mut self, written: io::Result<()>, then: Then) {
-        self.office.is_owed = written.is_err();
+    /// Handles the end of a save.
+    pub(super) fn on_overrides_saved(&mut self, written: io::Result<()>, after_save: AfterSave) {
+        self.operator.save_failed = written.is_err();
         if let Err(error) = &written {
-            warn!(
-                "what the operator says cannot be kept over a restart: {error}; it is tried again"
-            );
+            warn!("cannot save the operator's overrides: {error}; trying again");
         }
-        match (then, written) {
-            (Then::Say(done, reply), Ok(())) => reply.done(done),
-            (Then::Say(done, reply), Err(error)) => {
-                reply.done(format!("{done}; but a restart undoes it: {error}"));
+        match (after_save, written) {
+            (AfterSave::Respond(done, responder), Ok(())) => responder.succeed(done),
+            (AfterSave::Respond(done, responder), Err(error)) => {
+                responder.succeed(format!(
+                    "{done}; but a restart undoes it, because it cannot be saved: {error}"
+                ));
             }
-            (Then::Join(joining, reply), _) => self.tournaments.join(joining, Some(reply)),
-            (Then::Nothing, _) => {}
+            (AfterSave::Join(joining, responder), _) => {
+                self.tournaments.join(joining, Some(responder))
+            }
+            (AfterSave::Nothing, _) => {}
         }
     }
 }
 
-/// What is done when the standing orders are written down.
-pub(super) enum Then {
-    Say(String, Reply),
-    Join(ArenaEntry, Reply),
+/// What to do after the overrides were saved.
+pub(super) enum AfterSave {
+    Respond(String, Responder),
+    Join(ArenaEntry, Responder),
     Nothing,
 }

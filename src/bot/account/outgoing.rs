@@ -1,19 +1,19 @@
-//! Challenges of ours on their way to Lichess: what is counted of them and told about them, whoever has wanted them.
+//! Challenges sent by us: counting, reporting and lost responses.
 //!
-//! An answer may be lost and the challenge stand all the same. The event stream shows it then, before the loss is noticed
-//! or after, and whoever has wanted it looks after it as if the answer had come.
+//! A response may be lost although the challenge was created. The event stream echoes such a challenge, before or
+//! after the loss is noticed; it is then tracked as if the response had arrived.
 
 use std::time::{Duration, Instant};
 
 use tracing::info;
 
-use super::challenges::shown_time;
-use super::{Account, TAKE_BACK_WITHIN};
+use super::challenges::event_time_control;
+use super::{Account, CANCEL_TIMEOUT};
 use crate::bot::account::background::TaskResult;
 use crate::bot::account::quota::Limit;
-use crate::bot::account::seek::Sought;
+use crate::bot::account::seek::SeekResult;
 use crate::bot::account::slots::SlotHolder;
-use crate::bot::account::state_files::Book;
+use crate::bot::account::state_files::StateFile;
 use crate::bot::matchmaking::{ChallengeFailure, Refusal};
 use crate::bot::shutdown::Stage;
 use crate::bot::spanned_join_set::SpannedJoinSet;
@@ -25,184 +25,201 @@ use crate::lichess::model::{
 use crate::lichess::{Client, Error as Failure};
 use crate::metrics::OpenChallenge;
 
-/// A challenge whose answer was lost shows itself on the event stream within this, if it was made.
-const LOST: Duration = Duration::from_secs(30);
+/// A challenge whose response was lost is echoed on the event stream within this time, if it was created.
+const ECHO_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Why a challenge is taken back when we stop.
-pub(super) const STOPPING: &str = "we are about to stop";
+/// Reason for cancelling a challenge during shutdown.
+pub(super) const SHUTTING_DOWN: &str = "we are about to stop";
 
-/// Why one that was to be taken back has become a game.
-pub(super) const TOO_LATE: &str = "it was accepted before it could be taken back";
+/// Reason reported when a challenge became a game before it could be cancelled.
+pub(super) const ALREADY_ACCEPTED: &str = "it was accepted before it could be taken back";
 
-/// Who has wanted a challenge. Matchmaking looks after its own.
+/// Origin of a challenge. Matchmaking tracks its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wish {
+pub(super) enum ChallengeSource {
     Operator,
     Rematch,
 }
 
-/// Those that are on their way, or may have been made.
+/// Challenges in flight, or with a lost response.
 #[derive(Debug, Default)]
 pub(super) struct Outgoing(Vec<Sent>);
 
 #[derive(Debug)]
 struct Sent {
     to: Username,
-    wish: Wish,
-    /// As the event stream has shown it, before its own answer.
-    shown: Option<Box<Challenge>>,
-    /// It was declined or taken back before its own answer has come.
-    over: Option<Box<Challenge>>,
-    /// No answer came: until when it may show itself.
-    lost: Option<Instant>,
+    source: ChallengeSource,
+    /// Echo on the event stream, before the response.
+    echo: Option<Box<Challenge>>,
+    /// The challenge was declined or cancelled before the response.
+    closed: Option<Box<Challenge>>,
+    /// The response was lost: until when an echo may come.
+    lost_until: Option<Instant>,
 }
 
 impl Outgoing {
-    /// One is sent.
-    pub fn send(&mut self, to: Username, wish: Wish) {
+    /// Adds a challenge that is being sent.
+    pub fn add(&mut self, to: Username, source: ChallengeSource) {
         self.0.push(Sent {
             to,
-            wish,
-            shown: None,
-            over: None,
-            lost: None,
+            source,
+            echo: None,
+            closed: None,
+            lost_until: None,
         });
     }
 
-    /// How many have not been answered in any way.
-    pub fn under_way(&self) -> usize {
-        self.0.iter().filter(|sent| sent.lost.is_none()).count()
+    /// Challenges without a response.
+    pub fn in_flight(&self) -> usize {
+        self.0
+            .iter()
+            .filter(|sent| sent.lost_until.is_none())
+            .count()
     }
 
-    /// Its answer has come. What has become of it before that, where the event stream has said so.
-    pub fn answered(&mut self, to: &Username, wish: Wish) -> Option<Box<Challenge>> {
-        self.take(|sent| sent.is(to, wish))?.over
+    /// The response has arrived. Returns the challenge if it was closed before.
+    pub fn on_response(
+        &mut self,
+        to: &Username,
+        source: ChallengeSource,
+    ) -> Option<Box<Challenge>> {
+        self.take(|sent| sent.matches(to, source))?.closed
     }
 
-    /// The event stream says that a challenge was declined or taken back, perhaps one that it has shown before.
-    pub fn over(&mut self, challenge: Box<Challenge>) {
-        let is_it = |sent: &&mut Sent| {
-            let shown = sent.shown.as_ref();
-            shown.is_some_and(|shown| shown.id == challenge.id)
+    /// A challenge was declined or cancelled, perhaps one that was echoed.
+    pub fn on_closed(&mut self, challenge: Box<Challenge>) {
+        let matches = |sent: &&mut Sent| {
+            let echo = sent.echo.as_ref();
+            echo.is_some_and(|echo| echo.id == challenge.id)
         };
-        if let Some(sent) = self.0.iter_mut().find(is_it) {
-            sent.shown = None;
-            sent.over = Some(challenge);
+        if let Some(sent) = self.0.iter_mut().find(matches) {
+            sent.echo = None;
+            sent.closed = Some(challenge);
         }
     }
 
-    /// Its answer will not come. What the event stream has shown meanwhile.
-    pub fn lost(&mut self, to: &Username, wish: Wish, now: Instant) -> Option<Box<Challenge>> {
-        let mut sent = self.take(|sent| sent.is(to, wish))?;
-        if sent.shown.is_none() && sent.over.is_none() {
-            sent.lost = Some(now + LOST);
+    /// The response is lost. Returns the echo, if there was one.
+    pub fn on_response_lost(
+        &mut self,
+        to: &Username,
+        source: ChallengeSource,
+        now: Instant,
+    ) -> Option<Box<Challenge>> {
+        let mut sent = self.take(|sent| sent.matches(to, source))?;
+        if sent.echo.is_none() && sent.closed.is_none() {
+            sent.lost_until = Some(now + ECHO_TIMEOUT);
             self.0.push(sent);
             return None;
         }
-        sent.shown
+        sent.echo
     }
 
-    /// The event stream shows a challenge of our account. Who has wanted it, if no answer will tell him.
-    pub fn echoed(&mut self, challenge: &Challenge, now: Instant) -> Option<Wish> {
+    /// Handles an echo. Returns the origin of the challenge if its response was lost.
+    pub fn on_echo(&mut self, challenge: &Challenge, now: Instant) -> Option<ChallengeSource> {
         self.0
-            .retain(|sent| sent.lost.is_none_or(|until| now < until));
+            .retain(|sent| sent.lost_until.is_none_or(|until| now < until));
         let to = &challenge.dest_user.as_ref()?.name;
-        if let Some(sent) = self.take(|sent| sent.to == *to && sent.lost.is_some()) {
-            return Some(sent.wish);
+        if let Some(sent) = self.take(|sent| sent.to == *to && sent.lost_until.is_some()) {
+            return Some(sent.source);
         }
         let mut waiting = self.0.iter_mut();
         if let Some(sent) = waiting.find(|sent| sent.to == *to) {
-            sent.shown = Some(Box::new(challenge.clone()));
+            sent.echo = Some(Box::new(challenge.clone()));
         }
         None
     }
 
-    /// Those of which the event stream knows more than their own answers.
-    pub fn shown(&self) -> impl Iterator<Item = &Challenge> {
-        self.0.iter().filter_map(|sent| sent.shown.as_deref())
+    /// Challenges echoed before their responses.
+    pub fn echoes(&self) -> impl Iterator<Item = &Challenge> {
+        self.0.iter().filter_map(|sent| sent.echo.as_deref())
     }
 
-    fn take(&mut self, is_it: impl Fn(&Sent) -> bool) -> Option<Sent> {
-        let at = self.0.iter().position(is_it)?;
+    fn take(&mut self, matches: impl Fn(&Sent) -> bool) -> Option<Sent> {
+        let at = self.0.iter().position(matches)?;
         Some(self.0.remove(at))
     }
 }
 
 impl Sent {
-    fn is(&self, to: &Username, wish: Wish) -> bool {
-        self.to == *to && self.wish == wish && self.lost.is_none()
+    fn matches(&self, to: &Username, source: ChallengeSource) -> bool {
+        self.to == *to && self.source == source && self.lost_until.is_none()
     }
 }
 
 impl Account {
-    /// The event stream shows a challenge of ours.
-    pub(super) fn echoed(&mut self, challenge: &Challenge) {
+    /// Handles an echo of a challenge of ours.
+    pub(super) fn on_own_challenge(&mut self, challenge: &Challenge) {
         let now = clock::now();
-        let wish = match self.matchmaking.echoed(challenge) {
+        let source = match self.matchmaking.on_echo(challenge) {
             true => None,
-            false => match self.outgoing.echoed(challenge, now) {
-                Some(wish) => Some(wish),
+            false => match self.outgoing.on_echo(challenge, now) {
+                Some(source) => Some(source),
                 None => return,
             },
         };
-        info!(challenge = %challenge.id, "the challenge of which no answer came was made");
-        match wish {
+        info!(challenge = %challenge.id, "challenge was created although its response was lost");
+        match source {
             None => {}
-            Some(Wish::Operator) => drop(self.invitation_stands(Box::new(challenge.clone()))),
-            Some(Wish::Rematch) => self.rematch_stands(Box::new(challenge.clone())),
+            Some(ChallengeSource::Operator) => {
+                drop(self.track_challenge(Box::new(challenge.clone())))
+            }
+            Some(ChallengeSource::Rematch) => self.track_rematch(Box::new(challenge.clone())),
         }
     }
 
-    /// Lichess has not taken a challenge of the operator's or an offer of ours, or its answer is lost. The challenge, if it
-    /// stands all the same. `bot`: whether it was for one, where that is known.
-    pub(super) fn not_sent(
+    /// Handles a failed challenge of the operator or of a rematch. Returns the challenge if it was created all the
+    /// same. `bot`: whether it was for a bot, if known.
+    pub(super) fn on_challenge_failed(
         &mut self,
-        (to, wish): (&Username, Wish),
+        (to, source): (&Username, ChallengeSource),
         bot: Option<bool>,
         what: &NewChallenge,
         failure: &Failure,
     ) -> Option<Box<Challenge>> {
-        let why = self.unmade(bot, failure);
+        let why = self.classify_failure(bot, failure);
         let shown = match why {
-            ChallengeFailure::Lost => self.outgoing.lost(to, wish, clock::now()),
+            ChallengeFailure::Lost => self.outgoing.on_response_lost(to, source, clock::now()),
             _ => {
-                self.outgoing.answered(to, wish);
+                self.outgoing.on_response(to, source);
                 None
             }
         };
         if shown.is_none() {
-            self.tell_unmade(to, what, why, failure);
+            self.publish_failed_challenge(to, what, why, failure);
         }
         shown
     }
 
-    /// A challenge was made, by whomever.
-    pub(super) fn challenge_counts(&mut self, bot: bool) {
-        self.quota.challenged(bot, clock::date());
-        self.house.hall.challenged();
-        self.challenges_heard += 1;
-        self.save(Book::Quota);
+    /// Counts a challenge that was created.
+    pub(super) fn count_challenge(&mut self, bot: bool) {
+        self.quota.charge_challenge(bot, clock::date());
+        self.ctx.shared_load.record_challenge();
+        self.counted_challenges += 1;
+        self.save(StateFile::Quota);
     }
 
-    /// What other accounts of ours challenge counts against the limit of our address.
-    pub(super) fn hear_of_challenges(&mut self) {
-        let all = self.house.hall.challenges();
-        let theirs = all - std::mem::replace(&mut self.challenges_heard, all);
+    /// Charges challenges of other accounts of this process to the limit of our address.
+    pub(super) fn charge_shared_challenges(&mut self) {
+        let all = self.ctx.shared_load.challenges_created();
+        let theirs = all - std::mem::replace(&mut self.counted_challenges, all);
         if theirs > 0 {
             let cost = theirs.try_into().unwrap_or(u32::MAX);
             self.quota
                 .charge(Limit::ChallengesAddress, cost, clock::date());
-            self.save(Book::Quota);
+            self.save(StateFile::Quota);
         }
     }
 
-    /// Lichess has not taken a challenge of ours: what that says about the user, and what is counted all the same. Who may
-    /// be a person counts as one.
-    pub(super) fn unmade(&mut self, bot: Option<bool>, failure: &Failure) -> ChallengeFailure {
-        self.too_many_challenges(failure);
+    /// Classifies a failed challenge, and counts it if Lichess has. A user who may be a person counts as one.
+    pub(super) fn classify_failure(
+        &mut self,
+        bot: Option<bool>,
+        failure: &Failure,
+    ) -> ChallengeFailure {
+        self.note_rate_limit(failure);
         let refusal = failure.error_response();
         let day_limit = refusal.is_some_and(|refusal| refusal.is_bot_day_limit());
-        // What a proxy refuses says nothing about the user.
+        // A proxy's response says nothing about the user.
         let said = failure.lichess_error().map(|refusal| refusal.code);
         let why = match said {
             _ if failure.is_rate_limited() => ChallengeFailure::Limited,
@@ -219,35 +236,34 @@ impl Account {
             _ if failure.may_have_worked() => ChallengeFailure::Lost,
             _ => ChallengeFailure::Failed,
         };
-        // Lichess looks at the games of the day when the challenge is counted already.
+        // Lichess checks the daily games after counting the challenge.
         if day_limit || matches!(why, ChallengeFailure::Refused(_) | ChallengeFailure::Lost) {
-            self.challenge_counts(day_limit || bot == Some(true));
+            self.count_challenge(day_limit || bot == Some(true));
         }
         why
     }
 
-    /// Lichess may have said that it takes no more challenges from us for now.
-    fn too_many_challenges(&mut self, failure: &Failure) {
+    /// Handles a 429.
+    fn note_rate_limit(&mut self, failure: &Failure) {
         let Some(refusal) = failure
             .error_response()
             .filter(|refusal| refusal.code == 429)
         else {
             return;
         };
-        // All requests pause for a proxy, and that is not counted as Lichess's no to challenges.
+        // A proxy's 429 pauses all requests and is not counted as a refused challenge.
         if !refusal.by_lichess {
-            return self.keep_pauses();
+            return self.save_pauses();
         }
-        if !self.too_many_games(failure) {
+        if !self.note_bot_game_limit(failure) {
             self.quota
-                .challenge_refused(refusal.requested_wait(), clock::date());
-            self.save(Book::Quota);
+                .on_challenge_refused(refusal.requested_wait(), clock::date());
+            self.save(StateFile::Quota);
         }
     }
 
-    /// Lichess may have said, to whatever we have asked for, that we have played the day's games against bots. Whether it
-    /// has.
-    pub(super) fn too_many_games(&mut self, failure: &Failure) -> bool {
+    /// Handles the limit of daily games against bots, reported on any request. Whether it was that.
+    pub(super) fn note_bot_game_limit(&mut self, failure: &Failure) -> bool {
         let refusal = failure
             .error_response()
             .filter(|refusal| refusal.code == 429);
@@ -255,13 +271,14 @@ impl Account {
             return false;
         };
         let wait = refusal.requested_wait().unwrap_or(Limit::BotGames.window());
-        self.quota.exhausted(Limit::BotGames, wait, clock::date());
-        self.save(Book::Quota);
+        self.quota
+            .mark_exhausted(Limit::BotGames, wait, clock::date());
+        self.save(StateFile::Quota);
         true
     }
 
-    /// A challenge that Lichess has refused, or that may be lost, is a decision like others. It has no id.
-    pub(super) fn tell_unmade(
+    /// Publishes a challenge that was refused or may be lost. It has no id.
+    pub(super) fn publish_failed_challenge(
         &self,
         to: &Username,
         what: &NewChallenge,
@@ -271,17 +288,17 @@ impl Account {
         if why != ChallengeFailure::Lost && failure.code().is_none() {
             return;
         }
-        self.house
+        self.ctx
             .events
             .send(events::Event::Challenge(events::Challenge {
                 id: String::new(),
                 from: events::Player {
-                    name: self.house.me.to_string(),
+                    name: self.ctx.me.to_string(),
                     title: Some("BOT".to_owned()),
                     ..events::Player::default()
                 },
                 to: Some(to.to_string()),
-                time_control: shown_time(what.time_control),
+                time_control: event_time_control(what.time_control),
                 variant: what.variant.key().into(),
                 rated: what.rated,
                 decision: Decision::Dropped,
@@ -289,29 +306,28 @@ impl Account {
             }));
     }
 
-    /// Challenges of ours that wait for their answers, those aside that may wait for days, and how many more are on their
-    /// way or being taken back.
-    pub(super) fn standing(&self) -> (Vec<ChallengeId>, usize) {
+    /// Challenges of ours with a clock that wait for an answer, and the number of those being sent or cancelled.
+    pub(super) fn pending_challenges(&self) -> (Vec<ChallengeId>, usize) {
         let clocked = |it: &&Challenge| it.time_control.is_clock();
         let standing = self
-            .unanswered_ones()
+            .unanswered_challenges()
             .filter(clocked)
             .map(|it| it.id.clone());
-        let asking = usize::from(self.matchmaking.is_asking());
-        let under_way = self.outgoing.under_way() + asking + self.taking_back;
-        (standing.collect(), under_way)
+        let asking = usize::from(self.matchmaking.is_sending());
+        let in_flight = self.outgoing.in_flight() + asking + self.cancelling;
+        (standing.collect(), in_flight)
     }
 
-    /// Challenges of ours that wait for their answers.
-    fn unanswered_ones(&self) -> impl Iterator<Item = &Challenge> {
+    /// Challenges of ours that wait for an answer.
+    fn unanswered_challenges(&self) -> impl Iterator<Item = &Challenge> {
         let one_each = self.matchmaking.pending().into_iter();
         one_each
-            .chain(self.rematches.offered())
-            .chain(self.office.awaited())
-            .chain(self.outgoing.shown())
+            .chain(self.rematches.pending())
+            .chain(self.operator.pending_challenges())
+            .chain(self.outgoing.echoes())
     }
 
-    /// The same for the operator.
+    /// Open challenges for the status.
     pub(super) fn open_challenges(&self) -> Vec<OpenChallenge> {
         let status = |challenge: &Challenge| OpenChallenge {
             id: challenge.id.to_string(),
@@ -325,53 +341,57 @@ impl Account {
                 if challenge.rated { "rated" } else { "casual" }
             ),
         };
-        self.unanswered_ones().map(status).collect()
+        self.unanswered_challenges().map(status).collect()
     }
 
-    /// Takes back what waits for its answer, since we are about to stop. Matchmaking does so with its own in its next step,
-    /// and what is on its way is taken back when its answer comes.
-    pub(super) fn take_challenges_back(&mut self) {
-        self.taken_back_by = Some(clock::now() + TAKE_BACK_WITHIN);
-        let offer = self.rematches.withdraw();
-        let open: Vec<_> = self.office.withdraw().chain(offer).collect();
+    /// Cancels open challenges at shutdown. Matchmaking cancels its own with its next action, and challenges in
+    /// flight are cancelled when their responses arrive.
+    pub(super) fn cancel_challenges(&mut self) {
+        self.cancel_deadline = Some(clock::now() + CANCEL_TIMEOUT);
+        let offer = self.rematches.take_pending();
+        let open: Vec<_> = self.operator.take_clocked().chain(offer).collect();
         for challenge in open {
-            self.take_back(challenge, STOPPING);
+            self.cancel_challenge(challenge, SHUTTING_DOWN);
         }
     }
 
-    /// Whether a challenge of ours may still become a game. Asked when we stop, and true for a short time only.
-    pub(super) fn waits_for_challenges(&self) -> bool {
-        let waits = self.taken_back_by.is_some_and(|until| clock::now() < until);
-        let (standing, under_way) = self.standing();
-        waits && (!standing.is_empty() || under_way > 0)
+    /// Whether a challenge of ours may still become a game. Used while draining; true for a limited time only.
+    pub(super) fn has_pending_challenges(&self) -> bool {
+        let waits = self
+            .cancel_deadline
+            .is_some_and(|until| clock::now() < until);
+        let (standing, in_flight) = self.pending_challenges();
+        waits && (!standing.is_empty() || in_flight > 0)
     }
 
-    /// A challenge of ours was accepted before it could be taken back: its game begins now.
-    pub(super) fn accepted_meanwhile(&mut self, challenge: &Challenge) {
+    /// A challenge of ours was accepted before it could be cancelled: its game starts now.
+    pub(super) fn on_late_acceptance(&mut self, challenge: &Challenge) {
         let id = &challenge.id;
         info!(challenge = %id, "not taken back: it was accepted, and its game is played");
         if !self.knows_game(id) {
             let user = challenge.dest_user.as_ref();
-            let guest = SlotHolder {
+            let holder = SlotHolder {
                 name: user.map(|user| user.name.clone()),
                 human: !is_for_bot(challenge),
                 clocked: challenge.time_control.is_clock(),
             };
-            self.slots.promise(id.clone(), guest, clock::now());
+            self.slots.reserve(id.clone(), holder, clock::now());
             // The event stream may be closed.
-            self.ask_playing();
+            self.request_games();
         }
     }
 
-    /// Whether we take what stands back at once.
-    pub(super) fn takes_all_back(&self) -> bool {
-        self.stop.stage() != Stage::Running
+    /// Whether shutdown has begun, so that new challenges are cancelled at once.
+    pub(super) fn is_stopping(&self) -> bool {
+        self.shutdown.stage() != Stage::Running
     }
 }
 
-/// Takes a challenge of ours back, and says whether that was so: what was accepted just now is a game, and to cancel that
-/// would abort it.
-pub(super) async fn take_back(client: &Client, id: &ChallengeId) -> Result<bool, Failure> {
+/// Cancels a challenge of ours; `false` if it was accepted just now: cancelling would abort the game.
+pub(super) async fn cancel_unless_accepted(
+    client: &Client,
+    id: &ChallengeId,
+) -> Result<bool, Failure> {
     let is_accepted = async || {
         let shown = client.challenge_by_id(id).await;
         shown.is_ok_and(|shown| shown.status == ChallengeStatus::Accepted)
@@ -381,36 +401,36 @@ pub(super) async fn take_back(client: &Client, id: &ChallengeId) -> Result<bool,
     }
     match client.cancel(id).await {
         Ok(()) => Ok(true),
-        // It may have been accepted between the two.
+        // It may have been accepted in between.
         Err(failure) if failure.lichess_error().is_some() && is_accepted().await => Ok(false),
         Err(failure) => Err(failure),
     }
 }
 
-/// Takes back what stands, and what is on its way as soon as that is known: nobody would be there for the game.
-pub(super) async fn take_all_back(
+/// Cancels open challenges, and those in flight as soon as they are created: nobody would play the games.
+pub(super) async fn cancel_all(
     client: &Client,
-    (standing, mut under_way): (Vec<ChallengeId>, usize),
-    errands: &mut SpannedJoinSet<TaskResult>,
+    (standing, mut in_flight): (Vec<ChallengeId>, usize),
+    background: &mut SpannedJoinSet<TaskResult>,
 ) {
     let cancel = |id: ChallengeId| async move {
         let _ = client.cancel(&id).await;
     };
     let on_its_way = async {
-        while under_way > 0
-            && let Some(errand) = errands.join_next().await
+        while in_flight > 0
+            && let Some(task_result) = background.join_next().await
         {
-            let made = match errand {
-                Ok(TaskResult::Sought(Sought::Tried(tried))) => tried.made(),
-                Ok(TaskResult::RematchAsked(_, asked)) => asked.ok(),
-                Ok(TaskResult::TakenBack(..)) => None,
-                Ok(TaskResult::Invited(_, answer, reply)) => {
-                    reply.refuse(STOPPING);
+            let made = match task_result {
+                Ok(TaskResult::Seek(SeekResult::Challenged(attempt))) => attempt.challenge(),
+                Ok(TaskResult::RematchSent(_, response)) => response.ok(),
+                Ok(TaskResult::ChallengeCancelled(..)) => None,
+                Ok(TaskResult::ChallengeSent(_, answer, responder)) => {
+                    responder.fail(SHUTTING_DOWN);
                     answer.ok().filter(|made| made.time_control.is_clock())
                 }
                 _ => continue,
             };
-            under_way -= 1;
+            in_flight -= 1;
             if let Some(made) = made {
                 cancel(made.id).await;
             }
@@ -420,8 +440,8 @@ pub(super) async fn take_all_back(
     tokio::join!(standing, on_its_way);
 }
 
-/// What has become of a challenge of ours that was answered by a word, and why.
-pub(super) fn refusal(answer: &Challenge) -> (Decision, String) {
+/// Decision and reason to report for a challenge that was closed.
+pub(super) fn closing_reason(answer: &Challenge) -> (Decision, String) {
     let user = answer.dest_user.as_ref().map(|user| user.name.as_str());
     match (answer.status, answer.decline_reason_key) {
         (ChallengeStatus::Declined, reason) => {
@@ -461,55 +481,77 @@ mod tests {
     }
 
     #[test]
-    fn a_challenge_without_an_answer_is_found_before_and_after() {
+    fn outgoing_lost_response_is_found_by_echo() {
         let now = Instant::now();
         let ann = Username::new("Ann");
-        // Shown before the answer is given up.
+        // Echo before the response is given up.
         let mut outgoing = Outgoing::default();
-        outgoing.send(ann.clone(), Wish::Operator);
-        assert_eq!(outgoing.echoed(&challenge("Ben"), now), None);
-        assert_eq!(outgoing.echoed(&challenge("Ann"), now), None);
-        assert_eq!(outgoing.shown().count(), 1);
-        let shown = outgoing.lost(&ann, Wish::Operator, now).unwrap();
+        outgoing.add(ann.clone(), ChallengeSource::Operator);
+        assert_eq!(outgoing.on_echo(&challenge("Ben"), now), None);
+        assert_eq!(outgoing.on_echo(&challenge("Ann"), now), None);
+        assert_eq!(outgoing.echoes().count(), 1);
+        let shown = outgoing
+            .on_response_lost(&ann, ChallengeSource::Operator, now)
+            .unwrap();
         assert_eq!(shown.id.as_str(), "thisgame");
-        assert_eq!(outgoing.under_way(), 0);
-        // And after that.
-        outgoing.send(ann.clone(), Wish::Rematch);
-        assert_eq!(outgoing.under_way(), 1);
-        assert!(outgoing.lost(&ann, Wish::Rematch, now).is_none());
-        assert_eq!(outgoing.under_way(), 0);
-        assert_eq!(outgoing.echoed(&challenge("Ann"), now), Some(Wish::Rematch));
-        assert_eq!(outgoing.echoed(&challenge("Ann"), now), None);
+        assert_eq!(outgoing.in_flight(), 0);
+        // Echo after that.
+        outgoing.add(ann.clone(), ChallengeSource::Rematch);
+        assert_eq!(outgoing.in_flight(), 1);
+        assert!(
+            outgoing
+                .on_response_lost(&ann, ChallengeSource::Rematch, now)
+                .is_none()
+        );
+        assert_eq!(outgoing.in_flight(), 0);
+        assert_eq!(
+            outgoing.on_echo(&challenge("Ann"), now),
+            Some(ChallengeSource::Rematch)
+        );
+        assert_eq!(outgoing.on_echo(&challenge("Ann"), now), None);
     }
 
     #[test]
-    fn one_that_is_over_before_its_answer_is_not_awaited() {
+    fn outgoing_closed_before_response_is_reported() {
         let (now, ann) = (Instant::now(), Username::new("Ann"));
         let mut outgoing = Outgoing::default();
-        outgoing.over(Box::new(challenge("Ann")));
-        outgoing.send(ann.clone(), Wish::Operator);
-        // One of before.
-        outgoing.over(Box::new(challenge("Ann")));
-        outgoing.echoed(&challenge("Ann"), now);
-        assert_eq!(outgoing.shown().count(), 1);
-        outgoing.over(Box::new(challenge("Ann")));
-        assert_eq!(outgoing.shown().count(), 0);
-        let over = outgoing.answered(&ann, Wish::Operator).unwrap();
+        outgoing.on_closed(Box::new(challenge("Ann")));
+        outgoing.add(ann.clone(), ChallengeSource::Operator);
+        // An earlier challenge.
+        outgoing.on_closed(Box::new(challenge("Ann")));
+        outgoing.on_echo(&challenge("Ann"), now);
+        assert_eq!(outgoing.echoes().count(), 1);
+        outgoing.on_closed(Box::new(challenge("Ann")));
+        assert_eq!(outgoing.echoes().count(), 0);
+        let over = outgoing
+            .on_response(&ann, ChallengeSource::Operator)
+            .unwrap();
         assert_eq!(over.id.as_str(), "thisgame");
-        assert!(outgoing.answered(&ann, Wish::Operator).is_none());
+        assert!(
+            outgoing
+                .on_response(&ann, ChallengeSource::Operator)
+                .is_none()
+        );
     }
 
     #[test]
-    fn what_does_not_show_itself_was_not_made() {
+    fn outgoing_without_echo_was_not_created() {
         let now = Instant::now();
         let ann = Username::new("Ann");
         let mut outgoing = Outgoing::default();
-        outgoing.send(ann.clone(), Wish::Operator);
-        assert!(outgoing.lost(&ann, Wish::Operator, now).is_none());
-        assert_eq!(outgoing.echoed(&challenge("Ann"), now + LOST), None);
-        // Nor one that was answered.
-        outgoing.send(ann.clone(), Wish::Operator);
-        outgoing.answered(&ann, Wish::Operator);
-        assert_eq!(outgoing.echoed(&challenge("Ann"), now), None);
+        outgoing.add(ann.clone(), ChallengeSource::Operator);
+        assert!(
+            outgoing
+                .on_response_lost(&ann, ChallengeSource::Operator, now)
+                .is_none()
+        );
+        assert_eq!(
+            outgoing.on_echo(&challenge("Ann"), now + ECHO_TIMEOUT),
+            None
+        );
+        // Nor one whose response has arrived.
+        outgoing.add(ann.clone(), ChallengeSource::Operator);
+        outgoing.on_response(&ann, ChallengeSource::Operator);
+        assert_eq!(outgoing.on_echo(&challenge("Ann"), now), None);
     }
 }

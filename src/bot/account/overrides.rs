@@ -1,4 +1,4 @@
-//! Standing orders: what the operator has told the running bot that holds until he says otherwise, over restarts too.
+//! Operator overrides: pause, blocks and arenas set by commands, kept over restarts.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,22 +10,22 @@ use crate::bot::account::{accepted_log, persist};
 use crate::config::{ArenaEntry, Pattern, Settings};
 use crate::lichess::model::ArenaId;
 
-/// See the module's text.
+/// Overrides of the configuration, set by the operator.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct OperatorOverrides {
-    /// No new games.
+    /// New games are not accepted.
     pub paused: bool,
-    /// Who is never accepted, beside those in the configuration.
+    /// Users to block, in addition to those in the configuration.
     pub blocked: Vec<Pattern>,
-    /// Arenas to take part in, beside those in the configuration.
+    /// Arenas to join, in addition to those in the configuration.
     pub arenas: Vec<ArenaEntry>,
-    /// Arenas to stay out of, though the configuration names them or they are what is looked for; the latest last.
-    #[serde(with = "ids")]
-    pub left: Vec<ArenaId>,
+    /// Arenas to stay out of, even if the configuration names them or discovery finds them; the latest last.
+    #[serde(with = "ids", alias = "left")]
+    pub left_arenas: Vec<ArenaId>,
 }
 
-/// Ids as texts; who has written one that is none had no order to give.
+/// Ids as text; texts that are not valid ids are skipped.
 mod ids {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -42,52 +42,51 @@ mod ids {
     }
 }
 
-/// Arenas last a day at most, and so many are over before they are forgotten.
-const MOST_LEFT: usize = 100;
+/// Number of [`left_arenas`](OperatorOverrides::left_arenas). Arenas last a day at most, so older ones are over.
+const MAX_LEFT_ARENAS: usize = 100;
 
 impl OperatorOverrides {
-    /// What its file ends with.
-    pub const ENDING: &str = "orders.json";
+    pub const FILE_SUFFIX: &str = "overrides.json";
 
-    /// We stay out of this arena from now on.
-    pub fn leave(&mut self, arena: &ArenaId) {
-        self.left.retain(|other| other != arena);
-        if self.left.len() == MOST_LEFT {
-            self.left.remove(0);
+    /// Stays out of an arena from now on.
+    pub fn add_left(&mut self, arena: &ArenaId) {
+        self.left_arenas.retain(|other| other != arena);
+        if self.left_arenas.len() == MAX_LEFT_ARENAS {
+            self.left_arenas.remove(0);
         }
-        self.left.push(arena.clone());
+        self.left_arenas.push(arena.clone());
     }
 
-    /// Reads the file; one that is not there holds no orders.
+    /// Reads the file; empty if it does not exist.
     ///
     /// # Errors
-    /// When it is there and cannot be read.
+    /// If it exists and cannot be read.
     pub fn load(path: &Path) -> io::Result<Self> {
         persist::load(path)
     }
 
-    /// The file as it should be.
-    pub fn text(&self) -> String {
+    /// Content of the file.
+    pub fn to_json(&self) -> String {
         let text = serde_json::to_string_pretty(self).expect("plain data with string keys");
         text + "\n"
     }
 
-    /// The settings with these orders in force.
-    pub fn over(&self, settings: &Arc<Settings>) -> Arc<Settings> {
-        let mut over = Arc::clone(settings);
+    /// Returns the settings with the overrides applied.
+    pub fn apply_to(&self, settings: &Arc<Settings>) -> Arc<Settings> {
+        let mut effective = Arc::clone(settings);
         if !self.blocked.is_empty() {
-            let block = &mut Arc::make_mut(&mut over).challenge.block;
+            let block = &mut Arc::make_mut(&mut effective).challenge.block;
             block.extend(self.blocked.iter().cloned());
         }
-        over
+        effective
     }
 }
 
-/// Where these settings have the file, beside the count of challenges. `None` where nothing can be kept.
+/// Path of the file for these settings. `None` if there is no data directory.
 pub fn file(settings: &Settings) -> Option<PathBuf> {
-    Some(accepted_log::beside(
+    Some(accepted_log::sibling(
         &accepted_log::file(settings)?,
-        OperatorOverrides::ENDING,
+        OperatorOverrides::FILE_SUFFIX,
     ))
 }
 
@@ -96,21 +95,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn orders_survive_in_their_file() {
+    fn overrides_survive_in_file() {
         let home = tempfile::tempdir().unwrap();
-        let path = home.path().join("orders.json");
+        let path = home.path().join("overrides.json");
         assert_eq!(
             OperatorOverrides::load(&path).unwrap(),
             OperatorOverrides::default()
         );
-        let orders = OperatorOverrides {
+        let overrides = OperatorOverrides {
             paused: true,
             blocked: vec!["Rival".to_owned().try_into().unwrap()],
             arenas: vec!["may24bot:secret".parse().unwrap()],
-            left: vec!["june1bot".parse().unwrap()],
+            left_arenas: vec!["june1bot".parse().unwrap()],
         };
-        persist::save(&path, orders.text()).unwrap();
-        assert_eq!(OperatorOverrides::load(&path).unwrap(), orders);
+        persist::save(&path, overrides.to_json()).unwrap();
+        assert_eq!(OperatorOverrides::load(&path).unwrap(), overrides);
         for (text, why) in [
             ("{\"paused\": tru", "line 1 column 14"),
             ("", "it is empty"),
@@ -122,26 +121,26 @@ mod tests {
             let error = OperatorOverrides::load(&path).unwrap_err().to_string();
             assert!(error.contains(why), "{text}: {error}");
         }
-        // One that an older or a newer version has written.
+        // Written by an older or a newer version.
         persist::save(&path, "{\"paused\": true, \"sleeping\": 7}").unwrap();
         assert!(OperatorOverrides::load(&path).unwrap().paused);
     }
 
     #[test]
-    fn who_is_blocked_stands_in_the_settings() {
+    fn overrides_add_blocks_to_settings() {
         let mut settings = Settings::default();
         settings.challenge.block = vec!["one".to_owned().try_into().unwrap()];
         let settings = Arc::new(settings);
         assert!(Arc::ptr_eq(
-            &OperatorOverrides::default().over(&settings),
+            &OperatorOverrides::default().apply_to(&settings),
             &settings
         ));
-        let orders = OperatorOverrides {
+        let overrides = OperatorOverrides {
             blocked: vec!["two".to_owned().try_into().unwrap()],
             ..OperatorOverrides::default()
         };
-        let names: Vec<String> = orders
-            .over(&settings)
+        let names: Vec<String> = overrides
+            .apply_to(&settings)
             .challenge
             .block
             .iter()

@@ -1,4 +1,4 @@
-//! Files that are written anew whenever what they hold has changed, beside the loop that changes it.
+//! Background saves of state files.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -14,35 +14,34 @@ use tracing::warn;
 
 use crate::{atomic_file, clock, input};
 
-/// The longest file that is read.
-const LONGEST: u64 = 8 * 1024 * 1024;
+const MAX_FILE_BYTES: u64 = 8 * 1024 * 1024;
 
-/// One such file: one write at a time, each with the latest state.
+/// Coalesced saves of one file: one write at a time, each with the latest state.
 #[derive(Debug)]
 pub struct SaveQueue {
     file: Option<PathBuf>,
-    /// What cannot be kept when it cannot be written.
-    what: &'static str,
+    /// What is lost if the file cannot be written, for the log.
+    description: &'static str,
     writing: bool,
     changed: bool,
     failed: bool,
 }
 
 impl SaveQueue {
-    /// Keeps `what` in this file, or nowhere.
-    pub fn new(file: Option<PathBuf>, what: &'static str) -> Self {
+    /// Saves to this file, or nowhere.
+    pub fn new(file: Option<PathBuf>, description: &'static str) -> Self {
         Self {
             file,
-            what,
+            description,
             writing: false,
             changed: false,
             failed: false,
         }
     }
 
-    /// The state has changed: where to write it now, and then tell [`written`](Self::written). Nowhere while it is being
-    /// written.
-    pub fn change(&mut self) -> Option<PathBuf> {
+    /// The state has changed. Returns where to write it now, after which [`finish`](Self::finish) must be called;
+    /// `None` while a write is in progress.
+    pub fn begin(&mut self) -> Option<PathBuf> {
         if self.file.is_some() && std::mem::replace(&mut self.writing, true) {
             self.changed = true;
             return None;
@@ -50,43 +49,43 @@ impl SaveQueue {
         self.file.clone()
     }
 
-    /// It is written, or cannot be. Whether the state has changed meanwhile.
-    pub fn written(&mut self, outcome: io::Result<()>) -> bool {
+    /// The write has finished. Whether the state has changed meanwhile.
+    pub fn finish(&mut self, outcome: io::Result<()>) -> bool {
         self.writing = false;
         match outcome {
             Ok(()) => self.failed = false,
-            // Once is enough for one trouble.
+            // One warning for each series of failures.
             Err(error) => {
                 if !std::mem::replace(&mut self.failed, true) {
-                    warn!("cannot keep {} over a restart: {error}", self.what);
+                    warn!("cannot save {}: {error}", self.description);
                 }
             }
         }
         std::mem::take(&mut self.changed)
     }
 
-    /// Whether the last write has failed, and none is under way.
-    pub fn is_owed(&self) -> bool {
+    /// Whether the last write has failed and none is in progress.
+    pub fn needs_retry(&self) -> bool {
         self.failed && !self.writing
     }
 }
 
-/// Reads a file whole. `None` if it is not there.
+/// Reads a whole file. `None` if it does not exist.
 ///
 /// # Errors
-/// When it is there and cannot be read.
+/// If it exists and cannot be read, or is larger than 8 MiB.
 pub fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
-    match input::read(path, LONGEST) {
+    match input::read(path, MAX_FILE_BYTES) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }
 }
 
-/// Reads what a file of JSON holds; one that is not there holds nothing.
+/// Reads a JSON object; the default value if the file does not exist.
 ///
 /// # Errors
-/// When it is there and cannot be read.
+/// If the file cannot be read or parsed.
 pub fn load<T: Default + DeserializeOwned>(path: &Path) -> io::Result<T> {
     let Some(text) = read(path)? else {
         return Ok(T::default());
@@ -96,13 +95,13 @@ pub fn load<T: Default + DeserializeOwned>(path: &Path) -> io::Result<T> {
         return bad("it is empty");
     }
     match serde_json::from_slice(&text)? {
-        // A list would do for any type whose fields may all be missing.
+        // Serde would read a list into a struct whose fields are all optional.
         object @ Value::Object(_) => Ok(serde_json::from_value(object)?),
         _ => bad("it is not an object of JSON"),
     }
 }
 
-/// Gives a file that cannot be read another name, so that it is not overwritten. What is to be logged about it.
+/// Renames a file that cannot be read, so that it is not overwritten. Returns a text for the log.
 pub fn set_aside(path: &Path) -> String {
     let now = clock::epoch_seconds(clock::date());
     let named = |number: u32| {
@@ -124,10 +123,10 @@ pub fn set_aside(path: &Path) -> String {
     }
 }
 
-/// Writes a file anew, whole or not at all, which only this user can read.
+/// Replaces a file atomically. Only this user can read it.
 ///
 /// # Errors
-/// When the system does not let us.
+/// If the file or its directory cannot be written.
 pub fn save(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
     if let Some(directory) = path.parent() {
         let mut builder = fs::DirBuilder::new();
@@ -136,22 +135,22 @@ pub fn save(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
     atomic_file::write_private(path, content.as_ref())
 }
 
-/// Adds lines to a file that is there.
+/// Appends lines to an existing file.
 ///
 /// # Errors
-/// When it is not there, or the system does not let us.
+/// If it does not exist or cannot be written.
 pub fn append(path: &Path, lines: &str) -> io::Result<()> {
     let mut file = fs::OpenOptions::new().append(true).open(path)?;
     file.write_all(lines.as_bytes())?;
     file.sync_data()
 }
 
-/// Does this, which may wait for the disk, on a thread for such things.
+/// Runs a job that may block on the disk on a blocking thread.
 ///
 /// # Errors
-/// When it fails or panics, or the system gives us no thread for it.
-pub async fn aside(job: impl FnOnce() -> io::Result<()> + Send + 'static) -> io::Result<()> {
-    // Without a thread tokio panics.
+/// If it fails or panics, or no thread can be started.
+pub async fn run_blocking(job: impl FnOnce() -> io::Result<()> + Send + 'static) -> io::Result<()> {
+    // Tokio panics if it cannot start a thread.
     let done = AssertUnwindSafe(async { spawn_blocking(job).await });
     match done.catch_unwind().await {
         Ok(Ok(outcome)) => outcome,
@@ -165,45 +164,49 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_fails_aside_is_an_error() {
-        assert!(aside(|| Ok(())).await.is_ok());
-        assert!(aside(|| Err(io::Error::other("full"))).await.is_err());
-        assert!(aside(|| panic!("on purpose")).await.is_err());
+    async fn blocking_job_failure_is_error() {
+        assert!(run_blocking(|| Ok(())).await.is_ok());
+        assert!(
+            run_blocking(|| Err(io::Error::other("full")))
+                .await
+                .is_err()
+        );
+        assert!(run_blocking(|| panic!("on purpose")).await.is_err());
     }
 
     #[test]
-    fn the_latest_state_is_written_one_write_at_a_time() {
+    fn save_queue_coalesces_changes() {
         let file = PathBuf::from("/kept");
-        let mut keeper = SaveQueue::new(Some(file.clone()), "this");
-        assert_eq!(keeper.change(), Some(file.clone()));
-        assert_eq!(keeper.change(), None);
-        assert_eq!(keeper.change(), None);
-        assert!(keeper.written(Ok(())));
-        assert_eq!(keeper.change(), Some(file.clone()));
-        assert!(!keeper.is_owed());
-        assert!(!keeper.written(Err(io::Error::other("full"))));
-        assert!(keeper.is_owed());
-        assert_eq!(keeper.change(), Some(file));
-        assert!(!keeper.is_owed());
-        assert!(!keeper.written(Ok(())));
-        assert!(!keeper.is_owed());
-        let mut nowhere = SaveQueue::new(None, "this");
-        assert_eq!((nowhere.change(), nowhere.change()), (None, None));
+        let mut queue = SaveQueue::new(Some(file.clone()), "this");
+        assert_eq!(queue.begin(), Some(file.clone()));
+        assert_eq!(queue.begin(), None);
+        assert_eq!(queue.begin(), None);
+        assert!(queue.finish(Ok(())));
+        assert_eq!(queue.begin(), Some(file.clone()));
+        assert!(!queue.needs_retry());
+        assert!(!queue.finish(Err(io::Error::other("full"))));
+        assert!(queue.needs_retry());
+        assert_eq!(queue.begin(), Some(file));
+        assert!(!queue.needs_retry());
+        assert!(!queue.finish(Ok(())));
+        assert!(!queue.needs_retry());
+        let mut without_file = SaveQueue::new(None, "this");
+        assert_eq!((without_file.begin(), without_file.begin()), (None, None));
     }
 
     #[test]
-    fn a_file_that_is_not_there_is_empty_and_one_without_end_is_not_read() {
+    fn file_missing_is_none_and_too_large_is_error() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("some/where/file");
         assert_eq!(read(&path).unwrap(), None);
         save(&path, "text").unwrap();
         assert_eq!(read(&path).unwrap().as_deref(), Some(&b"text"[..]));
-        save(&path, "x".repeat(LONGEST as usize + 1)).unwrap();
+        save(&path, "x".repeat(MAX_FILE_BYTES as usize + 1)).unwrap();
         assert!(read(&path).is_err());
     }
 
     #[test]
-    fn what_cannot_be_read_is_set_aside() {
+    fn file_unreadable_is_set_aside() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("file");
         save(&path, "damaged").unwrap();

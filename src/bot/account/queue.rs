@@ -1,40 +1,39 @@
-//! Challenges that wait for a place.
+//! Queue of challenges that wait for a slot.
 
 use std::time::{Duration, Instant};
 
 use crate::bot::policy::Rank;
 use crate::lichess::model::{Challenge, ChallengeId, ChallengeUser, Compat};
 
-/// A challenge that came to us.
+/// Incoming challenge.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct IncomingChallenge {
     pub challenge: Box<Challenge>,
     pub compat: Option<Compat>,
-    /// The age of the challenger's account, where a rule asks for it and Lichess has told it.
+    /// Age of the challenger's account, if a rule asks for it and Lichess has reported it.
     pub age_days: Option<u32>,
-    /// When it came.
-    pub since: Instant,
+    pub received_at: Instant,
 }
 
-impl Asked {
-    /// Whether a person asks.
+impl IncomingChallenge {
+    /// Whether the challenger is a person.
     pub fn is_human(&self) -> bool {
         let from = self.challenge.challenger.as_ref();
         !from.is_some_and(ChallengeUser::is_bot)
     }
 }
 
-/// Those that wait, the first to be served first.
+/// Waiting challenges, the first to be served first.
 #[derive(Debug, Default)]
-pub(super) struct Queue(Vec<Waiting>);
+pub(super) struct ChallengeQueue(Vec<Waiting>);
 
 #[derive(Debug)]
 struct Waiting {
-    asked: Asked,
+    incoming: IncomingChallenge,
     rank: Rank,
 }
 
-impl Queue {
+impl ChallengeQueue {
     pub fn len(&self) -> usize {
         self.0.len()
     }
@@ -43,58 +42,63 @@ impl Queue {
         self.0.is_empty()
     }
 
-    /// One more waits.
-    pub fn push(&mut self, asked: Asked, rank: Rank) {
-        let key = |waiting: &Waiting| (waiting.rank, waiting.asked.since);
-        let this = (rank, asked.since);
+    /// Adds a challenge by its rank.
+    pub fn push(&mut self, incoming: IncomingChallenge, rank: Rank) {
+        let key = |waiting: &Waiting| (waiting.rank, waiting.incoming.received_at);
+        let this = (rank, incoming.received_at);
         let at = self.0.partition_point(|other| key(other) <= this);
-        self.0.insert(at, Waiting { asked, rank });
+        self.0.insert(at, Waiting { incoming, rank });
     }
 
-    /// This one does not wait any longer.
-    pub fn take(&mut self, id: &ChallengeId) -> Option<Asked> {
+    /// Removes a challenge.
+    pub fn remove(&mut self, id: &ChallengeId) -> Option<IncomingChallenge> {
         let at = self
             .0
             .iter()
-            .position(|waiting| waiting.asked.challenge.id == *id)?;
-        Some(self.0.remove(at).asked)
+            .position(|waiting| waiting.incoming.challenge.id == *id)?;
+        Some(self.0.remove(at).incoming)
     }
 
-    /// Who waits, in order.
-    pub fn iter(&self) -> impl Iterator<Item = &Asked> {
-        self.0.iter().map(|waiting| &waiting.asked)
+    /// Waiting challenges in order.
+    pub fn iter(&self) -> impl Iterator<Item = &IncomingChallenge> {
+        self.0.iter().map(|waiting| &waiting.incoming)
     }
 
-    /// Those that are served before one that comes now with this rank.
-    pub fn ahead_of(&self, rank: Rank) -> impl Iterator<Item = &Asked> {
+    /// Challenges that would be served before a new one of this rank.
+    pub fn ahead_of(&self, rank: Rank) -> impl Iterator<Item = &IncomingChallenge> {
         let ahead = self.0.iter().take_while(move |other| other.rank <= rank);
-        ahead.map(|waiting| &waiting.asked)
+        ahead.map(|waiting| &waiting.incoming)
     }
 
-    /// Those that have waited long enough.
-    pub fn tired(&mut self, patience: Duration, now: Instant) -> Vec<Asked> {
-        self.split(|asked| now.saturating_duration_since(asked.since) < patience)
+    /// Removes challenges that have waited longer than `timeout`.
+    pub fn take_expired(&mut self, timeout: Duration, now: Instant) -> Vec<IncomingChallenge> {
+        self.extract(|incoming| now.saturating_duration_since(incoming.received_at) < timeout)
     }
 
-    /// Those that came before `asked` and are not in the list that Lichess gave then: taken back, or their challengers
-    /// have left. Offers of a rematch are never listed; of theirs we are told.
-    pub fn gone(&mut self, listed: &[Challenge], asked: Instant) -> Vec<Asked> {
-        self.split(|waiting| {
+    /// Removes challenges received before `requested_at` that are not in the list requested then: they were
+    /// cancelled, or their challengers have left. Offers of a rematch are never listed; Lichess reports when they
+    /// end.
+    pub fn take_unlisted(
+        &mut self,
+        listed: &[Challenge],
+        incoming: Instant,
+    ) -> Vec<IncomingChallenge> {
+        self.extract(|waiting| {
             let is_listed = |other: &Challenge| other.id == waiting.challenge.id;
             let rematch = waiting.challenge.rematch_of.is_some();
-            rematch || waiting.since > asked || listed.iter().any(is_listed)
+            rematch || waiting.received_at > incoming || listed.iter().any(is_listed)
         })
     }
 
-    /// All of them, in order.
-    pub fn clear(&mut self) -> Vec<Asked> {
-        self.split(|_| false)
+    /// Removes all challenges, in order.
+    pub fn clear(&mut self) -> Vec<IncomingChallenge> {
+        self.extract(|_| false)
     }
 
-    /// Takes out those that do not stay.
-    fn split(&mut self, stays: impl Fn(&Asked) -> bool) -> Vec<Asked> {
-        let gone = self.0.extract_if(.., |waiting| !stays(&waiting.asked));
-        gone.map(|waiting| waiting.asked).collect()
+    /// Removes those for which `keep` is false.
+    fn extract(&mut self, keep: impl Fn(&IncomingChallenge) -> bool) -> Vec<IncomingChallenge> {
+        let gone = self.0.extract_if(.., |waiting| !keep(&waiting.incoming));
+        gone.map(|waiting| waiting.incoming).collect()
     }
 }
 
@@ -102,28 +106,28 @@ impl Queue {
 mod tests {
     use super::*;
 
-    fn asked(id: &str, since: Instant) -> Asked {
+    fn incoming(id: &str, received_at: Instant) -> IncomingChallenge {
         let challenge = serde_json::json!({
             "id": id, "variant": {"key": "standard"}, "speed": "blitz",
             "timeControl": {"type": "clock", "limit": 180, "increment": 2},
         });
-        Asked {
+        IncomingChallenge {
             challenge: serde_json::from_value(challenge).unwrap(),
             compat: None,
             age_days: None,
-            since,
+            received_at,
         }
     }
 
-    fn ids(list: &[Asked]) -> Vec<&str> {
+    fn ids(list: &[IncomingChallenge]) -> Vec<&str> {
         list.iter()
-            .map(|asked| asked.challenge.id.as_str())
+            .map(|incoming| incoming.challenge.id.as_str())
             .collect()
     }
 
-    /// Four that came one second after another.
-    fn queue(start: Instant) -> Queue {
-        let mut queue = Queue::default();
+    /// Four challenges, one second apart.
+    fn queue(start: Instant) -> ChallengeQueue {
+        let mut queue = ChallengeQueue::default();
         for (n, (id, rank)) in [
             ("bot1", Rank::new(0, 1)),
             ("ann1", Rank::new(0, 0)),
@@ -133,13 +137,13 @@ mod tests {
         .into_iter()
         .enumerate()
         {
-            queue.push(asked(id, start + Duration::from_secs(n as u64)), rank);
+            queue.push(incoming(id, start + Duration::from_secs(n as u64)), rank);
         }
         queue
     }
 
     #[test]
-    fn by_rank_and_then_by_arrival() {
+    fn queue_orders_by_rank_then_arrival() {
         let mut queue = queue(Instant::now());
         assert_eq!(queue.len(), 4);
         for (rank, ahead) in [((9, 0), 0), ((0, 0), 3), ((0, 1), 4)] {
@@ -151,25 +155,25 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_ever() {
+    fn queue_drops_expired_challenges() {
         let start = Instant::now();
         let mut queue = queue(start);
         let later = start + Duration::from_secs(11);
-        let tired = queue.tired(Duration::from_secs(10), later);
-        assert_eq!(ids(&tired), ["ann1", "bot1"]);
+        let expired = queue.take_expired(Duration::from_secs(10), later);
+        assert_eq!(ids(&expired), ["ann1", "bot1"]);
         assert_eq!(queue.len(), 2);
     }
 
     #[test]
-    fn who_is_not_listed_any_more_has_gone() {
+    fn queue_drops_unlisted_challenges() {
         let start = Instant::now();
         let mut queue = queue(start);
-        let listed = [*asked("ann1", start).challenge];
-        // The last one came after the list was asked for.
-        let gone = queue.gone(&listed, start + Duration::from_millis(2_500));
+        let listed = [*incoming("ann1", start).challenge];
+        // The last one came after the list was requested.
+        let gone = queue.take_unlisted(&listed, start + Duration::from_millis(2_500));
         assert_eq!(ids(&gone), ["star", "bot1"]);
         let ann = "ann1".parse().unwrap();
-        assert!(queue.take(&ann).is_some() && queue.take(&ann).is_none());
+        assert!(queue.remove(&ann).is_some() && queue.remove(&ann).is_none());
         assert_eq!(ids(&queue.clear()), ["ben1"]);
     }
 }

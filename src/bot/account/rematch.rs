@@ -1,16 +1,16 @@
-//! One more game with the same opponent: how many there were in a row, and the one that we offer.
+//! Rematches: how many were played in a row, and the one that we offer.
 //!
-//! Bots cannot press Lichess's button for it, so ours is an ordinary challenge. It is taken back when nobody answers, and when
-//! the opponent asks for a game himself.
+//! Bots cannot use Lichess's rematch button, so our offer is an ordinary challenge. It is cancelled if it is not
+//! answered, or if the opponent challenges us.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use tracing::info;
 
-use super::challenges::insist;
-use super::outgoing::{self, STOPPING, Wish, is_for_bot, refusal};
-use super::{Account, remember};
+use super::challenges::with_retries;
+use super::outgoing::{self, ChallengeSource, SHUTTING_DOWN, closing_reason, is_for_bot};
+use super::{Account, push_bounded};
 use crate::bot::account::background::TaskResult;
 use crate::bot::account::quota::Limit;
 use crate::bot::account::slots::SlotHolder;
@@ -21,20 +21,19 @@ use crate::lichess::Error as Failure;
 use crate::lichess::model::{Challenge, GameId, Username};
 use crate::lichess::retry::RequestKind;
 
-/// How long our offer waits for an answer: less than its place is kept.
-const PATIENCE: Duration = Duration::from_secs(15);
+/// Time for an answer to our offer. Shorter than its slot is reserved.
+const OFFER_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Why it has become a game, or has not.
-const AGAIN: &str = "our offer of a rematch";
-const ASKS_HIMSELF: &str = "the opponent asks for a game himself";
+/// Reasons reported for the end of an offer.
+const BY_REMATCH: &str = "our offer of a rematch";
+const OPPONENT_CHALLENGES: &str = "the opponent challenges us";
 
-/// See the module's text.
+/// Numbers of rematches, and our open offer.
 #[derive(Debug, Default)]
 pub(super) struct Rematches {
     /// Games that are rematches, and their number in a row.
-    rows: VecDeque<(GameId, u32)>,
-    /// What we have offered.
-    open: Option<Offer>,
+    numbers: VecDeque<(GameId, u32)>,
+    offer: Option<Offer>,
 }
 
 #[derive(Debug)]
@@ -45,176 +44,184 @@ struct Offer {
 }
 
 impl Rematches {
-    /// How many rematches in a row the game was the last of.
-    fn row(&self, game: &GameId) -> u32 {
-        let mut rows = self.rows.iter();
-        rows.find(|(id, _)| id == game).map_or(0, |(_, row)| *row)
+    /// Number of the game in its row of rematches; 0 if it is none.
+    fn number_of(&self, game: &GameId) -> u32 {
+        let mut numbers = self.numbers.iter();
+        numbers
+            .find(|(id, _)| id == game)
+            .map_or(0, |(_, number_of)| *number_of)
     }
 
-    /// Which number in a row a challenge would be: 0 for one that is no rematch.
-    pub fn number(&self, challenge: &Challenge) -> u32 {
+    /// Number that a challenge would have in its row of rematches; 0 if it is none.
+    pub fn next_number(&self, challenge: &Challenge) -> u32 {
         let previous = challenge.rematch_of.as_ref();
-        previous.map_or(0, |previous| self.row(previous) + 1)
+        previous.map_or(0, |previous| self.number_of(previous) + 1)
     }
 
-    /// It becomes a game.
-    pub fn note(&mut self, id: GameId, number: u32) {
+    /// Records the number of a game.
+    pub fn record(&mut self, id: GameId, number: u32) {
         if number > 0 {
-            remember(&mut self.rows, (id, number));
+            push_bounded(&mut self.numbers, (id, number));
         }
     }
 
-    /// Our offer that waits for its answer.
-    pub fn offered(&self) -> Option<&Challenge> {
-        self.open.as_ref().map(|offer| &*offer.challenge)
+    /// Our open offer.
+    pub fn pending(&self) -> Option<&Challenge> {
+        self.offer.as_ref().map(|offer| &*offer.challenge)
     }
 
-    /// Our offer that waits for its answer, which is about to be taken back.
-    pub fn withdraw(&mut self) -> Option<Box<Challenge>> {
+    /// Removes our open offer, to be cancelled.
+    pub fn take_pending(&mut self) -> Option<Box<Challenge>> {
         self.take(|_| true)
     }
 
-    /// Our offer, if it is this one.
-    fn take(&mut self, is_it: impl Fn(&Offer) -> bool) -> Option<Box<Challenge>> {
-        let offer = self.open.take_if(|offer| is_it(offer))?;
+    /// Removes our open offer if it matches.
+    fn take(&mut self, matches: impl Fn(&Offer) -> bool) -> Option<Box<Challenge>> {
+        let offer = self.offer.take_if(|offer| matches(offer))?;
         Some(offer.challenge)
     }
 }
 
 impl Account {
-    /// Offers a rematch once, if there is a place for it and nobody waits for that.
-    pub(super) fn offer_rematch(&mut self, previous: &GameId, encore: RematchOffer) {
-        let RematchOffer { to, human, what } = encore;
+    /// Offers a rematch once, if a slot is free and no challenge waits for it.
+    pub(super) fn offer_rematch(&mut self, previous: &GameId, rematch: RematchOffer) {
+        let RematchOffer { to, human, what } = rematch;
         let now = clock::now();
-        let plays_on = self.slots.against(Some(&to), true, now) > 0;
-        let busy = plays_on || !self.queue.is_empty() || self.slots.full(human, now);
-        let again = self.rematches.row(previous) > 0 || self.rematches.open.is_some();
-        let settings = &self.house.settings;
-        let sister = settings.is_own_account(to.as_str());
+        let is_playing = self.slots.games_against(Some(&to), true, now) > 0;
+        let busy = is_playing || !self.queue.is_empty() || self.slots.is_full(human, now);
+        let already_rematch =
+            self.rematches.number_of(previous) > 0 || self.rematches.offer.is_some();
+        let settings = &self.ctx.settings;
+        let is_own_account = settings.is_own_account(to.as_str());
         let blocked = settings.challenge.blocks(to.as_str());
-        if sister || blocked || busy || again || !self.takes_games() {
+        if is_own_account || blocked || busy || already_rematch || !self.accepts_games() {
             return;
         }
-        // Asking all the same would make it last longer.
+        // A refused challenge would extend the limit.
         let date = clock::date();
         let full = (!human).then(|| self.quota.full_until(Limit::BotGames, date));
-        if let Some(until) = self.quota.no_challenge_until(date).or(full.flatten()) {
+        if let Some(until) = self.quota.challenges_blocked_until(date).or(full.flatten()) {
             let until = clock::format_date(until);
             return info!(game = %previous, "no rematch with {to}: Lichess takes no challenges from us before {until}");
         }
         info!(game = %previous, "offering {to} a rematch");
-        self.outgoing.send(to.clone(), Wish::Rematch);
-        let client = self.house.client.clone();
-        self.errands.spawn(async move {
-            let asked = client.challenge(&to, &what).await.map(Box::new);
-            TaskResult::RematchAsked(RematchOffer { to, human, what }, asked)
+        self.outgoing.add(to.clone(), ChallengeSource::Rematch);
+        let client = self.ctx.client.clone();
+        self.background.spawn(async move {
+            let response = client.challenge(&to, &what).await.map(Box::new);
+            TaskResult::RematchSent(RematchOffer { to, human, what }, response)
         });
     }
 
-    /// It is offered, or cannot be.
-    pub(super) fn rematch_asked(
+    /// Handles the response to our offer.
+    pub(super) fn on_rematch_sent(
         &mut self,
-        encore: &RematchOffer,
-        asked: Result<Box<Challenge>, Failure>,
+        rematch: &RematchOffer,
+        response: Result<Box<Challenge>, Failure>,
     ) {
-        let RematchOffer { to, human, what } = encore;
-        match asked {
+        let RematchOffer { to, human, what } = rematch;
+        match response {
             Ok(challenge) => {
-                let over = self.outgoing.answered(to, Wish::Rematch);
-                self.challenge_counts(!human);
+                let over = self.outgoing.on_response(to, ChallengeSource::Rematch);
+                self.count_challenge(!human);
                 match over {
-                    Some(answer) => self.rematch_refused(&answer),
-                    None => self.rematch_stands(challenge),
+                    Some(answer) => self.report_rematch_refused(&answer),
+                    None => self.track_rematch(challenge),
                 }
             }
             Err(failure) => {
                 info!("no rematch with {to}: {failure}");
-                let ours = (to, Wish::Rematch);
-                if let Some(challenge) = self.not_sent(ours, Some(!human), what, &failure) {
-                    self.rematch_stands(challenge);
+                let ours = (to, ChallengeSource::Rematch);
+                if let Some(challenge) =
+                    self.on_challenge_failed(ours, Some(!human), what, &failure)
+                {
+                    self.track_rematch(challenge);
                 }
             }
         }
     }
 
-    /// It is offered. The game may be on by now.
-    pub(super) fn rematch_stands(&mut self, challenge: Box<Challenge>) {
+    /// Tracks our offer. The game may be running by now.
+    pub(super) fn track_rematch(&mut self, challenge: Box<Challenge>) {
         let (id, now) = (challenge.id.clone(), clock::now());
         let Some(to) = challenge.dest_user.as_ref().map(|user| user.name.clone()) else {
             return;
         };
-        self.rematches.note(id.clone(), 1);
+        self.rematches.record(id.clone(), 1);
         if self.knows_game(&id) {
-            return self.tell_challenge(&challenge, Decision::Accepted, AGAIN.to_owned());
+            return self.publish_challenge(&challenge, Decision::Accepted, BY_REMATCH.to_owned());
         }
-        if self.slots.against(Some(&to), true, now) > 0 {
-            return self.take_back(challenge, ASKS_HIMSELF);
+        if self.slots.games_against(Some(&to), true, now) > 0 {
+            return self.cancel_challenge(challenge, OPPONENT_CHALLENGES);
         }
-        if self.takes_all_back() {
-            return self.take_back(challenge, STOPPING);
+        if self.is_stopping() {
+            return self.cancel_challenge(challenge, SHUTTING_DOWN);
         }
-        let guest = SlotHolder {
+        let holder = SlotHolder {
             name: Some(to.clone()),
             human: !is_for_bot(&challenge),
             clocked: true,
         };
-        self.slots.promise(id, guest, now);
-        let until = now + PATIENCE;
-        self.rematches.open = Some(Offer {
+        self.slots.reserve(id, holder, now);
+        let until = now + OFFER_TIMEOUT;
+        self.rematches.offer = Some(Offer {
             challenge,
             to,
             until,
         });
     }
 
-    /// Takes our offer back when it has waited for long enough.
-    pub(super) fn look_after_rematch(&mut self) {
+    /// Cancels our offer if it was not answered in time.
+    pub(super) fn expire_rematch(&mut self) {
         let now = clock::now();
         if let Some(challenge) = self.rematches.take(|offer| offer.until <= now) {
-            self.take_back(challenge, "it was not answered");
+            self.cancel_challenge(challenge, "it was not answered");
         }
     }
 
-    /// He challenges us himself, and one game is enough.
-    pub(super) fn asks_himself(&mut self, user: &Username) {
+    /// Cancels our offer to a user who challenges us: one game is enough.
+    pub(super) fn on_opponent_challenge(&mut self, user: &Username) {
         if let Some(challenge) = self.rematches.take(|offer| offer.to == *user) {
-            self.take_back(challenge, ASKS_HIMSELF);
+            self.cancel_challenge(challenge, OPPONENT_CHALLENGES);
         }
     }
 
-    /// The offer is a game.
-    pub(super) fn rematch_is_on(&mut self, id: &GameId) {
+    /// Our offer has become a game.
+    pub(super) fn on_rematch_started(&mut self, id: &GameId) {
         if let Some(challenge) = self.rematches.take(|offer| offer.challenge.id == *id) {
-            self.tell_challenge(&challenge, Decision::Accepted, AGAIN.to_owned());
+            self.publish_challenge(&challenge, Decision::Accepted, BY_REMATCH.to_owned());
         }
     }
 
-    /// The offer was declined, or is gone.
-    pub(super) fn rematch_is_off(&mut self, answer: &Challenge) {
+    /// Our offer was declined or cancelled.
+    pub(super) fn on_rematch_closed(&mut self, answer: &Challenge) {
         let ours = self.rematches.take(|offer| offer.challenge.id == answer.id);
         if ours.is_some() {
-            self.rematch_refused(answer);
+            self.report_rematch_refused(answer);
         }
     }
 
-    fn rematch_refused(&self, answer: &Challenge) {
+    fn report_rematch_refused(&self, answer: &Challenge) {
         info!(challenge = %answer.id, "no rematch");
-        let (decision, why) = refusal(answer);
-        self.tell_challenge(answer, decision, why);
+        let (decision, why) = closing_reason(answer);
+        self.publish_challenge(answer, decision, why);
     }
 
-    /// Takes a challenge of ours back, unless it has become a game.
-    pub(super) fn take_back(&mut self, challenge: Box<Challenge>, why: &'static str) {
+    /// Cancels a challenge of ours unless it has become a game.
+    pub(super) fn cancel_challenge(&mut self, challenge: Box<Challenge>, why: &'static str) {
         if self.games.contains_key(&challenge.id) {
             return;
         }
-        self.slots.free(&challenge.id);
-        self.taking_back += 1;
-        let client = self.house.client.clone();
-        self.errands.spawn(async move {
+        self.slots.release(&challenge.id);
+        self.cancelling += 1;
+        let client = self.ctx.client.clone();
+        self.background.spawn(async move {
             let id = &challenge.id;
-            let taken_back = insist(RequestKind::Answer, || outgoing::take_back(&client, id)).await;
-            TaskResult::TakenBack(challenge, why, taken_back)
+            let taken_back = with_retries(RequestKind::Answer, || {
+                outgoing::cancel_unless_accepted(&client, id)
+            })
+            .await;
+            TaskResult::ChallengeCancelled(challenge, why, taken_back)
         });
     }
 }
@@ -234,16 +241,16 @@ mod tests {
     }
 
     #[test]
-    fn rematches_are_counted_in_a_row() {
+    fn rematch_numbers_count_in_a_row() {
         let mut rematches = Rematches::default();
         let id = |text: &str| text.parse::<GameId>().unwrap();
-        assert_eq!(rematches.number(&challenge(None)), 0);
-        assert_eq!(rematches.number(&challenge(Some("lastgame"))), 1);
-        rematches.note(id("nextgame"), 1);
-        rematches.note(id("thirdone"), 2);
-        rematches.note(id("stranger"), 0);
+        assert_eq!(rematches.next_number(&challenge(None)), 0);
+        assert_eq!(rematches.next_number(&challenge(Some("lastgame"))), 1);
+        rematches.record(id("nextgame"), 1);
+        rematches.record(id("thirdone"), 2);
+        rematches.record(id("stranger"), 0);
         for (previous, number) in [("nextgame", 2), ("thirdone", 3), ("stranger", 1)] {
-            assert_eq!(rematches.number(&challenge(Some(previous))), number);
+            assert_eq!(rematches.next_number(&challenge(Some(previous))), number);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Games that we look for ourselves, and what is counted of all games.
+//! Matchmaking requests of an account, and counting of games.
 
 use std::time::{Duration, SystemTime};
 
@@ -6,12 +6,12 @@ use tokio::sync::oneshot;
 use tracing::{debug, info};
 
 use super::Account;
-use super::challenges::insist;
-use super::outgoing::{self, TOO_LATE};
+use super::challenges::with_retries;
+use super::outgoing::{self, ALREADY_ACCEPTED};
 use crate::bot::account::background::TaskResult;
-use crate::bot::account::quota::Entry;
-use crate::bot::account::state_files::Book;
-use crate::bot::matchmaking::{Choice, Inputs, OnlineBots, Refusal, Step};
+use crate::bot::account::quota::JoinRequest;
+use crate::bot::account::state_files::StateFile;
+use crate::bot::matchmaking::{Action, Choice, Inputs, OnlineBots, Refusal};
 use crate::bot::shutdown::Stage;
 use crate::clock;
 use crate::events::{self, Decision};
@@ -20,254 +20,264 @@ use crate::lichess::retry::RequestKind;
 use crate::lichess::{Client, Error as Failure};
 use crate::plural;
 
-/// The most bots that Lichess lists.
-const BOTS: u32 = 512;
+/// Bots requested at most from the list of online bots.
+const MAX_LISTED_BOTS: u32 = 512;
 
-/// Moments that are closer than this are the same to who reads of them.
-const ALIKE: Duration = Duration::from_secs(5);
+/// Times closer than this are reported as the same.
+const SAME_TIME_TOLERANCE: Duration = Duration::from_secs(5);
 
-/// What came of a step.
-pub(super) enum Sought {
-    /// Who is online, and ourselves.
-    Online(Result<OnlineBots, Failure>),
-    /// What came of a challenge.
-    Tried(Tried),
-    /// Our challenge was taken back, or was not.
-    TakenBack(ChallengeId, Result<bool, Failure>),
+/// Result of a matchmaking request.
+pub(super) enum SeekResult {
+    /// Online bots and our own account.
+    OnlineBots(Result<OnlineBots, Failure>),
+    Challenged(ChallengeAttempt),
+    /// Our challenge was cancelled; `false` if it had been accepted.
+    Cancelled(ChallengeId, Result<bool, Failure>),
 }
 
-/// What came of a challenge to one of several.
+/// Attempt to challenge the first available one of several users.
 #[derive(Default)]
-pub(super) struct Tried {
-    /// Those who cannot be challenged.
-    unfit: Vec<(Username, Refusal)>,
-    /// Who was challenged to what, and the answer.
-    made: Option<(Username, NewChallenge, Result<Box<Challenge>, Failure>)>,
-    /// It could not even be asked who is there.
+pub(super) struct ChallengeAttempt {
+    /// Users who cannot be challenged.
+    unavailable: Vec<(Username, Refusal)>,
+    /// User, challenge and response.
+    response: Option<(Username, NewChallenge, Result<Box<Challenge>, Failure>)>,
+    /// The status of the users could not be read.
     failed: Option<Failure>,
 }
 
-impl Tried {
-    /// The challenge that stands.
-    pub fn made(self) -> Option<Box<Challenge>> {
-        self.made?.2.ok()
+impl ChallengeAttempt {
+    /// The created challenge.
+    pub fn challenge(self) -> Option<Box<Challenge>> {
+        self.response?.2.ok()
     }
 }
 
 impl Account {
-    /// Looks for a game when there is nothing to play.
-    pub(super) fn look_for_games(&mut self) {
-        let scene = self.scene();
-        let client = self.house.client.clone();
-        match self.matchmaking.step(scene, &self.quota) {
-            Step::Wait => {}
-            Step::Discovery => {
-                self.errands
-                    .spawn(async move { TaskResult::Sought(Sought::Online(scout(&client).await)) });
+    /// Runs the next matchmaking action.
+    pub(super) fn step_matchmaking(&mut self) {
+        let inputs = self.matchmaking_inputs();
+        let client = self.ctx.client.clone();
+        match self.matchmaking.next_action(inputs, &self.quota) {
+            Action::Wait => {}
+            Action::ListOnlineBots => {
+                self.background.spawn(async move {
+                    TaskResult::Seek(SeekResult::OnlineBots(fetch_online_bots(&client).await))
+                });
             }
-            Step::Challenge(choice) => {
+            Action::Challenge(choice) => {
                 let users: Vec<&str> = choice.users.iter().map(Username::as_str).collect();
                 info!(
                     "looking for a game of {}: {}",
                     choice.offer,
                     users.join(", ")
                 );
-                self.errands.spawn(async move {
-                    TaskResult::Sought(Sought::Tried(challenge_one(&client, choice).await))
+                self.background.spawn(async move {
+                    TaskResult::Seek(SeekResult::Challenged(
+                        challenge_first_available(&client, choice).await,
+                    ))
                 });
             }
-            Step::TakeBack(id) => {
-                self.errands.spawn(async move {
-                    let answer =
-                        insist(RequestKind::Answer, || outgoing::take_back(&client, &id)).await;
-                    TaskResult::Sought(Sought::TakenBack(id, answer))
+            Action::Cancel(id) => {
+                self.background.spawn(async move {
+                    let answer = with_retries(RequestKind::Answer, || {
+                        outgoing::cancel_unless_accepted(&client, &id)
+                    })
+                    .await;
+                    TaskResult::Seek(SeekResult::Cancelled(id, answer))
                 });
             }
         }
     }
 
-    fn scene(&mut self) -> Inputs {
+    fn matchmaking_inputs(&mut self) -> Inputs {
         let now = clock::now();
-        let waits = !self.queue.is_empty() || self.retaking > 0;
+        let waits = !self.queue.is_empty() || self.resuming > 0;
         let arena = self.slots.arenas_awaited() > 0;
         Inputs {
-            stopping: !self.takes_games(),
-            ready: self.informed && self.link.is_open(),
-            busy: waits || arena || self.slots.busy(now),
-            room: !self.slots.full(false, now),
-            arena: self.slots.next_arena(),
+            stopping: !self.accepts_games(),
+            ready: self.games_listed && self.event_stream.is_open(),
+            busy: waits || arena || self.slots.is_busy(now),
+            has_slot: !self.slots.is_full(false, now),
+            arena_starts: self.slots.next_arena(),
             now,
             date: clock::date(),
         }
     }
 
-    /// A step has come to its end.
-    pub(super) fn sought(&mut self, sought: Sought) {
-        match sought {
-            Sought::Online(Ok(roster)) => {
-                let bots = plural::count(roster.bots.len(), "bot is", "bots are");
+    /// Handles the result of a matchmaking request.
+    pub(super) fn on_seek_result(&mut self, result: SeekResult) {
+        match result {
+            SeekResult::OnlineBots(Ok(online_bots)) => {
+                let bots = plural::count(online_bots.bots.len(), "bot is", "bots are");
                 debug!("{bots} online");
-                self.matchmaking.scouted(Some(roster));
+                self.matchmaking.on_online_bots(Some(online_bots));
             }
-            Sought::Online(Err(failure)) => {
-                info!("cannot ask which bots are online: {failure}");
-                self.matchmaking.scouted(None);
+            SeekResult::OnlineBots(Err(failure)) => {
+                info!("cannot read the online bots: {failure}");
+                self.matchmaking.on_online_bots(None);
             }
-            Sought::Tried(tried) => self.tried(tried),
-            Sought::TakenBack(id, answer) => {
+            SeekResult::Challenged(attempt) => self.on_challenge_attempt(attempt),
+            SeekResult::Cancelled(id, answer) => {
                 match &answer {
                     Ok(true) => debug!(challenge = %id, "taken back"),
                     Ok(false) => {
                         let pending = self.matchmaking.pending().cloned();
                         let is_known = self.knows_game(&id);
                         if let Some(challenge) = pending.filter(|it| it.id == id && !is_known) {
-                            self.accepted_meanwhile(&challenge);
-                            self.tell_challenge(
+                            self.on_late_acceptance(&challenge);
+                            self.publish_challenge(
                                 &challenge,
                                 Decision::Accepted,
-                                TOO_LATE.to_owned(),
+                                ALREADY_ACCEPTED.to_owned(),
                             );
-                            return self.matchmaking.became_a_game();
+                            return self.matchmaking.on_late_acceptance();
                         }
                     }
                     Err(failure) => info!(challenge = %id, "cannot take back: {failure}"),
                 }
-                if let Some(challenge) = self.matchmaking.taken_back(matches!(answer, Ok(true))) {
+                if let Some(challenge) = self.matchmaking.on_cancelled(matches!(answer, Ok(true))) {
                     let why = "it was not answered".to_owned();
-                    self.tell_challenge(&challenge, Decision::Dropped, why);
-                    self.save(Book::Answers);
+                    self.publish_challenge(&challenge, Decision::Dropped, why);
+                    self.save(StateFile::Opponents);
                 }
             }
         }
     }
 
-    fn tried(&mut self, tried: Tried) {
-        self.matchmaking.unfit(&tried.unfit);
-        if !tried.unfit.is_empty() {
-            self.save(Book::Answers);
+    fn on_challenge_attempt(&mut self, attempt: ChallengeAttempt) {
+        self.matchmaking.on_unavailable(&attempt.unavailable);
+        if !attempt.unavailable.is_empty() {
+            self.save(StateFile::Opponents);
         }
-        match tried.made {
+        match attempt.response {
             Some((user, _, Ok(challenge))) => {
                 info!(challenge = %challenge.id, "challenged {user}");
-                self.challenge_counts(true);
-                self.matchmaking.stands(challenge, user);
+                self.count_challenge(true);
+                self.matchmaking.on_created(challenge, user);
             }
-            Some((user, what, Err(failure))) => self.not_made(&user, &what, &failure),
+            Some((user, params, Err(failure))) => {
+                self.on_challenge_not_created(&user, &params, &failure)
+            }
             None => {
-                if let Some(failure) = tried.failed {
-                    info!("cannot ask who of them is there: {failure}");
-                    return self.matchmaking.scouted(None);
+                if let Some(failure) = attempt.failed {
+                    info!("cannot read which of them are online: {failure}");
+                    return self.matchmaking.on_online_bots(None);
                 }
-                self.matchmaking.nobody();
+                self.matchmaking.on_nobody_available();
             }
         }
     }
 
-    /// Lichess has not taken our challenge: of whom does it not want one, and for how long?
-    fn not_made(&mut self, user: &Username, what: &NewChallenge, failure: &Failure) {
+    /// Handles a challenge that was not created.
+    fn on_challenge_not_created(
+        &mut self,
+        user: &Username,
+        params: &NewChallenge,
+        failure: &Failure,
+    ) {
         info!("cannot challenge {user}: {failure}");
-        let why = self.unmade(Some(true), failure);
-        self.matchmaking.not_made(user, why);
+        let why = self.classify_failure(Some(true), failure);
+        self.matchmaking.on_not_created(user, why);
         if self.matchmaking.pending().is_some() {
             info!("the challenge to {user} was made, as the event stream has shown");
         } else {
-            self.tell_unmade(user, what, why, failure);
+            self.publish_failed_challenge(user, params, why, failure);
         }
-        self.save(Book::Quota);
-        self.save(Book::Answers);
+        self.save(StateFile::Quota);
+        self.save(StateFile::Opponents);
     }
 
-    /// A challenge was declined or taken back; it may be ours.
-    pub(super) fn refused_by(&mut self, challenge: &Challenge) {
-        if let Some(why) = self.matchmaking.over(challenge) {
-            self.tell_challenge(challenge, Decision::Declined, why);
-            self.save(Book::Answers);
+    /// Handles a closed challenge, which may be one of matchmaking.
+    pub(super) fn on_matchmaking_challenge_closed(&mut self, challenge: &Challenge) {
+        if let Some(why) = self.matchmaking.on_closed(challenge) {
+            self.publish_challenge(challenge, Decision::Declined, why);
+            self.save(StateFile::Opponents);
         }
     }
 
-    /// A game has begun, or goes on after a restart.
-    pub(super) fn game_counts(&mut self, info: &GameInfo) {
+    /// Counts a game that has started, or is resumed after a restart.
+    pub(super) fn count_game(&mut self, info: &GameInfo) {
         let date = clock::date();
-        let begun = self.matchmaking.began(info);
-        if let Some(begun) = &begun {
-            if let Some(challenge) = &begun.challenge {
-                let why = format!("as {} wants it", begun.profile);
-                self.tell_challenge(challenge, Decision::Accepted, why);
+        let started = self.matchmaking.on_game_started(info);
+        if let Some(started) = &started {
+            if let Some(challenge) = &started.challenge {
+                let why = format!("as {} wants it", started.profile);
+                self.publish_challenge(challenge, Decision::Accepted, why);
             }
-            self.save(Book::Answers);
+            self.save(StateFile::Opponents);
         }
-        let sought = begun.map(|begun| begun.sought);
+        let sought = started.map(|started| started.kind);
         let opponent = &info.opponent;
         let new = if opponent.ai_level.is_some() {
-            self.quota.ai_game(&info.id, date)
+            self.quota.count_ai_game(&info.id, date)
         } else {
-            opponent.is_bot() && self.quota.bot_game(&info.id, sought, date)
+            opponent.is_bot() && self.quota.count_bot_game(&info.id, sought, date)
         };
         if new {
-            self.save(Book::Quota);
+            self.save(StateFile::Quota);
         }
     }
 
-    /// An arena is to be joined: whether it may be, or else from when on.
-    pub(super) fn may_join(
+    /// Answers whether an arena may be joined, or when.
+    pub(super) fn on_arena_entry(
         &mut self,
-        entry: Entry,
-        reply: oneshot::Sender<Result<(), SystemTime>>,
+        entry: JoinRequest,
+        responder: oneshot::Sender<Result<(), SystemTime>>,
     ) {
         let answer = self.quota.enter_arena(entry, clock::date());
         if answer.is_ok() {
-            self.save(Book::Quota);
+            self.save(StateFile::Quota);
         }
-        // Who has asked may have left meanwhile.
-        let _ = reply.send(answer);
+        // The arena task may have ended meanwhile.
+        let _ = responder.send(answer);
     }
 
-    /// Lichess has counted more arenas than we have.
-    pub(super) fn too_many_arenas(&mut self) {
-        self.quota.too_many_arenas(clock::date());
-        self.save(Book::Quota);
+    /// Lichess has counted more arenas than the quota.
+    pub(super) fn on_too_many_arenas(&mut self) {
+        self.quota.on_too_many_arenas(clock::date());
+        self.save(StateFile::Quota);
     }
 
-    /// A game is over.
-    pub(super) fn game_over(&mut self, info: &GameInfo) {
-        if self.matchmaking.finished(info) {
-            self.save(Book::Answers);
-        }
-    }
-
-    /// Takes down what Lichess has asked to pause, for the case that we are restarted. What a proxy has asked for is over by
-    /// then.
-    pub(super) fn keep_pauses(&mut self) {
-        let (client, date) = (&self.house.client, clock::date());
-        self.quota.proxy_pause(client.proxy_pause(), date);
-        if self.quota.keep_pauses(client.pauses(), date) {
-            self.save(Book::Quota);
+    /// Handles the end of a game.
+    pub(super) fn on_game_over(&mut self, info: &GameInfo) {
+        if self.matchmaking.on_game_finished(info) {
+            self.save(StateFile::Opponents);
         }
     }
 
-    /// One line whenever there is nothing to play: why, and what is tried next.
-    pub(super) fn tell_idle(&mut self) {
-        if !self.games.is_empty() || self.stop.stage() != Stage::Running {
-            self.idle_told = None;
+    /// Stores pauses that Lichess has demanded, for the next start. That of a proxy is over by then.
+    pub(super) fn save_pauses(&mut self) {
+        let (client, date) = (&self.ctx.client, clock::date());
+        self.quota.set_proxy_pause(client.proxy_pause(), date);
+        if self.quota.set_pauses(client.pauses(), date) {
+            self.save(StateFile::Quota);
+        }
+    }
+
+    /// Reports once why no game is running, and the next attempt.
+    pub(super) fn publish_idle(&mut self) {
+        if !self.games.is_empty() || self.shutdown.stage() != Stage::Running {
+            self.last_idle = None;
             return;
         }
-        if !self.informed || !self.link.is_open() {
+        if !self.games_listed || !self.event_stream.is_open() {
             return;
         }
         let (reason, next) = match self.matchmaking.idle() {
-            _ if self.office.orders.paused => (
+            _ if self.operator.overrides.paused => (
                 "no game is on, and the operator has paused the bot".to_owned(),
                 None,
             ),
             _ if self.slots.arenas_awaited() > 0 => (
                 format!(
                     "no game is on; waiting for a pairing in {}",
-                    self.arenas_on()
+                    self.arena_names()
                 ),
                 None,
             ),
-            Some(idle) => (format!("no game is on; {}", idle.why), Some(idle.next)),
-            None if self.house.settings.challenge.accept => {
+            Some(idle) => (format!("no game is on; {}", idle.reason), Some(idle.next)),
+            None if self.ctx.settings.challenge.accept => {
                 ("no game is on; waiting for challenges".to_owned(), None)
             }
             None => (
@@ -275,25 +285,25 @@ impl Account {
                 None,
             ),
         };
-        let told = self.idle_told.as_ref();
-        if told.is_some_and(|(before, then)| *before == reason && alike(*then, next)) {
+        let last = self.last_idle.as_ref();
+        if last.is_some_and(|(before, then)| *before == reason && is_same_time(*then, next)) {
             return;
         }
         match next {
             Some(next) => info!("idle: {reason}; next try at {}", clock::format_date(next)),
             None => info!("idle: {reason}"),
         }
-        self.idle_told = Some((reason.clone(), next));
-        self.house.events.send(events::Event::Idle { reason, next });
+        self.last_idle = Some((reason.clone(), next));
+        self.ctx.events.send(events::Event::Idle { reason, next });
     }
 }
 
 impl Account {
-    /// The arenas from which a game may come, `Friday Arena and Bots Arena`.
-    fn arenas_on(&self) -> String {
+    /// Names of the arenas from which a game may come, like `Friday Arena and Bots Arena`.
+    fn arena_names(&self) -> String {
         let names = self
             .tournaments
-            .shown()
+            .statuses()
             .into_iter()
             .filter_map(|(_, shown)| {
                 let shown = shown.filter(|shown| shown.stage != events::ArenaStage::Over)?;
@@ -307,66 +317,66 @@ impl Account {
     }
 }
 
-fn alike(one: Option<SystemTime>, other: Option<SystemTime>) -> bool {
+fn is_same_time(one: Option<SystemTime>, other: Option<SystemTime>) -> bool {
     match (one, other) {
         (Some(one), Some(other)) => {
             let apart = one.duration_since(other);
-            apart.unwrap_or_else(|error| error.duration()) < ALIKE
+            apart.unwrap_or_else(|error| error.duration()) < SAME_TIME_TOLERANCE
         }
         (one, other) => one == other,
     }
 }
 
-/// Who is online, and what we are worth by now.
-async fn scout(client: &Client) -> Result<OnlineBots, Failure> {
+/// Fetches the online bots and our own ratings.
+async fn fetch_online_bots(client: &Client) -> Result<OnlineBots, Failure> {
     Ok(OnlineBots {
         me: client.account().await?,
-        bots: client.online_bots(BOTS).await?,
+        bots: client.online_bots(MAX_LISTED_BOTS).await?,
     })
 }
 
-/// Challenges the first of these who is there and does not play, or else the first who is there.
-async fn challenge_one(client: &Client, choice: Choice) -> Tried {
-    let mut tried = Tried::default();
-    let there = match client.users_status(&choice.users).await {
-        Ok(there) => there,
+/// Challenges the first of these users who is online and not playing, or else the first who is online.
+async fn challenge_first_available(client: &Client, choice: Choice) -> ChallengeAttempt {
+    let mut attempt = ChallengeAttempt::default();
+    let statuses = match client.users_status(&choice.users).await {
+        Ok(statuses) => statuses,
         Err(failure) => {
-            tried.failed = Some(failure);
-            return tried;
+            attempt.failed = Some(failure);
+            return attempt;
         }
     };
-    let status = |user: &Username| there.iter().find(|status| status.name == *user);
+    let status = |user: &Username| statuses.iter().find(|status| status.name == *user);
     let is_online = |user: &&Username| status(user).is_some_and(|status| status.online);
     let plays = |user: &&Username| status(user).is_some_and(|status: &UserStatus| status.playing);
     let (mut online, away): (Vec<_>, Vec<_>) = choice.users.iter().partition(is_online);
     online.sort_by_key(plays);
     let gone = away.into_iter().map(|user| (user.clone(), Refusal::Away));
-    tried.unfit.extend(gone);
+    attempt.unavailable.extend(gone);
     for user in online {
-        // Whom we block is told of a single user only.
+        // Lichess reports our own blocks only for a single user.
         match client.user(user).await {
             Ok(profile) if profile.blocking => {
-                tried.unfit.push((user.clone(), Refusal::Blocked));
+                attempt.unavailable.push((user.clone(), Refusal::Blocked));
             }
             Ok(_) => {
-                let what = NewChallenge {
+                let params = NewChallenge {
                     time_control: choice.offer.time(),
                     rated: choice.offer.rated,
                     color: choice.color,
                     variant: choice.offer.variant,
                     fen: None,
                 };
-                let made = client.challenge(user, &what).await.map(Box::new);
-                tried.made = Some((user.clone(), what, made));
-                return tried;
+                let made = client.challenge(user, &params).await.map(Box::new);
+                attempt.response = Some((user.clone(), params, made));
+                return attempt;
             }
             Err(failure) => {
-                tried.failed = Some(failure);
-                return tried;
+                attempt.failed = Some(failure);
+                return attempt;
             }
         }
     }
-    tried
+    attempt
 }
 
 #[cfg(test)]
@@ -374,10 +384,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_are_told_anew_when_they_have_moved() {
+    fn same_time_tolerates_small_differences() {
         let now = SystemTime::now();
         let later = |seconds| Some(now + Duration::from_secs(seconds));
-        assert!(alike(None, None) && alike(later(0), later(4)) && alike(later(4), later(0)));
-        assert!(!alike(None, later(0)) && !alike(later(0), later(5)) && !alike(later(6), later(0)));
+        assert!(
+            is_same_time(None, None)
+                && is_same_time(later(0), later(4))
+                && is_same_time(later(4), later(0))
+        );
+        assert!(
+            !is_same_time(None, later(0))
+                && !is_same_time(later(0), later(5))
+                && !is_same_time(later(6), later(0))
+        );
     }
 }

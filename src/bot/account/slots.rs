@@ -1,160 +1,170 @@
-//! Who takes up how much of the house: games that are on, and challenges that we have said yes to.
+//! Slots: running games and accepted challenges.
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use crate::lichess::model::{ArenaId, GameId, Username};
 
-/// How long an accepted challenge may take to become a game before its slot is free again.
-const PROMISE: Duration = Duration::from_secs(20);
+/// Time for an accepted challenge to become a game before its slot is released.
+const RESERVATION_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// See the module's text. Games without a clock take no slot: they think for seconds a day and last for weeks.
+/// Slots of one account. Games without a clock take none: they think for seconds a day and last for weeks.
 #[derive(Debug)]
 pub struct Slots {
     concurrency: usize,
-    /// So many places are never taken by others than people.
+    /// Slots that are reserved for people.
     reserved: usize,
     taken: HashMap<GameId, Slot>,
-    /// Arenas from which a game may come at any moment: each has a slot, which its games take.
-    kept: HashSet<ArenaId>,
-    /// When those begin that we are in and from which none comes yet.
-    planned: HashMap<ArenaId, Instant>,
+    /// Arenas from which a game may come at any moment. Each has a slot, which its games take.
+    open_arenas: HashSet<ArenaId>,
+    /// Starts of arenas that the account has joined and that have not begun.
+    upcoming_arenas: HashMap<ArenaId, Instant>,
 }
 
 #[derive(Debug)]
 struct Slot {
-    guest: SlotHolder,
+    holder: SlotHolder,
     arena: Option<ArenaId>,
     /// Until when an accepted challenge may become a game; `None` once it has.
-    promised: Option<Instant>,
+    reserved_until: Option<Instant>,
 }
 
-/// Who takes a slot.
+/// Occupant of a slot.
 #[derive(Clone, Debug)]
 pub struct SlotHolder {
-    /// The opponent; nobody for somebody without an account.
+    /// The opponent; `None` if they have no account.
     pub name: Option<Username>,
-    /// Whether that is a person.
+    /// Whether the opponent is a person.
     pub human: bool,
-    /// Whether the game has a clock.
     pub clocked: bool,
 }
 
 impl Slots {
-    /// An empty house for so many games at once, so many of them against people only.
+    /// Creates this many slots, of which `reserved` are for people.
     pub fn new(concurrency: usize, reserved: usize) -> Self {
         Self {
             concurrency,
             reserved,
             taken: HashMap::new(),
-            kept: HashSet::new(),
-            planned: HashMap::new(),
+            open_arenas: HashSet::new(),
+            upcoming_arenas: HashMap::new(),
         }
     }
 
-    /// From now on there are so many. Who has a place keeps it.
+    /// Changes the number of slots. Occupied slots stay occupied.
     pub fn resize(&mut self, concurrency: usize, reserved: usize) {
         (self.concurrency, self.reserved) = (concurrency, reserved);
     }
 
-    /// We have said yes: the slot is kept for a while.
-    pub fn promise(&mut self, id: GameId, guest: SlotHolder, now: Instant) {
-        self.expect(id, guest, now + PROMISE);
+    /// Reserves a slot for an accepted challenge.
+    pub fn reserve(&mut self, id: GameId, holder: SlotHolder, now: Instant) {
+        self.reserve_until(id, holder, now + RESERVATION_TIMEOUT);
     }
 
-    /// It may become a game until then, and has a slot for so long.
-    pub fn expect(&mut self, id: GameId, guest: SlotHolder, until: Instant) {
+    /// Reserves a slot for a challenge that may become a game until this time.
+    pub fn reserve_until(&mut self, id: GameId, holder: SlotHolder, until: Instant) {
         let slot = Slot {
-            guest,
+            holder,
             arena: None,
-            promised: Some(until),
+            reserved_until: Some(until),
         };
         self.taken.insert(id, slot);
     }
 
-    /// The game is on.
-    pub fn take(&mut self, id: GameId, guest: SlotHolder, arena: Option<ArenaId>) {
+    /// Occupies a slot with a running game.
+    pub fn occupy(&mut self, id: GameId, holder: SlotHolder, arena: Option<ArenaId>) {
         let slot = Slot {
-            guest,
+            holder,
             arena,
-            promised: None,
+            reserved_until: None,
         };
         self.taken.insert(id, slot);
     }
 
-    /// The game is over, or the promise is off.
-    pub fn free(&mut self, id: &GameId) {
+    /// Releases the slot of a game or challenge.
+    pub fn release(&mut self, id: &GameId) {
         self.taken.remove(id);
     }
 
-    /// We are in this arena, and it begins then.
-    pub fn begins(&mut self, arena: ArenaId, at: Instant) {
-        self.kept.remove(&arena);
-        self.planned.insert(arena, at);
+    /// Sets the start of an arena that the account has joined.
+    pub fn set_arena_start(&mut self, arena: ArenaId, at: Instant) {
+        self.open_arenas.remove(&arena);
+        self.upcoming_arenas.insert(arena, at);
     }
 
-    /// A game of this arena may come at any moment.
-    pub fn keep(&mut self, arena: ArenaId) {
-        self.planned.remove(&arena);
-        self.kept.insert(arena);
+    /// Reserves a slot for an arena: a game may come at any moment.
+    pub fn reserve_arena(&mut self, arena: ArenaId) {
+        self.upcoming_arenas.remove(&arena);
+        self.open_arenas.insert(arena);
     }
 
-    /// None will come, or none any more.
-    pub fn release(&mut self, arena: &ArenaId) {
-        self.planned.remove(arena);
-        self.kept.remove(arena);
+    /// Releases the slot of an arena.
+    pub fn release_arena(&mut self, arena: &ArenaId) {
+        self.upcoming_arenas.remove(arena);
+        self.open_arenas.remove(arena);
     }
 
-    /// When the next arena begins that we are in.
+    /// Start of the next arena that the account has joined.
     pub fn next_arena(&self) -> Option<Instant> {
-        self.planned.values().min().copied()
+        self.upcoming_arenas.values().min().copied()
     }
 
-    /// Arenas from which a game may come at any moment, without those that we are playing in.
+    /// Arenas from which a game may come at any moment, without those in which a game is running.
     pub fn arenas_awaited(&self) -> usize {
         let playing = |arena: &ArenaId| {
             let mut arenas = self.taken.values().filter_map(|slot| slot.arena.as_ref());
             arenas.any(|other| other == arena)
         };
-        self.kept.iter().filter(|arena| !playing(arena)).count()
-    }
-
-    /// Whether there is no room for another game with a clock, against a person or not. Those that are on without a slot
-    /// count too.
-    pub fn full(&mut self, human: bool, now: Instant) -> bool {
-        self.forget(now);
-        let kept = self.arenas_awaited();
-        let clocked = || self.taken.values().filter(|slot| slot.guest.clocked);
-        let others = clocked().filter(|slot| !slot.guest.human).count();
-        let for_others = self.concurrency.saturating_sub(self.reserved);
-        clocked().count() + kept >= self.concurrency || (!human && others + kept >= for_others)
-    }
-
-    /// Whether a game with a clock is on or promised.
-    pub fn busy(&mut self, now: Instant) -> bool {
-        self.forget(now);
-        self.taken.values().any(|slot| slot.guest.clocked)
-    }
-
-    /// Whether an accepted challenge may still become a game.
-    pub fn promised(&mut self, now: Instant) -> bool {
-        self.forget(now);
-        self.taken.values().any(|slot| slot.promised.is_some())
-    }
-
-    /// Games with a clock, or games without one, that are on or promised against one opponent.
-    pub fn against(&mut self, opponent: Option<&Username>, clocked: bool, now: Instant) -> usize {
-        self.forget(now);
-        let Some(opponent) = opponent else { return 0 };
-        let guests = self.taken.values().map(|slot| &slot.guest);
-        guests
-            .filter(|guest| guest.clocked == clocked && guest.name.as_ref() == Some(opponent))
+        self.open_arenas
+            .iter()
+            .filter(|arena| !playing(arena))
             .count()
     }
 
-    fn forget(&mut self, now: Instant) {
+    /// Whether there is no slot for another game with a clock, against a person or not. Running games beyond the
+    /// number of slots count too.
+    pub fn is_full(&mut self, human: bool, now: Instant) -> bool {
+        self.drop_expired(now);
+        let for_arenas = self.arenas_awaited();
+        let clocked = || self.taken.values().filter(|slot| slot.holder.clocked);
+        let bots = clocked().filter(|slot| !slot.holder.human).count();
+        let for_bots = self.concurrency.saturating_sub(self.reserved);
+        clocked().count() + for_arenas >= self.concurrency
+            || (!human && bots + for_arenas >= for_bots)
+    }
+
+    /// Whether a slot is occupied or reserved by a game with a clock.
+    pub fn is_busy(&mut self, now: Instant) -> bool {
+        self.drop_expired(now);
+        self.taken.values().any(|slot| slot.holder.clocked)
+    }
+
+    /// Whether an accepted challenge may still become a game.
+    pub fn has_reservations(&mut self, now: Instant) -> bool {
+        self.drop_expired(now);
         self.taken
-            .retain(|_, slot| slot.promised.is_none_or(|until| now < until));
+            .values()
+            .any(|slot| slot.reserved_until.is_some())
+    }
+
+    /// Running or accepted games against one opponent, with a clock or without one.
+    pub fn games_against(
+        &mut self,
+        opponent: Option<&Username>,
+        clocked: bool,
+        now: Instant,
+    ) -> usize {
+        self.drop_expired(now);
+        let Some(opponent) = opponent else { return 0 };
+        let holders = self.taken.values().map(|slot| &slot.holder);
+        holders
+            .filter(|holder| holder.clocked == clocked && holder.name.as_ref() == Some(opponent))
+            .count()
+    }
+
+    fn drop_expired(&mut self, now: Instant) {
+        self.taken
+            .retain(|_, slot| slot.reserved_until.is_none_or(|until| now < until));
     }
 }
 
@@ -166,7 +176,7 @@ mod tests {
         format!("game{n:04}").parse().unwrap()
     }
 
-    fn guest(name: Option<&str>) -> SlotHolder {
+    fn holder(name: Option<&str>) -> SlotHolder {
         SlotHolder {
             name: name.map(Username::new),
             human: true,
@@ -177,105 +187,105 @@ mod tests {
     fn bot() -> SlotHolder {
         SlotHolder {
             human: false,
-            ..guest(Some("Rob"))
+            ..holder(Some("Rob"))
         }
     }
 
     #[test]
-    fn promises_count_and_lapse() {
-        let (now, later) = (Instant::now(), Instant::now() + PROMISE);
+    fn slot_reservation_counts_and_expires() {
+        let (now, later) = (Instant::now(), Instant::now() + RESERVATION_TIMEOUT);
         let mut slots = Slots::new(2, 0);
         let ann = Username::new("Ann");
-        slots.promise(id(1), guest(Some("Ann")), now);
-        slots.take(id(2), guest(Some("ANN")), None);
-        assert!(slots.full(true, now) && slots.promised(now));
-        assert_eq!(slots.against(Some(&ann), true, now), 2);
-        assert!(!slots.promised(later) && !slots.full(true, later));
-        assert_eq!(slots.against(Some(&ann), true, later), 1);
+        slots.reserve(id(1), holder(Some("Ann")), now);
+        slots.occupy(id(2), holder(Some("ANN")), None);
+        assert!(slots.is_full(true, now) && slots.has_reservations(now));
+        assert_eq!(slots.games_against(Some(&ann), true, now), 2);
+        assert!(!slots.has_reservations(later) && !slots.is_full(true, later));
+        assert_eq!(slots.games_against(Some(&ann), true, later), 1);
     }
 
     #[test]
-    fn a_game_that_starts_keeps_its_slot_until_its_end() {
-        let (now, later) = (Instant::now(), Instant::now() + 2 * PROMISE);
+    fn slot_of_running_game_is_kept_until_end() {
+        let (now, later) = (Instant::now(), Instant::now() + 2 * RESERVATION_TIMEOUT);
         let mut slots = Slots::new(1, 0);
-        slots.promise(id(1), guest(None), now);
-        slots.take(id(1), guest(None), None);
-        assert!(slots.full(true, later));
-        slots.free(&id(1));
-        slots.free(&id(1));
-        assert!(!slots.full(true, later));
+        slots.reserve(id(1), holder(None), now);
+        slots.occupy(id(1), holder(None), None);
+        assert!(slots.is_full(true, later));
+        slots.release(&id(1));
+        slots.release(&id(1));
+        assert!(!slots.is_full(true, later));
     }
 
     #[test]
-    fn an_arena_has_one_slot_with_a_game_and_without() {
+    fn slot_of_arena_is_taken_by_its_game() {
         let now = Instant::now();
         let mut slots = Slots::new(2, 0);
-        slots.keep(id(9));
-        slots.keep(id(9));
-        assert!(!slots.full(true, now));
+        slots.reserve_arena(id(9));
+        slots.reserve_arena(id(9));
+        assert!(!slots.is_full(true, now));
         assert_eq!(slots.arenas_awaited(), 1);
-        slots.take(id(1), bot(), Some(id(9)));
+        slots.occupy(id(1), bot(), Some(id(9)));
         assert_eq!(slots.arenas_awaited(), 0);
-        assert!(!slots.full(true, now));
-        slots.take(id(2), guest(None), None);
-        assert!(slots.full(true, now));
-        slots.free(&id(1));
-        assert!(slots.full(true, now));
-        slots.release(&id(9));
-        assert!(!slots.full(true, now));
+        assert!(!slots.is_full(true, now));
+        slots.occupy(id(2), holder(None), None);
+        assert!(slots.is_full(true, now));
+        slots.release(&id(1));
+        assert!(slots.is_full(true, now));
+        slots.release_arena(&id(9));
+        assert!(!slots.is_full(true, now));
     }
 
     #[test]
-    fn the_next_arena_is_the_first_that_has_not_begun() {
-        let (soon, later) = (Instant::now(), Instant::now() + PROMISE);
+    fn slots_next_arena_is_first_not_started() {
+        let (soon, later) = (Instant::now(), Instant::now() + RESERVATION_TIMEOUT);
         let mut slots = Slots::new(1, 0);
-        slots.begins(id(8), later);
-        slots.begins(id(9), soon);
+        slots.set_arena_start(id(8), later);
+        slots.set_arena_start(id(9), soon);
         assert_eq!(slots.next_arena(), Some(soon));
-        slots.keep(id(9));
+        slots.reserve_arena(id(9));
         assert_eq!(slots.next_arena(), Some(later));
-        // Put off, it needs no slot any more.
-        slots.begins(id(9), soon);
+        // A postponed arena needs no slot any more.
+        slots.set_arena_start(id(9), soon);
         assert_eq!(
             (slots.next_arena(), slots.arenas_awaited()),
             (Some(soon), 0)
         );
-        slots.release(&id(9));
-        slots.release(&id(8));
+        slots.release_arena(&id(9));
+        slots.release_arena(&id(8));
         assert_eq!(slots.next_arena(), None);
     }
 
     #[test]
-    fn games_without_a_clock_take_no_slot() {
+    fn slot_not_taken_by_game_without_clock() {
         let mut slots = Slots::new(1, 0);
         let patient = |name| SlotHolder {
             clocked: false,
-            ..guest(name)
+            ..holder(name)
         };
         let now = Instant::now();
-        slots.take(id(1), patient(None), None);
-        assert!(!slots.full(true, now) && !slots.busy(now));
-        slots.promise(id(2), guest(None), now);
-        assert!(slots.busy(now) && !slots.busy(now + PROMISE));
+        slots.occupy(id(1), patient(None), None);
+        assert!(!slots.is_full(true, now) && !slots.is_busy(now));
+        slots.reserve(id(2), holder(None), now);
+        assert!(slots.is_busy(now) && !slots.is_busy(now + RESERVATION_TIMEOUT));
         let ann = Username::new("Ann");
-        slots.take(id(3), patient(Some("Ann")), None);
-        assert_eq!(slots.against(Some(&ann), false, now), 1);
-        assert_eq!(slots.against(Some(&ann), true, now), 0);
+        slots.occupy(id(3), patient(Some("Ann")), None);
+        assert_eq!(slots.games_against(Some(&ann), false, now), 1);
+        assert_eq!(slots.games_against(Some(&ann), true, now), 0);
     }
 
     #[test]
-    fn reserved_places_are_for_people() {
+    fn slot_reserved_for_humans_refuses_bots() {
         let now = Instant::now();
         let mut slots = Slots::new(3, 1);
-        slots.take(id(1), bot(), None);
-        assert!(!slots.full(false, now));
-        slots.take(id(2), bot(), None);
-        assert!(slots.full(false, now) && !slots.full(true, now));
-        // A person in one of the other places leaves the reserved one to the next person.
-        slots.free(&id(2));
-        slots.take(id(3), guest(Some("Ann")), None);
-        assert!(!slots.full(false, now));
-        slots.keep(id(9));
-        assert!(slots.full(false, now) && slots.full(true, now));
+        slots.occupy(id(1), bot(), None);
+        assert!(!slots.is_full(false, now));
+        slots.occupy(id(2), bot(), None);
+        assert!(slots.is_full(false, now) && !slots.is_full(true, now));
+        // A person in another slot leaves the reserved one to the next person.
+        slots.release(&id(2));
+        slots.occupy(id(3), holder(Some("Ann")), None);
+        assert!(!slots.is_full(false, now));
+        slots.reserve_arena(id(9));
+        assert!(slots.is_full(false, now) && slots.is_full(true, now));
     }
 }

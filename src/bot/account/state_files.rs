@@ -1,4 +1,4 @@
-//! What the account keeps over a restart, each in a file of its own.
+//! State files of an account.
 
 use std::io;
 use std::path::Path;
@@ -10,56 +10,60 @@ use crate::bot::account::accepted_log::{self, AcceptedLog, Update};
 use crate::bot::account::background::TaskResult;
 use crate::bot::account::persist::{self, SaveQueue};
 use crate::bot::account::quota::Quota;
-use crate::bot::matchmaking::Memory;
+use crate::bot::matchmaking::OpponentHistory;
 
-/// One of the files.
+/// A state file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Book {
-    /// The [`AcceptedLog`] of challenges that were accepted.
+pub(super) enum StateFile {
+    /// The [`AcceptedLog`].
     Accepted,
     /// The [`Quota`].
     Quota,
-    /// What other bots have answered us: the [`Memory`].
-    Answers,
+    /// The [`OpponentHistory`].
+    Opponents,
 }
 
-/// What was kept before we were started, and where it is kept.
+/// State read from the files, and their save queues.
 #[derive(Debug)]
 pub(super) struct PersistedState {
-    pub ledger: AcceptedLog,
+    pub accepted_log: AcceptedLog,
     pub quota: Quota,
-    pub memory: Memory,
-    pub keepers: [SaveQueue; 3],
+    pub opponents: OpponentHistory,
+    pub save_queues: [SaveQueue; 3],
 }
 
 impl PersistedState {
     /// Reads the files; all of them are in the directory of the first one.
-    pub fn open(ledger: Option<&Path>) -> Self {
-        let beside = |ending| ledger.map(|file| accepted_log::beside(file, ending));
-        let [quota, answers] = [Quota::ENDING, Memory::ENDING].map(beside);
-        let ledger = ledger.map(Path::to_owned);
+    pub fn open(accepted_log: Option<&Path>) -> Self {
+        let sibling = |ending| accepted_log.map(|file| accepted_log::sibling(file, ending));
+        let [quota, opponents] = [Quota::FILE_SUFFIX, OpponentHistory::FILE_SUFFIX].map(sibling);
+        let accepted_log = accepted_log.map(Path::to_owned);
         Self {
-            ledger: remembered(ledger.as_deref(), AcceptedLog::load, "limits per day begin"),
-            quota: remembered(
+            accepted_log: load_or_default(
+                accepted_log.as_deref(),
+                AcceptedLog::load,
+                "empty limits per day",
+            ),
+            quota: load_or_default(
                 quota.as_deref(),
                 Quota::load,
-                "the count of what Lichess allows begins",
+                "an empty count of Lichess's limits",
             ),
-            memory: remembered(
-                answers.as_deref(),
-                Memory::load,
-                "the memory of who declines begins",
+            opponents: load_or_default(
+                opponents.as_deref(),
+                OpponentHistory::load,
+                "an empty decline history",
             ),
-            keepers: [
-                SaveQueue::new(ledger, "count of challenges"),
-                SaveQueue::new(quota, "count of what Lichess allows"),
-                SaveQueue::new(answers, "in mind who has declined"),
+            save_queues: [
+                SaveQueue::new(accepted_log, "the count of challenges"),
+                SaveQueue::new(quota, "the count of Lichess's limits"),
+                SaveQueue::new(opponents, "the decline history"),
             ],
         }
     }
 }
 
-fn remembered<T: Default>(
+fn load_or_default<T: Default>(
     file: Option<&Path>,
     load: impl Fn(&Path) -> io::Result<T>,
     what: &str,
@@ -70,7 +74,7 @@ fn remembered<T: Default>(
     load(file).unwrap_or_else(|error| {
         let kept = persist::set_aside(file);
         warn!(
-            "cannot read {}, so {what} anew: {error}; {kept}",
+            "cannot read {}; starting with {what}: {error}; {kept}",
             file.display()
         );
         T::default()
@@ -78,42 +82,42 @@ fn remembered<T: Default>(
 }
 
 impl Account {
-    /// Writes down what has changed.
-    pub(super) fn save(&mut self, book: Book) {
-        let Some(file) = self.keepers[book as usize].change() else {
+    /// Saves a file in the background.
+    pub(super) fn save(&mut self, file: StateFile) {
+        let Some(path) = self.save_queues[file as usize].begin() else {
             return;
         };
-        let update = match book {
-            Book::Accepted => self.ledger.update(),
-            Book::Quota => Update::Whole(self.quota.text()),
-            Book::Answers => Update::Whole(self.matchmaking.memory().text()),
+        let update = match file {
+            StateFile::Accepted => self.accepted_log.update(),
+            StateFile::Quota => Update::Replace(self.quota.to_json()),
+            StateFile::Opponents => Update::Replace(self.matchmaking.history().to_json()),
         };
-        self.errands.spawn(async move {
+        self.background.spawn(async move {
             let write = move || match update {
-                Update::Whole(text) => persist::save(&file, &text),
-                Update::More(lines) => persist::append(&file, &lines),
+                Update::Replace(text) => persist::save(&path, &text),
+                Update::Append(lines) => persist::append(&path, &lines),
             };
-            TaskResult::Saved(book, persist::aside(write).await)
+            TaskResult::Saved(file, persist::run_blocking(write).await)
         });
     }
 
-    /// It is written down, or cannot be.
-    pub(super) fn saved(&mut self, book: Book, written: io::Result<()>) {
-        if book == Book::Accepted && written.is_err() {
-            self.ledger.mistrust();
+    /// Handles the end of a save.
+    pub(super) fn on_saved(&mut self, file: StateFile, written: io::Result<()>) {
+        if file == StateFile::Accepted && written.is_err() {
+            self.accepted_log.force_rewrite();
         }
-        if self.keepers[book as usize].written(written) {
-            self.save(book);
+        if self.save_queues[file as usize].finish(written) {
+            self.save(file);
         }
     }
 
-    /// Writes down what could not be written the last time.
-    pub(super) fn save_what_is_owed(&mut self) {
-        for book in [Book::Accepted, Book::Quota, Book::Answers] {
-            if self.keepers[book as usize].is_owed() {
-                self.save(book);
+    /// Repeats saves that have failed.
+    pub(super) fn retry_failed_saves(&mut self) {
+        for file in [StateFile::Accepted, StateFile::Quota, StateFile::Opponents] {
+            if self.save_queues[file as usize].needs_retry() {
+                self.save(file);
             }
         }
-        self.keep_orders_if_owed();
+        self.retry_save_overrides();
     }
 }

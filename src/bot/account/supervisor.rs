@@ -1,5 +1,5 @@
-//! The lives of an account: one, as a rule. Where its loop fails as it never should, a new one begins, as after a crash
-//! of the program: what was kept is read again, and the games that are on are taken up again.
+//! Supervisor of an account task. If the task panics it is restarted as after a crash: state files are read again and
+//! running games are resumed.
 
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
@@ -10,8 +10,9 @@ use futures::FutureExt;
 use tokio::task::spawn_blocking;
 use tracing::{error, info};
 
-use super::{Account, LEAVE_WITHIN};
-use crate::bot::account::login::{introduce, keep_waiting};
+use super::{Account, LEAVE_TIMEOUT};
+use crate::bot::account::file_names::rename_old;
+use crate::bot::account::login::{login, wait_rejecting};
 use crate::bot::account::state_files::PersistedState;
 use crate::bot::shutdown::{ShutdownSignal, Stage};
 use crate::bot::{AccountContext, BotParts, Error};
@@ -20,94 +21,110 @@ use crate::events::{Event, Severity};
 use crate::lichess::model::{GameId, Username};
 use crate::plural;
 
-/// The next life begins after this; when the one before was short too, after twice this, ...
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// Wait before the first restart. Doubles with each failure in a row.
+const MIN_RESTART_WAIT: Duration = Duration::from_secs(1);
 
-/// ... and after this at most: games are on.
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// Upper bound of the wait: games may be running.
+const MAX_RESTART_WAIT: Duration = Duration::from_secs(60);
 
-/// A life that has lasted so long was none of a row of short ones.
-const LONG: Duration = Duration::from_secs(600);
+/// A task that ran this long does not count as a failure in a row.
+const STABLE_AFTER: Duration = Duration::from_secs(600);
 
-/// The most games that are named in a line of the log.
-const NAMED: usize = 10;
+/// Games named in the last log line at most.
+const MAX_NAMED_GAMES: usize = 10;
 
-/// What the operator is told meanwhile.
-const NOT_NOW: &str =
-    "the account's loop has failed and is about to begin anew; the log says why; try again then";
+/// Response to commands while the task restarts.
+const RESTARTING: &str =
+    "the account task has panicked and is about to restart; see the log, and try again after that";
 
-/// Follows the account until the stop has come to its end.
+/// Runs the account until shutdown is complete.
 pub(in crate::bot) async fn run(
     mut parts: BotParts,
-    mut stop: ShutdownSignal,
+    mut shutdown: ShutdownSignal,
 ) -> Result<(), Error> {
-    let mut calls = std::mem::take(&mut parts.calls);
-    let Some(house) = introduce(&parts, &mut stop, &mut calls).await? else {
-        info!("stopped before Lichess has said who we are: no game was taken up");
+    let mut commands = std::mem::take(&mut parts.commands);
+    let Some(ctx) = login(&parts, &mut shutdown, &mut commands).await? else {
+        info!("stopped before login; no game was resumed");
         return Ok(());
     };
-    if let Some(pid) = played_by(&parts, &house.me).await {
-        let account = house.me;
-        return Err(Error::RunsAlready { account, pid });
+    if let Some(pid) = other_process(&parts, &ctx.me).await {
+        let account = ctx.me;
+        return Err(Error::AlreadyRunning { account, pid });
     }
-    parts.name_files(&house.me);
-    let mut books = PersistedState::open(parts.ledger.as_deref());
-    for (kind, wait) in books.quota.pauses(clock::date()) {
-        info!("no {kind} requests for another {wait:.0?}, as Lichess asked before we were started");
+    if let Some(accepted_log) = &parts.accepted_log {
+        rename_old(accepted_log);
+    }
+    parts.name_files(&ctx.me);
+    let mut state = PersistedState::open(parts.accepted_log.as_deref());
+    for (kind, wait) in state.quota.pauses(clock::date()) {
+        info!("no {kind} requests for another {wait:.0?}, as Lichess demanded before the start");
         parts.client.pause(kind, wait);
     }
-    let (mut short_lives, mut heard) = (0, 0);
+    let (mut failures, mut counted_challenges) = (0, 0);
     loop {
-        let born = clock::now();
-        // What it counts is its own.
-        let house = AccountContext {
-            games: Arc::default(),
-            waiting: Arc::default(),
-            ..house.clone()
+        let started_at = clock::now();
+        // The counters belong to one task.
+        let ctx = AccountContext {
+            running_games: Arc::default(),
+            queued_challenges: Arc::default(),
+            ..ctx.clone()
         };
-        let mut account = Account::new(house, &parts, books, stop.clone());
-        account.again = short_lives > 0;
-        account.challenges_heard = heard;
-        let life = AssertUnwindSafe(account.follow(&mut stop, &mut calls));
-        let lived = life.catch_unwind().await;
-        // Without the token, or beside another instance, nothing can be finished.
-        let patience = match &lived {
-            Ok(Ok(())) => LEAVE_WITHIN,
+        let mut account = Account::new(ctx, &parts, state, shutdown.clone());
+        account.restarted = failures > 0;
+        account.counted_challenges = counted_challenges;
+        let run = AssertUnwindSafe(account.run(&mut shutdown, &mut commands));
+        let ended = run.catch_unwind().await;
+        // Without a valid token, or with another instance running, no game can be finished.
+        let timeout = match &ended {
+            Ok(Ok(())) => LEAVE_TIMEOUT,
             _ => Duration::ZERO,
         };
-        let left = account.leave(patience).await;
-        account.vacate();
-        let failure = match lived {
+        let unfinished = account.leave(timeout).await;
+        account.release_load();
+        let failure = match ended {
             Ok(Ok(())) => {
-                tell_stopped(&left);
+                log_stopped(&unfinished);
                 return Ok(());
             }
             Ok(outcome) => return outcome,
-            Err(panic) => words(&*panic),
+            Err(panic) => panic_message(&*panic),
         };
-        // By these, and not by those of the start.
-        parts.settings = account.office.as_written();
-        parts.rehearsed_failure = None;
-        heard = account.challenges_heard;
+        // The settings that were last loaded, not those of the start.
+        parts.settings = account.operator.base_settings();
+        parts.inject_panic_after = None;
+        counted_challenges = account.counted_challenges;
         drop(account);
-        short_lives = after(short_lives, born);
-        let wait = pause(short_lives);
-        tell(&parts, &failure, wait);
-        if keep_waiting(&parts, &mut stop, Stage::Leaving, &mut calls, wait, NOT_NOW).await {
+        failures = count_failures(failures, started_at);
+        let wait = restart_wait(failures);
+        report_panic(&parts, &failure, wait);
+        if wait_rejecting(
+            &parts,
+            &mut shutdown,
+            Stage::Leaving,
+            &mut commands,
+            wait,
+            RESTARTING,
+        )
+        .await
+        {
             return Ok(());
         }
-        books = PersistedState::open(parts.ledger.as_deref());
+        state = PersistedState::open(parts.accepted_log.as_deref());
     }
 }
 
-/// The last line of an account that was told to stop.
-fn tell_stopped(left: &[GameId]) {
-    if left.is_empty() {
+/// Logs the end of an account that was shut down.
+fn log_stopped(unfinished: &[GameId]) {
+    if unfinished.is_empty() {
         return info!("stopped: no game is left");
     }
-    let games = plural::count(left.len(), "game", "games");
-    let named: Vec<&str> = left.iter().take(NAMED).map(GameId::as_str).collect();
-    let more = match left.len().saturating_sub(NAMED) {
+    let games = plural::count(unfinished.len(), "game", "games");
+    let named: Vec<&str> = unfinished
+        .iter()
+        .take(MAX_NAMED_GAMES)
+        .map(GameId::as_str)
+        .collect();
+    let more = match unfinished.len().saturating_sub(MAX_NAMED_GAMES) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
@@ -117,50 +134,49 @@ fn tell_stopped(left: &[GameId]) {
     );
 }
 
-/// The other process of this machine that plays this account. Its event stream would be closed by ours.
-async fn played_by(parts: &BotParts, me: &Username) -> Option<u32> {
-    let (elsewhere, me) = (parts.elsewhere.clone()?, me.clone());
-    spawn_blocking(move || elsewhere(&me)).await.ok().flatten()
+/// Process id of another process on this machine that plays this account. Opening our event stream would close its
+/// stream.
+async fn other_process(parts: &BotParts, me: &Username) -> Option<u32> {
+    let (find, me) = (parts.find_other_process.clone()?, me.clone());
+    spawn_blocking(move || find(&me)).await.ok().flatten()
 }
 
-/// How many short lives there were in a row, when one that began then has failed.
-fn after(short_lives: u32, born: Instant) -> u32 {
-    if clock::since(born) < LONG {
-        short_lives.saturating_add(1)
+/// Failures in a row, including one of a task that started at `started_at`.
+fn count_failures(failures: u32, started_at: Instant) -> u32 {
+    if clock::since(started_at) < STABLE_AFTER {
+        failures.saturating_add(1)
     } else {
         1
     }
 }
 
-fn pause(short_lives: u32) -> Duration {
-    let doublings = short_lives.saturating_sub(1).min(16);
-    (FIRST_PAUSE * (1 << doublings)).min(LONGEST_PAUSE)
+fn restart_wait(failures: u32) -> Duration {
+    let doublings = failures.saturating_sub(1).min(16);
+    (MIN_RESTART_WAIT * (1 << doublings)).min(MAX_RESTART_WAIT)
 }
 
-fn tell(parts: &BotParts, failure: &str, wait: Duration) {
-    error!(
-        "the account's loop has failed, it begins anew in {wait:.0?} and takes its games up again: {failure}"
-    );
-    parts.pulse.set(|status| {
+fn report_panic(parts: &BotParts, failure: &str, wait: Duration) {
+    error!("account task panicked; restarting in {wait:.0?}, games will be resumed: {failure}");
+    parts.health.update(|status| {
         status.online = false;
         status.games = 0;
     });
     parts.events.send(Event::Note {
         severity: Severity::Error,
         game: None,
-        text: "an error of ours; the account begins anew".to_owned(),
+        text: "internal error; the account task restarts".to_owned(),
     });
     parts.events.send(Event::Offline {
-        reason: "an error of ours".to_owned(),
+        reason: "internal error".to_owned(),
         retry_in: Some(wait),
     });
 }
 
-/// What was said when it failed.
-fn words(panic: &(dyn Any + Send)) -> String {
+/// Message of a panic.
+fn panic_message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
-    text.unwrap_or_else(|| "without a word".to_owned())
+    text.unwrap_or_else(|| "no message".to_owned())
 }
 
 #[cfg(test)]
@@ -168,19 +184,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_grow_and_have_an_end() {
-        let seconds = |lives| pause(lives).as_secs();
+    fn restart_wait_grows_to_maximum() {
+        let seconds = |failures| restart_wait(failures).as_secs();
         assert_eq!([1, 2, 3, 7, u32::MAX].map(seconds), [1, 2, 4, 60, 60]);
     }
 
     #[test]
-    fn what_was_said_is_told() {
+    fn panic_message_is_extracted() {
         for (panic, said) in [
             (Box::new("plain") as Box<dyn Any + Send>, "plain"),
             (Box::new("made".to_owned()), "made"),
-            (Box::new(7), "without a word"),
+            (Box::new(7), "no message"),
         ] {
-            assert_eq!(words(&*panic), said);
+            assert_eq!(panic_message(&*panic), said);
         }
     }
 }

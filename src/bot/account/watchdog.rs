@@ -1,15 +1,16 @@
-//! The auditor: looks every second whether each game does what it owes, and helps where one does not.
+//! Watchdog of running games, and the status of the account.
 //!
-//! A game's task keeps its own promises ([`pending_move`](crate::bot::game::pending_move)): our turn implies that a search, a POST or a wait
-//! with a deadline is in flight. This is the second pair of eyes, which trusts neither the task nor the stream. It finds
-//! a debt with nothing in flight, and a game of which Lichess says that it is our turn while the task believes that
-//! it is not. Either way the game opens its stream anew, and the first line of that settles what is true.
+//! The state machine of a game ([`pending_move`](crate::bot::game::pending_move)) guarantees that on our turn a
+//! search, a POST or a wait with a deadline is in flight. The watchdog trusts neither the game task nor its stream.
+//! It finds games that are stuck on our turn, and games in which it is our turn according to Lichess but not
+//! according to the task. Either way the game opens its stream again, and the first line of the stream settles the
+//! state.
 
 use std::time::{Duration, Instant, SystemTime};
 
 use tracing::{debug, error, warn};
 
-use super::{Account, LISTED, Seat};
+use super::{Account, MAX_LISTED_GAMES, RunningGame};
 use crate::bot::account::background::TaskResult;
 use crate::bot::account::quota::Limit;
 use crate::bot::game::Order;
@@ -21,127 +22,136 @@ use crate::lichess::model::{ArenaId, GameInfo};
 use crate::lichess::retry::RequestKind;
 use crate::metrics::{ArenaStatus, EngineStatus, IdleStatus, LimitStatus, Live, Requests};
 
-/// How often it is looked whether a short clock waits on a silent stream.
-pub(super) const WORRY_EVERY: Duration = Duration::from_millis(250);
+/// Interval between checks for silent streams of games with a short clock.
+pub(super) const PROBE_CHECK_INTERVAL: Duration = Duration::from_millis(250);
 
-/// The least time between two questions whose turn it is, however many games worry: 60 a minute, where the proxy in
-/// front of Lichess was seen to allow 180 requests from one address.
-const QUESTIONS_APART: Duration = Duration::from_secs(1);
+/// Minimum interval between probes, for all games together: 60 a minute, where the proxy in front of Lichess was seen
+/// to allow 180 requests from one address.
+const MIN_PROBE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// A debt with nothing in flight that lasts for this long is no mere moment between two steps.
-const GRACE: Duration = Duration::from_millis(500);
+/// A game may be on our turn with nothing in flight for this long, between two steps.
+const IDLE_TURN_TOLERANCE: Duration = Duration::from_millis(500);
 
-/// How far the list of games and a stream may be apart in time. Both come from the same server; to open a stream for
-/// nothing costs one round trip.
-const SKEW: Duration = Duration::from_millis(500);
+/// Maximum difference in time between the list of games and a stream. Both come from the same server; opening a
+/// stream needlessly costs one round trip.
+const MAX_LIST_SKEW: Duration = Duration::from_millis(500);
 
-/// A line that was sent before the list may come after it, by this much at most on a line that is no good anyway.
-const UNDER_WAY: Duration = Duration::from_millis(250);
+/// A line sent before the list may arrive later than it by this much. A slower connection is better replaced.
+const RECHECK_DELAY: Duration = Duration::from_millis(250);
 
-/// How long a game that worries waits for Lichess to say whose turn it is.
-const WORRY_PATIENCE: Duration = Duration::from_millis(1_500);
+/// Timeout of a probe.
+const PROBE_TIMEOUT: Duration = Duration::from_millis(1_500);
 
-/// With less than this on our clock, a stream that has died without a word costs the game before its silence tells.
-const SHORT: Duration = Duration::from_secs(30);
+/// With less than this on our clock, a stream that has died costs the game before its silence is noticed.
+const SHORT_CLOCK: Duration = Duration::from_secs(30);
 
-/// How long a game may wait on a silent stream before Lichess is asked whose turn it is: a stream is allowed seven seconds
-/// of silence, and from one that has died, as long as this of our clock may be gone before we know.
-fn patience(remaining: Duration) -> Duration {
+/// Silence of a stream after which a probe is sent. A stream may be silent for seven seconds; a dead one would cost
+/// that much of our clock.
+fn max_silence(remaining: Duration) -> Duration {
     (remaining / 8).clamp(Duration::from_secs(1), Duration::from_secs(3))
 }
 
-/// Seconds from now on.
-fn left(until: SystemTime, now: SystemTime) -> u64 {
+/// Seconds from `now` until `until`.
+fn seconds_until(until: SystemTime, now: SystemTime) -> u64 {
     until.duration_since(now).unwrap_or_default().as_secs()
 }
 
-/// Whether a game waits for its opponent on a silent stream with so little time that Lichess is better asked whose turn
-/// it is. Asked before in the same silence, it waits twice as long for the next time.
-pub(super) fn worries(sight: &GameSnapshot, asked: Option<Instant>, now: Instant) -> bool {
-    let Some((_, heard)) = &sight.stream else {
+/// Whether a game waits for the opponent on a silent stream with so little time that a probe is needed. After a probe
+/// in the same silence the next one waits twice as long.
+pub(super) fn needs_probe(
+    snapshot: &GameSnapshot,
+    last_probe: Option<Instant>,
+    now: Instant,
+) -> bool {
+    let Some((_, activity)) = &snapshot.stream else {
         return false;
     };
-    let since_heard = |at: Instant| at.saturating_duration_since(heard.at());
-    let before = asked.map_or(Duration::ZERO, since_heard);
-    sight.clocked
-        && sight.owed_since.is_none()
-        && sight.remaining < SHORT
-        && since_heard(now) >= patience(sight.remaining).max(2 * before)
+    let since_activity = |at: Instant| at.saturating_duration_since(activity.at());
+    let before = last_probe.map_or(Duration::ZERO, since_activity);
+    snapshot.clocked
+        && snapshot.owed_since.is_none()
+        && snapshot.remaining < SHORT_CLOCK
+        && since_activity(now) >= max_silence(snapshot.remaining).max(2 * before)
 }
 
-/// Whether a game owes a move and does nothing about it.
-pub(super) fn neglects(sight: &GameSnapshot, now: Instant) -> bool {
-    sight.owed_since.is_some()
-        && sight.doing == Activity::Listening
-        && now.saturating_duration_since(sight.changed) > GRACE
+/// Whether it is our turn in a game and nothing is in flight.
+pub(super) fn is_stuck(snapshot: &GameSnapshot, now: Instant) -> bool {
+    snapshot.owed_since.is_some()
+        && snapshot.doing == Activity::Listening
+        && now.saturating_duration_since(snapshot.changed) > IDLE_TURN_TOLERANCE
 }
 
-/// Whether Lichess waits for our move, by a list that was asked for at `asked`, while the game's task waits for theirs
-/// and has done so since well before.
-pub(super) fn misses_a_turn(sight: &GameSnapshot, listed: &GameInfo, asked: Instant) -> bool {
+/// Whether it is our turn according to a list requested at `asked`, while the game task has waited for the opponent
+/// since well before.
+pub(super) fn missed_turn(
+    snapshot: &GameSnapshot,
+    listed: &GameInfo,
+    requested_at: Instant,
+) -> bool {
     listed.is_my_turn
-        && sight.stream.is_some()
+        && snapshot.stream.is_some()
         && !listed.status.is_over()
-        && sight.owed_since.is_none()
-        && !sight.no_move
-        && asked.saturating_duration_since(sight.changed) > SKEW
+        && snapshot.owed_since.is_none()
+        && !snapshot.no_move
+        && requested_at.saturating_duration_since(snapshot.changed) > MAX_LIST_SKEW
 }
 
 impl Account {
-    /// Asks whose turn it is if a short clock waits on a silent stream.
-    pub(super) fn worry(&mut self) {
+    /// Sends a probe if a game with a short clock waits on a silent stream.
+    pub(super) fn probe_silent_games(&mut self) {
         let now = clock::now();
-        let lately = self
-            .worried
-            .is_some_and(|at| now.saturating_duration_since(at) < QUESTIONS_APART);
-        let worries = |seat: &Seat| worries(&seat.desk.look(), self.worried, now);
-        if !lately && self.games.values().any(worries) {
-            self.worried = Some(now);
-            let client = self.house.client.clone();
-            self.errands.spawn(async move {
-                let list = clock::timeout(WORRY_PATIENCE, client.playing(LISTED)).await;
-                TaskResult::Overheard(now, list.ok().and_then(Result::ok))
+        let is_recent = self
+            .last_probe
+            .is_some_and(|at| now.saturating_duration_since(at) < MIN_PROBE_INTERVAL);
+        let needs_probe =
+            |running: &RunningGame| needs_probe(&running.status.look(), self.last_probe, now);
+        if !is_recent && self.games.values().any(needs_probe) {
+            self.last_probe = Some(now);
+            let client = self.ctx.client.clone();
+            self.background.spawn(async move {
+                let list = clock::timeout(PROBE_TIMEOUT, client.playing(MAX_LISTED_GAMES)).await;
+                TaskResult::ProbeAnswered(now, list.ok().and_then(Result::ok))
             });
         }
     }
 
-    /// Lichess does not say whose turn it is: the streams of the games that worry are opened anew, which says it too,
+    /// Opens the streams of silent games again after a probe without an answer: the first line says whose turn it is,
     /// over another connection.
-    pub(super) fn look_where_it_worries(&self) {
+    pub(super) fn resync_silent_games(&self) {
         let now = clock::now();
-        for seat in self.games.values() {
-            if worries(&seat.desk.look(), None, now) {
-                let _ = seat.orders.send(Order::Look);
+        for running in self.games.values() {
+            if needs_probe(&running.status.look(), None, now) {
+                let _ = running.commands.send(Order::Look);
             }
         }
     }
 
-    /// Has a game look at its stream if Lichess still seems to wait for our move.
-    pub(super) fn recheck(&mut self, asked: Instant, info: &GameInfo) {
-        if let Some(seat) = self.games.get(&info.id)
-            && misses_a_turn(&seat.desk.look(), info, asked)
+    /// Resyncs a game if it still seems to be our turn.
+    pub(super) fn recheck(&mut self, requested_at: Instant, info: &GameInfo) {
+        if let Some(running) = self.games.get(&info.id)
+            && missed_turn(&running.status.look(), info, requested_at)
         {
-            warn!(game = %info.id, "Lichess waits for our move, its stream has not said so: opening it again");
-            self.repairs += 1;
-            let _ = seat.orders.send(Order::Look);
+            warn!(game = %info.id, "Lichess waits for our move, but the stream has not reported it; opening the stream again");
+            self.recoveries += 1;
+            let _ = running.commands.send(Order::Look);
         }
     }
 
-    /// Sees to it that every game does what it owes.
-    pub(super) fn audit(&mut self) {
+    /// Recovers games that are stuck on our turn.
+    pub(super) fn recover_stuck_games(&mut self) {
         let now = clock::now();
-        for (id, seat) in &self.games {
-            if neglects(&seat.desk.look(), now) {
-                error!(game = %id, "a move was owed and nothing done about it");
-                self.repairs += 1;
-                let _ = seat.orders.send(Order::Mend);
+        for (id, running) in &self.games {
+            if is_stuck(&running.status.look(), now) {
+                error!(game = %id, "game stuck on our turn; recovering");
+                self.recoveries += 1;
+                let _ = running.commands.send(Order::Mend);
             }
         }
     }
 
-    /// Tells how things stand.
-    pub(super) fn report(&self) {
-        let counts = self.house.client.request_counts();
+    /// Publishes the status of the account.
+    pub(super) fn publish_status(&self) {
+        let counts = self.ctx.client.request_counts();
         let requests = RequestKind::ALL.map(|kind| Requests {
             kind: kind.to_string(),
             fates: Outcome::ALL
@@ -151,36 +161,36 @@ impl Account {
         let mut games: Vec<_> = self
             .games
             .iter()
-            .map(|(id, seat)| seat.desk.look().status(id.to_string()))
+            .map(|(id, running)| running.status.look().status(id.to_string()))
             .collect();
         games.sort_by(|a, b| a.id.cmp(&b.id));
-        let engine = &self.house.settings.engine;
+        let engine = &self.ctx.settings.engine;
         self.metrics.live(Live {
-            account: Some(self.house.me.to_string()),
-            server: Some(self.house.settings.lichess.url.to_string()),
-            stage: self.stop.stage().key(),
-            paused: self.office.orders.paused,
+            account: Some(self.ctx.me.to_string()),
+            server: Some(self.ctx.settings.lichess.url.to_string()),
+            stage: self.shutdown.stage().key(),
+            paused: self.operator.overrides.paused,
             blocked: self
-                .office
-                .orders
+                .operator
+                .overrides
                 .blocked
                 .iter()
                 .map(ToString::to_string)
                 .collect(),
             arenas: self.arenas(),
             challenges: self.open_challenges(),
-            idle: self.idle_told.as_ref().map(|(why, next)| IdleStatus {
+            idle: self.last_idle.as_ref().map(|(why, next)| IdleStatus {
                 why: why.clone(),
-                next_s: next.map(|next| left(next, clock::date())),
+                next_s: next.map(|next| seconds_until(next, clock::date())),
             }),
             limits: self.limits(),
             stream: self
-                .link
+                .event_stream
                 .stream()
                 .map(|(stream, since)| stream_status(&(since, stream.last_activity()))),
             games,
             requests: requests.to_vec(),
-            repairs: self.repairs,
+            repairs: self.recoveries,
             stopped: None,
             engine: EngineStatus {
                 hash_mib: engine.hash_mib as u64,
@@ -190,7 +200,7 @@ impl Account {
         });
     }
 
-    /// The arenas that we take part in, or mean to.
+    /// Arenas that the account has joined or is going to join.
     fn arenas(&self) -> Vec<ArenaStatus> {
         let status = |(id, shown): (ArenaId, Option<events::Arena>)| {
             let told = shown.as_ref();
@@ -203,48 +213,58 @@ impl Account {
                 text: told.map_or_else(String::new, |told| told.text.clone()),
             }
         };
-        self.tournaments.shown().into_iter().map(status).collect()
+        self.tournaments
+            .statuses()
+            .into_iter()
+            .map(status)
+            .collect()
     }
 
-    /// What is used of what Lichess allows in a day.
+    /// Use of the daily limits.
     fn limits(&self) -> Vec<LimitStatus> {
         let date = clock::date();
-        let told = Limit::TOLD.map(|(limit, what, multiple)| LimitStatus {
+        let told = Limit::DAILY.map(|(limit, what, multiple)| LimitStatus {
             what: what.to_owned(),
             multiple: multiple.map(str::to_owned),
             used: self.quota.used(limit, date).into(),
             of: limit.credits().into(),
-            ends_s: self.quota.ends(limit, date).map(|ends| left(ends, date)),
+            ends_s: self
+                .quota
+                .window_end(limit, date)
+                .map(|ends| seconds_until(ends, date)),
         });
         told.to_vec()
     }
 
-    /// Takes up what is on and not played, and has games look around that are played and not on.
-    pub(super) fn compare(&mut self, list: Vec<GameInfo>, asked: Instant) {
-        if list.len() < LISTED as usize {
-            self.resting.listed(&list, asked);
-            for (id, seat) in &self.games {
-                // One that has begun since could not be listed.
-                let open = seat.desk.look().stream.is_some();
-                if open && seat.since < asked && list.iter().all(|info| info.id != *id) {
-                    debug!(game = %id, "not listed as being played, looking at its stream");
-                    let _ = seat.orders.send(Order::Look);
+    /// Starts games that are listed but not running, and resyncs games that are running but not listed.
+    pub(super) fn reconcile_games(&mut self, list: Vec<GameInfo>, requested_at: Instant) {
+        if list.len() < MAX_LISTED_GAMES as usize {
+            self.suspended.on_games_listed(&list, requested_at);
+            for (id, running) in &self.games {
+                // A game that has started since could not be listed.
+                let open = running.status.look().stream.is_some();
+                if open
+                    && running.started_at < requested_at
+                    && list.iter().all(|info| info.id != *id)
+                {
+                    debug!(game = %id, "game is not listed as running; opening its stream again");
+                    let _ = running.commands.send(Order::Look);
                 }
             }
         }
         for info in &list {
-            if let Some(seat) = self.games.get(&info.id)
-                && misses_a_turn(&seat.desk.look(), info, asked)
+            if let Some(running) = self.games.get(&info.id)
+                && missed_turn(&running.status.look(), info, requested_at)
             {
                 let info = Box::new(info.clone());
-                self.errands.spawn(async move {
-                    clock::sleep(UNDER_WAY).await;
-                    TaskResult::Recheck(asked, info)
+                self.background.spawn(async move {
+                    clock::sleep(RECHECK_DELAY).await;
+                    TaskResult::Recheck(requested_at, info)
                 });
             }
         }
         for info in list {
-            self.take_up(Box::new(info), asked);
+            self.start_game(Box::new(info), requested_at);
         }
     }
 }
@@ -255,36 +275,36 @@ mod tests {
     use crate::bot::game::status::StatusCell;
     use crate::lichess::LastActivity;
 
-    fn sight(owes: bool, doing: Activity) -> GameSnapshot {
-        let desk = StatusCell::default();
-        desk.show(|sight| {
-            sight.owed_since = owes.then(Instant::now);
-            sight.doing = doing;
+    fn snapshot(owes: bool, doing: Activity) -> GameSnapshot {
+        let status = StatusCell::default();
+        status.show(|snapshot| {
+            snapshot.owed_since = owes.then(Instant::now);
+            snapshot.doing = doing;
         });
-        desk.look()
+        status.look()
     }
 
     #[test]
-    fn a_debt_with_nothing_in_flight_is_neglect_but_not_at_once() {
-        let idle = sight(true, Activity::Listening);
-        assert!(!neglects(&idle, idle.changed + Duration::from_millis(100)));
-        assert!(neglects(&idle, idle.changed + Duration::from_secs(1)));
+    fn watchdog_idle_turn_is_stuck_after_tolerance() {
+        let idle = snapshot(true, Activity::Listening);
+        assert!(!is_stuck(&idle, idle.changed + Duration::from_millis(100)));
+        assert!(is_stuck(&idle, idle.changed + Duration::from_secs(1)));
         for doing in [Activity::Searching, Activity::Posting, Activity::Waiting] {
-            let busy = sight(true, doing);
-            assert!(!neglects(&busy, busy.changed + Duration::from_secs(60)));
+            let busy = snapshot(true, doing);
+            assert!(!is_stuck(&busy, busy.changed + Duration::from_secs(60)));
         }
-        let free = sight(false, Activity::Listening);
-        assert!(!neglects(&free, free.changed + Duration::from_secs(60)));
+        let free = snapshot(false, Activity::Listening);
+        assert!(!is_stuck(&free, free.changed + Duration::from_secs(60)));
     }
 
     #[test]
-    fn a_short_clock_and_a_silent_stream_are_worth_a_question() {
+    fn watchdog_short_clock_and_silence_needs_probe() {
         let now = Instant::now();
         let ms = Duration::from_millis;
         let waiting = |remaining, silent| GameSnapshot {
             remaining: ms(remaining),
             stream: Some((now, LastActivity::since(now - ms(silent)))),
-            ..sight(false, Activity::Listening)
+            ..snapshot(false, Activity::Listening)
         };
         for (remaining, silent, worth) in [
             (2_000, 1_000, true),
@@ -295,30 +315,34 @@ mod tests {
             (29_000, 2_900, false),
             (60_000, 6_000, false),
         ] {
-            let sight = waiting(remaining, silent);
-            assert_eq!(worries(&sight, None, now), worth, "{remaining} {silent}");
+            let snapshot = waiting(remaining, silent);
+            assert_eq!(
+                needs_probe(&snapshot, None, now),
+                worth,
+                "{remaining} {silent}"
+            );
         }
         let ours = GameSnapshot {
             owed_since: Some(now),
             ..waiting(10_000, 4_000)
         };
-        assert!(!worries(&ours, None, now));
+        assert!(!needs_probe(&ours, None, now));
     }
 
     #[test]
-    fn questions_in_one_silence_become_rarer() {
+    fn watchdog_probes_in_one_silence_back_off() {
         let heard = Instant::now();
-        let sight = GameSnapshot {
+        let snapshot = GameSnapshot {
             remaining: Duration::from_secs(8),
             stream: Some((heard, LastActivity::since(heard))),
-            ..sight(false, Activity::Listening)
+            ..snapshot(false, Activity::Listening)
         };
-        let mut asked = Some(heard - Duration::from_secs(60));
+        let mut requested_at = Some(heard - Duration::from_secs(60));
         let mut times = Vec::new();
         for ms in (0..8_500).step_by(50) {
             let now = heard + Duration::from_millis(ms);
-            if worries(&sight, asked, now) {
-                asked = Some(now);
+            if needs_probe(&snapshot, requested_at, now) {
+                requested_at = Some(now);
                 times.push(ms);
             }
         }
@@ -326,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_that_is_older_than_the_stream_proves_nothing() {
+    fn watchdog_list_older_than_stream_is_ignored() {
         let listed = |is_my_turn: bool| -> GameInfo {
             let line = format!(
                 r#"{{"gameId":"abcdefgh","fullId":"abcdefghxxxx","fen":"8/8/8/8/8/8/8/8 w - - 0 1","color":"white",
@@ -338,26 +362,26 @@ mod tests {
             serde_json::from_str(&line).unwrap()
         };
         let stream = Some((Instant::now(), LastActivity::since(Instant::now())));
-        let closed = sight(false, Activity::Listening);
+        let closed = snapshot(false, Activity::Listening);
         let waiting = GameSnapshot {
             stream,
             ..closed.clone()
         };
         let late = waiting.changed + Duration::from_secs(10);
         let soon = waiting.changed + Duration::from_secs(1);
-        assert!(misses_a_turn(&waiting, &listed(true), late));
-        assert!(misses_a_turn(&waiting, &listed(true), soon));
-        assert!(!misses_a_turn(&waiting, &listed(false), late));
-        assert!(!misses_a_turn(&waiting, &listed(true), waiting.changed));
-        // It is being opened anew, and about to tell.
-        assert!(!misses_a_turn(&closed, &listed(true), late));
-        let busy = sight(true, Activity::Searching);
-        assert!(!misses_a_turn(&busy, &listed(true), late));
-        // Its stream would say nothing else.
+        assert!(missed_turn(&waiting, &listed(true), late));
+        assert!(missed_turn(&waiting, &listed(true), soon));
+        assert!(!missed_turn(&waiting, &listed(false), late));
+        assert!(!missed_turn(&waiting, &listed(true), waiting.changed));
+        // The stream is being opened and will report the state.
+        assert!(!missed_turn(&closed, &listed(true), late));
+        let busy = snapshot(true, Activity::Searching);
+        assert!(!missed_turn(&busy, &listed(true), late));
+        // The stream would not report anything else.
         let mated = GameSnapshot {
             no_move: true,
             ..waiting
         };
-        assert!(!misses_a_turn(&mated, &listed(true), late));
+        assert!(!missed_turn(&mated, &listed(true), late));
     }
 }

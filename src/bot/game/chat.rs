@@ -50,8 +50,8 @@ impl GameTask {
             chat: &settings.chat,
             challenge: &settings.challenge,
             now,
-            games: self.house.games_on(),
-            waiting: self.house.waiting(),
+            games: self.house.running_games(),
+            waiting: self.house.queued_challenges(),
             waits,
         };
         let answer = self.mind.answer(asked, &around);

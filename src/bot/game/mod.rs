@@ -27,13 +27,13 @@ use tokio::task::JoinError;
 use tracing::{debug, info, warn};
 
 use super::AccountContext;
-use super::policy::Terms;
+use super::policy::PlaySettings;
 use super::trace::{Header, Record, Trace};
 use crate::bot::game::core::{GameCore, StateUpdate};
 use crate::bot::game::header::{GameHeader, UnsupportedGame};
 use crate::bot::game::moves::{Change, MovesUpdate};
 use crate::bot::game::status::{Activity, Pairing, StatusCell};
-use crate::bot::reconnect::{Heard, ReconnectingStream};
+use crate::bot::reconnect::{ReconnectingStream, StreamEvent};
 use crate::bot::shutdown::{ShutdownSignal, Stage};
 use crate::bot::spanned_join_set::SpannedJoinSet;
 use crate::chess::Color;
@@ -189,7 +189,7 @@ impl GameTask {
         });
         let now = clock::now();
         if let Some(left) = info.as_deref().and_then(GameInfo::clock) {
-            link.hurry(away(left), now + 2 * left + GRACE);
+            link.cap_wait(away(left), now + 2 * left + GRACE);
         }
         let trace = house.traces.of(&id, now, || {
             let rested = desk.look().notes.is_some();
@@ -222,25 +222,25 @@ impl GameTask {
     }
 
     /// Something came from the stream.
-    fn hear(&mut self, heard: Heard<Raw<GameEvent>>) {
+    fn hear(&mut self, heard: StreamEvent<Raw<GameEvent>>) {
         let arrived = clock::now();
         match heard {
-            Heard::Opened => {
+            StreamEvent::Opened => {
                 debug!(game = %self.id, "stream open");
                 self.trace(arrived, || Record::Note("the stream is open".to_owned()));
             }
-            Heard::Item(Raw { line, event }) => {
+            StreamEvent::Item(Raw { line, event }) => {
                 self.trace(arrived, || Record::Line(line));
                 self.on_event(event, arrived);
             }
-            Heard::Lost { error, wait } => {
+            StreamEvent::Lost { error, wait } => {
                 let why = error.map_or("it ended".into(), |error| error.to_string());
                 warn!(game = %self.id, "game stream lost, back in {wait:.1?}: {why}");
                 self.trace(arrived, || {
                     Record::Note(format!("the stream is lost, back in {wait:.1?}: {why}"))
                 });
             }
-            Heard::Refused { error, wait } => {
+            StreamEvent::OpenFailed { error, wait } => {
                 self.on_refused(&error, wait);
                 self.trace(arrived, || {
                     Record::Note(format!("the stream is refused: {error}"))
@@ -261,7 +261,7 @@ impl GameTask {
             GameEvent::Skipped(skipped) => {
                 // It may have been the opponent's move.
                 warn!(game = %self.id, "unreadable line, opening the stream again: {}", skipped.why);
-                self.link.mistrust();
+                self.link.reset();
             }
         }
     }
@@ -288,7 +288,7 @@ impl GameTask {
             }
             _ => {
                 if error.is_unauthorized() {
-                    self.house.doubt_token();
+                    self.house.request_token_check();
                 }
                 warn!(game = %self.id, "cannot open the game stream, again in {wait:.1?}: {error}");
             }
@@ -328,14 +328,14 @@ impl GameTask {
         self.mind.sit(head, full, notes.map(|notes| *notes));
         if let Some(subject) = &mut self.mind.subject {
             if let Some(known) = self.desk.look().known {
-                subject.recall(known);
+                subject.apply_facts(known);
             }
-            self.mind.terms = Terms::of(&self.house.settings, subject);
+            self.mind.terms = PlaySettings::of(&self.house.settings, subject);
         }
-        if let Some(by) = &self.mind.terms.by {
-            info!(game = %self.id, "to be played with {by}");
+        if let Some(rules) = &self.mind.terms.rules {
+            info!(game = %self.id, "to be played with {rules}");
         }
-        if let Some(said) = &self.mind.terms.skill.said {
+        if let Some(said) = &self.mind.terms.strength.description {
             info!(game = %self.id, "playing {said}");
         }
         let terms = &self.mind.terms;
@@ -362,7 +362,7 @@ impl GameTask {
             Ok(None) => return,
             Err(unplayable) => {
                 warn!(game = %self.id, "{unplayable}; opening the stream again");
-                return self.link.mistrust();
+                return self.link.reset();
             }
         };
         let StateUpdate { reading, step, .. } = seen;
@@ -371,7 +371,7 @@ impl GameTask {
         if self.clocked() {
             let both = state.time(Color::White) + state.time(Color::Black);
             let until = arrived + both + GRACE;
-            self.link.hurry(away(self.mind.turn.clock.0), until);
+            self.link.cap_wait(away(self.mind.turn.clock.0), until);
         }
         if seen.echoed.is_some() {
             self.lingers = true;

@@ -23,7 +23,7 @@ impl GameTask {
         let expected = self.ahead.expected.take();
         let wanted = self.house.settings.engine.ponder && self.clocked();
         let terms = &self.mind.terms;
-        if !wanted || terms.think.time.is_some() || self.mind.strength().is_some() {
+        if !wanted || terms.move_limits.time.is_some() || self.mind.strength().is_some() {
             return;
         }
         let (Some(expected), Some((head, sheet))) = (expected, &self.mind.table) else {

@@ -71,7 +71,7 @@ impl GameTask {
         };
         let (game, barred) = (sheet.game(), self.mind.duty.barred());
         let terms = &self.mind.terms;
-        let in_book = sheet.ply() < terms.skill.book_plies();
+        let in_book = sheet.ply() < terms.strength.book_plies();
         let books = in_book.then_some((&self.house.books, &terms.book));
         if let Some(choice) = choice::at_once(books, game, barred, &mut self.rng) {
             return self.found(Some(choice));
@@ -108,8 +108,8 @@ impl GameTask {
         let settings = &self.house.settings;
         TimeInputs {
             since: clock::since(self.mind.turn.clock.1),
-            games: self.house.hall.games(),
-            concurrency: self.house.hall.places(),
+            games: self.house.shared_load.running_games(),
+            concurrency: self.house.shared_load.concurrency(),
             safety: settings.engine.overhead(),
             longest: settings.correspondence.max_move_time(),
         }
@@ -231,7 +231,7 @@ impl GameTask {
     /// What a failed POST of a move means.
     pub(super) fn trouble(&self, error: &Error) -> Trouble {
         if error.is_unauthorized() {
-            self.house.doubt_token();
+            self.house.request_token_check();
             return Trouble::Again(Duration::from_secs(1));
         }
         match retry::decide(RequestKind::Move, error, self.mind.duty.failed()) {

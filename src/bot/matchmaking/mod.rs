@@ -1,18 +1,18 @@
-//! Looks for games with other bots when there is nothing to play.
+//! Matchmaking: challenges other bots when no game is running.
 //!
-//! One challenge at a time, and it stands in nobody's way: it takes no place, and is taken back when somebody else takes
-//! the last one. What is tried when is decided by [`Matchmaking::step`], which waits for nothing; the account takes
-//! the steps and tells what came of them.
+//! One challenge is open at a time. It takes no slot and is cancelled when the last slot is taken by another game.
+//! [`Matchmaking::next_action`] decides what to do and never waits; the account executes the actions and reports
+//! their results.
 //!
 //! ```text
-//!           scout             challenge            it stands          nobody answers
-//!     Free ──────► Scouting     Free ──────► Asking ──────► Standing ────────────────► TakingBack
-//!      ▲               │         ▲             │                │                          │
-//!      └───────────────┘         └─────────────┴────────────────┴──────────────────────────┘
-//!         the bots online               refused, declined, or a game has begun
+//!        list             challenge           created          no answer
+//! Idle ──────► Listing  Idle ──────► Sending ──────► Pending ──────► Cancelling
+//!  ▲              │      ▲              │               │                │
+//!  └──────────────┘      └──────────────┴───────────────┴────────────────┘
+//!    the online bots          refused, declined, or a game has started
 //! ```
 
-mod memory;
+mod opponent_history;
 mod pace;
 mod selection;
 
@@ -20,405 +20,425 @@ use std::time::{Duration, Instant, SystemTime};
 
 use tracing::info;
 
-use crate::bot::account::quota::{Quota, Sought};
+use crate::bot::account::quota::{MatchmakingGame, Quota};
 use crate::clock;
 use crate::config::{self, Settings};
 use crate::lichess::model::{
     Challenge, ChallengeId, ChallengeStatus, DeclineReason, GameInfo, Status, Username,
 };
 
-pub use memory::{Memory, Offer, Refusal};
+pub use opponent_history::{Offer, OpponentHistory, Refusal};
 use selection::Plan;
 pub use selection::{Choice, OnlineBots, PairGame};
 
-/// The list of bots online is good for this long.
-const FRESH: Duration = Duration::from_secs(600);
+/// Time for which the list of online bots is used.
+const LIST_MAX_AGE: Duration = Duration::from_secs(600);
 
-/// After a challenge that came to nothing.
-const BETWEEN: Duration = Duration::from_secs(30);
+/// Wait after a challenge without a game.
+const BACKOFF_AFTER_REFUSAL: Duration = Duration::from_secs(30);
 
-/// After a request that came to nothing.
-const FAILED: Duration = Duration::from_secs(60);
+/// Wait after a failed request.
+const BACKOFF_AFTER_FAILURE: Duration = Duration::from_secs(60);
 
-/// A challenge whose answer was lost shows itself on the event stream within this, if it was made.
-const LOST: Duration = Duration::from_secs(30);
+/// A challenge whose response was lost is echoed on the event stream within this time, if it was created.
+const ECHO_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How things stand in the house.
+/// State of the account.
 #[derive(Clone, Copy, Debug)]
 pub struct Inputs {
-    /// We are about to stop.
+    /// New games are not accepted.
     pub stopping: bool,
-    /// We are online, and know what is on.
+    /// The event stream is open and the running games are known.
     pub ready: bool,
-    /// A game is on, or somebody else is about to have one.
+    /// A game is running or about to start.
     pub busy: bool,
-    /// There is a place for a game with another bot.
-    pub room: bool,
-    /// When an arena begins that we are in.
-    pub arena: Option<Instant>,
-    /// The time, by both clocks.
+    /// A slot is free for a game with another bot.
+    pub has_slot: bool,
+    /// Start of the next arena that the account has joined.
+    pub arena_starts: Option<Instant>,
+    /// Current time, monotonic and wall clock.
     pub now: Instant,
     pub date: SystemTime,
 }
 
-/// What is to be done.
+/// What to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
-    /// Nothing now.
+pub enum Action {
     Wait,
-    /// Ask who is online.
-    Discovery,
-    /// Challenge one of these.
+    /// Request the online bots.
+    ListOnlineBots,
+    /// Challenge one of the chosen users.
     Challenge(Choice),
-    /// Take this challenge back.
-    TakeBack(ChallengeId),
+    /// Cancel this challenge.
+    Cancel(ChallengeId),
 }
 
-/// Why nothing is on, and when something is tried next.
+/// Why no game is running, and when the next attempt is made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Idle {
-    pub why: String,
+    pub reason: String,
     pub next: SystemTime,
 }
 
-/// How a challenge was not made.
+/// Reason why a challenge was not created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChallengeFailure {
-    /// Lichess does not want this user challenged.
+    /// Lichess does not allow challenges to this user.
     Refused(Refusal),
-    /// Nor anybody, and the quota knows for how long.
+    /// Lichess allows no challenges at all for now; the quota knows for how long.
     Limited,
-    /// Nothing came through.
+    /// The request failed.
     Failed,
-    /// No answer came through: it may have been made.
+    /// The response was lost: the challenge may have been created.
     Lost,
 }
 
-/// A game that our challenge has become.
+/// A game started by our challenge.
 #[derive(Debug)]
-pub struct Begun {
-    /// Which of a pair.
-    pub sought: Sought,
-    /// The profile that has asked for it.
+pub struct StartedGame {
+    pub kind: MatchmakingGame,
+    /// Profile of the challenge.
     pub profile: String,
-    /// The challenge, if its own answer has come yet.
+    /// The challenge, if its response has arrived.
     pub challenge: Option<Box<Challenge>>,
 }
 
-/// See the module's text.
+/// State machine of matchmaking.
 #[derive(Debug)]
 pub struct Matchmaking {
     settings: config::Matchmaking,
     plan: Plan,
-    memory: Memory,
+    history: OpponentHistory,
     rng: fastrand::Rng,
-    roster: Option<(OnlineBots, Instant)>,
-    stage: Stage,
-    /// Since when nothing is on.
-    quiet: Option<Instant>,
-    /// Nothing is tried before that, and why.
-    rest: Option<(Instant, String)>,
+    online_bots: Option<(OnlineBots, Instant)>,
+    state: State,
+    /// Since when no game is running.
+    idle_since: Option<Instant>,
+    /// Until when nothing is tried, and why.
+    backoff: Option<(Instant, String)>,
     idle: Option<Idle>,
-    /// The game that has come of it: with whom, and of what kind.
+    /// The started game: opponent and kind.
     game: Option<(ChallengeId, Username, Offer)>,
 }
 
 #[derive(Debug)]
-enum Stage {
-    Free,
-    Scouting,
-    /// A challenge is on its way. The event stream may show it before its own answer comes.
-    Asking {
+enum State {
+    Idle,
+    Listing,
+    /// A challenge is being sent. The event stream may echo it before the response.
+    Sending {
         choice: Choice,
         shown: Option<Box<Challenge>>,
-        /// It was declined before its own answer has come, or has become a game.
+        /// It was declined, or has become a game, before the response.
         over: bool,
     },
-    /// The answer was lost.
-    Lost {
+    /// The response was lost.
+    AwaitingEcho {
         choice: Choice,
         until: Instant,
     },
-    Standing {
-        standing: Standing,
+    Pending {
+        pending_challenge: PendingChallenge,
         until: Instant,
     },
-    TakingBack {
-        standing: Standing,
-        /// He had his time, and has let it pass.
+    Cancelling {
+        pending_challenge: PendingChallenge,
+        /// The user did not answer in time.
         unanswered: bool,
     },
 }
 
-/// A challenge that waits for its answer.
+/// A challenge that waits for an answer.
 #[derive(Clone, Debug)]
-struct Standing {
+struct PendingChallenge {
     challenge: Box<Challenge>,
     user: Username,
     choice: Choice,
 }
 
 impl Matchmaking {
-    /// As the operator wants it.
-    pub fn new(settings: &Settings, memory: Memory) -> Self {
+    pub fn new(settings: &Settings, history: OpponentHistory) -> Self {
         Self {
             plan: Plan::of(settings),
             settings: settings.matchmaking.clone(),
-            memory,
+            history,
             rng: fastrand::Rng::new(),
-            roster: None,
-            stage: Stage::Free,
-            quiet: None,
-            rest: None,
+            online_bots: None,
+            state: State::Idle,
+            idle_since: None,
+            backoff: None,
             idle: None,
             game: None,
         }
     }
 
-    /// From now on the operator wants it so.
-    pub fn adopt(&mut self, settings: &Settings) {
+    pub fn set_settings(&mut self, settings: &Settings) {
         self.plan = Plan::of(settings);
         self.settings = settings.matchmaking.clone();
-        self.rest = None;
+        self.backoff = None;
         self.idle = None;
     }
 
-    /// What is to be kept.
-    pub fn memory(&self) -> &Memory {
-        &self.memory
+    /// History to be saved.
+    pub fn history(&self) -> &OpponentHistory {
+        &self.history
     }
 
-    /// Our challenge that waits for its answer.
+    /// Our challenge that waits for an answer.
     pub fn pending(&self) -> Option<&Challenge> {
-        match &self.stage {
-            Stage::Asking { shown, over, .. } => shown.as_deref().filter(|_| !over),
-            Stage::Standing { standing, .. } | Stage::TakingBack { standing, .. } => {
-                Some(&standing.challenge)
+        match &self.state {
+            State::Sending { shown, over, .. } => shown.as_deref().filter(|_| !over),
+            State::Pending {
+                pending_challenge, ..
             }
-            Stage::Free | Stage::Scouting | Stage::Lost { .. } => None,
+            | State::Cancelling {
+                pending_challenge, ..
+            } => Some(&pending_challenge.challenge),
+            State::Idle | State::Listing | State::AwaitingEcho { .. } => None,
         }
     }
 
-    /// Whether a challenge is on its way to Lichess.
-    pub fn is_asking(&self) -> bool {
-        matches!(self.stage, Stage::Asking { over: false, .. })
+    /// Whether a challenge is being sent.
+    pub fn is_sending(&self) -> bool {
+        matches!(self.state, State::Sending { over: false, .. })
     }
 
-    /// Why nothing is on, and when something is tried next, where that is for us to say.
+    /// Why no game is running and when the next attempt is made, if matchmaking decides that.
     pub fn idle(&self) -> Option<&Idle> {
         self.idle.as_ref()
     }
 
-    /// What is to be done now. Whatever it is counts as begun.
-    pub fn step(&mut self, scene: Inputs, quota: &Quota) -> Step {
-        let now = scene.now;
-        if scene.busy || scene.stopping || !scene.ready {
-            self.quiet = None;
+    /// Returns what to do now. The action counts as started.
+    pub fn next_action(&mut self, inputs: Inputs, quota: &Quota) -> Action {
+        let now = inputs.now;
+        if inputs.busy || inputs.stopping || !inputs.ready {
+            self.idle_since = None;
             self.idle = None;
         } else {
-            self.quiet.get_or_insert(now);
+            self.idle_since.get_or_insert(now);
         }
-        match &self.stage {
-            Stage::Free => self.try_next(scene, quota),
-            Stage::Standing { standing, until } => {
+        match &self.state {
+            State::Idle => self.try_next(inputs, quota),
+            State::Pending {
+                pending_challenge,
+                until,
+            } => {
                 let unanswered = now >= *until;
-                if !unanswered && scene.room && !scene.stopping {
-                    return Step::Wait;
+                if !unanswered && inputs.has_slot && !inputs.stopping {
+                    return Action::Wait;
                 }
-                let standing = standing.clone();
-                let id = standing.challenge.id.clone();
-                self.stage = Stage::TakingBack {
-                    standing,
+                let pending_challenge = pending_challenge.clone();
+                let id = pending_challenge.challenge.id.clone();
+                self.state = State::Cancelling {
+                    pending_challenge,
                     unanswered,
                 };
-                Step::TakeBack(id)
+                Action::Cancel(id)
             }
-            Stage::Lost { until, .. } if now >= *until => {
-                self.stage = Stage::Free;
-                Step::Wait
+            State::AwaitingEcho { until, .. } if now >= *until => {
+                self.state = State::Idle;
+                Action::Wait
             }
-            Stage::Lost { .. }
-            | Stage::Scouting
-            | Stage::Asking { .. }
-            | Stage::TakingBack { .. } => Step::Wait,
+            State::AwaitingEcho { .. }
+            | State::Listing
+            | State::Sending { .. }
+            | State::Cancelling { .. } => Action::Wait,
         }
     }
 
-    fn try_next(&mut self, scene: Inputs, quota: &Quota) -> Step {
-        let Inputs { now, date, .. } = scene;
-        let wanted = self.settings.enabled && scene.room;
-        let Some(quiet) = self.quiet.filter(|_| wanted) else {
-            return Step::Wait;
+    fn try_next(&mut self, inputs: Inputs, quota: &Quota) -> Action {
+        let Inputs { now, date, .. } = inputs;
+        let wanted = self.settings.enabled && inputs.has_slot;
+        let Some(idle_since) = self.idle_since.filter(|_| wanted) else {
+            return Action::Wait;
         };
-        if let Some((until, why)) = self.resting(quiet, now) {
-            return self.wait(why, date + (until - now));
+        if let Some((until, reason)) = self.backoff(idle_since, now) {
+            return self.wait(reason, date + (until - now));
         }
-        let arena = scene.arena.map(|at| at.saturating_duration_since(now));
+        let arena = inputs
+            .arena_starts
+            .map(|at| at.saturating_duration_since(now));
         let shorter = arena.map(|left| self.plan.within(left));
         let plan = shorter.as_ref().unwrap_or(&self.plan);
         if let Some(left) = arena.filter(|_| plan.profiles.is_empty()) {
-            let why = "an arena begins before any game would be over";
-            return self.wait(why.to_owned(), date + left);
+            let reason = "an arena begins before any game would be over";
+            return self.wait(reason.to_owned(), date + left);
         }
-        let roster = self.roster.as_ref();
-        let second =
-            roster.and_then(|(roster, _)| selection::second(plan, roster, &self.memory, date));
-        if let Some(hold) = pace::hold(quota, self.settings.reserved_games, second.is_some(), date)
+        let online_bots = self.online_bots.as_ref();
+        let second = online_bots.and_then(|(online_bots, _)| {
+            selection::return_game(plan, online_bots, &self.history, date)
+        });
+        if let Some(delay) =
+            pace::delay(quota, self.settings.reserved_games, second.is_some(), date)
         {
-            return self.wait(hold.why, hold.until);
+            return self.wait(delay.reason, delay.until);
         }
-        let Some((roster, since)) = self
-            .roster
+        let Some((online_bots, since)) = self
+            .online_bots
             .as_ref()
-            .filter(|(_, since)| now < *since + FRESH)
+            .filter(|(_, since)| now < *since + LIST_MAX_AGE)
         else {
-            self.stage = Stage::Scouting;
-            return Step::Discovery;
+            self.state = State::Listing;
+            return Action::ListOnlineBots;
         };
         let chosen = match second {
             Some(second) => Ok(second),
-            None => selection::choose(plan, roster, &self.memory, date, &mut self.rng),
+            None => selection::choose(plan, online_bots, &self.history, date, &mut self.rng),
         };
         match chosen {
             Ok(choice) => {
-                self.stage = Stage::Asking {
+                self.state = State::Sending {
                     choice: choice.clone(),
                     shown: None,
                     over: false,
                 };
-                Step::Challenge(choice)
+                Action::Challenge(choice)
             }
-            Err(nobody) => {
-                let stale = *since + FRESH;
+            Err(no_opponent) => {
+                let stale = *since + LIST_MAX_AGE;
                 let left = |until: SystemTime| until.duration_since(date).unwrap_or_default();
-                let again = nobody.until.map_or(stale, |until| now + left(until));
-                self.rest = Some((again.min(stale), nobody.why));
-                Step::Wait
+                let again = no_opponent.until.map_or(stale, |until| now + left(until));
+                self.backoff = Some((again.min(stale), no_opponent.reason));
+                Action::Wait
             }
         }
     }
 
     /// Until when nothing is tried, and why, if that is to come.
-    fn resting(&self, quiet: Instant, now: Instant) -> Option<(Instant, String)> {
-        let first = quiet + self.settings.idle();
+    fn backoff(&self, idle_since: Instant, now: Instant) -> Option<(Instant, String)> {
+        let first = idle_since + self.settings.idle();
         let first = (first, "others may come first".to_owned());
-        let both = [Some(first), self.rest.clone()];
+        let both = [Some(first), self.backoff.clone()];
         both.into_iter()
             .flatten()
             .filter(|(until, _)| now < *until)
             .max()
     }
 
-    fn wait(&mut self, why: String, next: SystemTime) -> Step {
-        self.idle = Some(Idle { why, next });
-        Step::Wait
+    fn wait(&mut self, reason: String, next: SystemTime) -> Action {
+        self.idle = Some(Idle { reason, next });
+        Action::Wait
     }
 
-    fn rest(&mut self, pause: Duration, why: &str) {
-        self.rest = Some((clock::now() + pause, why.to_owned()));
+    fn back_off(&mut self, pause: Duration, reason: &str) {
+        self.backoff = Some((clock::now() + pause, reason.to_owned()));
     }
 
-    fn leave_alone(&mut self, user: &Username, offer: Offer, refusal: Refusal) {
-        let until = self.memory.refused(user, offer, refusal, clock::date());
+    fn record_refusal(&mut self, user: &Username, offer: Offer, refusal: Refusal) {
+        let until = self
+            .history
+            .record_refusal(user, offer, refusal, clock::date());
         let until = clock::format_date(until);
-        info!("{user} {refusal}: nothing like {offer} for him until {until}");
-        self.rest(BETWEEN, "the last challenge has come to nothing");
+        info!("{user} {refusal}; nothing like {offer} is offered to them until {until}");
+        self.back_off(
+            BACKOFF_AFTER_REFUSAL,
+            "the last challenge has come to nothing",
+        );
     }
 
-    /// Lichess has told who is online, or has not.
-    pub fn scouted(&mut self, roster: Option<OnlineBots>) {
-        self.stage = Stage::Free;
-        match roster {
-            Some(roster) => self.roster = Some((roster, clock::now())),
-            None => self.rest(FAILED, "Lichess does not tell who is online"),
+    /// The online bots, or `None` if the request failed.
+    pub fn on_online_bots(&mut self, online_bots: Option<OnlineBots>) {
+        self.state = State::Idle;
+        match online_bots {
+            Some(online_bots) => self.online_bots = Some((online_bots, clock::now())),
+            None => self.back_off(BACKOFF_AFTER_FAILURE, "Lichess does not tell who is online"),
         }
     }
 
-    /// Of those who were to be challenged these cannot be.
-    pub fn unfit(&mut self, users: &[(Username, Refusal)]) {
-        if let Stage::Asking { choice, .. } = &self.stage {
+    /// These users cannot be challenged.
+    pub fn on_unavailable(&mut self, users: &[(Username, Refusal)]) {
+        if let State::Sending { choice, .. } = &self.state {
             let offer = choice.offer;
             for (user, refusal) in users {
-                self.leave_alone(user, offer, *refusal);
+                self.record_refusal(user, offer, *refusal);
             }
         }
     }
 
-    /// None of them could be challenged.
-    pub fn nobody(&mut self) {
-        self.stage = Stage::Free;
+    /// None of the chosen users could be challenged.
+    pub fn on_nobody_available(&mut self) {
+        self.state = State::Idle;
     }
 
-    /// Our challenge stands, unless it is over already.
-    pub fn stands(&mut self, challenge: Box<Challenge>, user: Username) {
-        match std::mem::replace(&mut self.stage, Stage::Free) {
-            Stage::Asking {
+    /// Our challenge was created. It may be closed already.
+    pub fn on_created(&mut self, challenge: Box<Challenge>, user: Username) {
+        match std::mem::replace(&mut self.state, State::Idle) {
+            State::Sending {
                 choice,
                 over: false,
                 ..
             }
-            | Stage::Lost { choice, .. } => {
+            | State::AwaitingEcho { choice, .. } => {
                 let until = clock::now() + self.settings.challenge_timeout();
-                let why = format!("{user} is challenged to {}", choice.offer);
-                self.wait(why, clock::date_of(until));
-                let standing = Standing {
+                let reason = format!("{user} is challenged to {}", choice.offer);
+                self.wait(reason, clock::date_of(until));
+                let pending_challenge = PendingChallenge {
                     challenge,
                     user,
                     choice,
                 };
-                self.stage = Stage::Standing { standing, until };
+                self.state = State::Pending {
+                    pending_challenge,
+                    until,
+                };
             }
-            Stage::Asking { .. } => {}
-            other => self.stage = other,
+            State::Sending { .. } => {}
+            other => self.state = other,
         }
     }
 
-    /// Our challenge was not made, as far as we know.
-    pub fn not_made(&mut self, user: &Username, why: ChallengeFailure) {
-        let Stage::Asking {
+    /// Our challenge was not created, as far as is known.
+    pub fn on_not_created(&mut self, user: &Username, reason: ChallengeFailure) {
+        let State::Sending {
             choice,
             shown,
             over: false,
-        } = std::mem::replace(&mut self.stage, Stage::Free)
+        } = std::mem::replace(&mut self.state, State::Idle)
         else {
             return;
         };
-        match why {
-            ChallengeFailure::Refused(refusal) => self.leave_alone(user, choice.offer, refusal),
+        match reason {
+            ChallengeFailure::Refused(refusal) => self.record_refusal(user, choice.offer, refusal),
             ChallengeFailure::Limited => {}
-            ChallengeFailure::Failed => self.rest(FAILED, "the last challenge could not be made"),
+            ChallengeFailure::Failed => self.back_off(
+                BACKOFF_AFTER_FAILURE,
+                "the last challenge could not be made",
+            ),
             ChallengeFailure::Lost => {
-                self.rest(FAILED, "no answer to the last challenge came through");
-                let until = clock::now() + LOST;
-                self.stage = Stage::Lost { choice, until };
-                // The event stream may have said already what the answer would have, and says it once.
+                self.back_off(
+                    BACKOFF_AFTER_FAILURE,
+                    "no answer to the last challenge came through",
+                );
+                let until = clock::now() + ECHO_TIMEOUT;
+                self.state = State::AwaitingEcho { choice, until };
+                // The event stream echoes a challenge once, and may have done so before.
                 if let Some(challenge) = shown {
-                    self.echoed(&challenge);
+                    self.on_echo(&challenge);
                 }
             }
         }
     }
 
-    /// The event stream shows a challenge of our account. Whether it is one of which we knew nothing but that it might be.
-    pub fn echoed(&mut self, challenge: &Challenge) -> bool {
+    /// Handles an echo. Whether it is the challenge whose response was lost.
+    pub fn on_echo(&mut self, challenge: &Challenge) -> bool {
         let Some(to) = challenge.dest_user.as_ref().map(|user| user.name.clone()) else {
             return false;
         };
-        match &mut self.stage {
-            Stage::Asking { choice, shown, .. } if choice.users.contains(&to) => {
+        match &mut self.state {
+            State::Sending { choice, shown, .. } if choice.users.contains(&to) => {
                 *shown = Some(Box::new(challenge.clone()));
                 false
             }
-            Stage::Lost { choice, .. } if choice.users.contains(&to) => {
-                self.stands(Box::new(challenge.clone()), to);
+            State::AwaitingEcho { choice, .. } if choice.users.contains(&to) => {
+                self.on_created(Box::new(challenge.clone()), to);
                 true
             }
             _ => false,
         }
     }
 
-    /// A challenge of our account was declined or taken back. What the operator is told if it was ours, and declined.
-    pub fn over(&mut self, challenge: &Challenge) -> Option<String> {
+    /// A challenge was declined or cancelled. Returns the reason for the operator if it was ours and was declined.
+    pub fn on_closed(&mut self, challenge: &Challenge) -> Option<String> {
         if self.pending().map(|pending| &pending.id) != Some(&challenge.id) {
             return None;
         }
@@ -426,68 +446,84 @@ impl Matchmaking {
         let reason = challenge
             .decline_reason_key
             .or(declined.then_some(DeclineReason::Generic));
-        let (choice, user) = match &mut self.stage {
-            Stage::Asking { choice, over, .. } => {
-                // Its own answer is still to come.
+        let (choice, user) = match &mut self.state {
+            State::Sending { choice, over, .. } => {
+                // Its response is still to come.
                 *over = true;
                 let user = challenge.dest_user.as_ref()?.name.clone();
                 (choice.clone(), user)
             }
-            Stage::TakingBack {
-                standing,
+            State::Cancelling {
+                pending_challenge,
                 unanswered,
             } => {
-                // So is the answer to our taking it back, of which this may be the echo.
+                // The response to the cancel request is still to come; this may be its echo.
                 *unanswered &= reason.is_none();
-                (standing.choice.clone(), standing.user.clone())
+                (
+                    pending_challenge.choice.clone(),
+                    pending_challenge.user.clone(),
+                )
             }
-            Stage::Standing { standing, .. } => {
-                let of = (standing.choice.clone(), standing.user.clone());
-                self.stage = Stage::Free;
-                self.rest(BETWEEN, "the last challenge was taken back");
+            State::Pending {
+                pending_challenge, ..
+            } => {
+                let of = (
+                    pending_challenge.choice.clone(),
+                    pending_challenge.user.clone(),
+                );
+                self.state = State::Idle;
+                self.back_off(BACKOFF_AFTER_REFUSAL, "the last challenge was taken back");
                 of
             }
-            Stage::Free | Stage::Scouting | Stage::Lost { .. } => return None,
+            State::Idle | State::Listing | State::AwaitingEcho { .. } => return None,
         };
         let refusal = Refusal::Declined(reason?);
-        self.leave_alone(&user, choice.offer, refusal);
+        self.record_refusal(&user, choice.offer, refusal);
         Some(format!("{user} {refusal}"))
     }
 
-    /// Our challenge could not be taken back, since it is a game by now, of which we are about to hear.
-    pub fn became_a_game(&mut self) {
-        if let Stage::TakingBack { standing, .. } = &self.stage {
-            let choice = standing.choice.clone();
-            let until = clock::now() + LOST;
-            self.stage = Stage::Lost { choice, until };
+    /// Our challenge could not be cancelled because it was accepted. Its game is about to start.
+    pub fn on_late_acceptance(&mut self) {
+        if let State::Cancelling {
+            pending_challenge, ..
+        } = &self.state
+        {
+            let choice = pending_challenge.choice.clone();
+            let until = clock::now() + ECHO_TIMEOUT;
+            self.state = State::AwaitingEcho { choice, until };
         }
     }
 
-    /// Our challenge was taken back, or could not be: then it has been answered meanwhile. Gives one that was not.
-    pub fn taken_back(&mut self, done: bool) -> Option<Box<Challenge>> {
-        let (standing, unanswered) = match std::mem::replace(&mut self.stage, Stage::Free) {
-            Stage::TakingBack {
-                standing,
+    /// Our challenge was cancelled, or was answered before. Returns it if it was not answered.
+    pub fn on_cancelled(&mut self, done: bool) -> Option<Box<Challenge>> {
+        let (pending_challenge, unanswered) = match std::mem::replace(&mut self.state, State::Idle)
+        {
+            State::Cancelling {
+                pending_challenge,
                 unanswered,
-            } => (standing, unanswered),
+            } => (pending_challenge, unanswered),
             other => {
-                self.stage = other;
+                self.state = other;
                 return None;
             }
         };
-        self.rest(BETWEEN, "the last challenge was taken back");
+        self.back_off(BACKOFF_AFTER_REFUSAL, "the last challenge was taken back");
         if !(unanswered && done) {
             return None;
         }
-        self.leave_alone(&standing.user, standing.choice.offer, Refusal::Unanswered);
-        Some(standing.challenge)
+        self.record_refusal(
+            &pending_challenge.user,
+            pending_challenge.choice.offer,
+            Refusal::Unanswered,
+        );
+        Some(pending_challenge.challenge)
     }
 
-    /// A game has begun; tells if our challenge has become it.
-    pub fn began(&mut self, info: &GameInfo) -> Option<Begun> {
+    /// A game has started. Returns details if our challenge has become it.
+    pub fn on_game_started(&mut self, info: &GameInfo) -> Option<StartedGame> {
         let opponent = &info.opponent.name;
-        let (choice, challenge) = match &mut self.stage {
-            Stage::Asking {
+        let (choice, challenge) = match &mut self.state {
+            State::Sending {
                 choice,
                 shown,
                 over,
@@ -497,49 +533,54 @@ impl Matchmaking {
                 *over = true;
                 (choice.clone(), None)
             }
-            Stage::Lost { choice, .. } if choice.users.contains(opponent) => {
+            State::AwaitingEcho { choice, .. } if choice.users.contains(opponent) => {
                 let choice = choice.clone();
-                self.stage = Stage::Free;
+                self.state = State::Idle;
                 (choice, None)
             }
-            Stage::Standing { standing, .. } if standing.challenge.id == info.id => {
-                let standing = standing.clone();
-                self.stage = Stage::Free;
-                (standing.choice, Some(standing.challenge))
+            State::Pending {
+                pending_challenge, ..
+            } if pending_challenge.challenge.id == info.id => {
+                let pending_challenge = pending_challenge.clone();
+                self.state = State::Idle;
+                (pending_challenge.choice, Some(pending_challenge.challenge))
             }
-            Stage::TakingBack {
-                standing,
+            State::Cancelling {
+                pending_challenge,
                 unanswered,
-            } if standing.challenge.id == info.id => {
+            } if pending_challenge.challenge.id == info.id => {
                 *unanswered = false;
-                (standing.choice.clone(), Some(standing.challenge.clone()))
+                (
+                    pending_challenge.choice.clone(),
+                    Some(pending_challenge.challenge.clone()),
+                )
             }
             _ => return None,
         };
         let (offer, pair) = (choice.offer, choice.pair.is_some());
         info!(game = %info.id, "{opponent} plays {offer} with us, by {}", choice.profile);
-        self.memory
-            .met(opponent, offer, pair, info.color, clock::date());
+        self.history
+            .record_game(opponent, offer, pair, info.color, clock::date());
         self.game = Some((info.id.clone(), opponent.clone(), offer));
-        self.rest = None;
-        Some(Begun {
-            sought: match choice.pair {
-                Some(PairGame::Second) => Sought::Second,
-                Some(PairGame::First) | None => Sought::First,
+        self.backoff = None;
+        Some(StartedGame {
+            kind: match choice.pair {
+                Some(PairGame::Second) => MatchmakingGame::Second,
+                Some(PairGame::First) | None => MatchmakingGame::First,
             },
             profile: choice.profile,
             challenge,
         })
     }
 
-    /// A game is over. Whether that has taught us something.
-    pub fn finished(&mut self, info: &GameInfo) -> bool {
+    /// A game has finished. Whether the history has changed.
+    pub fn on_game_finished(&mut self, info: &GameInfo) -> bool {
         let Some((_, user, offer)) = self.game.take_if(|(id, ..)| *id == info.id) else {
             return false;
         };
         let unplayed = matches!(info.status, Status::Aborted | Status::NoStart);
         if unplayed {
-            self.leave_alone(&user, offer, Refusal::Unplayed);
+            self.record_refusal(&user, offer, Refusal::Unplayed);
         }
         unplayed
     }

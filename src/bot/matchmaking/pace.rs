@@ -1,43 +1,42 @@
-//! How the games of our own seeking are spread over the day. Pure.
+//! Pacing: spreads games found by matchmaking over the day. Pure functions.
 
 use std::time::{Duration, SystemTime};
 
 use crate::bot::account::quota::{Limit, Quota};
 
-/// Challenges in a day that are left to the operator.
-const KEPT: u32 = 40;
+/// Daily challenges reserved for the operator.
+const RESERVED_CHALLENGES: u32 = 40;
 
-/// So many challenges may be made before they are spread over the day: those who decline cost no game.
-const BURST: u32 = 10;
+/// Challenges before they are spread over the day: declined ones cost no game.
+const BURST_CHALLENGES: u32 = 10;
 
-/// Nothing is to be tried before that.
+/// Delay of the next challenge.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hold {
-    /// When it may be tried.
+pub struct Delay {
     pub until: SystemTime,
-    /// Why not now, for the operator.
-    pub why: String,
+    /// Reason for the operator.
+    pub reason: String,
 }
 
-/// Why the next challenge has to wait, if it has to. `reserve` games of the day are left to others; the second game of a
-/// pair follows the first at once, and the pair has the time of two.
-pub fn hold(quota: &Quota, reserve: u32, second: bool, now: SystemTime) -> Option<Hold> {
-    used_up(quota, reserve, now)
-        .or_else(|| refused(quota, now))
-        .or_else(|| spread(quota, reserve, now).filter(|_| !second))
-        .or_else(|| challenges(quota, now))
+/// Delay of the next challenge, if any. `reserve` daily games are left to others. The second game of a pair follows
+/// the first at once, and a pair takes the time of two games.
+pub fn delay(quota: &Quota, reserve: u32, second: bool, now: SystemTime) -> Option<Delay> {
+    used_up_delay(quota, reserve, now)
+        .or_else(|| refusal_delay(quota, now))
+        .or_else(|| spread_delay(quota, reserve, now).filter(|_| !second))
+        .or_else(|| challenge_delay(quota, now))
 }
 
-/// Lichess takes no challenge from us.
-fn refused(quota: &Quota, now: SystemTime) -> Option<Hold> {
-    let until = quota.no_challenge_until(now)?;
-    let why = "Lichess takes no more challenges from us for now".to_owned();
-    Some(Hold { until, why })
+/// Lichess accepts no challenges from us.
+fn refusal_delay(quota: &Quota, now: SystemTime) -> Option<Delay> {
+    let until = quota.challenges_blocked_until(now)?;
+    let reason = "Lichess takes no more challenges from us for now".to_owned();
+    Some(Delay { until, reason })
 }
 
-/// Games of our own seeking that are left in the window.
-fn left(quota: &Quota, reserve: u32, now: SystemTime) -> u32 {
-    let made = quota.made(now);
+/// Games left for matchmaking in the window.
+fn games_left(quota: &Quota, reserve: u32, now: SystemTime) -> u32 {
+    let made = quota.matchmaking_games(now);
     let others = quota.used(Limit::BotGames, now).saturating_sub(made);
     Limit::BotGames
         .credits()
@@ -45,52 +44,55 @@ fn left(quota: &Quota, reserve: u32, now: SystemTime) -> u32 {
         .saturating_sub(others.max(reserve))
 }
 
-fn used_up(quota: &Quota, reserve: u32, now: SystemTime) -> Option<Hold> {
-    let until = quota.ends(Limit::BotGames, now)?;
+fn used_up_delay(quota: &Quota, reserve: u32, now: SystemTime) -> Option<Delay> {
+    let until = quota.window_end(Limit::BotGames, now)?;
     let (all, used) = (Limit::BotGames.credits(), quota.used(Limit::BotGames, now));
-    let why = if used >= all {
+    let reason = if used >= all {
         format!("the {all} games between bots that Lichess allows in 24 hours are played")
     } else {
         format!(
             "{used} of {all} games between bots in 24 hours are played, the rest is left to others"
         )
     };
-    (left(quota, reserve, now) == 0).then_some(Hold { until, why })
+    (games_left(quota, reserve, now) == 0).then_some(Delay { until, reason })
 }
 
-/// What is left is spread evenly over what is left of the window.
-fn spread(quota: &Quota, reserve: u32, now: SystemTime) -> Option<Hold> {
-    let end = quota.ends(Limit::BotGames, now)?;
-    let (last, pair) = quota.last_made(now)?;
-    let left = left(quota, reserve, now);
+/// The games left are spread evenly over the rest of the window.
+fn spread_delay(quota: &Quota, reserve: u32, now: SystemTime) -> Option<Delay> {
+    let end = quota.window_end(Limit::BotGames, now)?;
+    let (last, pair) = quota.last_matchmaking_game(now)?;
+    let left = games_left(quota, reserve, now);
     let rest = end.duration_since(last).unwrap_or_default();
     let games = if pair { 2 } else { 1 };
     let gap = (rest / (left + 1)).saturating_mul(games);
     let until = last + gap;
-    let made = quota.made(now);
-    let why = format!(
+    let made = quota.matchmaking_games(now);
+    let reason = format!(
         "{made} of {} games that we may seek in 24 hours are made, the rest is spread over the day",
         made + left
     );
-    (now < until).then_some(Hold { until, why })
+    (now < until).then_some(Delay { until, reason })
 }
 
-/// Challenges come to nothing more often than to games, and are counted too.
-fn challenges(quota: &Quota, now: SystemTime) -> Option<Hold> {
+/// Most challenges do not become games, and they are limited too.
+fn challenge_delay(quota: &Quota, now: SystemTime) -> Option<Delay> {
     let limit = Limit::ChallengesDay;
-    let opened = quota.opened(limit, now)?;
-    let (share, used) = (limit.credits() - KEPT, quota.used(limit, now));
+    let opened = quota.window_start(limit, now)?;
+    let (share, used) = (
+        limit.credits() - RESERVED_CHALLENGES,
+        quota.used(limit, now),
+    );
     let until = if used >= share {
-        quota.ends(limit, now)?
+        quota.window_end(limit, now)?
     } else {
-        let beyond = (used + 1).saturating_sub(BURST);
+        let beyond = (used + 1).saturating_sub(BURST_CHALLENGES);
         let each: Duration = limit.window() / share;
         opened + each * beyond
     };
-    let why = format!(
+    let reason = format!(
         "{used} of {share} challenges in 24 hours are made, the rest is spread over the day"
     );
-    (now < until).then_some(Hold { until, why })
+    (now < until).then_some(Delay { until, reason })
 }
 
 #[cfg(test)]
@@ -98,7 +100,7 @@ mod tests {
     use std::time::UNIX_EPOCH;
 
     use super::*;
-    use crate::bot::account::quota::Sought;
+    use crate::bot::account::quota::MatchmakingGame;
     use crate::lichess::model::GameId;
 
     const DAY: u64 = 86_400;
@@ -111,14 +113,14 @@ mod tests {
         format!("game{n:04}").parse().unwrap()
     }
 
-    /// Seconds to wait, and why.
+    /// Seconds to wait, and the reason.
     fn waits(quota: &Quota, reserve: u32, second: bool, now: u64) -> Option<(u64, String)> {
-        let hold = hold(quota, reserve, second, at(now))?;
-        let wait = hold.until.duration_since(at(now)).unwrap().as_secs();
-        Some((wait, hold.why))
+        let delay = delay(quota, reserve, second, at(now))?;
+        let wait = delay.until.duration_since(at(now)).unwrap().as_secs();
+        Some((wait, delay.reason))
     }
 
-    /// Plays whenever it may, and others play with us at these times. When our games began.
+    /// Plays whenever allowed, while others start games at these times. Returns the starts of our games.
     fn day(reserve: u32, pairs: bool, others: &[u64], until: u64) -> Vec<u64> {
         let mut quota = Quota::default();
         let (mut now, mut number, mut second) = (0, 0, false);
@@ -129,19 +131,19 @@ mod tests {
                 let due = *at_s <= now;
                 if due {
                     number += 1;
-                    quota.bot_game(&id(number), None, at(*at_s));
+                    quota.count_bot_game(&id(number), None, at(*at_s));
                 }
                 !due
             });
-            if hold(&quota, reserve, second, at(now)).is_none() {
+            if delay(&quota, reserve, second, at(now)).is_none() {
                 number += 1;
-                quota.challenged(true, at(now));
-                let sought = if second {
-                    Sought::Second
+                quota.charge_challenge(true, at(now));
+                let kind = if second {
+                    MatchmakingGame::Second
                 } else {
-                    Sought::First
+                    MatchmakingGame::First
                 };
-                quota.bot_game(&id(number), Some(sought), at(now));
+                quota.count_bot_game(&id(number), Some(kind), at(now));
                 made.push(now);
                 second = pairs && !second;
             }
@@ -151,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn games_are_spread_evenly_over_the_day() {
+    fn pace_spreads_games_over_day() {
         let made = day(20, false, &[], DAY);
         assert!((79..=80).contains(&made.len()), "{made:?}");
         let gaps: Vec<u64> = made.windows(2).map(|pair| pair[1] - pair[0]).collect();
@@ -162,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pair_is_played_at_once_and_has_the_time_of_two() {
+    fn pace_pair_takes_time_of_two() {
         let made = day(20, true, &[], DAY);
         assert!((78..=80).contains(&made.len()), "{made:?}");
         for pair in made.chunks_exact(2) {
@@ -177,51 +179,54 @@ mod tests {
     }
 
     #[test]
-    fn what_others_want_of_the_day_goes_before() {
-        // Up to the reserve they take nothing away from us.
+    fn pace_leaves_reserve_to_others() {
+        // Up to the reserve they take nothing from us.
         let few: Vec<u64> = (0..20).map(|n| n * 4_000).collect();
         assert!((79..=80).contains(&day(20, false, &few, DAY).len()));
-        // Beyond it they do, and all together never have more than 100.
+        // Beyond it they do, and all together never exceed 100.
         let many: Vec<u64> = (0..60).map(|n| n * 1_000).collect();
         let made = day(20, false, &many, DAY).len();
         assert!((36..=40).contains(&made), "{made}");
         let all: Vec<u64> = (0..100).collect();
         assert!(day(20, false, &all, DAY).len() <= 1);
-        // The day after, all of it is there again.
+        // On the day after, everything is available again.
         assert!((79..=85).contains(&(day(20, false, &all, 2 * DAY).len())));
     }
 
     #[test]
-    fn the_day_s_games_are_told_of_when_they_are_played() {
+    fn pace_used_up_games_give_reason() {
         let mut quota = Quota::default();
         assert_eq!(waits(&quota, 20, false, 0), None);
         for n in 0..80 {
-            quota.bot_game(&id(n), Some(Sought::First), at(10 * n));
+            quota.count_bot_game(&id(n), Some(MatchmakingGame::First), at(10 * n));
         }
-        let (wait, why) = waits(&quota, 20, false, 800).unwrap();
+        let (wait, reason) = waits(&quota, 20, false, 800).unwrap();
         assert_eq!(wait, DAY - 800);
-        assert!(why.contains("80 of 100 games"), "{why}");
-        // Nor is a pair made whole out of the reserve.
+        assert!(reason.contains("80 of 100 games"), "{reason}");
+        // The reserve is not used to complete a pair.
         assert_eq!(waits(&quota, 20, true, 800).unwrap().0, DAY - 800);
-        let (wait, why) = waits(&quota, 19, false, 800).unwrap();
+        let (wait, reason) = waits(&quota, 19, false, 800).unwrap();
         assert!(
-            wait > 40_000 && why.contains("80 of 81 games that we may seek"),
-            "{why}"
+            wait > 40_000 && reason.contains("80 of 81 games that we may seek"),
+            "{reason}"
         );
         assert_eq!(waits(&quota, 19, true, 800), None);
-        quota.exhausted(Limit::BotGames, Duration::from_secs(3_600), at(900));
-        let (wait, why) = waits(&quota, 19, false, 900).unwrap();
-        assert!(wait == 3_600 && why.contains("the 100 games"), "{why}");
+        quota.mark_exhausted(Limit::BotGames, Duration::from_secs(3_600), at(900));
+        let (wait, reason) = waits(&quota, 19, false, 900).unwrap();
+        assert!(
+            wait == 3_600 && reason.contains("the 100 games"),
+            "{reason}"
+        );
     }
 
     #[test]
-    fn challenges_that_are_declined_are_spread_too() {
+    fn pace_spreads_declined_challenges() {
         let mut quota = Quota::default();
         let mut now = 0;
         let mut made = Vec::new();
         while now < DAY {
-            if hold(&quota, 20, false, at(now)).is_none() {
-                quota.challenged(true, at(now));
+            if delay(&quota, 20, false, at(now)).is_none() {
+                quota.charge_challenge(true, at(now));
                 made.push(now);
             }
             now += 30;
@@ -236,13 +241,13 @@ mod tests {
     }
 
     #[test]
-    fn what_lichess_refuses_is_not_tried() {
+    fn pace_waits_for_refusal() {
         let mut quota = Quota::default();
-        quota.challenge_refused(Some(Duration::from_secs(700)), at(0));
-        let (wait, why) = waits(&quota, 20, true, 100).unwrap();
+        quota.on_challenge_refused(Some(Duration::from_secs(700)), at(0));
+        let (wait, reason) = waits(&quota, 20, true, 100).unwrap();
         assert!(
-            wait == 600 && why.contains("takes no more challenges"),
-            "{why}"
+            wait == 600 && reason.contains("takes no more challenges"),
+            "{reason}"
         );
         assert_eq!(waits(&quota, 20, true, 700), None);
     }

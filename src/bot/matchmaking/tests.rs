@@ -2,12 +2,12 @@ use super::*;
 use crate::bot::account::quota::Limit;
 use crate::lichess::model::{Color, ColorChoice, User};
 
-/// What the tests need beside the machine itself.
-struct AccountContext {
+/// State machine with the inputs that it needs.
+struct Fixture {
     matchmaking: Matchmaking,
     quota: Quota,
     start: Instant,
-    scene: Inputs,
+    inputs: Inputs,
 }
 
 fn user(name: &str) -> User {
@@ -18,7 +18,7 @@ fn user(name: &str) -> User {
     serde_json::from_value(wire).unwrap()
 }
 
-fn roster(names: &[&str]) -> OnlineBots {
+fn online_bots(names: &[&str]) -> OnlineBots {
     OnlineBots {
         me: user("Me"),
         bots: names.iter().map(|name| user(name)).collect(),
@@ -56,54 +56,54 @@ fn game(id: &str, opponent: &str, color: ColorChoice, status: &str) -> GameInfo 
     serde_json::from_value(wire).unwrap()
 }
 
-impl AccountContext {
+impl Fixture {
     fn new(config: &str) -> Self {
         let settings: Settings = toml::from_str(&format!("[matchmaking]\n{config}")).unwrap();
         let start = clock::now();
         Self {
-            matchmaking: Matchmaking::new(&settings, Memory::default()),
+            matchmaking: Matchmaking::new(&settings, OpponentHistory::default()),
             quota: Quota::default(),
             start,
-            scene: Inputs {
+            inputs: Inputs {
                 stopping: false,
                 ready: true,
                 busy: false,
-                room: true,
-                arena: None,
+                has_slot: true,
+                arena_starts: None,
                 now: start,
                 date: clock::date(),
             },
         }
     }
 
-    /// One that looks for games at once, with these online.
+    /// Matchmaking without an idle wait, with these bots online.
     fn eager(names: &[&str]) -> Self {
-        let mut house = Self::new("enabled = true\nidle_s = 0\n");
-        assert_eq!(house.step(0), Step::Discovery);
-        house.matchmaking.scouted(Some(roster(names)));
-        house
+        let mut fixture = Self::new("enabled = true\nidle_s = 0\n");
+        assert_eq!(fixture.next_action(0), Action::ListOnlineBots);
+        fixture.matchmaking.on_online_bots(Some(online_bots(names)));
+        fixture
     }
 
-    /// The next step, so many seconds after the start.
-    fn step(&mut self, seconds: u64) -> Step {
+    /// Next action, this many seconds after the start.
+    fn next_action(&mut self, seconds: u64) -> Action {
         let after = Duration::from_secs(seconds);
-        self.scene.date += (self.start + after).saturating_duration_since(self.scene.now);
-        self.scene.now = self.start + after;
-        self.matchmaking.step(self.scene, &self.quota)
+        self.inputs.date += (self.start + after).saturating_duration_since(self.inputs.now);
+        self.inputs.now = self.start + after;
+        self.matchmaking.next_action(self.inputs, &self.quota)
     }
 
     fn choice(&mut self, seconds: u64) -> Choice {
-        match self.step(seconds) {
-            Step::Challenge(choice) => choice,
+        match self.next_action(seconds) {
+            Action::Challenge(choice) => choice,
             other => panic!("{other:?}"),
         }
     }
 
-    /// Why nothing is done, and in how many seconds something is.
+    /// Why nothing is done, and seconds until the next attempt.
     fn idle(&self) -> (&str, u64) {
         let idle = self.matchmaking.idle().unwrap();
-        let wait = idle.next.duration_since(self.scene.date);
-        (&idle.why, wait.unwrap_or_default().as_secs())
+        let wait = idle.next.duration_since(self.inputs.date);
+        (&idle.reason, wait.unwrap_or_default().as_secs())
     }
 
     fn alone(&self, name: &str) -> bool {
@@ -113,308 +113,326 @@ impl AccountContext {
             variant: crate::lichess::model::Variant::Standard,
             rated: true,
         };
-        let memory = self.matchmaking.memory();
-        memory
-            .alone_until(&Username::new(name), offer, clock::date())
+        let history = self.matchmaking.history();
+        history
+            .blocked_until(&Username::new(name), offer, clock::date())
             .is_some()
     }
 }
 
 #[test]
-fn nothing_is_looked_for_unless_it_is_wanted() {
-    let mut house = AccountContext::new("");
+fn matchmaking_disabled_does_nothing() {
+    let mut fixture = Fixture::new("");
     for seconds in [0, 100, 10_000] {
-        assert_eq!(house.step(seconds), Step::Wait);
-        assert_eq!(house.matchmaking.idle(), None);
+        assert_eq!(fixture.next_action(seconds), Action::Wait);
+        assert_eq!(fixture.matchmaking.idle(), None);
     }
 }
 
 #[test]
-fn a_game_that_an_arena_would_cut_into_is_not_begun() {
+fn matchmaking_avoids_game_overlapping_arena() {
     let config = "enabled = true\nidle_s = 0\nprofile = [{ clock = [\"3+2\", \"10+5\"] }]\n";
-    let mut house = AccountContext::new(config);
-    assert_eq!(house.step(0), Step::Discovery);
-    house.matchmaking.scouted(Some(roster(&["Ann"])));
+    let mut fixture = Fixture::new(config);
+    assert_eq!(fixture.next_action(0), Action::ListOnlineBots);
+    fixture
+        .matchmaking
+        .on_online_bots(Some(online_bots(&["Ann"])));
     // A game of 3+2 lasts for 2 * (180 + 40 * 2) seconds.
-    house.scene.arena = Some(house.start + Duration::from_secs(521));
-    assert_eq!(house.step(2), Step::Wait);
-    let why = "an arena begins before any game would be over";
-    assert_eq!(house.idle(), (why, 519));
-    house.scene.arena = Some(house.start + Duration::from_secs(523));
-    assert_eq!(house.choice(3).offer.limit, 180);
+    fixture.inputs.arena_starts = Some(fixture.start + Duration::from_secs(521));
+    assert_eq!(fixture.next_action(2), Action::Wait);
+    let reason = "an arena begins before any game would be over";
+    assert_eq!(fixture.idle(), (reason, 519));
+    fixture.inputs.arena_starts = Some(fixture.start + Duration::from_secs(523));
+    assert_eq!(fixture.choice(3).offer.limit, 180);
 }
 
 #[test]
-fn others_come_first() {
-    let mut house = AccountContext::new("enabled = true\nidle_s = 60\n");
-    assert_eq!(house.step(0), Step::Wait);
-    assert_eq!(house.idle(), ("others may come first", 60));
-    house.scene.busy = true;
-    assert_eq!(house.step(59), Step::Wait);
-    assert_eq!(house.matchmaking.idle(), None);
-    house.scene.busy = false;
-    assert_eq!(house.step(70), Step::Wait);
-    assert_eq!(house.idle().1, 60);
-    for (stopping, ready, room) in [
+fn matchmaking_waits_for_others() {
+    let mut fixture = Fixture::new("enabled = true\nidle_s = 60\n");
+    assert_eq!(fixture.next_action(0), Action::Wait);
+    assert_eq!(fixture.idle(), ("others may come first", 60));
+    fixture.inputs.busy = true;
+    assert_eq!(fixture.next_action(59), Action::Wait);
+    assert_eq!(fixture.matchmaking.idle(), None);
+    fixture.inputs.busy = false;
+    assert_eq!(fixture.next_action(70), Action::Wait);
+    assert_eq!(fixture.idle().1, 60);
+    for (stopping, ready, has_slot) in [
         (true, true, true),
         (false, false, true),
         (false, true, false),
     ] {
-        let before = house.scene;
-        house.scene = Inputs {
+        let before = fixture.inputs;
+        fixture.inputs = Inputs {
             stopping,
             ready,
-            room,
+            has_slot,
             ..before
         };
-        assert_eq!(house.step(140), Step::Wait);
-        house.scene = before;
+        assert_eq!(fixture.next_action(140), Action::Wait);
+        fixture.inputs = before;
     }
-    assert_eq!(house.step(199), Step::Wait);
-    assert_eq!(house.step(200), Step::Discovery);
+    assert_eq!(fixture.next_action(199), Action::Wait);
+    assert_eq!(fixture.next_action(200), Action::ListOnlineBots);
     // One thing at a time.
-    assert_eq!(house.step(270), Step::Wait);
-    house.matchmaking.scouted(None);
-    assert_eq!(house.step(1), Step::Wait);
+    assert_eq!(fixture.next_action(270), Action::Wait);
+    fixture.matchmaking.on_online_bots(None);
+    assert_eq!(fixture.next_action(1), Action::Wait);
 }
 
 #[test]
-fn a_challenge_that_is_not_answered_is_taken_back() {
-    let mut house = AccountContext::eager(&["Ann"]);
-    assert_eq!(house.choice(0).users, [Username::new("Ann")]);
-    assert_eq!(house.step(1), Step::Wait);
+fn matchmaking_unanswered_challenge_is_cancelled() {
+    let mut fixture = Fixture::eager(&["Ann"]);
+    assert_eq!(fixture.choice(0).users, [Username::new("Ann")]);
+    assert_eq!(fixture.next_action(1), Action::Wait);
     let sent = created("aaaaaaaa", "Ann");
-    house.matchmaking.stands(sent.clone(), "Ann".into());
-    assert_eq!(house.matchmaking.pending().map(|it| &it.id), Some(&sent.id));
-    assert_eq!(house.step(10), Step::Wait);
-    assert_eq!(house.idle().0, "Ann is challenged to 3+2 rated standard");
-    assert_eq!(house.step(25), Step::TakeBack(sent.id.clone()));
-    assert_eq!(house.step(26), Step::Wait);
-    // The echo of our taking it back says nothing about him.
-    let canceled = challenge("aaaaaaaa", "Ann", serde_json::json!({"status": "canceled"}));
-    assert_eq!(house.matchmaking.over(&canceled), None);
-    assert!(!house.alone("Ann"));
-    assert_eq!(house.matchmaking.taken_back(true).unwrap().id, sent.id);
-    assert!(house.alone("Ann") && house.matchmaking.pending().is_none());
-    assert_eq!(house.step(27), Step::Wait);
-    assert_eq!(house.idle().0, "the last challenge has come to nothing");
-    assert_eq!(house.step(60), Step::Wait);
-    assert_eq!(house.step(61), Step::Wait);
-    assert!(house.idle().0.contains("have all declined lately"));
-}
-
-#[test]
-fn who_declines_is_left_alone() {
-    let mut house = AccountContext::eager(&["Ann"]);
-    house.choice(0);
-    house
-        .matchmaking
-        .stands(created("aaaaaaaa", "Ann"), "Ann".into());
-    let other = declined("bbbbbbbb", "Ann", "later");
-    assert_eq!(house.matchmaking.over(&other), None);
-    let told = house
-        .matchmaking
-        .over(&declined("aaaaaaaa", "Ann", "toofast"));
-    assert_eq!(told.as_deref(), Some("Ann has declined (tooFast)"));
-    assert!(house.alone("Ann") && house.matchmaking.pending().is_none());
-}
-
-#[test]
-fn an_answer_may_come_before_the_answer() {
-    // A no before we know what the challenge is called, but for the event stream.
-    let mut house = AccountContext::eager(&["Ann"]);
-    house.choice(0);
-    assert!(!house.matchmaking.echoed(&created("aaaaaaaa", "Ann")));
-    let told = house
-        .matchmaking
-        .over(&declined("aaaaaaaa", "Ann", "generic"));
-    assert!(told.is_some());
-    assert_eq!(house.step(1), Step::Wait);
-    house
-        .matchmaking
-        .stands(created("aaaaaaaa", "Ann"), "Ann".into());
-    assert!(house.matchmaking.pending().is_none());
-    // And a yes.
-    let mut house = AccountContext::eager(&["Ann"]);
-    let choice = house.choice(0);
-    let begun = house
-        .matchmaking
-        .began(&game("aaaaaaaa", "Ann", choice.color, "started"));
-    assert_eq!(begun.unwrap().sought, Sought::First);
-    house
-        .matchmaking
-        .stands(created("aaaaaaaa", "Ann"), "Ann".into());
-    assert!(house.matchmaking.pending().is_none());
-}
-
-#[test]
-fn a_challenge_whose_answer_is_lost_is_found_again() {
-    let mut house = AccountContext::eager(&["Ann"]);
-    house.choice(0);
-    house
-        .matchmaking
-        .not_made(&"Ann".into(), ChallengeFailure::Lost);
-    assert_eq!(house.step(5), Step::Wait);
-    assert!(house.matchmaking.echoed(&created("aaaaaaaa", "Ann")));
-    assert!(matches!(house.step(21), Step::TakeBack(_)));
-    // The event stream may have shown it before: it is not shown again.
-    let mut house = AccountContext::eager(&["Ann"]);
-    house.choice(0);
-    assert!(!house.matchmaking.echoed(&created("aaaaaaaa", "Ann")));
-    house
-        .matchmaking
-        .not_made(&"Ann".into(), ChallengeFailure::Lost);
-    let sent = created("aaaaaaaa", "Ann");
-    assert_eq!(house.matchmaking.pending().map(|it| &it.id), Some(&sent.id));
-    assert_eq!(house.step(21), Step::TakeBack(sent.id));
-    // Where there is no trace of it, nothing is left to wait for.
-    let mut house = AccountContext::eager(&["Ann"]);
-    house.choice(0);
-    house
-        .matchmaking
-        .not_made(&"Ann".into(), ChallengeFailure::Lost);
-    assert_eq!(house.step(31), Step::Wait);
-    assert!(!house.matchmaking.echoed(&created("aaaaaaaa", "Ann")));
-    house.choice(61);
-}
-
-#[test]
-fn a_challenge_that_is_accepted_at_the_last_moment_is_a_game_of_ours() {
-    let mut house = AccountContext::eager(&["Ann"]);
-    let choice = house.choice(0);
-    let sent = created("aaaaaaaa", "Ann");
-    house.matchmaking.stands(sent.clone(), "Ann".into());
-    house.step(1);
-    assert_eq!(house.step(25), Step::TakeBack(sent.id));
-    house.matchmaking.became_a_game();
-    assert_eq!(house.step(26), Step::Wait);
-    let info = game("aaaaaaaa", "Ann", choice.color, "started");
-    assert!(house.matchmaking.began(&info).is_some());
-    assert!(!house.alone("Ann"));
-    // Its start may have been heard before the answer.
-    house.matchmaking.became_a_game();
-    assert!(house.matchmaking.began(&info).is_none());
-}
-
-#[test]
-fn somebody_else_takes_the_last_place() {
-    let mut house = AccountContext::eager(&["Ann"]);
-    house.choice(0);
-    let sent = created("aaaaaaaa", "Ann");
-    house.matchmaking.stands(sent.clone(), "Ann".into());
-    house.scene.busy = true;
-    assert_eq!(house.step(1), Step::Wait);
-    house.scene.room = false;
-    assert_eq!(house.step(2), Step::TakeBack(sent.id));
-    assert!(house.matchmaking.taken_back(true).is_none());
-    assert!(!house.alone("Ann"));
-    // Nor does one stand when we stop.
-    let mut house = AccountContext::eager(&["Ann"]);
-    house.choice(0);
-    house
-        .matchmaking
-        .stands(created("aaaaaaaa", "Ann"), "Ann".into());
-    house.scene.stopping = true;
-    assert!(matches!(house.step(1), Step::TakeBack(_)));
-}
-
-#[test]
-fn a_pair_is_played_with_both_colours_and_then_comes_a_pause() {
-    let mut house = AccountContext::eager(&["Ann", "Ben"]);
-    let first = house.choice(0);
-    let opponent = first.users[0].clone();
-    house
-        .matchmaking
-        .stands(created("aaaaaaaa", opponent.as_str()), opponent.clone());
-    let info = game("aaaaaaaa", opponent.as_str(), first.color, "started");
-    let begun = house.matchmaking.began(&info).unwrap();
-    assert_eq!(begun.sought, Sought::First);
-    assert!(begun.challenge.is_some());
-    let date = house.scene.date;
-    house.quota.bot_game(&info.id, Some(begun.sought), date);
-    assert!(
-        !house
-            .matchmaking
-            .finished(&game("aaaaaaaa", opponent.as_str(), first.color, "mate"))
+    fixture.matchmaking.on_created(sent.clone(), "Ann".into());
+    assert_eq!(
+        fixture.matchmaking.pending().map(|it| &it.id),
+        Some(&sent.id)
     );
-    let second = house.choice(5);
+    assert_eq!(fixture.next_action(10), Action::Wait);
+    assert_eq!(fixture.idle().0, "Ann is challenged to 3+2 rated standard");
+    assert_eq!(fixture.next_action(25), Action::Cancel(sent.id.clone()));
+    assert_eq!(fixture.next_action(26), Action::Wait);
+    // The echo of our cancel request says nothing about the opponent.
+    let canceled = challenge("aaaaaaaa", "Ann", serde_json::json!({"status": "canceled"}));
+    assert_eq!(fixture.matchmaking.on_closed(&canceled), None);
+    assert!(!fixture.alone("Ann"));
+    assert_eq!(fixture.matchmaking.on_cancelled(true).unwrap().id, sent.id);
+    assert!(fixture.alone("Ann") && fixture.matchmaking.pending().is_none());
+    assert_eq!(fixture.next_action(27), Action::Wait);
+    assert_eq!(fixture.idle().0, "the last challenge has come to nothing");
+    assert_eq!(fixture.next_action(60), Action::Wait);
+    assert_eq!(fixture.next_action(61), Action::Wait);
+    assert!(fixture.idle().0.contains("have all declined lately"));
+}
+
+#[test]
+fn matchmaking_decline_backs_off() {
+    let mut fixture = Fixture::eager(&["Ann"]);
+    fixture.choice(0);
+    fixture
+        .matchmaking
+        .on_created(created("aaaaaaaa", "Ann"), "Ann".into());
+    let other = declined("bbbbbbbb", "Ann", "later");
+    assert_eq!(fixture.matchmaking.on_closed(&other), None);
+    let told = fixture
+        .matchmaking
+        .on_closed(&declined("aaaaaaaa", "Ann", "toofast"));
+    assert_eq!(told.as_deref(), Some("Ann has declined (tooFast)"));
+    assert!(fixture.alone("Ann") && fixture.matchmaking.pending().is_none());
+}
+
+#[test]
+fn matchmaking_event_before_response_counts() {
+    // Declined before the response.
+    let mut fixture = Fixture::eager(&["Ann"]);
+    fixture.choice(0);
+    assert!(!fixture.matchmaking.on_echo(&created("aaaaaaaa", "Ann")));
+    let told = fixture
+        .matchmaking
+        .on_closed(&declined("aaaaaaaa", "Ann", "generic"));
+    assert!(told.is_some());
+    assert_eq!(fixture.next_action(1), Action::Wait);
+    fixture
+        .matchmaking
+        .on_created(created("aaaaaaaa", "Ann"), "Ann".into());
+    assert!(fixture.matchmaking.pending().is_none());
+    // Accepted before the response.
+    let mut fixture = Fixture::eager(&["Ann"]);
+    let choice = fixture.choice(0);
+    let begun =
+        fixture
+            .matchmaking
+            .on_game_started(&game("aaaaaaaa", "Ann", choice.color, "started"));
+    assert_eq!(begun.unwrap().kind, MatchmakingGame::First);
+    fixture
+        .matchmaking
+        .on_created(created("aaaaaaaa", "Ann"), "Ann".into());
+    assert!(fixture.matchmaking.pending().is_none());
+}
+
+#[test]
+fn matchmaking_lost_response_is_found_by_echo() {
+    let mut fixture = Fixture::eager(&["Ann"]);
+    fixture.choice(0);
+    fixture
+        .matchmaking
+        .on_not_created(&"Ann".into(), ChallengeFailure::Lost);
+    assert_eq!(fixture.next_action(5), Action::Wait);
+    assert!(fixture.matchmaking.on_echo(&created("aaaaaaaa", "Ann")));
+    assert!(matches!(fixture.next_action(21), Action::Cancel(_)));
+    // The event stream may have echoed it before; it does so once.
+    let mut fixture = Fixture::eager(&["Ann"]);
+    fixture.choice(0);
+    assert!(!fixture.matchmaking.on_echo(&created("aaaaaaaa", "Ann")));
+    fixture
+        .matchmaking
+        .on_not_created(&"Ann".into(), ChallengeFailure::Lost);
+    let sent = created("aaaaaaaa", "Ann");
+    assert_eq!(
+        fixture.matchmaking.pending().map(|it| &it.id),
+        Some(&sent.id)
+    );
+    assert_eq!(fixture.next_action(21), Action::Cancel(sent.id));
+    // Without an echo there is nothing to wait for.
+    let mut fixture = Fixture::eager(&["Ann"]);
+    fixture.choice(0);
+    fixture
+        .matchmaking
+        .on_not_created(&"Ann".into(), ChallengeFailure::Lost);
+    assert_eq!(fixture.next_action(31), Action::Wait);
+    assert!(!fixture.matchmaking.on_echo(&created("aaaaaaaa", "Ann")));
+    fixture.choice(61);
+}
+
+#[test]
+fn matchmaking_late_acceptance_is_our_game() {
+    let mut fixture = Fixture::eager(&["Ann"]);
+    let choice = fixture.choice(0);
+    let sent = created("aaaaaaaa", "Ann");
+    fixture.matchmaking.on_created(sent.clone(), "Ann".into());
+    fixture.next_action(1);
+    assert_eq!(fixture.next_action(25), Action::Cancel(sent.id));
+    fixture.matchmaking.on_late_acceptance();
+    assert_eq!(fixture.next_action(26), Action::Wait);
+    let info = game("aaaaaaaa", "Ann", choice.color, "started");
+    assert!(fixture.matchmaking.on_game_started(&info).is_some());
+    assert!(!fixture.alone("Ann"));
+    // The start of the game may have been reported before the response.
+    fixture.matchmaking.on_late_acceptance();
+    assert!(fixture.matchmaking.on_game_started(&info).is_none());
+}
+
+#[test]
+fn matchmaking_cancels_when_last_slot_is_taken() {
+    let mut fixture = Fixture::eager(&["Ann"]);
+    fixture.choice(0);
+    let sent = created("aaaaaaaa", "Ann");
+    fixture.matchmaking.on_created(sent.clone(), "Ann".into());
+    fixture.inputs.busy = true;
+    assert_eq!(fixture.next_action(1), Action::Wait);
+    fixture.inputs.has_slot = false;
+    assert_eq!(fixture.next_action(2), Action::Cancel(sent.id));
+    assert!(fixture.matchmaking.on_cancelled(true).is_none());
+    assert!(!fixture.alone("Ann"));
+    // No challenge stays open during shutdown.
+    let mut fixture = Fixture::eager(&["Ann"]);
+    fixture.choice(0);
+    fixture
+        .matchmaking
+        .on_created(created("aaaaaaaa", "Ann"), "Ann".into());
+    fixture.inputs.stopping = true;
+    assert!(matches!(fixture.next_action(1), Action::Cancel(_)));
+}
+
+#[test]
+fn matchmaking_pair_has_both_colours() {
+    let mut fixture = Fixture::eager(&["Ann", "Ben"]);
+    let first = fixture.choice(0);
+    let opponent = first.users[0].clone();
+    fixture
+        .matchmaking
+        .on_created(created("aaaaaaaa", opponent.as_str()), opponent.clone());
+    let info = game("aaaaaaaa", opponent.as_str(), first.color, "started");
+    let begun = fixture.matchmaking.on_game_started(&info).unwrap();
+    assert_eq!(begun.kind, MatchmakingGame::First);
+    assert!(begun.challenge.is_some());
+    let date = fixture.inputs.date;
+    fixture
+        .quota
+        .count_bot_game(&info.id, Some(begun.kind), date);
+    assert!(!fixture.matchmaking.on_game_finished(&game(
+        "aaaaaaaa",
+        opponent.as_str(),
+        first.color,
+        "mate"
+    )));
+    let second = fixture.choice(5);
     assert_eq!(second.users, first.users[..1]);
     let colors = [first.color, second.color];
     assert!(colors.contains(&ColorChoice::White) && colors.contains(&ColorChoice::Black));
     let info = game("bbbbbbbb", opponent.as_str(), second.color, "started");
-    let begun = house.matchmaking.began(&info).unwrap();
-    assert_eq!(begun.sought, Sought::Second);
-    house.quota.bot_game(&info.id, Some(begun.sought), date);
-    house
-        .matchmaking
-        .stands(created("bbbbbbbb", opponent.as_str()), opponent);
-    assert_eq!(house.step(10), Step::Wait);
-    let (why, wait) = house.idle();
-    assert!(
-        why.contains("2 of 80 games") && (2_000..2_300).contains(&wait),
-        "{why} {wait}"
-    );
-}
-
-#[test]
-fn new_settings_are_heeded_at_once() {
-    let mut house = AccountContext::eager(&["Ann", "Ben"]);
-    let settings = "[challenge]\nblock = [\"ann\"]\n[matchmaking]\nenabled = true\nidle_s = 0\n";
-    house.matchmaking.adopt(&toml::from_str(settings).unwrap());
-    assert_eq!(house.choice(1).users, [Username::new("Ben")]);
-    house.matchmaking.nobody();
-    house.matchmaking.adopt(&Settings::default());
-    assert_eq!(house.step(2), Step::Wait);
-}
-
-#[test]
-fn who_does_not_play_is_left_alone() {
-    let mut house = AccountContext::eager(&["Ann"]);
-    let choice = house.choice(0);
-    house
-        .matchmaking
-        .began(&game("aaaaaaaa", "Ann", choice.color, "started"));
-    assert!(
-        !house
-            .matchmaking
-            .finished(&game("bbbbbbbb", "Ann", choice.color, "aborted"))
-    );
-    assert!(
-        house
-            .matchmaking
-            .finished(&game("aaaaaaaa", "Ann", choice.color, "aborted"))
-    );
-    assert!(house.alone("Ann"));
-}
-
-#[test]
-fn games_of_others_are_none_of_ours() {
-    let mut house = AccountContext::eager(&["Ann"]);
-    let theirs = game("zzzzzzzz", "Ben", ColorChoice::White, "started");
-    assert!(house.matchmaking.began(&theirs).is_none());
-    house.choice(0);
-    assert!(house.matchmaking.began(&theirs).is_none());
-    house
-        .matchmaking
-        .stands(created("aaaaaaaa", "Ann"), "Ann".into());
-    let of_ann = game("zzzzzzzz", "Ann", ColorChoice::White, "started");
-    assert!(house.matchmaking.began(&of_ann).is_none());
-    assert_eq!(of_ann.color, Color::White);
-    assert!(house.matchmaking.pending().is_some());
-}
-
-#[test]
-fn the_quota_is_heeded_before_anybody_is_asked() {
-    let mut house = AccountContext::new("enabled = true\nidle_s = 0\n");
-    let date = house.scene.date;
-    house
+    let begun = fixture.matchmaking.on_game_started(&info).unwrap();
+    assert_eq!(begun.kind, MatchmakingGame::Second);
+    fixture
         .quota
-        .exhausted(Limit::BotGames, Duration::from_secs(5_000), date);
-    assert_eq!(house.step(0), Step::Wait);
-    let (why, wait) = house.idle();
+        .count_bot_game(&info.id, Some(begun.kind), date);
+    fixture
+        .matchmaking
+        .on_created(created("bbbbbbbb", opponent.as_str()), opponent);
+    assert_eq!(fixture.next_action(10), Action::Wait);
+    let (reason, wait) = fixture.idle();
     assert!(
-        why.contains("the 100 games between bots") && (4_998..=5_000).contains(&wait),
-        "{why} {wait}"
+        reason.contains("2 of 80 games") && (2_000..2_300).contains(&wait),
+        "{reason} {wait}"
     );
-    assert_eq!(house.step(5_001), Step::Discovery);
+}
+
+#[test]
+fn matchmaking_new_settings_apply_at_once() {
+    let mut fixture = Fixture::eager(&["Ann", "Ben"]);
+    let settings = "[challenge]\nblock = [\"ann\"]\n[matchmaking]\nenabled = true\nidle_s = 0\n";
+    fixture
+        .matchmaking
+        .set_settings(&toml::from_str(settings).unwrap());
+    assert_eq!(fixture.choice(1).users, [Username::new("Ben")]);
+    fixture.matchmaking.on_nobody_available();
+    fixture.matchmaking.set_settings(&Settings::default());
+    assert_eq!(fixture.next_action(2), Action::Wait);
+}
+
+#[test]
+fn matchmaking_unplayed_game_backs_off() {
+    let mut fixture = Fixture::eager(&["Ann"]);
+    let choice = fixture.choice(0);
+    fixture
+        .matchmaking
+        .on_game_started(&game("aaaaaaaa", "Ann", choice.color, "started"));
+    assert!(!fixture.matchmaking.on_game_finished(&game(
+        "bbbbbbbb",
+        "Ann",
+        choice.color,
+        "aborted"
+    )));
+    assert!(fixture.matchmaking.on_game_finished(&game(
+        "aaaaaaaa",
+        "Ann",
+        choice.color,
+        "aborted"
+    )));
+    assert!(fixture.alone("Ann"));
+}
+
+#[test]
+fn matchmaking_ignores_games_of_others() {
+    let mut fixture = Fixture::eager(&["Ann"]);
+    let theirs = game("zzzzzzzz", "Ben", ColorChoice::White, "started");
+    assert!(fixture.matchmaking.on_game_started(&theirs).is_none());
+    fixture.choice(0);
+    assert!(fixture.matchmaking.on_game_started(&theirs).is_none());
+    fixture
+        .matchmaking
+        .on_created(created("aaaaaaaa", "Ann"), "Ann".into());
+    let of_ann = game("zzzzzzzz", "Ann", ColorChoice::White, "started");
+    assert!(fixture.matchmaking.on_game_started(&of_ann).is_none());
+    assert_eq!(of_ann.color, Color::White);
+    assert!(fixture.matchmaking.pending().is_some());
+}
+
+#[test]
+fn matchmaking_obeys_quota_first() {
+    let mut fixture = Fixture::new("enabled = true\nidle_s = 0\n");
+    let date = fixture.inputs.date;
+    fixture
+        .quota
+        .mark_exhausted(Limit::BotGames, Duration::from_secs(5_000), date);
+    assert_eq!(fixture.next_action(0), Action::Wait);
+    let (reason, wait) = fixture.idle();
+    assert!(
+        reason.contains("the 100 games between bots") && (4_998..=5_000).contains(&wait),
+        "{reason} {wait}"
+    );
+    assert_eq!(fixture.next_action(5_001), Action::ListOnlineBots);
 }

@@ -1,4 +1,4 @@
-//! What stands against a challenge, whatever the rules say or where they say nothing.
+//! Checks of a challenge that do not depend on rules.
 
 use std::fmt;
 
@@ -8,14 +8,14 @@ use crate::lichess::model::{
     Challenge, ChallengeUser, Compat, DeclineReason, Speed, TimeControl, Variant,
 };
 
-/// What the challenger is told, and what the operator is told.
+/// Reason for the challenger and reason for the operator.
 pub type BaseCheckFailure = (DeclineReason, String);
 
-fn no(reason: DeclineReason, why: impl fmt::Display) -> Option<BaseCheckFailure> {
-    Some((reason, why.to_string()))
+fn objection(reason: DeclineReason, text: impl fmt::Display) -> Option<BaseCheckFailure> {
+    Some((reason, text.to_string()))
 }
 
-/// Nobody can play this, whatever the operator wants.
+/// Checks whether the bot can play the challenge at all.
 pub fn unplayable(
     challenge: &Challenge,
     compat: Option<Compat>,
@@ -23,13 +23,13 @@ pub fn unplayable(
 ) -> Option<BaseCheckFailure> {
     const PLAYED: [Variant; 3] = [Variant::Standard, Variant::Chess960, Variant::FromPosition];
     if !PLAYED.contains(&challenge.variant) {
-        return no_such_variant(challenge.variant, rules);
+        return variant_objection(challenge.variant, rules);
     }
     if challenge.speed == Speed::UltraBullet || compat.is_some_and(|compat| !compat.bot) {
-        return no(DeclineReason::TooFast, "bots may not play that fast");
+        return objection(DeclineReason::TooFast, "bots may not play that fast");
     }
     if challenge.time_control == TimeControl::Unknown {
-        return no(
+        return objection(
             DeclineReason::TimeControl,
             "the time control is of an unknown kind",
         );
@@ -37,12 +37,12 @@ pub fn unplayable(
     match &challenge.initial_fen {
         Some(fen) => match Position::from_fen(fen) {
             Ok(_) => None,
-            Err(error) => no(
+            Err(error) => objection(
                 DeclineReason::Variant,
                 format!("its position cannot be played: {error}"),
             ),
         },
-        None if challenge.variant == Variant::FromPosition => no(
+        None if challenge.variant == Variant::FromPosition => objection(
             DeclineReason::Variant,
             "it does not say from which position",
         ),
@@ -50,56 +50,62 @@ pub fn unplayable(
     }
 }
 
-/// The operator wants no challenges at all, or none of this user.
-pub fn shut_out(challenge: &Challenge, settings: &Settings) -> Option<BaseCheckFailure> {
+/// Checks the main switch and the block list.
+pub fn not_admitted(challenge: &Challenge, settings: &Settings) -> Option<BaseCheckFailure> {
     let rules = &settings.challenge;
     if !rules.accept {
-        return no(DeclineReason::Generic, "challenges are switched off");
+        return objection(DeclineReason::Generic, "challenges are switched off");
     }
     let name = challenge.challenger.as_ref()?.name.as_str();
     if settings.is_own_account(name) {
-        return no(
+        return objection(
             DeclineReason::Generic,
             format!("{name} is another account of ours"),
         );
     }
     if rules.blocks(name) {
-        return no(DeclineReason::Generic, format!("{name} is blocked"));
+        return objection(DeclineReason::Generic, format!("{name} is blocked"));
     }
     None
 }
 
-/// What `[challenge]` has against it.
-pub fn unwanted(challenge: &Challenge, rules: &config::Challenge) -> Option<BaseCheckFailure> {
-    who(challenge, rules)
-        .or_else(|| what(challenge, rules))
-        .or_else(|| how_fast(challenge, rules))
-        .or_else(|| at_stake(challenge, rules))
+/// Checks the limits of `[challenge]`.
+pub fn outside_section(
+    challenge: &Challenge,
+    rules: &config::Challenge,
+) -> Option<BaseCheckFailure> {
+    challenger_objection(challenge, rules)
+        .or_else(|| game_objection(challenge, rules))
+        .or_else(|| time_control_objection(challenge, rules))
+        .or_else(|| rating_objection(challenge, rules))
 }
 
-fn who(challenge: &Challenge, rules: &config::Challenge) -> Option<BaseCheckFailure> {
+fn challenger_objection(
+    challenge: &Challenge,
+    rules: &config::Challenge,
+) -> Option<BaseCheckFailure> {
     let challenger = challenge.challenger.as_ref();
     let bot = challenger.is_some_and(ChallengeUser::is_bot);
     if bot && !rules.bots {
-        return no(DeclineReason::NoBot, "bots are not accepted");
+        return objection(DeclineReason::NoBot, "bots are not accepted");
     }
     if !bot && !rules.humans {
-        return no(DeclineReason::OnlyBot, "only bots are accepted");
+        return objection(DeclineReason::OnlyBot, "only bots are accepted");
     }
     let (min, max) = (rules.min_rating, rules.max_rating);
     let rating = challenger
         .and_then(|c| c.rating)
         .map(|r| r.max(0).unsigned_abs());
     match rating {
-        Some(rating) if rating < min => no(
+        Some(rating) if rating < min => objection(
             DeclineReason::Generic,
             format!("a rating of {rating} is below {min}"),
         ),
-        Some(rating) if rating > max => no(
+        Some(rating) if rating > max => objection(
             DeclineReason::Generic,
             format!("a rating of {rating} is above {max}"),
         ),
-        None if min > 0 => no(
+        None if min > 0 => objection(
             DeclineReason::Generic,
             format!("no rating, {min} is asked for"),
         ),
@@ -107,15 +113,15 @@ fn who(challenge: &Challenge, rules: &config::Challenge) -> Option<BaseCheckFail
     }
 }
 
-fn what(challenge: &Challenge, rules: &config::Challenge) -> Option<BaseCheckFailure> {
+fn game_objection(challenge: &Challenge, rules: &config::Challenge) -> Option<BaseCheckFailure> {
     let key = challenge.variant.key();
     if !rules.variants.iter().any(|variant| variant.key() == key) {
-        return no_such_variant(challenge.variant, rules);
+        return variant_objection(challenge.variant, rules);
     }
-    // A game without an abort can hold a slot for ever: the opponent need not move, and we cannot leave.
+    // A game without an abort can hold a slot forever: the opponent need not move, and the bot cannot leave.
     let mut extra = challenge.rules.iter();
     if extra.any(|rule| rule.eq_ignore_ascii_case("noAbort")) {
-        return no(
+        return objection(
             DeclineReason::Generic,
             "a game that cannot be aborted is a trap",
         );
@@ -123,7 +129,7 @@ fn what(challenge: &Challenge, rules: &config::Challenge) -> Option<BaseCheckFai
     None
 }
 
-fn no_such_variant(variant: Variant, rules: &config::Challenge) -> Option<BaseCheckFailure> {
+fn variant_objection(variant: Variant, rules: &config::Challenge) -> Option<BaseCheckFailure> {
     let mut accepted = rules.variants.iter();
     let only_standard = accepted.all(|accepted| accepted.key() == Variant::Standard.key());
     let reason = if only_standard && variant != Variant::Standard {
@@ -131,26 +137,32 @@ fn no_such_variant(variant: Variant, rules: &config::Challenge) -> Option<BaseCh
     } else {
         DeclineReason::Variant
     };
-    no(reason, format!("{variant} is not played"))
+    objection(reason, format!("{variant} is not played"))
 }
 
-fn how_fast(challenge: &Challenge, rules: &config::Challenge) -> Option<BaseCheckFailure> {
+fn time_control_objection(
+    challenge: &Challenge,
+    rules: &config::Challenge,
+) -> Option<BaseCheckFailure> {
     let speed = challenge.speed;
     if !rules
         .speeds
         .iter()
         .any(|accepted| accepted.key() == speed.key())
     {
-        return no(side_of(speed, rules), format!("{speed} is not played"));
+        return objection(
+            speed_decline_reason(speed, rules),
+            format!("{speed} is not played"),
+        );
     }
     let range = |value: u32, min: u32, max: u32, what: &str| {
         if value < min {
-            no(
+            objection(
                 DeclineReason::TooFast,
                 format!("{what} of {value} is below {min}"),
             )
         } else if value > max {
-            no(
+            objection(
                 DeclineReason::TooSlow,
                 format!("{what} of {value} is above {max}"),
             )
@@ -180,8 +192,8 @@ fn how_fast(challenge: &Challenge, rules: &config::Challenge) -> Option<BaseChec
     }
 }
 
-/// Too fast when everything that is accepted is slower, too slow when it is faster.
-fn side_of(speed: Speed, rules: &config::Challenge) -> DeclineReason {
+/// Too fast if everything accepted is slower, too slow if everything accepted is faster.
+fn speed_decline_reason(speed: Speed, rules: &config::Challenge) -> DeclineReason {
     let rank = |key: &str| Speed::ALL.iter().position(|speed| speed.key() == key);
     let mut accepted = rules
         .speeds
@@ -203,10 +215,10 @@ fn side_of(speed: Speed, rules: &config::Challenge) -> DeclineReason {
     }
 }
 
-fn at_stake(challenge: &Challenge, rules: &config::Challenge) -> Option<BaseCheckFailure> {
+fn rating_objection(challenge: &Challenge, rules: &config::Challenge) -> Option<BaseCheckFailure> {
     match challenge.rated {
-        true if !rules.rated => no(DeclineReason::Casual, "rated games are not played"),
-        false if !rules.casual => no(DeclineReason::Rated, "casual games are not played"),
+        true if !rules.rated => objection(DeclineReason::Casual, "rated games are not played"),
+        false if !rules.casual => objection(DeclineReason::Rated, "casual games are not played"),
         _ => None,
     }
 }

@@ -1,4 +1,4 @@
-//! `knightwatch explain`: what would be answered to a challenge, and why.
+//! `knightwatch explain`: the answer to a challenge, and the reasons.
 
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -8,7 +8,9 @@ use std::time::SystemTime;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Case, Load, MatchInput, Ruling, Terms, Verdict, judge, rank};
+use super::{
+    Assessment, ChallengeAnswer, ChallengeContext, Load, MatchInput, PlaySettings, evaluate, rank,
+};
 use crate::bot::account::accepted_log::{self, AcceptedLog};
 use crate::bot::account::file_names;
 use crate::bot::account::overrides::OperatorOverrides;
@@ -22,27 +24,27 @@ use crate::lichess::model::{
     TimeControl, Username, Variant,
 };
 
-/// The longest text that is read, in bytes: fifty times a challenge.
-const LONGEST: u64 = 64 * 1024;
+/// Fifty times a challenge.
+const MAX_INPUT_BYTES: u64 = 64 * 1024;
 
-/// Why a challenge cannot be explained.
+/// Reason why a challenge cannot be explained.
 #[derive(Debug, thiserror::Error)]
 pub enum ExplainError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("cannot read {}: {error}", path.display())]
     Read {
-        /// From where.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error.
         error: io::Error,
     },
-    /// It is something else.
+    /// The file does not contain a challenge.
     #[error(
         "{} holds no challenge as Lichess sends it, in its event stream or in its list of challenges: {error}",
         path.display()
     )]
     NoChallenge {
-        /// Where it is.
+        /// The file.
         path: PathBuf,
         /// What is missing.
         error: serde_json::Error,
@@ -52,19 +54,18 @@ pub enum ExplainError {
     Write(#[from] io::Error),
 }
 
-/// A challenge to us.
+/// Challenge to be explained.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct ChallengeQuery {
     challenge: Challenge,
     compat: Option<Compat>,
 }
 
-impl Asked {
-    /// Reads one from a file, or from stdin for `-`. It is as Lichess sends it: the object alone, or the line of an event
-    /// stream.
+impl ChallengeQuery {
+    /// Reads a challenge from a file, or from stdin for `-`: the object alone, or a line of an event stream.
     ///
     /// # Errors
-    /// When it cannot be read, or is no challenge.
+    /// If it cannot be read or parsed.
     pub fn read(file: &Path) -> Result<Self, ExplainError> {
         let path = || file.to_owned();
         let text = read(file).map_err(|error| ExplainError::Read {
@@ -78,7 +79,7 @@ impl Asked {
         Ok(Self { challenge, compat })
     }
 
-    /// One of this user's, as far as it is known: to a game of this variant and with this time control.
+    /// Builds a challenge of a user, from what is known of them.
     pub fn of(from: &Player, time: TimeControl, variant: Variant, rated: bool) -> Self {
         let speed = match time {
             TimeControl::Clock { limit, increment } => Speed::of_clock(limit, increment),
@@ -104,7 +105,7 @@ impl Asked {
             final_color: None,
             direction: None,
             rematch_of: None,
-            // Which position it is plays no part.
+            // Any position will do.
             initial_fen: (variant == Variant::FromPosition).then(|| Position::startpos().fen()),
             decline_reason: None,
             decline_reason_key: None,
@@ -117,47 +118,49 @@ impl Asked {
     }
 }
 
-/// Says on `out` what would be answered to a challenge.
+/// Writes to `out` how a challenge would be answered.
 ///
 /// # Errors
-/// When `out` does not take it.
+/// If `out` fails.
 pub fn explain_command(
     settings: &Settings,
-    asked: &Asked,
+    asked: &ChallengeQuery,
     age_days: Option<u32>,
     out: &mut impl Write,
 ) -> Result<(), ExplainError> {
-    let Asked { challenge, compat } = asked;
-    // What cannot be read counts as nothing: the service's own is its own.
+    let ChallengeQuery { challenge, compat } = asked;
+    // State files that cannot be read count as empty: they may belong to the service's user.
     let accepted = file_names::find(settings);
-    let beside = |ending| Some(accepted_log::beside(accepted.as_deref()?, ending));
-    let quota = beside(Quota::ENDING).and_then(|file| Quota::load(&file).ok());
-    let orders =
-        beside(OperatorOverrides::ENDING).and_then(|file| OperatorOverrides::load(&file).ok());
-    let ledger = accepted
+    let sibling = |suffix| Some(accepted_log::sibling(accepted.as_deref()?, suffix));
+    let quota = sibling(Quota::FILE_SUFFIX).and_then(|file| Quota::load(&file).ok());
+    let overrides = sibling(OperatorOverrides::FILE_SUFFIX)
+        .and_then(|file| OperatorOverrides::load(&file).ok());
+    let accepted_log = accepted
         .as_deref()
         .and_then(|file| AcceptedLog::load(file).ok());
-    let orders = orders.unwrap_or_default();
-    let settings = &*orders.over(&Arc::new(settings.clone()));
+    let overrides = overrides.unwrap_or_default();
+    let settings = &*overrides.apply_to(&Arc::new(settings.clone()));
     let now = SystemTime::now();
-    // Of the places nothing is known here.
+    // The slots are not known here.
     let load = Load {
-        paused: orders.paused,
+        paused: overrides.paused,
         no_bots_until: quota.and_then(|quota| quota.full_until(Limit::BotGames, now)),
         ..Load::default()
     };
-    let case = Case {
+    let case = ChallengeContext {
         challenge,
         compat: *compat,
         age_days,
     };
-    let ledger = ledger.unwrap_or_default();
-    let ruling = judge(case, settings, &ledger, now, load);
-    let subject = MatchInput::of_challenge(challenge, age_days);
-    let mut text = tell(&subject, &ruling, rank(settings, &subject).priority());
-    let skill = Terms::of(settings, &subject).skill;
-    if let (Verdict::Accept | Verdict::Wait, Some(said)) = (ruling.verdict, skill.said) {
-        text += &format!("Played {said}\n");
+    let accepted_log = accepted_log.unwrap_or_default();
+    let assessment = evaluate(case, settings, &accepted_log, now, load);
+    let input = MatchInput::of_challenge(challenge, age_days);
+    let mut text = report(&input, &assessment, rank(settings, &input).priority());
+    let strength = PlaySettings::of(settings, &input).strength;
+    if let (ChallengeAnswer::Accept | ChallengeAnswer::Wait, Some(description)) =
+        (assessment.answer, strength.description)
+    {
+        text += &format!("Played {description}\n");
     }
     out.write_all(text.as_bytes())?;
     Ok(())
@@ -165,20 +168,20 @@ pub fn explain_command(
 
 fn read(file: &Path) -> io::Result<String> {
     if file.as_os_str() != "-" {
-        return input::read_text(file, LONGEST);
+        return input::read_text(file, MAX_INPUT_BYTES);
     }
     let mut text = String::new();
     let stdin = io::stdin().lock();
-    let length = stdin.take(LONGEST + 1).read_to_string(&mut text)?;
-    match length as u64 > LONGEST {
+    let length = stdin.take(MAX_INPUT_BYTES + 1).read_to_string(&mut text)?;
+    match length as u64 > MAX_INPUT_BYTES {
         true => Err(io::Error::other(format!(
-            "it has more than {LONGEST} bytes"
+            "it has more than {MAX_INPUT_BYTES} bytes"
         ))),
         false => Ok(text),
     }
 }
 
-/// A challenge alone, or in an event, which says whether bots may play it.
+/// Parses a challenge alone, or in an event, which says whether bots may play it.
 fn parse(text: &str) -> serde_json::Result<(Challenge, Option<Compat>)> {
     let mut value: Value = serde_json::from_str(text.trim())?;
     let compat = value.get("compat").filter(|compat| !compat.is_null());
@@ -189,27 +192,30 @@ fn parse(text: &str) -> serde_json::Result<(Challenge, Option<Compat>)> {
     Ok((Challenge::deserialize(value)?, compat))
 }
 
-fn tell(subject: &MatchInput, ruling: &Ruling, priority: i32) -> String {
-    let who = match (&subject.title, subject.rating) {
-        (Some(title), Some(rating)) => format!("{title} {} ({rating})", subject.shown()),
-        (None, Some(rating)) => format!("{} ({rating})", subject.shown()),
-        (Some(title), None) => format!("{title} {}", subject.shown()),
-        (None, None) => subject.shown().to_owned(),
+fn report(input: &MatchInput, assessment: &Assessment, priority: i32) -> String {
+    let who = match (&input.title, input.rating) {
+        (Some(title), Some(rating)) => format!("{title} {} ({rating})", input.display_name()),
+        (None, Some(rating)) => format!("{} ({rating})", input.display_name()),
+        (Some(title), None) => format!("{title} {}", input.display_name()),
+        (None, None) => input.display_name().to_owned(),
     };
-    let rated = if subject.rated { "rated" } else { "casual" };
+    let rated = if input.rated { "rated" } else { "casual" };
     let mut text = format!(
         "{who} asks for {} {}, {rated}, {}\n\n",
-        subject.time, subject.speed, subject.variant
+        input.time, input.speed, input.variant
     );
-    let width = ruling.steps.iter().map(|step| step.what.chars().count());
+    let width = assessment
+        .checks
+        .iter()
+        .map(|check| check.name.chars().count());
     let width = width.max().unwrap_or(0);
-    for step in &ruling.steps {
-        text += &format!("  {:width$}  {}\n", step.what, step.says);
+    for check in &assessment.checks {
+        text += &format!("  {:width$}  {}\n", check.name, check.result);
     }
-    let why = &ruling.why;
-    text += &match ruling.verdict {
-        Verdict::Decline(reason) => format!("\nDeclined, {reason}: {why}\n"),
-        Verdict::Accept | Verdict::Wait => {
+    let why = &assessment.reason;
+    text += &match assessment.answer {
+        ChallengeAnswer::Decline(reason) => format!("\nDeclined, {reason}: {why}\n"),
+        ChallengeAnswer::Accept | ChallengeAnswer::Wait => {
             let first = match priority {
                 0 => String::new(),
                 priority => format!(" with priority {priority}"),
@@ -225,7 +231,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn challenges_come_alone_and_in_events() {
+    fn explain_parses_challenge_and_event() {
         let alone = r#"{"id":"abcdefgh","variant":{"key":"standard"},"speed":"blitz",
             "timeControl":{"type":"clock","limit":180,"increment":2}}"#;
         let (challenge, compat) = parse(alone).unwrap();

@@ -1,4 +1,4 @@
-//! What rules can ask about: a challenge or a game, and whether a rule is about it.
+//! Input of rules: a challenge or a game, and whether a rule matches it.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,45 +9,41 @@ use crate::lichess::model::{
     Variant,
 };
 
-/// A challenge that came to us, or a game of ours.
+/// An incoming challenge, or a game.
 #[derive(Clone, Debug)]
 pub struct MatchInput {
-    /// Who challenges or plays us; nobody for somebody without an account.
+    /// The opponent; `None` if they have no account.
     pub name: Option<Username>,
-    /// That is a bot, or Lichess's own engine.
+    /// Whether the opponent is a bot or Lichess's own engine.
     pub bot: bool,
-    /// His title.
+    /// Title of the opponent.
     pub title: Option<String>,
-    /// His rating in this kind of game.
+    /// Rating of the opponent in this kind of game.
     pub rating: Option<i32>,
-    /// Which is uncertain.
+    /// Whether that rating is provisional.
     pub provisional: bool,
     /// Our rating in this kind of game.
     pub our_rating: Option<i32>,
-    /// The age of his account, where that was looked up.
+    /// Age of the opponent's account, if it was requested.
     pub age_days: Option<u32>,
-    /// The variant.
     pub variant: Variant,
-    /// The speed.
     pub speed: Speed,
-    /// The time control.
     pub time: TimeControl,
-    /// Whether ratings are at stake.
     pub rated: bool,
-    /// Our colour; left to chance where it is not known.
+    /// Our colour; random if it is not known.
     pub color: ColorChoice,
-    /// It was left to chance, though it is known by now.
-    pub chance: bool,
+    /// Whether the colour was drawn at random, even if it is known by now.
+    pub random_color: bool,
     /// Extra rules.
     pub rules: Vec<String>,
-    /// A challenge to one more game.
+    /// Whether the challenge is a rematch.
     pub rematch: bool,
-    /// A game of a tournament.
+    /// Whether the game belongs to a tournament.
     pub tournament: bool,
 }
 
 impl MatchInput {
-    /// A challenge. `age_days` is the age of the challenger's account, where it is known.
+    /// Input for a challenge. `age_days` is the age of the challenger's account, if known.
     pub fn of_challenge(challenge: &Challenge, age_days: Option<u32>) -> Self {
         let from = challenge.challenger.as_ref();
         let us = challenge.dest_user.as_ref();
@@ -68,14 +64,14 @@ impl MatchInput {
                 ColorChoice::Black => ColorChoice::White,
                 ColorChoice::Random => ColorChoice::Random,
             },
-            chance: challenge.color == ColorChoice::Random,
+            random_color: challenge.color == ColorChoice::Random,
             rules: challenge.rules.clone(),
             rematch: challenge.rematch_of.is_some(),
             tournament: false,
         }
     }
 
-    /// A game, by the first line of its stream.
+    /// Input for a game, from the first line of its stream.
     pub fn of_game(full: &GameFull, head: &GameHeader) -> Self {
         let (us, them) = (full.player(head.us), full.player(!head.us));
         Self {
@@ -101,81 +97,79 @@ impl MatchInput {
                 Color::White => ColorChoice::White,
                 Color::Black => ColorChoice::Black,
             },
-            chance: false,
+            random_color: false,
             rules: Vec::new(),
             rematch: false,
             tournament: head.tournament,
         }
     }
 
-    /// What is worth keeping of a challenge that becomes a game.
-    pub fn known(&self) -> ChallengeFacts {
+    /// Facts to keep of a challenge that becomes a game.
+    pub fn facts(&self) -> ChallengeFacts {
         ChallengeFacts {
             age_days: self.age_days,
-            chance: self.chance,
+            random_color: self.random_color,
             rules: self.rules.clone(),
             rematch: self.rematch,
         }
     }
 
-    /// The game comes from a challenge of which this was known.
-    pub fn recall(&mut self, known: ChallengeFacts) {
+    /// Sets the facts of the challenge that the game comes from.
+    pub fn apply_facts(&mut self, facts: ChallengeFacts) {
         let ChallengeFacts {
             age_days,
-            chance,
+            random_color,
             rules,
             rematch,
-        } = known;
-        (self.age_days, self.chance) = (age_days, chance);
+        } = facts;
+        (self.age_days, self.random_color) = (age_days, random_color);
         (self.rules, self.rematch) = (rules, rematch);
     }
 
-    /// What the user is called where acceptances are counted.
-    pub fn user(&self) -> String {
+    /// Name under which acceptances are counted.
+    pub fn user_id(&self) -> String {
         self.name.as_ref().map_or_else(String::new, Username::id)
     }
 
-    /// The same in a sentence.
-    pub fn shown(&self) -> &str {
+    /// Name for messages.
+    pub fn display_name(&self) -> &str {
         self.name.as_ref().map_or("Anonymous", Username::as_str)
     }
 }
 
-/// What only a challenge tells, and rules may ask of its game as well.
+/// Facts that only a challenge contains, and that rules may ask for in its game as well.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ChallengeFacts {
-    /// The age of the challenger's account, where that was looked up.
+    /// Age of the challenger's account, if it was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub age_days: Option<u32>,
-    /// The colours were left to chance.
-    pub chance: bool,
+    /// Whether the colour was drawn at random.
+    #[serde(alias = "chance")]
+    pub random_color: bool,
     /// Extra rules.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<String>,
-    /// It was for one more game.
+    /// Whether the challenge was a rematch.
     pub rematch: bool,
 }
 
-/// Why a rule is not about this; `None` when it is.
-pub fn miss(rule: &Match, subject: &MatchInput) -> Option<String> {
+/// First condition of a rule that does not match; `None` if all match.
+pub fn first_mismatch(rule: &Match, input: &MatchInput) -> Option<String> {
     let flag = |wanted: Option<bool>, is: bool, yes: &str, no: &str| {
         let said = if is { yes } else { no };
         wanted
             .filter(|wanted| *wanted != is)
             .map(|_| said.to_owned())
     };
-    let (base, increment, days) = match subject.time {
+    let (base, increment, days) = match input.time {
         TimeControl::Clock { limit, increment } => (Some(limit), Some(increment), None),
         TimeControl::Correspondence { days } => (None, None, Some(days)),
         TimeControl::Unlimited | TimeControl::Unknown => (None, None, None),
     };
     let number = |n: Option<u32>| n.map(i64::from);
-    let estimate = number(subject.time.estimate());
-    let (rating, ours) = (
-        subject.rating.map(i64::from),
-        subject.our_rating.map(i64::from),
-    );
+    let estimate = number(input.time.estimate());
+    let (rating, ours) = (input.rating.map(i64::from), input.our_rating.map(i64::from));
     let range = |wanted: Option<Range>, what: &str, is: Option<i64>| {
         let wanted = wanted?;
         match is {
@@ -184,23 +178,23 @@ pub fn miss(rule: &Match, subject: &MatchInput) -> Option<String> {
             None => Some(format!("{what} is not known")),
         }
     };
-    let variant = subject.variant.key();
-    let speed = subject.speed.key();
-    let title = subject.title.as_deref().unwrap_or("none");
-    let name = subject.shown();
-    let color = subject.color;
+    let variant = input.variant.key();
+    let speed = input.speed.key();
+    let title = input.title.as_deref().unwrap_or("none");
+    let name = input.display_name();
+    let color = input.color;
     let has_rule = |wanted: &ExtraRule| {
-        let mut rules = subject.rules.iter();
+        let mut rules = input.rules.iter();
         rules.any(|rule| rule.eq_ignore_ascii_case(wanted.key()))
     };
-    flag(rule.bot, subject.bot, "a bot", "no bot")
+    flag(rule.bot, input.bot, "a bot", "no bot")
         .or_else(|| {
             let fits = |wanted: &Title| wanted.key() == title;
             none_of(&rule.title, fits, || format!("title {title}"))
         })
         .or_else(|| {
             let fits = |wanted: &Pattern| {
-                subject
+                input
                     .name
                     .as_ref()
                     .is_some_and(|name| wanted.matches(name.as_str()))
@@ -214,9 +208,9 @@ pub fn miss(rule: &Match, subject: &MatchInput) -> Option<String> {
         })
         .or_else(|| {
             let (yes, no) = ("rating is provisional", "rating is not provisional");
-            flag(rule.provisional, subject.provisional, yes, no)
+            flag(rule.provisional, input.provisional, yes, no)
         })
-        .or_else(|| range(rule.age_days, "age_days", number(subject.age_days)))
+        .or_else(|| range(rule.age_days, "age_days", number(input.age_days)))
         .or_else(|| {
             let fits = |wanted: &config::Variant| wanted.key() == variant;
             none_of(&rule.variant, fits, || format!("variant {variant}"))
@@ -226,28 +220,28 @@ pub fn miss(rule: &Match, subject: &MatchInput) -> Option<String> {
             none_of(&rule.speed, fits, || format!("speed {speed}"))
         })
         .or_else(|| {
-            let fits = |wanted: &ClockSpec| wanted.is(subject.time);
-            none_of(&rule.clock, fits, || format!("clock {}", subject.time))
+            let fits = |wanted: &ClockSpec| wanted.is(input.time);
+            none_of(&rule.clock, fits, || format!("clock {}", input.time))
         })
         .or_else(|| range(rule.base_s, "base_s", number(base)))
         .or_else(|| range(rule.increment_s, "increment_s", number(increment)))
         .or_else(|| range(rule.estimate_s, "estimate_s", estimate))
         .or_else(|| range(rule.days, "days", number(days)))
-        .or_else(|| flag(rule.rated, subject.rated, "rated", "casual"))
+        .or_else(|| flag(rule.rated, input.rated, "rated", "casual"))
         .or_else(|| {
-            let by_chance = |wish| wish == ColorChoice::Random && subject.chance;
-            let fits = |wanted: &OurColor| wanted.wish() == color || by_chance(wanted.wish());
+            let by_random_color = |wish| wish == ColorChoice::Random && input.random_color;
+            let fits = |wanted: &OurColor| wanted.wish() == color || by_random_color(wanted.wish());
             none_of(&rule.color, fits, || format!("our colour {}", color.key()))
         })
         .or_else(|| none_of(&rule.rules, has_rule, || "without these extra rules".into()))
-        .or_else(|| flag(rule.rematch, subject.rematch, "a rematch", "no rematch"))
+        .or_else(|| flag(rule.rematch, input.rematch, "a rematch", "no rematch"))
         .or_else(|| {
             let (yes, no) = ("part of a tournament", "not part of a tournament");
-            flag(rule.tournament, subject.tournament, yes, no)
+            flag(rule.tournament, input.tournament, yes, no)
         })
 }
 
-/// What it is instead, if none of what is wanted fits. Nothing wanted is anything wanted.
+/// Actual value, if it is none of those wanted. An empty list matches everything.
 fn none_of<T>(
     wanted: &[T],
     fits: impl Fn(&T) -> bool,

@@ -1,9 +1,9 @@
-//! Accept or decline a challenge, and why; and how a game is played. Pure.
+//! Policy: whether to accept a challenge, and how to play a game. Pure functions.
 //!
-//! A challenge passes these in turn, and the first that has something against it decides: what nobody can play; the
-//! main switch and the block list; the rules from top to bottom, until one accepts or declines; `[challenge]`, if none
-//! does; the limits per day; the places. What the challenger can change so comes before what only time changes, and
-//! nobody is told `later` who would be told something else then.
+//! A challenge passes these checks in turn, and the first failure decides: what the bot can play; the main switch and
+//! the block list; the rules from top to bottom, until one accepts or declines; `[challenge]` if none does; the
+//! limits per day; the slots. What the challenger can change is checked before what only time changes, so that nobody
+//! is told `later` who would be declined for another reason then.
 
 mod base_checks;
 mod explain;
@@ -15,118 +15,113 @@ use std::cmp::Reverse;
 use std::time::SystemTime;
 
 use crate::clock;
-use crate::config::{Challenge as Frame, Games, Limit, Prefer, Rule, Settings};
+use crate::config::{Challenge as ChallengeSettings, Games, Limit, Prefer, Rule, Settings};
 use crate::lichess::model::{Challenge, Compat, DeclineReason};
 use crate::plural;
 
 use crate::bot::account::accepted_log::AcceptedLog;
 use base_checks::BaseCheckFailure;
 
-pub use explain::{Asked, ExplainError, explain_command};
+pub use explain::{ChallengeQuery, ExplainError, explain_command};
 pub use match_input::{ChallengeFacts, MatchInput};
-pub use play_settings::{Terms, Think, said};
+pub use play_settings::{MoveLimits, PlaySettings, describe};
 pub use strength::PlayingStrength;
 
-/// What [`Settings::challenge`] is called where rules have names.
-const FRAME: &str = "[challenge]";
+/// Name of [`Settings::challenge`] where rules have names.
+const SECTION: &str = "[challenge]";
 
-/// A challenge, with what is known of it beside.
+/// A challenge with additional data.
 #[derive(Clone, Copy, Debug)]
-pub struct Case<'a> {
-    /// The challenge.
+pub struct ChallengeContext<'a> {
     pub challenge: &'a Challenge,
-    /// Who may play it, by Lichess's own word.
+    /// Who may play it according to Lichess.
     pub compat: Option<Compat>,
-    /// The age of the challenger's account, where it was looked up.
+    /// Age of the challenger's account, if it was requested.
     pub age_days: Option<u32>,
 }
 
-/// How busy the house is.
+/// Load of the account.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Load {
-    /// We are about to stop.
+    /// Shutdown has begun.
     pub draining: bool,
-    /// The operator wants no new games for now.
+    /// The operator has paused the bot.
     pub paused: bool,
-    /// There is no place for this one.
+    /// No slot is free for this challenge.
     pub full: bool,
-    /// And none to wait either.
-    pub crowded: bool,
-    /// Games on against this very opponent.
-    pub against: usize,
-    /// Which number in a row this rematch would be, where that is known; 0 for none.
-    pub rematch: u32,
-    /// Until when Lichess lets us play no bots, as the day's games against them are played.
+    /// The waiting queue is full too.
+    pub queue_full: bool,
+    /// Running games against this opponent.
+    pub games_vs_opponent: usize,
+    /// Number of this rematch in a row, if known; 0 if it is none.
+    pub rematch_number: u32,
+    /// Until when Lichess allows no games against bots, because the daily limit is reached.
     pub no_bots_until: Option<SystemTime>,
 }
 
-/// What to answer.
+/// Answer to a challenge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// Play.
+pub enum ChallengeAnswer {
     Accept,
-    /// Play as soon as there is a place.
+    /// Accept as soon as a slot is free.
     Wait,
-    /// Do not; what the challenger is told.
+    /// Decline, with the reason for the challenger.
     Decline(DeclineReason),
 }
 
-/// An answer, and how it came about.
+/// Answer to a challenge, and how it was reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ruling {
-    /// What to answer.
-    pub verdict: Verdict,
-    /// What the operator is told.
-    pub why: String,
-    /// Under which name an acceptance counts, if it does.
+pub struct Assessment {
+    pub answer: ChallengeAnswer,
+    /// Reason for the operator.
+    pub reason: String,
+    /// Name of the limit under which an acceptance counts, if any.
     pub limit: Option<String>,
-    /// Each thing that was looked at, in order.
-    pub steps: Vec<Step>,
+    /// Checks in order.
+    pub checks: Vec<Check>,
 }
 
-/// One thing that was looked at.
+/// One check.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
-    /// What.
-    pub what: String,
-    /// And what came of it.
-    pub says: String,
+pub struct Check {
+    pub name: String,
+    pub result: String,
 }
 
-/// Judges a challenge that came to us.
-pub fn judge(
-    case: Case<'_>,
+/// Evaluates an incoming challenge.
+pub fn evaluate(
+    case: ChallengeContext<'_>,
     settings: &Settings,
-    ledger: &AcceptedLog,
+    accepted_log: &AcceptedLog,
     now: SystemTime,
     load: Load,
-) -> Ruling {
-    let mut walk = Evaluation {
-        steps: Vec::new(),
-        why: String::new(),
-        limit: (FRAME.to_owned(), settings.challenge.limit()),
+) -> Assessment {
+    let mut evaluator = Evaluator {
+        checks: Vec::new(),
+        reason: String::new(),
+        limit: (SECTION.to_owned(), settings.challenge.limit()),
     };
-    let verdict = match walk.all(case, settings, (ledger, now), load) {
-        Ok(()) => Verdict::Accept,
-        Err(verdict) => verdict,
+    let answer = match evaluator.run(case, settings, (accepted_log, now), load) {
+        Ok(()) => ChallengeAnswer::Accept,
+        Err(answer) => answer,
     };
-    Ruling {
-        verdict,
-        why: walk.why,
-        limit: Some(walk.limit)
+    Assessment {
+        answer,
+        reason: evaluator.reason,
+        limit: Some(evaluator.limit)
             .filter(|(_, limit)| *limit != Limit::default())
             .map(|(name, _)| name),
-        steps: walk.steps,
+        checks: evaluator.checks,
     }
 }
 
-/// Whether a rule asks for the age of accounts, which a challenge does not tell.
-pub fn asks_age(settings: &Settings) -> bool {
+/// Whether a rule asks for the age of accounts, which a challenge does not contain.
+pub fn needs_account_age(settings: &Settings) -> bool {
     let mut rules = settings.rule.iter();
     rules.any(|rule| rule.matching.age_days.is_some())
 }
 
-/// Where somebody stands among those that wait for a place: the smallest is served first.
+/// Rank in the queue: the smallest is served first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rank {
     priority: Reverse<i32>,
@@ -134,7 +129,7 @@ pub struct Rank {
 }
 
 impl Rank {
-    /// A larger priority comes first, and of the same a smaller preference.
+    /// A larger priority comes first, then a smaller preference.
     pub fn new(priority: i32, preference: i64) -> Self {
         Self {
             priority: Reverse(priority),
@@ -142,174 +137,182 @@ impl Rank {
         }
     }
 
-    /// As the rules say it.
+    /// Priority as given by the rules.
     pub fn priority(self) -> i32 {
         self.priority.0
     }
 }
 
-/// Where a challenge stands among those that wait for a place.
-pub fn rank(settings: &Settings, subject: &MatchInput) -> Rank {
-    let priority = until_decided(&settings.rule, subject)
+/// Rank of a challenge in the queue.
+pub fn rank(settings: &Settings, input: &MatchInput) -> Rank {
+    let priority = applicable_rules(&settings.rule, input)
         .find_map(|(_, rule)| rule.priority)
         .unwrap_or(0);
     let preference = match settings.challenge.prefer {
-        Prefer::Humans => i64::from(subject.bot),
-        Prefer::Bots => i64::from(!subject.bot),
-        Prefer::Strongest => -i64::from(subject.rating.unwrap_or(0)),
+        Prefer::Humans => i64::from(input.bot),
+        Prefer::Bots => i64::from(!input.bot),
+        Prefer::Strongest => -i64::from(input.rating.unwrap_or(0)),
         Prefer::First => 0,
     };
     Rank::new(priority, preference)
 }
 
-/// The name of a rule, or else its number.
-fn name_of(number: usize, rule: &Rule) -> String {
+/// Name of a rule, or its number.
+fn rule_label(number: usize, rule: &Rule) -> String {
     match rule.name.as_str() {
         "" => format!("rule {}", number + 1),
         name => format!("rule `{name}`"),
     }
 }
 
-/// The rules that are about this, down to the one that accepts or declines.
-fn until_decided<'a>(
+/// Matching rules, down to the one that accepts or declines.
+fn applicable_rules<'a>(
     rules: &'a [Rule],
-    subject: &'a MatchInput,
+    input: &'a MatchInput,
 ) -> impl Iterator<Item = (usize, &'a Rule)> {
     let mut decided = false;
     rules
         .iter()
         .enumerate()
-        .filter(|(_, rule)| match_input::miss(&rule.matching, subject).is_none())
-        .take_while(move |(_, rule)| !std::mem::replace(&mut decided, decides(rule)))
+        .filter(|(_, rule)| match_input::first_mismatch(&rule.matching, input).is_none())
+        .take_while(move |(_, rule)| !std::mem::replace(&mut decided, is_final(rule)))
 }
 
-fn decides(rule: &Rule) -> bool {
+fn is_final(rule: &Rule) -> bool {
     rule.accept == Some(true) || rule.decline.is_some()
 }
 
-/// A judgement that is under way.
-struct Evaluation {
-    steps: Vec<Step>,
-    why: String,
-    /// Under which name an acceptance counts, and how many there may be.
+/// Evaluation in progress.
+struct Evaluator {
+    checks: Vec<Check>,
+    reason: String,
+    /// Name of the limit under which an acceptance counts, and the limit.
     limit: (String, Limit),
 }
 
-impl Evaluation {
-    fn all(
+impl Evaluator {
+    fn run(
         &mut self,
-        case: Case<'_>,
+        case: ChallengeContext<'_>,
         settings: &Settings,
         day: (&AcceptedLog, SystemTime),
         load: Load,
-    ) -> Result<(), Verdict> {
-        let (challenge, frame) = (case.challenge, &settings.challenge);
-        let subject = MatchInput::of_challenge(challenge, case.age_days);
-        let unplayable = base_checks::unplayable(challenge, case.compat, frame);
-        self.look("playable", unplayable, "yes")?;
-        let shut_out = base_checks::shut_out(challenge, settings);
-        self.look("open to this user", shut_out, "yes")?;
-        let accepted = self.rules(&settings.rule, &subject)?;
+    ) -> Result<(), ChallengeAnswer> {
+        let (challenge, section) = (case.challenge, &settings.challenge);
+        let input = MatchInput::of_challenge(challenge, case.age_days);
+        let unplayable = base_checks::unplayable(challenge, case.compat, section);
+        self.check("playable", unplayable, "yes")?;
+        let not_admitted = base_checks::not_admitted(challenge, settings);
+        self.check("open to this user", not_admitted, "yes")?;
+        let accepted = self.check_rules(&settings.rule, &input)?;
         if !accepted {
-            let unwanted = base_checks::unwanted(challenge, frame);
-            self.look(FRAME, unwanted, "everything is within it")?;
-            if subject.rematch {
-                self.rematch(frame, load.rematch.max(1))?;
+            let outside = base_checks::outside_section(challenge, section);
+            self.check(SECTION, outside, "everything is within it")?;
+            if input.rematch {
+                self.check_rematch(section, load.rematch_number.max(1))?;
             }
-            self.why = format!("within {FRAME}");
+            self.reason = format!("within {SECTION}");
         }
-        // Lichess would take the challenge, refuse our yes and count that we have asked.
-        let spent = load.no_bots_until.filter(|_| subject.bot).map(|until| {
+        // Lichess would accept the challenge from the user, refuse our accept and count the attempt.
+        let no_bots = load.no_bots_until.filter(|_| input.bot).map(|until| {
             let until = clock::format_date(until);
-            let why = format!("Lichess lets us play no more bots today, again at {until}");
-            (DeclineReason::Later, why)
+            let reason = format!("Lichess lets us play no more bots today, again at {until}");
+            (DeclineReason::Later, reason)
         });
-        let over = self.over(&subject, day).or(spent);
-        let so_far = self.so_far(&subject, day);
-        self.look("limits", over, &so_far)?;
-        self.places(&settings.games, load)
+        let exceeded = self.limit_exceeded(&input, day).or(no_bots);
+        let usage = self.limit_usage(&input, day);
+        self.check("limits", exceeded, &usage)?;
+        self.check_slots(&settings.games, load)
     }
 
-    fn note(&mut self, what: impl Into<String>, says: impl Into<String>) {
-        self.steps.push(Step {
-            what: what.into(),
-            says: says.into(),
+    fn record(&mut self, name: impl Into<String>, result: impl Into<String>) {
+        self.checks.push(Check {
+            name: name.into(),
+            result: result.into(),
         });
     }
 
-    fn look(
+    fn check(
         &mut self,
-        what: &str,
+        name: &str,
         objection: Option<BaseCheckFailure>,
         otherwise: &str,
-    ) -> Result<(), Verdict> {
-        let Some((reason, why)) = objection else {
-            self.note(what, otherwise);
+    ) -> Result<(), ChallengeAnswer> {
+        let Some((decline, reason)) = objection else {
+            self.record(name, otherwise);
             return Ok(());
         };
-        self.note(what, format!("no, {why}: decline, {reason}"));
-        self.why = why;
-        Err(Verdict::Decline(reason))
+        self.record(name, format!("no, {reason}: decline, {decline}"));
+        self.reason = reason;
+        Err(ChallengeAnswer::Decline(decline))
     }
 
     /// Whether a rule accepts.
-    fn rules(&mut self, rules: &[Rule], subject: &MatchInput) -> Result<bool, Verdict> {
+    fn check_rules(&mut self, rules: &[Rule], input: &MatchInput) -> Result<bool, ChallengeAnswer> {
         let mut limited = false;
         for (number, rule) in rules.iter().enumerate() {
-            let name = name_of(number, rule);
-            if let Some(miss) = match_input::miss(&rule.matching, subject) {
-                self.note(name, format!("does not match: {miss}"));
+            let name = rule_label(number, rule);
+            if let Some(mismatch) = match_input::first_mismatch(&rule.matching, input) {
+                self.record(name, format!("does not match: {mismatch}"));
                 continue;
             }
             if let Some(decline) = rule.decline {
                 let reason = decline.reason();
-                self.note(&name, format!("matches: decline, {reason}"));
-                self.why = name;
-                return Err(Verdict::Decline(reason));
+                self.record(&name, format!("matches: decline, {reason}"));
+                self.reason = name;
+                return Err(ChallengeAnswer::Decline(reason));
             }
             if let Some(limit) = rule.limit.filter(|_| !limited) {
                 limited = true;
                 self.limit = (name.clone(), limit);
             }
-            let says = said_of(rule).join(", ");
-            self.note(&name, format!("matches: {says}"));
+            let effects = rule_effects(rule).join(", ");
+            self.record(&name, format!("matches: {effects}"));
             if rule.accept == Some(true) {
-                self.why = name;
+                self.reason = name;
                 return Ok(true);
             }
         }
         Ok(false)
     }
 
-    fn over(
+    fn limit_exceeded(
         &self,
-        subject: &MatchInput,
-        (ledger, now): (&AcceptedLog, SystemTime),
+        input: &MatchInput,
+        (accepted_log, now): (&AcceptedLog, SystemTime),
     ) -> Option<BaseCheckFailure> {
         let (name, limit) = &self.limit;
-        let full = |most: u32, user: Option<&str>, whose: &str| {
-            let until = ledger
-                .full_until(name, user, most, now)
-                .filter(|_| most > 0)?;
-            let why = format!(
-                "{most} in 24 hours are the limit for {whose} by {name}, again at {}",
+        let full = |max: u32, user: Option<&str>, whose: &str| {
+            let until = accepted_log
+                .full_until(name, user, max, now)
+                .filter(|_| max > 0)?;
+            let reason = format!(
+                "{max} in 24 hours are the limit for {whose} by {name}, again at {}",
                 clock::format_date(until)
             );
-            Some((DeclineReason::Later, why))
+            Some((DeclineReason::Later, reason))
         };
-        full(limit.per_user_day, Some(&subject.user()), subject.shown())
-            .or_else(|| full(limit.per_day, None, "all"))
+        full(
+            limit.per_user_day,
+            Some(&input.user_id()),
+            input.display_name(),
+        )
+        .or_else(|| full(limit.per_day, None, "all"))
     }
 
-    fn so_far(&self, subject: &MatchInput, (ledger, now): (&AcceptedLog, SystemTime)) -> String {
+    fn limit_usage(
+        &self,
+        input: &MatchInput,
+        (accepted_log, now): (&AcceptedLog, SystemTime),
+    ) -> String {
         let (name, limit) = &self.limit;
-        let (shown, user) = (subject.shown(), subject.user());
-        let one = |most: u32, user: Option<&str>, whose: &str| {
-            let count = ledger.count(name, user, now);
-            (most > 0).then(|| format!("{whose} had {count} of {most} in 24 hours by {name}"))
+        let (name_shown, user) = (input.display_name(), input.user_id());
+        let one = |max: u32, user: Option<&str>, whose: &str| {
+            let count = accepted_log.count(name, user, now);
+            (max > 0).then(|| format!("{whose} had {count} of {max} in 24 hours by {name}"))
         };
         let both = [
-            one(limit.per_user_day, Some(&user), shown),
+            one(limit.per_user_day, Some(&user), name_shown),
             one(limit.per_day, None, "all"),
         ];
         let both: Vec<String> = both.into_iter().flatten().collect();
@@ -319,36 +322,40 @@ impl Evaluation {
         }
     }
 
-    fn rematch(&mut self, frame: &Frame, number: u32) -> Result<(), Verdict> {
-        let most = frame.rematches;
-        let why = match most {
+    fn check_rematch(
+        &mut self,
+        section: &ChallengeSettings,
+        number: u32,
+    ) -> Result<(), ChallengeAnswer> {
+        let max = section.rematches;
+        let reason = match max {
             0 => "no rematches are played".to_owned(),
             1 => "one rematch is played, then others have their turn".to_owned(),
             n => format!("{n} rematches in a row are played, then others have their turn"),
         };
-        let objection = (number > most).then_some((DeclineReason::Later, why));
-        self.look(
+        let objection = (number > max).then_some((DeclineReason::Later, reason));
+        self.check(
             "rematch",
             objection,
-            &format!("number {number} of {most} in a row"),
+            &format!("number {number} of {max} in a row"),
         )
     }
 
-    fn places(&mut self, games: &Games, load: Load) -> Result<(), Verdict> {
+    fn check_slots(&mut self, games: &Games, load: Load) -> Result<(), ChallengeAnswer> {
         let (all, reserved, against) = (
             games.concurrency,
             games.reserved_for_humans,
             games.per_opponent,
         );
-        let later = |why: String| Some((DeclineReason::Later, why));
+        let later = |reason: String| Some((DeclineReason::Later, reason));
         let objection = if load.draining {
             later("we are about to stop".to_owned())
         } else if load.paused {
             later("the operator has paused the bot".to_owned())
-        } else if load.against >= against {
+        } else if load.games_vs_opponent >= against {
             let games = plural::count(against, "game", "games");
             later(format!("the limit is {games} against the same opponent"))
-        } else if load.full && load.crowded {
+        } else if load.full && load.queue_full {
             later(match all {
                 1 => "the one place is not free for it".to_owned(),
                 all => format!("none of the {all} places is free for it"),
@@ -361,33 +368,33 @@ impl Evaluation {
             n => format!(", {n} of them for people"),
         };
         let otherwise = format!("{all} in all{reserved}, {against} against one opponent");
-        self.look("places", objection, &otherwise)?;
+        self.check("places", objection, &otherwise)?;
         if load.full {
-            self.why = format!("{}, and waits for a place", self.why);
-            return Err(Verdict::Wait);
+            self.reason = format!("{}, and waits for a place", self.reason);
+            return Err(ChallengeAnswer::Wait);
         }
         Ok(())
     }
 }
 
-/// What a rule says about those that it matches.
-fn said_of(rule: &Rule) -> Vec<String> {
-    let mut said = Vec::new();
+/// Effects of a matching rule, for the operator.
+fn rule_effects(rule: &Rule) -> Vec<String> {
+    let mut effects = Vec::new();
     if let Some(Limit {
         per_user_day,
         per_day,
     }) = rule.limit
     {
         let counted = [(per_user_day, "for one user"), (per_day, "for all")];
-        let counted = counted.into_iter().filter(|(most, _)| *most > 0);
-        said.extend(counted.map(|(most, whose)| format!("at most {most} a day {whose}")));
+        let counted = counted.into_iter().filter(|(max, _)| *max > 0);
+        effects.extend(counted.map(|(max, whose)| format!("at most {max} a day {whose}")));
     }
-    said.extend(rule.priority.map(|priority| format!("priority {priority}")));
-    said.extend(play_settings::said(&rule.play));
+    effects.extend(rule.priority.map(|priority| format!("priority {priority}")));
+    effects.extend(play_settings::describe(&rule.play));
     if rule.accept == Some(true) {
-        said.push("accept".to_owned());
+        effects.push("accept".to_owned());
     }
-    said
+    effects
 }
 
 #[cfg(test)]

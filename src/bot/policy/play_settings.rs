@@ -1,54 +1,56 @@
-//! How a game is played: the settings, as the rules have it for this game.
+//! Effective play settings of a game.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{MatchInput, PlayingStrength, match_input, name_of};
+use super::{MatchInput, PlayingStrength, match_input, rule_label};
 use crate::config::{self, Books, Play, Settings, Takebacks};
 use crate::engine::Limits;
 use crate::plural;
 
-/// See the module's text.
+/// How one game is played, after rules.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Terms {
-    /// Which books are asked.
+pub struct PlaySettings {
+    /// Books to use.
     pub book: Books,
-    /// Whether we greet, and answer commands.
+    /// Whether to greet and answer commands.
     pub chat: bool,
-    /// When we offer and accept draws.
+    /// When to offer and accept draws.
     pub draw: config::Draw,
-    /// When we resign, if we do to this opponent.
+    /// When to resign, if at all against this opponent.
     pub resign: config::Resign,
-    /// How many moves the opponent gets back.
+    /// Takebacks granted to the opponent.
     pub takebacks: u32,
-    /// Whether we offer him one more game.
+    /// Whether to offer a rematch.
     pub offer_rematch: bool,
-    /// How long we wait for his first move; `None` for ever.
+    /// Wait for the opponent's first move; `None` waits forever.
     pub abort_after: Option<Duration>,
-    /// How much the engine may think about a move, beside what the clock allows.
-    pub think: Think,
-    /// How strong it plays.
-    #[serde(default)]
-    pub skill: PlayingStrength,
-    /// By which rules, for the log; nothing when it is all as the sections say.
-    pub by: Option<String>,
+    /// Limits of the engine for each move, in addition to the clock.
+    #[serde(alias = "think")]
+    pub move_limits: MoveLimits,
+    /// Playing strength.
+    #[serde(default, alias = "skill")]
+    pub strength: PlayingStrength,
+    /// Rules that apply, for the log; `None` if the sections apply unchanged.
+    #[serde(alias = "by")]
+    pub rules: Option<String>,
 }
 
-/// Bounds for each move.
+/// Limits for each move.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Think {
-    /// Time.
+pub struct MoveLimits {
+    /// Maximum time.
     pub time: Option<Duration>,
-    /// Plies.
+    /// Maximum depth in plies.
     pub depth: Option<u32>,
-    /// Positions.
+    /// Maximum number of positions.
     pub nodes: Option<u64>,
 }
 
-impl Think {
-    /// These limits, and no more than this.
-    pub fn bound(self, limits: Limits) -> Limits {
+impl MoveLimits {
+    /// Applies these limits on top of others.
+    pub fn apply(self, limits: Limits) -> Limits {
         Limits {
             max_time: [self.time, limits.max_time].into_iter().flatten().min(),
             depth: self.depth.or(limits.depth),
@@ -58,42 +60,48 @@ impl Think {
     }
 }
 
-impl Terms {
-    /// As the sections say, while nothing is known of the game.
-    pub fn plain(settings: &Settings) -> Self {
+impl PlaySettings {
+    /// Settings of the sections, while the game is not known.
+    pub fn defaults(settings: &Settings) -> Self {
         Self::with(settings, Play::default(), None, None)
     }
 
-    /// As the rules say, and where they say nothing, the sections. Rules that decline are about challenges alone.
+    /// Settings of the matching rules, else of the sections. Rules that decline apply to challenges only.
     pub fn of(settings: &Settings, game: &MatchInput) -> Self {
-        let (mut play, mut by) = (Play::default(), Vec::new());
+        let (mut play, mut labels) = (Play::default(), Vec::new());
         for (number, rule) in settings.rule.iter().enumerate() {
-            if rule.decline.is_some() || match_input::miss(&rule.matching, game).is_some() {
+            if rule.decline.is_some() || match_input::first_mismatch(&rule.matching, game).is_some()
+            {
                 continue;
             }
             if rule.play != Play::default() {
                 play = play.or(rule.play.clone());
-                by.push(name_of(number, rule));
+                labels.push(rule_label(number, rule));
             }
             if rule.accept == Some(true) {
                 break;
             }
         }
-        let how = format!("{} by {}", said(&play).join(", "), by.join(" and "));
-        Self::with(settings, play, Some(game), (!by.is_empty()).then_some(how))
+        let description = format!("{} by {}", describe(&play).join(", "), labels.join(" and "));
+        Self::with(
+            settings,
+            play,
+            Some(game),
+            (!labels.is_empty()).then_some(description),
+        )
     }
 
     fn with(
         settings: &Settings,
         play: Play,
         game: Option<&MatchInput>,
-        by: Option<String>,
+        rules: Option<String>,
     ) -> Self {
         let (draw, resign) = (settings.draw.clone(), settings.resign.clone());
         let games = &settings.games;
         let bot = game.is_some_and(|game| game.bot);
         let takebacks = play.takebacks.unwrap_or(games.takebacks);
-        let gives_back = game.is_some_and(|game| match takebacks {
+        let allows_takebacks = game.is_some_and(|game| match takebacks {
             Takebacks::Never => false,
             Takebacks::Casual => !game.bot && !game.rated,
             Takebacks::Humans => !game.bot,
@@ -113,33 +121,37 @@ impl Terms {
                 ..draw
             },
             resign: config::Resign {
-                // A rule that says so means these opponents, whoever they are.
+                // A rule applies to its opponents, people or bots.
                 enabled: play
                     .resign
                     .unwrap_or(resign.enabled && (bot || resign.humans)),
                 ..resign
             },
-            takebacks: if gives_back { games.max_takebacks } else { 0 },
+            takebacks: if allows_takebacks {
+                games.max_takebacks
+            } else {
+                0
+            },
             offer_rematch: play.offer_rematch.unwrap_or(games.offer_rematch),
             abort_after: (abort_after_s > 0).then(|| config::seconds(abort_after_s)),
-            think: Think {
+            move_limits: MoveLimits {
                 time: play.max_move(),
                 depth: play.max_depth,
                 nodes: play.max_nodes,
             },
-            skill: game.map_or_else(PlayingStrength::default, |game| {
+            strength: game.map_or_else(PlayingStrength::default, |game| {
                 PlayingStrength::of(strength, game)
             }),
-            by,
+            rules,
         }
     }
 }
 
-/// What this says, in words.
-pub fn said(play: &Play) -> Vec<String> {
+/// Describes the settings of a rule.
+pub fn describe(play: &Play) -> Vec<String> {
     let switch =
         |is: Option<bool>, yes: &str, no: &str| is.map(|is| if is { yes } else { no }.to_owned());
-    let said = [
+    let parts = [
         play.book.as_ref().map(Books::to_string),
         switch(play.offer_draws, "offers draws", "offers no draws"),
         switch(play.accept_draws, "accepts draws", "accepts no draws"),
@@ -168,5 +180,5 @@ pub fn said(play: &Play) -> Vec<String> {
             .map(|nodes| format!("{nodes} for a move at most")),
         play.strength.map(|strength| format!("plays {strength}")),
     ];
-    said.into_iter().flatten().collect()
+    parts.into_iter().flatten().collect()
 }

@@ -1,4 +1,4 @@
-//! How strong a game is played, and why.
+//! Playing strength of a game.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,21 +6,22 @@ use super::MatchInput;
 use crate::config::{Strength, StrengthMode};
 use crate::engine::Elo;
 
-/// Where ratings begin on Lichess: what is assumed of who has none.
-const BEGINNING: i32 = 1500;
+/// Rating at which accounts start on Lichess, assumed for opponents without one.
+const DEFAULT_RATING: i32 = 1500;
 
-/// See the module's text.
+/// Level at which a game is played.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PlayingStrength {
-    /// The level in Elo; `None` for full strength.
+    /// Level in Elo; `None` for full strength.
     pub elo: Option<u16>,
-    /// In words for the operator, where something else than full strength was asked for.
-    pub said: Option<String>,
+    /// Text for the operator, if something else than full strength was configured.
+    #[serde(alias = "said")]
+    pub description: Option<String>,
 }
 
 impl PlayingStrength {
-    /// What the settings ask for, in this game.
+    /// Level for this game according to the settings.
     pub fn of(strength: Strength, game: &MatchInput) -> Self {
         let (wanted, whose) = match strength.mode {
             StrengthMode::Full => return Self::default(),
@@ -31,26 +32,26 @@ impl PlayingStrength {
             }
         };
         if !strength.limits(game.rated) {
-            let why = "at full strength, for the game is rated, and a limited engine there is sandbagging (allow_rated = \
+            let reason = "at full strength, for the game is rated, and a limited engine there is sandbagging (allow_rated = \
                        true would let it)";
             return Self {
                 elo: None,
-                said: Some(why.to_owned()),
+                description: Some(reason.to_owned()),
             };
         }
         let elo = Elo::nearest(wanted);
         Self {
             elo: Some(elo.get()),
-            said: Some(format!("at {elo} Elo{whose}")),
+            description: Some(format!("at {elo} Elo{whose}")),
         }
     }
 
-    /// The level, as the engine has it.
+    /// Level as the engine's type.
     pub fn level(&self) -> Option<Elo> {
         self.elo.map(|elo| Elo::nearest(elo.into()))
     }
 
-    /// Plies after which somebody of this strength is out of book: none at 1000, nine moves at 2800.
+    /// Plies after which a player of this level is out of book: none at 1000 Elo, 18 at 2800.
     pub fn book_plies(&self) -> usize {
         self.level().map_or(usize::MAX, |elo| {
             usize::from(elo.get() - Elo::MIN.get()) / 100
@@ -58,13 +59,16 @@ impl PlayingStrength {
     }
 }
 
-/// What the opponent is taken for, and why. A rating that is still uncertain says half as much: Lichess moves it by
-/// hundreds of points a game, and the truth is mostly nearer to where all begin.
+/// Assumed rating of the opponent, and the reason. A provisional rating counts half: Lichess changes it by hundreds
+/// of points a game, and the true rating is mostly closer to the initial one.
 fn estimate(game: &MatchInput) -> (i32, String) {
     match game.rating {
-        None => (BEGINNING, ", for the opponent has no rating".to_owned()),
+        None => (
+            DEFAULT_RATING,
+            ", for the opponent has no rating".to_owned(),
+        ),
         Some(rating) if game.provisional => (
-            BEGINNING.midpoint(rating),
+            DEFAULT_RATING.midpoint(rating),
             format!(", for the opponent has {rating}, which is uncertain"),
         ),
         Some(rating) => (rating, format!(", for the opponent has {rating}")),

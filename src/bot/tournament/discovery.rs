@@ -1,8 +1,9 @@
-//! Looks for arenas that nobody has named: in the calendars of the operator's teams, and, if he wants that, in the list
-//! of the whole site.
+//! Discovery of arenas that the operator has not named: in the calendars of their teams and, if configured, in the
+//! list of the whole site.
 //!
-//! No list tells whether bots may take part, so each arena that would do is looked at once. No more than `at_once` are
-//! ever joined here whose times overlap, and none before the quota has room for it ([`Entry`](crate::bot::account::quota::Entry)).
+//! No list says whether bots may take part, so the page of each suitable arena is read once. At most `at_once` arenas
+//! whose times overlap are joined here, and none before the quota has room for it
+//! ([`JoinRequest`](crate::bot::account::quota::JoinRequest)).
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, SystemTime};
@@ -17,85 +18,85 @@ use crate::config::{self, ArenaEntry, TeamEntry};
 use crate::lichess::Error as Failure;
 use crate::lichess::model::{ArenaId, ListedArena, Speed, TimeControl, Variant};
 
-/// Between two looks at the lists.
-const LOOK_EVERY: Duration = Duration::from_secs(300);
+/// Interval between scans of the lists.
+const LIST_INTERVAL: Duration = Duration::from_secs(300);
 
-/// Between two questions about arenas, of which the site's list may have a hundred.
-const APART: Duration = Duration::from_secs(1);
+/// Pause between requests for arena pages, of which the site's list may have a hundred.
+const REQUEST_INTERVAL: Duration = Duration::from_secs(1);
 
-/// No more arenas are looked at between two looks at the lists.
-const AT_MOST: usize = 20;
+/// Arena pages read at most in one scan.
+const MAX_LOOKUPS: usize = 20;
 
-/// With less than this to play an arena is no longer worth it.
-const TOO_LATE: i64 = 5 * 60_000;
+/// An arena with less time left to play is not joined, in milliseconds.
+const MIN_REMAINING_MS: i64 = 5 * 60_000;
 
-/// What those read who let us into a team.
-const MESSAGE: &str = "This is a chess bot, and it would like to take part in the arenas of this team that allow bots.";
+/// Message to the leaders of a team.
+const TEAM_REQUEST_MESSAGE: &str = "This is a chess bot, and it would like to take part in the arenas of this team that allow bots.";
 
-/// See the module's text.
+/// Periodic scan for arenas.
 pub(super) struct Discovery {
-    house: AccountContext,
-    finder: mpsc::UnboundedSender<(ArenaEntry, Candidate)>,
-    /// Those that we take part in, or mean to.
-    attended: watch::Receiver<HashSet<ArenaId>>,
-    /// Those that the operator has had us leave.
+    ctx: AccountContext,
+    discovered_sender: mpsc::UnboundedSender<(ArenaEntry, Candidate)>,
+    /// Arenas that the account has joined or is going to join.
+    joined_arenas: watch::Receiver<HashSet<ArenaId>>,
+    /// Arenas that the operator has left.
     left: watch::Receiver<HashSet<ArenaId>>,
-    /// Those that were found.
+    /// Arenas found here.
     found: HashSet<ArenaId>,
-    /// Whether bots may take part, as far as it was looked at.
-    bots: HashMap<ArenaId, bool>,
-    /// Teams that we are in.
+    /// Whether bots may take part, for the pages read so far.
+    allows_bots: HashMap<ArenaId, bool>,
+    /// Teams of the account.
     members: HashSet<String>,
-    /// Teams that we are not in, and why has been said.
-    told: HashSet<String>,
+    /// Teams that the account is not in, for which the reason was logged.
+    reported_teams: HashSet<String>,
 }
 
 impl Discovery {
     pub fn new(
-        house: AccountContext,
-        finder: mpsc::UnboundedSender<(ArenaEntry, Candidate)>,
-        [attended, left]: [watch::Receiver<HashSet<ArenaId>>; 2],
+        ctx: AccountContext,
+        discovered_sender: mpsc::UnboundedSender<(ArenaEntry, Candidate)>,
+        [joined_arenas, left]: [watch::Receiver<HashSet<ArenaId>>; 2],
     ) -> Self {
         Self {
-            house,
-            finder,
-            attended,
+            ctx,
+            discovered_sender,
+            joined_arenas,
             left,
             found: HashSet::new(),
-            bots: HashMap::new(),
+            allows_bots: HashMap::new(),
             members: HashSet::new(),
-            told: HashSet::new(),
+            reported_teams: HashSet::new(),
         }
     }
 
-    /// Looks again and again, until we are to stop.
-    pub async fn roam(mut self, mut paused: watch::Receiver<bool>, mut stop: ShutdownSignal) {
-        let roaming = async {
+    /// Scans periodically until shutdown begins.
+    pub async fn run(mut self, mut paused: watch::Receiver<bool>, mut shutdown: ShutdownSignal) {
+        let scanning = async {
             loop {
                 if paused.wait_for(|paused| !*paused).await.is_err() {
                     return;
                 }
-                if let Err(failure) = self.look().await {
-                    info!("cannot look for arenas: {failure}");
+                if let Err(failure) = self.scan().await {
+                    info!("cannot scan for arenas: {failure}");
                 }
-                clock::sleep(LOOK_EVERY).await;
+                clock::sleep(LIST_INTERVAL).await;
             }
         };
         tokio::select! {
-            () = roaming => {}
-            () = stop.reached(Stage::Draining) => {}
+            () = scanning => {}
+            () = shutdown.reached(Stage::Draining) => {}
         }
     }
 
-    /// Looks at the lists, and at what in them would do.
-    async fn look(&mut self) -> Result<(), Failure> {
-        let settings = self.house.settings.clone();
-        let wishes = &settings.tournaments;
+    /// Scans the lists, and reads the pages of suitable arenas.
+    async fn scan(&mut self) -> Result<(), Failure> {
+        let settings = self.ctx.settings.clone();
+        let wanted = &settings.tournaments;
         let mut candidates = Vec::new();
-        for membership in &wishes.teams {
-            let member = self.enter(membership, wishes.join_teams).await;
+        for membership in &wanted.teams {
+            let member = self.ensure_membership(membership, wanted.join_teams).await;
             let team = &membership.team;
-            let listed = self.house.client.team_arenas(team).await;
+            let listed = self.ctx.client.team_arenas(team).await;
             match listed {
                 Ok(listed) => {
                     let mut listed = listed;
@@ -108,8 +109,8 @@ impl Discovery {
                 Err(failure) => info!("cannot read the calendar of the team {team}: {failure}"),
             }
         }
-        if wishes.join_any {
-            let listed = self.house.client.arenas().await?;
+        if wanted.join_any {
+            let listed = self.ctx.client.arenas().await?;
             candidates.extend(
                 listed
                     .into_iter()
@@ -117,74 +118,74 @@ impl Discovery {
             );
         }
         let now = i64::try_from(clock::epoch_ms(SystemTime::now())).unwrap_or(i64::MAX);
-        // What we take part in already has its place, though it may not be what is looked for.
+        // Joined arenas occupy their time, even if they do not match the settings.
         let mut taken: Vec<ListedArena> = Vec::new();
-        let attended = self.attended.borrow().clone();
+        let joined_arenas = self.joined_arenas.borrow().clone();
         for Candidate { arena, .. } in &candidates {
             let is_new = taken.iter().all(|other| other.id != arena.id);
-            if is_new && attended.contains(&arena.id) {
+            if is_new && joined_arenas.contains(&arena.id) {
                 taken.push(arena.clone());
             }
         }
         let left = self.left.borrow().clone();
-        candidates.retain(|one| one.fits(wishes, now) && !left.contains(&one.arena.id));
+        candidates.retain(|one| one.is_joinable(wanted, now) && !left.contains(&one.arena.id));
         let listed: HashSet<&ArenaId> = candidates.iter().map(|one| &one.arena.id).collect();
-        self.bots.retain(|id, _| listed.contains(id));
+        self.allows_bots.retain(|id, _| listed.contains(id));
         self.found.retain(|id| listed.contains(id));
         candidates.sort_by_key(|candidate| candidate.arena.starts_at);
-        let mut looked_at = 0;
+        let mut lookups = 0;
         for candidate in candidates {
             let (arena, id) = (&candidate.arena, &candidate.arena.id);
-            if attended.contains(id) || self.found.contains(id) {
+            if joined_arenas.contains(id) || self.found.contains(id) {
                 continue;
             }
-            if taken.iter().filter(|other| overlap(other, arena)).count() >= wishes.concurrency {
+            if taken.iter().filter(|other| overlaps(other, arena)).count() >= wanted.concurrency {
                 continue;
             }
-            if !self.bots.contains_key(id) {
-                if looked_at == AT_MOST {
+            if !self.allows_bots.contains_key(id) {
+                if lookups == MAX_LOOKUPS {
                     break;
                 }
-                looked_at += 1;
-                clock::sleep(APART).await;
-                let bots = match self.house.client.arena(id).await {
+                lookups += 1;
+                clock::sleep(REQUEST_INTERVAL).await;
+                let allows_bots = match self.ctx.client.arena(id).await {
                     Ok(page) => page.bots_allowed,
                     Err(failure) if failure.lichess_error().is_some_and(|no| no.code == 404) => {
                         false
                     }
                     Err(failure) => {
-                        info!(arena = %id, "cannot look at {}: {failure}", arena.name);
+                        info!(arena = %id, "cannot read {}: {failure}", arena.name);
                         continue;
                     }
                 };
-                self.bots.insert(id.clone(), bots);
+                self.allows_bots.insert(id.clone(), allows_bots);
             }
-            if self.bots.get(id) != Some(&true) {
+            if self.allows_bots.get(id) != Some(&true) {
                 continue;
             }
-            let joining = candidate.joining(wishes);
+            let joining = candidate.joining(wanted);
             info!(arena = %id, "found {}, {} for {} min", arena.name, arena.clock, arena.minutes);
             self.found.insert(id.clone());
             taken.push(candidate.arena.clone());
-            let _ = self.finder.send((joining, candidate));
+            let _ = self.discovered_sender.send((joining, candidate));
         }
         Ok(())
     }
 
-    /// Joins the team, if that is wanted and we are not in it. Whether we are; once is enough for what keeps us out.
-    async fn enter(&mut self, membership: &TeamEntry, join: bool) -> bool {
+    /// Joins a team if configured. Whether the account is in it. The reason why it is not is logged once.
+    async fn ensure_membership(&mut self, membership: &TeamEntry, join: bool) -> bool {
         let team = &membership.team;
         if self.members.contains(team) {
             return true;
         }
-        let client = &self.house.client;
-        let keeps_out = match client.team(team).await {
+        let client = &self.ctx.client;
+        let obstacle = match client.team(team).await {
             Ok(found) if found.joined == Some(true) => None,
             Ok(_) if !join => Some("tournaments.join_teams is off".to_owned()),
-            Ok(_) if self.told.contains(team) => return false,
+            Ok(_) if self.reported_teams.contains(team) => return false,
             Ok(found) => {
                 let password = membership.password.as_deref();
-                match client.join_team(team, MESSAGE, password).await {
+                match client.join_team(team, TEAM_REQUEST_MESSAGE, password).await {
                     Ok(()) => {
                         info!("joined the team {}, or asked to be let in", found.name);
                         None
@@ -194,11 +195,11 @@ impl Discovery {
             }
             Err(failure) => Some(failure.to_string()),
         };
-        match keeps_out {
+        match obstacle {
             None => self.members.insert(team.clone()),
             Some(why) => {
-                if self.told.insert(team.clone()) {
-                    warn!("not in the team {team}, so its own arenas are passed over: {why}");
+                if self.reported_teams.insert(team.clone()) {
+                    warn!("not in the team {team}, so its own arenas are skipped: {why}");
                 }
                 false
             }
@@ -210,23 +211,23 @@ impl Discovery {
 #[derive(Clone, Debug)]
 pub(super) struct Candidate {
     arena: ListedArena,
-    /// In whose calendar it is.
+    /// Team in whose calendar it is.
     team: Option<String>,
 }
 
 impl Candidate {
-    /// Whether the operator wants such arenas, and it is the time for this one.
-    fn fits(&self, wishes: &config::Tournaments, now: i64) -> bool {
+    /// Whether the arena matches the settings and is on soon enough.
+    fn is_joinable(&self, wanted: &config::Tournaments, now: i64) -> bool {
         let arena = &self.arena;
-        let within = i64::from(wishes.join_ahead_h) * 3_600_000;
-        self.is_wanted(wishes)
+        let within = i64::from(wanted.join_ahead_h) * 3_600_000;
+        self.is_wanted(wanted)
             && !arena.finished
             && arena.starts_at <= now.saturating_add(within)
-            && arena.finishes_at >= now.saturating_add(TOO_LATE)
+            && arena.finishes_at >= now.saturating_add(MIN_REMAINING_MS)
     }
 
-    /// Whether the operator wants such arenas.
-    pub fn is_wanted(&self, wishes: &config::Tournaments) -> bool {
+    /// Whether the arena matches the settings.
+    pub fn is_wanted(&self, wanted: &config::Tournaments) -> bool {
         let arena = &self.arena;
         let TimeControl::Clock { limit, increment } = arena.clock else {
             return false;
@@ -234,39 +235,39 @@ impl Candidate {
         let speed = Speed::of_clock(limit, increment);
         let played = [Variant::Standard, Variant::Chess960, Variant::FromPosition];
         let looked_for = match &self.team {
-            Some(team) => wishes.teams.iter().any(|wanted| wanted.team == *team),
-            None => wishes.join_any,
+            Some(team) => wanted.teams.iter().any(|wanted| wanted.team == *team),
+            None => wanted.join_any,
         };
-        // An arena of strangers is not told our password, nor joined for a team that the operator has not named.
+        // Arenas of the site's list are not sent our password, nor joined for a team that the operator has not named.
         let open = match self.team {
-            Some(_) => !arena.private || !wishes.password.is_empty(),
+            Some(_) => !arena.private || !wanted.password.is_empty(),
             None => !arena.private && arena.team.is_none() && arena.battle_teams.is_empty(),
         };
         looked_for
             && open
             && played.contains(&arena.variant)
-            && wishes
+            && wanted
                 .speeds
                 .iter()
                 .any(|wanted| wanted.key() == speed.key())
-            && (wishes.clocks.is_empty()
-                || wishes.clocks.iter().any(|wanted| wanted.is(arena.clock)))
-            && (wishes.min_minutes..=wishes.max_minutes).contains(&arena.minutes)
+            && (wanted.clocks.is_empty()
+                || wanted.clocks.iter().any(|wanted| wanted.is(arena.clock)))
+            && (wanted.min_minutes..=wanted.max_minutes).contains(&arena.minutes)
     }
 
-    /// How it is joined.
-    fn joining(&self, wishes: &config::Tournaments) -> ArenaEntry {
+    /// Arguments of the join.
+    fn joining(&self, wanted: &config::Tournaments) -> ArenaEntry {
         let battles = |team: &&String| self.arena.battle_teams.contains(team);
         ArenaEntry {
             id: self.arena.id.clone(),
             team: self.team.as_ref().filter(battles).cloned(),
-            password: (self.team.is_some() && self.arena.private).then(|| wishes.password.clone()),
+            password: (self.team.is_some() && self.arena.private).then(|| wanted.password.clone()),
         }
     }
 }
 
-/// Whether both are on at some moment.
-fn overlap(one: &ListedArena, other: &ListedArena) -> bool {
+/// Whether two arenas overlap in time.
+fn overlaps(one: &ListedArena, other: &ListedArena) -> bool {
     one.starts_at < other.finishes_at && other.starts_at < one.finishes_at
 }
 
@@ -300,15 +301,15 @@ mod tests {
     }
 
     #[test]
-    fn only_what_the_operator_wants_is_looked_at() {
-        let wishes = |text: &str| -> config::Tournaments {
+    fn discovery_only_configured_arenas_are_read() {
+        let wanted = |text: &str| -> config::Tournaments {
             let looked_for = "any = true\nteams = [\"ours\"]\n";
             toml::from_str(&format!("{looked_for}{text}")).unwrap()
         };
         let fits = |change: &dyn Fn(&mut ListedArena), team: Option<&str>, text: &str| {
             let mut candidate = candidate(team);
             change(&mut candidate.arena);
-            candidate.fits(&wishes(text), NOW)
+            candidate.is_joinable(&wanted(text), NOW)
         };
         let as_it_is: &dyn Fn(&mut ListedArena) = &|_| {};
         assert!(fits(as_it_is, None, ""));
@@ -352,30 +353,30 @@ mod tests {
     }
 
     #[test]
-    fn strangers_are_told_no_password() {
-        let wishes = config::Tournaments {
+    fn discovery_password_is_for_own_teams_only() {
+        let wanted = config::Tournaments {
             password: "secret".to_owned(),
             ..config::Tournaments::default()
         };
         let mut ours = candidate(Some("ours"));
-        assert_eq!(ours.joining(&wishes).password, None);
+        assert_eq!(ours.joining(&wanted).password, None);
         ours.arena.private = true;
         ours.arena.battle_teams = vec!["ours".to_owned(), "theirs".to_owned()];
-        let joining = ours.joining(&wishes);
+        let joining = ours.joining(&wanted);
         assert_eq!(joining.password.as_deref(), Some("secret"));
         assert_eq!(joining.team.as_deref(), Some("ours"));
-        assert_eq!(candidate(None).joining(&wishes).password, None);
+        assert_eq!(candidate(None).joining(&wanted).password, None);
     }
 
     #[test]
-    fn arenas_overlap_while_both_are_on() {
+    fn discovery_overlap_needs_common_time() {
         let at = |starts: i64, ends: i64| ListedArena {
             starts_at: starts,
             finishes_at: ends,
             ..candidate(None).arena
         };
-        assert!(overlap(&at(0, 10), &at(9, 20)));
-        assert!(overlap(&at(0, 10), &at(2, 3)));
-        assert!(!overlap(&at(0, 10), &at(10, 20)));
+        assert!(overlaps(&at(0, 10), &at(9, 20)));
+        assert!(overlaps(&at(0, 10), &at(2, 3)));
+        assert!(!overlaps(&at(0, 10), &at(10, 20)));
     }
 }

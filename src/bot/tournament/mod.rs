@@ -1,10 +1,10 @@
-//! Arenas: joins those that the operator has named and those that are found for him, sees to it that we stay in them,
-//! and leaves them when we stop.
+//! Arenas: joins those named by the operator and those found by discovery, keeps the account in them, and leaves them
+//! at shutdown.
 //!
-//! Each has a task of its own ([`attendance`]); another looks for those that nobody has named ([`discovery`]). The games come to
-//! the account by its stream like any others; nothing here stands in their way.
+//! Each arena has a task ([`arena_task`]); another one finds arenas ([`discovery`]). The games come by the event
+//! stream like any others.
 
-mod attendance;
+mod arena_task;
 mod discovery;
 
 use std::collections::{HashMap, HashSet};
@@ -18,274 +18,286 @@ use tracing::warn;
 
 use super::AccountContext;
 use crate::bot::account::overrides::OperatorOverrides;
-use crate::bot::account::quota::Entry;
-use crate::bot::commands::Reply;
+use crate::bot::account::quota::JoinRequest;
+use crate::bot::commands::Responder;
 use crate::bot::shutdown::ShutdownSignal;
 use crate::bot::spanned_join_set::SpannedJoinSet;
 use crate::clock;
 use crate::config::ArenaEntry;
 use crate::events;
 use crate::lichess::model::ArenaId;
-use attendance::ArenaTask;
+use arena_task::ArenaTask;
 use discovery::{Candidate, Discovery};
 
-/// What the account is told, and asked.
+/// Event of an arena for the account.
 #[derive(Debug)]
-pub(super) enum Word {
-    /// We are in it, and it begins then.
-    Begins(ArenaId, Instant),
-    /// Pairings may come at any moment: keep a slot.
-    Keep(ArenaId),
-    /// None will come, or none any more.
-    Free(ArenaId),
-    /// We are done with it.
-    Over(ArenaId),
-    /// Whether one more may be joined; if so, it is. Otherwise when it may be asked again.
-    MayJoin(Entry, oneshot::Sender<Result<(), SystemTime>>),
-    /// Lichess says that we join too many.
-    TooMany,
+pub(super) enum ArenaEvent {
+    /// The arena was joined and starts then.
+    StartsAt(ArenaId, Instant),
+    /// Pairings may come at any moment: reserve a slot.
+    SlotNeeded(ArenaId),
+    /// No pairings will come: release the slot.
+    SlotFree(ArenaId),
+    /// The arena is over or was left.
+    Finished(ArenaId),
+    /// Asks whether one more arena may be joined, and charges it if so. Otherwise answers with the time of the next
+    /// attempt.
+    MayJoin(JoinRequest, oneshot::Sender<Result<(), SystemTime>>),
+    /// Lichess has refused a join because of too many arenas.
+    TooManyJoins,
 }
 
-/// The arenas that we take part in.
+/// Arenas of the account.
 pub(super) struct Tournaments {
-    house: AccountContext,
-    stop: ShutdownSignal,
+    ctx: AccountContext,
+    shutdown: ShutdownSignal,
     tasks: SpannedJoinSet<()>,
-    words: mpsc::UnboundedReceiver<Word>,
-    speaker: mpsc::UnboundedSender<Word>,
-    /// Those that nobody has named, and in which we may take part.
-    found: mpsc::UnboundedReceiver<(ArenaEntry, Candidate)>,
-    finder: mpsc::UnboundedSender<(ArenaEntry, Candidate)>,
-    attended: HashMap<ArenaId, Seat>,
-    /// The same for those who need only know which.
-    attending: watch::Sender<HashSet<ArenaId>>,
-    /// Those that the operator has had us leave.
+    events: mpsc::UnboundedReceiver<ArenaEvent>,
+    event_sender: mpsc::UnboundedSender<ArenaEvent>,
+    /// Arenas found by discovery.
+    discovered: mpsc::UnboundedReceiver<(ArenaEntry, Candidate)>,
+    discovered_sender: mpsc::UnboundedSender<(ArenaEntry, Candidate)>,
+    arenas: HashMap<ArenaId, ArenaHandle>,
+    /// Ids of the arenas, for discovery.
+    arena_ids: watch::Sender<HashSet<ArenaId>>,
+    /// Arenas that the operator has left.
     left: watch::Sender<HashSet<ArenaId>>,
     paused: watch::Sender<bool>,
-    scout: Option<AbortHandle>,
+    discovery: Option<AbortHandle>,
 }
 
-/// One that we take part in, or mean to.
-struct Seat {
+/// Handle of an arena that the account has joined or is going to join.
+struct ArenaHandle {
     joining: watch::Sender<ArenaEntry>,
-    /// Look at it now.
-    nudge: Arc<Notify>,
-    /// Leave it.
+    /// Polls the arena now.
+    wake: Arc<Notify>,
+    /// Leaves the arena.
     leave: CancellationToken,
-    /// How it was found, unless it is in the configuration or by the operator.
+    /// How discovery found it; `None` if it is configured or named by the operator.
     found: Option<Candidate>,
-    /// How it stands, once Lichess has said so.
-    shown: watch::Receiver<Option<events::Arena>>,
+    /// Last status, once Lichess has reported one.
+    status: watch::Receiver<Option<events::Arena>>,
 }
 
 impl Tournaments {
-    /// Begins to look after all of them.
-    pub fn new(house: &AccountContext, stop: &ShutdownSignal, orders: &OperatorOverrides) -> Self {
-        let (speaker, words) = mpsc::unbounded_channel();
-        let (finder, found) = mpsc::unbounded_channel();
+    /// Starts the tasks of all named arenas, and discovery.
+    pub fn new(
+        ctx: &AccountContext,
+        shutdown: &ShutdownSignal,
+        overrides: &OperatorOverrides,
+    ) -> Self {
+        let (event_sender, events) = mpsc::unbounded_channel();
+        let (discovered_sender, discovered) = mpsc::unbounded_channel();
         let mut tournaments = Self {
-            house: house.clone(),
-            stop: stop.clone(),
+            ctx: ctx.clone(),
+            shutdown: shutdown.clone(),
             tasks: SpannedJoinSet::default(),
-            words,
-            speaker,
-            found,
-            finder,
-            attended: HashMap::new(),
-            attending: watch::Sender::default(),
-            left: watch::Sender::new(orders.left.iter().cloned().collect()),
-            paused: watch::Sender::new(orders.paused),
-            scout: None,
+            events,
+            event_sender,
+            discovered,
+            discovered_sender,
+            arenas: HashMap::new(),
+            arena_ids: watch::Sender::default(),
+            left: watch::Sender::new(overrides.left_arenas.iter().cloned().collect()),
+            paused: watch::Sender::new(overrides.paused),
+            discovery: None,
         };
-        tournaments.follow_named(&orders.arenas);
-        tournaments.look_around();
+        tournaments.update_named(&overrides.arenas);
+        tournaments.restart_discovery();
         tournaments
     }
 
-    /// The next word about one of them.
-    pub async fn next(&mut self) -> Option<Word> {
+    /// Returns the next event of an arena.
+    pub async fn next(&mut self) -> Option<ArenaEvent> {
         loop {
             tokio::select! {
-                Some((joining, candidate)) = self.found.recv() => {
+                Some((joining, candidate)) = self.discovered.recv() => {
                     if !self.left.borrow().contains(&joining.id) {
-                        self.attend(joining, Some(candidate), None);
+                        self.join_or_update(joining, Some(candidate), None);
                     }
                 }
-                word = self.words.recv() => {
-                    if let Some(Word::Over(arena)) = &word {
-                        self.attended.remove(arena);
-                        self.publish();
+                event = self.events.recv() => {
+                    if let Some(ArenaEvent::Finished(arena)) = &event {
+                        self.arenas.remove(arena);
+                        self.publish_ids();
                     }
-                    return word;
+                    return event;
                 }
             }
         }
     }
 
-    /// The settings have changed, or the orders: these arenas and those of the operator are the named ones now. Those that
-    /// are left because nobody wants them any more.
-    pub fn follow(&mut self, house: &AccountContext, ordered: &[ArenaEntry]) -> Vec<ArenaId> {
-        let before = std::mem::replace(&mut self.house, house.clone());
-        self.follow_named(ordered);
-        let wishes = &house.settings.tournaments;
-        if before.settings.tournaments == *wishes {
+    /// Applies changed settings or overrides. Returns the arenas that are left because they no longer match.
+    pub fn on_settings_changed(
+        &mut self,
+        ctx: &AccountContext,
+        by_operator: &[ArenaEntry],
+    ) -> Vec<ArenaId> {
+        let before = std::mem::replace(&mut self.ctx, ctx.clone());
+        self.update_named(by_operator);
+        let wanted = &ctx.settings.tournaments;
+        if before.settings.tournaments == *wanted {
             return Vec::new();
         }
-        let unwanted = |seat: &Seat| {
-            let found = seat.found.as_ref();
-            found.is_some_and(|candidate| !candidate.is_wanted(wishes))
+        let is_unwanted = |handle: &ArenaHandle| {
+            let found = handle.found.as_ref();
+            found.is_some_and(|candidate| !candidate.is_wanted(wanted))
         };
         let mut left: Vec<ArenaId> = Vec::new();
-        for (arena, seat) in &self.attended {
-            if unwanted(seat) && !seat.leave.is_cancelled() {
-                seat.leave.cancel();
+        for (arena, handle) in &self.arenas {
+            if is_unwanted(handle) && !handle.leave.is_cancelled() {
+                handle.leave.cancel();
                 left.push(arena.clone());
             }
         }
-        self.look_around();
+        self.restart_discovery();
         left.sort_unstable();
         left
     }
 
-    /// Takes part in those that are named, and no longer in those that were.
-    fn follow_named(&mut self, ordered: &[ArenaEntry]) {
-        let settings = Arc::clone(&self.house.settings);
-        let named = || settings.tournaments.join.iter().chain(ordered);
-        for (arena, seat) in &self.attended {
-            if seat.found.is_none() && named().all(|joining| joining.id != *arena) {
-                seat.leave.cancel();
+    /// Joins arenas that are named, and leaves those that no longer are.
+    fn update_named(&mut self, by_operator: &[ArenaEntry]) {
+        let settings = Arc::clone(&self.ctx.settings);
+        let named = || settings.tournaments.join.iter().chain(by_operator);
+        for (arena, handle) in &self.arenas {
+            if handle.found.is_none() && named().all(|joining| joining.id != *arena) {
+                handle.leave.cancel();
             }
         }
         for joining in named() {
             let left = self.left.borrow().contains(&joining.id);
             if !left {
-                self.attend(joining.clone(), None, None);
+                self.join_or_update(joining.clone(), None, None);
             }
         }
     }
 
-    /// Looks for those that nobody has named, as the settings are now.
-    fn look_around(&mut self) {
-        if let Some(scout) = self.scout.take() {
-            scout.abort();
+    /// Starts discovery with the current settings.
+    fn restart_discovery(&mut self) {
+        if let Some(discovery) = self.discovery.take() {
+            discovery.abort();
         }
-        let wishes = &self.house.settings.tournaments;
-        if wishes.join_any || !wishes.teams.is_empty() {
-            let scout = Discovery::new(
-                self.house.clone(),
-                self.finder.clone(),
-                [self.attending.subscribe(), self.left.subscribe()],
+        let wanted = &self.ctx.settings.tournaments;
+        if wanted.join_any || !wanted.teams.is_empty() {
+            let discovery = Discovery::new(
+                self.ctx.clone(),
+                self.discovered_sender.clone(),
+                [self.arena_ids.subscribe(), self.left.subscribe()],
             );
-            let roaming = scout.roam(self.paused.subscribe(), self.stop.clone());
-            self.scout = Some(self.tasks.spawn(roaming));
+            let task = discovery.run(self.paused.subscribe(), self.shutdown.clone());
+            self.discovery = Some(self.tasks.spawn(task));
         }
     }
 
-    /// The operator wants us to take part in this one.
-    pub fn join(&mut self, joining: ArenaEntry, reply: Option<Reply>) {
+    /// Joins an arena for the operator.
+    pub fn join(&mut self, joining: ArenaEntry, responder: Option<Responder>) {
         self.left.send_if_modified(|left| left.remove(&joining.id));
-        self.attend(joining, None, reply);
+        self.join_or_update(joining, None, responder);
     }
 
-    /// The operator wants us out of this one. Whether we are in it.
-    pub fn leave_one(&mut self, arena: &ArenaId) -> bool {
-        let Some(seat) = self.attended.get(arena) else {
+    /// Leaves an arena for the operator. Whether the account was in it.
+    pub fn leave_arena(&mut self, arena: &ArenaId) -> bool {
+        let Some(handle) = self.arenas.get(arena) else {
             return false;
         };
-        seat.leave.cancel();
+        handle.leave.cancel();
         self.left
             .send_if_modified(|left| left.insert(arena.clone()));
         true
     }
 
-    /// Whether the operator wants no new games.
+    /// Pauses or resumes participation.
     pub fn pause(&self, paused: bool) {
         self.paused.send_replace(paused);
     }
 
-    /// Those that we take part in, or mean to, and how each stands, if Lichess has said so.
-    pub fn shown(&self) -> Vec<(ArenaId, Option<events::Arena>)> {
-        let all = self.attended.iter();
+    /// Arenas and their status, once Lichess has reported one.
+    pub fn statuses(&self) -> Vec<(ArenaId, Option<events::Arena>)> {
+        let all = self.arenas.iter();
         let mut all: Vec<_> = all
-            .map(|(id, seat)| (id.clone(), seat.shown.borrow().clone()))
+            .map(|(id, handle)| (id.clone(), handle.status.borrow().clone()))
             .collect();
         all.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
         all
     }
 
-    /// Something has happened to us in this arena: look at it now.
-    pub fn nudge(&self, arena: &ArenaId) {
-        if let Some(seat) = self.attended.get(arena) {
-            seat.nudge.notify_one();
+    /// Polls an arena now, because its state has changed.
+    pub fn wake(&self, arena: &ArenaId) {
+        if let Some(handle) = self.arenas.get(arena) {
+            handle.wake.notify_one();
         }
     }
 
-    /// Whether all have been left, once we stop.
-    pub fn are_over(&mut self) -> bool {
+    /// Whether all arenas have been left at shutdown.
+    pub fn is_finished(&mut self) -> bool {
         while self.tasks.try_join_next().is_some() {}
         self.tasks.is_empty()
     }
 
-    /// Gives them this long to be left.
-    pub async fn leave(&mut self, patience: Duration) {
+    /// Waits until all arenas have been left, at most this long.
+    pub async fn leave_all(&mut self, timeout: Duration) {
         let all = async { while self.tasks.join_next().await.is_some() {} };
-        if clock::timeout(patience, all).await.is_err() {
+        if clock::timeout(timeout, all).await.is_err() {
             warn!("still in an arena: Lichess will withdraw us when we do not play");
         }
         self.tasks.shutdown().await;
     }
 
-    fn attend(&mut self, joining: ArenaEntry, found: Option<Candidate>, reply: Option<Reply>) {
+    fn join_or_update(
+        &mut self,
+        joining: ArenaEntry,
+        found: Option<Candidate>,
+        responder: Option<Responder>,
+    ) {
         while self.tasks.try_join_next().is_some() {}
-        if let Some(seat) = self.attended.get_mut(&joining.id) {
+        if let Some(handle) = self.arenas.get_mut(&joining.id) {
             let named = found.is_none();
             if named {
-                seat.found = None;
+                handle.found = None;
             }
-            let leaving = seat.leave.is_cancelled();
-            if *seat.joining.borrow() != joining && named {
-                seat.joining.send_replace(joining);
-                seat.nudge.notify_one();
+            let leaving = handle.leave.is_cancelled();
+            if *handle.joining.borrow() != joining && named {
+                handle.joining.send_replace(joining);
+                handle.wake.notify_one();
             }
-            if let Some(reply) = reply {
+            if let Some(responder) = responder {
                 match leaving {
-                    true => reply.refuse("it is being left at this moment; try again"),
-                    false => reply
-                        .done("we take part in it already, or try to; the log says how it goes"),
+                    true => responder.fail("it is being left at this moment; try again"),
+                    false => responder
+                        .succeed("we take part in it already, or try to; the log says how it goes"),
                 }
             }
             return;
         }
         let id = joining.id.clone();
-        let (teller, shown) = watch::channel(None);
-        let seat = Seat {
+        let (status_sender, status) = watch::channel(None);
+        let handle = ArenaHandle {
             joining: watch::Sender::new(joining),
-            nudge: Arc::default(),
+            wake: Arc::default(),
             leave: CancellationToken::new(),
             found: found.clone(),
-            shown,
+            status,
         };
-        let attendance = ArenaTask::new(
-            self.house.clone(),
-            seat.joining.subscribe(),
-            self.speaker.clone(),
+        let task = ArenaTask::new(
+            self.ctx.clone(),
+            handle.joining.subscribe(),
+            self.event_sender.clone(),
             found.is_some(),
-            teller,
-            reply,
+            status_sender,
+            responder,
         );
-        self.tasks.spawn(attendance.attend(
-            Arc::clone(&seat.nudge),
-            seat.leave.clone(),
+        self.tasks.spawn(task.run(
+            Arc::clone(&handle.wake),
+            handle.leave.clone(),
             self.paused.subscribe(),
-            self.stop.clone(),
+            self.shutdown.clone(),
         ));
-        self.attended.insert(id, seat);
-        self.publish();
+        self.arenas.insert(id, handle);
+        self.publish_ids();
     }
 
-    /// Tells which they are now.
-    fn publish(&self) {
-        let attending = self.attended.keys().cloned().collect();
-        self.attending.send_replace(attending);
+    fn publish_ids(&self) {
+        let arena_ids = self.arenas.keys().cloned().collect();
+        self.arena_ids.send_replace(arena_ids);
     }
 }

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::chat::VERSION;
-use super::policy::Terms;
+use super::policy::PlaySettings;
 use crate::bot::game::choice::Choice;
 use crate::bot::game::core::{Act, Posting};
 use crate::bot::game::pending_move::Trouble;
@@ -118,7 +118,7 @@ pub enum Record {
     /// A line of the stream.
     Line(String),
     /// How the game is played, once it is known which one it is.
-    Terms(Box<Terms>),
+    Terms(Box<PlaySettings>),
     /// We are about to think: how long after the line that made it our turn, in nanoseconds, how many games are on, and how
     /// many places there are for them.
     Turn {
@@ -395,7 +395,7 @@ mod tests {
 
     #[test]
     fn what_is_written_is_what_is_read() {
-        let terms = Terms::plain(&Settings::default());
+        let terms = PlaySettings::defaults(&Settings::default());
         for what in [
             Record::Line("{\"type\":\"gameState\"}".to_owned()),
             Record::Terms(Box::new(terms)),

@@ -165,17 +165,17 @@ fn of_several_accounts_each_is_told_by_its_name() {
     browser.go(&url);
     let [anna, bert] = ["Anna", "Bert"].map(|name| site.player(name));
     let first = accounts::play(&site, &anna, BOT);
-    let second = accounts::play(&site, &bert, accounts::SISTER);
-    for (game, name) in [(&first, BOT), (&second, accounts::SISTER)] {
+    let second = accounts::play(&site, &bert, accounts::OTHER_BOT);
+    for (game, name) in [(&first, BOT), (&second, accounts::OTHER_BOT)] {
         browser.shows(&format!(".card[data-game=\"{game}\"]"), name);
         bert.post(&format!("/api/bot/game/{game}/resign"), &[]);
     }
     anna.post(&format!("/api/bot/game/{first}/resign"), &[]);
-    for (game, name) in [(&first, BOT), (&second, accounts::SISTER)] {
+    for (game, name) in [(&first, BOT), (&second, accounts::OTHER_BOT)] {
         browser.shows(&format!(".over [data-game=\"{game}\"]"), name);
     }
     browser.run("location.hash = '#/bot';");
-    for name in [BOT, accounts::SISTER] {
+    for name in [BOT, accounts::OTHER_BOT] {
         browser.shows(".state", &format!("{name}: "));
     }
     // One of them that is paused can go on.
@@ -186,7 +186,7 @@ fn of_several_accounts_each_is_told_by_its_name() {
     browser.click("[data-lever=resume]");
     browser.until(resume);
     browser.run("location.hash = '#/games';");
-    for name in [BOT, accounts::SISTER] {
+    for name in [BOT, accounts::OTHER_BOT] {
         browser.until(&format!(
             "document.querySelector('[aria-label=Games] tbody')?.textContent.includes('black, {name}')"
         ));

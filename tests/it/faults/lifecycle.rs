@@ -195,7 +195,7 @@ fn f17_games_beyond_concurrency_are_played() {
     }
     assert!(
         bot.log()
-            .contains("beyond the 1 wanted at once: all think less"),
+            .contains("beyond the configured 1; all games get less time"),
         "{}",
         bot.log()
     );

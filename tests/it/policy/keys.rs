@@ -1,17 +1,17 @@
-//! What a rule can ask of a challenge, key by key.
+//! Keys of a rule's `match`, one by one.
 
 use knightwatch::sim::NewUser;
 
 use super::{BLITZ, ask};
 use crate::common::{Daemon, Site};
 
-/// The time control of a challenge: seconds, and seconds a move.
+/// Time control of a challenge: base and increment in seconds.
 fn clock<'a>(base: &'a str, increment: &'a str) -> [(&'a str, &'a str); 2] {
     [("clock.limit", base), ("clock.increment", increment)]
 }
 
 #[test]
-fn rules_ask_for_speed_clock_and_rating() {
+fn rules_match_speed_clock_rating() {
     let site = Site::new([
         NewUser::human("Anna"),
         NewUser::human("Otto").rating(2_100),
@@ -68,10 +68,10 @@ fn rules_ask_for_speed_clock_and_rating() {
         ("Sam", clock("180", "0"), "accepted"),
         ("Anna", clock("300", "0"), "standard"),
         ("Anna", clock("180", "7"), "rated"),
-        // Lichess reckons with 40 moves: 60 seconds and 80, then 60 and 120.
+        // Lichess counts 40 moves: 60 seconds and 80, then 60 and 120.
         ("Anna", clock("60", "2"), "casual"),
         ("Anna", clock("60", "3"), "accepted"),
-        // And what [challenge] itself says of clocks.
+        // The limits of [challenge] itself.
         ("Anna", clock("30", "5"), "toofast"),
         ("Anna", clock("180", "25"), "tooslow"),
     ] {

@@ -1,11 +1,11 @@
-//! What Lichess lets an account do in a span of time, and how much of it was done; kept in a file over restarts.
+//! Lichess's limits and how much of them an account has used; kept in a file over restarts.
 //!
-//! Lichess counts in windows: the first charge opens one, a call passes while fewer credits are used than there are,
-//! and the window ends as a whole. We count along. Where we have missed something (a file that was lost, another
-//! program on the same account) its refusal tells how long the window lasts still, see [`Quota::exhausted`].
+//! Lichess counts in windows: the first charge opens one, a request passes while fewer credits are used than there
+//! are, and the window ends as a whole. The quota counts along. If it has missed something (a lost file, another
+//! program on the same account), Lichess's refusal says how long the window lasts, see [`Quota::mark_exhausted`].
 //!
-//! A refusal is no count but a pause: nothing of its kind is sent before it is over, not after a restart either. That of a
-//! proxy in front of Lichess pauses everything for minutes, and is not kept.
+//! Pauses are not counts: requests of a kind are not sent before its pause is over, not after a restart either. The
+//! pause of a proxy in front of Lichess stops all requests for minutes and is not kept.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -19,26 +19,26 @@ use crate::clock;
 use crate::lichess::model::GameId;
 use crate::lichess::retry::RequestKind;
 
-/// What is counted.
+/// A limit of Lichess.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// Games against other bots, whoever has challenged whom.
+    /// Games against other bots, no matter who has challenged.
     BotGames,
-    /// Challenges of ours: one to a bot costs 1, one to a person 5.
+    /// Challenges sent in a day: one to a bot costs 1, one to a person 5.
     ChallengesDay,
-    /// The same in a minute.
+    /// Challenges sent in a minute, at the same cost.
     ChallengesMinute,
-    /// Challenges from this address, whatever they cost.
+    /// Challenges sent from this address, each at a cost of 1.
     ChallengesAddress,
     /// Games against Lichess's own engine.
     AiGames,
-    /// Openings of the account's event stream.
+    /// Opened event streams of the account.
     EventStreams,
-    /// Joining arenas, and coming back to them.
+    /// Requests to join an arena, for the first time or again.
     ArenaJoins,
-    /// Arenas that are joined for the first time; those that users hold cost two.
+    /// Arenas joined for the first time in an hour; one created by a user costs 2.
     ArenasHour,
-    /// The same in a day.
+    /// Arenas joined for the first time in a day, at the same cost.
     ArenasDay,
 }
 
@@ -47,8 +47,8 @@ const HOUR: u64 = 3_600;
 const DAY: u64 = 86_400;
 
 impl Limit {
-    /// Those of a day that the status shows, their names, and which calls count more than once.
-    pub const TOLD: [(Self, &str, Option<&str>); 4] = [
+    /// Limits shown in the status, their names, and which requests cost more than 1.
+    pub const DAILY: [(Self, &str, Option<&str>); 4] = [
         (Self::BotGames, "bot games", None),
         (
             Self::ChallengesDay,
@@ -63,7 +63,7 @@ impl Limit {
         (Self::AiGames, "AI games", None),
     ];
 
-    /// What it is called, where Lichess has a name for it by that.
+    /// Lichess's key of the limit, where it has one.
     pub fn key(self) -> &'static str {
         match self {
             Self::BotGames => "bot.vsBot.day",
@@ -78,7 +78,7 @@ impl Limit {
         }
     }
 
-    /// How many credits a window has.
+    /// Credits of a window.
     pub fn credits(self) -> u32 {
         match self {
             Self::BotGames => 100,
@@ -91,7 +91,7 @@ impl Limit {
         }
     }
 
-    /// How long a window lasts.
+    /// Length of a window.
     pub fn window(self) -> Duration {
         Duration::from_secs(self.seconds())
     }
@@ -106,225 +106,236 @@ impl Limit {
     }
 }
 
-/// A game of our own seeking, as it is spread over the day.
+/// A game found by matchmaking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sought {
-    /// The first one against this opponent, or the only one.
+pub enum MatchmakingGame {
+    /// The only game against this opponent, or the first of a pair.
     First,
-    /// The second of a pair with both colours.
+    /// The second game of a pair.
     Second,
 }
 
-/// An arena that is to be joined.
+/// Request to join an arena.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry {
-    /// We were never in it.
+pub struct JoinRequest {
+    /// The account has never been in the arena.
     pub first: bool,
-    /// Lichess itself has made it.
+    /// The arena was created by Lichess.
     pub by_lichess: bool,
-    /// Nobody has named it: a quarter of what there is stays for those that the operator names.
-    pub found: bool,
-    /// It has refused us: half of what there is stays for those that have not.
+    /// The arena was found by discovery: a quarter of the credits is reserved for those that the operator has named.
+    pub discovered: bool,
+    /// The arena has refused the account: half of the credits is reserved for those that have not.
     pub refused: bool,
 }
 
-/// Games of which it is remembered that they were counted: Lichess tells of those that are on with every stream.
-const SEEN: usize = 300;
+/// Counted games that are remembered: every event stream reports running games again.
+const MAX_COUNTED_GAMES: usize = 300;
 
-/// Where Lichess does not say how long it will refuse challenges: after this, twice this, ... at most this.
-const UNNAMED: (u64, u64) = (MINUTE, 4 * 3_600);
+/// First and longest wait in seconds after a refused challenge, if Lichess does not name one. The wait doubles each
+/// time.
+const REFUSAL_WAIT_S: (u64, u64) = (MINUTE, 4 * 3_600);
 
-/// See the module's text.
+/// Used credits, pauses and refusals of one account. Times are seconds since the epoch.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Quota {
     /// By the keys of the limits.
-    used: BTreeMap<String, Used>,
-    made: Made,
-    seen: VecDeque<String>,
-    /// Until when requests of a kind pause, by the name of the kind.
+    #[serde(alias = "used")]
+    windows: BTreeMap<String, Window>,
+    #[serde(alias = "made")]
+    matchmaking: MatchmakingGames,
+    #[serde(alias = "seen")]
+    counted_games: VecDeque<String>,
+    /// End of the pause of each kind of request, by its name.
     pauses: BTreeMap<String, u64>,
-    /// Until when everything pauses because of a proxy.
+    /// End of the pause demanded by a proxy.
     #[serde(skip)]
-    proxy: u64,
-    refused: Refused,
+    proxy_until: u64,
+    #[serde(alias = "refused")]
+    refusals: ChallengeRefusals,
 }
 
-/// A window.
+/// Open window of a limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-struct Used {
+struct Window {
     /// When it was opened.
     since: u64,
     credits: u32,
 }
 
-/// Games of our own seeking.
+/// Games found by matchmaking.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-struct Made {
-    /// Those in the window that was opened then.
+struct MatchmakingGames {
+    /// Games in the window that was opened at `window`.
     games: u32,
     window: u64,
-    /// When the last one began, and whether it was one of a pair.
+    /// Start of the last game, and whether it was the second of a pair.
     last: u64,
     pair: bool,
 }
 
-/// Challenges that Lichess has refused to take from us.
+/// Refused challenges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-struct Refused {
+struct ChallengeRefusals {
     until: u64,
-    /// In a row, without a time.
-    unnamed: u32,
+    /// Refusals in a row without a named wait.
+    #[serde(alias = "unnamed")]
+    in_a_row: u32,
 }
 
 impl Quota {
-    /// What its file ends with.
-    pub const ENDING: &str = "quota.json";
+    pub const FILE_SUFFIX: &str = "quota.json";
 
-    /// Reads the file; one that is not there is empty.
+    /// Reads the file; the default value if it does not exist.
     ///
     /// # Errors
-    /// When it is there and cannot be read.
+    /// If it exists and cannot be read.
     pub fn load(path: &Path) -> io::Result<Self> {
         persist::load(path)
     }
 
-    /// The file as it should be.
-    pub fn text(&self) -> String {
+    /// Content of the file.
+    pub fn to_json(&self) -> String {
         serde_json::to_string(self).expect("plain data with string keys")
     }
 
-    /// Credits used in the window that is open.
+    /// Credits used in the open window.
     pub fn used(&self, limit: Limit, now: SystemTime) -> u32 {
         self.window(limit, now).map_or(0, |used| used.credits)
     }
 
-    /// When the window ends that is open.
-    pub fn ends(&self, limit: Limit, now: SystemTime) -> Option<SystemTime> {
+    /// End of the open window.
+    pub fn window_end(&self, limit: Limit, now: SystemTime) -> Option<SystemTime> {
         let used = self.window(limit, now)?;
-        Some(time(used.since + limit.seconds()))
+        Some(from_epoch(used.since + limit.seconds()))
     }
 
-    /// When the window was opened that is open.
-    pub fn opened(&self, limit: Limit, now: SystemTime) -> Option<SystemTime> {
-        self.window(limit, now).map(|used| time(used.since))
+    /// Start of the open window.
+    pub fn window_start(&self, limit: Limit, now: SystemTime) -> Option<SystemTime> {
+        self.window(limit, now).map(|used| from_epoch(used.since))
     }
 
-    /// When the next call passes, if it does not now.
+    /// When the next request passes, if it does not now.
     pub fn full_until(&self, limit: Limit, now: SystemTime) -> Option<SystemTime> {
         let full = self.used(limit, now) >= limit.credits();
-        self.ends(limit, now).filter(|_| full)
+        self.window_end(limit, now).filter(|_| full)
     }
 
-    /// Something was done that costs this much.
+    /// Charges a request of this cost.
     pub fn charge(&mut self, limit: Limit, cost: u32, now: SystemTime) {
         let before = self.window(limit, now);
         let used = match before {
-            Some(used) => Used {
+            Some(used) => Window {
                 credits: used.credits.saturating_add(cost),
                 ..used
             },
-            None => Used {
+            None => Window {
                 since: clock::epoch_seconds(now),
                 credits: cost,
             },
         };
-        self.used.insert(limit.key().to_owned(), used);
+        self.windows.insert(limit.key().to_owned(), used);
     }
 
-    /// Lichess says that a limit is used up, for so long.
-    pub fn exhausted(&mut self, limit: Limit, wait: Duration, now: SystemTime) {
+    /// Marks a limit as used up for this time, as Lichess has reported.
+    pub fn mark_exhausted(&mut self, limit: Limit, wait: Duration, now: SystemTime) {
         let since = (clock::epoch_seconds(now) + wait.as_secs()).saturating_sub(limit.seconds());
         let credits = self.used(limit, now).max(limit.credits());
-        // The games of our own are those of this window, though we have just learnt when it began.
-        let made = self.made(now);
-        self.used
-            .insert(limit.key().to_owned(), Used { since, credits });
+        // These games belong to the window whose start is known only now.
+        let made = self.matchmaking_games(now);
+        self.windows
+            .insert(limit.key().to_owned(), Window { since, credits });
         if limit == Limit::BotGames {
-            self.made.games = made;
-            self.made.window = since;
+            self.matchmaking.games = made;
+            self.matchmaking.window = since;
         }
     }
 
-    /// A challenge of ours was made, or refused after it had been counted.
-    pub fn challenged(&mut self, bot: bool, now: SystemTime) {
+    /// Charges a challenge that was created, or refused after Lichess had counted it.
+    pub fn charge_challenge(&mut self, bot: bool, now: SystemTime) {
         let cost = if bot { 1 } else { 5 };
         self.charge(Limit::ChallengesMinute, cost, now);
         self.charge(Limit::ChallengesDay, cost, now);
         self.charge(Limit::ChallengesAddress, 1, now);
-        self.refused.unnamed = 0;
+        self.refusals.in_a_row = 0;
     }
 
-    /// Lichess has refused to take a challenge from us, for so long if it says so.
-    pub fn challenge_refused(&mut self, wait: Option<Duration>, now: SystemTime) {
+    /// Handles a refused challenge, with the wait that Lichess has named.
+    pub fn on_challenge_refused(&mut self, wait: Option<Duration>, now: SystemTime) {
         let wait = wait.map_or_else(
             || {
-                let (first, most) = UNNAMED;
-                let doubled = first << self.refused.unnamed.min(16);
-                self.refused.unnamed = self.refused.unnamed.saturating_add(1);
+                let (first, most) = REFUSAL_WAIT_S;
+                let doubled = first << self.refusals.in_a_row.min(16);
+                self.refusals.in_a_row = self.refusals.in_a_row.saturating_add(1);
                 doubled.min(most)
             },
             |named| named.as_secs().max(1),
         );
         let until = clock::epoch_seconds(now) + wait;
-        let before = Some(self.refused.until).filter(|before| self.pending(*before, now));
-        self.refused.until = before.map_or(until, |before| before.max(until));
+        let before = Some(self.refusals.until).filter(|before| self.is_pending(*before, now));
+        self.refusals.until = before.map_or(until, |before| before.max(until));
     }
 
-    /// When Lichess may take a challenge from us again, if it does not now: it has refused one, or its limits are reached.
-    pub fn no_challenge_until(&self, now: SystemTime) -> Option<SystemTime> {
+    /// When the next challenge may be sent, if not now: one was refused, a limit is used up, or requests pause.
+    pub fn challenges_blocked_until(&self, now: SystemTime) -> Option<SystemTime> {
         let limits = [
             Limit::ChallengesMinute,
             Limit::ChallengesDay,
             Limit::ChallengesAddress,
         ];
         let full = limits.map(|limit| self.full_until(limit, now));
-        let refused = self.pending(self.refused.until, now).then_some(());
-        let refused = refused.map(|()| time(self.refused.until));
+        let refused = self.is_pending(self.refusals.until, now).then_some(());
+        let refused = refused.map(|()| from_epoch(self.refusals.until));
         let paused = self.pause_until(RequestKind::Challenge, now);
-        let proxy = self.pending(self.proxy, now).then(|| time(self.proxy));
+        let proxy = self
+            .is_pending(self.proxy_until, now)
+            .then(|| from_epoch(self.proxy_until));
         full.into_iter()
             .chain([refused, paused, proxy])
             .flatten()
             .max()
     }
 
-    /// A game against another bot has begun; `sought` if we had challenged him of our own accord. Whether it was not
-    /// counted yet.
-    pub fn bot_game(&mut self, id: &GameId, sought: Option<Sought>, now: SystemTime) -> bool {
-        if !self.see(id) {
+    /// Counts a game against another bot; `game` if matchmaking has found it. Whether it was new.
+    pub fn count_bot_game(
+        &mut self,
+        id: &GameId,
+        game: Option<MatchmakingGame>,
+        now: SystemTime,
+    ) -> bool {
+        if !self.mark_counted(id) {
             return false;
         }
-        let made = self.made(now);
+        let made = self.matchmaking_games(now);
         self.charge(Limit::BotGames, 1, now);
-        if let (Some(sought), Some(used)) = (sought, self.window(Limit::BotGames, now)) {
-            self.made = Made {
+        if let (Some(game), Some(used)) = (game, self.window(Limit::BotGames, now)) {
+            self.matchmaking = MatchmakingGames {
                 games: made.saturating_add(1),
                 window: used.since,
                 last: clock::epoch_seconds(now),
-                pair: sought == Sought::Second,
+                pair: game == MatchmakingGame::Second,
             };
         }
         true
     }
 
-    /// A game against Lichess's own engine has begun. Whether it was not counted yet.
-    pub fn ai_game(&mut self, id: &GameId, now: SystemTime) -> bool {
-        let new = self.see(id);
+    /// Counts a game against Lichess's own engine. Whether it was new.
+    pub fn count_ai_game(&mut self, id: &GameId, now: SystemTime) -> bool {
+        let new = self.mark_counted(id);
         if new {
             self.charge(Limit::AiGames, 1, now);
         }
         new
     }
 
-    /// An arena is about to be joined, and counted, unless Lichess would refuse it: until when.
+    /// Charges a request to join an arena, unless Lichess would refuse it.
     ///
     /// # Errors
-    /// When it has to wait, with the time of the next try.
-    pub fn enter_arena(&mut self, entry: Entry, now: SystemTime) -> Result<(), SystemTime> {
+    /// The time of the next attempt, if the limit is reached.
+    pub fn enter_arena(&mut self, entry: JoinRequest, now: SystemTime) -> Result<(), SystemTime> {
         let cost = if entry.by_lichess { 1 } else { 2 };
         let mut limits = vec![(Limit::ArenaJoins, 1)];
         if entry.first {
@@ -332,14 +343,14 @@ impl Quota {
         }
         let full = |limit: Limit| {
             let all = limit.credits();
-            let kept = match (entry.refused, entry.found) {
+            let reserved = match (entry.refused, entry.discovered) {
                 (true, _) => all / 2,
                 (false, true) => all / 4,
                 (false, false) => 0,
             };
-            let most = all - kept;
+            let most = all - reserved;
             let full = self.used(limit, now) >= most;
-            self.ends(limit, now).filter(|_| full)
+            self.window_end(limit, now).filter(|_| full)
         };
         if let Some(until) = limits.iter().filter_map(|(limit, _)| full(*limit)).max() {
             return Err(until);
@@ -350,53 +361,53 @@ impl Quota {
         Ok(())
     }
 
-    /// Lichess says that we join too many arenas, more than we have counted, and not for how long.
-    pub fn too_many_arenas(&mut self, now: SystemTime) {
+    /// Lichess has refused a join because of too many arenas, more than were counted, without naming a wait.
+    pub fn on_too_many_arenas(&mut self, now: SystemTime) {
         let hour = Limit::ArenasHour;
-        self.exhausted(hour, hour.window(), now);
+        self.mark_exhausted(hour, hour.window(), now);
     }
 
-    /// Games of our own seeking in the window that is open.
-    pub fn made(&self, now: SystemTime) -> u32 {
+    /// Games found by matchmaking in the open window.
+    pub fn matchmaking_games(&self, now: SystemTime) -> u32 {
         let used = self.window(Limit::BotGames, now);
-        let ours = used.filter(|used| used.since == self.made.window);
-        ours.map_or(0, |_| self.made.games)
+        let ours = used.filter(|used| used.since == self.matchmaking.window);
+        ours.map_or(0, |_| self.matchmaking.games)
     }
 
-    /// When the last game of our own seeking began in the window that is open, and whether it was the second of a pair.
-    pub fn last_made(&self, now: SystemTime) -> Option<(SystemTime, bool)> {
-        // Whatever the file says, no game has begun later than now.
-        let last = time(self.made.last.min(clock::epoch_seconds(now)));
-        (self.made(now) > 0).then_some((last, self.made.pair))
+    /// Start of the last game found by matchmaking in the open window, and whether it was the second of a pair.
+    pub fn last_matchmaking_game(&self, now: SystemTime) -> Option<(SystemTime, bool)> {
+        // Whatever the file says, no game has started later than now.
+        let last = from_epoch(self.matchmaking.last.min(clock::epoch_seconds(now)));
+        (self.matchmaking_games(now) > 0).then_some((last, self.matchmaking.pair))
     }
 
-    /// Which kinds of request pause, and for how much longer, as the client has it. Whether there is news in that.
-    pub fn keep_pauses(
+    /// Sets the pauses as the client reports them. Whether they have changed.
+    pub fn set_pauses(
         &mut self,
         pauses: impl IntoIterator<Item = (RequestKind, Duration)>,
         now: SystemTime,
     ) -> bool {
-        let mut news = false;
+        let mut changed = false;
         for (kind, wait) in pauses {
             let until = clock::epoch_seconds(now) + wait.as_secs() + 1;
-            let kept = self.pauses.entry(kind.to_string()).or_default();
+            let stored = self.pauses.entry(kind.to_string()).or_default();
             // They are read once a second, and seconds are rounded.
-            if kept.abs_diff(until) > 2 {
-                *kept = until;
-                news = true;
+            if stored.abs_diff(until) > 2 {
+                *stored = until;
+                changed = true;
             }
         }
         let now = clock::epoch_seconds(now);
         self.pauses.retain(|_, until| *until > now);
-        news
+        changed
     }
 
-    /// For how much longer everything pauses because of a proxy, as the client has it.
-    pub fn proxy_pause(&mut self, wait: Option<Duration>, now: SystemTime) {
-        self.proxy = wait.map_or(0, |wait| clock::epoch_seconds(now) + wait.as_secs() + 1);
+    /// Sets the pause demanded by a proxy, as the client reports it.
+    pub fn set_proxy_pause(&mut self, wait: Option<Duration>, now: SystemTime) {
+        self.proxy_until = wait.map_or(0, |wait| clock::epoch_seconds(now) + wait.as_secs() + 1);
     }
 
-    /// What pauses still, and for how long.
+    /// Kinds of request that pause, and for how long.
     pub fn pauses(&self, now: SystemTime) -> Vec<(RequestKind, Duration)> {
         let left = |kind: RequestKind| {
             let until = self.pause_until(kind, now)?;
@@ -405,38 +416,39 @@ impl Quota {
         RequestKind::ALL.into_iter().filter_map(left).collect()
     }
 
-    /// Until when requests of this kind pause, if they do.
+    /// End of the pause of this kind of request, if there is one.
     pub fn pause_until(&self, kind: RequestKind, now: SystemTime) -> Option<SystemTime> {
         let until = *self.pauses.get(&kind.to_string())?;
-        self.pending(until, now).then(|| time(until))
+        self.is_pending(until, now).then(|| from_epoch(until))
     }
 
-    /// Whether this is to come, and not of a clock that was wrong: no server gets us to wait longer than two days.
-    fn pending(&self, until: u64, now: SystemTime) -> bool {
+    /// Whether this time is to come. One more than two days ahead is due to a wrong clock: no server demands such a
+    /// wait.
+    fn is_pending(&self, until: u64, now: SystemTime) -> bool {
         let now = clock::epoch_seconds(now);
         now < until && until - now <= 2 * DAY
     }
 
-    fn window(&self, limit: Limit, now: SystemTime) -> Option<Used> {
-        let used = *self.used.get(limit.key())?;
-        // One from the future is of a clock that was wrong; a small step back of the clock is no harm.
+    fn window(&self, limit: Limit, now: SystemTime) -> Option<Window> {
+        let used = *self.windows.get(limit.key())?;
+        // A start in the future is due to a wrong clock; a small step back of the clock does no harm.
         (clock::epoch_seconds(now).abs_diff(used.since) < limit.seconds()).then_some(used)
     }
 
-    /// Whether this game is a new one.
-    fn see(&mut self, id: &GameId) -> bool {
-        if self.seen.iter().any(|seen| seen == id.as_str()) {
+    /// Marks a game as counted. Whether it was not.
+    fn mark_counted(&mut self, id: &GameId) -> bool {
+        if self.counted_games.iter().any(|seen| seen == id.as_str()) {
             return false;
         }
-        if self.seen.len() == SEEN {
-            self.seen.pop_front();
+        if self.counted_games.len() == MAX_COUNTED_GAMES {
+            self.counted_games.pop_front();
         }
-        self.seen.push_back(id.to_string());
+        self.counted_games.push_back(id.to_string());
         true
     }
 }
 
-fn time(seconds: u64) -> SystemTime {
+fn from_epoch(seconds: u64) -> SystemTime {
     UNIX_EPOCH + Duration::from_secs(seconds)
 }
 

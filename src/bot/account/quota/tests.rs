@@ -17,7 +17,7 @@ fn secs(seconds: u64) -> Duration {
 }
 
 #[test]
-fn the_limits_are_those_of_lichess() {
+fn quota_limits_match_lichess() {
     let table = [
         (Limit::BotGames, "bot.vsBot.day", 100, 24 * HOUR),
         (
@@ -46,9 +46,9 @@ fn the_limits_are_those_of_lichess() {
 }
 
 #[test]
-fn a_window_is_opened_by_its_first_charge_and_ends_as_a_whole() {
+fn quota_window_opens_at_first_charge() {
     let limit = Limit::ChallengesMinute;
-    // What is charged when, and then what is used and until when it is full.
+    // Charges, and the expected use and end of the window.
     let table = [
         (0, 5, 5, None),
         (10, 15, 20, None),
@@ -74,87 +74,105 @@ fn a_window_is_opened_by_its_first_charge_and_ends_as_a_whole() {
 }
 
 #[test]
-fn a_challenge_costs_more_for_a_person_and_counts_three_times() {
+fn quota_challenge_costs_more_for_person() {
     let mut quota = Quota::default();
-    quota.challenged(true, at(0));
-    quota.challenged(false, at(1));
+    quota.charge_challenge(true, at(0));
+    quota.charge_challenge(false, at(1));
     assert_eq!(quota.used(Limit::ChallengesMinute, at(2)), 6);
     assert_eq!(quota.used(Limit::ChallengesDay, at(2)), 6);
     assert_eq!(quota.used(Limit::ChallengesAddress, at(2)), 2);
-    assert_eq!(quota.no_challenge_until(at(2)), None);
+    assert_eq!(quota.challenges_blocked_until(at(2)), None);
     for _ in 0..4 {
-        quota.challenged(false, at(3));
+        quota.charge_challenge(false, at(3));
     }
-    assert_eq!(quota.no_challenge_until(at(4)), Some(at(60)));
-    assert_eq!(quota.no_challenge_until(at(60)), None);
+    assert_eq!(quota.challenges_blocked_until(at(4)), Some(at(60)));
+    assert_eq!(quota.challenges_blocked_until(at(60)), None);
     for second in 60..240 {
-        quota.challenged(true, at(second));
+        quota.charge_challenge(true, at(second));
     }
     // 206 of 200: the day's window, opened by the first of all.
-    assert_eq!(quota.no_challenge_until(at(300)), Some(at(24 * HOUR)));
+    assert_eq!(quota.challenges_blocked_until(at(300)), Some(at(24 * HOUR)));
 }
 
 #[test]
-fn games_between_bots_are_counted_once_however_often_we_hear_of_them() {
+fn quota_bot_game_is_counted_once() {
     let mut quota = Quota::default();
-    assert!(quota.bot_game(&id(1), None, at(0)));
-    assert!(quota.bot_game(&id(2), Some(Sought::First), at(100)));
-    assert!(!quota.bot_game(&id(2), Some(Sought::First), at(200)));
-    assert!(quota.ai_game(&id(3), at(250)) && !quota.ai_game(&id(3), at(260)));
-    assert!(quota.bot_game(&id(4), Some(Sought::Second), at(300)));
+    assert!(quota.count_bot_game(&id(1), None, at(0)));
+    assert!(quota.count_bot_game(&id(2), Some(MatchmakingGame::First), at(100)));
+    assert!(!quota.count_bot_game(&id(2), Some(MatchmakingGame::First), at(200)));
+    assert!(quota.count_ai_game(&id(3), at(250)) && !quota.count_ai_game(&id(3), at(260)));
+    assert!(quota.count_bot_game(&id(4), Some(MatchmakingGame::Second), at(300)));
     let now = at(400);
-    assert_eq!((quota.used(Limit::BotGames, now), quota.made(now)), (3, 2));
+    assert_eq!(
+        (
+            quota.used(Limit::BotGames, now),
+            quota.matchmaking_games(now)
+        ),
+        (3, 2)
+    );
     assert_eq!(quota.used(Limit::AiGames, now), 1);
-    assert_eq!(quota.last_made(now), Some((at(300), true)));
+    assert_eq!(quota.last_matchmaking_game(now), Some((at(300), true)));
     // The next window begins with nothing, and with its own first game.
     let next = at(24 * HOUR);
     assert_eq!(
-        (quota.used(Limit::BotGames, next), quota.made(next)),
+        (
+            quota.used(Limit::BotGames, next),
+            quota.matchmaking_games(next)
+        ),
         (0, 0)
     );
-    assert!(quota.bot_game(&id(5), None, next));
+    assert!(quota.count_bot_game(&id(5), None, next));
     assert_eq!(
-        (quota.used(Limit::BotGames, next), quota.made(next)),
+        (
+            quota.used(Limit::BotGames, next),
+            quota.matchmaking_games(next)
+        ),
         (1, 0)
     );
-    assert_eq!(quota.last_made(next), None);
+    assert_eq!(quota.last_matchmaking_game(next), None);
 }
 
 #[test]
-fn what_lichess_says_of_a_limit_counts_more_than_our_own_count() {
+fn quota_reported_exhaustion_overrides_count() {
     let mut quota = Quota::default();
-    quota.bot_game(&id(1), Some(Sought::First), at(0));
-    quota.exhausted(Limit::BotGames, secs(2 * HOUR), at(10));
+    quota.count_bot_game(&id(1), Some(MatchmakingGame::First), at(0));
+    quota.mark_exhausted(Limit::BotGames, secs(2 * HOUR), at(10));
     let now = at(11);
     assert_eq!(quota.used(Limit::BotGames, now), 100);
-    assert_eq!(quota.made(now), 1);
+    assert_eq!(quota.matchmaking_games(now), 1);
     let full = quota.full_until(Limit::BotGames, now);
     assert_eq!(full, Some(at(10 + 2 * HOUR)));
     assert_eq!(quota.full_until(Limit::BotGames, at(10 + 2 * HOUR)), None);
 }
 
 #[test]
-fn a_refusal_is_waited_out_and_longer_each_time_that_no_time_is_named() {
+fn quota_unnamed_refusal_doubles_wait() {
     let mut quota = Quota::default();
     let mut now = 0;
     let waits = [60, 120, 240, 480, 960, 1_920, 3_840, 7_680, 14_400, 14_400];
     for wait in waits {
-        quota.challenge_refused(None, at(now));
-        assert_eq!(quota.no_challenge_until(at(now)), Some(at(now + wait)));
-        assert_eq!(quota.no_challenge_until(at(now + wait)), None);
+        quota.on_challenge_refused(None, at(now));
+        assert_eq!(
+            quota.challenges_blocked_until(at(now)),
+            Some(at(now + wait))
+        );
+        assert_eq!(quota.challenges_blocked_until(at(now + wait)), None);
         now += wait;
     }
-    // One that is taken begins anew.
-    quota.challenged(true, at(now));
-    quota.challenge_refused(None, at(now));
-    assert_eq!(quota.no_challenge_until(at(now)), Some(at(now + 60)));
-    quota.challenge_refused(Some(secs(5_000)), at(now));
-    quota.challenge_refused(Some(secs(10)), at(now));
-    assert_eq!(quota.no_challenge_until(at(now)), Some(at(now + 5_000)));
+    // A challenge that is accepted resets the count.
+    quota.charge_challenge(true, at(now));
+    quota.on_challenge_refused(None, at(now));
+    assert_eq!(quota.challenges_blocked_until(at(now)), Some(at(now + 60)));
+    quota.on_challenge_refused(Some(secs(5_000)), at(now));
+    quota.on_challenge_refused(Some(secs(10)), at(now));
+    assert_eq!(
+        quota.challenges_blocked_until(at(now)),
+        Some(at(now + 5_000))
+    );
 }
 
 #[test]
-fn pauses_are_told_once_and_last_over_a_restart() {
+fn quota_pauses_survive_restart() {
     let mut quota = Quota::default();
     let pauses = |left| {
         [
@@ -162,51 +180,51 @@ fn pauses_are_told_once_and_last_over_a_restart() {
             (RequestKind::Chat, secs(5)),
         ]
     };
-    assert!(quota.keep_pauses(pauses(600), at(0)));
-    assert!(!quota.keep_pauses(pauses(599), at(1)));
-    assert!(quota.keep_pauses(pauses(900), at(2)));
-    let kept: Quota = serde_json::from_str(&quota.text()).unwrap();
-    assert_eq!(kept, quota);
-    let left = kept.pauses(at(100));
+    assert!(quota.set_pauses(pauses(600), at(0)));
+    assert!(!quota.set_pauses(pauses(599), at(1)));
+    assert!(quota.set_pauses(pauses(900), at(2)));
+    let restored: Quota = serde_json::from_str(&quota.to_json()).unwrap();
+    assert_eq!(restored, quota);
+    let left = restored.pauses(at(100));
     assert_eq!(left, [(RequestKind::Challenge, secs(803))]);
-    assert_eq!(kept.no_challenge_until(at(100)), Some(at(903)));
-    assert_eq!(kept.pause_until(RequestKind::Query, at(100)), None);
-    assert!(kept.pauses(at(1_000)).is_empty());
+    assert_eq!(restored.challenges_blocked_until(at(100)), Some(at(903)));
+    assert_eq!(restored.pause_until(RequestKind::Query, at(100)), None);
+    assert!(restored.pauses(at(1_000)).is_empty());
 }
 
 #[test]
-fn a_pause_for_a_proxy_holds_challenges_back_and_is_forgotten_at_a_restart() {
+fn quota_proxy_pause_is_not_saved() {
     let mut quota = Quota::default();
-    quota.proxy_pause(Some(secs(60)), at(0));
-    assert_eq!(quota.no_challenge_until(at(1)), Some(at(61)));
+    quota.set_proxy_pause(Some(secs(60)), at(0));
+    assert_eq!(quota.challenges_blocked_until(at(1)), Some(at(61)));
     assert!(quota.pauses(at(1)).is_empty());
-    let kept: Quota = serde_json::from_str(&quota.text()).unwrap();
-    assert_eq!(kept, Quota::default());
-    quota.proxy_pause(None, at(2));
-    assert_eq!(quota.no_challenge_until(at(2)), None);
+    let restored: Quota = serde_json::from_str(&quota.to_json()).unwrap();
+    assert_eq!(restored, Quota::default());
+    quota.set_proxy_pause(None, at(2));
+    assert_eq!(quota.challenges_blocked_until(at(2)), None);
 }
 
 #[test]
-fn a_clock_that_was_wrong_blocks_nothing_for_ever() {
+fn quota_wrong_clock_blocks_nothing_forever() {
     let mut quota = Quota::default();
     let far = at(400 * 24 * HOUR);
-    quota.exhausted(Limit::BotGames, secs(HOUR), far);
-    quota.challenge_refused(Some(secs(HOUR)), far);
-    quota.keep_pauses([(RequestKind::Challenge, secs(HOUR))], far);
+    quota.mark_exhausted(Limit::BotGames, secs(HOUR), far);
+    quota.on_challenge_refused(Some(secs(HOUR)), far);
+    quota.set_pauses([(RequestKind::Challenge, secs(HOUR))], far);
     assert_eq!(quota.full_until(Limit::BotGames, at(0)), None);
-    assert_eq!(quota.no_challenge_until(at(0)), None);
+    assert_eq!(quota.challenges_blocked_until(at(0)), None);
     assert!(quota.pauses(at(0)).is_empty());
 }
 
 #[test]
-fn the_file_survives_what_happens_to_files() {
+fn quota_survives_in_file() {
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join("quota.json");
     assert_eq!(Quota::load(&path).unwrap(), Quota::default());
     let mut quota = Quota::default();
-    quota.bot_game(&id(1), Some(Sought::First), at(0));
+    quota.count_bot_game(&id(1), Some(MatchmakingGame::First), at(0));
     quota.charge(Limit::EventStreams, 1, at(1));
-    persist::save(&path, quota.text()).unwrap();
+    persist::save(&path, quota.to_json()).unwrap();
     assert_eq!(Quota::load(&path).unwrap(), quota);
     persist::save(&path, "{\"used\":").unwrap();
     assert!(Quota::load(&path).is_err());
@@ -219,23 +237,23 @@ fn the_file_survives_what_happens_to_files() {
     );
     persist::save(&path, &text).unwrap();
     let mut odd = Quota::load(&path).unwrap();
-    odd.challenge_refused(None, at(0));
-    odd.bot_game(&id(1), Some(Sought::First), at(0));
-    assert!(odd.last_made(at(0)).is_some());
+    odd.on_challenge_refused(None, at(0));
+    odd.count_bot_game(&id(1), Some(MatchmakingGame::First), at(0));
+    assert!(odd.last_matchmaking_game(at(0)).is_some());
     assert_eq!(odd.used(Limit::BotGames, at(0)), 1);
 }
 
 proptest! {
     /// The counts of a limiter that works as Lichess's does are never above ours, so we are refused nothing.
     #[test]
-    fn who_heeds_the_quota_is_never_refused(
+    fn quota_obeyed_is_never_refused(
         gaps in prop::collection::vec((0_u64..30, any::<bool>()), 1..400),
     ) {
         let mut quota = Quota::default();
         let (mut now, mut windows) = (0, [(0_u64, 0_u32); 2]);
         for (gap, bot) in gaps {
             now += gap;
-            if quota.no_challenge_until(at(now)).is_some() {
+            if quota.challenges_blocked_until(at(now)).is_some() {
                 continue;
             }
             let limits = [Limit::ChallengesMinute, Limit::ChallengesDay];
@@ -246,37 +264,37 @@ proptest! {
                 prop_assert!(window.1 < limit.credits());
                 window.1 += if bot { 1 } else { 5 };
             }
-            quota.challenged(bot, at(now));
+            quota.charge_challenge(bot, at(now));
         }
     }
 }
 
 #[test]
-fn arenas_are_joined_as_often_as_lichess_allows() {
-    let found = Entry {
+fn quota_arena_joins_match_lichess() {
+    let discovered = JoinRequest {
         first: true,
         by_lichess: true,
-        found: true,
+        discovered: true,
         refused: false,
     };
     let mut quota = Quota::default();
-    // Six of eight, and two are left for the operator.
+    // Six of eight; two are reserved for the operator.
     for second in 0..6 {
-        assert_eq!(quota.enter_arena(found, at(second)), Ok(()));
+        assert_eq!(quota.enter_arena(discovered, at(second)), Ok(()));
     }
-    assert_eq!(quota.enter_arena(found, at(6)), Err(at(HOUR)));
+    assert_eq!(quota.enter_arena(discovered, at(6)), Err(at(HOUR)));
     assert_eq!(quota.used(Limit::ArenasDay, at(6)), 6);
-    let named = Entry {
-        found: false,
-        ..found
+    let named = JoinRequest {
+        discovered: false,
+        ..discovered
     };
-    let by_ann = Entry {
+    let by_ann = JoinRequest {
         by_lichess: false,
         ..named
     };
     assert_eq!(quota.enter_arena(by_ann, at(7)), Ok(()));
     assert_eq!(quota.enter_arena(named, at(8)), Err(at(HOUR)));
-    let refused = Entry {
+    let refused = JoinRequest {
         refused: true,
         ..named
     };
@@ -286,8 +304,8 @@ fn arenas_are_joined_as_often_as_lichess_allows() {
     }
     assert_eq!(other.enter_arena(refused, at(5)), Err(at(HOUR)), "half");
     assert_eq!(other.enter_arena(named, at(6)), Ok(()));
-    // Coming back is another matter.
-    let back = Entry {
+    // Rejoining is limited separately.
+    let back = JoinRequest {
         first: false,
         ..named
     };
@@ -295,14 +313,14 @@ fn arenas_are_joined_as_often_as_lichess_allows() {
         assert_eq!(quota.enter_arena(back, at(second)), Ok(()));
     }
     assert_eq!(quota.enter_arena(back, at(40)), Err(at(600)));
-    // Three hours on it is the day that is full: 8 + 3 * 6 and more.
+    // After three hours the day is full: 8 + 3 * 6 and more.
     let mut now = HOUR;
-    while quota.enter_arena(found, at(now)).is_ok() || now < 4 * HOUR {
+    while quota.enter_arena(discovered, at(now)).is_ok() || now < 4 * HOUR {
         now += 600;
     }
     assert_eq!(quota.used(Limit::ArenasDay, at(now)), 23);
-    assert_eq!(quota.enter_arena(found, at(now)), Err(at(24 * HOUR)));
-    quota.too_many_arenas(at(2 * 24 * HOUR));
+    assert_eq!(quota.enter_arena(discovered, at(now)), Err(at(24 * HOUR)));
+    quota.on_too_many_arenas(at(2 * 24 * HOUR));
     let again = at(2 * 24 * HOUR + HOUR);
     assert_eq!(quota.enter_arena(named, at(2 * 24 * HOUR)), Err(again));
 }

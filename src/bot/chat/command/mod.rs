@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use super::{PROGRAM, VERSION, Words, fit, line};
-use crate::bot::policy::Terms;
+use crate::bot::policy::PlaySettings;
 use crate::config::{self, Evals};
 use crate::events::{Report, Source};
 use crate::lichess::model::Room;
@@ -116,7 +116,7 @@ pub struct Facts<'a> {
     /// `[challenge]`
     pub challenge: &'a config::Challenge,
     /// How this game is played.
-    pub terms: &'a Terms,
+    pub terms: &'a PlaySettings,
     /// What we thought about our last move, and from the opponent's move to ours.
     pub last: Option<(&'a Report, Duration)>,
     /// Our clock, where there is one.
@@ -203,7 +203,7 @@ impl Command {
                 1 => "I still give one move back in this game.".into(),
                 n => format!("I still give {n} moves back in this game."),
             },
-            Self::Strength => match facts.terms.skill.elo {
+            Self::Strength => match facts.terms.strength.elo {
                 Some(elo) => format!("I play this game at about {elo} Elo."),
                 None => "I play this game as well as I can.".into(),
             },

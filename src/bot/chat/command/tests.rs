@@ -42,7 +42,7 @@ fn ask(
 ) -> Option<String> {
     let mut settings = Settings::default();
     change(&mut settings);
-    let terms = Terms::plain(&settings);
+    let terms = PlaySettings::defaults(&settings);
     let report = source.map(report);
     let facts = Facts {
         words: Words {

@@ -20,7 +20,7 @@ use crate::bot::game::header::GameHeader;
 use crate::bot::game::moves::{Change, GameMoves, MovesUpdate, Unplayable};
 use crate::bot::game::pending_move::{Board, PendingMove, Step, Trouble};
 use crate::bot::game::status::{Clocks, SuspendedGame};
-use crate::bot::policy::{MatchInput, Terms};
+use crate::bot::policy::{MatchInput, PlaySettings};
 use crate::chess::{CastlingNotation, Color, File};
 use crate::config::{self, Settings};
 use crate::engine::{Limits, Strength, material};
@@ -39,7 +39,7 @@ pub struct GameCore {
     /// The same as rules see it, and how it is played.
     pub subject: Option<MatchInput>,
     /// How it is played.
-    pub terms: Terms,
+    pub terms: PlaySettings,
     /// What we owe.
     pub duty: PendingMove,
     /// What a move loses on its way.
@@ -192,7 +192,7 @@ impl GameCore {
         Self {
             table: None,
             subject: None,
-            terms: Terms::plain(settings),
+            terms: PlaySettings::defaults(settings),
             duty: PendingMove::default(),
             lag: Lag::default(),
             turn: Turn::begins(Duration::ZERO, Duration::ZERO, now),
@@ -400,13 +400,13 @@ impl GameCore {
             lag: &self.lag,
             safety: share.safety,
             longest: share.longest,
-            at_most: self.terms.think.time,
+            at_most: self.terms.move_limits.time,
             games: share.games,
             concurrency: share.concurrency,
         };
         Limits {
             strength: self.strength(),
-            ..self.terms.think.bound(budget.limits())
+            ..self.terms.move_limits.apply(budget.limits())
         }
     }
 
@@ -414,7 +414,7 @@ impl GameCore {
     pub fn strength(&self) -> Option<Strength> {
         let (head, _) = self.table.as_ref()?;
         Some(Strength {
-            elo: self.terms.skill.level()?,
+            elo: self.terms.strength.level()?,
             seed: choice::key(&head.id),
         })
     }

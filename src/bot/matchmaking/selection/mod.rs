@@ -1,108 +1,107 @@
-//! Whom to challenge next, and to what. Pure but for the lots that are drawn.
+//! Choice of the next opponent and game. Pure apart from random draws.
 
 use std::time::{Duration, SystemTime};
 
-use super::memory::{Memory, Offer};
+use super::opponent_history::{Offer, OpponentHistory};
 use crate::config::{ClockSpec, Pattern, Profile, Settings, Side, Variant};
 use crate::lichess::model::{self, Color, ColorChoice, TimeControl, User, Username};
 
-/// So many are looked at before one is challenged: some are not there any more, some are playing.
-const SHORT_LIST: usize = 8;
+/// Candidates for one challenge: some have left, some are playing.
+const MAX_CANDIDATES: usize = 8;
 
-/// What an operator wants.
+/// What the operator has configured.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Kinds of games; there is always one.
+    /// Kinds of games; at least one.
     pub profiles: Vec<Profile>,
-    /// Who is never challenged.
+    /// Users who are never challenged.
     pub blocked: Vec<Pattern>,
 }
 
-/// Who is online, and what we are worth beside them.
+/// Online bots, and our own account.
 #[derive(Clone, Debug)]
 pub struct OnlineBots {
     pub me: User,
     pub bots: Vec<User>,
 }
 
-/// A kind of game, and who may be challenged to it.
+/// A kind of game and the users who may be challenged to it.
 type Game<'a> = (Offer, Vec<&'a User>);
 
-/// What to try.
+/// A challenge to try.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// Who asks for it.
+    /// Name of the profile.
     pub profile: String,
-    /// The game.
     pub offer: Offer,
     /// Our colour.
     pub color: ColorChoice,
-    /// Whom to ask, one of these, the first ones rather than the last ones.
+    /// Candidates, the best first. One of them is challenged.
     pub users: Vec<Username>,
-    /// Which of a pair of games it is; `None` where there are no pairs.
+    /// Which game of a pair it is; `None` without pairs.
     pub pair: Option<PairGame>,
 }
 
-/// One of a pair of games.
+/// Game of a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PairGame {
     First,
     Second,
 }
 
-/// There is nobody to be challenged.
+/// Nobody can be challenged.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Nobody {
-    /// Why, for the operator.
-    pub why: String,
-    /// When the first one may be asked again of those that are left alone.
+pub struct NoOpponent {
+    /// Reason for the operator.
+    pub reason: String,
+    /// End of the first backoff among the bots that fit.
     pub until: Option<SystemTime>,
 }
 
-/// The second game of a pair, if one is owed to somebody who is there.
-pub fn second(
+/// The second game of a pair, if one is due with an opponent who is online.
+pub fn return_game(
     plan: &Plan,
-    roster: &OnlineBots,
-    memory: &Memory,
+    online_bots: &OnlineBots,
+    history: &OpponentHistory,
     now: SystemTime,
 ) -> Option<Choice> {
-    memory.owed(now).find_map(|(user, offer, color)| {
+    history.return_games(now).find_map(|(user, offer, color)| {
         let wanted = |profile: &Profile| {
             profile.color == Side::Balanced && offers(profile).any(|other| other == offer)
         };
         let number = plan.profiles.iter().position(wanted)?;
-        let bot = roster.bots.iter().find(|bot| bot.username == user)?;
-        let is_free = memory.alone_until(&user, offer, now).is_none();
-        (is_free && plan.admits(bot, &roster.me)).then(|| Choice {
+        let bot = online_bots.bots.iter().find(|bot| bot.username == user)?;
+        let is_free = history.blocked_until(&user, offer, now).is_none();
+        (is_free && plan.may_challenge(bot, &online_bots.me)).then(|| Choice {
             profile: plan.profiles[number].display_name(number),
             offer,
-            color: wish(color),
+            color: color_wish(color),
             users: vec![bot.username.clone()],
             pair: Some(PairGame::Second),
         })
     })
 }
 
-/// A game with somebody who has not been met for long: a profile by its weight, one of its games, and who fits it.
+/// Chooses a profile by weight, one of its games, and the fitting opponents whose last game is the longest ago.
 ///
 /// # Errors
-/// When nobody fits, or all who do are left alone.
+/// If nobody fits, or all who fit are in backoff.
 pub fn choose(
     plan: &Plan,
-    roster: &OnlineBots,
-    memory: &Memory,
+    online_bots: &OnlineBots,
+    history: &OpponentHistory,
     now: SystemTime,
     rng: &mut fastrand::Rng,
-) -> Result<Choice, Nobody> {
+) -> Result<Choice, NoOpponent> {
     let (mut fitting, mut until) = (0, None::<SystemTime>);
     let mut possible: Vec<(usize, Vec<Game<'_>>)> = Vec::new();
     for (number, profile) in plan.profiles.iter().enumerate() {
         let mut games = Vec::new();
         for offer in offers(profile) {
             let mut free = Vec::new();
-            for bot in plan.opponents(profile, offer, roster) {
+            for bot in plan.opponents(profile, offer, online_bots) {
                 fitting += 1;
-                match memory.alone_until(&bot.username, offer, now) {
+                match history.blocked_until(&bot.username, offer, now) {
                     None => free.push(bot),
                     Some(again) => until = Some(until.map_or(again, |until| until.min(again))),
                 }
@@ -115,25 +114,26 @@ pub fn choose(
             possible.push((number, games));
         }
     }
-    let Some((number, mut games)) = lot(possible, |(number, _)| plan.profiles[*number].weight, rng)
+    let Some((number, mut games)) =
+        weighted_choice(possible, |(number, _)| plan.profiles[*number].weight, rng)
     else {
-        let mut others = roster.bots.iter();
-        let others = others.any(|bot| bot.username != roster.me.username);
-        return Err(nobody(others, fitting, until));
+        let mut others = online_bots.bots.iter();
+        let others = others.any(|bot| bot.username != online_bots.me.username);
+        return Err(no_opponent(others, fitting, until));
     };
     let profile = &plan.profiles[number];
     let (offer, mut free) = games.swap_remove(rng.usize(..games.len()));
     rng.shuffle(&mut free);
-    // Stable, so that those who are alike stay in the order of the lots.
-    free.sort_by_key(|bot| memory.last_met(&bot.username));
-    free.truncate(SHORT_LIST);
+    // The sort is stable, so that equal candidates stay in random order.
+    free.sort_by_key(|bot| history.last_game(&bot.username));
+    free.truncate(MAX_CANDIDATES);
     let either = if rng.bool() {
         Color::White
     } else {
         Color::Black
     };
     let (color, pair) = match profile.color {
-        Side::Balanced => (wish(either), Some(PairGame::First)),
+        Side::Balanced => (color_wish(either), Some(PairGame::First)),
         Side::White => (ColorChoice::White, None),
         Side::Black => (ColorChoice::Black, None),
         Side::Random => (ColorChoice::Random, None),
@@ -148,49 +148,53 @@ pub fn choose(
 }
 
 impl Plan {
-    /// As the settings say it.
+    /// Plan of the settings.
     pub fn of(settings: &Settings) -> Self {
         let (challenge, matchmaking) = (&settings.challenge, &settings.matchmaking);
         let blocked = challenge.block.iter().chain(&matchmaking.block);
-        let sisters = settings
+        let other_accounts = settings
             .other_accounts
             .iter()
             .cloned()
             .map(Pattern::try_from);
         Self {
             profiles: matchmaking.profiles(),
-            blocked: blocked.cloned().chain(sisters.flatten()).collect(),
+            blocked: blocked.cloned().chain(other_accounts.flatten()).collect(),
         }
     }
 
-    /// The same with those games only that are over within that time, as they mostly are.
+    /// The plan restricted to games that are probably over within this time.
     pub fn within(&self, time: Duration) -> Self {
         let mut plan = self.clone();
         for profile in &mut plan.profiles {
-            profile.clock.retain(|clock| fits(*clock, time));
+            profile.clock.retain(|clock| fits_within(*clock, time));
         }
         plan.profiles.retain(|profile| !profile.clock.is_empty());
         plan
     }
 
-    /// Those who fit a profile, for one of its games.
+    /// Online bots that fit a profile, for one of its games.
     fn opponents<'a>(
         &'a self,
         profile: &'a Profile,
         offer: Offer,
-        roster: &'a OnlineBots,
+        online_bots: &'a OnlineBots,
     ) -> impl Iterator<Item = &'a User> {
-        let rating = move |user: &User| user.perfs.get(offer.perf()).and_then(|perf| perf.rating);
-        let ours = rating(&roster.me);
-        let bots = roster.bots.iter();
+        let rating = move |user: &User| {
+            user.perfs
+                .get(offer.perf_key())
+                .and_then(|perf| perf.rating)
+        };
+        let ours = rating(&online_bots.me);
+        let bots = online_bots.bots.iter();
         bots.filter(move |bot| {
             let bot: &User = bot;
-            self.admits(bot, &roster.me) && profile.wants(rating(bot), ours)
+            self.may_challenge(bot, &online_bots.me) && profile.wants(rating(bot), ours)
         })
     }
 
-    /// Whether he may be challenged at all.
-    fn admits(&self, bot: &User, me: &User) -> bool {
+    /// Whether a bot may be challenged at all.
+    fn may_challenge(&self, bot: &User, me: &User) -> bool {
         let name = bot.username.as_str();
         bot.username != me.username
             && !bot.disabled
@@ -199,7 +203,7 @@ impl Plan {
     }
 }
 
-/// The games of a profile. What is not played with a clock was refused with the settings.
+/// Games of a profile. Time controls without a clock were rejected with the settings.
 fn offers(profile: &Profile) -> impl Iterator<Item = Offer> {
     let clocks = profile.clock.iter().copied().map(ClockSpec::time);
     clocks.flat_map(move |time| {
@@ -223,41 +227,45 @@ fn offers(profile: &Profile) -> impl Iterator<Item = Offer> {
     })
 }
 
-/// Whether such a game is over within that time when each side takes as long as Lichess reckons with.
-fn fits(clock: ClockSpec, time: Duration) -> bool {
+/// Whether such a game is over within this time if both sides take as long as Lichess estimates.
+fn fits_within(clock: ClockSpec, time: Duration) -> bool {
     let estimate = clock.time().estimate();
     estimate.is_some_and(|seconds| 2 * Duration::from_secs(seconds.into()) <= time)
 }
 
 /// Draws one by weight.
-fn lot<T>(mut from: Vec<T>, weight: impl Fn(&T) -> u32, rng: &mut fastrand::Rng) -> Option<T> {
+fn weighted_choice<T>(
+    mut from: Vec<T>,
+    weight: impl Fn(&T) -> u32,
+    rng: &mut fastrand::Rng,
+) -> Option<T> {
     let all: u64 = from.iter().map(|one| u64::from(weight(one))).sum();
     if all == 0 {
         return None;
     }
-    let mut drawn = rng.u64(..all);
+    let mut rest = rng.u64(..all);
     let at = from.iter().position(|one| {
         let weight = u64::from(weight(one));
-        let is_it = drawn < weight;
-        drawn = drawn.saturating_sub(weight);
+        let is_it = rest < weight;
+        rest = rest.saturating_sub(weight);
         is_it
     })?;
     Some(from.swap_remove(at))
 }
 
-fn nobody(others: bool, fitting: usize, until: Option<SystemTime>) -> Nobody {
-    let why = match fitting {
+fn no_opponent(others: bool, fitting: usize, until: Option<SystemTime>) -> NoOpponent {
+    let reason = match fitting {
         _ if !others => "no other bot is online",
         0 => "no bot that is online fits a profile",
         _ => "the bots online that fit a profile have all declined lately",
     };
-    Nobody {
-        why: why.to_owned(),
+    NoOpponent {
+        reason: reason.to_owned(),
         until,
     }
 }
 
-fn wish(color: Color) -> ColorChoice {
+fn color_wish(color: Color) -> ColorChoice {
     match color {
         Color::White => ColorChoice::White,
         Color::Black => ColorChoice::Black,

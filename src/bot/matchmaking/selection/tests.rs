@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, UNIX_EPOCH};
 
-use super::super::memory::Refusal;
+use super::super::opponent_history::Refusal;
 use super::*;
 use crate::lichess::model::DeclineReason;
 
@@ -9,7 +9,7 @@ fn at(seconds: u64) -> SystemTime {
     UNIX_EPOCH + Duration::from_secs(1_700_000_000 + seconds)
 }
 
-/// Somebody with these ratings.
+/// A user with these ratings.
 fn user(name: &str, ratings: &[(&str, i32)]) -> User {
     let perfs: serde_json::Map<_, _> = ratings
         .iter()
@@ -22,8 +22,8 @@ fn user(name: &str, ratings: &[(&str, i32)]) -> User {
     serde_json::from_value(wire).unwrap()
 }
 
-/// Ourselves with 2000 in everything, and these with this in blitz.
-fn roster(bots: &[(&str, i32)]) -> OnlineBots {
+/// Our account with 2000 in everything, and users with these blitz ratings.
+fn online_bots(bots: &[(&str, i32)]) -> OnlineBots {
     let ours = ["bullet", "blitz", "rapid", "chess960"].map(|perf| (perf, 2_000));
     let me = user("Me", &ours);
     let bots = bots
@@ -50,11 +50,11 @@ fn names(choice: &Choice) -> Vec<&str> {
     choice.users.iter().map(Username::as_str).collect()
 }
 
-/// Whoever may be chosen over many draws.
-fn possible(plan: &Plan, roster: &OnlineBots, memory: &Memory) -> BTreeSet<String> {
+/// Users chosen over many draws.
+fn possible(plan: &Plan, online_bots: &OnlineBots, history: &OpponentHistory) -> BTreeSet<String> {
     let choices = (0..200).filter_map(|seed| {
         let mut rng = fastrand::Rng::with_seed(seed);
-        choose(plan, roster, memory, at(0), &mut rng).ok()
+        choose(plan, online_bots, history, at(0), &mut rng).ok()
     });
     let first = |choice: Choice| format!("{} {}", choice.users[0], choice.offer);
     choices.map(first).collect()
@@ -65,8 +65,8 @@ fn set(texts: &[&str]) -> BTreeSet<String> {
 }
 
 #[test]
-fn who_fits_follows_from_the_profile() {
-    let roster = roster(&[("Low", 1_500), ("Near", 2_100), ("High", 2_600)]);
+fn selection_profile_decides_who_fits() {
+    let online_bots = online_bots(&[("Low", 1_500), ("Near", 2_100), ("High", 2_600)]);
     let table: [(&str, &[&str]); 7] = [
         ("", &["Near 3+2 rated standard"]),
         (
@@ -82,7 +82,7 @@ fn who_fits_follows_from_the_profile() {
             "clock = [\"3+2\", \"5+0\"]",
             &["Near 3+2 rated standard", "Near 5+0 rated standard"],
         ),
-        // Of their rapid and their chess960 nothing is known; whoever that may be is near enough.
+        // Their rapid and chess960 ratings are unknown and count as near enough.
         (
             "clock = \"10+0\"",
             &[
@@ -94,32 +94,32 @@ fn who_fits_follows_from_the_profile() {
         ("variant = \"chess960\"\nrating = \"1..\"", &[]),
     ];
     for (text, who) in table {
-        let possible = possible(&plan(&[text]), &roster, &Memory::default());
+        let possible = possible(&plan(&[text]), &online_bots, &OpponentHistory::default());
         assert_eq!(possible, set(who), "{text}");
     }
 }
 
 #[test]
-fn never_ourselves_and_never_who_is_blocked() {
-    let mut roster = roster(&[
+fn selection_excludes_self_and_blocked() {
+    let mut online_bots = online_bots(&[
         ("Near", 2_100),
         ("Nasty-1", 2_000),
         ("Gone", 2_000),
         ("Enemy", 2_000),
     ]);
-    roster.bots[2].disabled = true;
-    roster.bots[3].blocking = true;
+    online_bots.bots[2].disabled = true;
+    online_bots.bots[3].blocking = true;
     let mut plan = plan(&[""]);
     plan.blocked = vec![Pattern::try_from("nasty*".to_owned()).unwrap()];
-    let possible = possible(&plan, &roster, &Memory::default());
+    let possible = possible(&plan, &online_bots, &OpponentHistory::default());
     assert_eq!(possible, set(&["Near 3+2 rated standard"]));
 }
 
 #[test]
-fn who_has_declined_is_left_alone_with_that() {
-    let roster = roster(&[("Ann", 2_000), ("Ben", 2_000)]);
+fn selection_excludes_declined_offers() {
+    let online_bots = online_bots(&[("Ann", 2_000), ("Ben", 2_000)]);
     let plan = plan(&["clock = [\"3+2\", \"5+0\"]"]);
-    let mut memory = Memory::default();
+    let mut history = OpponentHistory::default();
     let offer = |limit, increment| Offer {
         limit,
         increment,
@@ -129,60 +129,66 @@ fn who_has_declined_is_left_alone_with_that() {
     let (ann, ben) = (Username::new("Ann"), Username::new("Ben"));
     let declined = |reason| Refusal::Declined(reason);
     let too_fast = declined(DeclineReason::TooFast);
-    memory.refused(&ann, offer(180, 2), too_fast, at(0));
-    memory.refused(
+    history.record_refusal(&ann, offer(180, 2), too_fast, at(0));
+    history.record_refusal(
         &ben,
         offer(180, 2),
         declined(DeclineReason::TimeControl),
         at(0),
     );
     assert_eq!(
-        possible(&plan, &roster, &memory),
+        possible(&plan, &online_bots, &history),
         set(&["Ann 5+0 rated standard", "Ben 5+0 rated standard"])
     );
-    memory.refused(&ann, offer(300, 0), declined(DeclineReason::Later), at(0));
-    memory.refused(&ben, offer(300, 0), declined(DeclineReason::NoBot), at(0));
+    history.record_refusal(&ann, offer(300, 0), declined(DeclineReason::Later), at(0));
+    history.record_refusal(&ben, offer(300, 0), declined(DeclineReason::NoBot), at(0));
     let mut rng = fastrand::Rng::with_seed(1);
-    let none = choose(&plan, &roster, &memory, at(0), &mut rng).unwrap_err();
-    assert!(none.why.contains("have all declined lately"), "{none:?}");
+    let none = choose(&plan, &online_bots, &history, at(0), &mut rng).unwrap_err();
+    assert!(none.reason.contains("have all declined lately"), "{none:?}");
     assert_eq!(none.until, Some(at(1_800)));
-    let again = choose(&plan, &roster, &memory, at(1_800), &mut rng).unwrap();
+    let again = choose(&plan, &online_bots, &history, at(1_800), &mut rng).unwrap();
     assert_eq!(names(&again), ["Ann"]);
 }
 
 #[test]
-fn why_there_is_nobody() {
+fn selection_without_opponent_gives_reason() {
     let mut rng = fastrand::Rng::with_seed(1);
-    let mut why = |roster: &OnlineBots| {
-        let choice = choose(&plan(&[""]), roster, &Memory::default(), at(0), &mut rng);
-        choice.unwrap_err().why
+    let mut reason = |online_bots: &OnlineBots| {
+        let choice = choose(
+            &plan(&[""]),
+            online_bots,
+            &OpponentHistory::default(),
+            at(0),
+            &mut rng,
+        );
+        choice.unwrap_err().reason
     };
     assert_eq!(
-        why(&roster(&[("Low", 900)])),
+        reason(&online_bots(&[("Low", 900)])),
         "no bot that is online fits a profile"
     );
     let empty = OnlineBots {
         bots: Vec::new(),
-        ..roster(&[])
+        ..online_bots(&[])
     };
-    assert_eq!(why(&empty), "no other bot is online");
+    assert_eq!(reason(&empty), "no other bot is online");
 }
 
 #[test]
-fn who_was_not_met_for_longest_comes_first() {
-    let roster = roster(&[
+fn selection_prefers_longest_unmet() {
+    let online_bots = online_bots(&[
         ("Ann", 2_000),
         ("Ben", 2_000),
         ("Cleo", 2_000),
         ("Dora", 2_000),
     ]);
     let plan = plan(&["color = \"random\""]);
-    let mut memory = Memory::default();
+    let mut history = OpponentHistory::default();
     for seed in 0..40_u64 {
         let mut rng = fastrand::Rng::with_seed(seed);
-        let choice = choose(&plan, &roster, &memory, at(seed), &mut rng).unwrap();
+        let choice = choose(&plan, &online_bots, &history, at(seed), &mut rng).unwrap();
         assert_eq!((choice.users.len(), choice.color), (4, ColorChoice::Random));
-        memory.met(
+        history.record_game(
             &choice.users[0],
             choice.offer,
             false,
@@ -192,7 +198,7 @@ fn who_was_not_met_for_longest_comes_first() {
     }
     let mut met: Vec<u64> = ["Ann", "Ben", "Cleo", "Dora"]
         .iter()
-        .filter_map(|name| memory.last_met(&Username::new(name)))
+        .filter_map(|name| history.last_game(&Username::new(name)))
         .collect();
     met.sort_unstable();
     let first = met[0];
@@ -200,40 +206,50 @@ fn who_was_not_met_for_longest_comes_first() {
 }
 
 #[test]
-fn weights_are_heeded() {
-    let roster = roster(&[("Ann", 2_000)]);
+fn selection_follows_weights() {
+    let online_bots = online_bots(&[("Ann", 2_000)]);
     let plan = plan(&[
         "weight = 3",
         "clock = \"5+0\"\nname = \"slow\"",
         "clock = \"30+0\"\nrating = \"1..\"\nweight = 100",
     ]);
-    let mut drawn: BTreeMap<String, u32> = BTreeMap::new();
+    let mut counts: BTreeMap<String, u32> = BTreeMap::new();
     let mut rng = fastrand::Rng::with_seed(7);
     for _ in 0..4_000 {
-        let choice = choose(&plan, &roster, &Memory::default(), at(0), &mut rng).unwrap();
-        *drawn.entry(choice.profile).or_default() += 1;
+        let choice = choose(
+            &plan,
+            &online_bots,
+            &OpponentHistory::default(),
+            at(0),
+            &mut rng,
+        )
+        .unwrap();
+        *counts.entry(choice.profile).or_default() += 1;
     }
-    assert_eq!(drawn.len(), 2, "{drawn:?}");
-    assert!((2_850..3_150).contains(&drawn["profile 1"]), "{drawn:?}");
-    assert!((850..1_150).contains(&drawn["profile `slow`"]), "{drawn:?}");
+    assert_eq!(counts.len(), 2, "{counts:?}");
+    assert!((2_850..3_150).contains(&counts["profile 1"]), "{counts:?}");
+    assert!(
+        (850..1_150).contains(&counts["profile `slow`"]),
+        "{counts:?}"
+    );
 }
 
 #[test]
-fn pairs_have_both_colours() {
-    let roster = roster(&[("Ann", 2_000), ("Ben", 2_000)]);
+fn selection_pair_has_both_colours() {
+    let online_bots = online_bots(&[("Ann", 2_000), ("Ben", 2_000)]);
     let balanced = plan(&[""]);
     let mut whites = 0;
     for seed in 0..200 {
-        let mut memory = Memory::default();
+        let mut history = OpponentHistory::default();
         let mut rng = fastrand::Rng::with_seed(seed);
-        assert_eq!(second(&balanced, &roster, &memory, at(0)), None);
-        let first = choose(&balanced, &roster, &memory, at(0), &mut rng).unwrap();
+        assert_eq!(return_game(&balanced, &online_bots, &history, at(0)), None);
+        let first = choose(&balanced, &online_bots, &history, at(0), &mut rng).unwrap();
         assert_eq!(first.pair, Some(PairGame::First));
         let white = first.color == ColorChoice::White;
         whites += u32::from(white);
         let color = if white { Color::White } else { Color::Black };
-        memory.met(&first.users[0], first.offer, true, color, at(0));
-        let second = second(&balanced, &roster, &memory, at(600)).unwrap();
+        history.record_game(&first.users[0], first.offer, true, color, at(0));
+        let second = return_game(&balanced, &online_bots, &history, at(600)).unwrap();
         assert_eq!(second.users, first.users[..1]);
         assert_eq!(
             (second.offer, second.pair),
@@ -245,8 +261,8 @@ fn pairs_have_both_colours() {
 }
 
 #[test]
-fn the_second_game_of_a_pair_is_not_forced() {
-    let roster = roster(&[("Ann", 2_000), ("Ben", 2_000)]);
+fn selection_return_game_is_optional() {
+    let online_bots = online_bots(&[("Ann", 2_000), ("Ben", 2_000)]);
     let offer = Offer {
         limit: 180,
         increment: 2,
@@ -254,26 +270,31 @@ fn the_second_game_of_a_pair_is_not_forced() {
         rated: true,
     };
     let ann = Username::new("Ann");
-    let mut memory = Memory::default();
-    memory.met(&ann, offer, true, Color::White, at(0));
-    let owed = |plan: &Plan, roster: &OnlineBots, memory: &Memory, now| {
-        second(plan, roster, memory, at(now)).is_some()
+    let mut history = OpponentHistory::default();
+    history.record_game(&ann, offer, true, Color::White, at(0));
+    let owed = |plan: &Plan, online_bots: &OnlineBots, history: &OpponentHistory, now| {
+        return_game(plan, online_bots, history, at(now)).is_some()
     };
     let balanced = plan(&["clock = \"1+0\"", ""]);
-    assert!(owed(&balanced, &roster, &memory, 10));
-    assert!(!owed(&balanced, &roster, &memory, 86_400));
-    // The settings have changed since, he has gone, is blocked, or does not want to.
-    assert!(!owed(&plan(&["color = \"white\""]), &roster, &memory, 10));
-    assert!(!owed(&plan(&["rated = false"]), &roster, &memory, 10));
+    assert!(owed(&balanced, &online_bots, &history, 10));
+    assert!(!owed(&balanced, &online_bots, &history, 86_400));
+    // The settings have changed, or the opponent has left, is blocked, or has declined.
+    assert!(!owed(
+        &plan(&["color = \"white\""]),
+        &online_bots,
+        &history,
+        10
+    ));
+    assert!(!owed(&plan(&["rated = false"]), &online_bots, &history, 10));
     let alone = OnlineBots {
         bots: Vec::new(),
-        ..roster.clone()
+        ..online_bots.clone()
     };
-    assert!(!owed(&balanced, &alone, &memory, 10));
+    assert!(!owed(&balanced, &alone, &history, 10));
     let mut blocked = balanced.clone();
     blocked.blocked = vec![Pattern::try_from("ann".to_owned()).unwrap()];
-    assert!(!owed(&blocked, &roster, &memory, 10));
-    memory.refused(&ann, offer, Refusal::Unanswered, at(10));
-    assert!(!owed(&balanced, &roster, &memory, 20));
-    assert!(owed(&balanced, &roster, &memory, 3_610));
+    assert!(!owed(&blocked, &online_bots, &history, 10));
+    history.record_refusal(&ann, offer, Refusal::Unanswered, at(10));
+    assert!(!owed(&balanced, &online_bots, &history, 20));
+    assert!(owed(&balanced, &online_bots, &history, 3_610));
 }

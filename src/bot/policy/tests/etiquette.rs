@@ -1,11 +1,11 @@
-//! Who is treated how: takebacks, resignation, rematches, as tables.
+//! Takebacks, resignation and rematches, as tables.
 
 use std::time::Duration;
 
 use super::*;
 
-fn terms(text: &str, patch: Value) -> Terms {
-    Terms::of(
+fn terms(text: &str, patch: Value) -> PlaySettings {
+    PlaySettings::of(
         &settings(text),
         &MatchInput::of_challenge(&challenge(patch), None),
     )
@@ -22,7 +22,7 @@ fn rated_bot() -> Value {
 }
 
 #[test]
-fn moves_are_given_back_to_whom_the_operator_says() {
+fn takebacks_follow_setting() {
     let everybody: [fn() -> Value; 4] = [|| json!({}), rated, bot, rated_bot];
     for (who, expected) in [
         ("never", [0, 0, 0, 0]),
@@ -40,7 +40,7 @@ fn moves_are_given_back_to_whom_the_operator_says() {
 }
 
 #[test]
-fn people_may_give_mate() {
+fn resign_disabled_against_humans_by_default() {
     for (text, human, bot_too) in [
         ("", false, true),
         ("resign.humans = true", true, true),
@@ -62,7 +62,7 @@ fn people_may_give_mate() {
 }
 
 #[test]
-fn a_rule_says_how_long_we_wait_and_whether_we_play_again() {
+fn rule_sets_abort_time_and_rematch_offer() {
     let text = "games = { abort_after_s = 30 }\n[[rule]]\nmatch = { bot = false }\n\
                 play = { abort_after_s = 0, offer_rematch = true }\n";
     let (human, bot) = (terms(text, json!({})), terms(text, bot()));
@@ -70,36 +70,36 @@ fn a_rule_says_how_long_we_wait_and_whether_we_play_again() {
     let half_a_minute = Some(Duration::from_secs(30));
     assert_eq!((bot.abort_after, bot.offer_rematch), (half_a_minute, false));
     let by = "offers a rematch, waits for the first move for ever by rule 1";
-    assert_eq!(human.by.as_deref(), Some(by));
+    assert_eq!(human.rules.as_deref(), Some(by));
 }
 
 #[test]
-fn so_many_rematches_in_a_row() {
+fn rematches_in_a_row_are_limited() {
     let rematch = || json!({"rematchOf": "hgfedcba"});
     let rule = "[[rule]]\nmatch = { rematch = true, rated = false }\naccept = true\n";
-    let later = Verdict::Decline(DeclineReason::Later);
+    let later = ChallengeAnswer::Decline(DeclineReason::Later);
     for (text, number, expected) in [
-        ("", 1, Verdict::Accept),
+        ("", 1, ChallengeAnswer::Accept),
         ("", 2, later),
-        ("challenge.rematches = 3", 3, Verdict::Accept),
+        ("challenge.rematches = 3", 3, ChallengeAnswer::Accept),
         ("challenge.rematches = 3", 4, later),
-        // What number it is was lost in a restart, or is not known beforehand.
-        ("", 0, Verdict::Accept),
+        // The number was lost in a restart, or is not known in advance.
+        ("", 0, ChallengeAnswer::Accept),
         ("challenge.rematches = 0", 0, later),
-        (rule, 9, Verdict::Accept),
+        (rule, 9, ChallengeAnswer::Accept),
     ] {
         let load = Load {
-            rematch: number,
+            rematch_number: number,
             ..Load::default()
         };
-        let ruling = ruling(rematch(), &settings(text), &AcceptedLog::default(), load);
-        assert_eq!(ruling.verdict, expected, "number {number} with {text}");
+        let assessment = assessment(rematch(), &settings(text), &AcceptedLog::default(), load);
+        assert_eq!(assessment.answer, expected, "number {number} with {text}");
     }
-    let first = ruling(
+    let first = assessment(
         json!({}),
         &settings("challenge.rematches = 0"),
         &AcceptedLog::default(),
         Load::default(),
     );
-    assert_eq!(first.verdict, Verdict::Accept);
+    assert_eq!(first.answer, ChallengeAnswer::Accept);
 }

@@ -1,4 +1,4 @@
-//! What is played at all, as tables.
+//! Checks of challenges, as tables.
 
 mod etiquette;
 mod rules;
@@ -41,36 +41,41 @@ fn bot() -> Value {
 /// A morning.
 const NOW: SystemTime = SystemTime::UNIX_EPOCH;
 
-fn ruling(patch: Value, settings: &Settings, ledger: &AcceptedLog, load: Load) -> Ruling {
+fn assessment(
+    patch: Value,
+    settings: &Settings,
+    accepted_log: &AcceptedLog,
+    load: Load,
+) -> Assessment {
     let challenge = challenge(patch);
-    let case = Case {
+    let case = ChallengeContext {
         challenge: &challenge,
         compat: None,
         age_days: None,
     };
-    judge(case, settings, ledger, NOW, load)
+    evaluate(case, settings, accepted_log, NOW, load)
 }
 
-/// What an idle house answers.
-fn answer(patch: Value, settings: &Settings) -> Verdict {
-    ruling(patch, settings, &AcceptedLog::default(), Load::default()).verdict
+/// Answer of an account without load.
+fn answer(patch: Value, settings: &Settings) -> ChallengeAnswer {
+    assessment(patch, settings, &AcceptedLog::default(), Load::default()).answer
 }
 
-fn verdict(patch: Value, rules: &config::Challenge) -> Option<DeclineReason> {
+fn decline_reason(patch: Value, rules: &config::Challenge) -> Option<DeclineReason> {
     let settings = Settings {
         challenge: rules.clone(),
         ..Settings::default()
     };
-    let ruling = ruling(patch, &settings, &AcceptedLog::default(), Load::default());
-    assert!(!ruling.why.is_empty());
-    match ruling.verdict {
-        Verdict::Decline(reason) => Some(reason),
-        Verdict::Accept | Verdict::Wait => None,
+    let assessment = assessment(patch, &settings, &AcceptedLog::default(), Load::default());
+    assert!(!assessment.reason.is_empty());
+    match assessment.answer {
+        ChallengeAnswer::Decline(reason) => Some(reason),
+        ChallengeAnswer::Accept | ChallengeAnswer::Wait => None,
     }
 }
 
 #[test]
-fn the_defaults_play_with_everybody() {
+fn policy_defaults_accept_everybody() {
     let rules = config::Challenge::default();
     for patch in [
         json!({}),
@@ -87,12 +92,12 @@ fn the_defaults_play_with_everybody() {
         json!({"rules": ["noRematch"]}),
         json!({"rematchOf": "hgfedcba"}),
     ] {
-        assert_eq!(verdict(patch.clone(), &rules), None, "{patch}");
+        assert_eq!(decline_reason(patch.clone(), &rules), None, "{patch}");
     }
 }
 
 #[test]
-fn every_refusal_has_its_reason() {
+fn policy_every_decline_has_reason() {
     use DeclineReason::*;
     let rules = config::Challenge::default;
     let table: Vec<(&str, Value, config::Challenge, DeclineReason)> = vec![
@@ -317,43 +322,46 @@ fn every_refusal_has_its_reason() {
         ),
     ];
     for (name, patch, rules, reason) in table {
-        assert_eq!(verdict(patch, &rules), Some(reason), "{name}");
+        assert_eq!(decline_reason(patch, &rules), Some(reason), "{name}");
     }
 }
 
 #[test]
-fn lichess_has_the_last_word_on_what_bots_may_play() {
+fn policy_compat_of_lichess_decides() {
     let challenge = challenge(json!({}));
     let compat = Compat {
         bot: false,
         board: false,
     };
-    let case = Case {
+    let case = ChallengeContext {
         challenge: &challenge,
         compat: Some(compat),
         age_days: None,
     };
     let everybody = settings("[[rule]]\naccept = true\n");
-    let ruling = judge(
+    let assessment = evaluate(
         case,
         &everybody,
         &AcceptedLog::default(),
         NOW,
         Load::default(),
     );
-    assert_eq!(ruling.verdict, Verdict::Decline(DeclineReason::TooFast));
+    assert_eq!(
+        assessment.answer,
+        ChallengeAnswer::Decline(DeclineReason::TooFast)
+    );
 }
 
 #[test]
-fn a_busy_house_says_later_but_only_to_what_it_would_play() {
+fn policy_full_slots_decline_later() {
     let settings = settings("games.per_opponent = 2\n");
-    let answer = |patch, load| ruling(patch, &settings, &AcceptedLog::default(), load).verdict;
+    let answer = |patch, load| assessment(patch, &settings, &AcceptedLog::default(), load).answer;
     let full = Load {
         full: true,
         ..Load::default()
     };
-    let crowded = Load {
-        crowded: true,
+    let queue_full = Load {
+        queue_full: true,
         ..full
     };
     let draining = Load {
@@ -365,29 +373,29 @@ fn a_busy_house_says_later_but_only_to_what_it_would_play() {
         ..full
     };
     let against = |against| Load {
-        against,
+        games_vs_opponent: against,
         ..Load::default()
     };
-    let later = Verdict::Decline(DeclineReason::Later);
+    let later = ChallengeAnswer::Decline(DeclineReason::Later);
     for (load, expected) in [
-        (full, Verdict::Wait),
-        (crowded, later),
+        (full, ChallengeAnswer::Wait),
+        (queue_full, later),
         (draining, later),
         (paused, later),
         (against(2), later),
-        (against(1), Verdict::Accept),
+        (against(1), ChallengeAnswer::Accept),
     ] {
         assert_eq!(answer(json!({}), load), expected, "{load:?}");
     }
-    // The day's games against bots are played: people come all the same.
+    // The daily limit of games against bots is reached; people may still play.
     let spent = Load {
         no_bots_until: Some(NOW),
         ..full
     };
     assert_eq!(answer(bot(), spent), later);
-    assert_eq!(answer(json!({}), spent), Verdict::Wait);
+    assert_eq!(answer(json!({}), spent), ChallengeAnswer::Wait);
     let never = json!({"variant": {"key": "horde"}});
-    let variant = Verdict::Decline(DeclineReason::Variant);
+    let variant = ChallengeAnswer::Decline(DeclineReason::Variant);
     assert_eq!(answer(never, full), variant);
 }
 

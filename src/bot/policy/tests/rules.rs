@@ -7,15 +7,15 @@ use proptest::prelude::*;
 use super::*;
 use crate::config::{Match, Range};
 
-/// Whether a rule with this `match` is about this challenge.
+/// Whether a rule with this `match` matches this challenge.
 fn matches(matching: &str, patch: Value) -> bool {
     let rule = format!("[[rule]]\nmatch = {{ {matching} }}\ndecline = \"noBot\"\n");
-    let declined = Verdict::Decline(DeclineReason::NoBot);
+    let declined = ChallengeAnswer::Decline(DeclineReason::NoBot);
     answer(patch, &settings(&rule)) == declined
 }
 
 #[test]
-fn every_key_of_match_matches() {
+fn rules_every_match_key_matches() {
     let rated = || json!({"rated": true});
     let titled =
         || json!({"challenger": {"id": "ann", "name": "Ann", "title": "IM", "rating": 2400}});
@@ -132,22 +132,22 @@ fn every_key_of_match_matches() {
 }
 
 #[test]
-fn the_age_of_an_account_counts_where_it_is_known() {
+fn rules_account_age_matches_if_known() {
     let young = settings("[[rule]]\nmatch = { age_days = \"..6\" }\ndecline = \"later\"\n");
-    assert!(asks_age(&young) && !asks_age(&Settings::default()));
+    assert!(needs_account_age(&young) && !needs_account_age(&Settings::default()));
     let challenge = challenge(json!({}));
     for (age_days, expected) in [
-        (None, Verdict::Accept),
-        (Some(7), Verdict::Accept),
-        (Some(6), Verdict::Decline(DeclineReason::Later)),
+        (None, ChallengeAnswer::Accept),
+        (Some(7), ChallengeAnswer::Accept),
+        (Some(6), ChallengeAnswer::Decline(DeclineReason::Later)),
     ] {
-        let case = Case {
+        let case = ChallengeContext {
             challenge: &challenge,
             compat: None,
             age_days,
         };
-        let ruling = judge(case, &young, &AcceptedLog::default(), NOW, Load::default());
-        assert_eq!(ruling.verdict, expected, "{age_days:?}");
+        let assessment = evaluate(case, &young, &AcceptedLog::default(), NOW, Load::default());
+        assert_eq!(assessment.answer, expected, "{age_days:?}");
     }
 }
 
@@ -172,7 +172,7 @@ decline = "generic"
 "#;
 
 #[test]
-fn the_first_rule_that_decides_does() {
+fn rules_first_decision_wins() {
     let settings = settings(STORY);
     let other_bot = json!({"challenger": {"id": "x", "name": "X", "title": "BOT", "rating": 1}});
     let mut rated_rob = bot();
@@ -180,80 +180,84 @@ fn the_first_rule_that_decides_does() {
     rated_rob["color"] = "white".into();
     let blocked = json!({"challenger": {"id": "blocked1", "name": "Blocked1", "rating": 1}});
     let trap = json!({"rules": ["noAbort"]});
-    for (patch, expected, why) in [
-        (json!({}), Verdict::Accept, "within [challenge]"),
-        (rated_rob, Verdict::Accept, "rule `friends`"),
-        (other_bot, Verdict::Decline(DeclineReason::NoBot), "rule 2"),
+    for (patch, expected, reason) in [
+        (json!({}), ChallengeAnswer::Accept, "within [challenge]"),
+        (rated_rob, ChallengeAnswer::Accept, "rule `friends`"),
+        (
+            other_bot,
+            ChallengeAnswer::Decline(DeclineReason::NoBot),
+            "rule 2",
+        ),
         (
             json!({"color": "white"}),
-            Verdict::Decline(DeclineReason::Generic),
+            ChallengeAnswer::Decline(DeclineReason::Generic),
             "rule 3",
         ),
         (
             json!({"rated": true}),
-            Verdict::Decline(DeclineReason::Casual),
+            ChallengeAnswer::Decline(DeclineReason::Casual),
             "rated games are not played",
         ),
         (
             blocked,
-            Verdict::Decline(DeclineReason::Generic),
+            ChallengeAnswer::Decline(DeclineReason::Generic),
             "Blocked1 is blocked",
         ),
         (
             trap,
-            Verdict::Decline(DeclineReason::Generic),
+            ChallengeAnswer::Decline(DeclineReason::Generic),
             "a game that cannot be aborted is a trap",
         ),
     ] {
-        let ruling = ruling(
+        let assessment = assessment(
             patch.clone(),
             &settings,
             &AcceptedLog::default(),
             Load::default(),
         );
         assert_eq!(
-            (ruling.verdict, ruling.why.as_str()),
-            (expected, why),
+            (assessment.answer, assessment.reason.as_str()),
+            (expected, reason),
             "{patch}"
         );
     }
 }
 
 #[test]
-fn a_day_has_its_limits() {
+fn rules_daily_limits_decline() {
     let settings = settings(
         "[challenge]\nper_user_day = 2\n[[rule]]\nname = \"bots\"\nmatch = { bot = true }\nlimit = { per_day = 1 }\n",
     );
-    let mut ledger = AcceptedLog::default();
+    let mut accepted_log = AcceptedLog::default();
     let mut play = |patch: Value, n: u32| {
-        let ruling = ruling(patch.clone(), &settings, &ledger, Load::default());
-        if ruling.verdict == Verdict::Accept {
+        let assessment = assessment(patch.clone(), &settings, &accepted_log, Load::default());
+        if assessment.answer == ChallengeAnswer::Accept {
             let id = format!("game{n:04}").parse().unwrap();
             let user = MatchInput::of_challenge(&challenge(patch), None).name;
-            ledger.add(&id, user.as_ref(), &ruling.limit.unwrap(), NOW);
+            accepted_log.add(&id, user.as_ref(), &assessment.limit.unwrap(), NOW);
         }
-        (ruling.verdict, ruling.why)
+        (assessment.answer, assessment.reason)
     };
     let ben = || json!({"challenger": {"id": "ben", "name": "Ben", "rating": 1500}});
-    let later = Verdict::Decline(DeclineReason::Later);
+    let later = ChallengeAnswer::Decline(DeclineReason::Later);
     for n in 0..2 {
-        assert_eq!(play(json!({}), n).0, Verdict::Accept);
+        assert_eq!(play(json!({}), n).0, ChallengeAnswer::Accept);
     }
-    let (verdict, why) = play(json!({}), 2);
-    assert_eq!(verdict, later);
+    let (answer, reason) = play(json!({}), 2);
+    assert_eq!(answer, later);
     assert_eq!(
-        why,
+        reason,
         "2 in 24 hours are the limit for Ann by [challenge], again at 1970-01-02 00:00 UTC"
     );
-    assert_eq!(play(ben(), 3).0, Verdict::Accept);
-    assert_eq!(play(bot(), 4).0, Verdict::Accept);
+    assert_eq!(play(ben(), 3).0, ChallengeAnswer::Accept);
+    assert_eq!(play(bot(), 4).0, ChallengeAnswer::Accept);
     assert_eq!(play(bot(), 5).0, later);
     let other = json!({"challenger": {"id": "x", "name": "X", "title": "BOT", "rating": 1}});
     assert_eq!(play(other, 6).0, later);
 }
 
 #[test]
-fn who_waits_is_ranked() {
+fn rules_priority_ranks_queue() {
     let rank = |text: &str, patch| {
         rank(
             &settings(text),
@@ -276,7 +280,7 @@ fn who_waits_is_ranked() {
 }
 
 #[test]
-fn games_are_played_as_the_rules_say() {
+fn rules_set_play_settings() {
     let settings = settings(
         r#"
         [[rule]]
@@ -298,35 +302,37 @@ fn games_are_played_as_the_rules_say() {
         "#,
     );
     let terms = |patch| {
-        Terms::of(
+        PlaySettings::of(
             &settings,
             &MatchInput::of_challenge(&challenge(patch), None),
         )
     };
-    let plain = Terms::plain(&settings);
-    assert!(plain.book.are_asked() && plain.chat && !plain.resign.enabled && plain.by.is_none());
-    // The first word counts, and reading ends with the rule that accepts.
+    let plain = PlaySettings::defaults(&settings);
+    assert!(plain.book.are_asked() && plain.chat && !plain.resign.enabled && plain.rules.is_none());
+    // The first value counts, and reading ends with the rule that accepts.
     let ann = terms(json!({}));
     assert!(!ann.book.are_asked() && !ann.chat && ann.resign.enabled);
     assert!(!ann.draw.offer && ann.draw.accept);
-    let think = Think {
+    let think = MoveLimits {
         time: Some(Duration::from_millis(700)),
         depth: Some(4),
         nodes: None,
     };
-    assert_eq!(ann.think, think);
+    assert_eq!(ann.move_limits, think);
     assert_eq!(
-        ann.by.as_deref(),
+        ann.rules.as_deref(),
         Some(
             "no books, offers no draws, resigns, no chat, 700 ms for a move at most, 4 plies deep at most \
              by rule `gently` and rule 3"
         )
     );
-    // A rule that declines is about challenges: against this bot an arena has paired us.
+    // A rule that declines applies to challenges only: an arena has paired us with this bot.
     let mut rated_bot = bot();
     rated_bot["rated"] = true.into();
     let arena = terms(rated_bot);
-    assert!(arena.book.are_asked() && !arena.draw.accept && arena.think == Think::default());
+    assert!(
+        arena.book.are_asked() && !arena.draw.accept && arena.move_limits == MoveLimits::default()
+    );
 }
 
 /// A table for rules that may or may not match, each with a decision or none.
@@ -375,64 +381,64 @@ fn any_challenge() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn rules_are_a_cascade(rules in any_rules(), patch in any_challenge(), extra in any_rules()) {
+    fn rules_cascade_play_settings(rules in any_rules(), patch in any_challenge(), extra in any_rules()) {
         let blocked = Pattern::try_from("blocked".to_owned()).unwrap();
         let with = |rule: Vec<Rule>| Settings {
             rule,
             challenge: config::Challenge { block: vec![blocked.clone()], rated: false, ..config::Challenge::default() },
             ..Settings::default()
         };
-        let judged = ruling(patch.clone(), &with(rules.clone()), &AcceptedLog::default(), Load::default());
-        let subject = MatchInput::of_challenge(&challenge(patch.clone()), None);
+        let judged = assessment(patch.clone(), &with(rules.clone()), &AcceptedLog::default(), Load::default());
+        let input = MatchInput::of_challenge(&challenge(patch.clone()), None);
         let closed = patch["variant"]["key"] == "atomic" || patch["challenger"]["name"] == "Blocked";
-        // The same by the book: the first that matches and decides, else the section.
+        // Reference: the first rule that matches and decides, else the section.
         let decider = rules.iter().find(|rule| {
-            decides(rule) && match_input::miss(&rule.matching, &subject).is_none()
+            is_final(rule) && match_input::first_mismatch(&rule.matching, &input).is_none()
         });
         let accepted = match decider {
             _ if closed => false,
             Some(rule) => rule.accept == Some(true),
             None => patch["rated"] == false,
         };
-        prop_assert_eq!(judged.verdict == Verdict::Accept, accepted);
-        // What stands below the decider is never looked at.
+        prop_assert_eq!(judged.answer == ChallengeAnswer::Accept, accepted);
+        // Rules below the deciding one are never read.
         if decider.is_some() {
-            let more = ruling(patch.clone(), &with([rules.clone(), extra].concat()), &AcceptedLog::default(), Load::default());
+            let more = assessment(patch.clone(), &with([rules.clone(), extra].concat()), &AcceptedLog::default(), Load::default());
             prop_assert_eq!(&more, &judged);
         }
-        // A full house accepts nobody, and a house that drains lets nobody wait.
+        // Without a free slot nothing is accepted, and while draining nothing waits.
         let full = Load { full: true, ..Load::default() };
-        let waits = ruling(patch.clone(), &with(rules.clone()), &AcceptedLog::default(), full);
-        prop_assert_eq!(waits.verdict == Verdict::Wait, accepted);
+        let waits = assessment(patch.clone(), &with(rules.clone()), &AcceptedLog::default(), full);
+        prop_assert_eq!(waits.answer == ChallengeAnswer::Wait, accepted);
         let drains = Load { draining: true, ..full };
-        let drains = ruling(patch, &with(rules), &AcceptedLog::default(), drains);
-        prop_assert!(matches!(drains.verdict, Verdict::Decline(_)));
+        let drains = assessment(patch, &with(rules), &AcceptedLog::default(), drains);
+        prop_assert!(matches!(drains.answer, ChallengeAnswer::Decline(_)));
     }
 }
 
 #[test]
-fn a_game_meets_the_rules_that_its_challenge_met() {
+fn rules_match_game_like_its_challenge() {
     let settings = settings(
         "[[rule]]\naccept = true\n\
          match = { age_days = \"..40\", rules = \"noRematch\", rematch = true }\n\
          [[rule]]\nname = \"a\"\nmatch = { color = \"random\" }\nplay = { max_depth = 3 }\n\
          [[rule]]\nname = \"b\"\nmatch = { color = \"white\" }\nplay = { max_nodes = 4 }\n",
     );
-    let by = |subject: &MatchInput| Terms::of(&settings, subject).by.unwrap_or_default();
+    let by = |input: &MatchInput| PlaySettings::of(&settings, input).rules.unwrap_or_default();
     let of = |patch: Value, age_days| MatchInput::of_challenge(&challenge(patch), age_days);
-    // The stream of a game tells nothing but who has White.
+    // The stream of a game says only who has White.
     let game = of(json!({"color": "black"}), None);
     assert!(by(&game).ends_with("by rule `b`"), "{}", by(&game));
-    let recalled = |subject: &MatchInput| {
+    let recalled = |input: &MatchInput| {
         let mut game = game.clone();
-        let kept = serde_json::to_string(&subject.known()).unwrap();
-        game.recall(serde_json::from_str(&kept).unwrap());
+        let kept = serde_json::to_string(&input.facts()).unwrap();
+        game.apply_facts(serde_json::from_str(&kept).unwrap());
         by(&game)
     };
-    let by_chance = of(json!({}), None);
-    assert!(by(&by_chance).ends_with("by rule `a`"));
-    assert!(recalled(&by_chance).ends_with("by rule `a` and rule `b`"));
-    // What the first rule has accepted is none of the others' business.
+    let by_random_color = of(json!({}), None);
+    assert!(by(&by_random_color).ends_with("by rule `a`"));
+    assert!(recalled(&by_random_color).ends_with("by rule `a` and rule `b`"));
+    // Rules below the first accepting one do not apply.
     let patch = json!({"rules": ["noRematch"], "rematchOf": "hgfedcba"});
     let accepted = of(patch, Some(30));
     assert_eq!([by(&accepted), recalled(&accepted)], ["", ""]);

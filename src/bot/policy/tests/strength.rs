@@ -1,12 +1,12 @@
-//! How strong games are played, as tables.
+//! Playing strength, as tables.
 
 use super::*;
 use crate::config::{MAX_ELO, MIN_ELO};
 use crate::engine::Elo;
 
 fn skill(text: &str, patch: Value) -> PlayingStrength {
-    let subject = MatchInput::of_challenge(&challenge(patch), None);
-    Terms::of(&settings(text), &subject).skill
+    let input = MatchInput::of_challenge(&challenge(patch), None);
+    PlaySettings::of(&settings(text), &input).strength
 }
 
 fn elo(text: &str, patch: Value) -> Option<u16> {
@@ -18,26 +18,26 @@ fn rated(rating: i32, provisional: bool) -> Value {
 }
 
 #[test]
-fn the_configuration_and_the_engine_mean_the_same_levels() {
+fn strength_config_and_engine_levels_agree() {
     assert_eq!((MIN_ELO, MAX_ELO), (Elo::MIN.get(), Elo::MAX.get()));
 }
 
 #[test]
-fn a_rule_sets_the_strength_and_the_section_that_of_the_others() {
+fn strength_of_rule_overrides_section() {
     let text = "[engine]\nstrength = 2000\n[[rule]]\nmatch = { rating = \"..1600\" }\nplay = { strength = { elo = 1300 } }\n\
                 [[rule]]\nmatch = { rating = \"2400..\" }\nplay = { strength = \"full\" }\n";
     assert_eq!(elo(text, rated(1500, false)), Some(1300));
     assert_eq!(elo(text, rated(1900, false)), Some(2000));
     assert_eq!(elo(text, rated(2500, false)), None);
     assert_eq!(elo("", rated(1500, false)), None);
-    assert_eq!(skill("", json!({"rated": true})).said, None);
+    assert_eq!(skill("", json!({"rated": true})).description, None);
 }
 
 #[test]
-fn rated_games_are_played_at_full_strength_unless_it_is_allowed() {
+fn strength_rated_game_is_full_unless_allowed() {
     let limited = skill("[engine]\nstrength = 1500\n", json!({"rated": true}));
     assert_eq!(limited.elo, None);
-    let said = limited.said.unwrap();
+    let said = limited.description.unwrap();
     assert!(
         said.contains("rated") && said.contains("sandbagging"),
         "{said}"
@@ -47,13 +47,13 @@ fn rated_games_are_played_at_full_strength_unless_it_is_allowed() {
 }
 
 #[test]
-fn adaptive_is_near_the_opponent() {
+fn strength_adaptive_follows_opponent() {
     let adaptive = "[engine]\nstrength = \"adaptive\"\n";
     for (rating, provisional, expected) in [
         (1732, false, 1732),
         (800, false, 1000),
         (3100, false, 2800),
-        // Half of what is uncertain, and half of where all begin.
+        // A provisional rating counts half.
         (2300, true, 1900),
         (900, true, 1200),
     ] {
@@ -63,7 +63,7 @@ fn adaptive_is_near_the_opponent() {
     assert_eq!(elo(adaptive, json!({"challenger": null})), Some(1500));
     let weaker = "[engine]\nstrength = { adaptive = true, offset = -150 }\n";
     assert_eq!(elo(weaker, rated(1700, false)), Some(1550));
-    let said = skill(adaptive, rated(2300, true)).said.unwrap();
+    let said = skill(adaptive, rated(2300, true)).description.unwrap();
     assert_eq!(
         said,
         "at 1900 Elo, for the opponent has 2300, which is uncertain"
@@ -71,7 +71,7 @@ fn adaptive_is_near_the_opponent() {
 }
 
 #[test]
-fn weak_players_know_few_openings() {
+fn strength_weak_level_limits_book() {
     let plies = |text: &str| skill(text, json!({})).book_plies();
     assert_eq!(plies("[engine]\nstrength = 1000\n"), 0);
     assert_eq!(plies("[engine]\nstrength = 1850\n"), 8);

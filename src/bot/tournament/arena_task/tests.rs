@@ -25,33 +25,33 @@ fn standing(withdrawn: bool, pause: Option<u64>) -> Option<Standing> {
     })
 }
 
-fn step(arena: Arena) -> Step {
-    next(&arena, &mut Memory::default())
+fn step(arena: Arena) -> Action {
+    next_action(&arena, &mut Observations::default())
 }
 
 #[test]
-fn what_is_done_follows_from_how_things_stand() {
+fn arena_state_decides_action() {
     let seconds = Duration::from_secs;
-    assert_eq!(step(arena()), Step::Join);
+    assert_eq!(step(arena()), Action::Join);
     let humans = Arena {
         bots_allowed: false,
         ..arena()
     };
     assert_eq!(
         step(humans),
-        Step::Never("it does not allow bots".to_owned())
+        Action::Reject("it does not allow bots".to_owned())
     );
     let atomic = Arena {
         variant: Variant::Atomic,
         ..arena()
     };
-    assert!(matches!(step(atomic), Step::Never(why) if why.contains("we do not play")));
+    assert!(matches!(step(atomic), Action::Reject(why) if why.contains("we do not play")));
     let over = Arena {
         finished: true,
         me: standing(false, None),
         ..arena()
     };
-    assert_eq!(step(over), Step::Done);
+    assert_eq!(step(over), Action::Done);
     for (starts_in, wait) in [
         (Some(600), 300),
         (Some(4_000), 300),
@@ -64,24 +64,24 @@ fn what_is_done_follows_from_how_things_stand() {
             me: standing(false, None),
             ..arena()
         };
-        assert_eq!(step(joined), Step::Wait(seconds(wait)), "{starts_in:?}");
+        assert_eq!(step(joined), Action::Wait(seconds(wait)), "{starts_in:?}");
     }
     let pausing = Arena {
         me: standing(true, Some(12)),
         ..arena()
     };
-    assert_eq!(step(pausing), Step::Wait(seconds(13)));
-    // As after a restart: who has withdrawn before comes back.
+    assert_eq!(step(pausing), Action::Wait(seconds(13)));
+    // As after a restart: a withdrawn player rejoins.
     let away = Arena {
         me: standing(true, None),
         ..arena()
     };
-    assert_eq!(step(away), Step::Join);
+    assert_eq!(step(away), Action::Join);
 }
 
 #[test]
-fn who_is_withdrawn_again_and_again_comes_back_more_slowly() {
-    let mut memory = Memory::default();
+fn arena_repeated_withdrawal_slows_rejoin() {
+    let mut observations = Observations::default();
     let inside = Arena {
         starts_in: None,
         me: standing(false, None),
@@ -92,20 +92,23 @@ fn who_is_withdrawn_again_and_again_comes_back_more_slowly() {
         ..inside.clone()
     };
     for wait in [None, Some(30), Some(60), Some(90)] {
-        assert_eq!(next(&inside, &mut memory), Step::Wait(WATCH_EVERY));
+        assert_eq!(
+            next_action(&inside, &mut observations),
+            Action::Wait(JOINED_POLL_INTERVAL)
+        );
         if let Some(wait) = wait {
             assert_eq!(
-                next(&outside, &mut memory),
-                Step::Wait(Duration::from_secs(wait))
+                next_action(&outside, &mut observations),
+                Action::Wait(Duration::from_secs(wait))
             );
         }
-        assert_eq!(next(&outside, &mut memory), Step::Join);
+        assert_eq!(next_action(&outside, &mut observations), Action::Join);
     }
 }
 
 #[test]
-fn a_slot_is_kept_from_shortly_before_the_start() {
-    let is_near = |arena: &Arena| needs_now(arena) == Hold::Slot;
+fn arena_slot_is_needed_shortly_before_start() {
+    let is_near = |arena: &Arena| current_slot_need(arena) == SlotNeed::Slot;
     let at = |starts_in: Option<u64>, withdrawn| Arena {
         starts_in: starts_in.map(Duration::from_secs),
         me: standing(withdrawn, None),
@@ -118,32 +121,38 @@ fn a_slot_is_kept_from_shortly_before_the_start() {
         starts_in: None,
         ..arena()
     }));
-    // Before that the account knows when it begins, and of one that we are about to join as well.
-    assert!(matches!(needs_now(&at(Some(61), false)), Hold::Start(_)));
-    assert_eq!(needs_now(&at(Some(61), true)), Hold::Nothing);
-    assert!(matches!(needs(&arena()), Hold::Start(_)));
+    // Before that the account knows the start, also of an arena that it is about to join.
+    assert!(matches!(
+        current_slot_need(&at(Some(61), false)),
+        SlotNeed::Start(_)
+    ));
+    assert_eq!(current_slot_need(&at(Some(61), true)), SlotNeed::None);
+    assert!(matches!(initial_slot_need(&arena()), SlotNeed::Start(_)));
 }
 
 #[test]
-fn a_slot_is_kept_from_the_start_of_an_arena_that_cannot_be_looked_at() {
-    let begins_in = |seconds| Hold::Start(clock::now() + Duration::from_secs(seconds));
+fn arena_unreachable_needs_slot_from_start() {
+    let begins_in = |seconds| SlotNeed::Start(clock::now() + Duration::from_secs(seconds));
     let far = begins_in(90);
-    assert_eq!(needs_unseen(far, true), far);
-    assert_eq!(needs_unseen(begins_in(60), true), Hold::Slot);
-    assert_eq!(needs_unseen(Hold::Slot, true), Hold::Slot);
-    assert_eq!(needs_unseen(Hold::Nothing, true), Hold::Nothing);
-    assert_eq!(needs_unseen(Hold::Nothing, false), Hold::Slot);
+    assert_eq!(unreachable_slot_need(far, true), far);
+    assert_eq!(unreachable_slot_need(begins_in(60), true), SlotNeed::Slot);
+    assert_eq!(unreachable_slot_need(SlotNeed::Slot, true), SlotNeed::Slot);
+    assert_eq!(unreachable_slot_need(SlotNeed::None, true), SlotNeed::None);
+    assert_eq!(unreachable_slot_need(SlotNeed::None, false), SlotNeed::Slot);
 }
 
 #[test]
-fn an_arena_that_refuses_us_is_joined_again_when_something_is_different() {
+fn arena_refusal_retries_on_change() {
     let seconds = Duration::from_secs;
     let now = clock::now();
     let joining = |text: &str| text.parse::<ArenaEntry>().unwrap();
-    let first = Refusal::next(None, &arena(), joining("may24bot:wrong"), now);
+    let first = JoinRefusal::next(None, &arena(), joining("may24bot:wrong"), now);
     let wait =
         |arena: &Arena, with: &str, at: u64| first.wait(arena, &joining(with), now + seconds(at));
-    assert_eq!(wait(&arena(), "may24bot:wrong", 0), Some(REFUSED));
+    assert_eq!(
+        wait(&arena(), "may24bot:wrong", 0),
+        Some(REFUSED_POLL_INTERVAL)
+    );
     assert_eq!(wait(&arena(), "may24bot:wrong", 590), Some(seconds(10)));
     assert_eq!(wait(&arena(), "may24bot:wrong", 600), None, "a while later");
     assert_eq!(
@@ -162,7 +171,7 @@ fn an_arena_that_refuses_us_is_joined_again_when_something_is_different() {
     let (mut refusal, mut waits) = (first.clone(), Vec::new());
     for _ in 0..5 {
         waits.push((refusal.again - now).as_secs() / 60);
-        refusal = Refusal::next(Some(&refusal), &arena(), joining("may24bot:wrong"), now);
+        refusal = JoinRefusal::next(Some(&refusal), &arena(), joining("may24bot:wrong"), now);
     }
     assert_eq!(waits, [10, 20, 40, 60, 60]);
 }

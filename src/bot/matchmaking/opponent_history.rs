@@ -1,8 +1,7 @@
-//! What other bots have answered: whom to leave alone for how long and with what, who is owed a second game, and who was
-//! met when. Kept in a file over restarts.
+//! History of opponents: refused challenges, return games and last games. Kept in a file over restarts.
 //!
-//! Each refusal is about something: all games, or faster ones than this, or rated ones, by its reason. The next one about
-//! the same doubles the time for which it is heeded, and each week without one halves that again.
+//! A refusal has a topic, given by its reason: all games, faster games, rated games and so on. Each further refusal
+//! on the same topic doubles the backoff, and each week without one takes back one doubling.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -15,22 +14,19 @@ use crate::bot::account::persist;
 use crate::clock;
 use crate::lichess::model::{Color, DeclineReason, Speed, TimeControl, Username, Variant};
 
-/// A kind of game that somebody can be challenged to.
+/// Kind of game offered in a challenge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Offer {
-    /// Seconds at the start.
+    /// Initial time in seconds.
     pub limit: u32,
-    /// Seconds for each move.
+    /// Increment in seconds.
     pub increment: u32,
-    /// The variant.
     #[serde(serialize_with = "key")]
     pub variant: Variant,
-    /// Whether ratings are at stake.
     pub rated: bool,
 }
 
 impl Offer {
-    /// The time control.
     pub fn time(self) -> TimeControl {
         TimeControl::Clock {
             limit: self.limit,
@@ -38,8 +34,8 @@ impl Offer {
         }
     }
 
-    /// What the ratings of such games are called.
-    pub fn perf(self) -> &'static str {
+    /// Lichess's key of the ratings of such games.
+    pub fn perf_key(self) -> &'static str {
         match self.variant {
             Variant::Standard | Variant::FromPosition => {
                 Speed::of_clock(self.limit, self.increment).key()
@@ -48,13 +44,13 @@ impl Offer {
         }
     }
 
-    /// How long it takes each side, as Lichess reckons.
+    /// Estimated duration for each side in seconds, by Lichess's formula.
     fn estimate(self) -> u32 {
         self.limit.saturating_add(self.increment.saturating_mul(40))
     }
 }
 
-/// `3+2 rated standard`
+/// Formats like `3+2 rated standard`.
 impl std::fmt::Display for Offer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let rated = if self.rated { "rated" } else { "casual" };
@@ -66,39 +62,39 @@ fn key<S: Serializer>(variant: &Variant, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(variant.key())
 }
 
-/// How a challenge of ours came to nothing.
+/// Reason why a challenge of ours did not become a game.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// He has declined it.
+    /// The opponent declined.
     Declined(DeclineReason),
-    /// He has not answered.
+    /// The opponent did not answer.
     Unanswered,
-    /// He was not there.
+    /// The opponent was not online.
     Away,
-    /// Lichess does not let him be challenged for so long: he has played his 100 games.
+    /// Lichess allows no challenge to the opponent for this time: they have played their 100 games of the day.
     Limited(Duration),
-    /// Lichess does not let us challenge him.
+    /// Lichess does not allow a challenge to the opponent.
     Denied,
-    /// We block him on Lichess.
+    /// Our account blocks the opponent on Lichess.
     Blocked,
-    /// He was paired with us and did not move.
+    /// The game started, but the opponent did not move.
     Unplayed,
 }
 
-/// What a refusal is about.
+/// Games that a refusal applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Topic {
     All,
-    /// Games that take each side so many seconds or fewer.
+    /// Games of at most this estimate in seconds.
     Faster(u32),
-    /// Or more.
+    /// Games of at least this estimate in seconds.
     Slower(u32),
-    /// This very time control.
+    /// This time control.
     Clock(u32, u32),
     Rated,
     Casual,
-    /// Whatever is not standard chess.
+    /// Everything but standard chess.
     Variants,
     Variant(#[serde(serialize_with = "key")] Variant),
 }
@@ -117,8 +113,8 @@ impl Topic {
         }
     }
 
-    /// Whether a refusal about this is one more of those about that.
-    fn is_like(self, other: Self) -> bool {
+    /// Whether two refusals count as one series.
+    fn is_same_topic(self, other: Self) -> bool {
         match (self, other) {
             (Self::Faster(_), Self::Faster(_)) | (Self::Slower(_), Self::Slower(_)) => true,
             _ => self == other,
@@ -126,7 +122,7 @@ impl Topic {
     }
 }
 
-/// As it goes on behind a name.
+/// Formats as the rest of a sentence about the opponent.
 impl std::fmt::Display for Refusal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -145,24 +141,24 @@ const MINUTE: u64 = 60;
 const HOUR: u64 = 60 * MINUTE;
 const DAY: u64 = 24 * HOUR;
 
-/// The longest that a refusal is heeded.
-const LONGEST: u64 = 30 * DAY;
+/// Longest backoff.
+const MAX_WAIT_S: u64 = 30 * DAY;
 
-/// Without a refusal for this long after the time of one, it counts half as much.
-const CALM: u64 = 7 * DAY;
+/// For each such period after the end of a backoff, one refusal less counts.
+const DECAY_PERIOD_S: u64 = 7 * DAY;
 
-/// A second game is owed for this long.
-const OWED: u64 = DAY;
+/// Time for which a return game is due.
+const RETURN_GAME_TTL_S: u64 = DAY;
 
-/// Who was met is remembered for this long.
-const MET: u64 = 30 * DAY;
+/// Time for which the last game is remembered.
+const LAST_GAME_TTL_S: u64 = 30 * DAY;
 
-/// The most of each that is remembered: four times as many bots as are ever online.
-const MOST: usize = 2_000;
+/// Maximum number of entries of each kind: four times as many bots as are ever online.
+const MAX_ENTRIES: usize = 2_000;
 
 impl Refusal {
-    /// What it is about, and for how many seconds it is heeded the first time.
-    fn weight(self, offer: Offer) -> (Topic, u64) {
+    /// Topic of the refusal, and the first backoff in seconds.
+    fn backoff(self, offer: Offer) -> (Topic, u64) {
         use DeclineReason as Reason;
         let estimate = offer.estimate();
         match self {
@@ -178,7 +174,7 @@ impl Refusal {
                 Reason::TooFast => (Topic::Faster(estimate), DAY),
                 Reason::TooSlow => (Topic::Slower(estimate), DAY),
                 Reason::TimeControl => (Topic::Clock(offer.limit, offer.increment), DAY),
-                // It asks for the other kind.
+                // The opponent asks for the other kind.
                 Reason::Rated => (Topic::Casual, DAY),
                 Reason::Casual => (Topic::Rated, DAY),
                 Reason::Standard => (Topic::Variants, DAY),
@@ -189,94 +185,96 @@ impl Refusal {
     }
 }
 
-/// See the module's text.
+/// What is remembered of other bots.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Memory {
+pub struct OpponentHistory {
     refusals: Vec<DeclineBackoff>,
-    owed: Vec<Owed>,
-    /// When the last game began with each, by the names in lower case.
-    met: BTreeMap<String, u64>,
+    #[serde(alias = "owed")]
+    return_games: Vec<ReturnGame>,
+    /// Start of the last game with each opponent, by name in lower case.
+    #[serde(alias = "met")]
+    last_games: BTreeMap<String, u64>,
 }
 
-/// A refusal that is heeded.
+/// Backoff after a refusal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct DeclineBackoff {
     /// In lower case.
     user: String,
     topic: Topic,
-    /// How many there were in a row.
-    times: u32,
-    /// Seconds since 1970.
+    /// Refusals in a row.
+    #[serde(alias = "times")]
+    count: u32,
+    /// Seconds since the epoch.
     until: u64,
 }
 
 impl DeclineBackoff {
-    /// How many still count.
-    fn times(&self, now: u64) -> u32 {
-        let calm = now.saturating_sub(self.until) / CALM;
-        self.times
-            .saturating_sub(u32::try_from(calm).unwrap_or(u32::MAX))
+    /// Refusals in a row that still count.
+    fn current_count(&self, now: u64) -> u32 {
+        let decayed = now.saturating_sub(self.until) / DECAY_PERIOD_S;
+        self.count
+            .saturating_sub(u32::try_from(decayed).unwrap_or(u32::MAX))
     }
 
-    /// Whether it is heeded now. One for longer than can be is of a clock that was wrong.
-    fn holds(&self, now: u64) -> bool {
-        now < self.until && self.until - now <= LONGEST
+    /// Whether the backoff is active. One longer than the maximum is due to a wrong clock.
+    fn is_active(&self, now: u64) -> bool {
+        now < self.until && self.until - now <= MAX_WAIT_S
     }
 }
 
 /// The second game of a pair.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Owed {
-    /// As he is called.
+struct ReturnGame {
+    /// With upper and lower case.
     user: String,
     offer: Offer,
-    /// Whether we have White in it.
+    /// Whether we play White in it.
     white: bool,
-    /// When the first one began.
+    /// Start of the first game.
     since: u64,
 }
 
-impl Memory {
-    /// What its file ends with.
-    pub const ENDING: &str = "answers.json";
+impl OpponentHistory {
+    pub const FILE_SUFFIX: &str = "opponents.json";
 
-    /// Reads the file; one that is not there is empty.
+    /// Reads the file; empty if it does not exist.
     ///
     /// # Errors
-    /// When it is there and cannot be read.
+    /// If it exists and cannot be read.
     pub fn load(path: &Path) -> io::Result<Self> {
         persist::load(path)
     }
 
-    /// The file as it should be.
-    pub fn text(&self) -> String {
+    /// Content of the file.
+    pub fn to_json(&self) -> String {
         serde_json::to_string(self).expect("plain data with string keys")
     }
 
-    /// Until when he is to be left alone with this, if he is.
-    pub fn alone_until(
+    /// Until when an opponent is not to be challenged to this, if so.
+    pub fn blocked_until(
         &self,
         user: &Username,
         offer: Offer,
         now: SystemTime,
     ) -> Option<SystemTime> {
         let (user, now) = (user.id(), clock::epoch_seconds(now));
-        let about = |heeded: &&DeclineBackoff| {
-            heeded.user == user && heeded.topic.is_about(offer) && heeded.holds(now)
+        let about = |backoff: &&DeclineBackoff| {
+            backoff.user == user && backoff.topic.is_about(offer) && backoff.is_active(now)
         };
         let until = self
             .refusals
             .iter()
             .filter(about)
-            .map(|heeded| heeded.until);
+            .map(|backoff| backoff.until);
         until
             .max()
             .map(|until| UNIX_EPOCH + Duration::from_secs(until))
     }
 
-    /// A challenge has come to nothing. Until when he is left alone with this.
-    pub fn refused(
+    /// Records a refusal. Returns the end of the backoff.
+    pub fn record_refusal(
         &mut self,
         user: &Username,
         offer: Offer,
@@ -284,32 +282,33 @@ impl Memory {
         now: SystemTime,
     ) -> SystemTime {
         let (id, now) = (user.id(), clock::epoch_seconds(now));
-        let (topic, first) = refusal.weight(offer);
-        let same = |heeded: &DeclineBackoff| heeded.user == id && heeded.topic.is_like(topic);
+        let (topic, first) = refusal.backoff(offer);
+        let same =
+            |backoff: &DeclineBackoff| backoff.user == id && backoff.topic.is_same_topic(topic);
         let before: u32 = self
             .refusals
-            .extract_if(.., |heeded| same(heeded))
-            .map(|heeded| heeded.times(now))
+            .extract_if(.., |backoff| same(backoff))
+            .map(|backoff| backoff.current_count(now))
             .max()
             .unwrap_or(0);
-        // What Lichess says is exact, however often it says so.
-        let (times, wait) = match refusal {
+        // A wait named by Lichess is exact, however often it is repeated.
+        let (count, wait) = match refusal {
             Refusal::Limited(wait) => (before, wait.as_secs()),
             _ => (before.saturating_add(1), first << before.min(12)),
         };
-        let until = now + wait.clamp(1, LONGEST);
+        let until = now + wait.clamp(1, MAX_WAIT_S);
         self.refusals.push(DeclineBackoff {
             user: id,
             topic,
-            times,
+            count,
             until,
         });
-        self.tidy(now);
+        self.prune(now);
         UNIX_EPOCH + Duration::from_secs(until)
     }
 
-    /// A game with him has begun, and we have this colour; with `pair` a second one is owed to him, unless this is it.
-    pub fn met(
+    /// Records a game that has started, with our colour. With `pair` a return game is due, unless this is it.
+    pub fn record_game(
         &mut self,
         user: &Username,
         offer: Offer,
@@ -318,56 +317,60 @@ impl Memory {
         now: SystemTime,
     ) {
         let (id, now) = (user.id(), clock::epoch_seconds(now));
-        // What he has said against such games before no longer counts.
+        // Earlier refusals of such games no longer count.
         self.refusals
-            .retain(|heeded| heeded.user != id || !heeded.topic.is_about(offer));
-        self.met.insert(id.clone(), now);
-        let before = self.owed.len();
-        self.owed
-            .retain(|owed| !owed.user.eq_ignore_ascii_case(&id) || owed.offer != offer);
-        if pair && before == self.owed.len() {
-            self.owed.push(Owed {
+            .retain(|backoff| backoff.user != id || !backoff.topic.is_about(offer));
+        self.last_games.insert(id.clone(), now);
+        let before = self.return_games.len();
+        self.return_games
+            .retain(|game| !game.user.eq_ignore_ascii_case(&id) || game.offer != offer);
+        if pair && before == self.return_games.len() {
+            self.return_games.push(ReturnGame {
                 user: user.to_string(),
                 offer,
                 white: color == Color::Black,
                 since: now,
             });
         }
-        self.tidy(now);
+        self.prune(now);
     }
 
-    /// Who is owed a second game: with what, and which colour is ours. The oldest debt comes first.
-    pub fn owed(&self, now: SystemTime) -> impl Iterator<Item = (Username, Offer, Color)> {
+    /// Return games that are due, with our colour, the oldest first.
+    pub fn return_games(&self, now: SystemTime) -> impl Iterator<Item = (Username, Offer, Color)> {
         let now = clock::epoch_seconds(now);
-        let lately = move |owed: &&Owed| now.abs_diff(owed.since) < OWED;
-        self.owed.iter().filter(lately).map(|owed| {
-            let color = if owed.white {
+        let is_recent = move |game: &&ReturnGame| now.abs_diff(game.since) < RETURN_GAME_TTL_S;
+        self.return_games.iter().filter(is_recent).map(|game| {
+            let color = if game.white {
                 Color::White
             } else {
                 Color::Black
             };
-            (Username::new(&owed.user), owed.offer, color)
+            (Username::new(&game.user), game.offer, color)
         })
     }
 
-    /// When the last game with him began.
-    pub fn last_met(&self, user: &Username) -> Option<u64> {
-        self.met.get(&user.id()).copied()
+    /// Start of the last game with an opponent, in seconds since the epoch.
+    pub fn last_game(&self, user: &Username) -> Option<u64> {
+        self.last_games.get(&user.id()).copied()
     }
 
-    /// Forgets what counts no longer, and of too much the oldest.
-    fn tidy(&mut self, now: u64) {
-        self.refusals
-            .retain(|heeded| heeded.holds(now) || (heeded.until <= now && heeded.times(now) > 0));
-        self.owed.retain(|owed| now.abs_diff(owed.since) < OWED);
-        self.met.retain(|_, at| now.abs_diff(*at) < MET);
-        let beyond = |len: usize| len.saturating_sub(MOST);
-        self.refusals.drain(..beyond(self.refusals.len()));
-        self.owed.drain(..beyond(self.owed.len()));
-        for _ in 0..beyond(self.met.len()) {
-            let oldest = self.met.iter().min_by_key(|(_, at)| **at);
+    /// Drops entries that no longer count, and the oldest beyond the maximum.
+    fn prune(&mut self, now: u64) {
+        self.refusals.retain(|backoff| {
+            backoff.is_active(now) || (backoff.until <= now && backoff.current_count(now) > 0)
+        });
+        self.return_games
+            .retain(|game| now.abs_diff(game.since) < RETURN_GAME_TTL_S);
+        self.last_games
+            .retain(|_, at| now.abs_diff(*at) < LAST_GAME_TTL_S);
+        let excess = |len: usize| len.saturating_sub(MAX_ENTRIES);
+        self.refusals.drain(..excess(self.refusals.len()));
+        self.return_games.drain(..excess(self.return_games.len()));
+        for _ in 0..excess(self.last_games.len()) {
+            let oldest = self.last_games.iter().min_by_key(|(_, at)| **at);
             let oldest = oldest.map(|(user, _)| user.clone());
-            self.met.retain(|user, _| Some(user) != oldest.as_ref());
+            self.last_games
+                .retain(|user, _| Some(user) != oldest.as_ref());
         }
     }
 }
@@ -397,7 +400,7 @@ mod tests {
     };
 
     #[test]
-    fn each_reason_is_about_something_else() {
+    fn history_decline_reason_has_topic() {
         use DeclineReason as Reason;
         let casual = Offer {
             rated: false,
@@ -407,7 +410,7 @@ mod tests {
             variant: Variant::Chess960,
             ..BLITZ
         };
-        // The reason with which 3+2 rated is declined, what is then left alone, and what is not.
+        // Reason for which 3+2 rated is declined, what is not offered after that, and what is.
         let table = [
             (Reason::Later, vec![BLITZ, casual, shuffled], vec![]),
             (Reason::NoBot, vec![BLITZ, casual, shuffled], vec![]),
@@ -434,23 +437,27 @@ mod tests {
         ];
         let (grump, other) = (Username::new("Grump"), Username::new("Grumpy"));
         for (reason, held, free) in table {
-            let mut memory = Memory::default();
-            let until = memory.refused(&grump, BLITZ, Refusal::Declined(reason), at(0));
+            let mut history = OpponentHistory::default();
+            let until = history.record_refusal(&grump, BLITZ, Refusal::Declined(reason), at(0));
             for offer in held {
-                let alone = memory.alone_until(&Username::new("GRUMP"), offer, at(10));
+                let alone = history.blocked_until(&Username::new("GRUMP"), offer, at(10));
                 assert_eq!(alone, Some(until), "{reason} {offer}");
-                assert_eq!(memory.alone_until(&grump, offer, until), None, "{reason}");
+                assert_eq!(
+                    history.blocked_until(&grump, offer, until),
+                    None,
+                    "{reason}"
+                );
             }
             for offer in free {
-                let alone = memory.alone_until(&grump, offer, at(10));
+                let alone = history.blocked_until(&grump, offer, at(10));
                 assert_eq!(alone, None, "{reason} {offer}");
             }
-            assert_eq!(memory.alone_until(&other, BLITZ, at(10)), None);
+            assert_eq!(history.blocked_until(&other, BLITZ, at(10)), None);
         }
     }
 
     #[test]
-    fn each_refusal_in_a_row_is_heeded_twice_as_long() {
+    fn history_refusals_in_a_row_double_backoff() {
         let grump = Username::new("Grump");
         let table = [
             (Refusal::Declined(DeclineReason::Later), 30 * MINUTE),
@@ -464,110 +471,117 @@ mod tests {
             (Refusal::Declined(DeclineReason::Generic), 4 * HOUR),
         ];
         for (refusal, first) in table {
-            let (mut memory, mut now) = (Memory::default(), 0);
+            let (mut history, mut now) = (OpponentHistory::default(), 0);
             for doubled in 0..14 {
-                let wait = (first << doubled).min(LONGEST);
-                let until = memory.refused(&grump, BLITZ, refusal, at(now));
+                let wait = (first << doubled).min(MAX_WAIT_S);
+                let until = history.record_refusal(&grump, BLITZ, refusal, at(now));
                 assert_eq!(until, at(now + wait), "{refusal:?}");
                 now += wait;
             }
         }
-        // The time that Lichess names is neither doubled nor does it double others.
-        let mut memory = Memory::default();
+        // A wait named by Lichess is not doubled, and does not double others.
+        let mut history = OpponentHistory::default();
         let limited = Refusal::Limited(Duration::from_secs(5_000));
         for now in [0, 6_000] {
-            let until = memory.refused(&grump, BLITZ, limited, at(now));
+            let until = history.record_refusal(&grump, BLITZ, limited, at(now));
             assert_eq!(until, at(now + 5_000));
         }
-        let until = memory.refused(&grump, BLITZ, Refusal::Unanswered, at(20_000));
+        let until = history.record_refusal(&grump, BLITZ, Refusal::Unanswered, at(20_000));
         assert_eq!(until, at(20_000 + HOUR));
     }
 
     #[test]
-    fn calm_weeks_and_games_make_refusals_forgotten() {
+    fn history_refusals_decay() {
         let grump = Username::new("Grump");
         let later = Refusal::Declined(DeclineReason::Later);
-        let mut memory = Memory::default();
+        let mut history = OpponentHistory::default();
         let mut now = 0;
-        // So long after the end of the one before, and how many times half an hour it is heeded.
+        // Pause after the end of the backoff before, and the backoff in half hours.
         for (pause, halves) in [
             (0, 1),
             (0, 2),
             (0, 4),
-            (CALM, 4),
-            (2 * CALM, 2),
-            (50 * CALM, 1),
+            (DECAY_PERIOD_S, 4),
+            (2 * DECAY_PERIOD_S, 2),
+            (50 * DECAY_PERIOD_S, 1),
         ] {
             now += pause;
-            let until = memory.refused(&grump, BLITZ, later, at(now));
+            let until = history.record_refusal(&grump, BLITZ, later, at(now));
             now += halves * 30 * MINUTE;
             assert_eq!(until, at(now), "{pause} {halves}");
         }
-        memory.met(&grump, BLITZ, false, Color::White, at(now));
-        let until = memory.refused(&grump, BLITZ, later, at(now));
+        history.record_game(&grump, BLITZ, false, Color::White, at(now));
+        let until = history.record_refusal(&grump, BLITZ, later, at(now));
         assert_eq!(until, at(now + 30 * MINUTE));
     }
 
     #[test]
-    fn the_second_game_of_a_pair_is_owed_for_a_day() {
+    fn history_return_game_is_due_for_a_day() {
         let (ann, ben) = (Username::new("Ann"), Username::new("Ben"));
-        let mut memory = Memory::default();
-        memory.met(&ann, BLITZ, true, Color::White, at(0));
-        memory.met(&ben, BLITZ, false, Color::White, at(1));
-        let owed = |memory: &Memory, now| memory.owed(at(now)).collect::<Vec<_>>();
+        let mut history = OpponentHistory::default();
+        history.record_game(&ann, BLITZ, true, Color::White, at(0));
+        history.record_game(&ben, BLITZ, false, Color::White, at(1));
+        let owed =
+            |history: &OpponentHistory, now| history.return_games(at(now)).collect::<Vec<_>>();
         let second = [(ann.clone(), BLITZ, Color::Black)];
-        assert_eq!(owed(&memory, 10), second);
-        assert!(owed(&memory, DAY).is_empty());
+        assert_eq!(owed(&history, 10), second);
+        assert!(owed(&history, DAY).is_empty());
         // A game of another kind is another pair.
-        memory.met(&ann, offer(60, 1), true, Color::Black, at(20));
-        assert_eq!(owed(&memory, 30).len(), 2);
-        memory.met(&Username::new("ANN"), BLITZ, true, Color::Black, at(40));
+        history.record_game(&ann, offer(60, 1), true, Color::Black, at(20));
+        assert_eq!(owed(&history, 30).len(), 2);
+        history.record_game(&Username::new("ANN"), BLITZ, true, Color::Black, at(40));
         assert_eq!(
-            owed(&memory, 50),
+            owed(&history, 50),
             [(ann.clone(), offer(60, 1), Color::White)]
         );
-        assert_eq!(memory.last_met(&ann), Some(clock::epoch_seconds(at(40))));
-        assert_eq!(memory.last_met(&Username::new("Cleo")), None);
+        assert_eq!(history.last_game(&ann), Some(clock::epoch_seconds(at(40))));
+        assert_eq!(history.last_game(&Username::new("Cleo")), None);
     }
 
     #[test]
-    fn memory_is_bounded_and_survives_what_happens_to_files() {
-        let mut memory = Memory::default();
-        for n in 0..MOST as u64 + 100 {
+    fn history_is_bounded_and_survives_in_file() {
+        let mut history = OpponentHistory::default();
+        for n in 0..MAX_ENTRIES as u64 + 100 {
             let user = Username::new(&format!("Bot{n}"));
-            memory.refused(&user, BLITZ, Refusal::Denied, at(n));
-            memory.met(&user, offer(60, 0), true, Color::White, at(n));
-            memory.refused(&user, BLITZ, Refusal::Denied, at(n));
+            history.record_refusal(&user, BLITZ, Refusal::Denied, at(n));
+            history.record_game(&user, offer(60, 0), true, Color::White, at(n));
+            history.record_refusal(&user, BLITZ, Refusal::Denied, at(n));
         }
-        assert_eq!((memory.refusals.len(), memory.met.len()), (MOST, MOST));
-        assert_eq!(memory.owed.len(), MOST);
+        assert_eq!(
+            (history.refusals.len(), history.last_games.len()),
+            (MAX_ENTRIES, MAX_ENTRIES)
+        );
+        assert_eq!(history.return_games.len(), MAX_ENTRIES);
         let home = tempfile::tempdir().unwrap();
-        let path = home.path().join("answers.json");
-        assert_eq!(Memory::load(&path).unwrap(), Memory::default());
-        persist::save(&path, memory.text()).unwrap();
-        assert_eq!(Memory::load(&path).unwrap(), memory);
+        let path = home.path().join("opponents.json");
+        assert_eq!(
+            OpponentHistory::load(&path).unwrap(),
+            OpponentHistory::default()
+        );
+        persist::save(&path, history.to_json()).unwrap();
+        assert_eq!(OpponentHistory::load(&path).unwrap(), history);
         persist::save(&path, "[]]").unwrap();
-        assert!(Memory::load(&path).is_err());
-        // A clock that was wrong leaves nobody alone for ever.
+        assert!(OpponentHistory::load(&path).is_err());
+        // A wrong clock blocks nobody forever.
         let grump = Username::new("Grump");
-        memory.refused(&grump, BLITZ, Refusal::Denied, at(400 * DAY));
-        assert_eq!(memory.alone_until(&grump, BLITZ, at(0)), None);
+        history.record_refusal(&grump, BLITZ, Refusal::Denied, at(400 * DAY));
+        assert_eq!(history.blocked_until(&grump, BLITZ, at(0)), None);
     }
 
     #[test]
-    fn ratings_go_by_speed_or_variant() {
+    fn offer_perf_key_is_speed_or_variant() {
         for (limit, increment, perf) in [
             (60, 0, "bullet"),
             (180, 2, "blitz"),
             (1_800, 0, "classical"),
         ] {
-            assert_eq!(offer(limit, increment).perf(), perf);
+            assert_eq!(offer(limit, increment).perf_key(), perf);
         }
         let shuffled = Offer {
             variant: Variant::Chess960,
             ..BLITZ
         };
-        assert_eq!(shuffled.perf(), "chess960");
+        assert_eq!(shuffled.perf_key(), "chess960");
         assert_eq!(shuffled.to_string(), "3+2 rated chess960");
     }
 }

@@ -1,0 +1,603 @@
+//! Task of one arena: polls its state and does what [`next_action`] says, until it is over.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use tokio::sync::{Notify, mpsc, oneshot, watch};
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+use super::ArenaEvent;
+use crate::bot::AccountContext;
+use crate::bot::account::quota::JoinRequest;
+use crate::bot::commands::{CommandResult, Responder};
+use crate::bot::shutdown::{ShutdownSignal, Stage};
+use crate::clock;
+use crate::config::ArenaEntry;
+use crate::events::{self, ArenaStage, Event};
+use crate::lichess::model::{Arena, ArenaId, Variant};
+use crate::lichess::retry::{self, RequestKind, Retry};
+use crate::plural;
+
+/// Interval between polls of an arena that the account has joined.
+const JOINED_POLL_INTERVAL: Duration = Duration::from_secs(20);
+
+/// Limits of the interval before the start, which is half of the time left.
+const MIN_POLL_INTERVAL: Duration = Duration::from_secs(5);
+const MAX_POLL_INTERVAL: Duration = Duration::from_secs(300);
+
+/// Interval between polls of an arena that has refused the account, until it starts. It is joined again as soon as
+/// the reasons on its page, or the arguments of the join, have changed.
+const REFUSED_POLL_INTERVAL: Duration = Duration::from_secs(60);
+
+/// First wait before an unchanged arena is joined again: its password may have changed. Doubles each time, since
+/// Lichess counts refused joins too.
+const MIN_REJOIN_WAIT: Duration = Duration::from_secs(600);
+
+/// Upper bound of that wait.
+const MAX_REJOIN_WAIT: Duration = Duration::from_secs(3_600);
+
+/// Wait after a failed request.
+const FAILURE_RETRY_WAIT: Duration = Duration::from_secs(15);
+
+/// Wait for a pause that Lichess does not put a number to.
+const UNNAMED_PAUSE_WAIT: Duration = Duration::from_secs(10);
+
+/// Wait before rejoining after the second withdrawal that was not ours; grows by as much with each further one.
+const REJOIN_STEP: Duration = Duration::from_secs(30);
+
+/// Part of Lichess's message when too many arenas were joined.
+const TOO_MANY_JOINS_TEXT: &str = "joining too many tournaments";
+
+/// A slot is reserved from this time before the start.
+const SLOT_LEAD_TIME: Duration = Duration::from_secs(60);
+
+/// What to do about an arena.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Action {
+    /// Poll again after this time.
+    Wait(Duration),
+    Join,
+    /// The arena is over.
+    Done,
+    /// The account cannot take part, for this reason.
+    Reject(String),
+}
+
+/// Why the task ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ExitReason {
+    /// The arena is over, or the account cannot take part.
+    Done,
+    /// The operator has left the arena.
+    Leave,
+    Shutdown,
+}
+
+/// State kept between polls.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Observations {
+    /// Withdrawals that were not requested by us.
+    withdrawn: u32,
+    /// The account was seen as a player since the last join.
+    seen: bool,
+}
+
+/// The arena has refused the account.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct JoinRefusal {
+    /// Arguments of the join.
+    joining: ArenaEntry,
+    /// Reasons on the page of the arena.
+    reasons: Vec<String>,
+    /// Refusals so far.
+    times: u32,
+    /// When to join again although nothing has changed.
+    again: Instant,
+}
+
+impl JoinRefusal {
+    /// Wait until something may have changed, if nothing has. The last attempt is made at the start.
+    fn wait(&self, arena: &Arena, joining: &ArenaEntry, now: Instant) -> Option<Duration> {
+        let starts_in = arena.starts_in?;
+        let same = self.reasons == arena.unmet_requirements && self.joining == *joining;
+        let left = self.again.saturating_duration_since(now);
+        let start = starts_in + Duration::from_secs(1);
+        (same && !left.is_zero()).then(|| REFUSED_POLL_INTERVAL.min(left).min(start))
+    }
+
+    /// State after another refusal.
+    fn next(before: Option<&Self>, arena: &Arena, joining: ArenaEntry, now: Instant) -> Self {
+        let times = before.map_or(0, |before| before.times).saturating_add(1);
+        let wait = MIN_REJOIN_WAIT * (1 << (times - 1).min(10));
+        Self {
+            joining,
+            reasons: arena.unmet_requirements.clone(),
+            times,
+            again: now + wait.min(MAX_REJOIN_WAIT),
+        }
+    }
+}
+
+/// Decides what to do.
+fn next_action(arena: &Arena, observations: &mut Observations) -> Action {
+    if arena.finished {
+        return Action::Done;
+    }
+    if !arena.bots_allowed {
+        return Action::Reject("it does not allow bots".to_owned());
+    }
+    let playable = [Variant::Standard, Variant::Chess960, Variant::FromPosition];
+    if !playable.contains(&arena.variant) {
+        return Action::Reject(format!("we do not play {}", arena.variant));
+    }
+    match arena.me {
+        None => Action::Join,
+        Some(me) => match me.pause {
+            Some(pause) if me.withdrawn => Action::Wait(pause + Duration::from_secs(1)),
+            _ if !me.withdrawn => {
+                observations.seen = true;
+                Action::Wait(poll_interval(arena))
+            }
+            _ if std::mem::take(&mut observations.seen) => {
+                observations.withdrawn += 1;
+                match observations.withdrawn {
+                    1 => Action::Join,
+                    times => Action::Wait(REJOIN_STEP * (times - 1).min(10)),
+                }
+            }
+            _ => Action::Join,
+        },
+    }
+}
+
+/// Interval between polls of an arena that the account has joined.
+fn poll_interval(arena: &Arena) -> Duration {
+    match arena.starts_in {
+        Some(left) => (left / 2).clamp(MIN_POLL_INTERVAL, MAX_POLL_INTERVAL),
+        None => JOINED_POLL_INTERVAL,
+    }
+}
+
+/// What the account reserves for an arena.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SlotNeed {
+    None,
+    /// Matchmaking games must be over by this start.
+    Start(Instant),
+    /// A slot: the next game may come at any moment.
+    Slot,
+}
+
+/// Need of an arena that the account has joined or is about to join.
+fn initial_slot_need(arena: &Arena) -> SlotNeed {
+    match arena.starts_in {
+        Some(left) if left > SLOT_LEAD_TIME => SlotNeed::Start(clock::now() + left),
+        _ => SlotNeed::Slot,
+    }
+}
+
+/// Need of an arena in its current state.
+fn current_slot_need(arena: &Arena) -> SlotNeed {
+    match arena.me {
+        Some(me) if !me.withdrawn && !arena.finished => initial_slot_need(arena),
+        _ => SlotNeed::None,
+    }
+}
+
+/// Need of an arena whose state cannot be read. Once it has started, or if nothing is known of it, a game may come at
+/// any moment.
+fn unreachable_slot_need(before: SlotNeed, known: bool) -> SlotNeed {
+    match before {
+        _ if !known => SlotNeed::Slot,
+        SlotNeed::Start(at) if at <= clock::now() + SLOT_LEAD_TIME => SlotNeed::Slot,
+        before => before,
+    }
+}
+
+/// Whether two times are the same, given that Lichess reports whole seconds from now.
+fn are_close(one: SystemTime, other: SystemTime) -> bool {
+    let apart = one.duration_since(other);
+    apart.unwrap_or_else(|error| error.duration()) < MIN_POLL_INTERVAL
+}
+
+/// Task of an arena that the account takes part in.
+pub(super) struct ArenaTask {
+    ctx: AccountContext,
+    id: ArenaId,
+    joining: watch::Receiver<ArenaEntry>,
+    arena_events: mpsc::UnboundedSender<ArenaEvent>,
+    /// Command that has asked for the join and waits for the response.
+    responder: Option<Responder>,
+    observations: Observations,
+    /// The arena has refused the account and not admitted it since.
+    refusal: Option<JoinRefusal>,
+    /// Whether the account is a player, as far as is known.
+    joined: bool,
+    /// The state was read since the start of this task: an earlier one that crashed may have joined the arena.
+    known: bool,
+    /// The arena was found by discovery.
+    found: bool,
+    slot_need: SlotNeed,
+    /// Last published status.
+    status: watch::Sender<Option<events::Arena>>,
+}
+
+impl ArenaTask {
+    pub fn new(
+        ctx: AccountContext,
+        joining: watch::Receiver<ArenaEntry>,
+        arena_events: mpsc::UnboundedSender<ArenaEvent>,
+        found: bool,
+        status: watch::Sender<Option<events::Arena>>,
+        responder: Option<Responder>,
+    ) -> Self {
+        let id = joining.borrow().id.clone();
+        Self {
+            id,
+            ctx,
+            joining,
+            arena_events,
+            responder,
+            observations: Observations::default(),
+            refusal: None,
+            joined: false,
+            known: false,
+            found,
+            slot_need: SlotNeed::None,
+            status,
+        }
+    }
+
+    /// Takes part until the arena is over, is left by the operator, or shutdown begins.
+    pub async fn run(
+        mut self,
+        wake: Arc<Notify>,
+        leave: CancellationToken,
+        mut paused: watch::Receiver<bool>,
+        mut shutdown: ShutdownSignal,
+    ) {
+        let end = loop {
+            // A paused bot must not be paired.
+            if *paused.borrow_and_update() {
+                self.respond(Ok("it will be joined when the bot resumes".to_owned()));
+                self.withdraw_if_joined().await;
+                self.update_status(|arena| arena.text = "out until the bot resumes".to_owned());
+                tokio::select! {
+                    _ = paused.changed() => continue,
+                    () = leave.cancelled() => break ExitReason::Leave,
+                    () = shutdown.reached(Stage::Draining) => break ExitReason::Shutdown,
+                }
+            }
+            let wait = tokio::select! {
+                wait = self.poll() => wait,
+                () = leave.cancelled() => break ExitReason::Leave,
+                () = shutdown.reached(Stage::Draining) => break ExitReason::Shutdown,
+            };
+            let Some(wait) = wait else {
+                self.joined = false;
+                break ExitReason::Done;
+            };
+            tokio::select! {
+                () = clock::sleep(wait) => {}
+                () = wake.notified() => {}
+                _ = paused.changed() => {}
+                () = leave.cancelled() => break ExitReason::Leave,
+                () = shutdown.reached(Stage::Draining) => break ExitReason::Shutdown,
+            }
+        };
+        self.withdraw_if_joined().await;
+        self.update_status(|arena| {
+            if end != ExitReason::Done && arena.stage != ArenaStage::Over {
+                arena.text = "left".to_owned();
+            }
+            arena.stage = ArenaStage::Over;
+        });
+        if end != ExitReason::Shutdown {
+            let _ = self
+                .arena_events
+                .send(ArenaEvent::Finished(self.id.clone()));
+        }
+    }
+
+    /// Withdraws, so that there are no more pairings.
+    async fn withdraw_if_joined(&mut self) {
+        self.set_slot_need(SlotNeed::None);
+        self.observations.seen = false;
+        if std::mem::take(&mut self.joined) || !self.known {
+            self.known |= self.withdraw().await;
+        }
+    }
+
+    /// Responds to the command that has asked for the join.
+    fn respond(&mut self, answer: CommandResult) {
+        if let Some(responder) = self.responder.take() {
+            responder.respond(answer);
+        }
+    }
+
+    /// Publishes the state of the arena and what is being done.
+    fn publish(&mut self, arena: &Arena, text: impl Into<String>) {
+        let stage = match arena.starts_in {
+            _ if arena.finished => ArenaStage::Over,
+            Some(_) => ArenaStage::Planned,
+            None => ArenaStage::Running,
+        };
+        let me = arena.me.filter(|_| stage != ArenaStage::Planned);
+        let begins = |left| clock::date() + left;
+        self.publish_if_changed(events::Arena {
+            id: arena.id.to_string(),
+            name: arena.name.clone(),
+            stage,
+            starts: arena.starts_in.map(begins),
+            rank: me.map(|me| me.rank),
+            players: arena.players,
+            text: text.into(),
+        });
+    }
+
+    /// Publishes the last status with changes.
+    fn update_status(&mut self, change: impl FnOnce(&mut events::Arena)) {
+        let last = self.status.borrow().clone();
+        if let Some(mut arena) = last {
+            change(&mut arena);
+            self.publish_if_changed(arena);
+        }
+    }
+
+    /// Publishes a status if it differs from the last one.
+    fn publish_if_changed(&mut self, mut arena: events::Arena) {
+        if let Some(last) = &*self.status.borrow() {
+            let both = last.starts.zip(arena.starts);
+            if both.is_some_and(|(before, now)| are_close(before, now)) {
+                arena.starts = last.starts;
+            }
+            if *last == arena {
+                return;
+            }
+        }
+        self.ctx.events.send(Event::Arena(arena.clone()));
+        self.status.send_replace(Some(arena));
+    }
+
+    /// Reads the state and acts on it. Returns the wait before the next poll; `None` at the end.
+    async fn poll(&mut self) -> Option<Duration> {
+        let id = self.id.clone();
+        let arena = match self.ctx.client.arena(&id).await {
+            Ok(arena) => arena,
+            Err(failure) if failure.lichess_error().is_some_and(|no| no.code == 404) => {
+                warn!(arena = %id, "there is no such arena");
+                self.known = true;
+                self.update_status(|arena| arena.text = "it is no longer there".to_owned());
+                self.respond(Err(format!("there is no arena {id}").into()));
+                return None;
+            }
+            Err(failure) => {
+                self.set_slot_need(unreachable_slot_need(self.slot_need, self.known));
+                info!(arena = %id, "cannot read the arena: {failure}");
+                self.respond(Ok(format!(
+                    "cannot look at it yet, trying again: {failure}"
+                )));
+                return Some(if self.known {
+                    FAILURE_RETRY_WAIT
+                } else {
+                    MIN_POLL_INTERVAL
+                });
+            }
+        };
+        self.known = true;
+        self.joined = arena.me.is_some_and(|me| !me.withdrawn);
+        self.set_slot_need(current_slot_need(&arena));
+        match next_action(&arena, &mut self.observations) {
+            Action::Wait(wait) => {
+                self.respond(Ok(format!("we are in {}", arena.name)));
+                let text = match self.joined {
+                    true => "we are in it",
+                    false => "we were withdrawn, and come back soon",
+                };
+                self.publish(&arena, text);
+                Some(wait)
+            }
+            Action::Join => self.join(&arena).await,
+            Action::Done => {
+                self.report_result(&arena).await;
+                None
+            }
+            Action::Reject(why) => {
+                warn!(arena = %id, "not joining {}: {why}", arena.name);
+                self.respond(Err(format!("{}: {why}", arena.name).into()));
+                self.publish(&arena, format!("not joining: {why}"));
+                None
+            }
+        }
+    }
+
+    async fn join(&mut self, arena: &Arena) -> Option<Duration> {
+        let (id, name) = (&arena.id, &arena.name);
+        let wait = self
+            .refusal
+            .as_ref()
+            .and_then(|refusal| refusal.wait(arena, &self.joining.borrow(), clock::now()));
+        if wait.is_some() {
+            return wait;
+        }
+        if let Some(wait) = self.quota_wait(arena).await {
+            return Some(wait);
+        }
+        // Until the response is read the account may be a player.
+        self.joined = true;
+        self.set_slot_need(initial_slot_need(arena));
+        let joining = self.joining.borrow_and_update().clone();
+        let client = &self.ctx.client;
+        let answer = client
+            .join_arena(id, joining.team.as_deref(), joining.password.as_deref())
+            .await;
+        let Err(failure) = answer else {
+            self.refusal = None;
+            let begins = match arena.starts_in {
+                Some(left) => format!(", which begins in {} min", left.as_secs().div_ceil(60)),
+                None => String::new(),
+            };
+            self.respond(Ok(format!("joined {name}{begins}")));
+            self.publish(arena, "joined");
+            match self.observations.withdrawn {
+                0 => info!(arena = %id, "joined {name}"),
+                _ => info!(arena = %id, "back in {name}, from which we had been withdrawn"),
+            }
+            return Some(poll_interval(arena));
+        };
+        self.joined = failure.may_have_worked();
+        if !self.joined {
+            self.set_slot_need(SlotNeed::None);
+        }
+        let refused = failure.lichess_error().is_some_and(|no| no.code == 400);
+        if refused && failure.to_string().contains("pause") {
+            info!(arena = %id, "back in {name} after the pause");
+            self.respond(Ok(format!(
+                "back in {name} after the pause that Lichess wants"
+            )));
+            self.publish(arena, "back after the pause that Lichess wants");
+            return Some(UNNAMED_PAUSE_WAIT);
+        }
+        if !refused {
+            warn!(arena = %id, "cannot join {name}: {failure}");
+            self.respond(Ok(format!(
+                "cannot join {name} yet, trying again: {failure}"
+            )));
+            self.publish(arena, format!("cannot join yet, trying again: {failure}"));
+            return match retry::decide(RequestKind::Arena, &failure, 0) {
+                Retry::After(wait) => Some(wait.max(FAILURE_RETRY_WAIT)),
+                Retry::GiveUp => Some(REFUSED_POLL_INTERVAL),
+            };
+        }
+        if failure.to_string().contains(TOO_MANY_JOINS_TEXT) {
+            let _ = self.arena_events.send(ArenaEvent::TooManyJoins);
+            return self.quota_wait(arena).await.or(Some(REFUSED_POLL_INTERVAL));
+        }
+        let why = match &arena.unmet_requirements[..] {
+            [] => failure.to_string(),
+            some => format!("{failure} ({})", some.join("; ")),
+        };
+        match arena.starts_in {
+            None => {
+                warn!(arena = %id, "not joining {name}: {why}");
+                self.respond(Err(format!("{name} does not take us: {why}").into()));
+                self.publish(arena, format!("does not take us: {why}"));
+                None
+            }
+            Some(left) => {
+                let now = clock::now();
+                let refusal = JoinRefusal::next(self.refusal.as_ref(), arena, joining, now);
+                let wait = refusal.again.saturating_duration_since(now);
+                let minutes = wait.min(left).as_secs().div_ceil(60);
+                self.refusal = Some(refusal);
+                warn!(arena = %id, "{name} does not take us, trying again in {minutes} min, or when something is different: {why}");
+                self.respond(Ok(format!(
+                    "{name} does not take us, trying again until it starts: {why}"
+                )));
+                self.publish(arena, format!("does not take us, trying again: {why}"));
+                Some(REFUSED_POLL_INTERVAL.min(left + Duration::from_secs(1)))
+            }
+        }
+    }
+
+    /// Asks the quota for another join. Returns the wait if it is refused.
+    async fn quota_wait(&mut self, arena: &Arena) -> Option<Duration> {
+        let entry = JoinRequest {
+            first: arena.me.is_none(),
+            by_lichess: arena.by_lichess,
+            discovered: self.found,
+            refused: self.refusal.is_some(),
+        };
+        let (responder, answer) = oneshot::channel();
+        let _ = self
+            .arena_events
+            .send(ArenaEvent::MayJoin(entry, responder));
+        // The account answers at once while it exists.
+        let until = answer.await.ok()?.err()?;
+        let wait = until.duration_since(clock::date()).unwrap_or_default();
+        let text = format!(
+            "joining it when Lichess lets us join more arenas, at {}",
+            clock::format_date(until)
+        );
+        info!(arena = %arena.id, "{}: {text}", arena.name);
+        self.set_slot_need(SlotNeed::None);
+        self.respond(Ok(format!("{}: {text}", arena.name)));
+        self.publish(arena, text);
+        Some(wait.clamp(MIN_POLL_INTERVAL, MAX_POLL_INTERVAL))
+    }
+
+    /// Withdraws, so that no opponent waits for us. Whether the account is certainly out.
+    async fn withdraw(&self) -> bool {
+        let id = &self.id;
+        let mut attempt = 0;
+        loop {
+            match self.ctx.client.leave_arena(id).await {
+                Ok(()) => {
+                    info!(arena = %id, "withdrawn");
+                    return true;
+                }
+                Err(failure) if failure.lichess_error().is_some_and(|no| no.code == 404) => {
+                    return true;
+                }
+                Err(failure) => match retry::decide(RequestKind::Withdrawal, &failure, attempt) {
+                    Retry::After(wait) => clock::sleep(wait).await,
+                    Retry::GiveUp => {
+                        warn!(arena = %id, "cannot withdraw: {failure}");
+                        return false;
+                    }
+                },
+            }
+            attempt += 1;
+        }
+    }
+
+    /// Reports the result of an arena that is over.
+    async fn report_result(&mut self, arena: &Arena) {
+        let (id, name) = (&arena.id, &arena.name);
+        let Some(me) = arena.me else {
+            info!(arena = %id, "{name}: it is over");
+            self.publish(arena, "over");
+            return self.respond(Err(format!("{name} is over").into()));
+        };
+        // All lines down to ours.
+        let results = self.ctx.client.arena_results(id, me.rank).await;
+        let mine = results.map(|lines| {
+            let mut lines = lines.into_iter();
+            lines.find(|line| line.username == self.ctx.me)
+        });
+        let mut text = format!("number {} of {}", me.rank, arena.players);
+        match mine {
+            Ok(Some(mine)) => {
+                let points = plural::count(mine.score, "point", "points");
+                text += &format!(" with {points}");
+                if let Some(performance) = mine.performance {
+                    text += &format!(", performance {performance}");
+                }
+            }
+            Ok(None) => {}
+            Err(failure) => info!(arena = %id, "cannot read the results: {failure}"),
+        }
+        self.publish(arena, text.clone());
+        let text = format!("{name} is over: {text}");
+        info!(arena = %id, "{text}");
+        self.ctx.events.send(Event::note(text.clone()));
+        self.respond(Err(text.into()));
+    }
+
+    fn set_slot_need(&mut self, need: SlotNeed) {
+        if std::mem::replace(&mut self.slot_need, need) == need {
+            return;
+        }
+        let id = self.id.clone();
+        // Nobody listens after the account task has ended.
+        let _ = self.arena_events.send(match need {
+            SlotNeed::None => ArenaEvent::SlotFree(id),
+            SlotNeed::Start(at) => ArenaEvent::StartsAt(id, at),
+            SlotNeed::Slot => ArenaEvent::SlotNeeded(id),
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests;
