@@ -252,7 +252,7 @@ pub enum Command {
 
     /// Say how a running bot is doing
     #[command(
-        after_help = "Examples:\n  knightwatch status\n  knightwatch status --json | jq .owed_ms\n  \
+        after_help = "Examples:\n  knightwatch status\n  knightwatch status --json | jq .oldest_turn_ms\n  \
         sudo knightwatch status --socket /run/knightwatch/control.sock\n\n\
         Exits with 0 when all is well, 1 when somebody should look or no bot runs here."
     )]

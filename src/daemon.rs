@@ -231,7 +231,7 @@ fn assemble_all(
         parts.reread = Some(rereader(sources, account.name.clone()));
         parts.elsewhere = Some(elsewhere(settings));
         if let Some(name) = &account.name {
-            parts.events = events.within(name);
+            parts.events = events.for_account(name);
         }
         parts.settings = account;
         all.push(parts);
@@ -274,9 +274,9 @@ fn elsewhere(settings: &Settings) -> Elsewhere {
     let socket = settings.daemon.socket.clone();
     let server = settings.lichess.url.to_string();
     Arc::new(move |account| {
-        let others = control::statuses(socket.as_deref()).into_iter();
+        let others = control::running_statuses(socket.as_deref()).into_iter();
         let mut others = others.filter(|status| status.pid != std::process::id());
-        let same = others.find(|status| status.plays(account.as_str(), &server));
+        let same = others.find(|status| status.has_account(account.as_str(), &server));
         same.map(|status| status.pid)
     })
 }
@@ -368,7 +368,7 @@ async fn supervise(
             word = signals.next() => match word {
                 Word::Reload => {
                     info!("SIGHUP: reading the settings anew");
-                    let ends = accounts.ends.clone();
+                    let ends = accounts.dispatcher.clone();
                     reloads.spawn(async move { ends.answer(None, Request::Reload).await });
                 }
                 Word::Stop if std::mem::replace(&mut told, true) => leave(&accounts),
@@ -405,7 +405,7 @@ async fn supervise(
 async fn refuse_second(parts: &[BotParts], settings: &Settings) -> Result<(), Error> {
     let server = settings.lichess.url.to_string();
     let socket = settings.daemon.socket.clone();
-    let mut others = spawn_blocking(move || control::statuses(socket.as_deref())).await?;
+    let mut others = spawn_blocking(move || control::running_statuses(socket.as_deref())).await?;
     others.retain(|status| status.pid != std::process::id());
     if others.is_empty() {
         return Ok(());
@@ -420,7 +420,7 @@ async fn refuse_second(parts: &[BotParts], settings: &Settings) -> Result<(), Er
             },
         };
         let mut playing = others.iter();
-        let Some(other) = playing.find(|status| status.plays(account.as_str(), &server)) else {
+        let Some(other) = playing.find(|status| status.has_account(account.as_str(), &server)) else {
             return Ok(());
         };
         let pid = other.pid;
@@ -445,7 +445,7 @@ async fn windows(
     }
     let path = daemon.socket.clone().unwrap_or_else(control::default_path);
     let socket = control::Server::bind(&path).await;
-    windows.spawn(control::keep(path, socket, accounts.ends.clone()));
+    windows.spawn(control::keep_open(path, socket, accounts.dispatcher.clone()));
     windows
 }
 
@@ -457,18 +457,18 @@ fn page(
     records: Option<PathBuf>,
 ) -> Option<Page> {
     let address = settings.daemon.address().ok().flatten()?;
-    let shown = web::Parts {
+    let config = web::PageConfig {
         events: events.subscribe(),
         metrics: accounts.metrics.clone(),
         records,
         play: guest(settings),
-        orders: Some(web::Orders {
-            ends: accounts.ends.clone(),
-            given: web::ALL_ORDERS,
+        actions: Some(web::Actions {
+            dispatcher: accounts.dispatcher.clone(),
+            enabled: web::ALL_ACTIONS,
         }),
         key: page_key(settings),
     };
-    let page = Page::open(address, shown).inspect_err(|error| {
+    let page = Page::open(address, config).inspect_err(|error| {
         warn!("no page, /metrics and /healthz on {address}: {error}; see daemon.listen");
     });
     let page = page.ok()?;
@@ -476,11 +476,11 @@ fn page(
     // The key lasts over restarts, and the log goes where others may read it.
     info!(
         "the page: {}; knightwatch page prints the address with its key",
-        page.open_url()
+        page.url_without_key()
     );
-    accounts.ends.page_is_open(control::PageUrl {
-        open: page.open_url(),
-        with_key: page.url(),
+    accounts.dispatcher.set_page_url(control::PageUrl {
+        without_key: page.url_without_key(),
+        with_key: page.url_with_key(),
     });
     Some(page)
 }
@@ -494,7 +494,7 @@ fn page_key(settings: &Settings) -> Option<PathBuf> {
 }
 
 /// Who plays on the page, where that is a user of a simulator.
-fn guest(settings: &Settings) -> Option<web::Play> {
+fn guest(settings: &Settings) -> Option<web::PlaySite> {
     let name = &settings.daemon.guest;
     if name.is_empty() {
         return None;
@@ -503,19 +503,19 @@ fn guest(settings: &Settings) -> Option<web::Play> {
     let client = Client::new(&settings.lichess.endpoint().ok()?, token, None)
         .inspect_err(|error| warn!("nobody can play on the page: {error}"))
         .ok()?;
-    let pass = move |call: web::Call| {
+    let forward = move |request: web::ProxyRequest| {
         let client = client.clone();
         async move {
-            let answer = client.pass_on(&call.path, &call.form).await;
+            let answer = client.pass_on(&request.path, &request.form).await;
             answer.map_err(|error| match error.refusal() {
                 Some(no) => (no.code, no.message.clone()),
                 None => (502, error.to_string()),
             })
         }
     };
-    Some(web::Play {
+    Some(web::PlaySite {
         user: name.clone(),
-        site: web::door(pass),
+        site: web::proxy(forward),
     })
 }
 

@@ -10,9 +10,9 @@ use tracing::{Instrument, error, error_span, info};
 
 use super::Error;
 use crate::bot::{self, BotParts, CommandHandle, HealthHandle, ShutdownHandle, Stage, Status};
-use crate::control::Ends;
+use crate::control::Dispatcher;
 use crate::events::{Bus, Event, Severity};
-use crate::metrics::{Live, Metrics};
+use crate::metrics::{LiveState, Metrics};
 use crate::plural;
 
 /// See the module's text.
@@ -25,7 +25,7 @@ pub(super) struct Accounts {
     events: Bus,
     /// The numbers of all of them.
     pub metrics: Metrics,
-    pub ends: Ends,
+    pub dispatcher: Dispatcher,
 }
 
 struct Account {
@@ -50,9 +50,9 @@ impl Accounts {
             helms.push(helm);
             let name = part.settings.name.clone();
             if name.is_some() {
-                part.metrics.live(Live {
+                part.metrics.set_live(LiveState {
                     account: name.clone(),
-                    ..Live::default()
+                    ..LiveState::default()
                 });
             }
             accounts.push(Account {
@@ -64,14 +64,14 @@ impl Accounts {
                 ended: false,
             });
         }
-        let (metrics, ends) = together(&accounts, helms);
+        let (metrics, dispatcher) = together(&accounts, helms);
         let accounts = Self {
             tasks: JoinSet::new(),
             numbers: HashMap::new(),
             accounts,
             events,
             metrics,
-            ends,
+                        dispatcher,
         };
         (accounts, stops)
     }
@@ -157,7 +157,7 @@ impl Accounts {
 }
 
 /// The numbers of all accounts, and where they are steered.
-fn together(accounts: &[Account], helms: Vec<CommandHandle>) -> (Metrics, Ends) {
+fn together(accounts: &[Account], helms: Vec<CommandHandle>) -> (Metrics, Dispatcher) {
     let each = accounts.iter().zip(helms);
     let several = each.clone().filter_map(|(account, helm)| {
         let name = account.name.clone()?;
@@ -171,8 +171,8 @@ fn together(accounts: &[Account], helms: Vec<CommandHandle>) -> (Metrics, Ends) 
         }
         _ => {
             let metrics = accounts.iter().map(|account| account.metrics.clone());
-            let metrics = Metrics::of(metrics.collect());
-            (metrics.clone(), Ends::several(metrics, several))
+            let metrics = Metrics::combined(metrics.collect());
+            (metrics.clone(), Dispatcher::with_accounts(metrics, several))
         }
     }
 }
@@ -183,7 +183,7 @@ impl Account {
         self.ended = true;
         let Some(name) = &self.name else { return };
         let why = outcome.as_ref().err().map(ToString::to_string);
-        events.send(Event::OfAccount {
+        events.send(Event::ForAccount {
             account: name.clone(),
             event: Box::new(Event::Offline {
                 reason: why.clone().unwrap_or_else(|| "it has ended".to_owned()),
@@ -201,7 +201,7 @@ impl Account {
             }
             None => info!("{name} has ended"),
         }
-        self.metrics.ended(why);
+        self.metrics.set_ended(why);
     }
 
     fn line(&self) -> String {

@@ -39,7 +39,7 @@ const NAME: &str = "Knightwatch";
 const GUEST: &str = "Guest";
 
 /// What the bot of the demo can be had do on the page: not to end, for the demo would with it.
-const ORDERS: &[&str] = &["pause", "resume", "move-now", "strength"];
+const ACTIONS: &[&str] = &["pause", "resume", "move-now", "strength"];
 
 /// The hash table of the demo, small enough for any machine.
 const HASH_MIB: usize = 64;
@@ -110,7 +110,7 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
          Columns: the moves, Knightwatch's clock and its opponent's, and the engine's score for \
          Knightwatch, depth, nodes and line.\n",
         env!("CARGO_PKG_VERSION"),
-        page.url()
+        page.url_with_key()
     )?;
     let mut story = Story::new(style());
     let outcome = tell(
@@ -250,21 +250,21 @@ fn open_page(
     records: PathBuf,
     address: SocketAddr,
 ) -> anyhow::Result<Page> {
-    let shown = web::Parts {
+    let config = web::PageConfig {
         events: parts.events.subscribe(),
         metrics: parts.metrics.clone(),
         records: Some(records),
-        play: Some(web::Play {
+        play: Some(web::PlaySite {
             user: GUEST.to_owned(),
             site: sim.door_of(GUEST),
         }),
-        orders: Some(web::Orders {
-            ends: (parts.metrics.clone(), helm).into(),
-            given: ORDERS,
+        actions: Some(web::Actions {
+            dispatcher: (parts.metrics.clone(), helm).into(),
+            enabled: ACTIONS,
         }),
         key: None,
     };
-    Page::open(address, shown).with_context(|| {
+    Page::open(address, config).with_context(|| {
         format!("cannot open the page on {address}: choose another address of this machine with --web, or port 0 for any free one")
     })
 }

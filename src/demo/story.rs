@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use crate::chess::{Color, Game, Position};
-use crate::events::{Event, GameFinished, GameStarted, Moved, Player, Report, Severity, Source};
+use crate::events::{Event, GameFinished, GameStarted, Moved, Player, SearchInfo, Severity, Source};
 use crate::lichess::model::clip;
 
 /// The longest name that is printed whole.
@@ -321,7 +321,7 @@ fn clock(ms: Option<u64>) -> String {
 }
 
 /// `+0.35 d14/22  Nf3 Nc6 Bb5`, or where else the move comes from.
-fn thinking(report: &Report) -> String {
+fn thinking(report: &SearchInfo) -> String {
     match report.source {
         Source::Book => "book".to_owned(),
         Source::Only => "only move".to_owned(),
@@ -415,7 +415,7 @@ mod tests {
         })
     }
 
-    fn moved(ply: u32, san: &str, uci: &str, ours: bool, thought: Option<Report>) -> Event {
+    fn moved(ply: u32, san: &str, uci: &str, ours: bool, thought: Option<SearchInfo>) -> Event {
         Event::Moved(Moved {
             game: "abcdefgh".to_owned(),
             ply,
@@ -449,7 +449,7 @@ mod tests {
     fn a_short_game_reads_like_a_score_sheet() {
         let now = Instant::now();
         let mut story = Story::new(PLAIN);
-        let searched = Report {
+        let searched = SearchInfo {
             source: Source::Search,
             score: Some(Score::Mate(1)),
             depth: 9,

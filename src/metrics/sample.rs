@@ -1,37 +1,37 @@
-//! The latest values of something, and their quantiles.
+//! Quantiles of the latest values.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// Values remembered.
+/// Number of values kept.
 const WINDOW: usize = 1_000;
 
-/// The latest thousand values.
+/// The latest values, at most a thousand.
 #[derive(Clone, Debug, Default)]
 pub struct Sample(VecDeque<f64>);
 
-/// Where half, 99 in a hundred, and all of the latest values lie below; zeros where there are none.
+/// Median, 99th percentile and maximum; zeros without values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Quantiles {
     /// The median.
     pub p50: f64,
-    /// 99 of 100 are no larger.
+    /// The 99th percentile.
     pub p99: f64,
     /// The largest.
     pub max: f64,
-    /// How many values there are, at most a thousand.
-    pub of: usize,
+    /// Number of values, at most a thousand.
+    pub count: usize,
 }
 
 impl Sample {
-    /// Takes up a duration, in seconds.
+    /// Adds a duration, in seconds.
     pub fn add(&mut self, value: Duration) {
         self.add_value(value.as_secs_f64());
     }
 
-    /// Takes up a value.
+    /// Adds a value.
     pub fn add_value(&mut self, value: f64) {
         if self.0.len() == WINDOW {
             self.0.pop_front();
@@ -39,7 +39,7 @@ impl Sample {
         self.0.push_back(value);
     }
 
-    /// The quantiles, each times `unit`, with three decimals.
+    /// Quantiles multiplied by `unit`, rounded to three decimals.
     pub fn quantiles(&self, unit: f64) -> Quantiles {
         let mut sorted: Vec<f64> = self.0.iter().copied().collect();
         sorted.sort_unstable_by(f64::total_cmp);
@@ -52,7 +52,7 @@ impl Sample {
             p50: at(0.5),
             p99: at(0.99),
             max: at(1.0),
-            of: sorted.len(),
+            count: sorted.len(),
         }
     }
 }
@@ -62,13 +62,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantiles_of_the_latest_thousand() {
+    fn quantiles_cover_latest_thousand_values() {
         let mut sample = Sample::default();
         assert_eq!(sample.quantiles(1.0), Quantiles::default());
         (1..=1_500).for_each(|n| sample.add(Duration::from_millis(n)));
         let found = sample.quantiles(1_000.0);
         assert_eq!(
-            (found.p50, found.p99, found.max, found.of),
+            (found.p50, found.p99, found.max, found.count),
             (1_000.0, 1_490.0, 1_500.0, 1_000)
         );
     }

@@ -25,7 +25,7 @@ const OPENING: usize = 4;
 /// Whether an event is one for the file.
 pub(super) fn is_recorded(event: &Event) -> bool {
     match event {
-        Event::OfAccount { event, .. } => is_recorded(event),
+        Event::ForAccount { event, .. } => is_recorded(event),
         Event::Thinking { .. }
         | Event::Idle { .. }
         | Event::Draining { .. }
@@ -45,12 +45,12 @@ pub(super) fn enter(db: &Connection, at: i64, event: &Event, filed: bool) -> Res
         Event::GameFinished(end) => finish(db, at, end, filed),
         Event::Challenge(challenge) => decide(db, at, challenge),
         Event::DrawOffered { game, by } => note(db, at, Some(game), "draw-offer", by.key()),
-        Event::TakebackAsked {
+        Event::TakebackRequested {
             game,
             by,
-            asked: true,
+            pending: true,
         } => note(db, at, Some(game), "takeback-asked", by.key()),
-        Event::TakebackAsked { asked: false, .. } => Ok(()),
+        Event::TakebackRequested { pending: false, .. } => Ok(()),
         Event::Declined { game, by, offer } => {
             let kind = match offer {
                 Offer::Draw => "draw-declined",
@@ -76,7 +76,7 @@ pub(super) fn enter(db: &Connection, at: i64, event: &Event, filed: bool) -> Res
         ),
         Event::Online { account, .. } => note(db, at, None, "online", &account.name),
         Event::Offline { reason, .. } => note(db, at, None, "offline", reason),
-        Event::OfAccount { account, event } => match &**event {
+        Event::ForAccount { account, event } => match &**event {
             Event::Offline { reason, .. } => {
                 note(db, at, None, "offline", &format!("{account}: {reason}"))
             }

@@ -53,8 +53,8 @@ fn online(bot: &Daemon) -> usize {
 
 /// How old the program says it is, on the wall.
 fn age(bot: &Daemon) -> Option<Duration> {
-    match control::ask(Some(&bot.socket()), &Request::Status) {
-        Ok(Answer::Status(status)) => Some(Duration::from_secs(status.up_s)),
+    match control::send_request(Some(&bot.socket()), &Request::Status) {
+        Ok(Answer::Status(status)) => Some(Duration::from_secs(status.uptime_s)),
         _ => None,
     }
 }
@@ -77,7 +77,7 @@ fn a_second_instance_on_this_machine_ends_before_it_takes_the_event_stream() {
     let site = Site::new([NewUser::bot("Anna")]);
     let mut first = Daemon::start(&site, "");
     wait("it tells which account it plays", || {
-        match control::ask(Some(&first.socket()), &Request::Status) {
+        match control::send_request(Some(&first.socket()), &Request::Status) {
             Ok(Answer::Status(status)) => status.account,
             _ => None,
         }

@@ -42,8 +42,8 @@ fn cut_events(site: &Site) {
 
 /// For how long the bot has been running.
 fn up_seconds(bot: &Daemon) -> Option<u64> {
-    match control::ask(Some(&bot.socket()), &Request::Status) {
-        Ok(Answer::Status(status)) => Some(status.up_s),
+    match control::send_request(Some(&bot.socket()), &Request::Status) {
+        Ok(Answer::Status(status)) => Some(status.uptime_s),
         _ => None,
     }
 }

@@ -170,7 +170,7 @@ impl Account {
         let opponent = &info.opponent.name;
         if self.house.settings.is_sister(opponent.as_str()) && self.house.me.id() > opponent.id() {
             // An arena has paired us with an account of ours, and one of the two tells of the game.
-            house.events = house.events.alone();
+            house.events = house.events.without_parent();
             house.traces = Traces::default();
         }
         let task = game::play(

@@ -19,7 +19,7 @@ use crate::events;
 use crate::lichess::Fate;
 use crate::lichess::model::{ArenaId, GameInfo};
 use crate::lichess::retry::Kind;
-use crate::metrics::{ArenaStatus, EngineStatus, IdleStatus, LimitStatus, Live, Requests};
+use crate::metrics::{ArenaStatus, EngineStatus, IdleStatus, LimitStatus, LiveState, RequestOutcomes};
 
 /// How often it is looked whether a short clock waits on a silent stream.
 pub(super) const WORRY_EVERY: Duration = Duration::from_millis(250);
@@ -142,9 +142,9 @@ impl Account {
     /// Tells how things stand.
     pub(super) fn report(&self) {
         let tally = self.house.client.tally();
-        let requests = Kind::ALL.map(|kind| Requests {
+        let requests = Kind::ALL.map(|kind| RequestOutcomes {
             kind: kind.to_string(),
-            fates: Fate::ALL
+            outcomes: Fate::ALL
                 .map(|fate| (fate.key().to_owned(), tally.count(kind, fate)))
                 .to_vec(),
         });
@@ -155,7 +155,7 @@ impl Account {
             .collect();
         games.sort_by(|a, b| a.id.cmp(&b.id));
         let engine = &self.house.settings.engine;
-        self.metrics.live(Live {
+        self.metrics.set_live(LiveState {
             account: Some(self.house.me.to_string()),
             server: Some(self.house.settings.lichess.url.to_string()),
             stage: self.stop.stage().key(),
@@ -170,7 +170,7 @@ impl Account {
             arenas: self.arenas(),
             challenges: self.open_challenges(),
             idle: self.idle_told.as_ref().map(|(why, next)| IdleStatus {
-                why: why.clone(),
+                reason: why.clone(),
                 next_s: next.map(|next| left(next, clock::date())),
             }),
             limits: self.limits(),
@@ -180,7 +180,7 @@ impl Account {
                 .map(|(stream, since)| stream_status(&(since, stream.last_heard()))),
             games,
             requests: requests.to_vec(),
-            repairs: self.repairs,
+            stuck_game_recoveries: self.repairs,
             stopped: None,
             engine: EngineStatus {
                 hash_mib: engine.hash_mib as u64,
@@ -210,11 +210,11 @@ impl Account {
     fn limits(&self) -> Vec<LimitStatus> {
         let date = clock::date();
         let told = Limit::TOLD.map(|(limit, what, multiple)| LimitStatus {
-            what: what.to_owned(),
-            multiple: multiple.map(str::to_owned),
+            name: what.to_owned(),
+            note: multiple.map(str::to_owned),
             used: self.quota.used(limit, date).into(),
-            of: limit.credits().into(),
-            ends_s: self.quota.ends(limit, date).map(|ends| left(ends, date)),
+            capacity: limit.credits().into(),
+            resets_in_s: self.quota.ends(limit, date).map(|ends| left(ends, date)),
         });
         told.to_vec()
     }
