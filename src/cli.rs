@@ -252,7 +252,7 @@ pub enum Command {
 
     /// Show the status of a running bot
     #[command(
-        after_help = "Examples:\n  knightwatch status\n  knightwatch status --json | jq .owed_ms\n  \
+        after_help = "Examples:\n  knightwatch status\n  knightwatch status --json | jq .oldest_turn_ms\n  \
         sudo knightwatch status --socket /run/knightwatch/control.sock\n\n\
         Exits with 0 if the bot is healthy, 1 if it is unhealthy or not running."
     )]

@@ -221,8 +221,8 @@ async fn running_instance(settings: &Settings, user: Username) -> Option<Finding
     let socket = settings.daemon.socket.clone();
     let server = settings.lichess.url.to_string();
     let asked = tokio::task::spawn_blocking(move || {
-        let mut all = control::statuses(socket.as_deref()).into_iter();
-        all.find(|status| status.plays(user.as_str(), &server))
+        let mut all = control::running_statuses(socket.as_deref()).into_iter();
+        all.find(|status| status.has_account(user.as_str(), &server))
     });
     let status = asked.await.ok().flatten()?;
     let text = format!(

@@ -9,28 +9,28 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::command::SocketArgs;
-use super::owner::stranger;
+use super::owner::untrusted_peer;
 use super::{Answer, Candidate, Request, candidates};
 use crate::lichess::model::clean;
 use crate::metrics::{Health, Status};
 
 /// A daemon that is alive answers at once; what it has to ask Lichess for takes longer, but not as long as this.
-const PATIENCE: Duration = Duration::from_secs(5);
-const LICHESS: Duration = Duration::from_secs(30);
+const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
+const LICHESS_REPLY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What opens an address in the browser that the user prefers.
-const BROWSE: &str = "xdg-open";
+const BROWSER_COMMAND: &str = "xdg-open";
 /// The longest answer, in bytes: a status with thousands of games.
-const LONGEST: u64 = 4 << 20;
+const MAX_REPLY_BYTES: u64 = 4 << 20;
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Nobody listens.
+    /// NotRunning listens.
     #[error("no daemon is running here: nobody listens on {}", list(.0))]
-    Nobody(Vec<PathBuf>),
+    NotRunning(Vec<PathBuf>),
     /// The socket is there and cannot be used.
-    #[error("cannot talk to the daemon on {}: {error}", path.display())]
+    #[error("cannot exchange to the daemon on {}: {error}", path.display())]
     Io {
         /// The socket.
         path: PathBuf,
@@ -39,7 +39,7 @@ pub enum Error {
     },
     /// What listens on the socket may be another user's.
     #[error("the control socket {} is not used: {why}", path.display())]
-    Stranger {
+    Untrusted {
         /// The socket.
         path: PathBuf,
         /// Whose it may be.
@@ -52,7 +52,7 @@ pub enum Error {
     #[error("the daemon says: {0}")]
     Refused(String),
     /// The page cannot be opened in a browser.
-    #[error("{BROWSE} opens no browser: {0}; open the address above in one")]
+    #[error("{BROWSER_COMMAND} opens no browser: {0}; open the address above in one")]
     NoBrowser(String),
 }
 
@@ -68,15 +68,15 @@ fn list(paths: &[PathBuf]) -> String {
 ///
 /// # Errors
 /// When there is none, or it does not answer in time.
-pub fn ask(socket: Option<&Path>, request: &Request) -> Result<Answer, Error> {
-    ask_about(socket, None, request)
+pub fn send_request(socket: Option<&Path>, request: &Request) -> Result<Answer, Error> {
+    send_request_for(socket, None, request)
 }
 
 /// The same of one of several accounts.
 ///
 /// # Errors
 /// The same.
-pub fn ask_about(
+pub fn send_request_for(
     socket: Option<&Path>,
     account: Option<&str>,
     request: &Request,
@@ -85,10 +85,10 @@ pub fn ask_about(
     let mut refused = None;
     for candidate in &candidates {
         match connect(candidate) {
-            // Whatever it answers, no other daemon is meant.
+            // Whatever it answers, no other daemon is targets.
             Ok(Some(stream)) => {
                 let path = &candidate.path;
-                return talk(stream, account, request).map_err(|error| broken(path, error))?;
+                return exchange(stream, account, request).map_err(|error| broken(path, error))?;
             }
             Ok(None) => {}
             Err(error) => {
@@ -97,16 +97,16 @@ pub fn ask_about(
         }
     }
     let paths = candidates.into_iter().map(|candidate| candidate.path);
-    Err(refused.unwrap_or_else(|| Error::Nobody(paths.collect())))
+    Err(refused.unwrap_or_else(|| Error::NotRunning(paths.collect())))
 }
 
 /// The status of each daemon that answers on this socket or on one of the usual ones. One may be there twice.
-pub fn statuses(socket: Option<&Path>) -> Vec<Status> {
+pub fn running_statuses(socket: Option<&Path>) -> Vec<Status> {
     let named = socket.map(Candidate::named);
     let all = named.into_iter().chain(candidates());
     let status = |candidate| {
         let stream = connect(&candidate).ok()??;
-        match talk(stream, None, &Request::Status) {
+        match exchange(stream, None, &Request::Status) {
             Ok(Ok(Answer::Status(status))) => Some(*status),
             _ => None,
         }
@@ -119,12 +119,12 @@ fn connect(candidate: &Candidate) -> Result<Option<UnixStream>, Error> {
     let path = &candidate.path;
     let connected = UnixStream::connect(path).and_then(|stream| {
         // Before anything is said: a request may have a password in it.
-        let stranger = stranger(&stream, candidate)?;
-        Ok((stream, stranger))
+        let untrusted_peer = untrusted_peer(&stream, candidate)?;
+        Ok((stream, untrusted_peer))
     });
     match connected {
         Ok((stream, None)) => Ok(Some(stream)),
-        Ok((_, Some(why))) => Err(Error::Stranger {
+        Ok((_, Some(why))) => Err(Error::Untrusted {
             path: path.clone(),
             why,
         }),
@@ -147,22 +147,22 @@ fn broken(path: &Path, error: io::Error) -> Error {
     }
 }
 
-fn talk(
+fn exchange(
     mut stream: UnixStream,
     account: Option<&str>,
     request: &Request,
 ) -> io::Result<Result<Answer, Error>> {
-    let patience = match request {
-        Request::Status | Request::Page => PATIENCE,
-        _ => LICHESS,
+    let timeout = match request {
+        Request::Status | Request::Page => REPLY_TIMEOUT,
+        _ => LICHESS_REPLY_TIMEOUT,
     };
-    stream.set_read_timeout(Some(patience))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    stream.write_all(request.line(account)?.as_bytes())?;
+    stream.set_read_timeout(Some(timeout))?;
+    stream.set_write_timeout(Some(REPLY_TIMEOUT))?;
+    stream.write_all(request.to_line(account)?.as_bytes())?;
     let mut answer = String::new();
-    BufReader::new(stream.take(LONGEST)).read_line(&mut answer)?;
+    BufReader::new(stream.take(MAX_REPLY_BYTES)).read_line(&mut answer)?;
     let answer = serde_json::from_str(&answer).and_then(|mut answer| {
-        make_harmless(&mut answer);
+        sanitize(&mut answer);
         serde_json::from_value(answer)
     });
     Ok(match answer {
@@ -172,15 +172,15 @@ fn talk(
     })
 }
 
-/// Drops what a terminal would obey from all texts; their line ends stay.
-fn make_harmless(value: &mut Value) {
+/// Drops what a terminal would obey from all texts; their line dispatcher stay.
+fn sanitize(value: &mut Value) {
     match value {
         Value::String(text) => {
             let lines: Vec<String> = text.split('\n').map(clean).collect();
             *text = lines.join("\n");
         }
-        Value::Array(values) => values.iter_mut().for_each(make_harmless),
-        Value::Object(fields) => fields.values_mut().for_each(make_harmless),
+        Value::Array(values) => values.iter_mut().for_each(sanitize),
+        Value::Object(fields) => fields.values_mut().for_each(sanitize),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
@@ -194,7 +194,7 @@ pub fn status_command(
     json: bool,
     out: &mut impl Write,
 ) -> anyhow::Result<ExitCode> {
-    let Answer::Status(status) = socket.ask(&Request::Status)? else {
+    let Answer::Status(status) = socket.send(&Request::Status)? else {
         return Err(Error::Unreadable("not a status".to_owned()).into());
     };
     if json {
@@ -204,7 +204,7 @@ pub fn status_command(
     }
     Ok(match status.health {
         Health::Ok => ExitCode::SUCCESS,
-        Health::Ill { .. } => ExitCode::FAILURE,
+        Health::Unhealthy { .. } => ExitCode::FAILURE,
     })
 }
 
@@ -212,12 +212,12 @@ pub fn status_command(
 ///
 /// # Errors
 /// When there is no daemon, when it does not do it, or nothing can be printed.
-pub(super) fn order_command(
+pub(super) fn operator_command(
     socket: &SocketArgs,
     request: &Request,
     out: &mut impl Write,
 ) -> anyhow::Result<ExitCode> {
-    let Answer::Done(done) = socket.ask(request)? else {
+    let Answer::Done(done) = socket.send(request)? else {
         return Err(Error::Unreadable("not what came of it".to_owned()).into());
     };
     writeln!(out, "{done}")?;
@@ -233,13 +233,13 @@ pub(super) fn page_command(
     browse: bool,
     out: &mut impl Write,
 ) -> anyhow::Result<ExitCode> {
-    let Answer::Done(url) = socket.ask(&Request::Page)? else {
+    let Answer::Done(url) = socket.send(&Request::Page)? else {
         return Err(Error::Unreadable("not an address".to_owned()).into());
     };
     writeln!(out, "{url}")?;
     if browse {
         out.flush()?;
-        let opened = Command::new(BROWSE)
+        let opened = Command::new(BROWSER_COMMAND)
             .arg(&url)
             .stdout(Stdio::null())
             .status();

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 
-use super::client::{Error, ask_about, order_command, page_command};
-use super::{Answer, Challenge, Request, checked};
+use super::client::{Error, operator_command, page_command, send_request_for};
+use super::{Answer, Challenge, Request, validated};
 use crate::bot::argument;
 
 /// What an operator can have a running bot do.
@@ -33,12 +33,12 @@ pub enum OperatorCommand {
     #[command(after_help = "Examples:\n  knightwatch pause\n  \
         sudo knightwatch pause --socket /run/knightwatch/control.sock\n\n\
         Challenges are declined with \"later\", and arenas are left until then. It holds over restarts of the \
-        program too: only `knightwatch resume` ends it. `knightwatch status` shows it.")]
+        program too: only `knightwatch resume` dispatcher it. `knightwatch status` shows it.")]
     Pause(SocketArgs),
 
     /// Take new games again after `knightwatch pause`
     #[command(after_help = "Example: knightwatch resume\n\n\
-        It does not take back `knightwatch drain` or SIGTERM: the program ends, and plays again when it is started.")]
+        It does not take back `knightwatch drain` or SIGTERM: the program dispatcher, and plays again when it is started.")]
     Resume(SocketArgs),
 
     /// Take no new games, finish those that are on however long they take, and end
@@ -53,7 +53,7 @@ pub enum OperatorCommand {
         knightwatch challenge Anna 3+2\n  \
         knightwatch challenge Rival 5+3 --rated --color white\n  \
         knightwatch challenge Bert 2d --variant chess960\n\n\
-        One with a clock that nobody answers within a minute is taken back. `knightwatch pause` does not keep \
+        One with a clock that nobody answers within a minute is taken back. `knightwatch pause` does not keep_open \
         it from being made: the answer says that the bot is paused.")]
     Challenge {
         #[command(flatten)]
@@ -70,7 +70,7 @@ pub enum OperatorCommand {
         Until it is over or `knightwatch leave`, restarts of the program included.")]
     Join {
         /// The end of its address, then perhaps @TEAM, then perhaps :PASSWORD
-        #[arg(value_parser = checked(argument::joining))]
+        #[arg(value_parser = validated(argument::joining))]
         arena: String,
         #[command(flatten)]
         socket: SocketArgs,
@@ -79,10 +79,10 @@ pub enum OperatorCommand {
     /// Leave an arena
     #[command(after_help = "Example: knightwatch leave may24bot\n\n\
         A game of it that is on is played to its end. It holds over restarts of the program too, and for an \
-        arena that the configuration names: only `knightwatch join` ends it.")]
+        arena that the configuration names: only `knightwatch join` dispatcher it.")]
     Leave {
         /// The end of its address
-        #[arg(value_parser = checked(argument::arena))]
+        #[arg(value_parser = validated(argument::arena))]
         arena: String,
         #[command(flatten)]
         socket: SocketArgs,
@@ -95,7 +95,7 @@ pub enum OperatorCommand {
     )]
     Block {
         /// The name; * stands for any letters, upper and lower case are the same
-        #[arg(value_parser = checked(argument::pattern))]
+        #[arg(value_parser = validated(argument::pattern))]
         user: String,
         #[command(flatten)]
         socket: SocketArgs,
@@ -105,7 +105,7 @@ pub enum OperatorCommand {
     #[command(after_help = "Example: knightwatch unblock Rival")]
     Unblock {
         /// The name as it was blocked
-        #[arg(value_parser = checked(argument::pattern))]
+        #[arg(value_parser = validated(argument::pattern))]
         user: String,
         #[command(flatten)]
         socket: SocketArgs,
@@ -116,7 +116,7 @@ pub enum OperatorCommand {
         `knightwatch status` lists the games.")]
     MoveNow {
         /// The game's id
-        #[arg(value_parser = checked(argument::game))]
+        #[arg(value_parser = validated(argument::game))]
         game: String,
         #[command(flatten)]
         socket: SocketArgs,
@@ -131,7 +131,7 @@ pub enum OperatorCommand {
     Reload(SocketArgs),
 }
 
-/// Where the bot is, and which of its accounts is meant.
+/// Where the bot is, and which of its accounts is targets.
 #[derive(Args, Clone, Debug, Default)]
 pub struct SocketArgs {
     /// The bot's control socket [default: daemon.socket of the configuration, or else control.sock in the runtime directory]
@@ -141,14 +141,14 @@ pub struct SocketArgs {
     #[arg(short, long, value_name = "FILE", conflicts_with = "socket")]
     pub config: Option<PathBuf>,
     /// The account, where the bot plays several
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "SOCKET_FILE_NAME")]
     pub account: Option<String>,
 }
 
 impl SocketArgs {
     /// Asks the bot that is there.
-    pub(super) fn ask(&self, request: &Request) -> Result<Answer, Error> {
-        ask_about(self.socket.as_deref(), self.account.as_deref(), request)
+    pub(super) fn send(&self, request: &Request) -> Result<Answer, Error> {
+        send_request_for(self.socket.as_deref(), self.account.as_deref(), request)
     }
 }
 
@@ -177,6 +177,6 @@ impl OperatorCommand {
             Self::MoveNow { game, socket } => (socket, Request::MoveNow { game }),
             Self::Reload(socket) => (socket, Request::Reload),
         };
-        order_command(&locate(socket)?, &request, out)
+        operator_command(&locate(socket)?, &request, out)
     }
 }

@@ -1,4 +1,4 @@
-//! The socket of a running daemon, and the commands that talk to it.
+//! The socket of a running daemon, and the commands that exchange to it.
 //!
 //! A client sends one line of JSON, the daemon answers with one line, for as long as the client keeps asking. The
 //! socket belongs to the daemon's user alone (mode 0600, in a directory where nobody else can put one): who can open it
@@ -6,7 +6,7 @@
 
 mod client;
 mod command;
-mod ends;
+mod dispatch;
 mod owner;
 mod server;
 
@@ -19,24 +19,24 @@ use serde_json::Value;
 use crate::bot::{self, CommandHandle, OutgoingChallenge, argument};
 use crate::metrics::Status;
 
-pub use client::{Error, ask, ask_about, status_command, statuses};
+pub use client::{Error, running_statuses, send_request, send_request_for, status_command};
 pub use command::{OperatorCommand, SocketArgs};
-pub use ends::{Ends, PageUrl};
-pub use server::{BindError, Server, keep};
+pub use dispatch::{Dispatcher, PageUrl};
+pub use server::{BindError, Server, keep_open};
 
 /// The socket's file name.
-const NAME: &str = "control.sock";
+const SOCKET_FILE_NAME: &str = "control.sock";
 
 /// The field of a request that names an account.
-const ACCOUNT: &str = "account";
+const ACCOUNT_FIELD: &str = "account";
 
 /// Where the systemd unit has its runtime directory.
-const SYSTEM: &str = "/run/knightwatch";
+const SYSTEM_RUNTIME_DIR: &str = "/run/knightwatch";
 
-/// What a client may ask: `{"ask":"move-now","game":"abcdefgh"}`. Beside that `"account"` may say which one of several is
-/// meant, see [`Request::addressed`].
+/// What a client may ask: `{"command":"move-now","game":"abcdefgh"}`. Beside that `"account"` may say which one of several is
+/// targets, see [`Request::parse_addressed`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, tag = "ask")]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, tag = "command")]
 pub enum Request {
     /// How is it going?
     Status,
@@ -94,31 +94,31 @@ pub enum Request {
 #[serde(deny_unknown_fields)]
 pub struct Challenge {
     /// Whom
-    #[arg(value_parser = checked(argument::user))]
+    #[arg(value_parser = validated(argument::user))]
     user: String,
     /// Minutes and seconds as in 3+2, days for a move as in 2d, or unlimited
-    #[arg(value_name = "TC", value_parser = checked(argument::clock))]
+    #[arg(value_name = "TC", value_parser = validated(argument::clock))]
     clock: String,
     /// A game that counts for the rating
     #[arg(long)]
     rated: bool,
     /// standard or chess960
-    #[arg(long, value_name = "KEY", default_value = "standard", value_parser = checked(argument::variant))]
+    #[arg(long, value_name = "KEY", default_value = "standard", value_parser = validated(argument::variant))]
     variant: String,
     /// Our colour: white, black or random
-    #[arg(long, value_name = "COLOR", default_value = "random", value_parser = checked(argument::color))]
+    #[arg(long, value_name = "COLOR", default_value = "random", value_parser = validated(argument::color))]
     color: String,
 }
 
 /// Reads an argument as the bot does, and keeps it as it was typed: what is wrong with it is wrong usage of the command.
-fn checked<T: 'static>(
+fn validated<T: 'static>(
     read: fn(&str) -> Result<T, bot::CommandError>,
 ) -> impl Fn(&str) -> Result<String, bot::CommandError> + Clone + Send + Sync + 'static {
     move |text| read(text).map(|_| text.to_owned())
 }
 
 impl Challenge {
-    fn read(&self) -> Result<OutgoingChallenge, bot::CommandError> {
+    fn to_outgoing(&self) -> Result<OutgoingChallenge, bot::CommandError> {
         OutgoingChallenge::parse(
             &self.user,
             &self.clock,
@@ -134,7 +134,7 @@ impl Request {
     ///
     /// # Errors
     /// Why it is no request.
-    pub fn read(line: &str) -> Result<Self, String> {
+    pub fn parse(line: &str) -> Result<Self, String> {
         serde_json::from_str(line).map_err(|error| {
             // It quotes the line, which may be long and hold anything.
             let why: String = error.to_string().escape_debug().take(200).collect();
@@ -146,47 +146,47 @@ impl Request {
     ///
     /// # Errors
     /// Why it is no request.
-    pub fn addressed(line: &str) -> Result<(Option<String>, Self), String> {
+    pub fn parse_addressed(line: &str) -> Result<(Option<String>, Self), String> {
         // Only one that names an account has to be taken apart.
         if let Ok(Value::Object(mut request)) = serde_json::from_str(line)
-            && let Some(account) = request.remove(ACCOUNT)
+            && let Some(account) = request.remove(ACCOUNT_FIELD)
         {
             let Value::String(account) = account else {
                 return Err("not a request: an account is named by a text".to_owned());
             };
-            let request = Self::read(&Value::Object(request).to_string())?;
+            let request = Self::parse(&Value::Object(request).to_string())?;
             return Ok((Some(account), request));
         }
-        Ok((None, Self::read(line)?))
+        Ok((None, Self::parse(line)?))
     }
 
     /// The line that says so.
-    fn line(&self, account: Option<&str>) -> serde_json::Result<String> {
+    fn to_line(&self, account: Option<&str>) -> serde_json::Result<String> {
         let mut request = serde_json::to_value(self)?;
         if let (Some(fields), Some(account)) = (request.as_object_mut(), account) {
-            fields.insert(ACCOUNT.to_owned(), account.into());
+            fields.insert(ACCOUNT_FIELD.to_owned(), account.into());
         }
         Ok(format!("{request}\n"))
     }
 
     /// What an account says to it.
-    async fn carry_out(self, helm: &CommandHandle) -> bot::CommandResult {
+    async fn execute(self, commands: &CommandHandle) -> bot::CommandResult {
         match self {
             Self::Status | Self::Page => Err("that is not for one account".into()),
-            Self::Pause => helm.pause().await,
-            Self::Resume => helm.resume().await,
-            Self::Drain => helm.drain(),
-            Self::Challenge(whom) => match whom.read() {
-                Ok(invitation) => helm.challenge(invitation).await,
+            Self::Pause => commands.pause().await,
+            Self::Resume => commands.resume().await,
+            Self::Drain => commands.drain(),
+            Self::Challenge(challenge) => match challenge.to_outgoing() {
+                Ok(challenge) => commands.challenge(challenge).await,
                 Err(refused) => Err(refused),
             },
-            Self::Join { arena } => helm.join(&arena).await,
-            Self::Leave { arena } => helm.leave(&arena).await,
-            Self::Block { user } => helm.block(&user).await,
-            Self::Unblock { user } => helm.unblock(&user).await,
-            Self::MoveNow { game } => helm.move_now(&game).await,
-            Self::Strength { user, elo, move_s } => helm.strength(&user, elo, move_s).await,
-            Self::Reload => helm.reload().await,
+            Self::Join { arena } => commands.join(&arena).await,
+            Self::Leave { arena } => commands.leave(&arena).await,
+            Self::Block { user } => commands.block(&user).await,
+            Self::Unblock { user } => commands.unblock(&user).await,
+            Self::MoveNow { game } => commands.move_now(&game).await,
+            Self::Strength { user, elo, move_s } => commands.strength(&user, elo, move_s).await,
+            Self::Reload => commands.reload().await,
         }
     }
 }
@@ -214,8 +214,8 @@ pub fn default_path() -> PathBuf {
     };
     let directory = directory("RUNTIME_DIRECTORY")
         .or_else(|| directory("XDG_RUNTIME_DIR").map(|session| session.join("knightwatch")))
-        .unwrap_or_else(|| std::env::temp_dir().join(format!("knightwatch-{}", user())));
-    directory.join(NAME)
+        .unwrap_or_else(|| std::env::temp_dir().join(format!("knightwatch-{}", effective_uid())));
+    directory.join(SOCKET_FILE_NAME)
 }
 
 /// A path where a daemon's socket may be.
@@ -224,24 +224,24 @@ struct Candidate {
     path: PathBuf,
     /// Somebody who may say so has said that it is there: the operator, or root, who alone can write to `/run`. Otherwise
     /// anybody may have made the directory.
-    named: bool,
+    is_explicit: bool,
 }
 
 impl Candidate {
     fn named(path: &Path) -> Self {
         Self {
             path: path.to_owned(),
-            named: true,
+            is_explicit: true,
         }
     }
 }
 
 /// Where a daemon's socket may be, the likeliest first.
 fn candidates() -> Vec<Candidate> {
-    let system = Candidate::named(&Path::new(SYSTEM).join(NAME));
+    let system = Candidate::named(&Path::new(SYSTEM_RUNTIME_DIR).join(SOCKET_FILE_NAME));
     let own = Candidate {
         path: default_path(),
-        named: false,
+        is_explicit: false,
     };
     vec![own, system]
 }
@@ -255,7 +255,7 @@ fn directory_of(path: &Path) -> &Path {
 }
 
 /// The number of the user who runs this process.
-fn user() -> u32 {
+fn effective_uid() -> u32 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ids = status.lines().find_map(|line| line.strip_prefix("Uid:"));
     // The real one, and the one that files are made as.

@@ -8,11 +8,11 @@ use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-use super::{Candidate, directory_of, user};
+use super::{Candidate, directory_of, effective_uid};
 
 /// Why others could put something in the place of a file in this directory. A link to it may be the system's, as systemd
 /// has one to its runtime directories.
-pub(super) fn shared(
+pub(super) fn directory_problem(
     directory: &Path,
     is_trusted: impl Fn(u32) -> bool,
 ) -> io::Result<Option<String>> {
@@ -31,14 +31,17 @@ pub(super) fn shared(
 }
 
 /// Why nothing is said to the process that listens there, if it may be another user's.
-pub(super) fn stranger(stream: &UnixStream, candidate: &Candidate) -> io::Result<Option<String>> {
-    let us = user();
+pub(super) fn untrusted_peer(
+    stream: &UnixStream,
+    candidate: &Candidate,
+) -> io::Result<Option<String>> {
+    let us = effective_uid();
     let directory = directory_of(&candidate.path);
     let owner = fs::metadata(directory)?.uid();
     // Root may ask the daemon of any user, where that daemon is what was named.
     let is_trusted =
-        |other| [0, us].contains(&other) || us == 0 && candidate.named && other == owner;
-    if let Some(why) = shared(directory, is_trusted)? {
+        |other| [0, us].contains(&other) || us == 0 && candidate.is_explicit && other == owner;
+    if let Some(why) = directory_problem(directory, is_trusted)? {
         return Ok(Some(format!("the directory {} {why}", directory.display())));
     }
     let listener = listener(stream, &candidate.path)?;
@@ -91,14 +94,14 @@ mod tests {
         let stream = UnixStream::connect(&path).unwrap();
         let strange = |named| {
             let path = path.clone();
-            stranger(&stream, &Candidate { path, named }).unwrap()
+            untrusted_peer(&stream, &Candidate { path, is_explicit }).unwrap()
         };
         for named in [false, true] {
             assert_eq!(strange(named), None);
         }
-        let us = user();
+        let us = effective_uid();
         let foreign = |other| other != us;
-        let why = shared(home.path(), foreign).unwrap();
+        let why = directory_problem(home.path(), foreign).unwrap();
         assert_eq!(why.as_deref(), Some("belongs to another user"));
         if us != 0 {
             return;

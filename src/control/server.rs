@@ -12,30 +12,30 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, interval_at, timeout};
 use tracing::{debug, info, warn};
 
-use super::owner::shared;
-use super::{Answer, Ends, Request, directory_of, user};
+use super::owner::directory_problem;
+use super::{Answer, Dispatcher, Request, directory_of, effective_uid};
 
 /// The longest request, in bytes.
-const LONGEST: u64 = 64 * 1024;
+const MAX_REQUEST_BYTES: u64 = 64 * 1024;
 
 /// Clients at once; more than that are a mistake.
-const CLIENTS: usize = 16;
+const MAX_CLIENTS: usize = 16;
 
 /// After a failure to accept a client, mostly for want of file descriptors.
-const PAUSE: Duration = Duration::from_millis(200);
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(200);
 
 /// How long a client may be silent: `knightwatch status` asks at once.
-const PATIENCE: Duration = Duration::from_secs(10);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A daemon that is alive takes a connection at once.
-const GREETING: Duration = Duration::from_secs(1);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Who waits to be taken as a client.
-const WAITING: u32 = 64;
+const LISTEN_BACKLOG: u32 = 64;
 
 /// How often to see whether the socket's file is still there, and to try again where it cannot be made: sooner than
 /// anybody gives up asking.
-const LOOK_EVERY: Duration = Duration::from_secs(5);
+const SOCKET_CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Why there is no socket.
 #[derive(Debug, thiserror::Error)]
@@ -72,13 +72,13 @@ pub struct Server {
     /// Which file is ours: another daemon may have put its own there since.
     file: Option<(u64, u64)>,
     /// A client that says nothing, or takes no answer, for so long makes room for others.
-    patience: Duration,
+    idle_timeout: Duration,
 }
 
 /// Keeps the socket open for as long as this is not dropped, beginning with what came of opening it. Where it cannot be
 /// made, for want of space or of the permission, that is said once and tried again; a file that somebody has removed is
 /// made anew.
-pub async fn keep(path: PathBuf, first: Result<Server, BindError>, ends: Ends) {
+pub async fn keep_open(path: PathBuf, first: Result<Server, BindError>, dispatcher: Dispatcher) {
     let mut next = Some(first);
     // It cannot be reached at the moment, and why has been said.
     let (mut gone, mut told) = (false, false);
@@ -92,7 +92,7 @@ pub async fn keep(path: PathBuf, first: Result<Server, BindError>, ends: Ends) {
                 if gone {
                     info!("the commands of the operator reach this daemon again");
                 }
-                server.serve(ends.clone()).await;
+                server.serve(dispatcher.clone()).await;
                 info!("the control socket {} is gone", path.display());
                 (gone, told) = (true, false);
                 continue;
@@ -103,7 +103,7 @@ pub async fn keep(path: PathBuf, first: Result<Server, BindError>, ends: Ends) {
             }
             Err(error) => debug!("still no control socket: {error}"),
         }
-        tokio::time::sleep(LOOK_EVERY).await;
+        tokio::time::sleep(SOCKET_CHECK_INTERVAL).await;
     }
 }
 
@@ -118,19 +118,19 @@ impl Server {
             error,
         };
         let directory = directory_of(path);
-        let us = user();
+        let us = effective_uid();
         fs::DirBuilder::new()
             .recursive(true)
             .mode(0o700)
             .create(directory)
             .map_err(system)?;
-        if let Some(why) = shared(directory, |owner| owner == us).map_err(system)? {
+        if let Some(why) = directory_problem(directory, |owner| owner == us).map_err(system)? {
             return Err(BindError::Shared {
                 path: directory.to_owned(),
                 why,
             });
         }
-        match timeout(GREETING, UnixStream::connect(path)).await {
+        match timeout(CONNECT_TIMEOUT, UnixStream::connect(path)).await {
             Ok(Err(error))
                 if matches!(
                     error.kind(),
@@ -153,31 +153,34 @@ impl Server {
         }
         let socket = UnixSocket::new_stream().map_err(system)?;
         socket.bind(path).map_err(system)?;
-        // Nobody gets in before it listens, and then it is this user's alone.
+        // NotRunning gets in before it listens, and then it is this user's alone.
         fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(system)?;
-        let listener = socket.listen(WAITING).map_err(system)?;
+        let listener = socket.listen(LISTEN_BACKLOG).map_err(system)?;
         Ok(Self {
             listener,
             path: path.to_owned(),
-            file: identity(path),
-            patience: PATIENCE,
+            file: file_identity(path),
+            idle_timeout: IDLE_TIMEOUT,
         })
     }
 
     /// Answers until the file is no longer there.
-    async fn serve(self, ends: Ends) {
+    async fn serve(self, dispatcher: Dispatcher) {
         let mut clients = JoinSet::new();
-        let mut look = interval_at(Instant::now() + LOOK_EVERY, LOOK_EVERY);
+        let mut look = interval_at(
+            Instant::now() + SOCKET_CHECK_INTERVAL,
+            SOCKET_CHECK_INTERVAL,
+        );
         loop {
             tokio::select! {
-                _ = look.tick() => if identity(&self.path) != self.file { return },
-                accepted = self.listener.accept(), if clients.len() < CLIENTS => match accepted {
+                _ = look.tick() => if file_identity(&self.path) != self.file { return },
+                accepted = self.listener.accept(), if clients.len() < MAX_CLIENTS => match accepted {
                     Ok((client, _)) => {
-                        clients.spawn(converse(client, ends.clone(), self.patience));
+                        clients.spawn(serve_client(client, dispatcher.clone(), self.idle_timeout));
                     }
                     Err(error) => {
                         debug!("cannot accept a client of the control socket: {error}");
-                        tokio::time::sleep(PAUSE).await;
+                        tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
                     }
                 },
                 Some(_) = clients.join_next() => {}
@@ -188,7 +191,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        if self.file.is_some() && identity(&self.path) == self.file {
+        if self.file.is_some() && file_identity(&self.path) == self.file {
             // Gone already is as good.
             let _ = fs::remove_file(&self.path);
         }
@@ -196,30 +199,30 @@ impl Drop for Server {
 }
 
 /// What tells a file from another one at the same place.
-fn identity(path: &Path) -> Option<(u64, u64)> {
+fn file_identity(path: &Path) -> Option<(u64, u64)> {
     let there = fs::symlink_metadata(path).ok()?;
     Some((there.dev(), there.ino()))
 }
 
-async fn converse(mut client: UnixStream, ends: Ends, patience: Duration) {
+async fn serve_client(mut client: UnixStream, dispatcher: Dispatcher, idle_timeout: Duration) {
     let (reader, mut writer) = client.split();
-    let mut reader = BufReader::new(reader.take(LONGEST));
+    let mut reader = BufReader::new(reader.take(MAX_REQUEST_BYTES));
     let mut line = String::new();
     loop {
         line.clear();
-        reader.get_mut().set_limit(LONGEST);
+        reader.get_mut().set_limit(MAX_REQUEST_BYTES);
         // At the end of the connection, after a silence, or when the line is longer than any request.
-        let read = timeout(patience, reader.read_line(&mut line)).await;
+        let read = timeout(idle_timeout, reader.read_line(&mut line)).await;
         if !matches!(read, Ok(Ok(1..))) || !line.ends_with('\n') {
             return;
         }
-        let answer = match Request::addressed(&line) {
-            Ok((account, request)) => ends.answer(account.as_deref(), request).await,
+        let answer = match Request::parse_addressed(&line) {
+            Ok((account, request)) => dispatcher.answer(account.as_deref(), request).await,
             Err(why) => Answer::Error(why),
         };
         let mut text = serde_json::to_string(&answer).expect("plain data with string keys");
         text.push('\n');
-        let written = timeout(patience, writer.write_all(text.as_bytes())).await;
+        let written = timeout(idle_timeout, writer.write_all(text.as_bytes())).await;
         if !matches!(written, Ok(Ok(()))) {
             return;
         }
@@ -267,15 +270,18 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("control.sock");
         let mut server = Server::bind(&path).await.unwrap();
-        server.patience = Duration::from_millis(200);
-        let (helm, _calls) = bot::command_channel(bot::shutdown_channel().0);
-        tokio::spawn(server.serve((Metrics::default(), helm).into()));
+        server.idle_timeout = Duration::from_millis(200);
+        let (commands, _calls) = bot::command_channel(bot::shutdown_channel().0);
+        tokio::spawn(server.serve((Metrics::default(), commands).into()));
         let mut idle = Vec::new();
-        for _ in 0..CLIENTS + 4 {
+        for _ in 0..MAX_CLIENTS + 4 {
             idle.push(UnixStream::connect(&path).await.unwrap());
         }
         let mut client = UnixStream::connect(&path).await.unwrap();
-        client.write_all(b"{\"ask\":\"status\"}\n").await.unwrap();
+        client
+            .write_all(b"{\"command\":\"status\"}\n")
+            .await
+            .unwrap();
         let mut answer = String::new();
         let read = BufReader::new(client).read_line(&mut answer).await;
         assert!(read.unwrap() > 0 && answer.contains("version"), "{answer}");

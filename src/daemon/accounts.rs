@@ -11,9 +11,9 @@ use tracing::{Instrument, error, error_span, info};
 
 use super::Error;
 use crate::bot::{self, BotParts, CommandHandle, HealthHandle, ShutdownHandle, Stage, Status};
-use crate::control::Ends;
+use crate::control::Dispatcher;
 use crate::events::{Bus, Event, Severity};
-use crate::metrics::{Live, Metrics};
+use crate::metrics::{LiveState, Metrics};
 use crate::plural;
 
 /// The tasks and handles of all accounts.
@@ -26,7 +26,7 @@ pub(super) struct Accounts {
     events: Bus,
     /// Metrics of all accounts.
     pub metrics: Metrics,
-    pub ends: Ends,
+    pub dispatcher: Dispatcher,
 }
 
 struct Account {
@@ -51,9 +51,9 @@ impl Accounts {
             handles.push(handle);
             let name = part.settings.name.clone();
             if name.is_some() {
-                part.metrics.live(Live {
+                part.metrics.set_live(LiveState {
                     account: name.clone(),
-                    ..Live::default()
+                    ..LiveState::default()
                 });
             }
             accounts.push(Account {
@@ -65,14 +65,14 @@ impl Accounts {
                 ended: false,
             });
         }
-        let (metrics, ends) = combine(&accounts, handles);
+        let (metrics, dispatcher) = combine(&accounts, handles);
         let accounts = Self {
             tasks: JoinSet::new(),
             numbers: HashMap::new(),
             accounts,
             events,
             metrics,
-            ends,
+            dispatcher,
         };
         (accounts, stops)
     }
@@ -160,7 +160,7 @@ impl Accounts {
 }
 
 /// The metrics and the control dispatcher of all accounts.
-fn combine(accounts: &[Account], handles: Vec<CommandHandle>) -> (Metrics, Ends) {
+fn combine(accounts: &[Account], handles: Vec<CommandHandle>) -> (Metrics, Dispatcher) {
     let each = accounts.iter().zip(handles);
     let several = each.clone().filter_map(|(account, handle)| {
         let name = account.name.clone()?;
@@ -174,8 +174,8 @@ fn combine(accounts: &[Account], handles: Vec<CommandHandle>) -> (Metrics, Ends)
         }
         _ => {
             let metrics = accounts.iter().map(|account| account.metrics.clone());
-            let metrics = Metrics::of(metrics.collect());
-            (metrics.clone(), Ends::several(metrics, several))
+            let metrics = Metrics::combined(metrics.collect());
+            (metrics.clone(), Dispatcher::with_accounts(metrics, several))
         }
     }
 }
@@ -186,7 +186,7 @@ impl Account {
         self.ended = true;
         let Some(name) = &self.name else { return };
         let why = outcome.as_ref().err().map(ToString::to_string);
-        events.send(Event::OfAccount {
+        events.send(Event::ForAccount {
             account: name.clone(),
             event: Box::new(Event::Offline {
                 reason: why.clone().unwrap_or_else(|| "it has stopped".to_owned()),
@@ -204,7 +204,7 @@ impl Account {
             }
             None => info!("{name} has stopped"),
         }
-        self.metrics.ended(why);
+        self.metrics.set_ended(why);
     }
 
     fn status_line(&self) -> String {

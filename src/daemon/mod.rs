@@ -230,7 +230,7 @@ fn assemble_all(
         parts.reload = Some(settings_reloader(sources, account.name.clone()));
         parts.find_other_process = Some(find_other_process(settings));
         if let Some(name) = &account.name {
-            parts.events = events.within(name);
+            parts.events = events.for_account(name);
         }
         parts.settings = account;
         all.push(parts);
@@ -273,9 +273,9 @@ fn find_other_process(settings: &Settings) -> FindOtherProcess {
     let socket = settings.daemon.socket.clone();
     let server = settings.lichess.url.to_string();
     Arc::new(move |account| {
-        let others = control::statuses(socket.as_deref()).into_iter();
+        let others = control::running_statuses(socket.as_deref()).into_iter();
         let mut others = others.filter(|status| status.pid != std::process::id());
-        let same = others.find(|status| status.plays(account.as_str(), &server));
+        let same = others.find(|status| status.has_account(account.as_str(), &server));
         same.map(|status| status.pid)
     })
 }
@@ -368,7 +368,7 @@ async fn supervise(
             event = signals.next() => match event {
                 SignalEvent::Reload => {
                     info!("SIGHUP: reloading the settings");
-                    let ends = accounts.ends.clone();
+                    let ends = accounts.dispatcher.clone();
                     reloads.spawn(async move { ends.answer(None, Request::Reload).await });
                 }
                 SignalEvent::Stop if std::mem::replace(&mut is_stopping, true) => exit_now(&accounts),
@@ -405,7 +405,7 @@ async fn supervise(
 async fn refuse_second_instance(parts: &[BotParts], settings: &Settings) -> Result<(), Error> {
     let server = settings.lichess.url.to_string();
     let socket = settings.daemon.socket.clone();
-    let mut others = spawn_blocking(move || control::statuses(socket.as_deref())).await?;
+    let mut others = spawn_blocking(move || control::running_statuses(socket.as_deref())).await?;
     others.retain(|status| status.pid != std::process::id());
     if others.is_empty() {
         return Ok(());
@@ -420,7 +420,8 @@ async fn refuse_second_instance(parts: &[BotParts], settings: &Settings) -> Resu
             },
         };
         let mut playing = others.iter();
-        let Some(other) = playing.find(|status| status.plays(account.as_str(), &server)) else {
+        let Some(other) = playing.find(|status| status.has_account(account.as_str(), &server))
+        else {
             return Ok(());
         };
         let pid = other.pid;
@@ -445,7 +446,11 @@ async fn monitoring(
     }
     let path = daemon.socket.clone().unwrap_or_else(control::default_path);
     let socket = control::Server::bind(&path).await;
-    monitoring.spawn(control::keep(path, socket, accounts.ends.clone()));
+    monitoring.spawn(control::keep_open(
+        path,
+        socket,
+        accounts.dispatcher.clone(),
+    ));
     monitoring
 }
 
@@ -457,18 +462,18 @@ fn page(
     records: Option<PathBuf>,
 ) -> Option<Page> {
     let address = settings.web.address().ok().flatten()?;
-    let shown = web::Parts {
+    let config = web::PageConfig {
         events: events.subscribe(),
         metrics: accounts.metrics.clone(),
         records,
         play: page_player(settings),
-        orders: Some(web::Orders {
-            ends: accounts.ends.clone(),
-            given: web::ALL_ORDERS,
+        actions: Some(web::Actions {
+            dispatcher: accounts.dispatcher.clone(),
+            enabled: web::ALL_ACTIONS,
         }),
         key: page_key(settings),
     };
-    let page = Page::open(address, shown).inspect_err(|error| {
+    let page = Page::open(address, config).inspect_err(|error| {
         warn!("no page, /metrics and /healthz on {address}: {error}; see web.listen");
     });
     let page = page.ok()?;
@@ -476,11 +481,11 @@ fn page(
     // The key stays valid across restarts and the log may be readable by others, so the key is not logged.
     info!(
         "the page: {}; knightwatch page prints the address with its key",
-        page.open_url()
+        page.url_without_key()
     );
-    accounts.ends.page_is_open(control::PageUrl {
-        open: page.open_url(),
-        with_key: page.url(),
+    accounts.dispatcher.set_page_url(control::PageUrl {
+        without_key: page.url_without_key(),
+        with_key: page.url_with_key(),
     });
     Some(page)
 }
@@ -494,7 +499,7 @@ fn page_key(settings: &Settings) -> Option<PathBuf> {
 }
 
 /// The user who plays on the page, which must be a user of a simulator.
-fn page_player(settings: &Settings) -> Option<web::Play> {
+fn page_player(settings: &Settings) -> Option<web::PlaySite> {
     let name = &settings.web.play_as;
     if name.is_empty() {
         return None;
@@ -503,19 +508,19 @@ fn page_player(settings: &Settings) -> Option<web::Play> {
     let client = Client::new(&settings.lichess.endpoint().ok()?, token, None)
         .inspect_err(|error| warn!("play on the page is disabled: {error}"))
         .ok()?;
-    let pass = move |call: web::Call| {
+    let forward = move |request: web::ProxyRequest| {
         let client = client.clone();
         async move {
-            let answer = client.forward(&call.path, &call.form).await;
+            let answer = client.forward(&request.path, &request.form).await;
             answer.map_err(|error| match error.error_response() {
                 Some(no) => (no.code, no.message.clone()),
                 None => (502, error.to_string()),
             })
         }
     };
-    Some(web::Play {
+    Some(web::PlaySite {
         user: name.clone(),
-        site: web::door(pass),
+        site: web::proxy(forward),
     })
 }
 

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use crate::chess::{Color, Game, Position};
-use crate::events::{Event, GameFinished, GameStarted, Moved, Player, Report, Severity, Source};
+use crate::events::{
+    Event, GameFinished, GameStarted, Moved, Player, SearchInfo, Severity, Source,
+};
 use crate::lichess::model::clip;
 
 /// Longer names are cut.
@@ -320,7 +322,7 @@ fn clock(ms: Option<u64>) -> String {
 }
 
 /// `+0.35 d14/22  Nf3 Nc6 Bb5`, or the source of a move that was not searched.
-fn search_info(report: &Report) -> String {
+fn search_info(report: &SearchInfo) -> String {
     match report.source {
         Source::Book => "book".to_owned(),
         Source::Only => "only move".to_owned(),
@@ -414,7 +416,7 @@ mod tests {
         })
     }
 
-    fn moved(ply: u32, san: &str, uci: &str, ours: bool, thought: Option<Report>) -> Event {
+    fn moved(ply: u32, san: &str, uci: &str, ours: bool, thought: Option<SearchInfo>) -> Event {
         Event::Moved(Moved {
             game: "abcdefgh".to_owned(),
             ply,
@@ -448,7 +450,7 @@ mod tests {
     fn short_game_prints_moves_and_result_table() {
         let now = Instant::now();
         let mut console = ConsoleLog::new(PLAIN);
-        let searched = Report {
+        let searched = SearchInfo {
             source: Source::Search,
             score: Some(Score::Mate(1)),
             depth: 9,

@@ -111,7 +111,7 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
          Columns: the moves, Knightwatch's clock and its opponent's, and the engine's score for \
          Knightwatch, depth, nodes and line.\n",
         env!("CARGO_PKG_VERSION"),
-        page.url()
+        page.url_with_key()
     )?;
     let mut console = ConsoleLog::new(style());
     let outcome = print_events(
@@ -251,21 +251,21 @@ fn open_page(
     records: PathBuf,
     address: SocketAddr,
 ) -> anyhow::Result<Page> {
-    let shown = web::Parts {
+    let config = web::PageConfig {
         events: parts.events.subscribe(),
         metrics: parts.metrics.clone(),
         records: Some(records),
-        play: Some(web::Play {
+        play: Some(web::PlaySite {
             user: GUEST.to_owned(),
             site: sim.router_as(GUEST),
         }),
-        orders: Some(web::Orders {
-            ends: (parts.metrics.clone(), commands).into(),
-            given: ALLOWED_ACTIONS,
+        actions: Some(web::Actions {
+            dispatcher: (parts.metrics.clone(), commands).into(),
+            enabled: ALLOWED_ACTIONS,
         }),
         key: None,
     };
-    Page::open(address, shown).with_context(|| {
+    Page::open(address, config).with_context(|| {
         format!("cannot open the page on {address}: choose another address of this machine with --web, or port 0 for any free one")
     })
 }

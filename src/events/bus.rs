@@ -1,4 +1,4 @@
-//! The way from those who do something to those who watch.
+//! Broadcast channel of events.
 
 use std::sync::Arc;
 
@@ -6,55 +6,55 @@ use tokio::sync::broadcast;
 
 use super::Event;
 
-/// How many events a subscriber may be behind before it loses the oldest.
+/// Events buffered for a slow subscriber before it loses the oldest.
 const CAPACITY: usize = 4096;
 
-/// The one way from those who do something to those who watch. Cheap to clone.
+/// Broadcast channel of [`Event`]s. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Bus {
-    here: broadcast::Sender<Arc<Event>>,
-    /// Where the same is heard with that of others, and the name of the account whose this is.
-    beyond: Option<(broadcast::Sender<Arc<Event>>, Arc<str>)>,
+    sender: broadcast::Sender<Arc<Event>>,
+    /// Bus of all accounts, which gets the events too, and the name of this account.
+    parent: Option<(broadcast::Sender<Arc<Event>>, Arc<str>)>,
 }
 
 impl Bus {
     /// A bus without subscribers.
     pub fn new() -> Self {
         Self {
-            here: broadcast::Sender::new(CAPACITY),
-            beyond: None,
+            sender: broadcast::Sender::new(CAPACITY),
+            parent: None,
         }
     }
 
-    /// A bus of one of several accounts: what is sent on it is heard on this one, too.
-    pub fn within(&self, account: &str) -> Self {
+    /// The bus of one of several accounts; its events are also sent on this one.
+    pub fn for_account(&self, account: &str) -> Self {
         Self {
-            beyond: Some((self.here.clone(), account.into())),
+            parent: Some((self.sender.clone(), account.into())),
             ..Self::new()
         }
     }
 
-    /// The same bus, whose events are heard on no other.
-    pub fn alone(&self) -> Self {
+    /// The same bus without its parent.
+    pub fn without_parent(&self) -> Self {
         Self {
-            here: self.here.clone(),
-            beyond: None,
+            sender: self.sender.clone(),
+            parent: None,
         }
     }
 
-    /// Tells everyone who watches at this moment. Never waits.
+    /// Sends an event to all current subscribers. Never waits.
     pub fn send(&self, event: Event) {
         let event = Arc::new(event);
-        // An error only says that nobody watches.
-        if let Some((beyond, account)) = &self.beyond {
-            let _ = beyond.send(event.told_of(account).map_or(Arc::clone(&event), Arc::new));
+        // Sending fails only without subscribers.
+        if let Some((parent, account)) = &self.parent {
+            let _ = parent.send(event.tagged(account).map_or(Arc::clone(&event), Arc::new));
         }
-        let _ = self.here.send(event);
+        let _ = self.sender.send(event);
     }
 
-    /// All events from now on, in the order in which they were sent.
+    /// Receives all events from now on, in the order of sending.
     pub fn subscribe(&self) -> broadcast::Receiver<Arc<Event>> {
-        self.here.subscribe()
+        self.sender.subscribe()
     }
 }
 
@@ -71,12 +71,12 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn several_are_heard_on_one_bus() {
+    async fn bus_of_account_forwards_to_parent() {
         let all = Bus::new();
-        let (one, other) = (all.within("one"), all.within("other"));
+        let (one, other) = (all.for_account("one"), all.for_account("other"));
         let mut heard = (one.subscribe(), all.subscribe());
         other.send(Event::note("other"));
-        one.alone().send(Event::note("quiet"));
+        one.without_parent().send(Event::note("quiet"));
         one.send(Event::note("one"));
         for text in ["quiet", "one"] {
             assert_eq!(*heard.0.recv().await.unwrap(), Event::note(text));
@@ -87,15 +87,15 @@ mod tests {
         let paused = Event::Paused { paused: true };
         one.send(paused.clone());
         assert_eq!(*heard.0.recv().await.unwrap(), paused);
-        let told = Event::OfAccount {
+        let tagged = Event::ForAccount {
             account: "one".to_owned(),
             event: Box::new(paused),
         };
-        assert_eq!(*heard.1.recv().await.unwrap(), told);
+        assert_eq!(*heard.1.recv().await.unwrap(), tagged);
     }
 
     #[test]
-    fn a_bus_without_subscribers_takes_everything() {
+    fn bus_without_subscribers_drops_events() {
         let bus = Bus::new();
         for _ in 0..3 * CAPACITY {
             bus.send(Event::note("nobody listens"));
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_subscriber_is_told_what_it_missed_and_goes_on() {
+    fn slow_subscriber_lags_and_continues() {
         let bus = Bus::new();
         let mut receiver = bus.subscribe();
         for n in 0..CAPACITY + 7 {

@@ -1,10 +1,10 @@
-//! How the daemon is doing, in numbers, for whoever looks from outside: `knightwatch status`, `/metrics`, `/healthz`.
+//! Status and metrics of the daemon: `knightwatch status`, `/metrics`, `/healthz`.
 //!
-//! Two kinds of facts meet here. What happened is counted from the [`Event`]s, which nobody waits for. How things
-//! stand is written by the bot's own loop once a second, as a [`Live`]. Who asks gets both as one [`Status`].
+//! Counters come from the [`Event`]s. The current state is written once a second by the bot's main loop as a
+//! [`LiveState`]. Readers get both as one [`Status`].
 
+mod accounts;
 mod sample;
-mod several;
 mod status;
 mod text;
 
@@ -20,140 +20,140 @@ use crate::events::{Color, Decision, Event, GameFinished, Moved, RecvError, Seve
 pub use sample::{Quantiles, Sample};
 pub use status::{
     ArenaStatus, Counts, EngineStatus, GameStatus, Health, IdleStatus, Latency, LimitStatus,
-    OpenChallenge, Requests, Status, StreamStatus,
+    OpenChallenge, RequestOutcomes, Status, StreamStatus,
 };
 
-/// The bot's loop writes every second; when it has not for this long, something is wrong with it.
-const STALE: Duration = Duration::from_secs(15);
+/// The main loop writes every second; a longer silence is unhealthy.
+const STALE_AFTER: Duration = Duration::from_secs(15);
 
-/// Being offline for longer than this is worth an alarm; a deploy of Lichess takes less.
-const DEAF: Duration = Duration::from_secs(120);
+/// Longer outages are unhealthy; a deploy of Lichess takes less.
+const OFFLINE_ALARM_AFTER: Duration = Duration::from_secs(120);
 
 /// Upper bounds of the latency histograms, in seconds.
-const BOUNDS: [f64; 14] = [
+const LATENCY_BUCKETS_SECONDS: [f64; 14] = [
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.35, 0.5, 1.0, 2.5, 5.0,
 ];
 
-/// How things stand, as the bot's loop has it.
+/// Current state, written by the bot's main loop.
 #[derive(Clone, Debug, Default)]
-pub struct Live {
-    /// Who we are, once that is known.
+pub struct LiveState {
+    /// Name of our account, once known.
     pub account: Option<String>,
-    /// The server's address, once it is known who we are.
+    /// URL of the server, once the account is known.
     pub server: Option<String>,
     /// `running`, `draining` or `leaving`.
     pub stage: &'static str,
-    /// The operator wants no new games for now.
+    /// Paused by the operator: no new games.
     pub paused: bool,
-    /// Whom the operator has blocked while the bot ran.
+    /// Users blocked by the operator at run time.
     pub blocked: Vec<String>,
-    /// The arenas that we take part in.
+    /// Arenas that we play or plan to play.
     pub arenas: Vec<ArenaStatus>,
-    /// Our own challenges that wait for an answer.
+    /// Our open challenges.
     pub challenges: Vec<OpenChallenge>,
-    /// Why nothing is on, while nothing is.
+    /// Why no game is running, if none is.
     pub idle: Option<IdleStatus>,
-    /// What is used of what Lichess allows.
+    /// Use of Lichess's daily limits.
     pub limits: Vec<LimitStatus>,
-    /// The account's stream, while it is open.
+    /// The event stream, while it is open.
     pub stream: Option<StreamStatus>,
-    /// Games that are on.
+    /// Running games.
     pub games: Vec<GameStatus>,
-    /// Requests by kind.
-    pub requests: Vec<Requests>,
-    /// Games that the auditor had to help.
-    pub repairs: u64,
-    /// The engine's size.
+    /// Requests by kind and outcome.
+    pub requests: Vec<RequestOutcomes>,
+    /// Stuck games that the watchdog recovered.
+    pub stuck_game_recoveries: u64,
+    /// Size of the engine.
     pub engine: EngineStatus,
-    /// Why this account of several has ended before it was told to.
+    /// Why this one of several accounts stopped, if because of an error.
     pub stopped: Option<String>,
 }
 
-/// The word for an account of several that has ended.
+/// Stage of an account that has stopped.
 const ENDED: &str = "ended";
 
-/// The numbers. Cheap to clone; clones are the same numbers.
+/// Counters and current state. Cheap to clone; clones share them.
 #[derive(Clone)]
 pub struct Metrics(Arc<Inner>);
 
 struct Inner {
-    born: Instant,
-    live: Mutex<(Live, Instant)>,
-    past: Mutex<Past>,
+    started_at: Instant,
+    live: Mutex<(LiveState, Instant)>,
+    totals: Mutex<Totals>,
     post: Histogram,
     reaction: Histogram,
-    /// Those of each account, where these are of several.
+    /// Metrics of each account, if these combine several.
     accounts: Vec<Metrics>,
 }
 
-/// What was counted.
+/// Counters and samples since the start.
 #[derive(Default)]
-struct Past {
+struct Totals {
     counts: Counts,
-    /// Our colour in each game that is on.
-    ours: BTreeMap<String, (Color, Instant)>,
+    /// Our color in each running game, and since when it is known.
+    our_colors: BTreeMap<String, (Color, Instant)>,
     post: Sample,
     reaction: Sample,
-    speed: Sample,
+    nodes_per_second: Sample,
     hashfull: u32,
     offline_since: Option<Instant>,
-    missed: u64,
+    missed_events: u64,
 }
 
 impl Default for Metrics {
     fn default() -> Self {
-        Self::of(Vec::new())
+        Self::combined(Vec::new())
     }
 }
 
 impl Metrics {
-    /// The numbers of several accounts together.
-    pub fn of(accounts: Vec<Metrics>) -> Self {
+    /// Combined metrics of several accounts.
+    pub fn combined(accounts: Vec<Metrics>) -> Self {
         let now = Instant::now();
         Self(Arc::new(Inner {
-            born: now,
-            live: Mutex::new((Live::default(), now)),
-            past: Mutex::new(Past {
+            started_at: now,
+            live: Mutex::new((LiveState::default(), now)),
+            totals: Mutex::new(Totals {
                 offline_since: Some(now),
-                ..Past::default()
+                ..Totals::default()
             }),
-            post: Histogram::new(BOUNDS),
-            reaction: Histogram::new(BOUNDS),
+            post: Histogram::new(LATENCY_BUCKETS_SECONDS),
+            reaction: Histogram::new(LATENCY_BUCKETS_SECONDS),
             accounts,
         }))
     }
 
-    /// This account of several has ended, and why if it was not told to.
-    pub fn ended(&self, why: Option<String>) {
+    /// Marks this one of several accounts as stopped; `reason` is the error, if any.
+    pub fn set_ended(&self, reason: Option<String>) {
         let account = lock(&self.0.live).0.account.clone();
-        self.live(Live {
+        self.set_live(LiveState {
             account,
             stage: ENDED,
-            stopped: why,
-            ..Live::default()
+            stopped: reason,
+            ..LiveState::default()
         });
     }
 
-    /// The bot's loop tells how things stand.
-    pub fn live(&self, live: Live) {
-        self.forget_but(&live.games);
+    /// Replaces the current state.
+    pub fn set_live(&self, live: LiveState) {
+        self.retain_games(&live.games);
         *lock(&self.0.live) = (live, Instant::now());
     }
 
-    /// Games that were left or lost from sight have no end to be counted.
-    fn forget_but(&self, games: &[GameStatus]) {
-        let on = |game: &String| games.iter().any(|other| other.id == *game);
-        lock(&self.0.past)
-            .ours
-            .retain(|game, (_, since)| on(game) || since.elapsed() < STALE);
+    /// Forgets games that are no longer running: their end may never be reported.
+    fn retain_games(&self, games: &[GameStatus]) {
+        let is_running = |game: &String| games.iter().any(|other| other.id == *game);
+        lock(&self.0.totals)
+            .our_colors
+            .retain(|game, (_, since)| is_running(game) || since.elapsed() < STALE_AFTER);
     }
 
-    /// Counts what happens, until the last sender of events is gone.
+    /// Counts events until the last sender is dropped.
     pub async fn follow(self, mut events: broadcast::Receiver<Arc<Event>>) {
         loop {
             match events.recv().await {
                 Ok(event) => self.count(&event),
-                Err(RecvError::Lagged(missed)) => lock(&self.0.past).missed += missed,
+                Err(RecvError::Lagged(missed)) => lock(&self.0.totals).missed_events += missed,
                 Err(RecvError::Closed) => return,
             }
         }
@@ -161,7 +161,7 @@ impl Metrics {
 
     fn count(&self, event: &Event) {
         if let Event::Challenge(challenge) = event {
-            // What becomes of our own is up to others.
+            // Answers to our own challenges are not counted.
             let by_us = |metrics: &Self| {
                 let live = lock(&metrics.0.live);
                 live.0.account.as_ref() == Some(&challenge.from.name)
@@ -170,85 +170,85 @@ impl Metrics {
                 return;
             }
         }
-        let mut past = lock(&self.0.past);
+        let mut totals = lock(&self.0.totals);
         match event {
-            Event::OfAccount { event, .. } => {
-                drop(past);
+            Event::ForAccount { event, .. } => {
+                drop(totals);
                 self.count(event);
             }
             Event::Online { .. } => {
-                past.offline_since = None;
-                past.counts.connects += 1;
+                totals.offline_since = None;
+                totals.counts.event_stream_opens += 1;
             }
             Event::Offline { .. } => {
-                past.offline_since.get_or_insert_with(Instant::now);
+                totals.offline_since.get_or_insert_with(Instant::now);
             }
             Event::Challenge(challenge) => {
                 let counter = match challenge.decision {
-                    Decision::Accepted => &mut past.counts.accepted,
-                    Decision::Declined => &mut past.counts.declined,
+                    Decision::Accepted => &mut totals.counts.accepted,
+                    Decision::Declined => &mut totals.counts.declined,
                     Decision::Queued | Decision::Dropped => return,
                 };
                 *counter += 1;
             }
             Event::GameStarted(started) => {
-                past.counts.started += 1;
+                totals.counts.started += 1;
                 let ours = (started.our_color, Instant::now());
-                past.ours.insert(started.game.clone(), ours);
+                totals.our_colors.insert(started.game.clone(), ours);
             }
-            Event::Moved(moved) if moved.ours => self.moved(&mut past, moved),
-            Event::GameFinished(finished) => past.finished(finished),
+            Event::Moved(moved) if moved.ours => self.moved(&mut totals, moved),
+            Event::GameFinished(finished) => totals.finished(finished),
             Event::Note {
                 severity: Severity::Error,
                 ..
             } => {
-                past.counts.errors += 1;
+                totals.counts.errors += 1;
             }
             _ => {}
         }
     }
 
-    fn moved(&self, past: &mut Past, moved: &Moved) {
-        past.counts.moves += 1;
+    fn moved(&self, totals: &mut Totals, moved: &Moved) {
+        totals.counts.moves += 1;
         if let Some(timing) = moved.timing {
-            past.post.add(timing.round_trip);
+            totals.post.add(timing.round_trip);
             self.0.post.observe(timing.round_trip.as_secs_f64());
             let thinking = moved.thought.as_ref().map(|thought| thought.elapsed);
             let reaction = timing.to_post.saturating_sub(thinking.unwrap_or_default());
-            past.reaction.add(reaction);
+            totals.reaction.add(reaction);
             self.0.reaction.observe(reaction.as_secs_f64());
         }
         let Some(thought) = &moved.thought else {
             return;
         };
         if thought.source == Source::Book {
-            past.counts.book_moves += 1;
+            totals.counts.book_moves += 1;
         }
-        // Short searches say nothing about the speed.
+        // Short searches do not measure the speed.
         if thought.source == Source::Search && thought.elapsed >= Duration::from_millis(20) {
             let per_second = thought.nodes as f64 / thought.elapsed.as_secs_f64();
-            past.speed.add_value(per_second);
-            past.hashfull = thought.hashfull;
+            totals.nodes_per_second.add_value(per_second);
+            totals.hashfull = thought.hashfull;
         }
     }
 
-    /// Everything, as of now.
+    /// The current status.
     pub fn status(&self) -> Status {
         let own = self.own();
         if self.0.accounts.is_empty() {
             return own;
         }
         let accounts = self.0.accounts.iter().map(Self::status);
-        let together = own.of_all(accounts.collect());
-        self.forget_but(&together.games);
+        let together = own.combine(accounts.collect());
+        self.retain_games(&together.games);
         together
     }
 
-    /// What is counted and told here.
+    /// Status without the accounts.
     fn own(&self) -> Status {
         let (live, told) = lock(&self.0.live).clone();
-        let past = lock(&self.0.past);
-        let owed = live.games.iter().filter_map(|game| game.owed_ms).max();
+        let totals = lock(&self.0.totals);
+        let owed = live.games.iter().filter_map(|game| game.our_turn_ms).max();
         let mut status = Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             pid: std::process::id(),
@@ -262,20 +262,20 @@ impl Metrics {
             idle: live.idle,
             limits: live.limits,
             health: Health::Ok,
-            up_s: self.0.born.elapsed().as_secs(),
+            uptime_s: self.0.started_at.elapsed().as_secs(),
             stream: live.stream,
             games: live.games,
-            owed_ms: owed.unwrap_or(0),
-            counts: past.counts.clone(),
+            oldest_turn_ms: owed.unwrap_or(0),
+            counts: totals.counts.clone(),
             requests: live.requests,
-            repairs: live.repairs,
+            stuck_game_recoveries: live.stuck_game_recoveries,
             latency: Latency {
-                post_ms: past.post.quantiles(1_000.0),
-                reaction_ms: past.reaction.quantiles(1_000.0),
+                post_ms: totals.post.quantiles(1_000.0),
+                reaction_ms: totals.reaction.quantiles(1_000.0),
             },
             engine: EngineStatus {
-                nodes_per_second: past.speed.quantiles(1.0).p50 as u64,
-                hashfull_permille: past.hashfull,
+                nodes_per_second: totals.nodes_per_second.quantiles(1.0).p50 as u64,
+                hashfull_permille: totals.hashfull,
                 ..live.engine
             },
             memory_mib: resident_mib(),
@@ -283,30 +283,30 @@ impl Metrics {
             stopped: live.stopped,
             accounts: Vec::new(),
         };
-        let offline = past.offline_since.map(|since| since.elapsed());
+        let offline = totals.offline_since.map(|since| since.elapsed());
         status.health = health(told.elapsed(), offline, &status);
         status
     }
 
-    /// Everything as Prometheus reads it.
+    /// All metrics in Prometheus text format.
     pub fn text(&self) -> String {
         text::encode(self)
     }
 }
 
-impl Past {
+impl Totals {
     fn finished(&mut self, finished: &GameFinished) {
-        let ours = self.ours.remove(&finished.game).map(|(ours, _)| ours);
+        let ours = self.our_colors.remove(&finished.game).map(|(ours, _)| ours);
         let counts = &mut self.counts;
         match (finished.winner, ours) {
             (Some(winner), Some(ours)) if winner == ours => counts.won += 1,
             (Some(_), Some(_)) => {
                 counts.lost += 1;
                 if finished.status == "outoftime" {
-                    counts.flagged += 1;
+                    counts.lost_on_time += 1;
                 }
             }
-            // Its beginning was missed, so that nobody knows whose win it is.
+            // The start of the game was missed, so our color is unknown.
             (Some(_), None) => {}
             (None, _) if finished.result == "*" => counts.aborted += 1,
             (None, _) => counts.drawn += 1,
@@ -314,36 +314,38 @@ impl Past {
     }
 }
 
-/// Whether somebody should look.
+/// Health from the age of the current state, the length of the outage and the games.
 fn health(silent: Duration, offline: Option<Duration>, status: &Status) -> Health {
-    let because = |why: String| Health::Ill { why };
+    let unhealthy = |reason: String| Health::Unhealthy { reason };
     if status.stage == ENDED {
-        let why = status.stopped.as_ref();
-        return why.map_or(Health::Ok, |why| because(format!("it has stopped: {why}")));
+        let reason = status.stopped.as_ref();
+        return reason.map_or(Health::Ok, |reason| {
+            unhealthy(format!("it has stopped: {reason}"))
+        });
     }
-    if silent > STALE {
-        return because(format!(
+    if silent > STALE_AFTER {
+        return unhealthy(format!(
             "the bot's loop has not moved for {} s",
             silent.as_secs()
         ));
     }
-    if let Some(offline) = offline.filter(|offline| *offline > DEAF) {
-        return because(format!(
+    if let Some(offline) = offline.filter(|offline| *offline > OFFLINE_ALARM_AFTER) {
+        return unhealthy(format!(
             "not connected to Lichess for {} s",
             offline.as_secs()
         ));
     }
-    match status.games.iter().find(|game| game.late) {
-        Some(game) => because(format!(
+    match status.games.iter().find(|game| game.overdue) {
+        Some(game) => unhealthy(format!(
             "a move is owed in game {} for {} s",
             game.id,
-            game.owed_ms.unwrap_or(0) / 1_000
+            game.our_turn_ms.unwrap_or(0) / 1_000
         )),
         None => Health::Ok,
     }
 }
 
-/// Resident memory of this process in MiB; 0 where the system does not tell.
+/// Resident memory of this process in MiB; 0 if unknown.
 fn resident_mib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

@@ -1,4 +1,4 @@
-//! Sliding sample of values with quantiles.
+//! Sliding sample of values with values.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// Number of values kept.
 const MAX_VALUES: usize = 1_000;
 
-/// The latest 1,000 values.
+/// The latest 1,000 values, at most a thousand.
 #[derive(Clone, Debug, Default)]
 pub struct Sample(VecDeque<f64>);
 
@@ -40,7 +40,7 @@ impl Sample {
         self.0.push_back(value);
     }
 
-    /// The quantiles, multiplied by `unit`, with three decimals.
+    /// Quantiles multiplied by `unit`, rounded to three decimals.
     pub fn quantiles(&self, unit: f64) -> Quantiles {
         let mut sorted: Vec<f64> = self.0.iter().copied().collect();
         sorted.sort_unstable_by(f64::total_cmp);

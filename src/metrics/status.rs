@@ -1,4 +1,4 @@
-//! How the daemon is doing, as one value: what `knightwatch status` gets and shows.
+//! Status of the daemon, as `knightwatch status` gets and shows it.
 
 use std::fmt;
 
@@ -7,124 +7,124 @@ use serde::{Deserialize, Serialize};
 use super::Quantiles;
 use crate::plural;
 
-/// Everything at one moment.
+/// Status of the daemon at one moment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Status {
-    /// The program's version.
+    /// Version of the program.
     pub version: String,
-    /// The number of its process.
+    /// Process id.
     #[serde(default)]
     pub pid: u32,
-    /// The server's address, once it is known who we are.
+    /// URL of the server, once the account is known.
     #[serde(default)]
     pub server: Option<String>,
-    /// Who we are, once that is known.
+    /// Name of our account, once known.
     pub account: Option<String>,
-    /// `running`, `draining` or `leaving`; empty before the bot's loop runs.
+    /// `running`, `draining` or `leaving`; empty while starting.
     pub stage: String,
-    /// The operator wants no new games for now.
+    /// Paused by the operator: no new games.
     #[serde(default)]
     pub paused: bool,
-    /// Whom the operator has blocked while the bot ran.
+    /// Users blocked by the operator at run time.
     #[serde(default)]
     pub blocked: Vec<String>,
-    /// The arenas that we take part in.
+    /// Arenas that we play or plan to play.
     #[serde(default)]
     pub arenas: Vec<ArenaStatus>,
-    /// Our own challenges that wait for an answer.
+    /// Our open challenges.
     #[serde(default)]
     pub challenges: Vec<OpenChallenge>,
-    /// Why nothing is on, while nothing is.
+    /// Why no game is running, if none is.
     #[serde(default)]
     pub idle: Option<IdleStatus>,
-    /// What is used of what Lichess allows.
+    /// Use of Lichess's daily limits.
     #[serde(default)]
     pub limits: Vec<LimitStatus>,
-    /// Whether somebody should look.
+    /// Whether the bot needs attention.
     pub health: Health,
     /// Seconds since the start.
-    pub up_s: u64,
-    /// The account's stream, while it is open.
+    pub uptime_s: u64,
+    /// The event stream, while it is open.
     pub stream: Option<StreamStatus>,
-    /// Games that are on.
+    /// Running games.
     pub games: Vec<GameStatus>,
-    /// The longest time for which a move is owed at this moment, in milliseconds, thinking included.
-    pub owed_ms: u64,
-    /// What was counted since the start.
+    /// Longest time in milliseconds for which it has been our turn in a running game, thinking included.
+    pub oldest_turn_ms: u64,
+    /// Counters since the start.
     pub counts: Counts,
-    /// Requests by kind since the start.
-    pub requests: Vec<Requests>,
-    /// Games that the auditor had to help since the start.
-    pub repairs: u64,
-    /// How quick we are.
+    /// Requests by kind and outcome since the start.
+    pub requests: Vec<RequestOutcomes>,
+    /// Stuck games that the watchdog recovered since the start.
+    pub stuck_game_recoveries: u64,
+    /// Latency of our moves.
     pub latency: Latency,
-    /// The engine.
+    /// State of the engine.
     pub engine: EngineStatus,
     /// Resident memory in MiB.
     pub memory_mib: u64,
-    /// The address of the page, without its key, while the page is open.
+    /// URL of the page without its key, while it is open.
     #[serde(default)]
     pub page: Option<String>,
-    /// Why this account of several has ended before it was told to.
+    /// Why this one of several accounts stopped, if because of an error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped: Option<String>,
-    /// The same of each account, where there are several.
+    /// Status of each account, if there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub accounts: Vec<Status>,
 }
 
-/// Whether somebody should look.
+/// Health of the bot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", tag = "is")]
 pub enum Health {
-    /// No.
+    /// No attention needed.
     Ok,
-    /// Yes.
-    Ill {
-        /// Why, in words.
-        why: String,
+    /// Needs the operator's attention.
+    Unhealthy {
+        /// Reason as a sentence.
+        reason: String,
     },
 }
 
-/// Why nothing is on.
+/// Why no game is running.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IdleStatus {
-    /// In words.
-    pub why: String,
-    /// In how many seconds something is tried, where that is known.
+    /// Reason as a sentence.
+    pub reason: String,
+    /// Seconds until the next attempt to start a game, if one is planned.
     pub next_s: Option<u64>,
 }
 
-/// How much is used of one of the things that Lichess counts, in the window that is open.
+/// Use of a daily limit of Lichess in its current window.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LimitStatus {
-    /// Of what, such as `bot games`.
-    pub what: String,
-    /// Which calls count more than once, in words.
+    /// Name, such as `bot games`.
+    pub name: String,
+    /// Note on requests that cost more than one credit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub multiple: Option<String>,
+    pub note: Option<String>,
     /// Credits used.
     pub used: u64,
-    /// Credits there are.
-    pub of: u64,
-    /// In how many seconds all of them are there again; nothing when none is used.
-    pub ends_s: Option<u64>,
+    /// Credits allowed.
+    pub capacity: u64,
+    /// Seconds until the window ends; `None` if no credit is used.
+    pub resets_in_s: Option<u64>,
 }
 
-/// An arena that we take part in, or mean to.
+/// An arena that we play or plan to play.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ArenaStatus {
     /// Its id.
     pub id: String,
-    /// Its name; nothing until Lichess has said so.
+    /// Its name, once known.
     pub name: Option<String>,
     /// `planned`, `running` or `over`.
     pub state: Option<String>,
-    /// Our place, once it has begun.
+    /// Our rank, once it has started.
     pub rank: Option<u32>,
-    /// How many take part.
+    /// Number of participants.
     pub players: u32,
-    /// Our part in it, in words.
+    /// Our participation as a sentence.
     pub text: String,
 }
 
@@ -148,134 +148,134 @@ impl fmt::Display for ArenaStatus {
     }
 }
 
-/// A challenge of ours that waits for an answer.
+/// An open challenge of ours.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenChallenge {
-    /// Its id, which becomes that of the game.
+    /// Id of the challenge and of its game.
     pub id: String,
-    /// Whom we challenge.
+    /// Challenged user.
     pub to: String,
-    /// To what, such as `3+2, rated`.
-    pub what: String,
+    /// Time control and mode, such as `3+2, rated`.
+    pub terms: String,
 }
 
 /// `Bruno to 3+2, rated`
 impl fmt::Display for OpenChallenge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} to {}", self.to, self.what)
+        write!(f, "{} to {}", self.to, self.terms)
     }
 }
 
-/// A stream that is open.
+/// An open stream.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StreamStatus {
     /// Seconds since it was opened.
     pub open_s: f64,
-    /// Seconds since the last byte came; Lichess sends an empty line every seven.
+    /// Seconds since the last byte; Lichess sends an empty line every seven seconds.
     pub silent_s: f64,
 }
 
-/// A game that is on.
+/// A running game.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GameStatus {
     /// Its id.
     pub id: String,
-    /// Who plays against us; empty until the stream has said so.
+    /// Name of the opponent; empty until the stream has reported it.
     pub opponent: String,
     /// The opponent's rating.
     #[serde(default)]
     pub rating: Option<i32>,
-    /// Our colour, `white` or `black`.
+    /// Our color, `white` or `black`.
     #[serde(default)]
     pub color: Option<String>,
     /// The time control, such as `3+2`.
     #[serde(default)]
-    pub time: Option<String>,
+    pub time_control: Option<String>,
     /// Our clock in milliseconds.
     #[serde(default)]
     pub our_clock_ms: Option<u64>,
-    /// The opponent's.
+    /// The opponent's clock in milliseconds.
     #[serde(default)]
     pub their_clock_ms: Option<u64>,
-    /// The score of our latest search, for us, such as `+0.35`.
+    /// Score of our latest search from our point of view, such as `+0.35`.
     #[serde(default)]
     pub score: Option<String>,
     /// Whether the game has a chess clock.
-    pub clocked: bool,
+    pub has_clock: bool,
     /// Half-moves on the board.
     pub ply: usize,
     /// `listening`, `searching`, `posting` or `waiting`.
-    pub doing: String,
-    /// For how many milliseconds we have owed a move; nothing when it is not our turn.
-    pub owed_ms: Option<u64>,
-    /// It has been owed for longer than anything explains.
+    pub activity: String,
+    /// Milliseconds for which it has been our turn; `None` if it is not our turn.
+    pub our_turn_ms: Option<u64>,
+    /// Whether it has been our turn for longer than a search or an outage explains.
     #[serde(default)]
-    pub late: bool,
+    pub overdue: bool,
     /// Its stream, while it is open.
     pub stream: Option<StreamStatus>,
 }
 
-/// What was counted since the start.
+/// Counters since the start.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
-    /// Times that the account's stream was opened.
-    pub connects: u64,
-    /// Challenges that were accepted.
+    /// How often the event stream was opened.
+    pub event_stream_opens: u64,
+    /// Challenges accepted.
     pub accepted: u64,
-    /// Challenges that were declined.
+    /// Challenges declined.
     pub declined: u64,
-    /// Games taken up.
+    /// Games started or resumed.
     pub started: u64,
     /// Games won.
     pub won: u64,
     /// Games drawn.
     pub drawn: u64,
-    /// Games lost, for whatever reason.
+    /// Games lost.
     pub lost: u64,
-    /// Games that were aborted or do not count.
+    /// Games aborted.
     pub aborted: u64,
-    /// Games lost because our own flag fell.
-    pub flagged: u64,
-    /// Moves of ours.
+    /// Games lost because our clock ran out.
+    pub lost_on_time: u64,
+    /// Moves made by us.
     pub moves: u64,
-    /// Of them out of the book.
+    /// Of those, moves from the opening book.
     pub book_moves: u64,
-    /// Things that the operator has to look at.
+    /// Errors that the operator should look at.
     pub errors: u64,
 }
 
-/// Requests of one kind since the start, by what became of them.
+/// Requests of one kind since the start, by outcome.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Requests {
-    /// What they are for.
+pub struct RequestOutcomes {
+    /// Kind of the requests.
     pub kind: String,
-    /// How many had each fate: `done`, `limited` (429), `refused` (other 4xx), `down` (5xx), `lost` (no answer).
-    pub fates: Vec<(String, u64)>,
+    /// Number of requests by outcome: `done`, `limited` (429), `refused` (other 4xx), `down` (5xx), `lost` (no response).
+    pub outcomes: Vec<(String, u64)>,
 }
 
-/// How quick we are, over the latest thousand moves.
+/// Latency over the latest thousand moves.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Latency {
-    /// From the start of a move's POST to its answer.
+    /// From the start of a move's POST to its response.
     pub post_ms: Quantiles,
-    /// From the line that makes it our turn to the start of the POST, less the thinking.
+    /// From the stream line that makes it our turn to the start of the POST, without thinking.
     pub reaction_ms: Quantiles,
 }
 
-/// The engine.
+/// State of the engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EngineStatus {
-    /// The transposition table in MiB.
+    /// Size of the transposition table in MiB.
     pub hash_mib: u64,
     /// Search threads.
     pub threads: u64,
-    /// Nodes per second of a game's search, the median of the latest.
+    /// Nodes per second, median of the latest searches.
     pub nodes_per_second: u64,
-    /// How full the table was in the latest search, in permille.
+    /// Use of the transposition table in the latest search, in permille.
     pub hashfull_permille: u32,
 }
 
-/// As a person reads it.
+/// Human-readable form.
 impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let account = self
@@ -296,14 +296,14 @@ impl fmt::Display for Status {
             } else {
                 ""
             },
-            span(self.up_s)
+            span(self.uptime_s)
         )?;
         match &self.health {
             Health::Ok => writeln!(f, "health   ok")?,
-            Health::Ill { why } => writeln!(f, "health   ILL: {why}")?,
+            Health::Unhealthy { reason } => writeln!(f, "health   UNHEALTHY: {reason}")?,
         }
         for account in &self.accounts {
-            writeln!(f, "account  {}", account.line())?;
+            writeln!(f, "account  {}", account.summary_line())?;
         }
         match self.stream {
             _ if !self.accounts.is_empty() => {}
@@ -326,23 +326,33 @@ impl fmt::Display for Status {
             c.won,
             c.drawn,
             c.lost,
-            c.flagged,
+            c.lost_on_time,
             c.aborted
         )?;
         for game in &self.games {
             writeln!(f, "  {}  {game}", game.id)?;
         }
-        for status in self.each() {
+        for status in self.per_account() {
             if let Some(idle) = &status.idle {
                 let next = idle
                     .next_s
                     .map(|next| format!("; next try in {}", span(next)));
                 let next = next.unwrap_or_default();
-                writeln!(f, "idle     {}{}{next}", self.whose(status), idle.why)?;
+                writeln!(
+                    f,
+                    "idle     {}{}{next}",
+                    self.account_prefix(status),
+                    idle.reason
+                )?;
             }
             let limits: Vec<String> = status.limits.iter().map(ToString::to_string).collect();
             if !limits.is_empty() {
-                writeln!(f, "limits   {}{}", self.whose(status), limits.join(", "))?;
+                writeln!(
+                    f,
+                    "limits   {}{}",
+                    self.account_prefix(status),
+                    limits.join(", ")
+                )?;
             }
         }
         for challenge in &self.challenges {
@@ -376,10 +386,10 @@ impl fmt::Display for Status {
         let mut any = false;
         for requests in &self.requests {
             let told: Vec<String> = requests
-                .fates
+                .outcomes
                 .iter()
                 .filter(|(_, count)| *count > 0)
-                .map(|(fate, count)| format!("{count} {fate}"))
+                .map(|(outcome, count)| format!("{count} {outcome}"))
                 .collect();
             if !told.is_empty() {
                 write!(
@@ -396,7 +406,11 @@ impl fmt::Display for Status {
         write!(
             f,
             "trouble  {}, {}, {} declined",
-            plural::count(self.repairs, "repair", "repairs"),
+            plural::count(
+                self.stuck_game_recoveries,
+                "repair",
+                "stuck_game_recoveries"
+            ),
             plural::count(c.errors, "error", "errors"),
             plural::count(c.declined, "challenge", "challenges")
         )
@@ -404,9 +418,9 @@ impl fmt::Display for Status {
 }
 
 impl Status {
-    /// Whether this account of this server is played.
-    pub fn plays(&self, account: &str, server: &str) -> bool {
-        self.each().iter().any(|one| {
+    /// Whether this process plays this account of this server.
+    pub fn has_account(&self, account: &str, server: &str) -> bool {
+        self.per_account().iter().any(|one| {
             let account = one
                 .account
                 .as_ref()
@@ -415,19 +429,19 @@ impl Status {
         })
     }
 
-    /// What each account has for itself: this, or that of several.
-    pub(super) fn each(&self) -> &[Self] {
+    /// Status of each account: of this one, or of each of several.
+    pub(super) fn per_account(&self) -> &[Self] {
         match self.accounts.is_empty() {
             true => std::slice::from_ref(self),
             false => &self.accounts,
         }
     }
 
-    /// Of which account that is, where there are several.
-    fn whose(&self, status: &Self) -> String {
+    /// Prefix that names the account of a line, if there are several.
+    fn account_prefix(&self, status: &Self) -> String {
         match self.accounts.is_empty() {
             true => String::new(),
-            false => format!("{}: ", status.shown()),
+            false => format!("{}: ", status.display_name()),
         }
     }
 }
@@ -435,10 +449,12 @@ impl Status {
 /// `challenges 5 of 200 (one to a person counts 5; reset in 3 h 5 min)`
 impl fmt::Display for LimitStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {} of {}", self.what, self.used, self.of)?;
-        let reset = self.ends_s.map(|ends| format!("reset in {}", span(ends)));
-        match (self.multiple.as_ref().filter(|_| self.used > 0), reset) {
-            (Some(multiple), Some(reset)) => write!(f, " ({multiple}; {reset})"),
+        write!(f, "{} {} of {}", self.name, self.used, self.capacity)?;
+        let reset = self
+            .resets_in_s
+            .map(|ends| format!("reset in {}", span(ends)));
+        match (self.note.as_ref().filter(|_| self.used > 0), reset) {
+            (Some(note), Some(reset)) => write!(f, " ({note}; {reset})"),
             (None, Some(reset)) => write!(f, " ({reset})"),
             (_, None) => Ok(()),
         }
@@ -456,7 +472,7 @@ impl fmt::Display for GameStatus {
         if let Some(rating) = self.rating {
             write!(f, " ({rating})")?;
         }
-        if let Some(time) = &self.time {
+        if let Some(time) = &self.time_control {
             write!(f, ", {time}")?;
         }
         if let (Some(ours), Some(theirs)) = (self.our_clock_ms, self.their_clock_ms) {
@@ -465,10 +481,10 @@ impl fmt::Display for GameStatus {
         if let Some(score) = &self.score {
             write!(f, ", {score}")?;
         }
-        match self.owed_ms {
+        match self.our_turn_ms {
             Some(owed) => {
                 let seconds = owed as f64 / 1_000.0;
-                write!(f, ": our move for {seconds:.1} s, {}", self.doing)
+                write!(f, ": our move for {seconds:.1} s, {}", self.activity)
             }
             None => f.write_str(": their move"),
         }
@@ -485,10 +501,13 @@ fn clock(millis: u64) -> String {
     }
 }
 
-fn quantiles(of: Quantiles) -> String {
-    match of.count {
+fn quantiles(quantiles: Quantiles) -> String {
+    match quantiles.count {
         0 => "not measured yet".to_owned(),
-        _ => format!("{:.1} ms (median), {:.1} ms (99 %)", of.p50, of.p99),
+        _ => format!(
+            "{:.1} ms (median), {:.1} ms (99 %)",
+            quantiles.p50, quantiles.p99
+        ),
     }
 }
 

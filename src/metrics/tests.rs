@@ -1,5 +1,5 @@
 use super::*;
-use crate::events::{Color, GameStarted, Player, Report, TimeControl, Timing};
+use crate::events::{Color, GameStarted, Player, SearchInfo, TimeControl, Timing};
 
 fn started(game: &str, our_color: Color) -> Event {
     Event::GameStarted(GameStarted {
@@ -38,7 +38,7 @@ fn moved(source: Source, elapsed_ms: u64, to_post_ms: u64) -> Event {
         ours: true,
         wtime: None,
         btime: None,
-        thought: Some(Report {
+        thought: Some(SearchInfo {
             source,
             score: None,
             depth: 1,
@@ -56,21 +56,21 @@ fn moved(source: Source, elapsed_ms: u64, to_post_ms: u64) -> Event {
     })
 }
 
-fn game(id: &str, owed_ms: Option<u64>) -> GameStatus {
+fn game(id: &str, our_turn_ms: Option<u64>) -> GameStatus {
     GameStatus {
         id: id.to_owned(),
         opponent: "Anna".to_owned(),
         rating: Some(1_500),
         color: Some("white".to_owned()),
-        time: Some("3+2".to_owned()),
+        time_control: Some("3+2".to_owned()),
         our_clock_ms: Some(83_000),
         their_clock_ms: Some(9_300),
         score: Some("+0.35".to_owned()),
-        clocked: true,
+        has_clock: true,
         ply: 12,
-        doing: "searching".to_owned(),
-        owed_ms,
-        late: false,
+        activity: "searching".to_owned(),
+        our_turn_ms,
+        overdue: false,
         stream: None,
     }
 }
@@ -95,7 +95,7 @@ fn games_are_counted_by_what_they_were_for_us() {
     let counts = metrics.status().counts;
     assert_eq!(counts.started, 5);
     assert_eq!((counts.won, counts.drawn, counts.lost), (1, 1, 2));
-    assert_eq!((counts.aborted, counts.flagged), (1, 1));
+    assert_eq!((counts.aborted, counts.lost_on_time), (1, 1));
 }
 
 #[test]
@@ -114,30 +114,30 @@ fn thinking_is_no_latency() {
 #[test]
 fn the_longest_debt_is_the_one_that_counts() {
     let metrics = Metrics::default();
-    metrics.live(Live {
+    metrics.live(LiveState {
         games: vec![game("a", Some(40)), game("b", Some(900)), game("c", None)],
-        ..Live::default()
+        ..LiveState::default()
     });
-    assert_eq!(metrics.status().owed_ms, 900);
+    assert_eq!(metrics.status().oldest_turn_ms, 900);
 }
 
 #[test]
 fn somebody_has_to_look_when_a_move_is_late() {
     let metrics = Metrics::default();
-    let owing = |late| {
+    let owing = |overdue| {
         let game = GameStatus {
-            late,
+            overdue,
             ..game("abcdefgh", Some(130_000))
         };
-        metrics.live(Live {
+        metrics.live(LiveState {
             games: vec![game],
-            ..Live::default()
+            ..LiveState::default()
         });
         metrics.status().health
     };
     assert_eq!(owing(false), Health::Ok);
-    let why = "a move is owed in game abcdefgh for 130 s".to_owned();
-    assert_eq!(owing(true), Health::Ill { why });
+    let reason = "a move is owed in game abcdefgh for 130 s".to_owned();
+    assert_eq!(owing(true), Health::Unhealthy { reason });
 }
 
 #[test]
@@ -148,11 +148,11 @@ fn a_silent_loop_and_a_long_outage_are_ill() {
     assert_eq!(health(second, Some(30 * second), &status), Health::Ok);
     assert!(matches!(
         health(16 * second, None, &status),
-        Health::Ill { .. }
+        Health::Unhealthy { .. }
     ));
     assert!(matches!(
         health(second, Some(121 * second), &status),
-        Health::Ill { .. }
+        Health::Unhealthy { .. }
     ));
 }
 
@@ -162,21 +162,21 @@ fn prometheus_reads_it() {
     metrics.count(&started("a", Color::White));
     metrics.count(&finished("a", "mate", Some(Color::White), "1-0"));
     metrics.count(&moved(Source::Book, 0, 2));
-    metrics.live(Live {
+    metrics.live(LiveState {
         games: vec![game("a", Some(40))],
-        requests: vec![Requests {
+        requests: vec![RequestOutcomes {
             kind: "event stream".to_owned(),
-            fates: vec![("done".to_owned(), 3)],
+            outcomes: vec![("done".to_owned(), 3)],
         }],
-        ..Live::default()
+        ..LiveState::default()
     });
     let text = metrics.text();
     for line in [
         "# TYPE knightwatch_games_finished counter",
         "knightwatch_games_finished_total{result=\"won\"} 1",
-        "knightwatch_owed_ms 40.0",
-        "knightwatch_owed_moves 1.0",
-        "knightwatch_requests_total{kind=\"event_stream\",fate=\"done\"} 3",
+        "knightwatch_oldest_turn_seconds 0.04",
+        "knightwatch_games_our_turn 1.0",
+        "knightwatch_requests_total{kind=\"event_stream\",outcome=\"done\"} 3",
         "knightwatch_move_post_seconds_count 1",
         "# EOF",
     ] {
@@ -187,11 +187,11 @@ fn prometheus_reads_it() {
 #[test]
 fn status_survives_the_way_through_the_socket() {
     let metrics = Metrics::default();
-    metrics.live(Live {
+    metrics.live(LiveState {
         account: Some("MyBot".to_owned()),
         stage: "running",
         games: vec![game("abcdefgh", Some(40))],
-        ..Live::default()
+        ..LiveState::default()
     });
     let status = metrics.status();
     let sent = serde_json::to_string(&status).unwrap();
@@ -204,33 +204,33 @@ fn status_survives_the_way_through_the_socket() {
 
 #[test]
 fn why_nothing_is_on_and_what_is_used_is_told() {
-    let live = |name: &str, used| Live {
+    let live = |name: &str, used| LiveState {
         account: Some(name.to_owned()),
         stage: "running",
         idle: Some(IdleStatus {
-            why: "no game is on; 92 of 100 games between bots are played".to_owned(),
+            reason: "no game is on; 92 of 100 games between bots are played".to_owned(),
             next_s: Some(754),
         }),
         limits: vec![
             LimitStatus {
                 what: "bot games".to_owned(),
-                multiple: None,
+                note: None,
                 used,
                 of: 100,
-                ends_s: Some(7_300),
+                resets_in_s: Some(7_300),
             },
             LimitStatus {
                 what: "arenas".to_owned(),
-                multiple: None,
+                note: None,
                 used: 0,
                 of: 30,
-                ends_s: None,
+                resets_in_s: None,
             },
         ],
-        ..Live::default()
+        ..LiveState::default()
     };
     let alone = Metrics::default();
-    alone.live(live("MyBot", 92));
+    alone.set_live(live("MyBot", 92));
     let shown = alone.status().to_string();
     for line in [
         "idle     no game is on; 92 of 100 games between bots are played; next try in 12 min 34 s",
@@ -240,28 +240,28 @@ fn why_nothing_is_on_and_what_is_used_is_told() {
     }
     let challenges = LimitStatus {
         what: "challenges".to_owned(),
-        multiple: Some("one to a person counts 5".to_owned()),
+        note: Some("one to a person counts 5".to_owned()),
         used: 5,
         of: 200,
-        ends_s: Some(60),
+        resets_in_s: Some(60),
     };
     let shown = "challenges 5 of 200 (one to a person counts 5; reset in 1 min 0 s)";
     assert_eq!(challenges.to_string(), shown);
     let text = alone.text();
     for line in [
         "knightwatch_limit_used{account=\"MyBot\",limit=\"bot_games\"} 92.0",
-        "knightwatch_limit_credits{account=\"MyBot\",limit=\"arenas\"} 30.0",
-        "knightwatch_next_try_seconds{account=\"MyBot\"} 754.0",
+        "knightwatch_rate_limit_capacity{account=\"MyBot\",limit=\"arenas\"} 30.0",
+        "knightwatch_matchmaking_next_attempt_seconds{account=\"MyBot\"} 754.0",
     ] {
         assert!(text.lines().any(|found| found == line), "{line}\n{text}");
     }
     // Several accounts have their own.
     let [one, two] = [("One", 3), ("Two", 40)].map(|(name, used)| {
         let metrics = Metrics::default();
-        metrics.live(live(name, used));
+        metrics.set_live(live(name, used));
         metrics
     });
-    let shown = Metrics::of(vec![one, two]).status().to_string();
+    let shown = Metrics::combined(vec![one, two]).status().to_string();
     assert!(
         shown.contains("limits   One: bot games 3 of 100"),
         "{shown}"

@@ -1,4 +1,4 @@
-//! The numbers as Prometheus reads them.
+//! Metrics in Prometheus text format.
 
 use std::fmt;
 
@@ -10,17 +10,17 @@ use prometheus_client::registry::Registry;
 
 use super::{Health, Metrics, Status};
 
-/// All metrics as one text.
+/// Encodes all metrics.
 pub(super) fn encode(metrics: &Metrics) -> String {
     let mut registry = Registry::with_prefix("knightwatch");
     registry.register(
         "move_post_seconds",
-        "From the start of a move's POST to its answer",
+        "From the start of a move's POST to its response",
         metrics.0.post.clone(),
     );
     registry.register(
         "move_reaction_seconds",
-        "From the line that makes it our turn to the start of the POST, less the thinking",
+        "From the stream line that makes it our turn to the start of the POST, without thinking",
         metrics.0.reaction.clone(),
     );
     registry.register_collector(Box::new(Snapshot(metrics.status())));
@@ -33,9 +33,9 @@ pub(super) fn encode(metrics: &Metrics) -> String {
 #[derive(Debug)]
 struct Snapshot(Status);
 
-struct Page<'a>(DescriptorEncoder<'a>);
+struct Encoder<'a>(DescriptorEncoder<'a>);
 
-impl Page<'_> {
+impl Encoder<'_> {
     fn gauge(&mut self, name: &str, help: &str, value: f64) -> fmt::Result {
         let gauge = ConstGauge::new(value);
         let encoder = self
@@ -60,56 +60,59 @@ impl Page<'_> {
         Ok(())
     }
 
-    /// How each account stands.
-    fn accounts(&mut self, accounts: &[Status]) -> fmt::Result {
+    /// Health, stream and games of each account.
+    fn account_gauges(&mut self, accounts: &[Status]) -> fmt::Result {
         type Of = fn(&Status) -> f64;
         let gauges: [(&str, &str, Of); 3] = [
-            (
-                "account_healthy",
-                "1 when nobody has to look after it",
-                |account| f64::from(u8::from(account.health == Health::Ok)),
-            ),
-            ("account_online", "1 while its stream is open", |account| {
-                f64::from(u8::from(account.stream.is_some()))
+            ("account_healthy", "1 if healthy", |account| {
+                f64::from(u8::from(account.health == Health::Ok))
             }),
-            ("account_games", "Its games that are on", |account| {
+            (
+                "account_online",
+                "1 while its event stream is open",
+                |account| f64::from(u8::from(account.stream.is_some())),
+            ),
+            ("account_games", "Running games", |account| {
                 account.games.len() as f64
             }),
         ];
         for (name, help, of) in gauges {
-            let named = |account| (Status::shown(account), of(account));
+            let named = |account| (Status::display_name(account), of(account));
             self.gauges(name, help, accounts.iter().map(named))?;
         }
         Ok(())
     }
 
-    /// What is used of what Lichess allows, and when something is tried next.
-    fn limits(&mut self, each: &[Status]) -> fmt::Result {
+    /// Use of the daily limits of Lichess, and the time until the next matchmaking attempt.
+    fn limit_gauges(&mut self, each: &[Status]) -> fmt::Result {
         let kind = ConstGauge::new(0.0).metric_type();
         let (used, of) = (
-            "Used of what Lichess allows in a day",
-            "What Lichess allows in a day",
+            "Use of a daily limit of Lichess",
+            "Size of a daily limit of Lichess",
         );
-        for (name, help, first) in [("limit_used", used, true), ("limit_credits", of, false)] {
+        for (name, help, first) in [
+            ("limit_used", used, true),
+            ("rate_limit_capacity", of, false),
+        ] {
             let mut encoder = self.0.encode_descriptor(name, help, None, kind)?;
             for status in each {
                 for limit in &status.limits {
                     let labels = [
-                        ("account", status.shown().to_owned()),
-                        ("limit", limit.what.replace(' ', "_")),
+                        ("account", status.display_name().to_owned()),
+                        ("limit", limit.name.replace(' ', "_")),
                     ];
-                    let value = if first { limit.used } else { limit.of };
+                    let value = if first { limit.used } else { limit.capacity };
                     ConstGauge::new(value as f64).encode(encoder.encode_family(&labels)?)?;
                 }
             }
         }
         let next = each.iter().filter_map(|status| {
             let next = status.idle.as_ref()?.next_s?;
-            Some((status.shown(), next as f64))
+            Some((status.display_name(), next as f64))
         });
         self.gauges(
-            "next_try_seconds",
-            "Until a game is looked for again, while that waits",
+            "matchmaking_next_attempt_seconds",
+            "Time until matchmaking tries again, while it waits",
             next,
         )
     }
@@ -141,63 +144,62 @@ impl Page<'_> {
 
 impl Collector for Snapshot {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let (status, mut page) = (&self.0, Page(encoder));
+        let (status, mut encoder) = (&self.0, Encoder(encoder));
         let flag = |flag: bool| f64::from(u8::from(flag));
-        page.gauge(
-            "healthy",
-            "1 when nobody has to look",
-            flag(status.health == Health::Ok),
-        )?;
-        page.gauge(
+        encoder.gauge("healthy", "1 if healthy", flag(status.health == Health::Ok))?;
+        encoder.gauge(
             "paused",
-            "1 when the operator wants no new games",
+            "1 while paused by the operator",
             flag(status.paused),
         )?;
         if !status.accounts.is_empty() {
-            page.accounts(&status.accounts)?;
+            encoder.account_gauges(&status.accounts)?;
         }
-        page.limits(status.each())?;
-        page.gauge("up_seconds", "Since the start", status.up_s as f64)?;
-        page.gauge(
+        encoder.limit_gauges(status.per_account())?;
+        encoder.gauge("up_seconds", "Time since the start", status.uptime_s as f64)?;
+        encoder.gauge(
             "online",
-            "1 while the account's stream is open",
+            "1 while the event stream is open",
             flag(status.stream.is_some()),
         )?;
         if let Some(stream) = status.stream {
-            page.gauge(
+            encoder.gauge(
                 "event_stream_silence_seconds",
-                "Since the last byte of the account's stream",
+                "Time since the last byte of the event stream",
                 stream.silent_s,
             )?;
         }
         let silence = status.games.iter().filter_map(|game| game.stream);
         let silence = silence.map(|stream| stream.silent_s).fold(0.0, f64::max);
-        page.gauge(
+        encoder.gauge(
             "game_stream_silence_seconds",
-            "The longest since the last byte of a game's stream",
+            "Longest time since the last byte of a game stream",
             silence,
         )?;
-        page.gauge("games", "Games that are on", status.games.len() as f64)?;
-        let owing = status.games.iter().filter(|game| game.owed_ms.is_some());
-        page.gauge(
-            "owed_moves",
-            "Games in which it is our move",
+        encoder.gauge("games", "Games that are on", status.games.len() as f64)?;
+        let owing = status
+            .games
+            .iter()
+            .filter(|game| game.our_turn_ms.is_some());
+        encoder.gauge(
+            "games_our_turn",
+            "Running games in which it is our turn",
             owing.count() as f64,
         )?;
-        page.gauge(
-            "owed_ms",
-            "The longest time for which a move is owed, thinking included",
-            status.owed_ms as f64,
+        encoder.gauge(
+            "oldest_turn_seconds",
+            "Longest current wait for a move of ours, thinking included",
+            status.oldest_turn_ms as f64 / 1_000.0,
         )?;
-        page.counter(
-            "repairs",
-            "Games that the auditor had to help",
-            status.repairs,
+        encoder.counter(
+            "stuck_game_recoveries",
+            "Stuck games that the watchdog recovered",
+            status.stuck_game_recoveries,
         )?;
         let c = &status.counts;
-        page.counters(
+        encoder.counters(
             "games_finished",
-            "Games by result",
+            "Finished games by result",
             [
                 ("won", c.won),
                 ("drawn", c.drawn),
@@ -206,56 +208,56 @@ impl Collector for Snapshot {
             ]
             .map(|(result, count)| ([("result", result.to_owned())], count)),
         )?;
-        page.counter("games_started", "Games taken up", c.started)?;
-        page.counter(
-            "flags_fallen",
-            "Games lost because our own flag fell",
-            c.flagged,
+        encoder.counter("games_started", "Games started or resumed", c.started)?;
+        encoder.counter(
+            "games_lost_on_time",
+            "Games lost because our clock ran out",
+            c.lost_on_time,
         )?;
-        page.counters(
+        encoder.counters(
             "challenges",
             "Challenges by our answer",
             [("accepted", c.accepted), ("declined", c.declined)]
                 .map(|(answer, count)| ([("answer", answer.to_owned())], count)),
         )?;
-        page.counter("moves", "Moves of ours", c.moves)?;
-        page.counter(
-            "connects",
-            "Times that the account's stream was opened",
-            c.connects,
+        encoder.counter("moves", "Moves made by us", c.moves)?;
+        encoder.counter(
+            "event_stream_opens",
+            "How often the event stream was opened",
+            c.event_stream_opens,
         )?;
-        page.counter(
+        encoder.counter(
             "errors",
-            "Things that the operator has to look at",
+            "Errors that the operator should look at",
             c.errors,
         )?;
         let requests = status.requests.iter().flat_map(|requests| {
             let kind = requests.kind.replace(' ', "_");
-            requests.fates.iter().map(move |(fate, count)| {
-                let labels = [("kind", kind.clone()), ("fate", fate.clone())];
+            requests.outcomes.iter().map(move |(outcome, count)| {
+                let labels = [("kind", kind.clone()), ("outcome", outcome.clone())];
                 (labels, *count)
             })
         });
-        page.counters("requests", "Requests by kind and fate", requests)?;
+        encoder.counters("requests", "RequestOutcomes by kind and outcome", requests)?;
         let engine = &status.engine;
-        page.gauge(
+        encoder.gauge(
             "nodes_per_second",
-            "Of a game's search, the median of the latest",
+            "Search speed, median of the latest searches",
             engine.nodes_per_second as f64,
         )?;
-        page.gauge(
+        encoder.gauge(
             "hash_bytes",
-            "The transposition table",
+            "Size of the transposition table",
             (engine.hash_mib << 20) as f64,
         )?;
-        page.gauge(
+        encoder.gauge(
             "hash_full_ratio",
-            "How full it was in the latest search",
+            "Use of the transposition table in the latest search",
             f64::from(engine.hashfull_permille) / 1_000.0,
         )?;
-        page.gauge(
+        encoder.gauge(
             "resident_bytes",
-            "Memory of the process",
+            "Resident memory of the process",
             (status.memory_mib << 20) as f64,
         )
     }

@@ -25,7 +25,7 @@ const OPENING_PLIES: usize = 4;
 /// Whether an event is recorded.
 pub(super) fn is_recorded(event: &Event) -> bool {
     match event {
-        Event::OfAccount { event, .. } => is_recorded(event),
+        Event::ForAccount { event, .. } => is_recorded(event),
         Event::Thinking { .. }
         | Event::Idle { .. }
         | Event::Draining { .. }
@@ -45,12 +45,12 @@ pub(super) fn insert_event(db: &Connection, at: i64, event: &Event, write_pgn: b
         Event::GameFinished(end) => finish_game(db, at, end, write_pgn),
         Event::Challenge(challenge) => insert_decision(db, at, challenge),
         Event::DrawOffered { game, by } => insert_note(db, at, Some(game), "draw-offer", by.key()),
-        Event::TakebackAsked {
+        Event::TakebackRequested {
             game,
             by,
-            asked: true,
+            pending: true,
         } => insert_note(db, at, Some(game), "takeback-asked", by.key()),
-        Event::TakebackAsked { asked: false, .. } => Ok(()),
+        Event::TakebackRequested { pending: false, .. } => Ok(()),
         Event::Declined { game, by, offer } => {
             let kind = match offer {
                 Offer::Draw => "draw-declined",
@@ -76,7 +76,7 @@ pub(super) fn insert_event(db: &Connection, at: i64, event: &Event, write_pgn: b
         ),
         Event::Online { account, .. } => insert_note(db, at, None, "online", &account.name),
         Event::Offline { reason, .. } => insert_note(db, at, None, "offline", reason),
-        Event::OfAccount { account, event } => match &**event {
+        Event::ForAccount { account, event } => match &**event {
             Event::Offline { reason, .. } => {
                 insert_note(db, at, None, "offline", &format!("{account}: {reason}"))
             }

@@ -10,19 +10,19 @@ use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 
-use super::House;
-use super::records::Refusal;
-use super::replayed::ending;
+use super::AppState;
+use super::convert::finished_event;
+use super::records::ApiError;
 use super::wire::Player;
 use crate::events::Color;
 use crate::store::{self, Filter, Order, Outcome, Sort, utc_day_start};
 
 /// Games in a list where nobody says how many, and the most.
-const LISTED: u32 = 50;
-const MOST_LISTED: u32 = 500;
+const DEFAULT_LIMIT: u32 = 50;
+const MAX_LIMIT: u32 = 500;
 
 /// Groups of a kind in statistics: those with the most games.
-const GROUPS: usize = 100;
+const MAX_GROUPS: usize = 100;
 
 /// A utc_day_start, in milliseconds.
 const DAY_MS: i64 = 86_400_000;
@@ -30,7 +30,7 @@ const DAY_MS: i64 = 86_400_000;
 /// What a page asks for; an empty text is as good as none.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Question {
+pub(super) struct GameQuery {
     account: String,
     opponent: String,
     result: String,
@@ -48,71 +48,71 @@ pub(super) struct Question {
     limit: String,
 }
 
-impl Question {
-    fn filter(&self) -> Result<Filter, Refusal> {
+impl GameQuery {
+    fn filter(&self) -> Result<Filter, ApiError> {
         let text = |text: &String| (!text.is_empty()).then(|| text.clone());
         Ok(Filter {
             account: text(&self.account),
             opponent: text(&self.opponent),
             search: text(&self.text),
-            outcome: read("result", &self.result, str::parse::<Outcome>)?,
-            color: read("color", &self.color, |text| match text {
+            outcome: parse_param("result", &self.result, str::parse::<Outcome>)?,
+            color: parse_param("color", &self.color, |text| match text {
                 "white" => Ok(Color::White),
                 "black" => Ok(Color::Black),
                 _ => Err("expected white or black".to_owned()),
             })?,
             speed: text(&self.speed),
             variant: text(&self.variant),
-            rated: read("rated", &self.rated, truth)?,
+            rated: parse_param("rated", &self.rated, parse_bool)?,
             tournament: text(&self.tournament),
-            since: read("since", &self.since, |text| moment(text, 0))?,
-            until: read("until", &self.until, |text| moment(text, DAY_MS))?,
+            since: parse_param("since", &self.since, |text| parse_time(text, 0))?,
+            until: parse_param("until", &self.until, |text| parse_time(text, DAY_MS))?,
         })
     }
 
-    fn order(&self) -> Result<Order, Refusal> {
-        let by = read("sort", &self.sort, str::parse::<Sort>)?;
-        let ascending = read("ascending", &self.ascending, truth)?;
+    fn order(&self) -> Result<Order, ApiError> {
+        let by = parse_param("sort", &self.sort, str::parse::<Sort>)?;
+        let ascending = parse_param("ascending", &self.ascending, parse_bool)?;
         Ok(Order {
             by: by.unwrap_or_default(),
             ascending: ascending.unwrap_or(false),
         })
     }
 
-    fn page(&self) -> Result<store::Page, Refusal> {
+    fn page(&self) -> Result<store::Page, ApiError> {
         let number = |text: &str| {
             text.parse()
                 .map_err(|_| "expected a number from 0".to_owned())
         };
-        let skip = read("offset", &self.offset, number)?;
-        let most = read("limit", &self.limit, number)?;
+        let skip = parse_param("offset", &self.offset, number)?;
+        let most = parse_param("limit", &self.limit, number)?;
         Ok(store::Page {
             offset: skip.unwrap_or(0),
-            limit: most.unwrap_or(LISTED).min(MOST_LISTED),
+            limit: most.unwrap_or(DEFAULT_LIMIT).min(MAX_LIMIT),
         })
     }
 }
 
 /// A value, if there is a text for it.
-fn read<T>(
+fn parse_param<T>(
     name: &str,
     text: &str,
     parse: impl FnOnce(&str) -> Result<T, String>,
-) -> Result<Option<T>, Refusal> {
+) -> Result<Option<T>, ApiError> {
     if text.is_empty() {
         return Ok(None);
     }
-    let wrong = |why| Refusal::Wrong(format!("{name}={text}: {why}"));
+    let wrong = |why| ApiError::BadRequest(format!("{name}={text}: {why}"));
     parse(text).map(Some).map_err(wrong)
 }
 
-fn truth(text: &str) -> Result<bool, String> {
+fn parse_bool(text: &str) -> Result<bool, String> {
     text.parse()
         .map_err(|_| "expected true or false".to_owned())
 }
 
 /// Milliseconds since 1970, or a utc_day_start, of which this comes on top.
-fn moment(text: &str, beyond: i64) -> Result<i64, String> {
+fn parse_time(text: &str, beyond: i64) -> Result<i64, String> {
     match text.parse() {
         Ok(millis) => Ok(millis),
         Err(_) => Ok(utc_day_start(text)?.saturating_add(beyond)),
@@ -121,13 +121,13 @@ fn moment(text: &str, beyond: i64) -> Result<i64, String> {
 
 /// A list of games.
 #[derive(Serialize)]
-pub(super) struct Listed {
+pub(super) struct GameList {
     total: u64,
-    games: Vec<Row>,
+    games: Vec<GameRow>,
 }
 
 #[derive(Serialize)]
-struct Row {
+struct GameRow {
     id: String,
     started: i64,
     white: Player,
@@ -150,9 +150,12 @@ struct Row {
     rating_change: Option<i64>,
 }
 
-impl Row {
+impl GameRow {
     fn of(game: store::Game, rating_change: Option<i64>) -> Self {
-        let end = game.status.as_ref().map(|status| ending(&game, status));
+        let end = game
+            .status
+            .as_ref()
+            .map(|status| finished_event(&game, status));
         Self {
             end: end.map(|end| end.reason(None)),
             opening: game.first_moves(),
@@ -175,19 +178,19 @@ impl Row {
     }
 }
 
-/// The games that a question means, the latest first.
+/// The games that a query means, the latest first.
 pub(super) async fn games(
-    Shared(house): Shared<House>,
-    Query(question): Query<Question>,
-) -> Result<Json<Listed>, Refusal> {
-    let (filter, order, page) = (question.filter()?, question.order()?, question.page()?);
-    let listed = house.records.ask(move |reader| {
+    Shared(state): Shared<AppState>,
+    Query(query): Query<GameQuery>,
+) -> Result<Json<GameList>, ApiError> {
+    let (filter, order, page) = (query.filter()?, query.order()?, query.page()?);
+    let listed = state.records.query(move |reader| {
         let games = reader.games_in_order(order, &filter, page)?.into_iter();
         let row = |game| {
             let change = reader.rating_change(&game)?;
-            Ok(Row::of(game, change))
+            Ok(GameRow::of(game, change))
         };
-        Ok(Listed {
+        Ok(GameList {
             total: reader.count(&filter)?,
             games: games.map(row).collect::<Result<_, store::Error>>()?,
         })
@@ -195,12 +198,12 @@ pub(super) async fn games(
     listed.await.map(Json)
 }
 
-/// The games that a question means, as a PGN file.
+/// The games that a query means, as a PGN file.
 pub(super) async fn download(
-    Shared(house): Shared<House>,
-    Query(question): Query<Question>,
-) -> Result<Response, Refusal> {
-    let pgn = house.records.pgn(question.filter()?).await?;
+    Shared(state): Shared<AppState>,
+    Query(query): Query<GameQuery>,
+) -> Result<Response, ApiError> {
+    let pgn = state.records.pgn(query.filter()?).await?;
     let kind = [
         (CONTENT_TYPE, "application/x-chess-pgn"),
         (
@@ -269,22 +272,24 @@ fn group((name, score): (String, store::Score)) -> Group {
 
 /// Results by opponent, speed, colour, opening and tournament, our ratings over time, and how it went by the clock.
 pub(super) async fn stats(
-    Shared(house): Shared<House>,
-    Query(question): Query<Question>,
-) -> Result<Json<Stats>, Refusal> {
-    let filter = question.filter()?;
+    Shared(state): Shared<AppState>,
+    Query(query): Query<GameQuery>,
+) -> Result<Json<Stats>, ApiError> {
+    let filter = query.filter()?;
     // Each is a pass over all games: side by side they take no longer than one.
     let (rated, timed) = (filter.clone(), filter.clone());
     let (overview, ratings, timings) = tokio::try_join!(
-        house
+        state
             .records
-            .ask(move |reader| Ok(reader.overview(&filter)?)),
-        house
+            .query(move |reader| Ok(reader.overview(&filter)?)),
+        state
             .records
-            .ask(move |reader| Ok(reader.rating_histories(&rated)?)),
-        house.records.ask(move |reader| Ok(reader.timings(&timed)?)),
+            .query(move |reader| Ok(reader.rating_histories(&rated)?)),
+        state
+            .records
+            .query(move |reader| Ok(reader.timings(&timed)?)),
     )?;
-    let groups = |scores: Vec<_>| scores.into_iter().take(GROUPS).map(group).collect();
+    let groups = |scores: Vec<_>| scores.into_iter().take(MAX_GROUPS).map(group).collect();
     Ok(Json(Stats {
         by_opponent: groups(overview.opponent),
         by_speed: groups(overview.speed),
@@ -300,34 +305,37 @@ pub(super) async fn stats(
 mod tests {
     use super::*;
 
-    fn question(pairs: &[(&str, &str)]) -> Question {
-        let mut question = Question::default();
+    fn query(pairs: &[(&str, &str)]) -> GameQuery {
+        let mut query = GameQuery::default();
         for (name, value) in pairs {
             let value = (*value).to_owned();
             match *name {
-                "opponent" => question.opponent = value,
-                "result" => question.result = value,
-                "color" => question.color = value,
-                "rated" => question.rated = value,
-                "since" => question.since = value,
-                "until" => question.until = value,
-                "text" => question.text = value,
-                "offset" => question.offset = value,
-                "limit" => question.limit = value,
-                "sort" => question.sort = value,
-                "ascending" => question.ascending = value,
+                "opponent" => query.opponent = value,
+                "result" => query.result = value,
+                "color" => query.color = value,
+                "rated" => query.rated = value,
+                "since" => query.since = value,
+                "until" => query.until = value,
+                "text" => query.text = value,
+                "offset" => query.offset = value,
+                "limit" => query.limit = value,
+                "sort" => query.sort = value,
+                "ascending" => query.ascending = value,
                 other => panic!("{other}"),
             }
         }
-        question
+        query
     }
 
     #[test]
     fn questions_become_filters() {
-        let all = question(&[("opponent", ""), ("rated", "")]);
+        let all = query(&[("opponent", ""), ("rated", "")]);
         assert_eq!(all.filter().expect("a filter"), Filter::default());
-        assert_eq!(all.page().expect("a page"), store::Page::first(LISTED));
-        let some = question(&[
+        assert_eq!(
+            all.page().expect("a page"),
+            store::Page::first(DEFAULT_LIMIT)
+        );
+        let some = query(&[
             ("result", "lost"),
             ("color", "black"),
             ("rated", "true"),
@@ -344,8 +352,8 @@ mod tests {
             (Some(Color::Black), Some(true))
         );
         assert_eq!(filter.since.map(|at| at + DAY_MS), filter.until);
-        assert_eq!(some.page().expect("a page").limit, MOST_LISTED);
-        let millis = question(&[("since", "1779580800000")]);
+        assert_eq!(some.page().expect("a page").limit, MAX_LIMIT);
+        let millis = query(&[("since", "1779580800000")]);
         assert_eq!(millis.filter().expect("a filter").since, filter.since);
     }
 
@@ -357,18 +365,18 @@ mod tests {
             ("rated", "yes"),
             ("since", "yesterday"),
         ] {
-            let error = question(&[(name, value)]).filter().unwrap_err().to_string();
+            let error = query(&[(name, value)]).filter().unwrap_err().to_string();
             assert!(error.starts_with(&format!("{name}={value}: ")), "{error}");
         }
-        assert!(question(&[("limit", "-1")]).page().is_err());
-        let error = question(&[("sort", "luck")]).order().unwrap_err();
+        assert!(query(&[("limit", "-1")]).page().is_err());
+        let error = query(&[("sort", "luck")]).order().unwrap_err();
         assert!(
             error
                 .to_string()
                 .starts_with("sort=luck: expected one of started, ")
         );
-        assert!(question(&[("ascending", "up")]).order().is_err());
-        let longest = question(&[("sort", "plies")]).order().expect("an order");
+        assert!(query(&[("ascending", "up")]).order().is_err());
+        let longest = query(&[("sort", "plies")]).order().expect("an order");
         assert_eq!((longest.by, longest.ascending), (Sort::Plies, false));
     }
 }

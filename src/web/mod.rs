@@ -4,18 +4,18 @@
 //! open. It binds loopback addresses only, refuses requests that a foreign page has made a browser send, and lets only
 //! those act who have its key, which stands in [`Page::url`] and lasts over restarts.
 
+mod accounts;
+mod actions;
 mod assets;
-mod feed;
-mod guest;
+mod auth;
+mod convert;
 mod history;
-mod orders;
+mod live_game;
 mod pictures;
+mod play_proxy;
 mod records;
-mod replayed;
-mod rights;
-mod several;
+mod sse;
 mod state;
-mod table;
 mod wire;
 
 use std::io;
@@ -42,30 +42,30 @@ use tracing::{debug, warn};
 use crate::events::Event;
 use crate::metrics::{Health, Metrics};
 use crate::serve::{self, ServerLimits};
-pub use guest::{Answer, Call, door};
-pub use orders::{ALL_ORDERS, Orders};
+pub use actions::{ALL_ACTIONS, Actions};
+pub use play_proxy::{ProxyRequest, ProxyResult, proxy};
 
-use feed::Feed;
+use auth::Key;
 use records::Records;
-use rights::Key;
-use state::State;
-use wire::Guest;
+use sse::EventFeed;
+use state::PageState;
+use wire::PlayUser;
 
 /// How Prometheus wants its text named.
-const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+const METRICS_CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Who may connect: some hundred windows, and nobody who says or takes nothing for long.
-const SERVER_LIMITS: ServerLimits = ServerLimits {
+const CONNECTION_LIMITS: ServerLimits = ServerLimits {
     max_connections: 256,
     head_timeout: Duration::from_secs(10),
     stall_timeout: Duration::from_secs(30),
 };
 
 /// What is on its way gets this long when the page closes.
-const FAREWELL: Duration = Duration::from_millis(500);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// What there is to be shown.
-pub struct Parts {
+pub struct PageConfig {
     /// What happens, from now on.
     pub events: broadcast::Receiver<Arc<Event>>,
     /// How the bot is doing.
@@ -73,15 +73,15 @@ pub struct Parts {
     /// The file of the records, where they are kept.
     pub records: Option<PathBuf>,
     /// Where one can play against it, if anywhere.
-    pub play: Option<Play>,
+    pub play: Option<PlaySite>,
     /// What it can be had do, if anything.
-    pub orders: Option<Orders>,
+    pub actions: Option<Actions>,
     /// The file that keeps the key over a restart; without one the key is new at each start.
     pub key: Option<PathBuf>,
 }
 
 /// A site on which a person plays against the bot.
-pub struct Play {
+pub struct PlaySite {
     /// His name there.
     pub user: String,
     /// The site as he has it: its calls come in his name.
@@ -99,9 +99,9 @@ pub struct Page {
 
 /// What every request may ask for.
 #[derive(Clone)]
-struct House {
+struct AppState {
     metrics: Metrics,
-    feed: Feed,
+    feed: EventFeed,
     records: Records,
     key: Key,
 }
@@ -111,18 +111,21 @@ impl Page {
     ///
     /// # Errors
     /// When it is not one of this machine alone, or when somebody else has it.
-    pub fn open(address: SocketAddr, parts: Parts) -> io::Result<Self> {
+    pub fn open(address: SocketAddr, parts: PageConfig) -> io::Result<Self> {
         let listener = bind(address)?;
         let address = listener.local_addr()?;
-        let (key, closing) = (Key::kept(parts.key.as_deref())?, CancellationToken::new());
-        let (tell_closed, closed) = oneshot::channel();
+        let (key, closing) = (
+            Key::load_or_create(parts.key.as_deref())?,
+            CancellationToken::new(),
+        );
+        let (closed_sender, closed) = oneshot::channel();
         let server = serve(listener, parts, key.clone(), closing.clone());
         let run = move || {
             if let Err(error) = block_on(server) {
                 warn!("the page on {address} is gone: {error}");
             }
             // Nobody may be waiting for it.
-            let _ = tell_closed.send(());
+            let _ = closed_sender.send(());
         };
         thread::Builder::new().name("page".into()).spawn(run)?;
         Ok(Self {
@@ -139,12 +142,12 @@ impl Page {
     }
 
     /// Where it is, with the key: who opens this may do everything that the page can.
-    pub fn url(&self) -> String {
-        format!("{}#key={}", self.open_url(), self.key)
+    pub fn url_with_key(&self) -> String {
+        format!("{}#key={}", self.url_without_key(), self.key)
     }
 
     /// The same without the key: who opens this watches, and does nothing.
-    pub fn open_url(&self) -> String {
+    pub fn url_without_key(&self) -> String {
         format!("http://{}/", self.address)
     }
 
@@ -152,7 +155,7 @@ impl Page {
     pub async fn close(mut self) {
         self.closing.cancel();
         // It ends with the process otherwise.
-        let _ = timeout(2 * FAREWELL, &mut self.closed).await;
+        let _ = timeout(2 * SHUTDOWN_TIMEOUT, &mut self.closed).await;
     }
 }
 
@@ -192,7 +195,7 @@ fn block_on(server: impl Future<Output = io::Result<()>>) -> io::Result<()> {
 /// Serves until `closing`, and follows what happens meanwhile.
 async fn serve(
     listener: TcpListener,
-    parts: Parts,
+    parts: PageConfig,
     key: Key,
     closing: CancellationToken,
 ) -> io::Result<()> {
@@ -202,32 +205,35 @@ async fn serve(
             debug!("cannot set TCP_NODELAY: {error}");
         }
     });
-    let guest = parts.play.as_ref().map(|play| Guest {
+    let guest = parts.play.as_ref().map(|play| PlayUser {
         user: play.user.clone(),
-        numbers: false,
+        show_engine: false,
     });
     let records = Records::new(parts.records);
-    let given = parts.orders.as_ref().map_or(&[][..], |orders| orders.given);
-    let state = State::new(guest, records.are_kept(), given);
-    let feed = Feed::new(state, closing.clone());
-    let house = House {
+    let enabled = parts
+        .actions
+        .as_ref()
+        .map_or(&[][..], |actions| actions.enabled);
+    let state = PageState::new(guest, records.are_available(), enabled);
+    let feed = EventFeed::new(state, closing.clone());
+    let state = AppState {
         metrics: parts.metrics.clone(),
         feed: feed.clone(),
         records: records.clone(),
         key: key.clone(),
     };
-    let app = router(house, parts.play, parts.orders, key);
+    let app = router(state, parts.play, parts.actions, key);
     let follow = feed.follow(parts.events, parts.metrics, records);
     let server = serve::serve(
         listener,
         app,
-        SERVER_LIMITS,
+        CONNECTION_LIMITS,
         closing.clone().cancelled_owned(),
     );
     let overdue = async {
         closing.cancelled().await;
         // Who keeps a connection open all the same is cut off.
-        sleep(FAREWELL).await;
+        sleep(SHUTDOWN_TIMEOUT).await;
     };
     tokio::select! {
         () = server => Ok(()),
@@ -237,15 +243,15 @@ async fn serve(
     }
 }
 
-fn router(house: House, play: Option<Play>, orders: Option<Orders>, key: Key) -> Router {
-    let feed = house.feed.clone();
-    let with_key = middleware::from_fn_with_state(key.clone(), rights::only_with_key);
+fn router(state: AppState, play: Option<PlaySite>, actions: Option<Actions>, key: Key) -> Router {
+    let feed = state.feed.clone();
+    let with_key = middleware::from_fn_with_state(key.clone(), auth::require_key);
     let own_key = Router::new()
-        .route("/api/key", get(rights::opens))
+        .route("/api/key", get(auth::check_key))
         .with_state(key);
-    let numbers_shown = post(guest::numbers).route_layer(with_key.clone());
+    let show_engine = post(play_proxy::show_engine).route_layer(with_key.clone());
     let mut app = Router::new()
-        .route("/metrics", get(numbers))
+        .route("/metrics", get(metrics_text))
         .route("/healthz", get(health))
         .route("/events", get(events))
         .route("/api/games", get(history::games))
@@ -257,41 +263,41 @@ fn router(house: House, play: Option<Play>, orders: Option<Orders>, key: Key) ->
         .route("/game/{id}/animated.svg", get(pictures::film))
         .route("/", get(assets::index))
         .route("/assets/{name}", get(assets::file))
-        .route("/control/numbers", numbers_shown)
-        .with_state(house)
+        .route("/control/show-engine", show_engine)
+        .with_state(state)
         .merge(own_key);
     if let Some(play) = play {
-        let heed = middleware::from_fn_with_state(feed, guest::heed);
-        let site = play.site.layer(heed).layer(with_key.clone());
+        let forward = middleware::from_fn_with_state(feed, play_proxy::forward);
+        let site = play.site.layer(forward).layer(with_key.clone());
         app = app.nest_service("/play", site);
     }
-    if let Some(orders) = orders {
-        let orders = Router::new()
-            .route("/control/{order}", post(orders::give))
-            .with_state(orders)
+    if let Some(actions) = actions {
+        let actions = Router::new()
+            .route("/control/{order}", post(actions::run))
+            .with_state(actions)
             .route_layer(with_key);
-        app = app.merge(orders);
+        app = app.merge(actions);
     }
-    app.layer(middleware::from_fn(rights::only_from_here))
+    app.layer(middleware::from_fn(auth::require_local))
 }
 
-async fn numbers(Shared(house): Shared<House>) -> Response {
-    ([(CONTENT_TYPE, OPEN_METRICS)], house.metrics.text()).into_response()
+async fn metrics_text(Shared(state): Shared<AppState>) -> Response {
+    ([(CONTENT_TYPE, METRICS_CONTENT_TYPE)], state.metrics.text()).into_response()
 }
 
 /// 200 when all is well, 503 and why when somebody should look.
-async fn health(Shared(house): Shared<House>) -> Response {
-    match house.metrics.status().health {
+async fn health(Shared(state): Shared<AppState>) -> Response {
+    match state.metrics.status().health {
         Health::Ok => (StatusCode::OK, "ok\n").into_response(),
-        Health::Ill { why } => {
-            (StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n")).into_response()
+        Health::Unhealthy { reason } => {
+            (StatusCode::SERVICE_UNAVAILABLE, format!("{reason}\n")).into_response()
         }
     }
 }
 
 /// Everything and then what changes, as long as the reader stays.
-async fn events(Shared(house): Shared<House>, headers: HeaderMap) -> Response {
-    match house.feed.open(house.key.opens(&headers)) {
+async fn events(Shared(state): Shared<AppState>, headers: HeaderMap) -> Response {
+    match state.feed.open(state.key.matches(&headers)) {
         Some(stream) => {
             let kind = [(CONTENT_TYPE, "text/event-stream")];
             (kind, Body::from_stream(stream)).into_response()

@@ -6,31 +6,31 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 
-use super::House;
-use super::records::Refusal;
-use super::table::Table;
+use super::AppState;
+use super::live_game::LiveGame;
+use super::records::ApiError;
 use crate::chess::Color;
 use crate::draw::{Animation, Board, Graph};
 
-const NO_GAME: Refusal = Refusal::Missing("there is no such game");
+const NO_GAME: ApiError = ApiError::NotFound("there is no such game");
 
 /// The game with this id.
-async fn find(house: &House, id: &str) -> Result<Table, Refusal> {
-    let known = house.feed.table(id);
+async fn find(state: &AppState, id: &str) -> Result<LiveGame, ApiError> {
+    let known = state.feed.live_game(id);
     match known {
-        Some(table) => Ok(table),
-        None if house.records.are_kept() => house.records.game(id.to_owned()).await,
+        Some(live) => Ok(live),
+        None if state.records.are_available() => state.records.game(id.to_owned()).await,
         None => Err(NO_GAME),
     }
 }
 
 /// A game as the page shows it.
 pub(super) async fn game(
-    Shared(house): Shared<House>,
+    Shared(state): Shared<AppState>,
     Path(id): Path<String>,
-) -> Result<Response, Refusal> {
-    let table = find(&house, &id).await?;
-    Ok(Json(table.shown).into_response())
+) -> Result<Response, ApiError> {
+    let live = find(&state, &id).await?;
+    Ok(Json(live.view).into_response())
 }
 
 /// Which board of the game.
@@ -41,22 +41,24 @@ pub(super) struct Which {
 
 /// `/game/ID.svg`: the board, from our side.
 pub(super) async fn board(
-    Shared(house): Shared<House>,
+    Shared(state): Shared<AppState>,
     Path(name): Path<String>,
     Query(which): Query<Which>,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     let id = name.strip_suffix(".svg").ok_or(NO_GAME)?;
-    let table = find(&house, id).await?;
-    let mut game = table.board().clone();
+    let live = find(&state, id).await?;
+    let mut game = live.board().clone();
     let plies = game.moves().len();
     let ply = which.ply.unwrap_or(plies);
     if ply > plies {
-        return Err(Refusal::Wrong(format!("ply={ply}: the game has {plies}")));
+        return Err(ApiError::BadRequest(format!(
+            "ply={ply}: the game has {plies}"
+        )));
     }
     game.truncate(ply);
     let board = Board {
         position: game.position(),
-        orientation: table.ours,
+        orientation: live.ours,
         last: game.moves().last().copied(),
     };
     Ok(svg(board.svg()))
@@ -64,41 +66,41 @@ pub(super) async fn board(
 
 /// `/game/ID/graph.svg`: chances and times.
 pub(super) async fn graph(
-    Shared(house): Shared<House>,
+    Shared(state): Shared<AppState>,
     Path(id): Path<String>,
-) -> Result<Response, Refusal> {
-    let table = find(&house, &id).await?;
-    let for_white = |win: f64| match table.ours {
+) -> Result<Response, ApiError> {
+    let live = find(&state, &id).await?;
+    let for_white = |win: f64| match live.ours {
         Color::White => win,
         Color::Black => 1.0 - win,
     };
-    let moves = &table.shown.moves;
-    let chance = |thought: &super::wire::Report| thought.win.map(for_white);
+    let moves = &live.view.moves;
+    let chance = |thought: &super::wire::SearchInfo| thought.win.map(for_white);
     let chances: Vec<_> = moves
         .iter()
         .map(|mv| mv.thought.as_ref().and_then(chance))
         .collect();
     let times: Vec<_> = moves.iter().map(|mv| mv.spent_ms).collect();
     let graph = Graph {
-        names: [&table.shown.white.name, &table.shown.black.name],
+        names: [&live.view.white.name, &live.view.black.name],
         chances: &chances,
         times: &times,
-        first: table.board().initial().turn(),
+        first: live.board().initial().turn(),
     };
     Ok(svg(graph.svg()))
 }
 
 /// `/game/ID/animated.svg`: all of it.
 pub(super) async fn film(
-    Shared(house): Shared<House>,
+    Shared(state): Shared<AppState>,
     Path(id): Path<String>,
-) -> Result<Response, Refusal> {
-    let table = find(&house, &id).await?;
-    let result = table.shown.result.as_ref();
+) -> Result<Response, ApiError> {
+    let live = find(&state, &id).await?;
+    let result = live.view.result.as_ref();
     let film = Animation {
-        game: table.board(),
-        orientation: table.ours,
-        names: [&table.shown.white.name, &table.shown.black.name],
+        game: live.board(),
+        orientation: live.ours,
+        names: [&live.view.white.name, &live.view.black.name],
         result: result.map_or("", |ending| &ending.score),
     };
     Ok(svg(film.svg()))

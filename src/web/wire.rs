@@ -7,13 +7,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 
-use super::several::Account;
+use super::accounts::Account;
 use crate::chess::{CastlingNotation, Position};
 use crate::draw::winning_chance;
 use crate::events::{self, Score, TimeControl};
 
 /// A moment in milliseconds since 1970.
-pub(super) fn millis(time: SystemTime) -> u64 {
+pub(super) fn epoch_ms(time: SystemTime) -> u64 {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     since.as_millis() as u64
 }
@@ -48,7 +48,7 @@ pub(super) struct ClockSetting {
 }
 
 /// With no time to begin with Lichess gives an increment, and this at least.
-const LEAST_START_MS: u64 = 3_000;
+const MIN_START_MS: u64 = 3_000;
 
 impl ClockSetting {
     pub fn of(time_control: TimeControl) -> Option<Self> {
@@ -60,7 +60,7 @@ impl ClockSetting {
                     base_ms,
                     increment_ms,
                     start_ms: match base_ms {
-                        0 => increment_ms.max(LEAST_START_MS),
+                        0 => increment_ms.max(MIN_START_MS),
                         _ => base_ms,
                     },
                 })
@@ -91,17 +91,17 @@ pub(super) struct Game {
     pub check: bool,
     pub legal: Vec<String>,
     pub clocks: Clocks,
-    pub thinking: Option<Report>,
+    pub thinking: Option<SearchInfo>,
     pub draw_offer: Option<&'static str>,
     /// After how many moves each side has last offered a draw: Lichess takes no other offer for a while.
-    pub drew_at: Sides,
+    pub last_draw_offer: Sides,
     /// The side that asks for a takeback now.
     pub takeback: Option<&'static str>,
     /// Whether we may still give moves back, as far as is known.
-    pub gives_back: bool,
-    pub gone: bool,
-    pub chat: VecDeque<Line>,
-    pub result: Option<Ending>,
+    pub takebacks_allowed: bool,
+    pub opponent_gone: bool,
+    pub chat: VecDeque<ChatLine>,
+    pub result: Option<GameResult>,
 }
 
 /// Something of each side.
@@ -124,7 +124,7 @@ pub(super) struct Move {
     pub spent_ms: Option<u64>,
     pub white_ms: Option<u64>,
     pub black_ms: Option<u64>,
-    pub thought: Option<Report>,
+    pub thought: Option<SearchInfo>,
 }
 
 /// Both clocks at a moment, and which of them runs since.
@@ -141,7 +141,7 @@ pub(super) const GAME_ROOM: &str = "game";
 
 /// A line of chat, or in [`GAME_ROOM`] what a player has offered or answered.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(super) struct Line {
+pub(super) struct ChatLine {
     pub at: u64,
     /// How many moves were on the board.
     pub ply: Option<u32>,
@@ -152,7 +152,7 @@ pub(super) struct Line {
 
 /// How a game ended: for us, in points, and why.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(super) struct Ending {
+pub(super) struct GameResult {
     pub outcome: &'static str,
     pub score: String,
     pub status: String,
@@ -161,7 +161,7 @@ pub(super) struct Ending {
 
 /// What the engine thinks, from our side.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(super) struct Report {
+pub(super) struct SearchInfo {
     pub source: &'static str,
     pub cp: Option<i32>,
     pub mate: Option<i32>,
@@ -173,21 +173,21 @@ pub(super) struct Report {
     pub hashfull: u32,
     pub ordering: Option<u32>,
     pub elapsed_ms: u64,
-    pub pv: Vec<Step>,
+    pub pv: Vec<PvMove>,
 }
 
 /// A move of an expected line, and what stands after it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(super) struct Step {
+pub(super) struct PvMove {
     pub san: String,
     pub uci: String,
     pub fen: String,
 }
 
-impl Report {
+impl SearchInfo {
     /// Of a report about this position, with so many moves of the line at most.
     pub fn of(
-        report: &events::Report,
+        report: &events::SearchInfo,
         position: &Position,
         notation: CastlingNotation,
         most: usize,
@@ -202,7 +202,7 @@ impl Report {
             source: report.source.key(),
             cp,
             mate,
-            win: report.score.map(chance),
+            win: report.score.map(win_probability),
             depth: report.depth,
             seldepth: report.seldepth,
             nodes: report.nodes,
@@ -214,13 +214,13 @@ impl Report {
             hashfull: report.hashfull,
             ordering: report.ordering,
             elapsed_ms: report.elapsed.as_millis() as u64,
-            pv: line(position, &report.pv, notation, most),
+            pv: pv_moves(position, &report.pv, notation, most),
         }
     }
 }
 
 /// Our chance of winning, 0 to 1, in ten thousandths.
-pub(super) fn chance(score: Score) -> f64 {
+pub(super) fn win_probability(score: Score) -> f64 {
     match score {
         Score::Centipawns(cp) => (winning_chance(cp) * 1e4).round() / 1e4,
         Score::Mate(moves) => f64::from(u8::from(moves > 0)),
@@ -228,12 +228,12 @@ pub(super) fn chance(score: Score) -> f64 {
 }
 
 /// A line as far as it can be played.
-fn line(
+fn pv_moves(
     position: &Position,
     sans: &[String],
     notation: CastlingNotation,
     most: usize,
-) -> Vec<Step> {
+) -> Vec<PvMove> {
     let mut position = position.clone();
     let mut steps = Vec::with_capacity(sans.len().min(most));
     for san in sans.iter().take(most) {
@@ -241,7 +241,7 @@ fn line(
             break;
         };
         position.play(mv);
-        steps.push(Step {
+        steps.push(PvMove {
             san: san.clone(),
             uci: mv.uci(notation).to_string(),
             fen: position.fen(),
@@ -313,7 +313,7 @@ impl Arena {
             account: account.map(str::to_owned),
             name: arena.name.clone(),
             stage: arena.stage.key(),
-            starts: arena.starts.map(millis),
+            starts: arena.starts.map(epoch_ms),
             rank: arena.rank,
             players: arena.players,
             text: arena.text.clone(),
@@ -332,7 +332,7 @@ impl Arena {
 pub(super) struct Settings {
     /// Which of several.
     pub account: Option<String>,
-    pub words: Vec<(String, String)>,
+    pub values: Vec<(String, String)>,
 }
 
 /// Why we are not connected, and when it is tried again.
@@ -374,10 +374,10 @@ pub(super) struct Status {
 
 /// Who can play against the bot on this page.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(super) struct Guest {
+pub(super) struct PlayUser {
     pub user: String,
     /// Whether he sees what the engine thinks while he plays against it.
-    pub numbers: bool,
+    pub show_engine: bool,
 }
 
 #[cfg(test)]
@@ -389,22 +389,22 @@ mod tests {
         let castling =
             Position::from_fen("r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1").expect("a position");
         let sans = ["O-O", "Ke7", "Qh5", "Kd7"].map(str::to_owned);
-        let told = line(&castling, &sans, CastlingNotation::Standard, 16);
+        let told = pv_moves(&castling, &sans, CastlingNotation::Standard, 16);
         let moves: Vec<&str> = told.iter().map(|step| step.uci.as_str()).collect();
         assert_eq!(moves, ["e1g1", "e8e7"]);
         assert_eq!(told[0].fen, "r3k2r/8/8/8/8/8/8/R4RK1 b kq - 1 1");
         assert_eq!(
-            line(&castling, &sans, CastlingNotation::KingTakesRook, 1)[0].uci,
+            pv_moves(&castling, &sans, CastlingNotation::KingTakesRook, 1)[0].uci,
             "e1h1"
         );
     }
 
     #[test]
     fn chances_are_ours() {
-        assert_eq!(chance(Score::Centipawns(0)), 0.5);
-        assert!(chance(Score::Centipawns(300)) > 0.7);
-        assert_eq!(chance(Score::Mate(3)), 1.0);
-        assert_eq!(chance(Score::Mate(-3)), 0.0);
-        assert_eq!(chance(Score::Mate(0)), 0.0);
+        assert_eq!(win_probability(Score::Centipawns(0)), 0.5);
+        assert!(win_probability(Score::Centipawns(300)) > 0.7);
+        assert_eq!(win_probability(Score::Mate(3)), 1.0);
+        assert_eq!(win_probability(Score::Mate(-3)), 0.0);
+        assert_eq!(win_probability(Score::Mate(0)), 0.0);
     }
 }

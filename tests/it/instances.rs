@@ -55,8 +55,8 @@ fn online(bot: &Daemon) -> usize {
 
 /// Age of the process according to its status, in real time.
 fn age(bot: &Daemon) -> Option<Duration> {
-    match control::ask(Some(&bot.socket()), &Request::Status) {
-        Ok(Answer::Status(status)) => Some(Duration::from_secs(status.up_s)),
+    match control::send_request(Some(&bot.socket()), &Request::Status) {
+        Ok(Answer::Status(status)) => Some(Duration::from_secs(status.uptime_s)),
         _ => None,
     }
 }
@@ -78,12 +78,13 @@ fn streams(site: &Site) -> usize {
 fn instances_second_on_machine_exits_first() {
     let site = Site::new([NewUser::bot("Anna")]);
     let mut first = Daemon::start(&site, "");
-    wait("it tells which account it plays", || {
-        match control::ask(Some(&first.socket()), &Request::Status) {
+    wait(
+        "it tells which account it plays",
+        || match control::send_request(Some(&first.socket()), &Request::Status) {
             Ok(Answer::Status(status)) => status.account,
             _ => None,
-        }
-    });
+        },
+    );
     let opened = streams(&site);
     let mut second = Daemon::launch_as(&site, &site.sim.token_of(BOT), &socket_of(&first));
     assert_eq!(second.ended().code(), Some(69), "{}", second.log());

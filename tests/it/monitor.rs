@@ -86,7 +86,7 @@ fn status_tells_what_the_bot_does() {
     assert_eq!(status["account"], BOT);
     assert_eq!(status["stage"], "running");
     assert_eq!(status["health"]["is"], "ok");
-    assert_eq!(status["repairs"], 0);
+    assert_eq!(status["stuck_game_recoveries"], 0);
     assert!(status["latency"]["post_ms"]["count"].as_u64().unwrap() > 0);
     assert!(status["memory_mib"].as_u64().unwrap() > 0);
     let moves = status["requests"].as_array().unwrap().iter();
@@ -168,7 +168,10 @@ fn metrics_and_health_are_served_to_this_machine_alone() {
     let address = address(&bot);
     let (line, body) = get(&address, "/metrics", &address);
     assert_eq!(line, "HTTP/1.1 200 OK");
-    assert!(body.contains("knightwatch_owed_ms 0.0"), "{body}");
+    assert!(
+        body.contains("knightwatch_oldest_turn_seconds 0.0"),
+        "{body}"
+    );
     let (line, body) = get(&address, "/healthz", "localhost");
     assert_eq!((line.as_str(), body.as_str()), ("HTTP/1.1 200 OK", "ok\n"));
     let (line, _) = get(&address, "/metrics", "evil.example");

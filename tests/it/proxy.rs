@@ -43,8 +43,8 @@ fn cut_events(site: &Site) {
 
 /// The bot's uptime in seconds.
 fn up_seconds(bot: &Daemon) -> Option<u64> {
-    match control::ask(Some(&bot.socket()), &Request::Status) {
-        Ok(Answer::Status(status)) => Some(status.up_s),
+    match control::send_request(Some(&bot.socket()), &Request::Status) {
+        Ok(Answer::Status(status)) => Some(status.uptime_s),
         _ => None,
     }
 }

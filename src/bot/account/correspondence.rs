@@ -175,7 +175,7 @@ impl Account {
         let opponent = &info.opponent.name;
         if self.ctx.settings.is_own_account(opponent.as_str()) && self.ctx.me.id() > opponent.id() {
             // An arena has paired us with another account of this process. One of the two reports the game.
-            ctx.events = ctx.events.alone();
+            ctx.events = ctx.events.without_parent();
             ctx.traces = Traces::default();
         }
         let task = game::play(

@@ -335,7 +335,7 @@ impl Account {
                 .dest_user
                 .as_ref()
                 .map_or_else(|| "somebody".to_owned(), |user| user.name.to_string()),
-            what: format!(
+            terms: format!(
                 "{}, {}",
                 challenge.time_control,
                 if challenge.rated { "rated" } else { "casual" }

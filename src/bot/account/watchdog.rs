@@ -20,7 +20,9 @@ use crate::events;
 use crate::lichess::Outcome;
 use crate::lichess::model::{ArenaId, GameInfo};
 use crate::lichess::retry::RequestKind;
-use crate::metrics::{ArenaStatus, EngineStatus, IdleStatus, LimitStatus, Live, Requests};
+use crate::metrics::{
+    ArenaStatus, EngineStatus, IdleStatus, LimitStatus, LiveState, RequestOutcomes,
+};
 
 /// Interval between checks for silent streams of games with a short clock.
 pub(super) const PROBE_CHECK_INTERVAL: Duration = Duration::from_millis(250);
@@ -152,9 +154,9 @@ impl Account {
     /// Publishes the status of the account.
     pub(super) fn publish_status(&self) {
         let counts = self.ctx.client.request_counts();
-        let requests = RequestKind::ALL.map(|kind| Requests {
+        let requests = RequestKind::ALL.map(|kind| RequestOutcomes {
             kind: kind.to_string(),
-            fates: Outcome::ALL
+            outcomes: Outcome::ALL
                 .map(|outcome| (outcome.key().to_owned(), counts.count(kind, outcome)))
                 .to_vec(),
         });
@@ -165,7 +167,7 @@ impl Account {
             .collect();
         games.sort_by(|a, b| a.id.cmp(&b.id));
         let engine = &self.ctx.settings.engine;
-        self.metrics.live(Live {
+        self.metrics.set_live(LiveState {
             account: Some(self.ctx.me.to_string()),
             server: Some(self.ctx.settings.lichess.url.to_string()),
             stage: self.shutdown.stage().key(),
@@ -180,7 +182,7 @@ impl Account {
             arenas: self.arenas(),
             challenges: self.open_challenges(),
             idle: self.last_idle.as_ref().map(|(why, next)| IdleStatus {
-                why: why.clone(),
+                reason: why.clone(),
                 next_s: next.map(|next| seconds_until(next, clock::date())),
             }),
             limits: self.limits(),
@@ -190,7 +192,7 @@ impl Account {
                 .map(|(stream, since)| stream_status(&(since, stream.last_activity()))),
             games,
             requests: requests.to_vec(),
-            repairs: self.recoveries,
+            stuck_game_recoveries: self.recoveries,
             stopped: None,
             engine: EngineStatus {
                 hash_mib: engine.hash_mib as u64,
@@ -224,11 +226,11 @@ impl Account {
     fn limits(&self) -> Vec<LimitStatus> {
         let date = clock::date();
         let told = Limit::DAILY.map(|(limit, what, multiple)| LimitStatus {
-            what: what.to_owned(),
-            multiple: multiple.map(str::to_owned),
+            name: what.to_owned(),
+            note: multiple.map(str::to_owned),
             used: self.quota.used(limit, date).into(),
-            of: limit.credits().into(),
-            ends_s: self
+            capacity: limit.credits().into(),
+            resets_in_s: self
                 .quota
                 .window_end(limit, date)
                 .map(|ends| seconds_until(ends, date)),

@@ -13,7 +13,7 @@ use crate::chess::{Game, Move, Position};
 use crate::clock;
 use crate::config::Books;
 use crate::engine::{self, Clock, Limits, SearchHandle, SearchReport, Strength, Task, think_time};
-use crate::events::{self, Event, Report, Source};
+use crate::events::{self, Event, SearchInfo, Source};
 use crate::lichess::model::GameId;
 
 /// Between two reports of a search that is on.
@@ -300,9 +300,9 @@ pub fn told(score: engine::Score) -> events::Score {
 }
 
 /// A thought in the words of [`events`].
-pub fn report(position: &Position, source: Source, thought: Option<&SearchReport>) -> Report {
+pub fn report(position: &Position, source: Source, thought: Option<&SearchReport>) -> SearchInfo {
     let Some(thought) = thought else {
-        return Report {
+        return SearchInfo {
             source,
             score: None,
             depth: 0,
@@ -314,7 +314,7 @@ pub fn report(position: &Position, source: Source, thought: Option<&SearchReport
             pv: Vec::new(),
         };
     };
-    Report {
+    SearchInfo {
         source,
         score: Some(told(thought.score)),
         depth: thought.depth,

@@ -6,7 +6,7 @@ use super::{ExitReason, GameTask};
 use crate::bot::game::header::millis;
 use crate::bot::game::moves::Change;
 use crate::chess::Color;
-use crate::events::{Event, GameFinished, Moved, Report, Timing};
+use crate::events::{Event, GameFinished, Moved, SearchInfo, Timing};
 use crate::lichess::model::{GameId, GameState, Status};
 use crate::plural;
 
@@ -16,7 +16,7 @@ impl GameTask {
         &mut self,
         change: Change,
         state: &GameState,
-        mut shown: Option<(Report, Timing)>,
+        mut shown: Option<(SearchInfo, Timing)>,
     ) {
         let Some((head, sheet)) = &self.mind.table else {
             return;

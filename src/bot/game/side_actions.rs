@@ -39,7 +39,11 @@ impl GameTask {
         }
         if let Some((by, asked)) = takeback_asked {
             let game = self.id.to_string();
-            let asked = Event::TakebackAsked { game, by, asked };
+            let asked = Event::TakebackRequested {
+                game,
+                by,
+                pending: asked,
+            };
             self.house.events.send(asked);
         }
         for act in acts {

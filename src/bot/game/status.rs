@@ -10,7 +10,7 @@ use crate::bot::game::moves::GameMoves;
 use crate::bot::policy::ChallengeFacts;
 use crate::chess::Color;
 use crate::clock;
-use crate::events::{Report, Score, Timing};
+use crate::events::{Score, SearchInfo, Timing};
 use crate::lichess::LastActivity;
 use crate::lichess::model::{NewChallenge, Username};
 use crate::metrics::{GameStatus, StreamStatus};
@@ -118,7 +118,7 @@ pub struct SuspendedGame {
     /// Moves that the opponent got back.
     pub given_back: u32,
     /// What we thought about our last move.
-    pub told: Option<(Report, Timing)>,
+    pub told: Option<(SearchInfo, Timing)>,
 }
 
 /// One more game with the same opponent.
@@ -220,15 +220,15 @@ impl GameSnapshot {
             opponent: self.opponent.clone(),
             color: pairing.map(|pairing| pairing.color.key().to_owned()),
             rating: pairing.and_then(|pairing| pairing.rating),
-            time: pairing.map(|pairing| pairing.time.clone()),
+            time_control: pairing.map(|pairing| pairing.time.clone()),
             our_clock_ms,
             their_clock_ms,
             score: self.score.map(|score| score.to_string()),
-            clocked: self.clocked,
+            has_clock: self.clocked,
             ply: self.ply,
-            doing: self.doing.key().to_owned(),
-            owed_ms: owed.map(|owed| u64::try_from(owed.as_millis()).unwrap_or(u64::MAX)),
-            late: self.is_late(clock::now()),
+            activity: self.doing.key().to_owned(),
+            our_turn_ms: owed.map(|owed| u64::try_from(owed.as_millis()).unwrap_or(u64::MAX)),
+            overdue: self.is_late(clock::now()),
             stream: self.stream.as_ref().map(stream_status),
         }
     }

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::chess::Color;
 use crate::events::{
-    Bus, Challenge, Decision, Event, GameFinished, GameStarted, Moved, Player, Report, Source,
+    Bus, Challenge, Decision, Event, GameFinished, GameStarted, Moved, Player, SearchInfo, Source,
     TimeControl, Timing,
 };
 
@@ -129,7 +129,7 @@ fn moved(id: &str, ply: u32, uci: &str, ours: bool) -> Moved {
         ours,
         wtime: Some(180_000 - u64::from(ply) * 1_000),
         btime: Some(170_000 - u64::from(ply) * 1_000),
-        thought: ours.then(|| Report {
+        thought: ours.then(|| SearchInfo {
             source: Source::Search,
             score: Some(crate::events::Score::Centipawns(35)),
             depth: 14,

@@ -1,7 +1,7 @@
 // Plays through a game by itself, move after move.
 
 /** From move to move, in ms. */
-const PACE = 1000;
+const INTERVAL_MS = 1000;
 
 export class Autoplay {
 	/** `next()` shows the next move. */
@@ -10,15 +10,15 @@ export class Autoplay {
 		this.timer = 0;
 	}
 
-	get runs() {
+	get isRunning() {
 		return this.timer !== 0;
 	}
 
 	/** Begins or stops; tells whether it runs now. */
 	toggle() {
-		if (this.runs) this.stop();
-		else this.timer = setInterval(this.next, PACE);
-		return this.runs;
+		if (this.isRunning) this.stop();
+		else this.timer = setInterval(this.next, INTERVAL_MS);
+		return this.isRunning;
 	}
 
 	stop() {

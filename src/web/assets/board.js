@@ -1,12 +1,12 @@
 // A board: one drawing in one coordinate system, eight wide and eight high.
 
-import { svg, mark } from "./dom.js";
-import { nameOf, pieceName } from "./chess.js";
+import { setAttribute, svg } from "./dom.js";
+import { pieceName, squareName } from "./chess.js";
 
 /** More pieces than this do not move at once: the position is another one, and is there at once. */
-const MOST_MOVING = 4;
+const MAX_ANIMATED = 4;
 
-const DARK = Array.from({ length: 32 }, (_, i) => {
+const DARK_SQUARES = Array.from({ length: 32 }, (_, i) => {
 	const y = i >> 2;
 	return `M${2 * (i & 3) + 1 - (y & 1)} ${y}h1v1h-1z`;
 }).join("");
@@ -20,7 +20,7 @@ export class Board {
 			chosen: layer("chosen"),
 			coordinates: layer("coordinates"),
 			drag: layer("drag"),
-			men: layer("men"),
+			pieces: layer("pieces"),
 			hints: layer("hints"),
 			arrows: layer("arrows"),
 			badges: layer("badges"),
@@ -30,12 +30,12 @@ export class Board {
 			"svg",
 			{ viewBox: "0 0 8 8", class: "board", role: squares ? "grid" : "img" },
 			svg("rect", { class: "light", width: 8, height: 8 }),
-			svg("path", { class: "dark", d: DARK }),
+			svg("path", { class: "dark", d: DARK_SQUARES }),
 			Object.values(this.layers),
 		);
 		this.flipped = false;
-		this.to = [];
-		this.men = new Map();
+		this.targets = [];
+		this.pieces = new Map();
 		this.squares = squares ? this.#squares() : null;
 		if (coordinates) this.#coordinates();
 		this.#place();
@@ -65,69 +65,69 @@ export class Board {
 			this.#place();
 		}
 		this.board = board;
-		this.#set(board);
+		this.#setPieces(board);
 		this.layers.marks.replaceChildren(
 			...last.map((square) => this.#tile(square, "last")),
 			...(check === null ? [] : [this.#tile(check, "check")]),
 		);
 		const drawn = JSON.stringify([arrows, flipped]);
-		if (this.drawn !== drawn) {
-			this.drawn = drawn;
+		if (this.drawnArrows !== drawn) {
+			this.drawnArrows = drawn;
 			this.layers.arrows.replaceChildren(...arrows.map((arrow) => this.#arrow(arrow)));
 		}
 		this.layers.badges.replaceChildren(...badges.map((badge) => this.#badge(...badge)));
-		mark(this.node, "aria-label", label);
-		this.squares?.forEach((_, square) => this.#name(square));
+		setAttribute(this.node, "aria-label", label);
+		this.squares?.forEach((_, square) => this.#labelSquare(square));
 	}
 
 	/** What a square is to who hears it. */
-	#name(square) {
+	#labelSquare(square) {
 		const piece = this.board[square];
-		const words = [nameOf(square), piece && pieceName(piece), this.to.includes(square) && "can be moved to"];
-		mark(this.squares[square], "aria-label", words.filter(Boolean).join(", "));
+		const words = [squareName(square), piece && pieceName(piece), this.targets.includes(square) && "can be moved to"];
+		setAttribute(this.squares[square], "aria-label", words.filter(Boolean).join(", "));
 	}
 
 	/** Marks what is chosen: a square, and where it may go to. */
-	hint(selected, to, ahead = []) {
-		this.to = to;
+	showHints(selected, to, premove = []) {
+		this.targets = to;
 		this.layers.chosen.replaceChildren(
-			...ahead.map((square) => this.#tile(square, "ahead")),
+			...premove.map((square) => this.#tile(square, "premove")),
 			...(selected === null ? [] : [this.#tile(selected, "selected")]),
 		);
 		this.layers.hints.replaceChildren(
 			...to.map((square) =>
 				this.board[square]
-					? svg("circle", { class: "takes", cx: this.x(square) + 0.5, cy: this.y(square) + 0.5, r: 0.44 })
-					: svg("circle", { class: "goes", cx: this.x(square) + 0.5, cy: this.y(square) + 0.5, r: 0.15 }),
+					? svg("circle", { class: "capture", cx: this.x(square) + 0.5, cy: this.y(square) + 0.5, r: 0.44 })
+					: svg("circle", { class: "destination", cx: this.x(square) + 0.5, cy: this.y(square) + 0.5, r: 0.15 }),
 			),
 		);
 		this.squares?.forEach((cell, square) => {
-			mark(cell, "aria-selected", square === selected ? "true" : to.includes(square) ? "false" : null);
-			mark(cell, "data-target", to.includes(square) ? "" : null);
-			this.#name(square);
+			setAttribute(cell, "aria-selected", square === selected ? "true" : to.includes(square) ? "false" : null);
+			setAttribute(cell, "data-target", to.includes(square) ? "" : null);
+			this.#labelSquare(square);
 		});
 	}
 
 	/** Lets a piece hang under the pointer, with a ghost where it came from and a ring where it may be put down; without a pointer
 	 * it is put back. */
-	hold(square, clientX, clientY) {
-		const man = this.men.get(square);
-		if (!man) return;
+	dragPiece(square, clientX, clientY) {
+		const entry = this.pieces.get(square);
+		if (!entry) return;
 		const held = clientX !== undefined;
-		man.node.classList.toggle("held", held);
+		entry.node.classList.toggle("dragged", held);
 		const over = held ? this.at(clientX, clientY) : null;
-		const target = over !== null && this.to.includes(over) ? [over] : [];
+		const target = over !== null && this.targets.includes(over) ? [over] : [];
 		const [x, y] = [this.x(square), this.y(square)];
 		this.layers.drag.replaceChildren(
-			...target.flatMap((to) => [this.#tile(to, "over"), svg("rect", { class: "ring", x: this.x(to) + 0.035, y: this.y(to) + 0.035, width: 0.93, height: 0.93 })]),
-			...(held ? [svg("use", { class: "ghost", href: `#${man.piece}`, width: 1, height: 1, x, y })] : []),
+			...target.flatMap((to) => [this.#tile(to, "hovered"), svg("rect", { class: "ring", x: this.x(to) + 0.035, y: this.y(to) + 0.035, width: 0.93, height: 0.93 })]),
+			...(held ? [svg("use", { class: "ghost", href: `#${entry.piece}`, width: 1, height: 1, x, y })] : []),
 		);
 		if (!held) {
-			this.#move(man.node, square);
+			this.#move(entry.node, square);
 		} else {
 			const { x, y } = this.point(clientX, clientY);
-			man.node.style.transform = `translate(${x - 0.5}px, ${y - 0.5}px)`;
-			this.layers.men.append(man.node);
+			entry.node.style.transform = `translate(${x - 0.5}px, ${y - 0.5}px)`;
+			this.layers.pieces.append(entry.node);
 		}
 	}
 
@@ -138,7 +138,7 @@ export class Board {
 			const row = svg("g", { role: "row" });
 			for (let file = 0; file < 8; file++) {
 				const square = 8 * rank + file;
-				cells[square] = svg("rect", { role: "gridcell", width: 1, height: 1, tabindex: -1, "data-square": nameOf(square) });
+				cells[square] = svg("rect", { role: "gridcell", width: 1, height: 1, tabindex: -1, "data-square": squareName(square) });
 				row.append(cells[square]);
 			}
 			this.layers.squares.append(row);
@@ -148,8 +148,8 @@ export class Board {
 	}
 
 	/** The square on which the keyboard gets onto the board. */
-	stop(square) {
-		this.squares.forEach((cell, i) => mark(cell, "tabindex", i === square ? 0 : -1));
+	setTabStop(square) {
+		this.squares.forEach((cell, i) => setAttribute(cell, "tabindex", i === square ? 0 : -1));
 	}
 
 	/** Takes the keyboard onto the board. */
@@ -158,68 +158,68 @@ export class Board {
 	}
 
 	#coordinates() {
-		this.letters = Array.from({ length: 16 }, (_, i) => {
+		this.coordinateTexts = Array.from({ length: 16 }, (_, i) => {
 			const text = svg("text", { class: (i + (i < 8 ? 1 : 0)) & 1 ? "on-dark" : "on-light" });
-			if (i < 8) mark(text, "text-anchor", "end");
+			if (i < 8) setAttribute(text, "text-anchor", "end");
 			return text;
 		});
-		this.layers.coordinates.append(...this.letters);
-		mark(this.layers.coordinates, "aria-hidden", "true");
+		this.layers.coordinates.append(...this.coordinateTexts);
+		setAttribute(this.layers.coordinates, "aria-hidden", "true");
 	}
 
 	/** Puts everything that lies still where it belongs. */
 	#place() {
-		this.letters?.forEach((text, i) => {
+		this.coordinateTexts?.forEach((text, i) => {
 			const along = i & 7;
 			if (i < 8) {
-				mark(text, "x", along + 0.95);
-				mark(text, "y", 7.94);
+				setAttribute(text, "x", along + 0.95);
+				setAttribute(text, "y", 7.94);
 				text.textContent = "abcdefgh"[this.flipped ? 7 - along : along];
 			} else {
-				mark(text, "x", 0.05);
-				mark(text, "y", along + 0.22);
+				setAttribute(text, "x", 0.05);
+				setAttribute(text, "y", along + 0.22);
 				text.textContent = this.flipped ? along + 1 : 8 - along;
 			}
 		});
 		this.squares?.forEach((cell, square) => {
-			mark(cell, "x", this.x(square));
-			mark(cell, "y", this.y(square));
+			setAttribute(cell, "x", this.x(square));
+			setAttribute(cell, "y", this.y(square));
 		});
-		for (const [square, { node }] of this.men) this.#move(node, square);
+		for (const [square, { node }] of this.pieces) this.#move(node, square);
 	}
 
 	#move(node, square) {
 		node.style.transform = `translate(${this.x(square)}px, ${this.y(square)}px)`;
 	}
 
-	#set(board) {
-		const leaving = [...this.men].filter(([square, man]) => board[square] !== man.piece);
+	#setPieces(board) {
+		const leaving = [...this.pieces].filter(([square, entry]) => board[square] !== entry.piece);
 		const coming = [];
 		board.forEach((piece, square) => {
-			if (piece && this.men.get(square)?.piece !== piece) coming.push(square);
+			if (piece && this.pieces.get(square)?.piece !== piece) coming.push(square);
 		});
 		if (!leaving.length && !coming.length) return;
-		this.node.classList.toggle("still", coming.length > MOST_MOVING);
-		for (const [square] of leaving) this.men.delete(square);
+		this.node.classList.toggle("no-animation", coming.length > MAX_ANIMATED);
+		for (const [square] of leaving) this.pieces.delete(square);
 		for (const square of coming) {
 			const piece = board[square];
 			const distance = ([from]) => Math.hypot((from & 7) - (square & 7), (from >> 3) - (square >> 3));
 			const mover = leaving
-				.filter(([, man]) => man.piece === piece)
+				.filter(([, entry]) => entry.piece === piece)
 				.sort((a, b) => distance(a) - distance(b))[0];
 			if (mover) {
 				leaving.splice(leaving.indexOf(mover), 1);
-				this.men.set(square, mover[1]);
-				this.layers.men.append(mover[1].node);
+				this.pieces.set(square, mover[1]);
+				this.layers.pieces.append(mover[1].node);
 				this.#move(mover[1].node, square);
 			} else {
 				const node = svg("use", { href: `#${piece}`, width: 1, height: 1 });
-				this.men.set(square, { piece, node });
+				this.pieces.set(square, { piece, node });
 				this.#move(node, square);
-				this.layers.men.append(node);
+				this.layers.pieces.append(node);
 			}
 		}
-		for (const [, man] of leaving) man.node.remove();
+		for (const [, entry] of leaving) entry.node.remove();
 	}
 
 	#tile(square, name) {

@@ -1,50 +1,50 @@
 // The bot: its state, challenges with the decision, tournaments, the log, the settings, and the levers.
 
-import { button, el, list, mark, say, table, twice } from "./dom.js";
-import { attempt, control, mayAct, tell, WATCHES } from "./api.js";
-import { allows, store } from "./store.js";
-import { each, status } from "./status.js";
-import { moment, player } from "./words.js";
+import { button, confirmButton, dataTable, el, setAttribute, setText, syncList } from "./dom.js";
+import { attempt, controlCall, hasKey, showToast, WATCH_ONLY_TEXT } from "./api.js";
+import { offersControl, store } from "./store.js";
+import { accountStates, status } from "./status.js";
+import { formatTime, playerLabel } from "./format.js";
 
 /** What each says, and asks back if it cannot be undone. */
-const LEVERS = { pause: ["Pause"], resume: ["Resume"], drain: ["Finish and stop", "Really stop?"] };
+const CONTROLS = { pause: ["Pause"], resume: ["Resume"], drain: ["Finish and stop", "Really stop?"] };
 
-const STAGES = { running: "Running", planned: "Planned", over: "Over" };
+const STAGE_LABELS = { running: "Running", planned: "Planned", over: "Over" };
 
-const DECISIONS = { accepted: "Accepted", queued: "Queued", declined: "Declined", dropped: "Dropped" };
+const DECISION_LABELS = { accepted: "Accepted", queued: "Queued", declined: "Declined", dropped: "Dropped" };
 
-export class Bot {
+export class BotView {
 	constructor() {
 		this.state = el("p", { class: "state" });
-		this.about = el("p", { class: "quiet" });
-		this.levers = Object.entries(LEVERS).map(([name, [text, question]]) => {
-			const pull = () => this.#pull(name, text);
-			const attributes = { "data-lever": name };
-			return question ? twice(text, question, pull, attributes) : button(text, pull, attributes);
+		this.versionLine = el("p", { class: "quiet" });
+		this.controls = Object.entries(CONTROLS).map(([name, [text, question]]) => {
+			const run = () => this.#run(name, text);
+			const attributes = { "data-control": name };
+			return question ? confirmButton(text, question, run, attributes) : button(text, run, attributes);
 		});
 		this.user = el("input", { type: "text", name: "user", required: true, autocomplete: "off", placeholder: "Account", "aria-label": "Account to block" });
 		this.unblock = el("button", { type: "submit", value: "unblock" }, "Unblock");
 		this.block = el("form", { class: "pair", onsubmit: (event) => this.#block(event) },
 			this.user, el("button", { type: "submit", value: "block" }, "Block"), this.unblock);
 		this.challenges = el("tbody", {});
-		this.none = el("p", { class: "quiet" }, "No challenge yet.");
+		this.noChallenges = el("p", { class: "quiet" }, "No challenge yet.");
 		this.arenas = el("tbody", {});
-		this.noArena = el("p", { class: "quiet" }, "No tournament yet.");
+		this.noArenas = el("p", { class: "quiet" }, "No tournament yet.");
 		this.settings = el("tbody", {});
 		this.log = el("ol", { class: "log", "aria-label": "Log" });
 		this.node = el("section", { class: "page", "aria-label": "Bot", hidden: true },
-			el("h1", {}, "Bot"), this.state, this.about, el("div", { class: "levers" }, this.levers, this.block),
-			el("h2", {}, "Challenges"), this.none, el("div", { class: "scrolls" }, table(["At", "From", "To", "Game", "Decision", "Why"], this.challenges, "decisions cardlike")),
-			el("h2", {}, "Tournaments"), this.noArena, el("div", { class: "scrolls" }, table(["Tournament", "State", "Begins", "Place", "Why"], this.arenas, "arenas cardlike")),
+			el("h1", {}, "Bot"), this.state, this.versionLine, el("div", { class: "controls" }, this.controls, this.block),
+			el("h2", {}, "Challenges"), this.noChallenges, el("div", { class: "scrolls" }, dataTable(["At", "From", "To", "Game", "Decision", "Why"], this.challenges, "decisions cardlike")),
+			el("h2", {}, "Tournaments"), this.noArenas, el("div", { class: "scrolls" }, dataTable(["Tournament", "State", "Begins", "Place", "Why"], this.arenas, "arenas cardlike")),
 			el("h2", {}, "What happened"), this.log,
-			el("details", { class: "statistics" }, el("summary", {}, "Settings in force"), el("div", { class: "tables" }, table(["Setting", "Value"], this.settings))));
+			el("details", { class: "statistics" }, el("summary", {}, "Settings in force"), el("div", { class: "tables" }, dataTable(["Setting", "Value"], this.settings))));
 	}
 
 	open() {
 		this.#show();
 	}
 
-	heard(kind) {
+	onEvent(kind) {
 		if (!this.node.hidden && ["snapshot", "status", "note", "challenge", "game", "arena", "settings"].includes(kind)) this.#show();
 	}
 
@@ -52,78 +52,78 @@ export class Bot {
 		const { snapshot } = store;
 		if (!snapshot) return;
 		const { kind, long } = status();
-		say(this.state, [long, ...each()].join("\n"));
+		setText(this.state, [long, ...accountStates()].join("\n"));
 		this.state.className = `state ${kind}`;
 		const { version, server, account, accounts, play, paused, draining } = snapshot;
 		// Where one could play, it stands above every page.
-		const watches = !mayAct() && !play && WATCHES;
-		say(this.about, [`Knightwatch ${version}`, account && !accounts && player(account), server, watches].filter(Boolean).join("  ·  "));
-		for (const lever of this.levers) lever.hidden = !mayAct() || !allows(lever.dataset.lever);
-		this.block.hidden = !mayAct() || !allows("block");
-		this.unblock.hidden = !allows("unblock");
+		const watches = !hasKey() && !play && WATCH_ONLY_TEXT;
+		setText(this.versionLine, [`Knightwatch ${version}`, account && !accounts && playerLabel(account), server, watches].filter(Boolean).join("  ·  "));
+		for (const control of this.controls) control.hidden = !hasKey() || !offersControl(control.dataset.control);
+		this.block.hidden = !hasKey() || !offersControl("block");
+		this.unblock.hidden = !offersControl("unblock");
 		const stops = draining !== null;
-		mark(this.levers[0], "disabled", paused || stops);
-		mark(this.levers[1], "disabled", stops || !(accounts ?? [snapshot]).some(({ paused }) => paused));
-		mark(this.levers[2], "disabled", stops);
-		this.none.hidden = snapshot.challenges.length > 0;
-		list(this.challenges, snapshot.challenges.toReversed(), challenge);
-		this.noArena.hidden = snapshot.arenas.length > 0;
+		setAttribute(this.controls[0], "disabled", paused || stops);
+		setAttribute(this.controls[1], "disabled", stops || !(accounts ?? [snapshot]).some(({ paused }) => paused));
+		setAttribute(this.controls[2], "disabled", stops);
+		this.noChallenges.hidden = snapshot.challenges.length > 0;
+		syncList(this.challenges, snapshot.challenges.toReversed(), challengeRow);
+		this.noArenas.hidden = snapshot.arenas.length > 0;
 		// The simulator has no pages of its own.
 		const url = ({ id }) => (server && !snapshot.play ? `${server}/tournament/${id}` : null);
 		const arenas = snapshot.arenas.toReversed().map((one) => ({ ...one, url: url(one) }));
-		list(this.arenas, Object.keys(STAGES).flatMap((stage) => arenas.filter((one) => one.stage === stage)), arena);
-		list(this.settings, settings(snapshot.settings), setting);
-		list(this.log, snapshot.log.toReversed(), note);
+		syncList(this.arenas, Object.keys(STAGE_LABELS).flatMap((stage) => arenas.filter((one) => one.stage === stage)), arenaRow);
+		syncList(this.settings, settingRows(snapshot.settings), settingRow);
+		syncList(this.log, snapshot.log.toReversed(), noteItem);
 	}
 
-	async #pull(name, text) {
-		if ((await attempt(() => control(name))) !== null) tell(`${text}: done.`);
+	async #run(name, text) {
+		if ((await attempt(() => controlCall(name))) !== null) showToast(`${text}: done.`);
 	}
 
 	async #block(event) {
 		event.preventDefault();
 		const user = this.user.value.trim();
-		const order = event.submitter?.value ?? "block";
-		if ((await attempt(() => control(`${order}?user=${encodeURIComponent(user)}`))) === null) return;
+		const action = event.submitter?.value ?? "block";
+		if ((await attempt(() => controlCall(`${action}?user=${encodeURIComponent(user)}`))) === null) return;
 		this.user.value = "";
-		tell(order === "block" ? `${user} is blocked.` : `${user} is not blocked any more.`);
+		showToast(action === "block" ? `${user} is blocked.` : `${user} is not blocked any more.`);
 	}
 }
 
-function challenge({ at, from, to, time_control, variant, rated, decision, reason }) {
+function challengeRow({ at, from, to, time_control, variant, rated, decision, reason }) {
 	const game = [time_control, rated ? "rated" : "casual", variant === "standard" ? null : variant].filter(Boolean).join(", ");
 	return el("tr", {},
-		el("td", { class: "at quiet" }, moment(at)),
-		el("td", { class: "from" }, player(from)),
+		el("td", { class: "at quiet" }, formatTime(at)),
+		el("td", { class: "from" }, playerLabel(from)),
 		el("td", { class: to === store.snapshot.account?.name ? "to us" : "to" }, to ?? "anyone"),
 		el("td", { class: "game" }, game),
-		el("td", { class: "decision" }, el("span", { class: `chip ${decision}` }, DECISIONS[decision] ?? decision)),
+		el("td", { class: "decision" }, el("span", { class: `chip ${decision}` }, DECISION_LABELS[decision] ?? decision)),
 		el("td", { class: "reason" }, reason));
 }
 
-function arena({ account, name, stage, starts, rank, players, text, url }) {
+function arenaRow({ account, name, stage, starts, rank, players, text, url }) {
 	const place = rank ? `${rank} of ${players}` : players ? `${players} ${players === 1 ? "player" : "players"}` : "";
 	return el("tr", {},
 		el("td", {}, url ? el("a", { href: url, rel: "noreferrer", target: "_blank" }, name) : name),
-		el("td", {}, el("span", { class: "chip" }, STAGES[stage])),
-		el("td", { class: "quiet" }, starts && moment(starts)),
+		el("td", {}, el("span", { class: "chip" }, STAGE_LABELS[stage])),
+		el("td", { class: "quiet" }, starts && formatTime(starts)),
 		el("td", {}, place),
 		el("td", { class: "text" }, account && `${account}: `, text));
 }
 
 /** What holds for all accounts is said once. */
-function settings(all) {
+function settingRows(all) {
 	const rows = new Map();
-	for (const { account, words } of all) {
-		for (const row of words) rows.set(`${row}`, [...(rows.get(`${row}`) ?? [row]), account]);
+	for (const { account, values } of all) {
+		for (const row of values) rows.set(`${row}`, [...(rows.get(`${row}`) ?? [row]), account]);
 	}
 	return [...rows.values()].map(([[key, value], ...accounts]) => [accounts.length < all.length ? `${accounts.join(", ")}: ${key}` : key, value]);
 }
 
-const setting = ([key, value]) => el("tr", {}, el("th", { scope: "row" }, key), el("td", {}, el("code", {}, value)));
+const settingRow = ([key, value]) => el("tr", {}, el("th", { scope: "row" }, key), el("td", {}, el("code", {}, value)));
 
-function note({ at, severity, game, ply, text }) {
+function noteItem({ at, severity, game, ply, text }) {
 	const position = game && `#/game/${game}${ply === null ? "" : `/${ply}`}`;
 	return el("li", { class: severity },
-		el("time", {}, moment(at)), el("span", {}, game ? el("a", { href: position }, text) : text), game && el("a", { href: position }, game));
+		el("time", {}, formatTime(at)), el("span", {}, game ? el("a", { href: position }, text) : text), game && el("a", { href: position }, game));
 }

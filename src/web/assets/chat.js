@@ -1,13 +1,13 @@
 // What is said beside the board.
 
-import { button, el, list, mark } from "./dom.js";
-import { attempt, mayAct, post } from "./api.js";
-import { me, side } from "./store.js";
+import { button, el, setAttribute, syncList } from "./dom.js";
+import { attempt, hasKey, post } from "./api.js";
+import { controlledColor, userColor } from "./store.js";
 
-export class Chat {
+export class ChatPanel {
 	/** `look(ply)` is called with how many moves were on the board when a line was said that was clicked. */
-	constructor(look) {
-		this.look = look;
+	constructor(goTo) {
+		this.goTo = goTo;
 		this.lines = el("ol", { class: "lines", "aria-label": "Messages" });
 		this.input = el("input", { type: "text", maxlength: 140, autocomplete: "off", "aria-label": "Message", placeholder: "Say something" });
 		this.form = el("form", { onsubmit: (event) => this.#send(event) }, this.input);
@@ -16,7 +16,7 @@ export class Chat {
 
 	show(game) {
 		this.game = game;
-		this.form.hidden = !(side(game) && mayAct());
+		this.form.hidden = !(userColor(game) && hasKey());
 		this.node.hidden = this.form.hidden && !game.chat.length;
 		const drawn = `${game.id} ${game.chat.length} ${game.chat.at(-1)?.at}`;
 		if (this.drawn === drawn) return;
@@ -24,9 +24,9 @@ export class Chat {
 		// What is new is read out, but not all that was said in another game, or before the daemon was started anew.
 		// What the game itself says is read with the moves.
 		const one = this.id === game.id && game.chat.length - this.count <= 1 && game.chat.at(-1)?.room !== "game";
-		mark(this.lines, "aria-live", one ? "polite" : "off");
+		setAttribute(this.lines, "aria-live", one ? "polite" : "off");
 		Object.assign(this, { id: game.id, count: game.chat.length });
-		list(this.lines, game.chat, (said) => this.#line(game, said), (said) => `${game.id} ${JSON.stringify(said)}`);
+		syncList(this.lines, game.chat, (said) => this.#line(game, said), (said) => `${game.id} ${JSON.stringify(said)}`);
 		this.lines.scrollTop = this.lines.scrollHeight;
 	}
 
@@ -42,9 +42,9 @@ export class Chat {
 	}
 
 	#line(game, { from, text, room, ply }) {
-		const who = room === "game" && from === game[me(game)]?.name ? "You" : from;
+		const who = room === "game" && from === game[controlledColor(game)]?.name ? "You" : from;
 		const said = [el("b", {}, who), room === "spectator" && el("i", {}, " to those who watch"), ` ${text}`];
-		const jump = () => this.look(ply);
+		const jump = () => this.goTo(ply);
 		const at = ply === null ? said : [button(said, jump, { title: "Show the position in which this was said" })];
 		return el("li", { class: room === "game" && "game" }, at);
 	}

@@ -1,17 +1,17 @@
 // What the page knows of chess: where pieces stand. What is legal the daemon says.
 
-export const START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1";
+export const START_FEN = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1";
 
-const NAMES = { P: "pawn", N: "knight", B: "bishop", R: "rook", Q: "queen", K: "king" };
-const VALUES = { P: 1, N: 3, B: 3, R: 5, Q: 9, K: 0 };
+const PIECE_NAMES = { P: "pawn", N: "knight", B: "bishop", R: "rook", Q: "queen", K: "king" };
+const PIECE_VALUES = { P: 1, N: 3, B: 3, R: 5, Q: 9, K: 0 };
 
 /** Squares are numbers, a1 = 0, b1 = 1, h8 = 63. */
-export const square = (name) => name.charCodeAt(0) - 97 + 8 * (name.charCodeAt(1) - 49);
+export const squareIndex = (name) => name.charCodeAt(0) - 97 + 8 * (name.charCodeAt(1) - 49);
 
-export const nameOf = (square) => "abcdefgh"[square & 7] + ((square >> 3) + 1);
+export const squareName = (square) => "abcdefgh"[square & 7] + ((square >> 3) + 1);
 
 /** The 64 squares of a FEN: `wK`, `bP`, ... or null. */
-export function pieces(fen) {
+export function boardFromFen(fen) {
 	const board = Array(64).fill(null);
 	let at = 56;
 	for (const c of fen.split(" ")[0]) {
@@ -22,19 +22,19 @@ export function pieces(fen) {
 	return board;
 }
 
-export const turn = (fen) => (fen.split(" ")[1] === "b" ? "black" : "white");
+export const sideToMove = (fen) => (fen.split(" ")[1] === "b" ? "black" : "white");
 
-export const other = (color) => (color === "white" ? "black" : "white");
+export const opposite = (color) => (color === "white" ? "black" : "white");
 
 /** `white knight`. */
-export const pieceName = (piece) => `${piece[0] === "w" ? "white" : "black"} ${NAMES[piece[1]]}`;
+export const pieceName = (piece) => `${piece[0] === "w" ? "white" : "black"} ${PIECE_NAMES[piece[1]]}`;
 
-export const kingOf = (board, color) => board.indexOf(`${color[0]}K`);
+export const kingSquare = (board, color) => board.indexOf(`${color[0]}K`);
 
-export const parse = (uci) => ({ from: square(uci), to: square(uci.slice(2)), promotion: uci[4] ?? null });
+export const parseUci = (uci) => ({ from: squareIndex(uci), to: squareIndex(uci.slice(2)), promotion: uci[4] ?? null });
 
 /** The squares that a move touches, for the eye. */
-export const touched = (uci) => [square(uci), square(uci.slice(2))];
+export const moveSquares = (uci) => [squareIndex(uci), squareIndex(uci.slice(2))];
 
 /** Where king and rook go when this move castles, written as one of the king or as one onto his rook. */
 export function castling(board, from, to) {
@@ -49,8 +49,8 @@ export function castling(board, from, to) {
 }
 
 /** How the board looks after a move that the daemon calls legal. */
-export function after(board, uci) {
-	const { from, to, promotion } = parse(uci);
+export function afterMove(board, uci) {
+	const { from, to, promotion } = parseUci(uci);
 	const next = [...board];
 	const piece = board[from];
 	next[from] = null;
@@ -68,7 +68,7 @@ export function after(board, uci) {
 }
 
 /** From each square to where, and with which moves: several where a pawn promotes. Castling goes by king or rook. */
-export function targets(board, legal) {
+export function legalTargets(board, legal) {
 	const from = new Map();
 	const add = (source, to, uci) => {
 		if (!from.has(source)) from.set(source, new Map());
@@ -77,7 +77,7 @@ export function targets(board, legal) {
 	};
 	const castles = [];
 	for (const uci of legal) {
-		const move = parse(uci);
+		const move = parseUci(uci);
 		const castled = castling(board, move.from, move.to);
 		if (castled) castles.push([uci, move.from, castled]);
 		else add(move.from, move.to, uci);
@@ -91,20 +91,20 @@ export function targets(board, legal) {
 }
 
 /** Where a piece of this color could ever go, whatever is in its way: for moves in advance. */
-export function dreams(board, color) {
+export function premoveTargets(board, color) {
 	const from = new Map();
 	board.forEach((piece, source) => {
 		if (piece?.[0] !== color[0]) return;
 		const all = new Map();
 		for (let to = 0; to < 64; to++) {
-			if (to !== source && reaches(board, piece, source, to)) all.set(to, [nameOf(source) + nameOf(to)]);
+			if (to !== source && canReach(board, piece, source, to)) all.set(to, [squareName(source) + squareName(to)]);
 		}
 		from.set(source, all);
 	});
 	return from;
 }
 
-function reaches(board, [color, kind], from, to) {
+function canReach(board, [color, kind], from, to) {
 	const dx = Math.abs((to & 7) - (from & 7));
 	const dy = (to >> 3) - (from >> 3);
 	const up = color === "w" ? dy : -dy;
@@ -121,31 +121,31 @@ function reaches(board, [color, kind], from, to) {
 }
 
 /** The legal moves that something typed means: `Nf3`, `exd5`, `e8=Q`, `O-O`, `e2e4`. */
-export function typed(board, legal, text) {
+export function parseTypedMove(board, legal, text) {
 	const plain = text.trim().replace(/[+#!?]+$/, "").replace("=", "");
 	if (legal.includes(plain.toLowerCase())) return [plain.toLowerCase()];
 	const castles = /^[o0]-?[o0](-?[o0])?$/i.exec(plain);
 	if (castles) {
 		return legal.filter((uci) => {
-			const { from, to } = parse(uci);
+			const { from, to } = parseUci(uci);
 			const castled = castling(board, from, to);
 			return castled && (castled.kingTo & 7) === (castles[1] ? 2 : 6);
 		});
 	}
-	const found = bySan(board, legal, plain);
+	const found = matchSan(board, legal, plain);
 	// `nf3`: who types does not always care for capitals.
-	return found.length || !/^[nrqk]/.test(plain) ? found : bySan(board, legal, plain[0].toUpperCase() + plain.slice(1));
+	return found.length || !/^[nrqk]/.test(plain) ? found : matchSan(board, legal, plain[0].toUpperCase() + plain.slice(1));
 }
 
-function bySan(board, legal, text) {
+function matchSan(board, legal, text) {
 	const match = /^([KQRBN]?)([a-h]?)([1-8]?)[x:-]?([a-h][1-8])([qrbn]?)$/.exec(text.replace(/[QRBN]$/, (c) => c.toLowerCase()));
 	if (!match) return [];
 	const [, kind, file, rank, to, promotion] = match;
 	return legal.filter((uci) => {
-		const move = parse(uci);
+		const move = parseUci(uci);
 		return (
 			board[move.from]?.[1] === (kind || "P") &&
-			move.to === square(to) &&
+			move.to === squareIndex(to) &&
 			!castling(board, move.from, move.to) &&
 			(!file || uci[0] === file) &&
 			(!rank || uci[1] === rank) &&
@@ -155,16 +155,16 @@ function bySan(board, legal, text) {
 }
 
 /** `knight takes f3, check`: for who listens. */
-export function spoken(san) {
-	if (san.startsWith("O-O")) return `castles${san.startsWith("O-O-O") ? " long" : ""}${ending(san)}`;
+export function sanAsWords(san) {
+	if (san.startsWith("O-O")) return `castles${san.startsWith("O-O-O") ? " long" : ""}${checkSuffix(san)}`;
 	const match = /^([KQRBN]?)([a-h]?[1-8]?)(x?)([a-h][1-8])(?:=([QRBN]))?[+#]?$/.exec(san);
 	if (!match) return san;
 	const [, piece, from, takes, to, promoted] = match;
-	const words = [NAMES[piece], from, takes && "takes", to, promoted && `becomes ${NAMES[promoted]}`];
-	return words.filter(Boolean).join(" ") + ending(san);
+	const words = [PIECE_NAMES[piece], from, takes && "takes", to, promoted && `becomes ${PIECE_NAMES[promoted]}`];
+	return words.filter(Boolean).join(" ") + checkSuffix(san);
 }
 
-const ending = (san) => (san.endsWith("#") ? ", mate" : san.endsWith("+") ? ", check" : "");
+const checkSuffix = (san) => (san.endsWith("#") ? ", mate" : san.endsWith("+") ? ", check" : "");
 
 /** What each side has taken more of, and by how many pawns' worth White leads. */
 export function material(board) {
@@ -173,7 +173,7 @@ export function material(board) {
 	for (const kind of "QRBNP") {
 		const count = (color) => board.filter((piece) => piece === color + kind).length;
 		const difference = count("w") - count("b");
-		lead += difference * VALUES[kind];
+		lead += difference * PIECE_VALUES[kind];
 		const side = difference > 0 ? "white" : "black";
 		for (let i = 0; i < Math.abs(difference); i++) more[side].push((side === "white" ? "b" : "w") + kind);
 	}
@@ -181,7 +181,7 @@ export function material(board) {
 }
 
 /** The number of a game's i-th move as scoresheets write it, and whether it is Black's. */
-export function numbering(startFen) {
+export function moveNumbering(startFen) {
 	const [, side, , , , full] = startFen.split(" ");
 	const offset = side === "b" ? 1 : 0;
 	const first = Number(full) || 1;

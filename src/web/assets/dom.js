@@ -3,13 +3,13 @@
 const SVG = "http://www.w3.org/2000/svg";
 
 export const el = (tag, attributes, ...children) =>
-	fill(document.createElement(tag), attributes, children);
+	setUp(document.createElement(tag), attributes, children);
 
 export const svg = (tag, attributes, ...children) =>
-	fill(document.createElementNS(SVG, tag), attributes, children);
+	setUp(document.createElementNS(SVG, tag), attributes, children);
 
 /** `onclick` and the like are listeners, the rest attributes, unless null or false. */
-function fill(node, attributes, children) {
+function setUp(node, attributes, children) {
 	for (const [name, value] of Object.entries(attributes ?? {})) {
 		if (value === null || value === undefined || value === false) continue;
 		if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
@@ -26,14 +26,14 @@ export const select = (name, label, options) =>
 	el("label", {}, label, el("select", { name }, options.map(([value, text]) => el("option", { value }, text))));
 
 /** A table with these heads over its columns, those of numbers with a `#` before. */
-export const table = (heads, body, kind) =>
+export const dataTable = (heads, body, kind) =>
 	el("table", { class: kind }, el("thead", {}, el("tr", {}, heads.map((text) => el("th", { scope: "col", class: text[0] === "#" && "count" }, text.replace("#", ""))))), body);
 
-const keys = new WeakMap();
+const listKeys = new WeakMap();
 
 /** Shows a child for each item: those that are there already stay, and with them the focus and what somebody has marked. */
-export function list(parent, items, make, key = JSON.stringify) {
-	const before = keys.get(parent) ?? new Map();
+export function syncList(parent, items, make, key = JSON.stringify) {
+	const before = listKeys.get(parent) ?? new Map();
 	const after = new Map();
 	for (const item of items) {
 		let name = key(item);
@@ -41,7 +41,7 @@ export function list(parent, items, make, key = JSON.stringify) {
 		while (after.has(name)) name += "+";
 		after.set(name, before.get(name) ?? make(item));
 	}
-	keys.set(parent, after);
+	listKeys.set(parent, after);
 	for (const [name, child] of before) {
 		if (!after.has(name)) child.remove();
 	}
@@ -49,11 +49,11 @@ export function list(parent, items, make, key = JSON.stringify) {
 }
 
 /** A button that asks back: only a second click, with the focus still on it, does it. */
-export function twice(text, question, act, attributes) {
+export function confirmButton(text, question, act, attributes) {
 	let asked = false;
 	const ask = (now) => {
 		asked = now;
-		say(node, now ? question : text);
+		setText(node, now ? question : text);
 		node.classList.toggle("danger", now);
 	};
 	const click = () => {
@@ -65,18 +65,18 @@ export function twice(text, question, act, attributes) {
 }
 
 /** Sets the text, and leaves the page alone when it stands there already. */
-export function say(node, text) {
+export function setText(node, text) {
 	if (node.textContent !== text) node.textContent = text;
 }
 
 /** Sets an attribute, or removes it when it is null or false. */
-export function mark(node, name, value) {
+export function setAttribute(node, name, value) {
 	if (value === null || value === undefined || value === false) node.removeAttribute(name);
 	else if (node.getAttribute(name) !== String(value)) node.setAttribute(name, value);
 }
 
 /** A piece as a small picture of its own. */
-export const figure = (piece) =>
+export const pieceIcon = (piece) =>
 	svg("svg", { viewBox: "0 0 45 45", class: "figure", "aria-hidden": "true" }, svg("use", { href: `#${piece}` }));
 
 /** Brings the drawn pieces into the page, where `<use>` finds them; black ones are white ones in other colors. */
@@ -86,13 +86,13 @@ export async function loadPieces() {
 	const colors = drawn.dataset.black.split(";");
 	const swap = (text, color, i) => (i % 2 ? text : text.replaceAll(color, colors[i + 1]));
 	drawn.innerHTML += colors.reduce(swap, drawn.innerHTML.replaceAll('id="w', 'id="b'));
-	drawn.setAttribute("class", "unseen");
+	drawn.setAttribute("class", "visually-hidden");
 	drawn.setAttribute("aria-hidden", "true");
 	document.body.append(document.importNode(drawn, true));
 }
 
 /** Whether keys belong to a field just now. */
-export const typing = () => document.activeElement?.matches("input:not([type=checkbox]), textarea, select") ?? false;
+export const isTyping = () => document.activeElement?.matches("input:not([type=checkbox]), textarea, select") ?? false;
 
 const ICONS = {
 	first: "M18 6l-6 6 6 6M11 6l-6 6 6 6",

@@ -1,47 +1,47 @@
 // The game as a curve of White's chances, and the time that each move took below it.
 
-import { svg, el, say, mark } from "./dom.js";
-import { numbering } from "./chess.js";
-import { score, span } from "./words.js";
+import { el, setAttribute, setText, svg } from "./dom.js";
+import { moveNumbering } from "./chess.js";
+import { formatDuration, whiteScore } from "./format.js";
 
 /** Height of the curve and of the bars, in units of the drawing; its width is one for each ply. */
-const HIGH = 60;
-const BARS = 24;
+const CURVE_HEIGHT = 60;
+const BARS_HEIGHT = 24;
 
 /** A short game does not fill the width. */
-const LEAST = 40;
+const MIN_WIDTH = 40;
 
 /** Plies between two measurements with a line between them: one side measures at its own moves. */
-const APART = 2;
+const MAX_GAP = 2;
 
 /** Measurements that follow one another. */
-function stretches(points) {
+function segmentsOf(points) {
 	const all = [];
 	for (const point of points) {
-		if (point.i - (all.at(-1)?.at(-1).i ?? -Infinity) <= APART) all.at(-1).push(point);
+		if (point.i - (all.at(-1)?.at(-1).i ?? -Infinity) <= MAX_GAP) all.at(-1).push(point);
 		else all.push([point]);
 	}
 	return all;
 }
 
 /** The chances where they were measured, and nothing beyond. */
-function stretch(points) {
-	const y = ({ value }) => (HIGH * (1 - value.win)).toFixed(2);
+function drawSegment(points) {
+	const y = ({ value }) => (CURVE_HEIGHT * (1 - value.win)).toFixed(2);
 	const [left, right] = [points[0].i, points.at(-1).i + 1];
 	const middle = points.map((point) => `${point.i + 0.5} ${y(point)}`);
 	const line = [`${left} ${y(points[0])}`, ...middle, `${right} ${y(points.at(-1))}`].join("L");
 	return [
-		svg("rect", { class: "ground", x: left, width: right - left, height: HIGH }),
-		svg("path", { class: "whites", d: `M${line}V${HIGH}H${left}z` }),
+		svg("rect", { class: "black-area", x: left, width: right - left, height: CURVE_HEIGHT }),
+		svg("path", { class: "white-area", d: `M${line}V${CURVE_HEIGHT}H${left}z` }),
 		svg("path", { class: "line", d: `M${line}` }),
 	];
 }
 
 export class Graph {
-	constructor(look) {
-		this.look = look;
+	constructor(goTo) {
+		this.goTo = goTo;
 		this.curve = svg("g", {});
-		this.cursor = svg("line", { class: "cursor", y1: 0, y2: HIGH + BARS });
+		this.cursor = svg("line", { class: "cursor", y1: 0, y2: CURVE_HEIGHT + BARS_HEIGHT });
 		this.drawing = svg("svg", { class: "graph", preserveAspectRatio: "none", role: "img" }, this.curve, this.cursor);
 		this.caption = el("p", { class: "caption", "aria-hidden": "true" });
 		this.node = el("div", { class: "graphbox" }, this.drawing, this.caption);
@@ -49,9 +49,9 @@ export class Graph {
 			const box = this.drawing.getBoundingClientRect();
 			return Math.min(this.game.moves.length, Math.floor(((event.clientX - box.left) / box.width) * this.width) + 1);
 		};
-		this.drawing.addEventListener("click", (event) => this.look(plyAt(event)));
-		this.drawing.addEventListener("pointermove", (event) => this.#tell(plyAt(event)));
-		this.drawing.addEventListener("pointerleave", () => this.#tell(this.ply));
+		this.drawing.addEventListener("click", (event) => this.goTo(plyAt(event)));
+		this.drawing.addEventListener("pointermove", (event) => this.#showCaption(plyAt(event)));
+		this.drawing.addEventListener("pointerleave", () => this.#showCaption(this.ply));
 	}
 
 	show(game, ply) {
@@ -61,22 +61,22 @@ export class Graph {
 			this.#draw();
 		}
 		this.ply = ply;
-		mark(this.cursor, "x1", ply - 0.5);
-		mark(this.cursor, "x2", ply - 0.5);
-		mark(this.cursor, "visibility", ply > 0 ? null : "hidden");
-		this.#tell(ply);
+		setAttribute(this.cursor, "x1", ply - 0.5);
+		setAttribute(this.cursor, "x2", ply - 0.5);
+		setAttribute(this.cursor, "visibility", ply > 0 ? null : "hidden");
+		this.#showCaption(ply);
 	}
 
 	#draw() {
 		const { moves, ours } = this.game;
-		this.width = Math.max(LEAST, moves.length);
-		mark(this.drawing, "viewBox", `0 0 ${this.width} ${HIGH + BARS}`);
-		const points = moves.map((move, i) => ({ i, value: score(move.thought, ours) })).filter(({ value }) => value);
+		this.width = Math.max(MIN_WIDTH, moves.length);
+		setAttribute(this.drawing, "viewBox", `0 0 ${this.width} ${CURVE_HEIGHT + BARS_HEIGHT}`);
+		const points = moves.map((move, i) => ({ i, value: whiteScore(move.thought, ours) })).filter(({ value }) => value);
 		const end = points.at(-1)?.value;
-		mark(this.drawing, "aria-label", `Chances over ${Math.ceil(moves.length / 2)} moves${end ? `, ${end.text} at the end` : ""}`);
+		setAttribute(this.drawing, "aria-label", `Chances over ${Math.ceil(moves.length / 2)} moves${end ? `, ${end.text} at the end` : ""}`);
 		this.curve.replaceChildren(
-			...stretches(points).flatMap(stretch),
-			svg("line", { class: "even", x1: 0, x2: this.width, y1: HIGH / 2, y2: HIGH / 2 }),
+			...segmentsOf(points).flatMap(drawSegment),
+			svg("line", { class: "even", x1: 0, x2: this.width, y1: CURVE_HEIGHT / 2, y2: CURVE_HEIGHT / 2 }),
 			svg("path", { class: "time white", d: this.#bars(0) }),
 			svg("path", { class: "time black", d: this.#bars(1) }),
 		);
@@ -86,22 +86,22 @@ export class Graph {
 	#bars(side) {
 		const { moves } = this.game;
 		const most = Math.sqrt(Math.max(1000, ...moves.map((move) => move.spent_ms ?? 0)));
-		const middle = HIGH + BARS / 2 + 1;
+		const middle = CURVE_HEIGHT + BARS_HEIGHT / 2 + 1;
 		return moves
 			.map((move, i) => {
 				if ((move.by === "white") !== (side === 0) || !move.spent_ms) return "";
-				const long = (Math.sqrt(move.spent_ms) / most) * (BARS / 2 - 1);
+				const long = (Math.sqrt(move.spent_ms) / most) * (BARS_HEIGHT / 2 - 1);
 				return `M${i + 0.1} ${middle}h.8v${(side ? long : -long).toFixed(2)}h-.8z`;
 			})
 			.join("");
 	}
 
-	#tell(ply) {
+	#showCaption(ply) {
 		const move = this.game?.moves[ply - 1];
-		if (!move) return say(this.caption, "");
-		const { number, black } = numbering(this.game.start_fen)(ply - 1);
-		const value = score(move.thought, this.game.ours);
-		const words = [`${number}.${black ? ".." : ""} ${move.san}`, value?.text, move.spent_ms === null ? null : span(move.spent_ms)];
-		say(this.caption, words.filter(Boolean).join("  ·  "));
+		if (!move) return setText(this.caption, "");
+		const { number, black } = moveNumbering(this.game.start_fen)(ply - 1);
+		const value = whiteScore(move.thought, this.game.ours);
+		const words = [`${number}.${black ? ".." : ""} ${move.san}`, value?.text, move.spent_ms === null ? null : formatDuration(move.spent_ms)];
+		setText(this.caption, words.filter(Boolean).join("  ·  "));
 	}
 }

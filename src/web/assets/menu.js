@@ -3,10 +3,10 @@
 import { el, icon } from "./dom.js";
 
 /** Between a button and its list, in px. */
-const GAP = 6;
+const GAP_PX = 6;
 
 /** An entry of a list: `act` is what a click does, or where a link leads. */
-export function entry(name, text, act, attributes) {
+export function menuEntry(name, text, act, attributes) {
 	const content = [icon(name), el("span", {}, text)];
 	return typeof act === "function"
 		? el("button", { type: "button", onclick: act, ...attributes }, content)
@@ -14,28 +14,28 @@ export function entry(name, text, act, attributes) {
 }
 
 /** The list that `opener` opens; it closes when an entry is chosen, with Escape, and with a click elsewhere. */
-export function menu(opener, label, entries) {
+export function popupMenu(opener, label, entries) {
 	const chosen = (event) => event.target.closest("a, button") && node.hidePopover();
-	const node = el("div", { class: "menu", popover: "auto", role: "group", "aria-label": label, onclick: chosen, onkeydown: walk }, entries);
+	const node = el("div", { class: "menu", popover: "auto", role: "group", "aria-label": label, onclick: chosen, onkeydown: onArrowKey }, entries);
 	opener.popoverTargetElement = node;
-	node.addEventListener("beforetoggle", ({ newState }) => newState === "open" && place(node, opener.getBoundingClientRect()));
+	node.addEventListener("beforetoggle", ({ newState }) => newState === "open" && placeMenu(node, opener.getBoundingClientRect()));
 	return node;
 }
 
 /** Beside its button, on the side where there is more room. */
-function place(node, { left, right, top, bottom }) {
-	const px = (number) => `${Math.max(GAP, Math.round(number))}px`;
+function placeMenu(node, { left, right, top, bottom }) {
+	const px = (number) => `${Math.max(GAP_PX, Math.round(number))}px`;
 	const [low, far] = [top > innerHeight / 2, left > innerWidth / 2];
 	Object.assign(node.style, {
-		top: low ? "auto" : px(bottom + GAP),
-		bottom: low ? px(innerHeight - top + GAP) : "auto",
+		top: low ? "auto" : px(bottom + GAP_PX),
+		bottom: low ? px(innerHeight - top + GAP_PX) : "auto",
 		left: far ? "auto" : px(left),
 		right: far ? px(document.documentElement.clientWidth - right) : "auto",
 	});
 }
 
 /** The arrow keys lead through the entries. */
-function walk(event) {
+function onArrowKey(event) {
 	const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
 	if (!step) return;
 	event.preventDefault();

@@ -1,58 +1,58 @@
 // The list of moves: click one to look back.
 
-import { button, el, mark } from "./dom.js";
-import { numbering } from "./chess.js";
-import { score, span } from "./words.js";
+import { button, el, setAttribute } from "./dom.js";
+import { moveNumbering } from "./chess.js";
+import { formatDuration, whiteScore } from "./format.js";
 
-export class Moves {
-	/** `look(ply)` is called with the number of moves on the board that is wanted. */
-	constructor(look) {
+export class MoveList {
+	/** `goTo(ply)` is called with the number of moves on the board that is wanted. */
+	constructor(goTo) {
 		this.list = el("ol", { class: "moves", "aria-label": "Moves" });
 		this.node = el("div", { class: "movesbox" }, this.list);
-		this.look = look;
+		this.goTo = goTo;
 		// What else is in the panel takes height from the list, and gives it back.
 		new ResizeObserver(() => this.current && this.#reveal(this.current)).observe(this.node);
-		this.known = [];
+		this.shownMoves = [];
 		this.buttons = [];
 		this.titles = [];
 	}
 
 	/** `bare`: what the engine thought of the moves is not told. */
 	show(game, ply, bare) {
-		const kept = this.id === game.id && this.known.every((move, i) => game.moves[i]?.uci === move.uci);
+		const kept = this.id === game.id && this.shownMoves.every((move, i) => game.moves[i]?.uci === move.uci);
 		if (!kept) {
 			this.id = game.id;
-			this.known = [];
+			this.shownMoves = [];
 			this.buttons = [];
 			this.list.replaceChildren();
 		}
-		const number = numbering(game.start_fen);
-		for (let i = this.known.length; i < game.moves.length; i++) this.#add(game, i, number(i));
+		const number = moveNumbering(game.start_fen);
+		for (let i = this.shownMoves.length; i < game.moves.length; i++) this.#add(game, i, number(i));
 		// More may be known of the same moves.
-		this.titles = game.moves.map((move, i) => (this.known[i] === move ? this.titles[i] : title(game, move)));
-		this.known = [...game.moves];
-		this.buttons.forEach((button, i) => mark(button, "title", bare ? null : this.titles[i]));
+		this.titles = game.moves.map((move, i) => (this.shownMoves[i] === move ? this.titles[i] : moveTitle(game, move)));
+		this.shownMoves = [...game.moves];
+		this.buttons.forEach((button, i) => setAttribute(button, "title", bare ? null : this.titles[i]));
 		const current = this.buttons[ply - 1];
 		if (current !== this.current) {
 			if (this.current) {
-				mark(this.current, "aria-current", null);
-				mark(this.current, "tabindex", -1);
+				setAttribute(this.current, "aria-current", null);
+				setAttribute(this.current, "tabindex", -1);
 			}
 			this.current = current;
 		}
 		if (!current) {
-			mark(this.buttons[0] ?? this.list, "tabindex", this.buttons.length ? 0 : null);
+			setAttribute(this.buttons[0] ?? this.list, "tabindex", this.buttons.length ? 0 : null);
 			this.node.scrollTop = 0;
 			return;
 		}
-		mark(current, "aria-current", "true");
-		mark(current, "tabindex", 0);
+		setAttribute(current, "aria-current", "true");
+		setAttribute(current, "tabindex", 0);
 		this.#reveal(current);
 	}
 
 	#add(game, i, { number, black }) {
 		const move = game.moves[i];
-		const node = button(move.san, () => this.look(i + 1), { tabindex: -1 });
+		const node = button(move.san, () => this.goTo(i + 1), { tabindex: -1 });
 		this.buttons.push(node);
 		if (!black || i === 0) {
 			this.row = el("li", {}, el("span", { class: "number" }, `${number}.`), black && el("span", { class: "gap" }, "…"));
@@ -74,7 +74,7 @@ export class Moves {
 	}
 }
 
-function title(game, { thought, spent_ms }) {
-	const value = score(thought, game.ours);
-	return [value?.text, spent_ms === null ? null : span(spent_ms)].filter(Boolean).join(", ") || null;
+function moveTitle(game, { thought, spent_ms }) {
+	const value = whiteScore(thought, game.ours);
+	return [value?.text, spent_ms === null ? null : formatDuration(spent_ms)].filter(Boolean).join(", ") || null;
 }

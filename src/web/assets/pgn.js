@@ -1,10 +1,10 @@
 // The game as PGN, to copy.
 
-import { START, numbering } from "./chess.js";
+import { moveNumbering, START_FEN } from "./chess.js";
 
-const WIDTH = 80;
+const LINE_WIDTH = 80;
 
-export function pgn(game) {
+export function gameToPgn(game) {
 	const date = new Date(game.started).toISOString().slice(0, 10).replaceAll("-", ".");
 	const result = game.result?.score ?? "*";
 	const tags = {
@@ -22,26 +22,26 @@ export function pgn(game) {
 		TimeControl: game.clock ? `${game.clock.base_ms / 1000}+${game.clock.increment_ms / 1000}` : "-",
 		Variant: { chess960: "Chess960", fromPosition: "From Position" }[game.variant],
 	};
-	if (game.start_fen !== START) Object.assign(tags, { SetUp: "1", FEN: game.start_fen });
+	if (game.start_fen !== START_FEN) Object.assign(tags, { SetUp: "1", FEN: game.start_fen });
 	const quoted = (value) => String(value).replace(/["\\]/g, "\\$&");
 	const head = Object.entries(tags).filter(([, value]) => value !== null && value !== undefined);
-	return `${head.map(([name, value]) => `[${name} "${quoted(value)}"]`).join("\n")}\n\n${wrap([...words(game), result])}\n`;
+	return `${head.map(([name, value]) => `[${name} "${quoted(value)}"]`).join("\n")}\n\n${wrapTokens([...moveTokens(game), result])}\n`;
 }
 
-function words(game) {
-	const number = numbering(game.start_fen);
+function moveTokens(game) {
+	const number = moveNumbering(game.start_fen);
 	return game.moves.flatMap((move, i) => {
 		const { number: n, black } = number(i);
 		return black ? (i ? [move.san] : [`${n}...`, move.san]) : [`${n}.`, move.san];
 	});
 }
 
-function wrap(words) {
+function wrapTokens(words) {
 	const lines = [""];
 	for (const word of words) {
 		const line = lines.at(-1);
 		if (!line) lines[lines.length - 1] = word;
-		else if (line.length + 1 + word.length < WIDTH) lines[lines.length - 1] += ` ${word}`;
+		else if (line.length + 1 + word.length < LINE_WIDTH) lines[lines.length - 1] += ` ${word}`;
 		else lines.push(word);
 	}
 	return lines.join("\n");

@@ -1,12 +1,12 @@
 // How the bot is doing, in a sentence.
 
-import { moment } from "./words.js";
-import { ours, running, store } from "./store.js";
+import { formatTime } from "./format.js";
+import { ourAccount, runningGames, store } from "./store.js";
 
-const at = (ms) => (ms ? `, next at ${moment(ms)}` : "");
+const nextAttempt = (ms) => (ms ? `, next at ${formatTime(ms)}` : "");
 
 /** Why nothing new comes. */
-const LOST = {
+const DISCONNECTED = {
 	gone: ["Connection lost", "The connection to the daemon is lost; it is tried again."],
 	full: ["Too many pages", "Too many windows with this page are open: close some, and this one follows again."],
 	asleep: ["Asleep", "Nobody has looked at this window for a while; what it shows is old until somebody does."],
@@ -16,21 +16,21 @@ const LOST = {
 export function status() {
 	const { snapshot, connected } = store;
 	if (!connected) {
-		const [short, long] = LOST[store.why] ?? LOST.gone;
+		const [short, long] = DISCONNECTED[store.disconnectReason] ?? DISCONNECTED.gone;
 		return { kind: "bad", short, long };
 	}
-	return state(snapshot, running().length);
+	return describeState(snapshot, runningGames().length);
 }
 
 /** How each of several accounts is doing. */
-export const each = () => (store.snapshot.accounts ?? []).map((one) => {
-	const games = running().filter((game) => ours(game) === one.account?.name);
-	return `${one.name}: ${state(one, games.length).long}`;
+export const accountStates = () => (store.snapshot.accounts ?? []).map((one) => {
+	const games = runningGames().filter((game) => ourAccount(game) === one.account?.name);
+	return `${one.name}: ${describeState(one, games.length).long}`;
 });
 
-function state({ offline, idle, draining, paused, online, account, accounts }, games) {
+function describeState({ offline, idle, draining, paused, online, account, accounts }, games) {
 	if (offline) {
-		const again = offline.retry_at ? `, tried again at ${moment(offline.retry_at)}` : "";
+		const again = offline.retry_at ? `, tried again at ${formatTime(offline.retry_at)}` : "";
 		return { kind: "bad", short: "Offline", long: `Offline: ${offline.reason}${again}` };
 	}
 	if (!online) return { kind: "calm", short: "Connecting", long: "Not connected to the server yet" };
@@ -39,7 +39,7 @@ function state({ offline, idle, draining, paused, online, account, accounts }, g
 		return { kind: "calm", short: "Stopping", long: `Stopping: ${left}` };
 	}
 	if (paused) return { kind: "calm", short: "Paused", long: `Paused: no new games; ${plural(games, "game")} running` };
-	if (!games && idle) return { kind: "calm", short: "Idle", long: `Idle: ${idle.reason}${at(idle.next)}` };
+	if (!games && idle) return { kind: "calm", short: "Idle", long: `Idle: ${idle.reason}${nextAttempt(idle.next)}` };
 	const name = account && !accounts ? ` as ${account.name}` : "";
 	return { kind: "good", short: games ? `${plural(games, "game")} on` : "Online", long: `Online${name}` };
 }

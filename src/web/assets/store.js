@@ -1,6 +1,6 @@
 // What the daemon has told us, and who wants to know when it changes.
 
-import { mayAct } from "./api.js";
+import { hasKey } from "./api.js";
 
 export const store = {
 	/** The latest snapshot, kept up to date; null before the first. */
@@ -9,9 +9,9 @@ export const store = {
 	games: new Map(),
 	connected: false,
 	/** Why not, as stream.js has it; null before the first try. */
-	why: null,
+	disconnectReason: null,
 	/** How far the daemon's clock is ahead of ours, in ms. */
-	ahead: 0,
+	clockOffset: 0,
 };
 
 const listeners = [];
@@ -19,54 +19,54 @@ const listeners = [];
 /** `listener(kind, id)` is called after every change; `id` is that of its game, if it has one. */
 export const onChange = (listener) => listeners.push(listener);
 
-const tell = (kind, id) => listeners.forEach((listener) => listener(kind, id ?? null));
+const notifyListeners = (kind, id) => listeners.forEach((listener) => listener(kind, id ?? null));
 
-export const now = () => Date.now() + store.ahead;
+export const now = () => Date.now() + store.clockOffset;
 
 /** Which side the person before this page has in a game, if any. */
-export function side(game) {
+export function userColor(game) {
 	const user = store.snapshot?.play?.user;
 	if (!user) return null;
 	return game.white.name === user ? "white" : game.black.name === user ? "black" : null;
 }
 
 /** The side that this window plays in a game, if any: whose words and colors it shows. */
-export const me = (game) => (mayAct() ? side(game) : null);
+export const controlledColor = (game) => (hasKey() ? userColor(game) : null);
 
 /** Who of several accounts of ours plays a game; null where there is one. */
-export const ours = (game) => (store.snapshot?.accounts ? game[game.ours].name : null);
+export const ourAccount = (game) => (store.snapshot?.accounts ? game[game.ours].name : null);
 
-export const running = () => [...store.games.values()].filter((game) => !game.result);
+export const runningGames = () => [...store.games.values()].filter((game) => !game.result);
 
-export const allows = (control) => store.snapshot?.control?.includes(control) ?? false;
+export const offersControl = (control) => store.snapshot?.control?.includes(control) ?? false;
 
-export function lost(why) {
-	if (!store.connected && store.why === why) return;
+export function onDisconnect(why) {
+	if (!store.connected && store.disconnectReason === why) return;
 	store.connected = false;
-	store.why = why;
-	tell("connection");
+	store.disconnectReason = why;
+	notifyListeners("connection");
 }
 
-export function heard(kind, data) {
-	changes[kind](data);
-	tell(kind, kind === "game" ? data.id : (data.game ?? null));
+export function onEvent(kind, data) {
+	eventHandlers[kind](data);
+	notifyListeners(kind, kind === "game" ? data.id : (data.game ?? null));
 }
 
 /** What is kept of the lists that grow. */
-const KEPT = 200;
+const MAX_ENTRIES = 200;
 
-function push(list, item) {
+function pushBounded(list, item) {
 	list.push(item);
-	if (list.length > KEPT) list.shift();
+	if (list.length > MAX_ENTRIES) list.shift();
 }
 
-const changes = {
+const eventHandlers = {
 	snapshot(data) {
 		store.snapshot = data;
 		const over = data.games.filter((game) => game.result).reverse();
 		const games = [...data.games.filter((game) => !game.result), ...over];
 		store.games = new Map(games.map((game) => [game.id, game]));
-		store.ahead = data.now - Date.now();
+		store.clockOffset = data.now - Date.now();
 		store.connected = true;
 	},
 	game(game) {
@@ -74,7 +74,7 @@ const changes = {
 		if (game.result) store.games.delete(game.id);
 		store.games.set(game.id, game);
 		const over = [...store.games.values()].filter(({ result }) => result);
-		if (over.length > KEPT) store.games.delete(over[0].id);
+		if (over.length > MAX_ENTRIES) store.games.delete(over[0].id);
 	},
 	moved({ game: id, move, fen, check, legal, clocks }) {
 		const game = store.games.get(id);
@@ -93,21 +93,21 @@ const changes = {
 	},
 	chat({ game, line }) {
 		const known = store.games.get(game);
-		if (known) push(known.chat, line);
+		if (known) pushBounded(known.chat, line);
 	},
 	status(data) {
-		store.ahead = data.now - Date.now();
+		store.clockOffset = data.now - Date.now();
 		Object.assign(store.snapshot, data);
 	},
 	note(note) {
-		push(store.snapshot.log, note);
+		pushBounded(store.snapshot.log, note);
 	},
 	challenge(challenge) {
-		push(store.snapshot.challenges, challenge);
+		pushBounded(store.snapshot.challenges, challenge);
 	},
 	arena(arena) {
 		const others = store.snapshot.arenas.filter(({ id, account }) => id !== arena.id || (account && arena.account && account !== arena.account));
-		store.snapshot.arenas = [...others, arena].slice(-KEPT);
+		store.snapshot.arenas = [...others, arena].slice(-MAX_ENTRIES);
 	},
 	settings(settings) {
 		const others = store.snapshot.settings.filter(({ account }) => account !== settings.account);

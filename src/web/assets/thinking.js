@@ -1,12 +1,12 @@
 // What the engine thinks, and the line that it expects; pointing at a move shows it on the board.
 
-import { button, el, list, say } from "./dom.js";
-import { numbering } from "./chess.js";
-import { count, percent, score, span } from "./words.js";
+import { button, el, setText, syncList } from "./dom.js";
+import { moveNumbering } from "./chess.js";
+import { formatCount, formatDuration, formatPercent, whiteScore } from "./format.js";
 
 const SOURCES = { book: "From the opening book", only: "The only legal move" };
 
-export class Thinking {
+export class EnginePanel {
 	/** `preview(step)` is called with a step of the line, or with null when there is none any more. */
 	constructor(preview) {
 		this.preview = preview;
@@ -18,8 +18,8 @@ export class Thinking {
 		this.details = el("details", { class: "facts" }, el("summary", {}, this.facts), this.numbers);
 		this.line = el("ol", { class: "line", "aria-label": "Expected line" });
 		this.legend = el("p", { class: "legend" }, el("span", {}, "best move"), el("span", { class: "reply" }, "expected reply"));
-		this.line.addEventListener("pointerleave", () => this.#look(null));
-		this.line.addEventListener("focusout", () => this.#look(null));
+		this.line.addEventListener("pointerleave", () => this.#setPreview(null));
+		this.line.addEventListener("focusout", () => this.#setPreview(null));
 		this.node = el(
 			"section",
 			{ class: "thinking", "aria-label": "What the engine thinks" },
@@ -33,49 +33,49 @@ export class Thinking {
 	/** `report` was made with `ply` moves on the board; `live` says that it goes on. */
 	show(game, report, ply, live) {
 		this.node.classList.toggle("busy", live);
-		const value = score(report, game.ours);
+		const value = whiteScore(report, game.ours);
 		const name = game[game.ours].name;
-		say(this.score, value?.text ?? "");
+		setText(this.score, value?.text ?? "");
 		const ours = value && (game.ours === "white" ? value.win : 1 - value.win);
-		say(this.chance, value ? `${name} ${percent(ours)}` : "");
-		say(this.title, live ? "Thinking" : "Engine");
-		say(this.facts, report ? summary(report) : "Nothing thought about yet");
-		list(this.numbers, report?.source === "search" ? numbers(report) : [], (text) => el("li", {}, text));
+		setText(this.chance, value ? `${name} ${formatPercent(ours)}` : "");
+		setText(this.title, live ? "Thinking" : "Engine");
+		setText(this.facts, report ? searchSummary(report) : "Nothing thought about yet");
+		syncList(this.numbers, report?.source === "search" ? searchDetails(report) : [], (text) => el("li", {}, text));
 		this.details.classList.toggle("bare", !this.numbers.children.length);
 		// What the line still begins with stays, and so does the focus on it.
 		let path = `${game.id} ${ply}`;
 		const steps = (report?.pv ?? []).map((step, i) => ({ step, i, path: (path += ` ${step.uci}`) }));
-		list(this.line, steps, ({ step, i }) => this.#step(game, step, ply, i), (item) => item.path);
+		syncList(this.line, steps, ({ step, i }) => this.#step(game, step, ply, i), (item) => item.path);
 		// Who points at a move while the line changes under the pointer sees the position again.
-		if (this.pointed && !this.pointed.isConnected) this.#look(null);
+		if (this.previewNode && !this.previewNode.isConnected) this.#setPreview(null);
 	}
 
-	#look(step, node = null) {
-		this.pointed = node;
+	#setPreview(step, node = null) {
+		this.previewNode = node;
 		this.preview(step);
 	}
 
 	#step(game, step, ply, i) {
-		const { number, black } = numbering(game.start_fen)(ply + i);
+		const { number, black } = moveNumbering(game.start_fen)(ply + i);
 		const label = black ? (i ? "" : `${number}…`) : `${number}.`;
-		const show = () => this.#look(step, node);
+		const show = () => this.#setPreview(step, node);
 		const node = button(step.san, show, { onpointerenter: show, onfocus: show });
 		return el("li", {}, label && el("span", { class: "number" }, label), node);
 	}
 }
 
 /** What everybody understands. */
-function summary({ source, depth, elapsed_ms }) {
+function searchSummary({ source, depth, elapsed_ms }) {
 	if (source !== "search") return SOURCES[source] ?? source;
-	return `${depth} ${depth === 1 ? "half-move" : "half-moves"} ahead${elapsed_ms === null ? "" : `, ${span(elapsed_ms)}`}`;
+	return `${depth} ${depth === 1 ? "half-move" : "half-moves"} ahead${elapsed_ms === null ? "" : `, ${formatDuration(elapsed_ms)}`}`;
 }
 
 /** The rest, for those who know engines. */
-function numbers({ depth, seldepth, nodes, nps, hashfull, ordering }) {
+function searchDetails({ depth, seldepth, nodes, nps, hashfull, ordering }) {
 	return [
 		`Depth ${depth}, longest line ${Math.max(depth, seldepth)} half-moves`,
-		`${count(nodes)} positions${nps ? `, ${count(nps)} a second` : ""}`,
-		hashfull ? `Hash table ${percent(hashfull / 1000)} full` : null,
-		ordering ? `The first move tried was enough in ${percent(ordering / 1000)} of cutoffs` : null,
+		`${formatCount(nodes)} positions${nps ? `, ${formatCount(nps)} a second` : ""}`,
+		hashfull ? `Hash table ${formatPercent(hashfull / 1000)} full` : null,
+		ordering ? `The first move tried was enough in ${formatPercent(ordering / 1000)} of cutoffs` : null,
 	].filter(Boolean);
 }

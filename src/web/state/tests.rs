@@ -58,15 +58,15 @@ fn read(frame: &Bytes) -> (String, Value) {
     (name, serde_json::from_str(data).expect("JSON"))
 }
 
-fn told(state: &mut State, event: &Event) -> Vec<(String, Value)> {
-    let changes = state.take(event, 7);
+fn told(state: &mut PageState, event: &Event) -> Vec<(String, Value)> {
+    let changes = state.on_event(event, 7);
     let frames = changes.iter().filter_map(|change| state.frame(change, 7));
     frames.map(|frame| read(&frame)).collect()
 }
 
 #[test]
 fn a_game_from_its_start_to_its_end() {
-    let mut state = State::new(None, true, &["pause"]);
+    let mut state = PageState::new(None, true, &["pause"]);
     let names = |told: &[(String, Value)]| -> Vec<String> {
         told.iter().map(|(name, _)| name.clone()).collect()
     };
@@ -105,10 +105,10 @@ fn a_game_from_its_start_to_its_end() {
 
 #[test]
 fn what_is_kept_has_an_end() {
-    let mut state = State::default();
-    for n in 0..2 * RUNNING_KEPT {
-        state.take(&started(&format!("g{n}")), 0);
-        state.take(&Event::note("a note"), 0);
+    let mut state = PageState::default();
+    for n in 0..2 * MAX_RUNNING_GAMES {
+        state.on_event(&started(&format!("g{n}")), 0);
+        state.on_event(&Event::note("a note"), 0);
         let challenge = events::Challenge {
             id: n.to_string(),
             from: Player::default(),
@@ -119,27 +119,33 @@ fn what_is_kept_has_an_end() {
             decision: events::Decision::Declined,
             reason: String::new(),
         };
-        state.take(&Event::Challenge(challenge), 0);
+        state.on_event(&Event::Challenge(challenge), 0);
     }
     let (_, all) = read(&state.snapshot(0));
     let length = |name: &str| all[name].as_array().map(Vec::len);
-    assert_eq!(length("games"), Some(RUNNING_KEPT));
-    assert_eq!(length("log"), Some(NOTES_KEPT));
-    assert_eq!(length("challenges"), Some(CHALLENGES_KEPT));
-    for n in 0..2 * RUNNING_KEPT {
-        state.take(&finished(&format!("g{n}")), 0);
+    assert_eq!(length("games"), Some(MAX_RUNNING_GAMES));
+    assert_eq!(length("log"), Some(MAX_NOTES));
+    assert_eq!(length("challenges"), Some(MAX_CHALLENGES));
+    for n in 0..2 * MAX_RUNNING_GAMES {
+        state.on_event(&finished(&format!("g{n}")), 0);
     }
     let (_, all) = read(&state.snapshot(0));
-    assert_eq!(all["games"].as_array().map(Vec::len), Some(FINISHED_KEPT));
-    assert_eq!(all["games"][0]["id"], format!("g{}", 2 * RUNNING_KEPT - 1));
+    assert_eq!(
+        all["games"].as_array().map(Vec::len),
+        Some(MAX_FINISHED_GAMES)
+    );
+    assert_eq!(
+        all["games"][0]["id"],
+        format!("g{}", 2 * MAX_RUNNING_GAMES - 1)
+    );
 }
 
 #[test]
 fn games_that_ended_unseen_are_over() {
-    let mut state = State::default();
-    state.take(&started("one"), 0);
-    state.take(&started("two"), 0);
-    state.missed(9, &["two".to_owned()], 0);
+    let mut state = PageState::default();
+    state.on_event(&started("one"), 0);
+    state.on_event(&started("two"), 0);
+    state.on_lagged(9, &["two".to_owned()], 0);
     let (_, all) = read(&state.snapshot(0));
     assert_eq!(all["games"][0]["id"], "two");
     assert_eq!(all["games"][0]["result"], Value::Null);
@@ -160,7 +166,7 @@ fn clocks_begin_with_what_the_server_gives() {
             time_control,
             ..start_of
         });
-        let mut state = State::default();
+        let mut state = PageState::default();
         let game = told(&mut state, &start_of).remove(0).1;
         assert_eq!(game["clocks"]["white_ms"], start, "{base}+{increment}");
         assert_eq!(game["clock"]["start_ms"], start, "{base}+{increment}");
@@ -170,7 +176,7 @@ fn clocks_begin_with_what_the_server_gives() {
 
 #[test]
 fn who_looks_already_learns_the_server() {
-    let mut state = State::default();
+    let mut state = PageState::default();
     let online = Event::Online {
         account: Player::default(),
         server: "https://lichess.org/".to_owned(),
@@ -182,14 +188,14 @@ fn who_looks_already_learns_the_server() {
 
 #[test]
 fn a_pause_is_told() {
-    let mut state = State::default();
+    let mut state = PageState::default();
     let told = told(&mut state, &Event::Paused { paused: true });
     assert_eq!(told[0].1["paused"], true);
 }
 
 #[test]
 fn arenas_and_settings_are_told_of_each_account() {
-    let mut state = State::default();
+    let mut state = PageState::default();
     let arena = |rank| events::Arena {
         id: "may24bot".to_owned(),
         name: "Bots".to_owned(),
@@ -199,12 +205,12 @@ fn arenas_and_settings_are_told_of_each_account() {
         players: 9,
         text: "we are in it".to_owned(),
     };
-    let of = |account: &str, event| Event::OfAccount {
+    let of = |account: &str, event| Event::ForAccount {
         account: account.to_owned(),
         event: Box::new(event),
     };
-    state.take(&of("Anna", Event::Arena(arena(None))), 0);
-    state.take(&of("Bert", Event::Arena(arena(Some(3)))), 0);
+    state.on_event(&of("Anna", Event::Arena(arena(None))), 0);
+    state.on_event(&of("Bert", Event::Arena(arena(Some(3)))), 0);
     let again = told(&mut state, &of("Anna", Event::Arena(arena(Some(2)))));
     assert_eq!(again[0].0, "arena");
     assert_eq!(
@@ -213,7 +219,7 @@ fn arenas_and_settings_are_told_of_each_account() {
     );
     let words =
         |value: &str| Event::Settings(vec![("games.concurrency".to_owned(), value.to_owned())]);
-    state.take(&words("1"), 0);
+    state.on_event(&words("1"), 0);
     let new = told(&mut state, &words("4"));
     assert_eq!(
         (new[0].0.as_str(), &new[0].1["words"][0][1]),
@@ -236,13 +242,13 @@ fn arenas_and_settings_are_told_of_each_account() {
             account,
         )
     };
-    state.remember(Lately {
+    state.add_backlog(Backlog {
         arenas: vec![
             over("may24bot", Some("Bert")),
             over("april24b", Some("Bert")),
             over("march24b", None),
         ],
-        ..Lately::default()
+        ..Backlog::default()
     });
     let (_, all) = read(&state.snapshot(0));
     let told = all["arenas"].as_array().unwrap().iter();
@@ -260,23 +266,23 @@ fn arenas_and_settings_are_told_of_each_account() {
 
 #[test]
 fn draining_counts_down() {
-    let mut state = State::default();
-    state.take(&started("one"), 0);
-    state.take(&Event::Draining { games: 1 }, 0);
+    let mut state = PageState::default();
+    state.on_event(&started("one"), 0);
+    state.on_event(&Event::Draining { games: 1 }, 0);
     let end = told(&mut state, &finished("one"));
     assert_eq!(end[1].1["draining"], 0);
 }
 
 /// The last line of a game's chat: its author and its text.
-fn last_line(state: &State) -> (String, String) {
-    let table = state.table("abcd").expect("the game");
-    let line = table.shown.chat.back().expect("a line");
+fn last_line(state: &PageState) -> (String, String) {
+    let live = state.live_game("abcd").expect("the game");
+    let line = live.view.chat.back().expect("a line");
     (line.from.clone(), line.text.clone())
 }
 
 #[test]
 fn offers_and_their_answers_are_told_once() {
-    let mut state = State::default();
+    let mut state = PageState::default();
     let Event::GameStarted(start) = started("abcd") else {
         unreachable!()
     };
@@ -284,7 +290,7 @@ fn offers_and_their_answers_are_told_once() {
         name: name.to_owned(),
         ..Player::default()
     };
-    state.take(
+    state.on_event(
         &Event::GameStarted(GameStarted {
             white: named("Anna"),
             black: named("Knightwatch"),
@@ -300,15 +306,15 @@ fn offers_and_their_answers_are_told_once() {
         }),
         other => other,
     };
-    state.take(&moved("abcd", 1, "e2e4"), 0);
-    state.take(&black(2, "e7e5"), 0);
+    state.on_event(&moved("abcd", 1, "e2e4"), 0);
+    state.on_event(&black(2, "e7e5"), 0);
     let offered = Event::DrawOffered {
         game: game(),
         by: Color::White,
     };
     let shown = told(&mut state, &offered).remove(0).1;
     assert_eq!(shown["draw_offer"], "white");
-    assert_eq!(shown["drew_at"]["white"], 2);
+    assert_eq!(shown["last_draw_offer"]["white"], 2);
     let lines = shown["chat"].as_array().map(Vec::len);
     assert_eq!(lines, Some(1));
     let declined = |offer| Event::Declined {
@@ -321,12 +327,12 @@ fn offers_and_their_answers_are_told_once() {
     let (from, text) = last_line(&state);
     assert_eq!((&*from, &*text), ("Knightwatch", "declined the draw"));
     // The stream may show the flag for another while, and our next move is no second answer.
-    state.take(&moved("abcd", 3, "g1f3"), 0);
+    state.on_event(&moved("abcd", 3, "g1f3"), 0);
     let next = told(&mut state, &black(4, "b8c6"));
     assert_eq!(next.len(), 1);
 
     // The question may be gone from the stream before the answer is told, and comes back from the records no more.
-    let asked = |asked| Event::TakebackAsked {
+    let asked = |asked| Event::TakebackRequested {
         game: game(),
         by: Color::White,
         asked,
@@ -337,19 +343,19 @@ fn offers_and_their_answers_are_told_once() {
         Value::Null
     );
     let shown = told(&mut state, &declined(Offer::Takeback)).remove(0).1;
-    assert_eq!(shown["gives_back"], false);
+    assert_eq!(shown["takebacks_allowed"], false);
     let (from, text) = last_line(&state);
     assert_eq!((&*from, &*text), ("Knightwatch", "declined the takeback"));
 
     // Who moves on declines, too; and who gives moves back has agreed.
-    state.take(&moved("abcd", 5, "f1b5"), 0);
-    state.take(&asked(true), 0);
+    state.on_event(&moved("abcd", 5, "f1b5"), 0);
+    state.on_event(&asked(true), 0);
     let names = told(&mut state, &black(6, "a7a6"));
     let names: Vec<&str> = names.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["moved", "game"]);
     assert_eq!(last_line(&state).1, "declined the takeback");
-    state.take(&asked(true), 0);
-    state.take(
+    state.on_event(&asked(true), 0);
+    state.on_event(
         &Event::TakenBack {
             game: game(),
             ply: 4,

@@ -47,11 +47,11 @@ fn a_game_is_gone_through_by_wheel_by_itself_and_from_what_was_said() {
         browser.until(&format!("{SHOWN} === {plies}"));
     };
     shows(6);
-    browser.roll(".table .board", -120);
+    browser.roll(".game-view .board", -120);
     shows(5);
-    browser.roll(".table .board", -120);
+    browser.roll(".game-view .board", -120);
     shows(4);
-    browser.roll(".table .board", 120);
+    browser.roll(".game-view .board", 120);
     shows(5);
     // What says that one looks back covers no piece.
     browser.shows(".tag", "Looking back");
@@ -102,8 +102,8 @@ fn the_board_is_as_somebody_wants_it() {
         return;
     };
     new_game(&browser, "white", NO_BISHOPS);
-    let color = "getComputedStyle(document.querySelector('.table .board .dark')).fill";
-    let width = "document.querySelector('.table .board').getBoundingClientRect().width";
+    let color = "getComputedStyle(document.querySelector('.game-view .board .dark')).fill";
+    let width = "document.querySelector('.game-view .board').getBoundingClientRect().width";
     let before = browser.run(&format!("return [{color}, {width}];"));
     open_settings(&browser);
     browser.click("input[name=board][value=blue]");
@@ -128,19 +128,19 @@ fn the_board_is_as_somebody_wants_it() {
     browser.until("document.title.startsWith('Your move')");
     let held = |ring: &str| {
         browser.until(&format!(
-            "document.querySelector('.table .ghost') && {ring}document.querySelector('.table .ring')"
+            "document.querySelector('.game-view .ghost') && {ring}document.querySelector('.game-view .ring')"
         ));
     };
     browser.hold(&square("e2"), &square("e6"));
     held("!");
     browser.let_go();
-    browser.until("!document.querySelector('.table .ghost')");
+    browser.until("!document.querySelector('.game-view .ghost')");
     browser.stands("e2", "white pawn");
     browser.hold(&square("e2"), &square("e4"));
     held("");
     browser.let_go();
     browser.stands("e4", "white pawn");
-    browser.until("!document.querySelector('.table .ghost')");
+    browser.until("!document.querySelector('.game-view .ghost')");
     browser.was_clean(&url.whole());
 }
 
@@ -212,7 +212,7 @@ fn the_keyboard_gets_to_the_board_and_stays_where_it_was() {
     // In the next game one does not begin where the pawn went.
     new_game(&browser, "white", NO_BISHOPS);
     browser.until(
-        "document.querySelector('.table [data-square][tabindex=\"0\"]').dataset.square === 'e1'",
+        "document.querySelector('.game-view [data-square][tabindex=\"0\"]').dataset.square === 'e1'",
     );
 
     // All games are one stop, and the focus is not lost when one ends.
@@ -236,7 +236,7 @@ fn the_keyboard_gets_to_the_board_and_stays_where_it_was() {
     ));
     act(&bert, &his, "abort");
     browser.until(&format!(
-        "document.querySelector('.over')?.contains(document.activeElement) && document.activeElement.dataset.game === {}",
+        "document.querySelector('.finished-games')?.contains(document.activeElement) && document.activeElement.dataset.game === {}",
         json!(his)
     ));
     browser.was_clean(&url.whole());
@@ -260,7 +260,7 @@ fn the_page_stays_still_while_one_watches() {
          }).observe({ type: 'layout-shift' });
          window.before = document.querySelectorAll('.moves button').length;",
     );
-    browser.until("document.querySelectorAll('.moves button').length >= before + 20 || document.querySelector('.over a')");
+    browser.until("document.querySelectorAll('.moves button').length >= before + 20 || document.querySelector('.finished-games a')");
     let shift = browser.run("return shift;").as_f64().unwrap();
     let moved = browser.run("return moved;");
     assert!(shift < 0.02, "{shift}: {moved}");
@@ -296,8 +296,8 @@ fn everything_can_be_told_from_what_is_behind_it_and_be_touched() {
                  return [
                      ['border of a button', 3, contrast(style('[data-act=resign]').borderTopColor, paper)],
                      ['border of a field', 3, contrast(style('#move').borderTopColor, paper)],
-                     ['coordinates on dark', 4.5, contrast(letters, style('.table .board .dark').fill)],
-                     ['coordinates on light', 4.5, contrast(letters, style('.table .board .light').fill)],
+                     ['coordinates on dark', 4.5, contrast(letters, style('.game-view .board .dark').fill)],
+                     ['coordinates on light', 4.5, contrast(letters, style('.game-view .board .light').fill)],
                      ['quiet on raised', 4.5, contrast(style('.facts').color, style('.top nav [aria-current]').backgroundColor)],
                      ['quiet on ground', 4.5, contrast(style('.facts').color, behind)],
                  ].filter(([, least, found]) => found < least);"

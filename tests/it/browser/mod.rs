@@ -102,7 +102,7 @@ fn watched(config: &str) -> Option<Opened> {
 
 /// The element of a square of the big board.
 fn square(name: &str) -> String {
-    format!(".table [data-square={name}]")
+    format!(".game-view [data-square={name}]")
 }
 
 impl Browser {

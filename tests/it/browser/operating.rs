@@ -32,17 +32,17 @@ fn levers_and_reasons() {
     let (bot, url) = operator(&browser, &site, "games = { concurrency = 3 }\n");
     browser.run("location.hash = '#/bot';");
     // What ends the bot asks back, and gives up when something else is done.
-    browser.click("[data-lever=drain]");
-    browser.shows("[data-lever=drain]", "Really stop?");
-    browser.click("[data-lever=pause]");
-    browser.shows("[data-lever=drain]", "Finish and stop");
+    browser.click("[data-control=drain]");
+    browser.shows("[data-control=drain]", "Really stop?");
+    browser.click("[data-control=pause]");
+    browser.shows("[data-control=drain]", "Finish and stop");
     browser.shows("#status", "Paused");
     let anna = site.player("Anna");
     assert_eq!(anna.answer(&anna.challenge(&CLOCK)), "later");
     let challenges = "[aria-label=Bot] .scrolls";
     browser.shows(challenges, "Anna");
     browser.shows(challenges, "Declined");
-    browser.click("[data-lever=resume]");
+    browser.click("[data-control=resume]");
     browser.shows("#status", "Idle");
 
     browser.fill("input[name=user]", "Bert");
@@ -69,8 +69,8 @@ fn levers_and_reasons() {
     browser.go("about:blank");
     browser.go(&format!("{}#/bot", url.open()));
     browser.shows("[aria-label=Bot]", "This window only watches");
-    let levers = "return [...document.querySelectorAll('[data-lever]')].some((lever) => lever.checkVisibility());";
-    assert_eq!(browser.run(levers), false);
+    let controls = "return [...document.querySelectorAll('[data-control]')].some((control) => control.checkVisibility());";
+    assert_eq!(browser.run(controls), false);
 }
 
 #[test]
@@ -97,12 +97,13 @@ fn what_an_operator_does_is_in_the_log_and_a_bot_that_stops_takes_no_orders() {
     }
     let player = site.player("Anna");
     let id = player.start(&[CLOCK[0], CLOCK[1], ("color", "white"), ("rated", "true")]);
-    browser.until("!document.querySelector('[data-lever=pause]').disabled");
+    browser.until("!document.querySelector('[data-control=pause]').disabled");
     said(&bot, &["drain"]);
     browser.shows(log, "draining: finishing 1 game");
     browser.shows("[aria-label=Bot] .state", "Stopping: 1 game");
-    browser
-        .until("[...document.querySelectorAll('[data-lever]')].every((lever) => lever.disabled)");
+    browser.until(
+        "[...document.querySelectorAll('[data-control]')].every((control) => control.disabled)",
+    );
     act(&player, &id, "resign");
     site.finished(&id);
 }
@@ -128,7 +129,7 @@ fn games_of_the_past_are_found_and_replayed() {
     };
     for name in ["Anna", "Bert"] {
         let id = lose(name);
-        browser.shows(&format!(".over [data-game=\"{id}\"]"), name);
+        browser.shows(&format!(".finished-games [data-game=\"{id}\"]"), name);
     }
     let open = url.open();
     wait("both games are in the records", || {
@@ -213,7 +214,7 @@ fn games_of_the_past_are_found_and_replayed() {
     browser.stands("e4", "white pawn");
     browser.click("[aria-label='To the start (Home)']");
     browser.stands("e4", "");
-    browser.until("[...document.querySelectorAll('.stage .clock')].every((clock) => clock.textContent === '3:00')");
+    browser.until("[...document.querySelectorAll('.board-area .clock')].every((clock) => clock.textContent === '3:00')");
     // It is one of all games, and not one that is on.
     browser.shows(".top [aria-current]", "Games");
     // What stands there can be taken along.
@@ -230,8 +231,8 @@ fn games_of_the_past_are_found_and_replayed() {
     };
     for (what, end) in [
         ("picture", "-0.svg"),
-        ("film", "-animated.svg"),
-        ("curve", "-graph.svg"),
+        ("animation", "-animated.svg"),
+        ("graph", "-graph.svg"),
     ] {
         let link = format!("document.querySelector('[data-share={what}]')");
         browser.until(&format!(

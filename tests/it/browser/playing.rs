@@ -82,7 +82,7 @@ fn a_whole_game_is_played_with_the_mouse() {
     // The same again with the other color; the one who is mated first is we.
     browser.click("[data-act=rematch]");
     browser.until("document.querySelector('.panel .result').hidden");
-    browser.shows(".boardrow + .seat", "Guest");
+    browser.shows(".boardrow + .player", "Guest");
     browser.until("document.title.startsWith('Your move')");
     click(&browser, "h8", "g8");
     browser.shows(".panel .result", "Checkmate. Knightwatch wins.");
@@ -123,7 +123,7 @@ fn one_ahead(browser: &Browser) {
     click(browser, "g2", "g4");
     browser.stands("g4", "white pawn");
     click(browser, "d2", "d3");
-    browser.until("document.querySelectorAll('.table .ahead').length === 2");
+    browser.until("document.querySelectorAll('.game-view .premove').length === 2");
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn a_move_made_ahead_is_played_when_the_connection_is_back() {
     assert_eq!(known, 3);
     browser.connect(true);
     browser.until("document.querySelectorAll('.moves button').length >= 5");
-    browser.until("!document.querySelector('.table .ahead')");
+    browser.until("!document.querySelector('.game-view .premove')");
     browser.stands("d3", "white pawn");
 }
 
@@ -208,7 +208,7 @@ fn a_challenge_is_followed_to_its_end() {
     browser.shows(".panel .result", "Checkmate. You win.");
     // What is declined is said: beside the board, and in the form.
     browser.run("location.hash = '#/bot';");
-    browser.click("[data-lever=pause]");
+    browser.click("[data-control=pause]");
     browser.shows("#status", "Paused");
     browser.run("location.hash = '#/';");
     browser.click("[data-act=rematch]");
@@ -231,7 +231,7 @@ fn a_game_without_a_clock_begins_at_once() {
         fill_in(&browser, &[("color", color), ("time", "unlimited")]);
         send(&browser);
         browser.until("document.title.startsWith('Your move')");
-        browser.shows(".table h1", "unlimited");
+        browser.shows(".game-view h1", "unlimited");
     };
     // It is opened before there is anything to do, and whatever else is on.
     begin("white");
@@ -257,7 +257,7 @@ fn who_has_to_wait_for_a_place_is_told_so() {
     browser.shows("dialog", "Waiting for a place: ");
     act(&bert, &his, "abort");
     browser.until("!document.querySelector('dialog[open]')");
-    browser.shows(".stage", "Anna");
+    browser.shows(".board-area", "Anna");
     browser.was_clean(&url.whole());
 }
 
@@ -427,13 +427,13 @@ fn who_plays_sees_what_the_engine_thinks_if_he_wants_to() {
     // The answer that is expected is no arrow on the board that is played on, where it would look like advice; and the expected
     // line can be looked at.
     browser.shows(".legend", "expected reply");
-    let reply = "document.querySelector('.table .arrows .reply')";
+    let reply = "document.querySelector('.game-view .arrows .reply')";
     browser.until(&format!(
         "document.querySelector('.thinking .line button') && !{reply}"
     ));
     browser.click(".thinking .line button");
     browser.shows(".tag", "Expected line");
-    browser.click(".table h1");
+    browser.click(".game-view h1");
     browser.until("document.querySelector('.tag').hidden");
 
     // The curve leads back to a move: its first ply is at its left.
@@ -456,18 +456,25 @@ fn who_plays_sees_what_the_engine_thinks_if_he_wants_to() {
     browser.press(&[END]);
 
     // The board is turned, and with it those who sit there.
-    let anna_is_above = "document.querySelector('.stage .seat').textContent.includes('Anna')";
+    let anna_is_above =
+        "document.querySelector('.board-area .player').textContent.includes('Anna')";
     let first_rank_is_above =
-        "document.querySelector('.table [data-square=a1]').getBoundingClientRect().top
-         < document.querySelector('.table [data-square=a8]').getBoundingClientRect().top";
+        "document.querySelector('.game-view [data-square=a1]').getBoundingClientRect().top
+         < document.querySelector('.game-view [data-square=a8]').getBoundingClientRect().top";
     browser.until(&format!("!({anna_is_above}) && !({first_rank_is_above})"));
     browser.press(&["f"]);
     browser.until(&format!("{anna_is_above} && {first_rank_is_above}"));
 
-    let (bad, _) = url.ask("POST", "/control/numbers?shown=perhaps", &url.rights(), "");
+    let (bad, _) = url.ask(
+        "POST",
+        "/control/show-engine?shown=perhaps",
+        &url.rights(),
+        "",
+    );
     assert_eq!(bad, 400);
     assert_eq!(
-        url.ask("POST", "/control/numbers?shown=false", "", "").0,
+        url.ask("POST", "/control/show-engine?shown=false", "", "")
+            .0,
         403
     );
     browser.sees(".thinking");

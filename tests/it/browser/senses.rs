@@ -170,7 +170,7 @@ fn nothing_is_wider_than_a_phone() {
             format!("return document.querySelector('{selector}').getBoundingClientRect().{side};");
         browser.run(&script).as_f64().unwrap()
     };
-    let below = place(".boardrow + .seat", "bottom");
+    let below = place(".boardrow + .player", "bottom");
     assert!((below..below + 20.0).contains(&place(".buttons", "top")));
     let actions =
         "[...document.querySelectorAll('.buttons button')].filter((one) => one.checkVisibility())";

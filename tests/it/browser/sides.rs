@@ -29,7 +29,7 @@ fn a_draw_that_is_declined_is_told() {
     browser.shows(".chat .lines", "You offered a draw");
     browser.shows(".chat .lines", &format!("{BOT} declined the draw"));
     browser.shows("#read", &format!("{BOT} declined the draw"));
-    browser.shows(".stage .seat:first-child .news", "declined the draw");
+    browser.shows(".board-area .player:first-child .note", "declined the draw");
     // Lichess passes over another offer for twenty plies, so there is none to be made.
     browser.until("document.querySelector('[data-act=draw]').textContent === 'Offer draw'");
     browser.until("document.querySelector('[data-act=draw]').disabled");
@@ -39,7 +39,7 @@ fn a_draw_that_is_declined_is_told() {
     browser.shows(".chat .lines", &format!("{BOT} declined the draw"));
     click(&browser, "d2", "d4");
     plies(&browser, 4);
-    browser.until("!document.querySelector('.stage .seat:first-child .news').textContent");
+    browser.until("!document.querySelector('.board-area .player:first-child .note').textContent");
     browser.was_clean(&url.whole());
 }
 
@@ -78,16 +78,16 @@ fn the_end_is_told_from_the_side_of_the_one_who_plays() {
     browser.click("[data-act=resign]");
     browser.shows(".panel .result", &format!("You resigned. {BOT} wins."));
     browser.until("document.querySelector('.panel .result').classList.contains('lost')");
-    browser.until("document.querySelector('.over .chip')?.textContent === 'Lost'");
+    browser.until("document.querySelector('.finished-games .chip')?.textContent === 'Lost'");
     // The mark is on the king that has lost: a circle on White's half of the board.
-    let badge = "document.querySelector('.table .badge.lost').getBoundingClientRect()";
-    let king = "document.querySelector('.table [data-square=e1]').getBoundingClientRect()";
+    let badge = "document.querySelector('.game-view .badge.lost').getBoundingClientRect()";
+    let king = "document.querySelector('.game-view [data-square=e1]').getBoundingClientRect()";
     browser.until(&format!(
         "{badge}.left > {king}.left && {badge}.right < {king}.right + 1 && {badge}.top > {king}.top - 1"
     ));
     // Looking back there is none, and whoever only watches is told of White and Black.
     browser.press(&[super::LEFT]);
-    browser.until("!document.querySelector('.table .badge')");
+    browser.until("!document.querySelector('.game-view .badge')");
     browser.run("localStorage.clear();");
     browser.go("about:blank");
     browser.go(&url.open());
@@ -111,7 +111,8 @@ fn nothing_is_drawn_that_was_not_measured() {
     act(&anna, &id, "move/e2e4");
     plies(&browser, 2);
     browser.shows(".thinking .facts", "opening book");
-    let drawn = "document.querySelectorAll('.graph .ground, .graph .whites, .graph .line').length";
+    let drawn =
+        "document.querySelectorAll('.graph .black-area, .graph .white-area, .graph .line').length";
     assert_eq!(browser.run(&format!("return {drawn};")), 0);
     let bar = "getComputedStyle(document.querySelector('.evalbar')).visibility";
     assert_eq!(browser.run(&format!("return {bar};")), "hidden");
@@ -119,7 +120,7 @@ fn nothing_is_drawn_that_was_not_measured() {
     act(&anna, &id, "move/e1e2");
     plies(&browser, 4);
     browser.until(&format!("{drawn} === 3 && {bar} === 'visible'"));
-    browser.until("document.querySelector('.graph .ground').getAttribute('x') === '3'");
+    browser.until("document.querySelector('.graph .black-area').getAttribute('x') === '3'");
     assert!(url.json(&format!("/api/game/{id}"))["moves"][1]["thought"]["win"].is_null());
 }
 
@@ -171,7 +172,7 @@ fn a_form_says_in_sentences_what_is_wrong() {
     assert!(site.sim.games().is_empty());
     set("0.5", "20");
     send(&browser);
-    browser.shows(".table h1", "½+20");
+    browser.shows(".game-view h1", "½+20");
 
     // Strength is a limit, not a promise to use all of it.
     let strengths = browser.text("select[name=strength]");
@@ -192,7 +193,7 @@ fn a_game_that_does_not_exist_is_told_once() {
     let bot = Daemon::start(&site, "");
     let url = Url::of(&bot, 1);
     browser.go(&format!("{}#/game/nosuch12", url.open()));
-    browser.shows(".nothing h1", "There is no such game");
+    browser.shows(".placeholder h1", "There is no such game");
     assert_eq!(
         browser.run("return document.getElementById('toasts').hidden;"),
         true

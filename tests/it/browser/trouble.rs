@@ -25,16 +25,16 @@ fn the_key_outlives_a_restart_and_a_wrong_one_is_given_up_at_once() {
     let first = Url::of(&bot, 1);
     browser.go(&first.whole());
     browser.run("location.hash = '#/bot';");
-    browser.sees("[data-lever=pause]");
+    browser.sees("[data-control=pause]");
     bot.crash_and_restart();
     assert_eq!(Url::of(&bot, 2).key, first.key);
     // The open page steers the new daemon, and so does a bookmark of it, in which there is no key.
     browser.shows("#status", "Idle");
-    browser.click("[data-lever=pause]");
+    browser.click("[data-control=pause]");
     browser.shows("#status", "Paused");
     browser.go("about:blank");
     browser.go(&format!("{}#/bot", first.open()));
-    browser.click("[data-lever=resume]");
+    browser.click("[data-control=resume]");
     browser.shows("#status", "Idle");
     assert_eq!(browser.run("return location.href.includes('key');"), false);
 
@@ -48,7 +48,7 @@ fn the_key_outlives_a_restart_and_a_wrong_one_is_given_up_at_once() {
     // Nothing has to be clicked for that.
     browser.shows("[aria-label=Bot]", "This window only watches");
     browser.until(
-        "![...document.querySelectorAll('[data-lever]')].some((lever) => lever.checkVisibility())",
+        "![...document.querySelectorAll('[data-control]')].some((control) => control.checkVisibility())",
     );
     assert_eq!(
         browser.run("return localStorage.getItem('knightwatch-key');"),
@@ -57,7 +57,7 @@ fn the_key_outlives_a_restart_and_a_wrong_one_is_given_up_at_once() {
     browser.go("about:blank");
     browser.go(&Url::of(&bot, 3).whole());
     browser.run("location.hash = '#/bot';");
-    browser.sees("[data-lever=pause]");
+    browser.sees("[data-control=pause]");
 }
 
 #[test]
@@ -79,13 +79,13 @@ fn a_game_that_ended_while_the_daemon_was_away_is_over() {
     browser.stands("e2", "white pawn");
     act(&anna, &id, "move/e2e4");
     browser.until("document.querySelectorAll('.moves button').length === 2");
-    browser.sees(".stage .seat.moving");
+    browser.sees(".board-area .player.moving");
     bot.crash();
     act(&anna, &id, "resign");
     site.finished(&id);
     bot.restart();
     browser.shows(".panel .result", "White resigned · Black wins");
-    browser.until("!document.querySelector('.seat.moving')");
+    browser.until("!document.querySelector('.player.moving')");
     browser.stands("e4", "white pawn");
 }
 

@@ -42,7 +42,7 @@ fn a_game_is_followed_live_and_after_a_restart() {
     let config = format!("{config}\n[[rule]]\nplay = {{ book = false, max_depth = 6 }}\n");
     let mut bot = Daemon::start(&site, &config);
     browser.go(&format!("http://127.0.0.1:{port}/"));
-    browser.shows(".nothing h1", "No game is on");
+    browser.shows(".placeholder h1", "No game is on");
 
     let anna = site.player("Anna");
     let id = anna.start(&[
@@ -54,12 +54,12 @@ fn a_game_is_followed_live_and_after_a_restart() {
     act(&anna, &id, "move/e2e4");
     browser.stands("e4", "white pawn");
     browser.until("document.querySelectorAll('.moves button').length === 2");
-    browser.shows(".table h1", "10+0 rapid");
+    browser.shows(".game-view h1", "10+0 rapid");
 
     // Ours is at the bottom, and hers runs.
-    let top = browser.text(".stage .seat:first-child");
+    let top = browser.text(".board-area .player:first-child");
     assert!(top.contains("Anna"), "{top}");
-    let clock = ".stage .seat.moving .clock";
+    let clock = ".board-area .player.moving .clock";
     let before = browser.text(clock);
     assert!(before.contains(':'), "{before:?}");
     browser.until(&format!(
@@ -119,12 +119,12 @@ fn a_game_by_post_has_days_on_its_clocks() {
     let id = anna.start(&[("days", "3"), ("color", "white")]);
     browser.go(&url.open());
     // It is told of before there is anything to do in it.
-    browser.shows(".table h1", "3 days");
+    browser.shows(".game-view h1", "3 days");
     act(&anna, &id, "move/e2e4");
     browser.until("document.querySelectorAll('.moves button').length === 2");
     // Hers has begun to run down.
-    browser.shows(".stage .seat.moving .clock", "2 d 23 h");
-    browser.shows(".stage .seat:not(.moving) .clock", "3 d 0 h");
+    browser.shows(".board-area .player.moving .clock", "2 d 23 h");
+    browser.shows(".board-area .player:not(.moving) .clock", "3 d 0 h");
 }
 
 #[test]
@@ -172,18 +172,18 @@ fn of_several_accounts_each_is_told_by_its_name() {
     }
     anna.post(&format!("/api/bot/game/{first}/resign"), &[]);
     for (game, name) in [(&first, BOT), (&second, accounts::OTHER_BOT)] {
-        browser.shows(&format!(".over [data-game=\"{game}\"]"), name);
+        browser.shows(&format!(".finished-games [data-game=\"{game}\"]"), name);
     }
     browser.run("location.hash = '#/bot';");
     for name in [BOT, accounts::OTHER_BOT] {
         browser.shows(".state", &format!("{name}: "));
     }
     // One of them that is paused can go on.
-    let resume = "document.querySelector('[data-lever=resume]').disabled";
+    let resume = "document.querySelector('[data-control=resume]').disabled";
     browser.until(resume);
     said(&bot, &["pause", "--account", BOT]);
     browser.until(&format!("!{resume}"));
-    browser.click("[data-lever=resume]");
+    browser.click("[data-control=resume]");
     browser.until(resume);
     browser.run("location.hash = '#/games';");
     for name in [BOT, accounts::OTHER_BOT] {
@@ -215,7 +215,7 @@ fn the_board_and_the_moves_take_the_height_there_is() {
             browser.devtools("Emulation.setDeviceMetricsOverride", &screen);
             browser.go("about:blank");
             browser.go(url);
-            browser.sees(".table .board");
+            browser.sees(".game-view .board");
             browser.until(&format!(
                 "document.querySelector('#banner').hidden !== {banner}"
             ));
@@ -227,9 +227,9 @@ fn the_board_and_the_moves_take_the_height_there_is() {
                 rect(".tools", "bottom") > f64::from(height) - 30.0,
                 "{width} {banner}"
             );
-            let ends = [".panel", ".stage"].map(|part| rect(part, "bottom").round());
+            let ends = [".panel", ".board-area"].map(|part| rect(part, "bottom").round());
             assert_eq!(ends[0], ends[1]);
-            boards.push(rect(".table .board", "height"));
+            boards.push(rect(".game-view .board", "height"));
             lists.push(rect(".movesbox", "height"));
         }
     }
@@ -297,7 +297,7 @@ fn the_page_suits_the_night_and_a_pocket() {
     };
     let demo = Demo::start();
     browser.go(&demo.url);
-    browser.sees(".table .board");
+    browser.sees(".game-view .board");
     let brightness = || {
         let script = "return getComputedStyle(document.body).backgroundColor;";
         let color = browser.run(script).as_str().unwrap().to_owned();
@@ -322,7 +322,7 @@ fn the_page_suits_the_night_and_a_pocket() {
     assert!(brightness() > 200);
     browser.go("about:blank");
     browser.go(&demo.url);
-    browser.sees(".table .board");
+    browser.sees(".game-view .board");
     assert!(brightness() > 200);
 
     browser.become_a_phone();
@@ -332,8 +332,8 @@ fn the_page_suits_the_night_and_a_pocket() {
         assert_eq!(too_wide, 0, "{view}");
     }
     browser.run("location.hash = '#/';");
-    browser.sees(".table .board");
-    let board = "document.querySelector('.table .board').getBoundingClientRect()";
+    browser.sees(".game-view .board");
+    let board = "document.querySelector('.game-view .board').getBoundingClientRect()";
     let width = browser
         .run(&format!("return {board}.width;"))
         .as_f64()

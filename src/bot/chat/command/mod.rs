@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::{PROGRAM, VERSION, Words, fit, line};
 use crate::bot::policy::PlaySettings;
 use crate::config::{self, Evals};
-use crate::events::{Report, Source};
+use crate::events::{SearchInfo, Source};
 use crate::lichess::model::Room;
 use crate::plural;
 
@@ -118,7 +118,7 @@ pub struct Facts<'a> {
     /// How this game is played.
     pub terms: &'a PlaySettings,
     /// What we thought about our last move, and from the opponent's move to ours.
-    pub last: Option<(&'a Report, Duration)>,
+    pub last: Option<(&'a SearchInfo, Duration)>,
     /// Our clock, where there is one.
     pub clock: Option<Duration>,
     /// What a move loses on its way.
@@ -243,7 +243,7 @@ fn help(word: &str) -> String {
 }
 
 /// Something about our last search, if our last move is of one.
-fn of_search(facts: &Facts<'_>, tell: impl Fn(&Report) -> String) -> String {
+fn of_search(facts: &Facts<'_>, tell: impl Fn(&SearchInfo) -> String) -> String {
     match facts.last {
         None => "I have not moved yet.".into(),
         Some((report, _)) => match report.source {

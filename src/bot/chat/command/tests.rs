@@ -19,8 +19,8 @@ const OPPONENT_IN_THE_STANDS: Asker = Asker {
 
 const HELP: &str = "Not while the game is on: that would be help by an engine.";
 
-fn report(source: Source) -> Report {
-    Report {
+fn report(source: Source) -> SearchInfo {
+    SearchInfo {
         source,
         score: Some(Score::Centipawns(35)),
         depth: 18,

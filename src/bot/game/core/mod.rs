@@ -24,7 +24,7 @@ use crate::bot::policy::{MatchInput, PlaySettings};
 use crate::chess::{CastlingNotation, Color, File};
 use crate::config::{self, Settings};
 use crate::engine::{Limits, Strength, material};
-use crate::events::{Report, Timing};
+use crate::events::{SearchInfo, Timing};
 use crate::lichess::model::{ChatLine, GameFull, GameState, Room, Username};
 pub use offers::Offers;
 
@@ -47,7 +47,7 @@ pub struct GameCore {
     /// Our turn.
     pub turn: Turn,
     /// What we thought about our last move, for those who ask.
-    pub told: Option<(Report, Timing)>,
+    pub told: Option<(SearchInfo, Timing)>,
     /// Moves that the opponent got back.
     pub given_back: u32,
     /// How it ended, as people write it, and who has won.
@@ -278,7 +278,7 @@ impl GameCore {
         seen: &StateUpdate,
         state: &GameState,
         now: Instant,
-    ) -> Option<(Report, Timing)> {
+    ) -> Option<(SearchInfo, Timing)> {
         let shown = seen
             .echoed
             .and_then(|at| self.measure(at, seen.before, state, now));
@@ -299,7 +299,7 @@ impl GameCore {
         before: Turn,
         state: &GameState,
         now: Instant,
-    ) -> Option<(Report, Timing)> {
+    ) -> Option<(SearchInfo, Timing)> {
         let (head, sheet) = self.table.as_ref()?;
         let choice = self.choice.take()?;
         let posted = before.posted?;

@@ -1,120 +1,120 @@
 // The hand at the board: moves by dragging, by two clicks, or by arrow keys and Enter.
 
-import { button, el, figure } from "./dom.js";
+import { button, el, pieceIcon } from "./dom.js";
 import { pieceName } from "./chess.js";
 
 /** As far as a pointer goes, in pixels, before a click is a drag. */
-const DRAG = 5;
+const DRAG_THRESHOLD_PX = 5;
 
-export class Hand {
+export class BoardInput {
 	/** `grip()` gives what may be done now: null, or `{color, targets}` with targets as in chess.js.
 	 * `play(uci)` does it. `drop()` is called when a click goes nowhere. */
-	constructor(board, { grip, play, drop }) {
-		Object.assign(this, { board, grip, play, drop, selected: null, drag: null, ahead: [] });
+	constructor(board, { movable, play, cancel }) {
+		Object.assign(this, { board, movable, play, cancel, selected: null, drag: null, premove: [] });
 		this.menu = el("div", { class: "promotion", role: "dialog", "aria-label": "Promote to", hidden: true });
-		this.menu.addEventListener("keydown", (event) => this.#walkMenu(event));
+		this.menu.addEventListener("keydown", (event) => this.#onMenuKey(event));
 		const { node } = board;
-		node.addEventListener("pointerdown", (event) => this.#down(event));
+		node.addEventListener("pointerdown", (event) => this.#onPointerDown(event));
 		// A click takes the keys away from where they were, and gives them to the game: squares are for those who walk on them.
 		node.addEventListener("mousedown", (event) => {
 			event.preventDefault();
 			document.activeElement?.blur();
 		});
-		node.addEventListener("pointermove", (event) => this.#moved(event));
-		node.addEventListener("pointerup", (event) => this.#up(event));
-		node.addEventListener("pointercancel", () => this.#letGo());
-		node.addEventListener("keydown", (event) => this.#key(event));
+		node.addEventListener("pointermove", (event) => this.#onPointerMove(event));
+		node.addEventListener("pointerup", (event) => this.#onPointerUp(event));
+		node.addEventListener("pointercancel", () => this.#releasePiece());
+		node.addEventListener("keydown", (event) => this.#onKeyDown(event));
 	}
 
 	/** After any change of the position: what was chosen stays so if it can still go somewhere. */
 	refresh() {
-		const hold = this.grip();
-		if (this.selected !== null && hold?.color[0] !== this.board.board[this.selected]?.[0]) {
-			this.#letGo();
+		const movable = this.movable();
+		if (this.selected !== null && movable?.color[0] !== this.board.board[this.selected]?.[0]) {
+			this.#releasePiece();
 			this.selected = null;
 		}
-		if (!hold) this.close();
-		this.#hint();
-		this.board.node.classList.toggle("alive", hold !== null);
+		if (!movable) this.close();
+		this.#showHints();
+		this.board.node.classList.toggle("interactive", movable !== null);
 	}
 
-	#to = (from) => (from === null ? null : this.grip()?.targets.get(from)) ?? new Map();
+	#targetsFrom = (from) => (from === null ? null : this.movable()?.targets.get(from)) ?? new Map();
 
-	#hint() {
-		this.board.hint(this.selected, [...this.#to(this.selected).keys()], this.ahead);
+	#showHints() {
+		this.board.showHints(this.selected, [...this.#targetsFrom(this.selected).keys()], this.premove);
 	}
 
 	#select(square) {
 		this.selected = square;
-		this.#hint();
+		this.#showHints();
 	}
 
 	/** Takes the hand off the piece. */
-	#letGo() {
-		if (this.drag) this.board.hold(this.drag.from);
+	#releasePiece() {
+		if (this.drag) this.board.dragPiece(this.drag.from);
 		this.drag = null;
 	}
 
 	/** A square was chosen, by a click or a key. Tells whether a piece is in the hand now. */
-	#choose(square) {
-		const hold = this.grip();
+	#onSquare(square) {
+		const movable = this.movable();
 		this.close();
-		if (!hold) return false;
-		if (this.#to(this.selected).has(square)) {
-			this.#finish(this.selected, square);
+		if (!movable) return false;
+		if (this.#targetsFrom(this.selected).has(square)) {
+			this.#completeMove(this.selected, square);
 			return false;
 		}
-		if (this.board.board[square]?.[0] === hold.color[0] && square !== this.selected) {
+		if (this.board.board[square]?.[0] === movable.color[0] && square !== this.selected) {
 			this.#select(square);
 			return true;
 		}
-		if (this.selected === null) this.drop();
+		if (this.selected === null) this.cancel();
 		this.#select(null);
 		return false;
 	}
 
-	#finish(from, to) {
-		const moves = this.#to(from).get(to);
+	#completeMove(from, to) {
+		const moves = this.#targetsFrom(from).get(to);
 		this.#select(null);
 		if (moves.length === 1) this.play(moves[0]);
-		else this.#ask(to, moves);
+		else this.#askPromotion(to, moves);
 	}
 
-	#down(event) {
+	#onPointerDown(event) {
 		if (event.button !== 0) return;
 		const square = this.board.at(event.clientX, event.clientY);
 		if (square === null) return;
 		const before = this.selected;
-		const mine = this.grip()?.color[0] === this.board.board[square]?.[0];
+		const mine = this.movable()?.color[0] === this.board.board[square]?.[0];
 		// A click on what is chosen may begin a drag; whether it puts the piece down shows when it ends.
-		const again = mine && before === square;
-		if (!again && !this.#choose(square)) return;
-		this.drag = { from: square, again, x: event.clientX, y: event.clientY, far: false };
+		const isSelected = mine && before === square;
+		if (!isSelected && !this.#onSquare(square)) return;
+		this.drag = { from: square, isSelected, x: event.clientX, y: event.clientY, moved: false };
 		this.board.node.setPointerCapture(event.pointerId);
 	}
 
-	#moved(event) {
+	#onPointerMove(event) {
 		const { drag } = this;
 		if (!drag) return;
-		drag.far ||= Math.hypot(event.clientX - drag.x, event.clientY - drag.y) > DRAG;
-		if (drag.far) this.board.hold(drag.from, event.clientX, event.clientY);
+		drag.moved ||= Math.hypot(event.clientX - drag.x, event.clientY - drag.y) > DRAG_THRESHOLD_PX;
+		if (drag.moved) this.board.dragPiece(drag.from, event.clientX, event.clientY);
 	}
 
-	#up(event) {
+	#onPointerUp(event) {
 		const { drag } = this;
 		if (!drag) return;
 		const to = this.board.at(event.clientX, event.clientY);
-		this.#letGo();
-		if (!drag.far) {
-			if (drag.again) this.#select(null);
-		} else if (to !== null && this.#to(drag.from).has(to)) {
-			this.#finish(drag.from, to);
+		this.#releasePiece();
+		if (!drag.moved) {
+			if (drag.isSelected) this.#select(null);
+		} else if (to !== null && this.#targetsFrom(drag.from).has(to)) {
+			this.#completeMove(drag.from, to);
 		} else if (to !== drag.from) {
 			this.#select(null);
 		}
 	}
 
-	#key(event) {
+	#onKeyDown(event) {
 		const name = event.target.dataset?.square;
 		if (!name) return;
 		const square = this.board.squares.indexOf(event.target);
@@ -125,10 +125,10 @@ export class Hand {
 			const rank = (square >> 3) + step[1] * turned;
 			if (file >= 0 && file < 8 && rank >= 0 && rank < 8) this.#focus(8 * rank + file);
 		} else if (event.key === "Enter" || event.key === " ") {
-			this.#choose(square);
+			this.#onSquare(square);
 		} else if (event.key === "Escape") {
 			this.#select(null);
-			this.drop();
+			this.cancel();
 		} else {
 			return;
 		}
@@ -137,12 +137,12 @@ export class Hand {
 	}
 
 	#focus(square) {
-		this.board.stop(square);
+		this.board.setTabStop(square);
 		this.board.focus();
 	}
 
 	/** Escape leaves the pawn where it is; arrows go from piece to piece. */
-	#walkMenu(event) {
+	#onMenuKey(event) {
 		const step = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 }[event.key];
 		if (event.key === "Escape") this.close();
 		if (!step) return;
@@ -154,8 +154,8 @@ export class Hand {
 	}
 
 	/** Asks what the pawn becomes. */
-	#ask(to, moves) {
-		const color = this.grip().color[0];
+	#askPromotion(to, moves) {
+		const color = this.movable().color[0];
 		const choice = (kind) => {
 			const uci = moves.find((uci) => uci[4] === kind);
 			const piece = color + kind.toUpperCase();
@@ -163,14 +163,14 @@ export class Hand {
 				this.close();
 				this.play(uci);
 			};
-			return uci && button(figure(piece), pick, { "aria-label": pieceName(piece) });
+			return uci && button(pieceIcon(piece), pick, { "aria-label": pieceName(piece) });
 		};
 		const choices = ["q", "n", "r", "b"].map(choice).filter(Boolean);
 		const down = this.board.y(to) < 4;
 		// The queen lies where the pointer is.
 		this.menu.replaceChildren(...(down ? choices : choices.reverse()));
 		this.menu.hidden = false;
-		this.asks = to;
+		this.promotionSquare = to;
 		this.menu.style.left = `${this.board.x(to) * 12.5}%`;
 		this.menu.style.top = down ? "0" : "auto";
 		this.menu.style.bottom = down ? "auto" : "0";
@@ -180,7 +180,7 @@ export class Hand {
 	/** Puts away the question what a pawn becomes. */
 	close() {
 		// Who chooses by keyboard goes on from the board.
-		if (this.menu.contains(document.activeElement)) this.#focus(this.asks);
+		if (this.menu.contains(document.activeElement)) this.#focus(this.promotionSquare);
 		this.menu.hidden = true;
 	}
 }

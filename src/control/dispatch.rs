@@ -8,7 +8,7 @@ use crate::metrics::Metrics;
 
 /// See the module's text. Cheap to clone.
 #[derive(Clone)]
-pub struct Ends {
+pub struct Dispatcher {
     /// How all of it is doing.
     metrics: Metrics,
     accounts: Arc<[Account]>,
@@ -20,7 +20,7 @@ pub struct Ends {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PageUrl {
     /// Without the key, with which one only watches.
-    pub open: String,
+    pub without_key: String,
     /// With it.
     pub with_key: String,
 }
@@ -30,16 +30,16 @@ struct Account {
     /// What it is called, where it is one of several.
     name: String,
     metrics: Metrics,
-    helm: CommandHandle,
+    commands: CommandHandle,
 }
 
 /// The only account.
-impl From<(Metrics, CommandHandle)> for Ends {
-    fn from((metrics, helm): (Metrics, CommandHandle)) -> Self {
+impl From<(Metrics, CommandHandle)> for Dispatcher {
+    fn from((metrics, commands): (Metrics, CommandHandle)) -> Self {
         let only = Account {
             name: String::new(),
             metrics: metrics.clone(),
-            helm,
+            commands,
         };
         Self {
             metrics,
@@ -49,13 +49,16 @@ impl From<(Metrics, CommandHandle)> for Ends {
     }
 }
 
-impl Ends {
+impl Dispatcher {
     /// Several accounts by their names, and the numbers of all of them.
-    pub fn several(metrics: Metrics, accounts: Vec<(String, Metrics, CommandHandle)>) -> Self {
-        let account = |(name, metrics, helm)| Account {
+    pub fn with_accounts(
+        metrics: Metrics,
+        accounts: Vec<(String, Metrics, CommandHandle)>,
+    ) -> Self {
+        let account = |(name, metrics, commands)| Account {
             name,
             metrics,
-            helm,
+            commands,
         };
         Self {
             metrics,
@@ -65,24 +68,24 @@ impl Ends {
     }
 
     /// The page is open there. It is told once: a page stays where it is.
-    pub fn page_is_open(&self, url: PageUrl) {
+    pub fn set_page_url(&self, url: PageUrl) {
         let _ = self.page.set(url);
     }
 
-    /// What is said to a request: by the account that it names, or else by those that it can be meant for.
+    /// What is said to a request: by the account that it names, or else by those that it can be targets for.
     pub async fn answer(&self, account: Option<&str>, request: Request) -> Answer {
-        let meant = match self.meant(account) {
-            Ok(meant) => meant,
+        let targets = match self.targets(account) {
+            Ok(targets) => targets,
             Err(CommandError(why)) => return Answer::Error(why),
         };
         let answer = match request {
             Request::Status => {
-                let metrics = match account.and(meant.first()) {
+                let metrics = match account.and(targets.first()) {
                     Some(account) => &account.metrics,
                     None => &self.metrics,
                 };
                 let mut status = metrics.status();
-                status.page = self.page.get().map(|page| page.open.clone());
+                status.page = self.page.get().map(|page| page.without_key.clone());
                 return Answer::Status(Box::new(status));
             }
             Request::Page => match self.page.get() {
@@ -93,23 +96,23 @@ impl Ends {
                 )),
             },
             Request::Challenge(_) | Request::Join { .. } | Request::Leave { .. } => {
-                match &meant[..] {
-                    [one] => request.carry_out(&one.helm).await,
+                match &targets[..] {
+                    [one] => request.execute(&one.commands).await,
                     several => Err(CommandError(format!(
-                        "which account? say --account NAME: {}",
+                        "which account? say --account SOCKET_FILE_NAME: {}",
                         names(several)
                     ))),
                 }
             }
             // Only one of them has the game.
-            Request::MoveNow { .. } => first(&meant, &request).await,
+            Request::MoveNow { .. } => execute_first(&targets, &request).await,
             Request::Pause
             | Request::Resume
             | Request::Drain
             | Request::Block { .. }
             | Request::Unblock { .. }
             | Request::Strength { .. }
-            | Request::Reload => self.each(&meant, &request).await,
+            | Request::Reload => self.execute_all(&targets, &request).await,
         };
         match answer {
             Ok(done) => Answer::Done(done),
@@ -118,7 +121,7 @@ impl Ends {
     }
 
     /// Those that a request is for: the one that is named, or else all that play.
-    fn meant(&self, account: Option<&str>) -> Result<Vec<&Account>, CommandError> {
+    fn targets(&self, account: Option<&str>) -> Result<Vec<&Account>, CommandError> {
         let Some(wanted) = account else {
             let play: Vec<&Account> = self
                 .accounts
@@ -130,7 +133,7 @@ impl Ends {
         };
         let mut all = self.accounts.iter();
         let named = all.find(|account| account.name.eq_ignore_ascii_case(wanted));
-        let named = named.or_else(|| self.is_only(wanted));
+        let named = named.or_else(|| self.only_account_named(wanted));
         named.map(|account| vec![account]).ok_or_else(|| {
             let all: Vec<&Account> = self.accounts.iter().collect();
             CommandError(match &all[..] {
@@ -144,7 +147,7 @@ impl Ends {
     }
 
     /// The only account, if it is called so.
-    fn is_only(&self, wanted: &str) -> Option<&Account> {
+    fn only_account_named(&self, wanted: &str) -> Option<&Account> {
         let [only] = &self.accounts[..] else {
             return None;
         };
@@ -153,13 +156,13 @@ impl Ends {
     }
 
     /// All of them in turn; done, if it was by any.
-    async fn each(&self, meant: &[&Account], request: &Request) -> bot::CommandResult {
-        if let ([only], [_]) = (meant, &self.accounts[..]) {
-            return request.clone().carry_out(&only.helm).await;
+    async fn execute_all(&self, targets: &[&Account], request: &Request) -> bot::CommandResult {
+        if let ([only], [_]) = (targets, &self.accounts[..]) {
+            return request.clone().execute(&only.commands).await;
         }
         let (mut done, mut told) = (false, Vec::new());
-        for account in meant {
-            let answer = request.clone().carry_out(&account.helm).await;
+        for account in targets {
+            let answer = request.clone().execute(&account.commands).await;
             done |= answer.is_ok();
             let (Ok(said) | Err(CommandError(said))) = answer;
             told.push(format!("{}: {said}", account.name));
@@ -175,15 +178,15 @@ impl Ends {
 
 impl Account {
     fn plays(&self) -> bool {
-        !self.helm.is_closed()
+        !self.commands.is_closed()
     }
 }
 
 /// The first of them that does it; else what the last one says.
-async fn first(meant: &[&Account], request: &Request) -> bot::CommandResult {
+async fn execute_first(targets: &[&Account], request: &Request) -> bot::CommandResult {
     let mut answer = Err(CommandError("no account plays".to_owned()));
-    for account in meant {
-        answer = request.clone().carry_out(&account.helm).await;
+    for account in targets {
+        answer = request.clone().execute(&account.commands).await;
         if answer.is_ok() {
             break;
         }
@@ -203,14 +206,17 @@ fn names(accounts: &[&Account]) -> String {
 mod tests {
     use super::*;
 
-    fn ends() -> (Ends, Vec<bot::CommandReceiver>) {
-        let mut calls = Vec::new();
+    fn dispatcher() -> (Dispatcher, Vec<bot::CommandReceiver>) {
+        let mut receivers = Vec::new();
         let accounts = ["Anna", "Bert"].map(|name| {
-            let (helm, heard) = bot::command_channel(bot::shutdown_channel().0);
-            calls.push(heard);
-            (name.to_owned(), Metrics::default(), helm)
+            let (commands, heard) = bot::command_channel(bot::shutdown_channel().0);
+            receivers.push(heard);
+            (name.to_owned(), Metrics::default(), commands)
         });
-        (Ends::several(Metrics::default(), accounts.into()), calls)
+        (
+            Dispatcher::with_accounts(Metrics::default(), accounts.into()),
+            receivers,
+        )
     }
 
     fn join() -> Request {
@@ -221,28 +227,31 @@ mod tests {
 
     #[tokio::test]
     async fn who_is_meant_has_to_be_said_where_it_matters() {
-        let (ends, mut calls) = ends();
+        let (dispatcher, mut receivers) = dispatcher();
         for (account, why) in [
-            (None, "which account? say --account NAME: Anna, Bert"),
+            (
+                None,
+                "which account? say --account SOCKET_FILE_NAME: Anna, Bert",
+            ),
             (
                 Some("Cleo"),
                 "this bot has no account Cleo; accounts are Anna, Bert",
             ),
         ] {
-            let answer = ends.answer(account, join()).await;
+            let answer = dispatcher.answer(account, join()).await;
             assert_eq!(answer, Answer::Error(why.to_owned()));
         }
-        // Of two of which one has ended the other is meant.
-        drop(calls.remove(0));
-        drop(calls);
-        let answer = ends.answer(Some("anna"), join()).await;
+        // Of two of which one has ended the other is targets.
+        drop(receivers.remove(0));
+        drop(receivers);
+        let answer = dispatcher.answer(Some("anna"), join()).await;
         assert_eq!(answer, Answer::Error("the bot is about to end".to_owned()));
     }
 
     #[tokio::test]
     async fn what_is_for_all_is_done_by_all_that_play() {
-        let (ends, mut calls) = ends();
-        let drained = ends.answer(None, Request::Drain).await;
+        let (dispatcher, mut receivers) = dispatcher();
+        let drained = dispatcher.answer(None, Request::Drain).await;
         let Answer::Done(told) = drained else {
             panic!("{drained:?}");
         };
@@ -250,23 +259,23 @@ mod tests {
             told.starts_with("Anna: ") && told.contains("\nBert: "),
             "{told}"
         );
-        drop(calls.remove(0));
-        let drained = ends.answer(None, Request::Drain).await;
+        drop(receivers.remove(0));
+        let drained = dispatcher.answer(None, Request::Drain).await;
         assert!(matches!(drained, Answer::Done(told) if told.starts_with("Bert: ")));
     }
 
     #[test]
     fn a_request_may_name_an_account() {
-        let line = r#"{"ask":"pause","account":"Anna"}"#;
-        let read = Request::addressed(line);
+        let line = r#"{"command":"pause","account":"Anna"}"#;
+        let read = Request::parse_addressed(line);
         assert_eq!(read, Ok((Some("Anna".to_owned()), Request::Pause)));
         assert_eq!(
-            Request::addressed(&Request::Pause.line(Some("Anna")).unwrap()),
+            Request::parse_addressed(&Request::Pause.to_line(Some("Anna")).unwrap()),
             read
         );
-        let line = Request::Pause.line(None).unwrap();
-        assert_eq!(Request::addressed(&line), Ok((None, Request::Pause)));
-        assert!(Request::addressed(r#"{"ask":"pause","account":7}"#).is_err());
-        assert!(Request::addressed(r#"{"ask":"nothing","account":"Anna"}"#).is_err());
+        let line = Request::Pause.to_line(None).unwrap();
+        assert_eq!(Request::parse_addressed(&line), Ok((None, Request::Pause)));
+        assert!(Request::parse_addressed(r#"{"command":"pause","account":7}"#).is_err());
+        assert!(Request::parse_addressed(r#"{"command":"nothing","account":"Anna"}"#).is_err());
     }
 }

@@ -2,36 +2,36 @@
 
 use std::collections::VecDeque;
 
-use super::wire::{self, ClockSetting, Clocks, Ending, GAME_ROOM, Game, Line, Move, Sides};
+use super::wire::{self, ChatLine, ClockSetting, Clocks, GAME_ROOM, Game, GameResult, Move, Sides};
 use crate::chess::{self, CastlingNotation, Color, Position};
 use crate::events::{self, GameFinished, GameStarted, Moved, Offer, TimeControl};
 
 /// Moves of an expected line that are shown while it is thought, and those that are kept of a move that was made.
-const LINE_SHOWN: usize = 16;
-const LINE_KEPT: usize = 8;
+const MAX_THINKING_PV_MOVES: usize = 16;
+const MAX_MOVE_PV_MOVES: usize = 8;
 
 /// Lines of chat that are kept.
-const CHAT_KEPT: usize = 100;
+const MAX_CHAT_LINES: usize = 100;
 
 /// A day, in milliseconds.
 const DAY_MS: u64 = 86_400_000;
 
 /// A game: what is shown of it, and the board that it is followed on.
 #[derive(Clone, Debug)]
-pub(super) struct Table {
-    pub shown: Game,
+pub(super) struct LiveGame {
+    pub view: Game,
     pub ours: Color,
     board: chess::Game,
     notation: CastlingNotation,
     increment_ms: u64,
     has_days: bool,
     /// Moves that were made before the game was taken up again, with what is known of them.
-    past: Vec<Move>,
+    recorded: Vec<Move>,
     /// The side that has asked for a takeback that nobody has answered yet: the stream may drop the question before the answer.
-    unanswered: Option<Color>,
+    open_takeback: Option<Color>,
 }
 
-impl Table {
+impl LiveGame {
     /// A game that is on since `now`. `server` is its base URL.
     pub fn new(start: &GameStarted, server: &str, now: u64) -> Self {
         let initial = match &start.initial_fen {
@@ -51,8 +51,8 @@ impl Table {
         // Of a game that is taken up the last move says what is left.
         let begins_with = clock.map(|clock| clock.start_ms).or(days);
         let left = begins_with.filter(|_| start.plies == 0);
-        let mut table = Self {
-            shown: Game {
+        let mut live = Self {
+            view: Game {
                 id: start.game.clone(),
                 url: format!("{}/{}", server.trim_end_matches('/'), start.game),
                 white: (&start.white).into(),
@@ -78,10 +78,10 @@ impl Table {
                 },
                 thinking: None,
                 draw_offer: None,
-                drew_at: Sides::default(),
+                last_draw_offer: Sides::default(),
                 takeback: None,
-                gives_back: true,
-                gone: false,
+                takebacks_allowed: true,
+                opponent_gone: false,
                 chat: VecDeque::new(),
                 result: None,
             },
@@ -90,11 +90,11 @@ impl Table {
             notation,
             increment_ms: clock.map_or(0, |clock| clock.increment_ms),
             has_days: days.is_some(),
-            past: Vec::new(),
-            unanswered: None,
+            recorded: Vec::new(),
+            open_takeback: None,
         };
-        table.look();
-        table
+        live.refresh();
+        live
     }
 
     /// Where the game stands.
@@ -109,58 +109,58 @@ impl Table {
 
     /// Whether it is over.
     pub fn is_over(&self) -> bool {
-        self.shown.result.is_some()
+        self.view.result.is_some()
     }
 
     /// A move stands on the board. Says whether that is new: a game that is taken up again tells all of its moves.
-    pub fn moved(&mut self, moved: &Moved, now: u64) -> bool {
+    pub fn on_move(&mut self, moved: &Moved, now: u64) -> bool {
         let at = moved.ply.saturating_sub(1) as usize;
-        if let Some(known) = self.shown.moves.get(at) {
+        if let Some(known) = self.view.moves.get(at) {
             if known.uci == moved.uci {
                 return false;
             }
-            self.take_back(moved.ply - 1, now);
+            self.truncate_to(moved.ply - 1, now);
         }
         // One that is missing before it, or makes no sense, is told by the end of the game at the latest.
-        if at != self.shown.moves.len() || !self.play(&moved.uci, (moved.wtime, moved.btime)) {
+        if at != self.view.moves.len() || !self.play(&moved.uci, (moved.wtime, moved.btime)) {
             return false;
         }
         self.add_thought(moved.thought.as_ref());
-        self.recall_move(at);
-        self.shown.clocks.at = now;
-        self.shown.thinking = None;
+        self.merge_move(at);
+        self.view.clocks.at = now;
+        self.view.thinking = None;
         true
     }
 
     /// The side that has just moved has declined what the other has offered. Says whether there was anything.
-    pub fn move_on(&mut self, by: Color, now: u64) -> bool {
+    pub fn decline_by_move(&mut self, by: Color, now: u64) -> bool {
         let draw = self.decline(by, Offer::Draw, now);
         let takeback = self.decline(by, Offer::Takeback, now);
         // Who asks and then moves does not ask any more.
-        self.shown.takeback = None;
-        self.unanswered = None;
+        self.view.takeback = None;
+        self.open_takeback = None;
         draw || takeback
     }
 
     /// A side offers a draw.
     pub fn offer_draw(&mut self, by: Color, now: u64) {
-        let plies = Some(self.shown.moves.len() as u32);
-        self.shown.draw_offer = Some(by.key());
+        let plies = Some(self.view.moves.len() as u32);
+        self.view.draw_offer = Some(by.key());
         match by {
-            Color::White => self.shown.drew_at.white = plies,
-            Color::Black => self.shown.drew_at.black = plies,
+            Color::White => self.view.last_draw_offer.white = plies,
+            Color::Black => self.view.last_draw_offer.black = plies,
         }
-        self.happen(by, "offered a draw", now);
+        self.add_event_line(by, "offered a draw", now);
     }
 
     /// A side asks for a takeback, or does not any more.
-    pub fn ask_takeback(&mut self, by: Color, asked: bool, now: u64) {
+    pub fn set_takeback_request(&mut self, by: Color, asked: bool, now: u64) {
         if asked {
-            self.shown.takeback = Some(by.key());
-            self.unanswered = Some(by);
-            self.happen(by, "asked for a takeback", now);
+            self.view.takeback = Some(by.key());
+            self.open_takeback = Some(by);
+            self.add_event_line(by, "asked for a takeback", now);
         } else {
-            self.shown.takeback.take_if(|asking| *asking == by.key());
+            self.view.takeback.take_if(|asking| *asking == by.key());
         }
     }
 
@@ -169,33 +169,36 @@ impl Table {
         let other = !by;
         let (was_open, what) = match offer {
             Offer::Draw => {
-                let offered = &mut self.shown.draw_offer;
+                let offered = &mut self.view.draw_offer;
                 let was_open = offered.take_if(|by| *by == other.key()).is_some();
                 (was_open, "declined the draw")
             }
             Offer::Takeback => {
-                let was_open = self.unanswered.take_if(|asking| *asking == other).is_some();
+                let was_open = self
+                    .open_takeback
+                    .take_if(|asking| *asking == other)
+                    .is_some();
                 if was_open {
-                    self.shown.takeback = None;
+                    self.view.takeback = None;
                 }
                 (was_open, "declined the takeback")
             }
         };
         if was_open {
-            self.happen(by, what, now);
+            self.add_event_line(by, what, now);
         }
         was_open
     }
 
     /// Says in the chat what a player has done beside the moves.
-    pub fn happen(&mut self, by: Color, what: &str, at: u64) {
+    pub fn add_event_line(&mut self, by: Color, what: &str, at: u64) {
         let player = match by {
-            Color::White => &self.shown.white,
-            Color::Black => &self.shown.black,
+            Color::White => &self.view.white,
+            Color::Black => &self.view.black,
         };
-        self.say(Line {
+        self.add_chat(ChatLine {
             at,
-            ply: Some(self.shown.moves.len() as u32),
+            ply: Some(self.view.moves.len() as u32),
             room: GAME_ROOM.to_owned(),
             from: player.name.clone(),
             text: what.to_owned(),
@@ -212,18 +215,18 @@ impl Table {
         self.board.play(mv);
         let ply = self.board.moves().len() as u32;
         let now = if by.is_white() { white_ms } else { black_ms };
-        let before = self.shown.moves.last().map(|last| match by {
+        let before = self.view.moves.last().map(|last| match by {
             Color::White => last.white_ms,
             Color::Black => last.black_ms,
         });
         // The first move of each side costs nothing, and in a game with days every move gets all of them again.
-        let costs = ply > 2 && self.shown.clock.is_some();
+        let costs = ply > 2 && self.view.clock.is_some();
         let spent_ms = before
             .flatten()
             .zip(now)
             .map(|(before, now)| (before + self.increment_ms).saturating_sub(now))
             .filter(|_| costs);
-        self.shown.moves.push(Move {
+        self.view.moves.push(Move {
             ply,
             uci: uci.to_owned(),
             san: position.san(mv),
@@ -236,97 +239,103 @@ impl Table {
             black_ms,
             thought: None,
         });
-        self.shown.clocks.white_ms = white_ms.or(self.shown.clocks.white_ms);
-        self.shown.clocks.black_ms = black_ms.or(self.shown.clocks.black_ms);
-        self.look();
+        self.view.clocks.white_ms = white_ms.or(self.view.clocks.white_ms);
+        self.view.clocks.black_ms = black_ms.or(self.view.clocks.black_ms);
+        self.refresh();
         true
     }
 
     /// Why the last move was made.
-    pub fn add_thought(&mut self, report: Option<&events::Report>) {
+    pub fn add_thought(&mut self, report: Option<&events::SearchInfo>) {
         let Some(report) = report else { return };
         let plies = self.board.moves().len();
         let mut before = self.board.clone();
         before.truncate(plies.saturating_sub(1));
-        let thought = wire::Report::of(report, before.position(), self.notation, LINE_KEPT);
-        if let Some(last) = self.shown.moves.last_mut() {
+        let thought =
+            wire::SearchInfo::of(report, before.position(), self.notation, MAX_MOVE_PV_MOVES);
+        if let Some(last) = self.view.moves.last_mut() {
             last.thought = Some(thought);
         }
     }
 
     /// Moves were taken back: the other side has agreed to it.
-    pub fn give_back(&mut self, ply: u32, now: u64) {
-        let asked = self.unanswered.take();
-        self.take_back(ply, now);
+    pub fn on_takeback(&mut self, ply: u32, now: u64) {
+        let asked = self.open_takeback.take();
+        self.truncate_to(ply, now);
         if let Some(asked) = asked {
-            self.happen(!asked, "accepted the takeback", now);
+            self.add_event_line(!asked, "accepted the takeback", now);
         }
     }
 
     /// Only so many moves are left.
-    pub fn take_back(&mut self, ply: u32, now: u64) {
+    pub fn truncate_to(&mut self, ply: u32, now: u64) {
         self.board.truncate(ply as usize);
-        self.shown.moves.truncate(ply as usize);
-        self.past.truncate(ply as usize);
-        let (white_ms, black_ms) = match self.shown.moves.last() {
+        self.view.moves.truncate(ply as usize);
+        self.recorded.truncate(ply as usize);
+        let (white_ms, black_ms) = match self.view.moves.last() {
             Some(last) => (last.white_ms, last.black_ms),
             None => {
-                let start = self.shown.clock.map(|clock| clock.start_ms);
+                let start = self.view.clock.map(|clock| clock.start_ms);
                 (start, start)
             }
         };
-        self.shown.clocks.white_ms = white_ms.or(self.shown.clocks.white_ms);
-        self.shown.clocks.black_ms = black_ms.or(self.shown.clocks.black_ms);
-        self.shown.clocks.at = now;
-        self.shown.thinking = None;
-        self.shown.draw_offer = None;
-        self.shown.takeback = None;
-        self.look();
+        self.view.clocks.white_ms = white_ms.or(self.view.clocks.white_ms);
+        self.view.clocks.black_ms = black_ms.or(self.view.clocks.black_ms);
+        self.view.clocks.at = now;
+        self.view.thinking = None;
+        self.view.draw_offer = None;
+        self.view.takeback = None;
+        self.refresh();
     }
 
     /// What is thought about the position after so many plies. Says whether that is the one on the board.
-    pub fn think(&mut self, ply: u32, report: &events::Report) -> bool {
-        let timely = ply as usize == self.shown.moves.len() && !self.is_over();
+    pub fn set_thinking(&mut self, ply: u32, report: &events::SearchInfo) -> bool {
+        let timely = ply as usize == self.view.moves.len() && !self.is_over();
         if timely {
-            let told = wire::Report::of(report, self.position(), self.notation, LINE_SHOWN);
-            self.shown.thinking = Some(told);
+            let told = wire::SearchInfo::of(
+                report,
+                self.position(),
+                self.notation,
+                MAX_THINKING_PV_MOVES,
+            );
+            self.view.thinking = Some(told);
         }
         timely
     }
 
     /// A line of chat.
-    pub fn say(&mut self, line: Line) {
-        if self.shown.chat.len() == CHAT_KEPT {
-            self.shown.chat.pop_front();
+    pub fn add_chat(&mut self, line: ChatLine) {
+        if self.view.chat.len() == MAX_CHAT_LINES {
+            self.view.chat.pop_front();
         }
-        self.shown.chat.push_back(line);
+        self.view.chat.push_back(line);
     }
 
     /// What is known of the game from before it was taken up again: what was said, and of the moves what they cost and
     /// why they were made.
-    pub fn recall(&mut self, past: Game) {
+    pub fn merge_history(&mut self, past: Game) {
         let mut chat = past.chat;
-        chat.retain(|line| line.at < self.shown.started);
-        chat.append(&mut self.shown.chat);
-        chat.drain(..chat.len().saturating_sub(CHAT_KEPT));
-        self.shown.chat = chat;
-        self.shown.started = past.started.min(self.shown.started);
-        let (drew_at, before) = (&mut self.shown.drew_at, past.drew_at);
-        drew_at.white = drew_at.white.or(before.white);
-        drew_at.black = drew_at.black.or(before.black);
-        self.past = past.moves;
-        for at in 0..self.shown.moves.len() {
-            self.recall_move(at);
+        chat.retain(|line| line.at < self.view.started);
+        chat.append(&mut self.view.chat);
+        chat.drain(..chat.len().saturating_sub(MAX_CHAT_LINES));
+        self.view.chat = chat;
+        self.view.started = past.started.min(self.view.started);
+        let (last_draw_offer, before) = (&mut self.view.last_draw_offer, past.last_draw_offer);
+        last_draw_offer.white = last_draw_offer.white.or(before.white);
+        last_draw_offer.black = last_draw_offer.black.or(before.black);
+        self.recorded = past.moves;
+        for at in 0..self.view.moves.len() {
+            self.merge_move(at);
         }
     }
 
-    fn recall_move(&mut self, at: usize) {
-        let (Some(known), Some(past)) = (self.shown.moves.get_mut(at), self.past.get(at)) else {
+    fn merge_move(&mut self, at: usize) {
+        let (Some(known), Some(past)) = (self.view.moves.get_mut(at), self.recorded.get(at)) else {
             return;
         };
         if known.uci != past.uci {
             // Another one was made instead while nobody looked.
-            return self.past.truncate(at);
+            return self.recorded.truncate(at);
         }
         known.spent_ms = known.spent_ms.or(past.spent_ms);
         known.white_ms = known.white_ms.or(past.white_ms);
@@ -337,10 +346,10 @@ impl Table {
     /// The game is over. What was missed of its moves is made up for.
     pub fn finish(&mut self, end: &GameFinished, now: u64) {
         let moves: Vec<&str> = end.moves.split_whitespace().collect();
-        let known = self.shown.moves.iter().zip(&moves);
+        let known = self.view.moves.iter().zip(&moves);
         let agreed = known.take_while(|(known, uci)| known.uci == **uci).count();
         if agreed < moves.len() {
-            self.take_back(agreed as u32, now);
+            self.truncate_to(agreed as u32, now);
             for uci in &moves[agreed..] {
                 if !self.play(uci, (None, None)) {
                     break;
@@ -354,7 +363,7 @@ impl Table {
             (None, "1/2-1/2") => "drawn",
             (None, _) => "unknown",
         };
-        self.close(Ending {
+        self.set_result(GameResult {
             outcome,
             score: end.result.clone(),
             status: end.status.clone(),
@@ -363,17 +372,17 @@ impl Table {
     }
 
     /// Nothing will come any more.
-    pub fn close(&mut self, ending: Ending) {
-        self.shown.result = Some(ending);
-        self.shown.thinking = None;
-        self.shown.draw_offer = None;
-        self.shown.takeback = None;
-        self.look();
+    pub fn set_result(&mut self, ending: GameResult) {
+        self.view.result = Some(ending);
+        self.view.thinking = None;
+        self.view.draw_offer = None;
+        self.view.takeback = None;
+        self.refresh();
     }
 
     /// What the running clock shows at the end.
     fn stop_clock(&mut self, now: u64) {
-        let clocks = &mut self.shown.clocks;
+        let clocks = &mut self.view.clocks;
         let passed = now.saturating_sub(clocks.at);
         let left = match clocks.running {
             Some("white") => &mut clocks.white_ms,
@@ -385,12 +394,12 @@ impl Table {
     }
 
     /// What follows from the board.
-    fn look(&mut self) {
+    fn refresh(&mut self) {
         let position = self.board.position();
         let (over, turn) = (self.is_over(), position.turn());
-        self.shown.fen = position.fen();
-        self.shown.check = position.in_check();
-        self.shown.legal = match over {
+        self.view.fen = position.fen();
+        self.view.check = position.in_check();
+        self.view.legal = match over {
             true => Vec::new(),
             false => {
                 let moves = position.legal_moves();
@@ -401,10 +410,10 @@ impl Table {
         // A chess clock runs once each side has made a move.
         let runs = !over && (self.board.moves().len() >= 2 || self.has_days);
         let left = match turn {
-            Color::White => self.shown.clocks.white_ms,
-            Color::Black => self.shown.clocks.black_ms,
+            Color::White => self.view.clocks.white_ms,
+            Color::Black => self.view.clocks.black_ms,
         };
-        self.shown.clocks.running = left.filter(|_| runs).map(|_| turn.key());
+        self.view.clocks.running = left.filter(|_| runs).map(|_| turn.key());
     }
 }
 
@@ -413,7 +422,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::events::{Player, Report, Score, Source};
+    use crate::events::{Player, Score, SearchInfo, Source};
 
     fn start(plies: u32) -> GameStarted {
         let player = |name: &str| Player {
@@ -453,12 +462,12 @@ mod tests {
         }
     }
 
-    fn played(moves: &[(&str, (u64, u64))]) -> Table {
-        let mut table = Table::new(&start(0), "http://127.0.0.1:9663/", 1_000);
+    fn played(moves: &[(&str, (u64, u64))]) -> LiveGame {
+        let mut live = LiveGame::new(&start(0), "http://127.0.0.1:9663/", 1_000);
         for (ply, (uci, clocks)) in (1..).zip(moves) {
-            assert!(table.moved(&moved(ply, uci, *clocks), 1_000 + u64::from(ply)));
+            assert!(live.on_move(&moved(ply, uci, *clocks), 1_000 + u64::from(ply)));
         }
-        table
+        live
     }
 
     const OPENING: [(&str, (u64, u64)); 4] = [
@@ -470,106 +479,106 @@ mod tests {
 
     #[test]
     fn clocks_run_from_the_third_ply_on() {
-        let mut table = Table::new(&start(0), "http://127.0.0.1:9663/", 1_000);
-        assert_eq!(table.shown.url, "http://127.0.0.1:9663/abcdefgh");
-        assert_eq!(table.shown.clocks.white_ms, Some(180_000));
+        let mut live = LiveGame::new(&start(0), "http://127.0.0.1:9663/", 1_000);
+        assert_eq!(live.view.url, "http://127.0.0.1:9663/abcdefgh");
+        assert_eq!(live.view.clocks.white_ms, Some(180_000));
         assert_eq!(
-            (table.shown.legal.len(), table.shown.clocks.running),
+            (live.view.legal.len(), live.view.clocks.running),
             (20, None)
         );
-        table.moved(&moved(1, "e2e4", (180_000, 180_000)), 2_000);
-        assert_eq!(table.shown.clocks.running, None);
-        table.moved(&moved(2, "e7e5", (180_000, 180_000)), 3_000);
-        assert_eq!(table.shown.clocks.running, Some("white"));
-        assert_eq!(table.shown.clocks.at, 3_000);
-        let table = played(&OPENING);
-        let spent: Vec<_> = table.shown.moves.iter().map(|mv| mv.spent_ms).collect();
+        live.on_move(&moved(1, "e2e4", (180_000, 180_000)), 2_000);
+        assert_eq!(live.view.clocks.running, None);
+        live.on_move(&moved(2, "e7e5", (180_000, 180_000)), 3_000);
+        assert_eq!(live.view.clocks.running, Some("white"));
+        assert_eq!(live.view.clocks.at, 3_000);
+        let live = played(&OPENING);
+        let spent: Vec<_> = live.view.moves.iter().map(|mv| mv.spent_ms).collect();
         assert_eq!(spent, [None, None, Some(6_500), Some(4_000)]);
-        assert_eq!(table.shown.moves[3].san, "Nc6");
-        assert_eq!(table.shown.moves[3].fen, table.shown.fen);
+        assert_eq!(live.view.moves[3].san, "Nc6");
+        assert_eq!(live.view.moves[3].fen, live.view.fen);
     }
 
     #[test]
     fn moves_that_are_told_again_change_nothing() {
-        let mut table = played(&OPENING);
-        let before = table.shown.clone();
+        let mut live = played(&OPENING);
+        let before = live.view.clone();
         for (ply, (uci, clocks)) in (1..).zip(&OPENING) {
-            assert!(!table.moved(&moved(ply, uci, *clocks), 9_000));
+            assert!(!live.on_move(&moved(ply, uci, *clocks), 9_000));
         }
-        assert_eq!(table.shown, before);
+        assert_eq!(live.view, before);
         // One that was missed leaves a gap, and what comes behind it waits for the end.
-        assert!(!table.moved(&moved(6, "a7a6", (1, 1)), 9_000));
-        assert_eq!(table.shown, before);
+        assert!(!live.on_move(&moved(6, "a7a6", (1, 1)), 9_000));
+        assert_eq!(live.view, before);
     }
 
     #[test]
     fn takebacks_give_the_board_and_the_clocks_back() {
-        let mut table = played(&OPENING);
-        table.take_back(2, 9_000);
-        assert_eq!(table.shown.moves.len(), 2);
-        assert_eq!(table.shown.clocks.white_ms, Some(180_000));
-        assert_eq!(table.shown.clocks.running, Some("white"));
-        assert!(table.moved(&moved(3, "f1c4", (174_000, 180_000)), 9_500));
-        assert_eq!(table.shown.moves[2].san, "Bc4");
+        let mut live = played(&OPENING);
+        live.truncate_to(2, 9_000);
+        assert_eq!(live.view.moves.len(), 2);
+        assert_eq!(live.view.clocks.white_ms, Some(180_000));
+        assert_eq!(live.view.clocks.running, Some("white"));
+        assert!(live.on_move(&moved(3, "f1c4", (174_000, 180_000)), 9_500));
+        assert_eq!(live.view.moves[2].san, "Bc4");
         // The same by another move in a known move's place.
-        assert!(table.moved(&moved(2, "e7e6", (180_000, 180_000)), 9_900));
-        assert_eq!(table.shown.moves.len(), 2);
-        table.take_back(0, 9_950);
-        assert_eq!(table.shown.fen, table.shown.start_fen);
+        assert!(live.on_move(&moved(2, "e7e6", (180_000, 180_000)), 9_900));
+        assert_eq!(live.view.moves.len(), 2);
+        live.truncate_to(0, 9_950);
+        assert_eq!(live.view.fen, live.view.start_fen);
     }
 
     #[test]
     fn the_past_of_a_game_that_is_taken_up_comes_from_the_records() {
         let mut before = played(&OPENING);
         before.add_thought(Some(&thought()));
-        let said = |at, text: &str| Line {
+        let said = |at, text: &str| ChatLine {
             at,
             ply: None,
             room: "player".to_owned(),
             from: "Anna".to_owned(),
             text: text.to_owned(),
         };
-        before.say(said(1_500, "hello"));
-        before.say(said(5_500, "again"));
+        before.add_chat(said(1_500, "hello"));
+        before.add_chat(said(5_500, "again"));
         // The moves come again with nothing but themselves.
         let again = |ply: u32, uci: &str| Moved {
             wtime: None,
             btime: None,
-            ..moved(ply, uci, (0, 0))
+            ..on_move(ply, uci, (0, 0))
         };
         let moves = ["e2e4", "e7e5", "g1f3", "b8c6", "f1b5"];
         // The records answer when they do.
         for early in 0..=moves.len() {
-            let mut table = Table::new(&start(5), "http://127.0.0.1:9663/", 5_000);
+            let mut live = LiveGame::new(&start(5), "http://127.0.0.1:9663/", 5_000);
             for (ply, uci) in (1..).zip(moves) {
                 if ply as usize == early + 1 {
-                    table.recall(before.shown.clone());
+                    live.merge_history(before.view.clone());
                 }
-                assert!(table.moved(&again(ply, uci), 6_000));
+                assert!(live.on_move(&again(ply, uci), 6_000));
             }
             if early == moves.len() {
-                table.recall(before.shown.clone());
+                live.merge_history(before.view.clone());
             }
-            table.say(said(5_500, "again"));
-            let known = &table.shown;
-            assert_eq!(known.moves[..4], before.shown.moves[..4], "{early}");
+            live.add_chat(said(5_500, "again"));
+            let known = &live.view;
+            assert_eq!(known.moves[..4], before.view.moves[..4], "{early}");
             assert!(known.moves[3].thought.is_some());
             assert_eq!(known.moves[4].thought, None);
-            let words: Vec<_> = known.chat.iter().map(|line| line.text.as_str()).collect();
+            let values: Vec<_> = known.chat.iter().map(|line| line.text.as_str()).collect();
             assert_eq!(words, ["hello", "again"]);
             assert_eq!(known.started, 1_000);
         }
         // Another first move was made while nobody looked: what followed the old one is no longer true.
-        let mut other = Table::new(&start(2), "http://127.0.0.1:9663/", 5_000);
-        other.recall(before.shown);
-        assert!(other.moved(&again(1, "d2d4"), 6_000));
-        assert!(other.moved(&again(2, "e7e5"), 6_000));
-        assert_eq!(other.shown.moves[1].white_ms, None);
+        let mut other = LiveGame::new(&start(2), "http://127.0.0.1:9663/", 5_000);
+        other.merge_history(before.view);
+        assert!(other.on_move(&again(1, "d2d4"), 6_000));
+        assert!(other.on_move(&again(2, "e7e5"), 6_000));
+        assert_eq!(other.view.moves[1].white_ms, None);
     }
 
     #[test]
     fn the_end_fills_what_was_missed_and_stops_the_clocks() {
-        let mut table = played(&OPENING[..3]);
+        let mut live = played(&OPENING[..3]);
         let end = GameFinished {
             game: "abcdefgh".to_owned(),
             status: "resign".to_owned(),
@@ -578,20 +587,20 @@ mod tests {
             plies: 5,
             moves: "e2e4 e7e5 g1f3 b8c6 f1b5".to_owned(),
         };
-        table.finish(&end, 60_000);
-        assert_eq!(table.shown.moves.len(), 5);
-        assert_eq!(table.shown.clocks.running, None);
-        assert!(table.shown.legal.is_empty());
-        let ending = table.shown.result.as_ref().expect("over");
+        live.finish(&end, 60_000);
+        assert_eq!(live.view.moves.len(), 5);
+        assert_eq!(live.view.clocks.running, None);
+        assert!(live.view.legal.is_empty());
+        let ending = live.view.result.as_ref().expect("over");
         assert_eq!(
             (ending.outcome, ending.text.as_str()),
             ("won", "resignation")
         );
-        assert!(!table.think(5, &thought()));
+        assert!(!live.set_thinking(5, &thought()));
     }
 
-    fn thought() -> Report {
-        Report {
+    fn thought() -> SearchInfo {
+        SearchInfo {
             source: Source::Search,
             score: Some(Score::Centipawns(35)),
             depth: 12,
@@ -606,19 +615,19 @@ mod tests {
 
     #[test]
     fn thoughts_belong_to_a_position() {
-        let mut table = Table::new(&start(0), "", 0);
-        assert!(!table.think(1, &thought()));
-        assert!(table.think(0, &thought()));
-        let told = table.shown.thinking.clone().expect("told");
+        let mut live = LiveGame::new(&start(0), "", 0);
+        assert!(!live.set_thinking(1, &thought()));
+        assert!(live.set_thinking(0, &thought()));
+        let told = live.view.thinking.clone().expect("told");
         assert_eq!((told.nps, told.pv.len()), (2_000_000, 3));
         let with_thought = Moved {
             thought: Some(thought()),
-            ..moved(1, "e2e4", (180_000, 180_000))
+            ..on_move(1, "e2e4", (180_000, 180_000))
         };
-        table.moved(&with_thought, 5);
-        assert_eq!(table.shown.thinking, None);
-        let kept = table.shown.moves[0].thought.clone().expect("kept");
+        live.on_move(&with_thought, 5);
+        assert_eq!(live.view.thinking, None);
+        let kept = live.view.moves[0].thought.clone().expect("kept");
         assert_eq!(kept.pv[0].uci, "e2e4");
-        assert_eq!(kept.pv[0].fen, table.shown.fen);
+        assert_eq!(kept.pv[0].fen, live.view.fen);
     }
 }

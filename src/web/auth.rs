@@ -18,16 +18,16 @@ use tracing::warn;
 use crate::input;
 
 /// The header that has the key. No page of another origin can set it without being let.
-const KEY: &str = "x-knightwatch-key";
+const KEY_HEADER: &str = "x-knightwatch-key";
 
 /// What the same header says of a key that does not open, so that a page with an old one gives it up.
-const WRONG: &str = "wrong";
+const WRONG_KEY: &str = "wrong";
 
 /// The length of a key as text, in hexadecimal digits.
-const DIGITS: usize = 32;
+const KEY_DIGITS: usize = 32;
 
 /// What every answer says to who is let in.
-const HEADERS: [(&str, &str); 6] = [
+const SECURITY_HEADERS: [(&str, &str); 6] = [
     (
         "content-security-policy",
         "default-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
@@ -49,7 +49,7 @@ impl Key {
     /// # Errors
     /// When the system has no randomness.
     fn new() -> io::Result<Self> {
-        let mut bytes = [0; DIGITS / 2];
+        let mut bytes = [0; KEY_DIGITS / 2];
         aws_lc_rs::rand::fill(&mut bytes)
             .map_err(|_| io::Error::other("the system has no random numbers"))?;
         let text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -60,7 +60,7 @@ impl Key {
     ///
     /// # Errors
     /// When the system has no randomness.
-    pub fn kept(file: Option<&Path>) -> io::Result<Self> {
+    pub fn load_or_create(file: Option<&Path>) -> io::Result<Self> {
         let Some(file) = file else { return Self::new() };
         if let Some(key) = Self::read(file) {
             return Ok(key);
@@ -83,10 +83,10 @@ impl Key {
             return None;
         }
         let mut text = String::new();
-        let longest = DIGITS as u64 + 2;
+        let longest = KEY_DIGITS as u64 + 2;
         file.take(longest).read_to_string(&mut text).ok()?;
         let text = text.trim_end();
-        let is_key = text.len() == DIGITS && text.bytes().all(|b| b.is_ascii_hexdigit());
+        let is_key = text.len() == KEY_DIGITS && text.bytes().all(|b| b.is_ascii_hexdigit());
         is_key.then(|| Self(text.into()))
     }
 
@@ -110,9 +110,11 @@ impl Key {
     }
 
     /// Whether these headers have it.
-    pub fn opens(&self, headers: &HeaderMap) -> bool {
-        let shown = headers.get(KEY).map_or(&b""[..], HeaderValue::as_bytes);
-        verify_slices_are_equal(shown, self.0.as_bytes()).is_ok()
+    pub fn matches(&self, headers: &HeaderMap) -> bool {
+        let presented = headers
+            .get(KEY_HEADER)
+            .map_or(&b""[..], HeaderValue::as_bytes);
+        verify_slices_are_equal(presented, self.0.as_bytes()).is_ok()
     }
 }
 
@@ -131,27 +133,26 @@ impl fmt::Debug for Key {
 }
 
 /// Lets in who has the key.
-pub(super) async fn only_with_key(
-    State(key): State<Key>,
-    request: Request,
-    next: Next,
-) -> Response {
-    if !key.opens(request.headers()) {
+pub(super) async fn require_key(State(key): State<Key>, request: Request, next: Next) -> Response {
+    if !key.matches(request.headers()) {
         let why = "{\"error\":\"this needs the page's key: open the address that `knightwatch page` prints\"}\n";
-        let headers = [("content-type", "application/json"), (KEY, WRONG)];
+        let headers = [
+            ("content-type", "application/json"),
+            (KEY_HEADER, WRONG_KEY),
+        ];
         return (StatusCode::FORBIDDEN, headers, why).into_response();
     }
     next.run(request).await
 }
 
 /// Whether the key that a page has is the right one, so that an open page finds out at once when it is not.
-pub(super) async fn opens(State(key): State<Key>, headers: HeaderMap) -> Response {
-    let opens = key.opens(&headers);
+pub(super) async fn check_key(State(key): State<Key>, headers: HeaderMap) -> Response {
+    let opens = key.matches(&headers);
     axum::Json(serde_json::json!({ "opens": opens })).into_response()
 }
 
 /// Lets in who is on this machine, and no page of others.
-pub(super) async fn only_from_here(request: Request, next: Next) -> Response {
+pub(super) async fn require_local(request: Request, next: Next) -> Response {
     if !is_local(request.headers()) {
         let why = "this server answers only to localhost, 127.0.0.1 and [::1]\n";
         return (StatusCode::FORBIDDEN, why).into_response();
@@ -159,7 +160,7 @@ pub(super) async fn only_from_here(request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
     let headers = response.headers_mut();
     headers.remove(ACCESS_CONTROL_ALLOW_ORIGIN);
-    for (name, value) in HEADERS {
+    for (name, value) in SECURITY_HEADERS {
         headers.insert(
             HeaderName::from_static(name),
             HeaderValue::from_static(value),
@@ -207,7 +208,7 @@ mod tests {
 
     fn shows(key: &str) -> HeaderMap {
         let mut headers = HeaderMap::new();
-        headers.insert(KEY, key.parse().expect("a value"));
+        headers.insert(KEY_HEADER, key.parse().expect("a value"));
         headers
     }
 
@@ -215,26 +216,26 @@ mod tests {
     fn a_key_that_is_kept_opens_after_a_restart() {
         let home = tempfile::tempdir().expect("a directory");
         let file = home.path().join("state/page-key");
-        let first = Key::kept(Some(&file)).expect("a key");
+        let first = Key::load_or_create(Some(&file)).expect("a key");
         let mode = |path: &Path| fs::metadata(path).expect("there").permissions().mode() & 0o777;
         assert_eq!(mode(&file), 0o600);
         assert_eq!(mode(file.parent().expect("a directory")), 0o700);
-        let second = Key::kept(Some(&file)).expect("a key");
-        assert!(second.opens(&shows(&first.to_string())));
-        assert!(!second.opens(&shows("")) && !second.opens(&HeaderMap::new()));
+        let second = Key::load_or_create(Some(&file)).expect("a key");
+        assert!(second.matches(&shows(&first.to_string())));
+        assert!(!second.matches(&shows("")) && !second.matches(&HeaderMap::new()));
         // Without a file each start has its own.
-        let [one, other] = [(), ()].map(|()| Key::kept(None).expect("a key"));
-        assert!(!one.opens(&shows(&other.to_string())));
+        let [one, other] = [(), ()].map(|()| Key::load_or_create(None).expect("a key"));
+        assert!(!one.matches(&shows(&other.to_string())));
     }
 
     #[test]
     fn a_key_that_cannot_be_trusted_gives_way_to_a_new_one() {
         let home = tempfile::tempdir().expect("a directory");
         let file = home.path().join("page-key");
-        let before = Key::kept(Some(&file)).expect("a key").to_string();
+        let before = Key::load_or_create(Some(&file)).expect("a key").to_string();
         let replaced = || {
-            let key = Key::kept(Some(&file)).expect("a key").to_string();
-            assert_eq!(key.len(), DIGITS);
+            let key = Key::load_or_create(Some(&file)).expect("a key").to_string();
+            assert_eq!(key.len(), KEY_DIGITS);
             assert_eq!(fs::read_to_string(&file).expect("read"), format!("{key}\n"));
             assert_eq!(
                 fs::metadata(&file).expect("there").permissions().mode() & 0o777,
@@ -248,19 +249,22 @@ mod tests {
             "",
             "short",
             &format!("{before}{before}"),
-            &"x".repeat(DIGITS),
+            &"x".repeat(KEY_DIGITS),
         ] {
             fs::write(&file, text).expect("written");
             assert_ne!(replaced(), before);
         }
-        fs::write(&file, [0xff; DIGITS]).expect("written");
+        fs::write(&file, [0xff; KEY_DIGITS]).expect("written");
         replaced();
         // One that cannot be kept opens all the same.
         let taken = home.path().join("taken");
         fs::create_dir(&taken).expect("made");
         assert_eq!(
-            Key::kept(Some(&taken)).expect("a key").to_string().len(),
-            DIGITS
+            Key::load_or_create(Some(&taken))
+                .expect("a key")
+                .to_string()
+                .len(),
+            KEY_DIGITS
         );
     }
 
@@ -306,11 +310,11 @@ mod tests {
         assert!(!format!("{key:?}").contains(&key.to_string()));
         let with = |text: &str| {
             let mut headers = HeaderMap::new();
-            headers.insert(KEY, HeaderValue::from_str(text).expect("a header"));
+            headers.insert(KEY_HEADER, HeaderValue::from_str(text).expect("a header"));
             headers
         };
-        assert!(key.opens(&with(&key.to_string())));
-        assert!(!key.opens(&with(&other.to_string())));
-        assert!(!key.opens(&with("")) && !key.opens(&HeaderMap::new()));
+        assert!(key.matches(&with(&key.to_string())));
+        assert!(!key.matches(&with(&other.to_string())));
+        assert!(!key.matches(&with("")) && !key.matches(&HeaderMap::new()));
     }
 }

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use super::table::Table;
-use super::wire::{Arena, Challenge, Ending, GAME_ROOM, Line, Note};
+use super::live_game::LiveGame;
+use super::wire::{Arena, Challenge, ChatLine, GAME_ROOM, GameResult, Note};
 use crate::events::{self, ArenaStage, Color, GameStarted, Score, Severity, Source};
 use crate::store::{self, ArenaResult, ChallengeDecision, MoveRecord, Outcome, Record};
 
 /// A game of the records as the page shows it, move by move.
-pub(super) fn replayed(record: &Record, server: &str) -> Table {
+pub(super) fn from_record(record: &Record, server: &str) -> LiveGame {
     let game = &record.game;
     let start = GameStarted {
         game: game.id.clone(),
@@ -23,19 +23,19 @@ pub(super) fn replayed(record: &Record, server: &str) -> Table {
         tournament: game.tournament.clone(),
         plies: 0,
     };
-    let mut table = Table::new(&start, server, game.started.unsigned_abs());
-    let clocks = &table.shown.clocks;
+    let mut live = LiveGame::new(&start, server, game.started.unsigned_abs());
+    let clocks = &live.view.clocks;
     let mut left = [clocks.white_ms, clocks.black_ms];
     for played in &record.moves {
-        let mover = table.position().turn().index();
+        let mover = live.position().turn().index();
         left[mover] = played.clock_ms.map(|clock| clock.max(0).unsigned_abs());
-        if !table.play(&played.uci, (left[0], left[1])) {
+        if !live.play(&played.uci, (left[0], left[1])) {
             break;
         }
-        table.add_thought(report(played).as_ref());
+        live.add_thought(search_info(played).as_ref());
     }
     for incident in &record.notes {
-        recount(&mut table, incident);
+        add_note(&mut live, incident);
     }
     let outcome = match game.outcome {
         Outcome::Won => "won",
@@ -44,24 +44,24 @@ pub(super) fn replayed(record: &Record, server: &str) -> Table {
         Outcome::Void => "unknown",
         Outcome::Open => {
             // How long its clock has run is not written down.
-            table.shown.clocks.running = None;
-            return table;
+            live.view.clocks.running = None;
+            return live;
         }
     };
     let status = game.status.clone().unwrap_or_default();
-    let end = ending(game, &status);
-    let text = end.reason(Some(table.board()));
-    table.close(Ending {
+    let end = finished_event(game, &status);
+    let text = end.reason(Some(live.board()));
+    live.set_result(GameResult {
         outcome,
         score: end.result,
         status,
         text,
     });
-    table
+    live
 }
 
 /// The end of a game of the records, with the server's word for it.
-pub(super) fn ending(game: &store::Game, status: &str) -> events::GameFinished {
+pub(super) fn finished_event(game: &store::Game, status: &str) -> events::GameFinished {
     let score = game.result.clone().unwrap_or_else(|| "*".to_owned());
     events::GameFinished {
         game: game.id.clone(),
@@ -78,10 +78,10 @@ pub(super) fn ending(game: &store::Game, status: &str) -> events::GameFinished {
 }
 
 /// What was thought of a move of ours.
-fn report(played: &MoveRecord) -> Option<events::Report> {
+fn search_info(played: &MoveRecord) -> Option<events::SearchInfo> {
     let micros = |micros: i64| Duration::from_micros(micros.max(0).unsigned_abs());
     let line = played.pv.as_deref().unwrap_or_default();
-    Some(events::Report {
+    Some(events::SearchInfo {
         source: match played.source.as_deref()? {
             "book" => Source::Book,
             "only" => Source::Only,
@@ -118,7 +118,7 @@ impl From<ChallengeDecision> for Challenge {
 }
 
 /// A tournament of which nothing but our games is known.
-pub(super) fn attended(attended: ArenaResult, several: bool) -> Arena {
+pub(super) fn arena_of(attended: ArenaResult, several: bool) -> Arena {
     let [won, drawn, lost] = attended.score;
     Arena {
         name: attended.tournament.clone(),
@@ -152,38 +152,38 @@ impl From<store::Note> for Note {
 }
 
 /// What was said, offered and declined.
-fn recount(table: &mut Table, incident: &store::Note) {
+fn add_note(live: &mut LiveGame, incident: &store::Note) {
     let text = match incident.kind.as_str() {
-        "chat" => return table.say(said(incident)),
+        "chat" => return live.add_chat(chat_line(incident)),
         "draw-offer" => "offered a draw",
         "draw-declined" => "declined the draw",
         "takeback-asked" => "asked for a takeback",
         "takeback-declined" => "declined the takeback",
         _ => return,
     };
-    let (by, drew_at) = match incident.text.as_str() {
-        "white" => (&table.shown.white, &mut table.shown.drew_at.white),
-        "black" => (&table.shown.black, &mut table.shown.drew_at.black),
+    let (by, last_draw_offer) = match incident.text.as_str() {
+        "white" => (&live.view.white, &mut live.view.last_draw_offer.white),
+        "black" => (&live.view.black, &mut live.view.last_draw_offer.black),
         _ => return,
     };
     if incident.kind == "draw-offer" {
-        *drew_at = incident.ply;
+        *last_draw_offer = incident.ply;
     }
-    let line = Line {
+    let line = ChatLine {
         at: incident.at.unsigned_abs(),
         ply: incident.ply,
         room: GAME_ROOM.to_owned(),
         from: by.name.clone(),
         text: text.to_owned(),
     };
-    table.say(line);
+    live.add_chat(line);
 }
 
 /// A line of chat as the records have it: `player Anna: hello`.
-fn said(incident: &store::Note) -> Line {
+fn chat_line(incident: &store::Note) -> ChatLine {
     let (room, rest) = incident.text.split_once(' ').unwrap_or_default();
     let (from, text) = rest.split_once(": ").unwrap_or_default();
-    Line {
+    ChatLine {
         at: incident.at.unsigned_abs(),
         ply: incident.ply,
         room: room.to_owned(),

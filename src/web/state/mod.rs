@@ -5,27 +5,28 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 use serde::Serialize;
 
-use super::table::Table;
+use super::live_game::LiveGame;
 use super::wire::{
-    Arena, Challenge, Clocks, Ending, Game, Guest, Line, Move, Note, Report, Settings, Status,
+    Arena, Challenge, ChatLine, Clocks, Game, GameResult, Move, Note, PlayUser, SearchInfo,
+    Settings, Status,
 };
 use crate::events::{Event, Offer, Severity};
 use crate::plural;
 
 /// Games that are over and still shown.
-const FINISHED_KEPT: usize = 30;
+const MAX_FINISHED_GAMES: usize = 30;
 
 /// Games that are on: more than a bot ever has, so that one whose end nobody has told does not stay for ever.
-const RUNNING_KEPT: usize = 300;
+const MAX_RUNNING_GAMES: usize = 300;
 
 /// Notes that are kept.
-const NOTES_KEPT: usize = 200;
+const MAX_NOTES: usize = 200;
 
 /// Decisions about challenges that are kept.
-const CHALLENGES_KEPT: usize = 100;
+const MAX_CHALLENGES: usize = 100;
 
 /// Arenas that are kept.
-const ARENAS_KEPT: usize = 50;
+const MAX_ARENAS: usize = 50;
 
 /// What has changed, to be told to whoever watches.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,12 +50,12 @@ pub(super) enum Change {
     /// What is in force for an account.
     Settings,
     /// What the guest sees.
-    Guest,
+    PlayUser,
 }
 
 /// What was before the start, each list with the latest first.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Lately {
+pub(super) struct Backlog {
     pub challenges: Vec<Challenge>,
     pub log: Vec<Note>,
     pub arenas: Vec<Arena>,
@@ -62,15 +63,15 @@ pub(super) struct Lately {
 
 /// See the module's text.
 #[derive(Debug, Default)]
-pub(super) struct State {
+pub(super) struct PageState {
     server: Option<String>,
     status: Status,
-    play: Option<Guest>,
+    play: Option<PlayUser>,
     records: bool,
     control: &'static [&'static str],
-    running: Vec<Table>,
+    running: Vec<LiveGame>,
     /// The latest first.
-    finished: VecDeque<Table>,
+    finished: VecDeque<LiveGame>,
     log: VecDeque<Note>,
     challenges: VecDeque<Challenge>,
     /// The one last heard of at the end.
@@ -79,10 +80,10 @@ pub(super) struct State {
     settings: Vec<Settings>,
 }
 
-impl State {
+impl PageState {
     /// Before anything has happened: who can be played against on this page, whether there are records, and which orders
     /// can be given.
-    pub fn new(play: Option<Guest>, records: bool, control: &'static [&'static str]) -> Self {
+    pub fn new(play: Option<PlayUser>, records: bool, control: &'static [&'static str]) -> Self {
         Self {
             play,
             records,
@@ -92,9 +93,9 @@ impl State {
     }
 
     /// Takes up what has happened at this moment, and says what has changed.
-    pub fn take(&mut self, event: &Event, now: u64) -> Vec<Change> {
+    pub fn on_event(&mut self, event: &Event, now: u64) -> Vec<Change> {
         let (account, event) = match event {
-            Event::OfAccount { account, event } => (Some(account.as_str()), &**event),
+            Event::ForAccount { account, event } => (Some(account.as_str()), &**event),
             event => (None, event),
         };
         match event {
@@ -104,22 +105,25 @@ impl State {
             | Event::Draining { .. }
             | Event::Paused { .. } => {
                 match account {
-                    Some(account) => self.status.take_of(account, event, now),
-                    None => self.status.take(event, now),
+                    Some(account) => self.status.on_account_event(account, event, now),
+                    None => self.status.on_event(event, now),
                 }
-                self.heard(account, event, now)
+                self.on_account_event(account, event, now)
             }
             Event::Arena(arena) => {
                 let arena = Arena::of(arena, account);
                 self.arenas.retain(|other| !other.is(&arena));
-                keep(&mut self.arenas, arena, ARENAS_KEPT);
+                push_bounded(&mut self.arenas, arena, MAX_ARENAS);
                 vec![Change::Arena]
             }
             Event::Settings(words) => {
                 let account = account.map(str::to_owned);
                 self.settings.retain(|other| other.account != account);
                 let words = words.clone();
-                self.settings.push(Settings { account, words });
+                self.settings.push(Settings {
+                    account,
+                    values: words,
+                });
                 vec![Change::Settings]
             }
             Event::Note {
@@ -127,23 +131,23 @@ impl State {
                 game,
                 text,
             } => {
-                self.note(now, *severity, game.clone(), text.clone());
+                self.add_note(now, *severity, game.clone(), text.clone());
                 vec![Change::Note]
             }
             Event::Challenge(challenge) => {
-                keep(
+                push_bounded(
                     &mut self.challenges,
                     Challenge::of(challenge, now),
-                    CHALLENGES_KEPT,
+                    MAX_CHALLENGES,
                 );
                 vec![Change::Challenge]
             }
-            _ => self.in_game(event, now),
+            _ => self.on_game_event(event, now),
         }
     }
 
     /// What follows from what an account says of itself.
-    fn heard(&mut self, account: Option<&str>, event: &Event, now: u64) -> Vec<Change> {
+    fn on_account_event(&mut self, account: Option<&str>, event: &Event, now: u64) -> Vec<Change> {
         match event {
             Event::Online {
                 account: player,
@@ -155,7 +159,7 @@ impl State {
                     // As the records have it of earlier runs.
                     None => format!("online as {}", player.name),
                 };
-                self.note(now, Severity::Info, None, text);
+                self.add_note(now, Severity::Info, None, text);
                 return vec![Change::Status, Change::Note];
             }
             Event::Offline { reason, .. } => {
@@ -163,7 +167,7 @@ impl State {
                     .map(|account| format!("{account} is "))
                     .unwrap_or_default();
                 let text = format!("{who}offline: {reason}");
-                self.note(now, Severity::Warning, None, text);
+                self.add_note(now, Severity::Warning, None, text);
                 return vec![Change::Status, Change::Note];
             }
             _ => {}
@@ -171,74 +175,74 @@ impl State {
         vec![Change::Status]
     }
 
-    fn in_game(&mut self, event: &Event, now: u64) -> Vec<Change> {
+    fn on_game_event(&mut self, event: &Event, now: u64) -> Vec<Change> {
         let Some(id) = event.game() else {
             return Vec::new();
         };
         if let Event::GameStarted(start) = event {
-            let known = self.running.iter().any(|table| table.shown.id == id);
+            let known = self.running.iter().any(|live| live.view.id == id);
             if !known {
                 let server = self.server.as_deref().unwrap_or_default();
-                if self.running.len() == RUNNING_KEPT {
+                if self.running.len() == MAX_RUNNING_GAMES {
                     self.running.remove(0);
                 }
                 // A simulator that was started anew gives the same ids again.
-                self.finished.retain(|table| table.shown.id != id);
-                self.running.push(Table::new(start, server, now));
+                self.finished.retain(|live| live.view.id != id);
+                self.running.push(LiveGame::new(start, server, now));
             }
-            self.status.plays(&start.us().name);
+            self.status.clear_idle(&start.us().name);
             return vec![Change::Game(id.to_owned()), Change::Status];
         }
-        let Some(at) = self.running.iter().position(|table| table.shown.id == id) else {
-            return self.after_the_end(event, id, now);
+        let Some(at) = self.running.iter().position(|live| live.view.id == id) else {
+            return self.on_event_after_end(event, id, now);
         };
-        let table = &mut self.running[at];
+        let live = &mut self.running[at];
         let id = id.to_owned();
         let change = match event {
-            Event::Moved(moved) => match table.moved(moved, now) {
-                true if table.move_on(moved.by, now) => {
+            Event::Moved(moved) => match live.on_move(moved, now) {
+                true if live.decline_by_move(moved.by, now) => {
                     // More than one line may have been said, all of which the game has.
                     return vec![Change::Moved(id.clone()), Change::Game(id)];
                 }
                 true => Change::Moved(id),
                 false => return Vec::new(),
             },
-            Event::Thinking { ply, report, .. } => match table.think(*ply, report) {
+            Event::Thinking { ply, report, .. } => match live.set_thinking(*ply, report) {
                 true => Change::Thinking(id),
                 false => return Vec::new(),
             },
             Event::TakenBack { ply, .. } => {
-                table.give_back(*ply, now);
+                live.on_takeback(*ply, now);
                 Change::Game(id)
             }
             Event::DrawOffered { by, .. } => {
-                table.offer_draw(*by, now);
+                live.offer_draw(*by, now);
                 Change::Game(id)
             }
-            Event::TakebackAsked { by, asked, .. } => {
-                table.ask_takeback(*by, *asked, now);
+            Event::TakebackRequested { by, pending, .. } => {
+                live.set_takeback_request(*by, *pending, now);
                 Change::Game(id)
             }
             Event::Declined { by, offer, .. } => {
-                if *offer == Offer::Takeback && *by == table.ours {
+                if *offer == Offer::Takeback && *by == live.ours {
                     // As many as we give have been given.
-                    table.shown.gives_back = false;
+                    live.view.takebacks_allowed = false;
                 }
-                table.decline(*by, *offer, now);
+                live.decline(*by, *offer, now);
                 Change::Game(id)
             }
             Event::OpponentGone { gone, .. } => {
-                table.shown.gone = *gone;
+                live.view.opponent_gone = *gone;
                 Change::Game(id)
             }
             Event::Chat { .. } => {
-                table.say(line(event, table, now));
+                live.add_chat(chat_line(event, live, now));
                 Change::Chat(id)
             }
             Event::GameFinished(end) => {
-                table.finish(end, now);
+                live.finish(end, now);
                 let over = self.running.remove(at);
-                self.lay_aside(over);
+                self.archive(over);
                 return vec![Change::Game(id), Change::Status];
             }
             _ => return Vec::new(),
@@ -247,48 +251,48 @@ impl State {
     }
 
     /// What is still said when a game is over.
-    fn after_the_end(&mut self, event: &Event, id: &str, now: u64) -> Vec<Change> {
-        let over = self.finished.iter_mut().find(|table| table.shown.id == id);
+    fn on_event_after_end(&mut self, event: &Event, id: &str, now: u64) -> Vec<Change> {
+        let over = self.finished.iter_mut().find(|live| live.view.id == id);
         match (over, event) {
-            (Some(table), Event::Chat { .. }) => {
-                table.say(line(event, table, now));
+            (Some(live), Event::Chat { .. }) => {
+                live.add_chat(chat_line(event, live, now));
                 vec![Change::Chat(id.to_owned())]
             }
             _ => Vec::new(),
         }
     }
 
-    fn lay_aside(&mut self, over: Table) {
+    fn archive(&mut self, over: LiveGame) {
         self.finished.push_front(over);
-        self.finished.truncate(FINISHED_KEPT);
+        self.finished.truncate(MAX_FINISHED_GAMES);
         if let Some(games) = &mut self.status.draining {
             *games = self.running.len();
         }
     }
 
     /// Shows the guest the engine's numbers, or hides them. Nothing where there is no guest.
-    pub fn show_numbers(&mut self, shown: bool) -> Option<Change> {
-        self.play.as_mut()?.numbers = shown;
-        Some(Change::Guest)
+    pub fn set_show_engine(&mut self, shown: bool) -> Option<Change> {
+        self.play.as_mut()?.show_engine = shown;
+        Some(Change::PlayUser)
     }
 
     /// The guest has declined the draw that we offered, of which the site tells nobody.
-    pub fn decline(&mut self, id: &str, now: u64) -> Option<Change> {
-        let mut tables = self.running.iter_mut();
-        let table = tables.find(|table| table.shown.id == id)?;
-        let declined = table.decline(!table.ours, Offer::Draw, now);
+    pub fn decline_draw(&mut self, id: &str, now: u64) -> Option<Change> {
+        let mut games = self.running.iter_mut();
+        let live = games.find(|live| live.view.id == id)?;
+        let declined = live.decline(!live.ours, Offer::Draw, now);
         declined.then(|| Change::Game(id.to_owned()))
     }
 
     /// Adds what was before the start.
-    pub fn remember(&mut self, lately: Lately) {
-        for challenge in lately.challenges {
+    pub fn add_backlog(&mut self, backlog: Backlog) {
+        for challenge in backlog.challenges {
             self.challenges.push_front(challenge);
         }
-        for note in lately.log {
+        for note in backlog.log {
             self.log.push_front(note);
         }
-        for arena in lately.arenas {
+        for arena in backlog.arenas {
             // What is told of it since is later.
             if !self.arenas.iter().any(|other| other.is(&arena)) {
                 self.arenas.push_front(arena);
@@ -297,53 +301,53 @@ impl State {
     }
 
     /// What the records have of a game that was taken up.
-    pub fn recall(&mut self, past: Table) -> Option<Change> {
-        let id = past.shown.id.clone();
-        let mut tables = self.running.iter_mut().chain(&mut self.finished);
-        let table = tables.find(|table| table.shown.id == id)?;
-        table.recall(past.shown);
+    pub fn merge_history(&mut self, past: LiveGame) -> Option<Change> {
+        let id = past.view.id.clone();
+        let mut games = self.running.iter_mut().chain(&mut self.finished);
+        let live = games.find(|live| live.view.id == id)?;
+        live.merge_history(past.view);
         Some(Change::Game(id))
     }
 
     /// Events were lost. Games that are no longer on have ended among them.
-    pub fn missed(&mut self, events: u64, on: &[String], now: u64) {
+    pub fn on_lagged(&mut self, events: u64, on: &[String], now: u64) {
         let events = plural::count(events, "event", "events");
         let text = format!("the page has missed {events}; games that are on may lack moves");
-        self.note(now, Severity::Warning, None, text);
+        self.add_note(now, Severity::Warning, None, text);
         let running = std::mem::take(&mut self.running);
-        for mut table in running {
-            if on.contains(&table.shown.id) {
-                self.running.push(table);
+        for mut live in running {
+            if on.contains(&live.view.id) {
+                self.running.push(live);
                 continue;
             }
-            table.close(Ending {
+            live.set_result(GameResult {
                 outcome: "unknown",
                 score: "*".to_owned(),
                 status: "unknownFinish".to_owned(),
                 text: "its end was missed".to_owned(),
             });
-            self.lay_aside(table);
+            self.archive(live);
         }
     }
 
-    fn note(&mut self, at: u64, severity: Severity, game: Option<String>, text: String) {
-        let table = game.as_deref().and_then(|id| self.table(id));
+    fn add_note(&mut self, at: u64, severity: Severity, game: Option<String>, text: String) {
+        let live = game.as_deref().and_then(|id| self.live_game(id));
         let note = Note {
             at,
             severity: severity.key(),
-            ply: table.map(|table| table.shown.moves.len() as u32),
+            ply: live.map(|live| live.view.moves.len() as u32),
             game,
             text,
         };
-        keep(&mut self.log, note, NOTES_KEPT);
+        push_bounded(&mut self.log, note, MAX_NOTES);
     }
 
     /// A game that is on, or was over not long ago.
-    pub fn table(&self, id: &str) -> Option<&Table> {
+    pub fn live_game(&self, id: &str) -> Option<&LiveGame> {
         self.running
             .iter()
             .chain(&self.finished)
-            .find(|table| table.shown.id == id)
+            .find(|live| live.view.id == id)
     }
 
     /// Everything, as a frame.
@@ -359,7 +363,7 @@ impl State {
                 play: self.play.as_ref(),
                 control: self.control,
                 records: self.records,
-                games: games.map(|table| &table.shown).collect(),
+                games: games.map(|live| &live.view).collect(),
                 log: &self.log,
                 challenges: &self.challenges,
                 arenas: &self.arenas,
@@ -371,12 +375,12 @@ impl State {
     /// A change that has just been made, as a frame. Nothing if it is no longer so.
     pub fn frame(&self, change: &Change, now: u64) -> Option<Bytes> {
         Some(match change {
-            Change::Game(id) => frame("game", &self.table(id)?.shown),
+            Change::Game(id) => frame("game", &self.live_game(id)?.view),
             Change::Moved(id) => {
-                let game = &self.table(id)?.shown;
+                let game = &self.live_game(id)?.view;
                 frame(
                     "moved",
-                    &Told {
+                    &MovedEvent {
                         game: id,
                         mv: game.moves.last()?,
                         fen: &game.fen,
@@ -387,11 +391,11 @@ impl State {
                 )
             }
             Change::Thinking(id) => {
-                let game = &self.table(id)?.shown;
+                let game = &self.live_game(id)?.view;
                 let (ply, report) = (game.moves.len(), game.thinking.as_ref()?);
                 frame(
                     "thinking",
-                    &Thinking {
+                    &ThinkingEvent {
                         game: id,
                         ply,
                         report,
@@ -399,12 +403,12 @@ impl State {
                 )
             }
             Change::Chat(id) => {
-                let line = self.table(id)?.shown.chat.back()?;
-                frame("chat", &Said { game: id, line })
+                let line = self.live_game(id)?.view.chat.back()?;
+                frame("chat", &ChatEvent { game: id, line })
             }
             Change::Status => frame(
                 "status",
-                &StatusNow {
+                &StatusEvent {
                     status: &self.status,
                     server: self.server.as_deref(),
                     now,
@@ -414,7 +418,7 @@ impl State {
             Change::Challenge => frame("challenge", self.challenges.back()?),
             Change::Arena => frame("arena", self.arenas.back()?),
             Change::Settings => frame("settings", self.settings.last()?),
-            Change::Guest => frame("play", self.play.as_ref()?),
+            Change::PlayUser => frame("play", self.play.as_ref()?),
         })
     }
 }
@@ -426,7 +430,7 @@ struct Snapshot<'a> {
     #[serde(flatten)]
     status: &'a Status,
     now: u64,
-    play: Option<&'a Guest>,
+    play: Option<&'a PlayUser>,
     control: &'a [&'a str],
     records: bool,
     games: Vec<&'a Game>,
@@ -437,7 +441,7 @@ struct Snapshot<'a> {
 }
 
 #[derive(Serialize)]
-struct Told<'a> {
+struct MovedEvent<'a> {
     game: &'a str,
     #[serde(rename = "move")]
     mv: &'a Move,
@@ -448,20 +452,20 @@ struct Told<'a> {
 }
 
 #[derive(Serialize)]
-struct Thinking<'a> {
+struct ThinkingEvent<'a> {
     game: &'a str,
     ply: usize,
-    report: &'a Report,
+    report: &'a SearchInfo,
 }
 
 #[derive(Serialize)]
-struct Said<'a> {
+struct ChatEvent<'a> {
     game: &'a str,
-    line: &'a Line,
+    line: &'a ChatLine,
 }
 
 #[derive(Serialize)]
-struct StatusNow<'a> {
+struct StatusEvent<'a> {
     #[serde(flatten)]
     status: &'a Status,
     server: Option<&'a str>,
@@ -476,23 +480,23 @@ fn frame(name: &str, data: &impl Serialize) -> Bytes {
     text.into()
 }
 
-fn line(event: &Event, table: &Table, at: u64) -> Line {
+fn chat_line(event: &Event, live: &LiveGame, at: u64) -> ChatLine {
     let (room, from, text) = match event {
         Event::Chat {
             room, from, text, ..
         } => (room.as_str(), from.as_str(), text.as_str()),
         _ => ("", "", ""),
     };
-    Line {
+    ChatLine {
         at,
-        ply: Some(table.shown.moves.len() as u32),
+        ply: Some(live.view.moves.len() as u32),
         room: room.to_owned(),
         from: from.to_owned(),
         text: text.to_owned(),
     }
 }
 
-fn keep<T>(list: &mut VecDeque<T>, item: T, most: usize) {
+fn push_bounded<T>(list: &mut VecDeque<T>, item: T, most: usize) {
     if list.len() == most {
         list.pop_front();
     }

@@ -1,17 +1,17 @@
-//! How several accounts of one daemon are doing together.
+//! Combined status of several accounts.
 
-use super::status::{Health, Requests, Status};
+use super::status::{Health, RequestOutcomes, Status};
 use super::{ENDED, EngineStatus};
 use crate::plural;
 
 impl Status {
-    /// This, as what was counted of all, with how each account stands.
-    pub(super) fn of_all(self, accounts: Vec<Self>) -> Self {
+    /// Combines the counters of this status with the status of each account.
+    pub(super) fn combine(self, accounts: Vec<Self>) -> Self {
         let left = || accounts.iter().filter(|account| account.stage != ENDED);
         let name = |account: &Self| account.account.clone();
         let ill = accounts.iter().find_map(|account| match &account.health {
             Health::Ok => None,
-            Health::Ill { why } => Some(format!("{}: {why}", account.shown())),
+            Health::Unhealthy { reason } => Some(format!("{}: {reason}", account.display_name())),
         });
         let all_open = left().count() > 0 && left().all(|account| account.stream.is_some());
         let streams = left().filter_map(|account| account.stream);
@@ -26,7 +26,7 @@ impl Status {
         let names: Vec<String> = accounts.iter().filter_map(name).collect();
         Self {
             account: (!names.is_empty()).then(|| names.join(", ")),
-            // As far as the one that is least far.
+            // The earliest stage of all accounts.
             stage: stage(left().map(|account| account.stage.as_str())).to_owned(),
             paused: left().count() > 0 && left().all(|account| account.paused),
             blocked,
@@ -36,12 +36,18 @@ impl Status {
             challenges: left()
                 .flat_map(|account| account.challenges.clone())
                 .collect(),
-            health: ill.map_or(Health::Ok, |why| Health::Ill { why }),
+            health: ill.map_or(Health::Ok, |reason| Health::Unhealthy { reason }),
             stream: silent.filter(|_| all_open),
             games: left().flat_map(|account| account.games.clone()).collect(),
-            owed_ms: left().map(|account| account.owed_ms).max().unwrap_or(0),
+            oldest_turn_ms: left()
+                .map(|account| account.oldest_turn_ms)
+                .max()
+                .unwrap_or(0),
             requests: requests(&accounts),
-            repairs: accounts.iter().map(|account| account.repairs).sum(),
+            stuck_game_recoveries: accounts
+                .iter()
+                .map(|account| account.stuck_game_recoveries)
+                .sum(),
             engine: EngineStatus {
                 hash_mib: engine.hash_mib,
                 threads: engine.threads,
@@ -52,26 +58,26 @@ impl Status {
         }
     }
 
-    /// Who this is, in a word.
-    pub(super) fn shown(&self) -> &str {
+    /// Name of the account, or a placeholder.
+    pub(super) fn display_name(&self) -> &str {
         self.account
             .as_deref()
             .unwrap_or("an account that Lichess has not named yet")
     }
 
-    /// This account in a line.
-    pub(super) fn line(&self) -> String {
+    /// Summary of this account in one line.
+    pub(super) fn summary_line(&self) -> String {
         let stage = match self.stage.as_str() {
             "" => "starting",
             stage => stage,
         };
         let paused = if self.paused { " but PAUSED" } else { "" };
         let (name, games) = (
-            self.shown(),
+            self.display_name(),
             plural::count(self.games.len(), "game", "games"),
         );
         match (&self.stopped, self.stream) {
-            (Some(why), _) => format!("{name}: STOPPED: {why}"),
+            (Some(reason), _) => format!("{name}: STOPPED: {reason}"),
             _ if stage == ENDED => format!("{name}: {stage}"),
             (None, Some(_)) => format!("{name}: {stage}{paused}, {games} on"),
             (None, None) => format!("{name}: {stage}{paused}, stream not open, {games} on"),
@@ -85,15 +91,15 @@ fn stage<'a>(stages: impl Iterator<Item = &'a str>) -> &'a str {
     stages.min_by_key(far).unwrap_or(ENDED)
 }
 
-/// The same kinds have the same fates in the same order.
-fn requests(accounts: &[Status]) -> Vec<Requests> {
-    let mut all: Vec<Requests> = Vec::new();
+/// Sums requests by kind; all accounts have the same outcomes in the same order.
+fn requests(accounts: &[Status]) -> Vec<RequestOutcomes> {
+    let mut all: Vec<RequestOutcomes> = Vec::new();
     for requests in accounts.iter().flat_map(|account| &account.requests) {
         match all.iter_mut().find(|sum| sum.kind == requests.kind) {
             None => all.push(requests.clone()),
             Some(sum) => {
-                for (fate, more) in sum.fates.iter_mut().zip(&requests.fates) {
-                    fate.1 += more.1;
+                for (outcome, more) in sum.outcomes.iter_mut().zip(&requests.outcomes) {
+                    outcome.1 += more.1;
                 }
             }
         }

@@ -1,19 +1,19 @@
 // The one stream of events: opened again whenever it ends, with a fresh snapshot each time.
 
-import { withKey } from "./api.js";
+import { keyHeaders } from "./api.js";
 
 const KINDS = ["snapshot", "game", "moved", "thinking", "chat", "status", "note", "challenge", "arena", "settings", "play"];
 
-const AGAIN_MS = 400;
+const RECONNECT_MS = 400;
 
 /** Where there are too many pages, one of them has to go first. */
-const FULL_MS = 5000;
+const FULL_RETRY_MS = 5000;
 
 /** A browser gives a site six connections for all windows; one that nobody looks at for so long gives its own back. */
-const UNSEEN_MS = 30_000;
+const HIDDEN_TIMEOUT_MS = 30_000;
 
 /** Hands on every event of a stream until it ends. */
-async function follow(body, heard) {
+async function readEvents(body, heard) {
 	const reader = body.pipeThrough(new TextDecoderStream()).getReader();
 	let rest = "";
 	for (;;) {
@@ -51,8 +51,8 @@ export function listen(url, heard, lost, stays) {
 		let why = "gone";
 		try {
 			// With the key, for which there are places of its own. An EventSource has no headers.
-			const answer = await fetch(url, { headers: withKey(), signal: mine.signal });
-			if (answer.ok) await follow(answer.body, heard);
+			const answer = await fetch(url, { headers: keyHeaders(), signal: mine.signal });
+			if (answer.ok) await readEvents(answer.body, heard);
 			else if (answer.status === 503) why = "full";
 		} catch {
 			// It has broken, or was given up.
@@ -60,10 +60,10 @@ export function listen(url, heard, lost, stays) {
 		if (source !== mine) return;
 		source = null;
 		lost(why);
-		timer = setTimeout(open, why === "full" ? FULL_MS : AGAIN_MS);
+		timer = setTimeout(open, why === "full" ? FULL_RETRY_MS : RECONNECT_MS);
 	};
 	let unseen = 0;
-	const doze = () => (unseen = setTimeout(sleep, UNSEEN_MS));
+	const doze = () => (unseen = setTimeout(sleep, HIDDEN_TIMEOUT_MS));
 	const sleep = () => {
 		if (stays()) return doze();
 		close();

@@ -14,95 +14,95 @@ use tokio::time::{Instant, Interval, interval_at, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
+use super::live_game::LiveGame;
 use super::records::Records;
-use super::state::{Change, State};
-use super::table::Table;
+use super::state::{Change, PageState};
 use super::wire;
 use crate::events::{Event, RecvError};
 use crate::metrics::Metrics;
 
 /// Between two reports of what is thought in a game.
-const THINKING_EVERY: Duration = Duration::from_millis(200);
+const THINKING_INTERVAL: Duration = Duration::from_millis(200);
 
 /// What changes within this goes out together. Whoever plays has made its move by then, and has the processor for itself
 /// meanwhile, however many pages are open.
-const TOGETHER: Duration = Duration::from_millis(20);
+const BATCH_DELAY: Duration = Duration::from_millis(20);
 
 /// Times that a page may be behind before it gets the whole state again.
-const BEHIND: usize = 64;
+const MAX_LAG_BATCHES: usize = 64;
 
 /// Pages that are open at once.
-const PAGES: usize = 64;
+const MAX_PAGES: usize = 64;
 
 /// The same beside those for pages with the key: nobody else on this machine can take them.
-const PAGES_WITH_KEY: usize = 16;
+const MAX_EXTRA_PAGES_WITH_KEY: usize = 16;
 
 /// The records tell what was before the start, if they can do it within this.
-const RECORDS_WITHIN: Duration = Duration::from_secs(1);
+const BACKLOG_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How often a page hears that we are here.
-const HEARTBEAT: Duration = Duration::from_secs(10);
+const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The state of the page, and those who watch it. Cheap to clone.
 #[derive(Clone)]
-pub(super) struct Feed(Arc<Inner>);
+pub(super) struct EventFeed(Arc<Shared>);
 
-struct Inner {
-    shown: Mutex<Shown>,
+struct Shared {
+    state: Mutex<FeedState>,
     frames: broadcast::Sender<Bytes>,
-    seats: Arc<Semaphore>,
-    seats_with_key: Arc<Semaphore>,
+    slots: Arc<Semaphore>,
+    slots_with_key: Arc<Semaphore>,
     closing: CancellationToken,
 }
 
 /// The state, and the latest changes of it, which nobody has been told of yet.
 #[derive(Default)]
-struct Shown {
-    state: State,
-    untold: Vec<u8>,
+struct FeedState {
+    page: PageState,
+    unsent: Vec<u8>,
 }
 
-impl Feed {
+impl EventFeed {
     /// Nobody watches yet. `closing` ends every page's stream.
-    pub fn new(state: State, closing: CancellationToken) -> Self {
-        Self(Arc::new(Inner {
-            shown: Mutex::new(Shown {
-                state,
-                ..Shown::default()
+    pub fn new(state: PageState, closing: CancellationToken) -> Self {
+        Self(Arc::new(Shared {
+            state: Mutex::new(FeedState {
+                page: state,
+                ..FeedState::default()
             }),
-            frames: broadcast::Sender::new(BEHIND),
-            seats: Arc::new(Semaphore::new(PAGES)),
-            seats_with_key: Arc::new(Semaphore::new(PAGES_WITH_KEY)),
+            frames: broadcast::Sender::new(MAX_LAG_BATCHES),
+            slots: Arc::new(Semaphore::new(MAX_PAGES)),
+            slots_with_key: Arc::new(Semaphore::new(MAX_EXTRA_PAGES_WITH_KEY)),
             closing,
         }))
     }
 
     /// For a moment: nothing waits while it is held.
-    fn shown(&self) -> MutexGuard<'_, Shown> {
-        self.0.shown.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, FeedState> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A game that is on, or was over not long ago.
-    pub fn table(&self, id: &str) -> Option<Table> {
-        self.shown().state.table(id).cloned()
+    pub fn live_game(&self, id: &str) -> Option<LiveGame> {
+        self.lock().page.live_game(id).cloned()
     }
 
     /// Shows the guest the engine's numbers, or hides them. False where there is no guest.
-    pub fn show_numbers(&self, visible: bool) -> bool {
-        self.change(|state| state.show_numbers(visible))
+    pub fn set_show_engine(&self, visible: bool) -> bool {
+        self.change(|state| state.set_show_engine(visible))
     }
 
     /// The guest has declined the draw that was offered to him in this game.
-    pub fn decline(&self, id: &str) {
-        self.change(|state| state.decline(id, now()));
+    pub fn decline_draw(&self, id: &str) {
+        self.change(|state| state.decline_draw(id, now()));
     }
 
     /// Changes the state, and tells of it. Whether there was anything to change.
-    fn change(&self, make: impl FnOnce(&mut State) -> Option<Change>) -> bool {
-        let mut shown = self.shown();
-        let change = make(&mut shown.state);
+    fn change(&self, make: impl FnOnce(&mut PageState) -> Option<Change>) -> bool {
+        let mut state = self.lock();
+        let change = make(&mut state.page);
         if let Some(change) = &change {
-            self.tell_of(&mut shown, change);
+            self.publish(&mut state, change);
         }
         change.is_some()
     }
@@ -115,13 +115,13 @@ impl Feed {
         metrics: Metrics,
         records: Records,
     ) {
-        let mut pace = Pace::default();
+        let mut throttle = ThinkingThrottle::default();
         let mut asked = JoinSet::new();
-        match timeout(RECORDS_WITHIN, records.lately()).await {
-            Ok(Ok(lately)) => {
-                let mut shown = self.shown();
-                shown.state.remember(lately);
-                self.tell_everything(&mut shown);
+        match timeout(BACKLOG_TIMEOUT, records.backlog()).await {
+            Ok(Ok(backlog)) => {
+                let mut state = self.lock();
+                state.page.add_backlog(backlog);
+                self.publish_snapshot(&mut state);
             }
             Ok(Err(why)) => debug!("what was before: {why}"),
             Err(late) => debug!("what was before: {late}"),
@@ -130,7 +130,7 @@ impl Feed {
             tokio::select! {
                 event = events.recv() => match event {
                     Ok(event) => {
-                        self.take(&event, &mut pace);
+                        self.on_event(&event, &mut throttle);
                         if let Event::GameStarted(start) = &*event
                             && start.plies > 0
                         {
@@ -141,84 +141,84 @@ impl Feed {
                     Err(RecvError::Lagged(missed)) => {
                         let on = metrics.status().games.into_iter().map(|game| game.id);
                         let on: Vec<String> = on.collect();
-                        let mut shown = self.shown();
-                        shown.state.missed(missed, &on, now());
-                        self.tell_everything(&mut shown);
+                        let mut state = self.lock();
+                        state.page.on_lagged(missed, &on, now());
+                        self.publish_snapshot(&mut state);
                     }
                     Err(RecvError::Closed) => return,
                 },
                 Some(past) = asked.join_next() => match past {
-                    Ok(Ok(past)) if !past.is_over() => self.recall(past),
+                    Ok(Ok(past)) if !past.is_over() => self.merge_history(past),
                     // Another one of this id, from before a simulator was started anew.
                     Ok(Ok(_)) => {}
                     // The page shows less of it.
                     Ok(Err(why)) => debug!("a game's past: {why}"),
                     Err(failure) => debug!("a game's past: {failure}"),
                 },
-                () = pace.due() => {
-                    let mut shown = self.shown();
-                    for game in pace.flush() {
-                        self.tell_of(&mut shown, &Change::Thinking(game));
+                () = throttle.due() => {
+                    let mut state = self.lock();
+                    for game in throttle.take_due() {
+                        self.publish(&mut state, &Change::Thinking(game));
                     }
                 }
             }
         }
     }
 
-    fn take(&self, event: &Event, pace: &mut Pace) {
-        let mut shown = self.shown();
-        let changes = shown.state.take(event, now());
+    fn on_event(&self, event: &Event, throttle: &mut ThinkingThrottle) {
+        let mut state = self.lock();
+        let changes = state.page.on_event(event, now());
         if let Event::GameFinished(end) = event {
-            pace.forget(&end.game);
+            throttle.forget(&end.game);
         }
         for change in changes {
             match &change {
-                Change::Thinking(game) if !pace.may_tell(game) => {}
-                _ => self.tell_of(&mut shown, &change),
+                Change::Thinking(game) if !throttle.allow(game) => {}
+                _ => self.publish(&mut state, &change),
             }
         }
     }
 
-    fn recall(&self, past: Table) {
-        self.change(|state| state.recall(past));
+    fn merge_history(&self, past: LiveGame) {
+        self.change(|state| state.merge_history(past));
     }
 
     /// Under the lock of the state, so that who joins misses nothing and gets nothing twice.
-    fn tell_of(&self, shown: &mut Shown, change: &Change) {
-        if self.is_watched()
-            && let Some(frame) = shown.state.frame(change, now())
+    fn publish(&self, state: &mut FeedState, change: &Change) {
+        if self.has_subscribers()
+            && let Some(frame) = state.page.frame(change, now())
         {
-            self.tell(shown, &frame);
+            self.enqueue(state, &frame);
         }
     }
 
     /// Those who watch get all of it anew.
-    fn tell_everything(&self, shown: &mut Shown) {
-        if self.is_watched() {
-            let everything = shown.state.snapshot(now());
-            self.tell(shown, &everything);
+    fn publish_snapshot(&self, state: &mut FeedState) {
+        if self.has_subscribers() {
+            let everything = state.page.snapshot(now());
+            self.enqueue(state, &everything);
         }
     }
 
-    fn is_watched(&self) -> bool {
+    fn has_subscribers(&self) -> bool {
         self.0.frames.receiver_count() > 0
     }
 
     /// Soon.
-    fn tell(&self, shown: &mut Shown, frame: &Bytes) {
-        if shown.untold.is_empty() {
+    fn enqueue(&self, state: &mut FeedState, frame: &Bytes) {
+        if state.unsent.is_empty() {
             let feed = self.clone();
             tokio::spawn(async move {
-                sleep(TOGETHER).await;
-                feed.tell_all(&mut feed.shown());
+                sleep(BATCH_DELAY).await;
+                feed.flush(&mut feed.lock());
             });
         }
-        shown.untold.extend_from_slice(frame);
+        state.unsent.extend_from_slice(frame);
     }
 
-    fn tell_all(&self, shown: &mut Shown) {
-        if !shown.untold.is_empty() {
-            let frames = Bytes::from(mem::take(&mut shown.untold));
+    fn flush(&self, state: &mut FeedState) {
+        if !state.unsent.is_empty() {
+            let frames = Bytes::from(mem::take(&mut state.unsent));
             // An error only says that nobody watches.
             let _ = self.0.frames.send(frames);
         }
@@ -229,14 +229,14 @@ impl Feed {
         &self,
         has_key: bool,
     ) -> Option<impl Stream<Item = Result<Bytes, Infallible>> + Send + use<>> {
-        let seat = |of: &Arc<Semaphore>| Arc::clone(of).try_acquire_owned().ok();
-        let reserved = has_key.then(|| seat(&self.0.seats_with_key)).flatten();
-        let seat = reserved.or_else(|| seat(&self.0.seats))?;
-        let page = Page {
+        let slot = |of: &Arc<Semaphore>| Arc::clone(of).try_acquire_owned().ok();
+        let reserved = has_key.then(|| slot(&self.0.slots_with_key)).flatten();
+        let slot = reserved.or_else(|| slot(&self.0.slots))?;
+        let page = Subscriber {
             feed: self.clone(),
             frames: None,
-            heartbeat: interval_at(Instant::now() + HEARTBEAT, HEARTBEAT),
-            _seat: seat,
+            heartbeat: interval_at(Instant::now() + HEARTBEAT_INTERVAL, HEARTBEAT_INTERVAL),
+            _slot: slot,
         };
         Some(stream::unfold(page, |mut page| async move {
             let frame = page.next().await?;
@@ -245,42 +245,42 @@ impl Feed {
     }
 
     fn snapshot(&self) -> (Bytes, broadcast::Receiver<Bytes>) {
-        let mut shown = self.shown();
-        self.tell_all(&mut shown);
-        (shown.state.snapshot(now()), self.0.frames.subscribe())
+        let mut state = self.lock();
+        self.flush(&mut state);
+        (state.page.snapshot(now()), self.0.frames.subscribe())
     }
 }
 
 /// One who watches.
-struct Page {
-    feed: Feed,
+struct Subscriber {
+    feed: EventFeed,
     /// Once everything has been told.
     frames: Option<broadcast::Receiver<Bytes>>,
     heartbeat: Interval,
-    _seat: OwnedSemaphorePermit,
+    _slot: OwnedSemaphorePermit,
 }
 
-impl Page {
+impl Subscriber {
     async fn next(&mut self) -> Option<Bytes> {
         let closing = self.feed.0.closing.clone();
         if closing.is_cancelled() {
             return None;
         }
         let Some(frames) = &mut self.frames else {
-            return Some(self.everything());
+            return Some(self.resync());
         };
         tokio::select! {
             () = closing.cancelled() => None,
             frame = frames.recv() => match frame {
                 Ok(frame) => Some(frame),
-                Err(RecvError::Lagged(_)) => Some(self.everything()),
+                Err(RecvError::Lagged(_)) => Some(self.resync()),
                 Err(RecvError::Closed) => None,
             },
             _ = self.heartbeat.tick() => Some(Bytes::from_static(b": still here\n\n")),
         }
     }
 
-    fn everything(&mut self) -> Bytes {
+    fn resync(&mut self) -> Bytes {
         let (everything, frames) = self.feed.snapshot();
         self.frames = Some(frames);
         everything
@@ -289,40 +289,43 @@ impl Page {
 
 /// When thoughts may be told: those that come too soon wait, and only the latest of them.
 #[derive(Default)]
-struct Pace {
-    told: HashMap<String, Instant>,
+struct ThinkingThrottle {
+    last_sent: HashMap<String, Instant>,
     waiting: BTreeSet<String>,
 }
 
-impl Pace {
+impl ThinkingThrottle {
     /// Whether the thoughts about this game may be told now. If not, they wait.
-    fn may_tell(&mut self, game: &str) -> bool {
+    fn allow(&mut self, game: &str) -> bool {
         let now = Instant::now();
-        let soon = |told: &Instant| now < *told + THINKING_EVERY;
-        if self.told.get(game).is_some_and(soon) {
+        let soon = |told: &Instant| now < *told + THINKING_INTERVAL;
+        if self.last_sent.get(game).is_some_and(soon) {
             self.waiting.insert(game.to_owned());
             return false;
         }
-        self.told.insert(game.to_owned(), now);
+        self.last_sent.insert(game.to_owned(), now);
         true
     }
 
     /// When the first of those that wait may be told.
     async fn due(&self) {
-        let told = self.waiting.iter().filter_map(|game| self.told.get(game));
+        let told = self
+            .waiting
+            .iter()
+            .filter_map(|game| self.last_sent.get(game));
         match told.min() {
-            Some(told) => sleep_until(*told + THINKING_EVERY).await,
+            Some(told) => sleep_until(*told + THINKING_INTERVAL).await,
             None => std::future::pending().await,
         }
     }
 
     /// Those that wait and may be told now.
-    fn flush(&mut self) -> Vec<String> {
+    fn take_due(&mut self) -> Vec<String> {
         let waiting: Vec<String> = self.waiting.iter().cloned().collect();
         let mut due = Vec::new();
         for game in waiting {
             self.waiting.remove(&game);
-            if self.may_tell(&game) {
+            if self.allow(&game) {
                 due.push(game);
             }
         }
@@ -330,13 +333,13 @@ impl Pace {
     }
 
     fn forget(&mut self, game: &str) {
-        self.told.remove(game);
+        self.last_sent.remove(game);
         self.waiting.remove(game);
     }
 }
 
 fn now() -> u64 {
-    wire::millis(SystemTime::now())
+    wire::epoch_ms(SystemTime::now())
 }
 
 #[cfg(test)]
@@ -346,9 +349,9 @@ mod tests {
     use super::*;
     use crate::events::Bus;
 
-    fn feed() -> (Feed, Bus, CancellationToken) {
+    fn feed() -> (EventFeed, Bus, CancellationToken) {
         let (bus, closing) = (Bus::new(), CancellationToken::new());
-        let feed = Feed::new(State::default(), closing.clone());
+        let feed = EventFeed::new(PageState::default(), closing.clone());
         tokio::spawn(
             feed.clone()
                 .follow(bus.subscribe(), Metrics::default(), Records::new(None)),
@@ -371,11 +374,11 @@ mod tests {
     #[tokio::test]
     async fn who_cannot_keep_up_gets_everything_anew_and_holds_up_nobody() {
         let (feed, bus, closing) = feed();
-        let mut slow = Box::pin(feed.open(false).expect("a seat"));
-        let mut quick = Box::pin(feed.open(false).expect("a seat"));
+        let mut slow = Box::pin(feed.open(false).expect("a slot"));
+        let mut quick = Box::pin(feed.open(false).expect("a slot"));
         assert_eq!(name(&mut slow).await, "snapshot");
         assert_eq!(name(&mut quick).await, "snapshot");
-        for _ in 0..=BEHIND {
+        for _ in 0..=MAX_LAG_BATCHES {
             bus.send(Event::note("news"));
             assert_eq!(name(&mut quick).await, "note");
         }
@@ -390,7 +393,7 @@ mod tests {
     #[tokio::test]
     async fn what_happens_at_once_goes_out_together_and_nothing_twice() {
         let (feed, bus, closing) = feed();
-        let mut first = Box::pin(feed.open(false).expect("a seat"));
+        let mut first = Box::pin(feed.open(false).expect("a slot"));
         assert_eq!(name(&mut first).await, "snapshot");
         for text in ["one", "two", "three"] {
             bus.send(Event::note(text));
@@ -400,14 +403,14 @@ mod tests {
         let at = |note: &str| text.find(note).expect("it is told");
         assert!(at("one") < at("two") && at("two") < at("three"), "{text}");
 
-        // Who comes while something is untold has it in the snapshot.
-        feed.take(&Event::note("four"), &mut Pace::default());
-        let mut second = Box::pin(feed.open(false).expect("a seat"));
+        // Who comes while something is unsent has it in the snapshot.
+        feed.on_event(&Event::note("four"), &mut ThinkingThrottle::default());
+        let mut second = Box::pin(feed.open(false).expect("a slot"));
         let Ok(everything) = second.next().await.expect("a frame");
         assert!(String::from_utf8_lossy(&everything).contains("four"));
         let Ok(frames) = first.next().await.expect("a frame");
         assert!(String::from_utf8_lossy(&frames).contains("four"));
-        feed.take(&Event::note("five"), &mut Pace::default());
+        feed.on_event(&Event::note("five"), &mut ThinkingThrottle::default());
         let Ok(frames) = second.next().await.expect("a frame");
         let text = String::from_utf8_lossy(&frames);
         assert!(text.contains("five") && !text.contains("four"), "{text}");
@@ -417,11 +420,11 @@ mod tests {
     #[tokio::test]
     async fn there_are_so_many_seats_and_who_leaves_makes_room() {
         let (feed, _bus, _closing) = feed();
-        let mut pages: Vec<_> = (0..=PAGES).map_while(|_| feed.open(false)).collect();
-        assert_eq!(pages.len(), PAGES);
+        let mut pages: Vec<_> = (0..=MAX_PAGES).map_while(|_| feed.open(false)).collect();
+        assert_eq!(pages.len(), MAX_PAGES);
         assert!(feed.open(false).is_none());
-        let mut operators: Vec<_> = (0..PAGES).map_while(|_| feed.open(true)).collect();
-        assert_eq!(operators.len(), PAGES_WITH_KEY);
+        let mut operators: Vec<_> = (0..MAX_PAGES).map_while(|_| feed.open(true)).collect();
+        assert_eq!(operators.len(), MAX_EXTRA_PAGES_WITH_KEY);
         assert!(feed.open(true).is_none());
         pages.pop();
         // With the key the others are good as well.
@@ -433,16 +436,16 @@ mod tests {
 
     #[tokio::test]
     async fn thoughts_come_five_times_a_second_at_most_and_the_last_one_comes() {
-        let mut pace = Pace::default();
+        let mut throttle = ThinkingThrottle::default();
         let start = Instant::now();
-        assert!(pace.may_tell("one"));
-        assert!(!pace.may_tell("one") && !pace.may_tell("one"));
-        assert!(pace.may_tell("two"));
-        pace.due().await;
-        assert!(start.elapsed() >= THINKING_EVERY);
-        assert_eq!(pace.flush(), ["one"]);
-        assert!(!pace.may_tell("one"));
-        pace.forget("one");
-        assert!(pace.waiting.is_empty() && pace.flush().is_empty());
+        assert!(throttle.allow("one"));
+        assert!(!throttle.allow("one") && !throttle.allow("one"));
+        assert!(throttle.allow("two"));
+        throttle.due().await;
+        assert!(start.elapsed() >= THINKING_INTERVAL);
+        assert_eq!(throttle.take_due(), ["one"]);
+        assert!(!throttle.allow("one"));
+        throttle.forget("one");
+        assert!(throttle.waiting.is_empty() && throttle.take_due().is_empty());
     }
 }

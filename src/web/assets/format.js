@@ -2,22 +2,22 @@
 
 const MINUS = "\u2212";
 
-const two = (n) => String(n).padStart(2, "0");
+const twoDigits = (n) => String(n).padStart(2, "0");
 
 /** `2 d 5 h`, `1:02:03`, `4:05`, and tenths in the last twenty seconds. */
-export function clock(ms) {
+export function formatClock(ms) {
 	if (ms < 20_000) {
 		const tenths = Math.floor(ms / 100);
-		return `0:${two(Math.floor(tenths / 10))}.${tenths % 10}`;
+		return `0:${twoDigits(Math.floor(tenths / 10))}.${tenths % 10}`;
 	}
 	const seconds = Math.floor(ms / 1000);
 	if (seconds >= 86_400) return `${Math.floor(seconds / 86_400)} d ${Math.floor(seconds / 3600) % 24} h`;
 	const [h, m, s] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60];
-	return h ? `${h}:${two(m)}:${two(s)}` : `${m}:${two(s)}`;
+	return h ? `${h}:${twoDigits(m)}:${twoDigits(s)}` : `${m}:${twoDigits(s)}`;
 }
 
 /** `2.3 s`, `41 s`, `3 min`, `5 h`. */
-export function span(ms) {
+export function formatDuration(ms) {
 	if (ms < 10_000) return `${(ms / 1000).toFixed(1)} s`;
 	if (ms < 120_000) return `${Math.round(ms / 1000)} s`;
 	if (ms < 7_200_000) return `${Math.round(ms / 60_000)} min`;
@@ -25,30 +25,30 @@ export function span(ms) {
 }
 
 /** `950`, `41k`, `3.2M`. */
-export function count(n) {
+export function formatCount(n) {
 	if (n < 1000) return String(n);
 	if (n < 1_000_000) return `${(n / 1000).toFixed(n < 10_000 ? 1 : 0)}k`;
 	return n < 1e9 ? `${(n / 1e6).toFixed(n < 1e7 ? 2 : 1)}M` : `${(n / 1e9).toFixed(1)}G`;
 }
 
 /** `100 %`, never broken between number and sign. */
-export const percent = (share) => `${Math.round(share * 100)}\u00a0%`;
+export const formatPercent = (share) => `${Math.round(share * 100)}\u00a0%`;
 
 /** `14:02`, and the day too when it is another one, or `always`. */
-export function moment(ms, always = false) {
+export function formatTime(ms, always = false) {
 	const date = new Date(ms);
 	const time = date.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hour12: false });
-	return !always && date.toDateString() === new Date().toDateString() ? time : `${day(ms)} ${time}`;
+	return !always && date.toDateString() === new Date().toDateString() ? time : `${formatDate(ms)} ${time}`;
 }
 
 /** A day of this machine's calendar, written as the browser writes those that are to be chosen. */
-export const day = (ms) => new Date(ms).toLocaleDateString([], { year: "numeric", month: "2-digit", day: "2-digit" });
+export const formatDate = (ms) => new Date(ms).toLocaleDateString([], { year: "numeric", month: "2-digit", day: "2-digit" });
 
 /** `+7`, `−12`, `±0`. */
-export const signed = (n) => (n ? `${n < 0 ? MINUS : "+"}${Math.abs(n)}` : "±0");
+export const formatSigned = (n) => (n ? `${n < 0 ? MINUS : "+"}${Math.abs(n)}` : "±0");
 
 /** White's view of what we thought: his chance to win, and the score. */
-export function score(report, ours) {
+export function whiteScore(report, ours) {
 	if (!report || (report.cp === null && report.mate === null)) return null;
 	const sign = ours === "white" ? 1 : -1;
 	if (report.mate !== null) {
@@ -59,41 +59,41 @@ export function score(report, ours) {
 	return { win: sign > 0 ? report.win : 1 - report.win, text: `${cp < 0 ? MINUS : "+"}${(Math.abs(cp) / 100).toFixed(2)}` };
 }
 
-export const RESULTS = { won: "Won", drawn: "Drawn", lost: "Lost", void: "Void", open: "Open", unknown: "Over" };
+export const OUTCOME_LABELS = { won: "Won", drawn: "Drawn", lost: "Lost", void: "Void", open: "Open", unknown: "Over" };
 
-const VARIANTS = { standard: "", chess960: "Chess960", fromPosition: "From position" };
+const VARIANT_LABELS = { standard: "", chess960: "Chess960", fromPosition: "From position" };
 
 /** `3+2 blitz, rated, Chess960`. */
-export function kind(game) {
-	const variant = VARIANTS[game.variant] ?? game.variant;
+export function describeGame(game) {
+	const variant = VARIANT_LABELS[game.variant] ?? game.variant;
 	const speed = game.time_control === "unlimited" ? "" : ` ${game.speed}`;
 	return [`${game.time_control}${speed}`, game.rated ? "rated" : "casual", variant].filter(Boolean).join(", ");
 }
 
 /** `BOT Rookie (800?)`. */
-export function player({ name, title, rating, provisional }) {
+export function playerLabel({ name, title, rating, provisional }) {
 	return `${title ? `${title} ` : ""}${name}${rating ? ` (${rating}${provisional ? "?" : ""})` : ""}`;
 }
 
 /** `1-0`, `½-½`; nothing for a game that does not count. */
-export const points = ({ score }) => (score === "1/2-1/2" ? "½-½" : score === "*" ? "" : score);
+export const scoreText = ({ score }) => (score === "1/2-1/2" ? "½-½" : score === "*" ? "" : score);
 
 /** How a game ended, in one line: `1-0, checkmate`. */
-export const ending = (result) => [points(result), result.text].filter(Boolean).join(", ");
+export const describeResult = (result) => [scoreText(result), result.text].filter(Boolean).join(", ");
 
 /** How a game went for this color: `won`, `drawn`, `lost` or `unknown`. */
-export function outcome({ result, ours }, color) {
+export function outcomeFor({ result, ours }, color) {
 	return color === ours ? result.outcome : ({ won: "lost", lost: "won" }[result.outcome] ?? result.outcome);
 }
 
 /** The color that has won, if one has. */
-export const winner = ({ score }) => ({ "1-0": "white", "0-1": "black" })[score] ?? null;
+export const winnerColor = ({ score }) => ({ "1-0": "white", "0-1": "black" })[score] ?? null;
 
 /** Who somebody is in a game to the one who plays `me` in it, and to those who only watch, where that is null. */
-const called = (game, color, me) => (color === me ? "You" : me ? game[color].name : color === "white" ? "White" : "Black");
+const displayName = (game, color, me) => (color === me ? "You" : me ? game[color].name : color === "white" ? "White" : "Black");
 
 /** What the one who has lost did, by the server's word for the end. */
-const LOSSES = {
+const LOSS_TEXTS = {
 	mate: () => "Checkmate",
 	resign: (who) => `${who} resigned`,
 	outoftime: (who) => `${who} ran out of time`,
@@ -101,7 +101,7 @@ const LOSSES = {
 	noStart: (who) => `${who} did not move`,
 };
 
-const DRAWS = {
+const DRAW_TEXTS = {
 	stalemate: "Stalemate",
 	outoftime: "Time ran out against a bare king",
 	"insufficient material": "Insufficient material",
@@ -110,18 +110,18 @@ const DRAWS = {
 	agreement: "Draw by agreement",
 };
 
-const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+const capitalize = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 /** How a game ended, in a sentence from the side of the one who plays `me` in it; without, for those who watch. */
-export function verdict(game, me) {
+export function resultSentence(game, me) {
 	const { status, text, score } = game.result;
-	const won = winner(game.result);
+	const won = winnerColor(game.result);
 	const say = (...parts) => (me ? `${parts.join(". ")}.` : parts.join(" · "));
 	if (won) {
-		const loser = called(game, won === "white" ? "black" : "white", me);
-		return say(LOSSES[status]?.(loser) ?? capital(text), `${called(game, won, me)} ${won === me ? "win" : "wins"}`);
+		const loser = displayName(game, won === "white" ? "black" : "white", me);
+		return say(LOSS_TEXTS[status]?.(loser) ?? capitalize(text), `${displayName(game, won, me)} ${won === me ? "win" : "wins"}`);
 	}
 	if (me && text === "agreement") return "You agreed on a draw.";
-	if (score === "1/2-1/2") return say(DRAWS[status] ?? DRAWS[text] ?? capital(text), me ? "It is a draw" : "Draw");
-	return me && status === "aborted" ? "The game was aborted: it does not count." : capital(text);
+	if (score === "1/2-1/2") return say(DRAW_TEXTS[status] ?? DRAW_TEXTS[text] ?? capitalize(text), me ? "It is a draw" : "Draw");
+	return me && status === "aborted" ? "The game was aborted: it does not count." : capitalize(text);
 }

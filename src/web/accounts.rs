@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::wire::{Idle, Offline, Status, millis};
+use super::wire::{Idle, Offline, Status, epoch_ms};
 use crate::events::Event;
 
 /// One account of several.
@@ -15,7 +15,7 @@ pub(super) struct Account {
 
 impl Status {
     /// Takes up what an account says of itself.
-    pub fn take(&mut self, event: &Event, now: u64) {
+    pub fn on_event(&mut self, event: &Event, now: u64) {
         match event {
             Event::Online { account, .. } => {
                 self.account = Some(account.into());
@@ -29,7 +29,7 @@ impl Status {
             Event::Idle { reason, next } => {
                 self.idle = Some(Idle {
                     reason: reason.clone(),
-                    next: next.map(millis),
+                    next: next.map(epoch_ms),
                 });
             }
             Event::Draining { games } => self.draining = Some(*games),
@@ -39,7 +39,7 @@ impl Status {
     }
 
     /// Takes up what one of several says of itself.
-    pub fn take_of(&mut self, name: &str, event: &Event, now: u64) {
+    pub fn on_account_event(&mut self, name: &str, event: &Event, now: u64) {
         let by_name = |account: &Account| account.name.as_str().cmp(name);
         let at = self
             .accounts
@@ -52,13 +52,13 @@ impl Status {
                 self.accounts.insert(at, account);
                 at
             });
-        self.accounts[at].status.take(event, now);
+        self.accounts[at].status.on_event(event, now);
         let accounts = std::mem::take(&mut self.accounts);
-        *self = Self::of_all(accounts);
+        *self = Self::combine(accounts);
     }
 
     /// A game of this account is on: it is not idle.
-    pub fn plays(&mut self, name: &str) {
+    pub fn clear_idle(&mut self, name: &str) {
         self.idle = None;
         let account = self
             .accounts
@@ -70,7 +70,7 @@ impl Status {
     }
 
     /// What holds for all of them; who is not there is told when nobody is.
-    fn of_all(accounts: Vec<Account>) -> Self {
+    fn combine(accounts: Vec<Account>) -> Self {
         let each = || accounts.iter().map(|account| &account.status);
         let online = each().any(|status| status.online);
         let first = each().find(|status| status.online == online);
@@ -110,14 +110,14 @@ mod tests {
     #[test]
     fn what_holds_for_all_is_told_as_of_one() {
         let mut all = Status::default();
-        all.take_of("Bert", &online("Bert"), 0);
-        all.take_of("Anna", &online("Anna"), 0);
+        all.on_account_event("Bert", &online("Bert"), 0);
+        all.on_account_event("Anna", &online("Anna"), 0);
         let offline = Event::Offline {
             reason: "gone".to_owned(),
             retry_in: None,
         };
-        all.take_of("Anna", &offline, 0);
-        all.take_of("Anna", &Event::Paused { paused: true }, 0);
+        all.on_account_event("Anna", &offline, 0);
+        all.on_account_event("Anna", &Event::Paused { paused: true }, 0);
         assert!(all.online && all.offline.is_none() && !all.paused);
         assert_eq!(
             all.account.as_ref().map(|me| me.name.as_str()),
@@ -130,15 +130,15 @@ mod tests {
             reason: format!("{next:?}"),
             next,
         };
-        all.take_of("Anna", &idle(None), 0);
+        all.on_account_event("Anna", &idle(None), 0);
         assert_eq!(all.idle, None);
-        all.take_of("Bert", &idle(Some(std::time::UNIX_EPOCH)), 0);
+        all.on_account_event("Bert", &idle(Some(std::time::UNIX_EPOCH)), 0);
         assert_eq!(all.idle.as_ref().and_then(|idle| idle.next), Some(0));
-        all.plays("bert");
+        all.clear_idle("bert");
         assert!(all.idle.is_none() && all.accounts[1].status.idle.is_none());
-        all.take_of("Anna", &Event::Draining { games: 1 }, 0);
+        all.on_account_event("Anna", &Event::Draining { games: 1 }, 0);
         assert_eq!(all.draining, None);
-        all.take_of("Bert", &Event::Draining { games: 2 }, 0);
+        all.on_account_event("Bert", &Event::Draining { games: 2 }, 0);
         assert_eq!(all.draining, Some(3));
     }
 }

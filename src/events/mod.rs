@@ -1,12 +1,11 @@
-//! What happened, as plain data that everyone may read.
+//! Events of the bot as plain data.
 //!
-//! The bot says what it does by sending an [`Event`] on the [`Bus`]; the terminal of the demo, metrics, the store
-//! and the page subscribe. Sending never waits and never fails: a subscriber that is slow loses the oldest events
-//! (and is told how many by [`RecvError::Lagged`]), and with no subscriber at all an event simply goes nowhere.
-//! So nothing that plays chess ever depends on who watches.
+//! The bot sends each [`Event`] on the [`Bus`]; the demo's console, metrics, the store and the page subscribe. Sending
+//! never waits and never fails. A slow subscriber loses the oldest events and learns their number from
+//! [`RecvError::Lagged`]; without subscribers an event is dropped. So no game ever depends on its observers.
 //!
-//! All strings that come from the network (names, chat, reasons) are here as they came: who prints them removes
-//! control characters, who shows them in a page escapes them.
+//! Strings from the network (names, chat, reasons) are unchanged: code that prints them removes control characters, code
+//! that shows them on a page escapes them.
 
 mod bus;
 
@@ -20,64 +19,63 @@ use crate::chess::Game;
 
 pub use self::bus::Bus;
 
-/// Something that happened to the account or in one of its games.
+/// Something that happened to an account or in one of its games.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
-    /// The account stream is open: challenges and games can come.
+    /// The event stream is open.
     Online {
-        /// Who we are.
+        /// Our account.
         account: Player,
         /// The server's base URL.
         server: String,
     },
-    /// The account stream is lost.
+    /// The event stream is closed.
     Offline {
-        /// Why, in words.
+        /// Reason as a sentence.
         reason: String,
-        /// When it is tried again; `None` when it is not.
+        /// Time until the next attempt; `None` if there is none.
         retry_in: Option<Duration>,
     },
-    /// A challenge was decided on, by us (incoming) or by the other (outgoing).
+    /// A challenge was answered, by us (incoming) or by the opponent (outgoing), or was queued or dropped.
     Challenge(Challenge),
-    /// A game is on. Sent once for each game and life of the program, also for games taken up again.
+    /// A game has started or was resumed. Sent once per game and run of the program.
     GameStarted(GameStarted),
-    /// A move stands on the board, as the game's stream shows it; the moves of a game come in order, each once
-    /// (except for those taken back). Those made before a game was taken up come without thought and clocks.
+    /// A move was made, as reported by the game stream. The moves of a game come in order and once each, except for moves
+    /// that were taken back. Moves from before a game was resumed come without search information and clocks.
     Moved(Moved),
-    /// What the engine thinks while it thinks: at most a few per second and game.
+    /// Search information while the engine is thinking, at most a few per second and game.
     Thinking {
         /// The game's id.
         game: String,
-        /// The ply that is being thought about: as many moves are on the board.
+        /// Number of moves on the board of the position that is searched.
         ply: u32,
         /// The best line so far.
-        report: Report,
+        report: SearchInfo,
     },
     /// Moves were taken back.
     TakenBack {
         /// The game's id.
         game: String,
-        /// How many moves are left on the board.
+        /// Number of moves left on the board.
         ply: u32,
     },
-    /// Somebody offers a draw.
+    /// A side offers a draw.
     DrawOffered {
         /// The game's id.
         game: String,
-        /// Who offers.
+        /// The side that offers it.
         by: Color,
     },
-    /// The opponent asks for a takeback, or does not any more.
-    TakebackAsked {
+    /// A side requests a takeback, or withdraws the request.
+    TakebackRequested {
         /// The game's id.
         game: String,
-        /// The side that asks.
+        /// The side that requests it.
         by: Color,
-        /// Whether the question stands now.
-        asked: bool,
+        /// Whether the request is open.
+        pending: bool,
     },
-    /// A draw offer or a takeback was declined in so many words. Who only moves on declines as well, of which nothing is
-    /// sent.
+    /// A draw offer or a takeback request was declined explicitly. Making a move declines it too; no event is sent then.
     Declined {
         /// The game's id.
         game: String,
@@ -86,68 +84,67 @@ pub enum Event {
         /// The offer that is declined.
         offer: Offer,
     },
-    /// The opponent has left the game or has come back.
+    /// The opponent has left the game or has returned.
     OpponentGone {
         /// The game's id.
         game: String,
-        /// Whether he is away now.
+        /// Whether they are away.
         gone: bool,
     },
-    /// A line of chat, theirs or ours.
+    /// A chat message, of the opponent, a spectator or ours.
     Chat {
         /// The game's id.
         game: String,
         /// `player` or `spectator`.
         room: String,
-        /// Who wrote it.
+        /// Author.
         from: String,
-        /// What.
+        /// Message.
         text: String,
     },
-    /// A game is over.
+    /// A game has ended.
     GameFinished(GameFinished),
-    /// No game is on; why, and when something is tried next.
+    /// No game is running.
     Idle {
-        /// Why, in words.
+        /// Reason as a sentence.
         reason: String,
-        /// When we act on our own again, if ever.
+        /// Time of the next attempt to start a game, if one is planned.
         next: Option<SystemTime>,
     },
-    /// We stop: no new games, these many are still to be finished.
+    /// The bot is stopping: it takes no new games and finishes the running ones.
     Draining {
-        /// Games still on.
+        /// Number of running games.
         games: usize,
     },
-    /// The operator has paused us, or has us go on: whether new games are taken.
+    /// The operator has paused or resumed the bot.
     Paused {
-        /// Whether they are not.
+        /// Whether new games are refused.
         paused: bool,
     },
-    /// How things stand in an arena that we take part in, or mean to.
+    /// State of an arena that we play or plan to play.
     Arena(Arena),
-    /// These settings are in force from now on, each as `section.key` and as it is written, without passwords.
+    /// Effective settings from now on, as pairs of `section.key` and value in TOML, without passwords.
     Settings(Vec<(String, String)>),
-    /// One of these that an account says of itself, where several are heard: online, offline, idle, draining, paused,
-    /// an arena, settings.
-    OfAccount {
-        /// Which account.
+    /// An event of one of several accounts: online, offline, idle, draining, paused, arena or settings.
+    ForAccount {
+        /// Name of the account.
         account: String,
-        /// What it says.
+        /// The event.
         event: Box<Event>,
     },
-    /// Anything else worth telling, in words.
+    /// Any other message.
     Note {
-        /// How bad it is.
+        /// Severity.
         severity: Severity,
         /// The game it belongs to, if any.
         game: Option<String>,
-        /// The sentence.
+        /// Message as a sentence.
         text: String,
     },
 }
 
 impl Event {
-    /// The id of the game that the event belongs to, if it belongs to one.
+    /// Id of the game that the event belongs to, if any.
     pub fn game(&self) -> Option<&str> {
         match self {
             Self::GameStarted(GameStarted { game, .. })
@@ -155,7 +152,7 @@ impl Event {
             | Self::Thinking { game, .. }
             | Self::TakenBack { game, .. }
             | Self::DrawOffered { game, .. }
-            | Self::TakebackAsked { game, .. }
+            | Self::TakebackRequested { game, .. }
             | Self::Declined { game, .. }
             | Self::OpponentGone { game, .. }
             | Self::Chat { game, .. }
@@ -169,12 +166,12 @@ impl Event {
             | Self::Paused { .. }
             | Self::Arena(_)
             | Self::Settings(_)
-            | Self::OfAccount { .. } => None,
+            | Self::ForAccount { .. } => None,
         }
     }
 
-    /// The same with the name of the account that says it, where neither it nor a game in it tells who that is.
-    fn told_of(&self, account: &str) -> Option<Self> {
+    /// The event marked with the name of its account; `None` if the event or its game identifies the account already.
+    fn tagged(&self, account: &str) -> Option<Self> {
         match self {
             Self::Online { .. }
             | Self::Offline { .. }
@@ -182,7 +179,7 @@ impl Event {
             | Self::Draining { .. }
             | Self::Paused { .. }
             | Self::Arena(_)
-            | Self::Settings(_) => Some(Self::OfAccount {
+            | Self::Settings(_) => Some(Self::ForAccount {
                 account: account.to_owned(),
                 event: Box::new(self.clone()),
             }),
@@ -199,7 +196,7 @@ impl Event {
         }
     }
 
-    /// An everyday sentence that belongs to no game.
+    /// A note with severity [`Severity::Info`] that belongs to no game.
     pub fn note(text: impl Into<String>) -> Self {
         Self::Note {
             severity: Severity::Info,
@@ -209,47 +206,47 @@ impl Event {
     }
 }
 
-/// What a player can offer the other, or ask for.
+/// Offer or request that the opponent can decline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offer {
     /// A draw.
     Draw,
-    /// That moves are taken back.
+    /// A takeback.
     Takeback,
 }
 
-/// An arena and how we stand in it.
+/// An arena and our standing in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arena {
     /// Its id.
     pub id: String,
-    /// What it is called.
+    /// Display name.
     pub name: String,
-    /// How far it has come.
+    /// Stage.
     pub stage: ArenaStage,
-    /// When it begins, while it has not.
+    /// Start time, until it has started.
     pub starts: Option<SystemTime>,
-    /// Our place, if we are in it and it has begun.
+    /// Our rank once it has started, if we play in it.
     pub rank: Option<u32>,
-    /// How many take part.
+    /// Number of participants.
     pub players: u32,
-    /// What we do about it, in words.
+    /// Our participation as a sentence.
     pub text: String,
 }
 
-/// How far an arena has come.
+/// Stage of an arena.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ArenaStage {
-    /// It has not begun.
+    /// Not started.
     Planned,
-    /// It is on.
+    /// Running.
     Running,
-    /// It is over, or we are out of it.
+    /// Finished, or left by us.
     Over,
 }
 
 impl ArenaStage {
-    /// The word for it, on the page.
+    /// Key used on the page.
     pub fn key(self) -> &'static str {
         match self {
             Self::Planned => "planned",
@@ -259,19 +256,19 @@ impl ArenaStage {
     }
 }
 
-/// How bad a [`Event::Note`] is.
+/// Severity of an [`Event::Note`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// Worth knowing.
+    /// Information.
     Info,
-    /// Something went wrong and was dealt with.
+    /// A problem that was handled.
     Warning,
-    /// Something went wrong that the operator has to look at.
+    /// A problem that needs the operator.
     Error,
 }
 
 impl Severity {
-    /// The word for it, in the records and on the page.
+    /// Key used in the records and on the page.
     pub fn key(self) -> &'static str {
         match self {
             Self::Info => "info",
@@ -281,16 +278,16 @@ impl Severity {
     }
 }
 
-/// Somebody who plays.
+/// A player of a game or challenge.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Player {
-    /// The name as the server writes it; `Stockfish level 3` for the server's own engine.
+    /// Name as the server writes it; `Stockfish level 3` for the server's own engine.
     pub name: String,
     /// `BOT`, `GM`, ...
     pub title: Option<String>,
-    /// The rating for the game's speed and variant.
+    /// Rating for the speed and variant of the game.
     pub rating: Option<u32>,
-    /// Whether the rating is still uncertain.
+    /// Whether the rating is provisional.
     pub provisional: bool,
 }
 
@@ -301,24 +298,24 @@ impl Player {
     }
 }
 
-/// How much time the players have.
+/// Time control of a game.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TimeControl {
     /// A chess clock.
     Clock {
-        /// Time at the start.
+        /// Initial time.
         base: Duration,
-        /// Time added with each move.
+        /// Increment per move.
         increment: Duration,
     },
-    /// These many days for each move.
+    /// Days per move.
     Days(u32),
-    /// As long as they like.
+    /// No time limit.
     Unlimited,
 }
 
-/// As Lichess writes it: `3+2`, `½+0`, `1.5+0`, `3 days`, `unlimited`; a base that is no multiple of a quarter
-/// minute in seconds, as in `10s+1`.
+/// As Lichess writes it: `3+2`, `½+0`, `1.5+0`, `3 days`, `unlimited`. A base time that is not a multiple of a quarter
+/// minute is written in seconds, as in `10s+1`.
 impl fmt::Display for TimeControl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -340,42 +337,42 @@ impl fmt::Display for TimeControl {
     }
 }
 
-/// A challenge and what became of it.
+/// A challenge and its outcome.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Challenge {
-    /// The challenge's id, which becomes the game's; nothing for one of ours that the server has not taken.
+    /// Id of the challenge and of its game; empty for a challenge of ours that the server has rejected.
     pub id: String,
-    /// Who challenges.
+    /// Challenger.
     pub from: Player,
-    /// Whom; `None` for one that is open to all.
+    /// Name of the challenged user; `None` for an open challenge.
     pub to: Option<String>,
     /// The time control.
     pub time_control: TimeControl,
     /// Variant key: `standard`, `chess960`, `fromPosition`, ...
     pub variant: String,
-    /// Whether ratings are at stake.
+    /// Whether the game is rated.
     pub rated: bool,
-    /// What became of it.
+    /// Outcome.
     pub decision: Decision,
-    /// Why, in words.
+    /// Reason as a sentence.
     pub reason: String,
 }
 
-/// What became of a challenge.
+/// Outcome of a challenge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Decision {
-    /// It becomes a game.
+    /// Accepted; the game starts.
     Accepted,
-    /// It waits for a free slot.
+    /// Waiting for a free slot.
     Queued,
-    /// It was refused.
+    /// Declined.
     Declined,
-    /// Nothing was or will be answered: it was withdrawn, or the server has refused it or our answer.
+    /// Canceled by the challenger, or the server has rejected the challenge or our answer.
     Dropped,
 }
 
 impl Decision {
-    /// The word for it, in the records and on the page.
+    /// Key used in the records and on the page.
     pub fn key(self) -> &'static str {
         match self {
             Self::Accepted => "accepted",
@@ -386,35 +383,35 @@ impl Decision {
     }
 }
 
-/// The head of a game.
+/// Start of a game, or its resumption after a restart.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GameStarted {
     /// The game's id.
     pub game: String,
-    /// Who has White.
+    /// White player.
     pub white: Player,
-    /// Who has Black.
+    /// Black player.
     pub black: Player,
-    /// Which of them we are.
+    /// Our color.
     pub our_color: Color,
     /// `bullet`, `blitz`, `rapid`, `classical`, `correspondence`.
     pub speed: String,
     /// The time control.
     pub time_control: TimeControl,
-    /// Whether ratings are at stake.
+    /// Whether the game is rated.
     pub rated: bool,
     /// Variant key: `standard`, `chess960`, `fromPosition`.
     pub variant: String,
-    /// Where the game starts, if not from the ordinary position.
+    /// FEN of the initial position, if it is not the standard one.
     pub initial_fen: Option<String>,
-    /// The tournament it is part of.
+    /// Id of the tournament, if the game belongs to one.
     pub tournament: Option<String>,
-    /// How many moves were made before we took it up: 0 for a new game.
+    /// Number of moves made before the game was resumed; 0 for a new game.
     pub plies: u32,
 }
 
 impl GameStarted {
-    /// Who we are in it.
+    /// Our player.
     pub fn us(&self) -> &Player {
         match self.our_color {
             Color::White => &self.white,
@@ -423,76 +420,76 @@ impl GameStarted {
     }
 }
 
-/// A move on the board.
+/// A move of a game.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Moved {
     /// The game's id.
     pub game: String,
-    /// Which move it is, counted in plies from 1.
+    /// Number of the move in plies, from 1.
     pub ply: u32,
-    /// The move in standard algebraic notation, with check and mate marks.
+    /// The move in SAN with check and mate marks.
     pub san: String,
-    /// The move as the server has it.
+    /// The move in UCI as the server writes it.
     pub uci: String,
-    /// Who made it.
+    /// The side that made it.
     pub by: Color,
-    /// Whether we did.
+    /// Whether it is our move.
     pub ours: bool,
-    /// White's time left after it, in milliseconds; `None` where there is no clock or it is not known.
+    /// White's time left after the move, in milliseconds; `None` without a clock or if unknown.
     pub wtime: Option<u64>,
-    /// Black's.
+    /// Black's time left after the move, in milliseconds.
     pub btime: Option<u64>,
-    /// Why we made it: ours only.
-    pub thought: Option<Report>,
-    /// How quick we were: ours only.
+    /// Search result behind a move of ours.
+    pub thought: Option<SearchInfo>,
+    /// Latency of a move of ours.
     pub timing: Option<Timing>,
 }
 
-/// How quick a move of ours was, beside the time to think.
+/// Latency of a move of ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
-    /// From the line of the stream that made it our turn to the start of the POST, thinking included.
+    /// From the stream line that made it our turn to the start of the POST, thinking included.
     pub to_post: Duration,
-    /// From the start of the POST to its answer.
+    /// From the start of the POST to its response.
     pub round_trip: Duration,
 }
 
-/// What we thought when we chose a move.
+/// Search information: the result behind a move of ours, or an intermediate one while thinking.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Report {
-    /// Where the move comes from.
+pub struct SearchInfo {
+    /// Origin of the move.
     pub source: Source,
-    /// How good it is for us; `None` when nobody looked (book, only move).
+    /// Score from our point of view; `None` without a search (book, only move).
     pub score: Option<Score>,
     /// Depth in plies.
     pub depth: u32,
-    /// Deepest line in plies.
+    /// Selective depth in plies.
     pub seldepth: u32,
-    /// Positions looked at.
+    /// Nodes searched.
     pub nodes: u64,
-    /// How full the hash table is, in permille.
+    /// Use of the transposition table, in permille.
     pub hashfull: u32,
-    /// Of the positions that one move was enough to decide, how often it was the first that was tried, in permille.
+    /// Share of the beta cutoffs that the first move caused, in permille.
     pub ordering: Option<u32>,
-    /// Time spent.
+    /// Search time.
     pub elapsed: Duration,
-    /// The expected line in standard algebraic notation, beginning with the move itself.
+    /// Principal variation in SAN, beginning with the move itself.
     pub pv: Vec<String>,
 }
 
-/// Where a move of ours comes from.
+/// Origin of a move of ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Source {
     /// The opening book.
     Book,
     /// The engine.
     Search,
-    /// There was no other.
+    /// The only legal move.
     Only,
 }
 
 impl Source {
-    /// The word for it, in the records and on the page.
+    /// Key used in the records and on the page.
     pub fn key(self) -> &'static str {
         match self {
             Self::Book => "book",
@@ -502,12 +499,12 @@ impl Source {
     }
 }
 
-/// How good a position is for us.
+/// Score from our point of view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Score {
-    /// In hundredths of a pawn.
+    /// Centipawns.
     Centipawns(i32),
-    /// Mate in so many of our moves; negative when it is we who get mated.
+    /// Mate in this number of moves; negative if we get mated.
     Mate(i32),
 }
 
@@ -534,20 +531,20 @@ impl fmt::Display for Score {
 pub struct GameFinished {
     /// The game's id.
     pub game: String,
-    /// The server's word for it: `mate`, `resign`, `outoftime`, `stalemate`, `draw`, `aborted`, ...
+    /// Status of the server: `mate`, `resign`, `outoftime`, `stalemate`, `draw`, `aborted`, ...
     pub status: String,
-    /// Who won; `None` for a draw and for a game that does not count.
+    /// The winner; `None` for a draw or a game that does not count.
     pub winner: Option<Color>,
     /// `1-0`, `0-1`, `1/2-1/2`, or `*` for a game that was aborted.
     pub result: String,
-    /// How many moves were made, in plies.
+    /// Number of moves in plies.
     pub plies: u32,
-    /// All of them as the server has them, with blanks between them: for who has missed some.
+    /// All moves in UCI, separated by spaces, for subscribers that missed some.
     pub moves: String,
 }
 
 impl GameFinished {
-    /// Why it ended, in a word or two; the server's own word where it is none that we know. The board tells draws apart.
+    /// Why the game ended, in a few words; an unknown status is returned unchanged. The board tells kinds of draws apart.
     pub fn reason(&self, board: Option<&Game>) -> String {
         let reason = match self.status.as_str() {
             "mate" => "checkmate",
@@ -588,7 +585,7 @@ mod tests {
     }
 
     #[test]
-    fn time_controls_read_as_on_lichess() {
+    fn time_control_display_matches_lichess() {
         assert_eq!(clock(180, 2), "3+2");
         assert_eq!(clock(0, 1), "0+1");
         assert_eq!(clock(15, 0), "¼+0");
@@ -600,7 +597,7 @@ mod tests {
     }
 
     #[test]
-    fn scores_keep_their_sign_below_one_pawn() {
+    fn score_display_below_one_pawn_keeps_sign() {
         assert_eq!(Score::Centipawns(-5).to_string(), "-0.05");
         assert_eq!(Score::Centipawns(0).to_string(), "+0.00");
         assert_eq!(Score::Centipawns(i32::MIN).to_string(), "-21474836.48");

@@ -1,0 +1,433 @@
+// One game, watched or played: board, players, moves, curve, engine, chat.
+
+import { button, el, icon, isTyping, setAttribute, setText } from "./dom.js";
+import { attempt, boardCall, controlCall, hasKey, showToast } from "./api.js";
+import { GameActions } from "./actions.js";
+import { Board } from "./board.js";
+import { Autoplay } from "./autoplay.js";
+import { bottomColor } from "./cards.js";
+import { ChatPanel } from "./chat.js";
+import { afterMove, boardFromFen, kingSquare, legalTargets, moveNumbering, moveSquares, opposite, parseUci, premoveTargets, sanAsWords, sideToMove, squareName } from "./chess.js";
+import { Graph } from "./graph.js";
+import { BoardInput } from "./input.js";
+import { menuEntry, popupMenu } from "./menu.js";
+import { MoveList } from "./moves.js";
+import { gameToPgn } from "./pgn.js";
+import { PlayerPanel } from "./player.js";
+import { controlledColor, store, userColor } from "./store.js";
+import { EnginePanel } from "./thinking.js";
+import { describeGame, outcomeFor, resultSentence, scoreText, whiteScore, winnerColor } from "./format.js";
+
+/** The wheel goes on by a move for each so many pixels. */
+const WHEEL_STEP_PX = 50;
+
+/** The latest of what the game says of offers and their answers. */
+const lastOffer = (game) => game.chat.findLast(({ room }) => room === "game");
+
+export class GameView {
+	/** `newGame` is the form of a new game, `announce(text, more)` reads something out, with `more` besides what is read just now. */
+	constructor({ newGame, announce }) {
+		this.announce = announce;
+		this.flippedGames = new Set();
+		this.board = new Board({ squares: true, coordinates: true });
+		this.input = new BoardInput(this.board, {
+			movable: () => this.#movablePieces(),
+			play: (uci) => this.#play(uci),
+			cancel: () => this.#setPremove(null),
+		});
+		const goTo = (ply) => this.goTo(ply);
+		this.moves = new MoveList(goTo);
+		this.graph = new Graph(goTo);
+		this.thinking = new EnginePanel((step) => {
+			this.step = step;
+			this.#showBoard();
+		});
+		this.actions = new GameActions({ newGame, play: (uci) => this.#play(uci), busy: () => this.pending });
+		this.chat = new ChatPanel(goTo);
+		this.autoplay = new Autoplay(() => this.#autoplayStep());
+		this.players = [new PlayerPanel(), new PlayerPanel()];
+		this.#build();
+	}
+
+	#build() {
+		const tool = (name, label, act) => button(icon(name), act, { class: "tool", "aria-label": label, title: label });
+		const [top, bottom] = this.players;
+		this.evalFill = el("div", { class: "eval-fill" });
+		this.evalBar = el("div", { class: "evalbar", role: "img" }, this.evalFill);
+		this.stateTag = el("p", { class: "tag", hidden: true });
+		const save = (text, what) => menuEntry("save", text, "", { "data-share": what, download: true });
+		this.downloads = { game: save("Download game (PGN)", "game"), picture: save("Download picture of the board", "picture"),
+			animation: save("Download animation", "animation"), graph: save("Download graph", "graph") };
+		this.downloads.game.addEventListener("click", () => this.#save());
+		this.shareButton = button([icon("share"), "Share"], null, { class: "tool text" });
+		const copy = (what, text) => menuEntry("copy", text, () => this.#copy(what), { "data-share": what });
+		this.menu = popupMenu(this.shareButton, "Share", [copy("FEN", "Copy position (FEN)"), copy("PGN", "Copy game (PGN)"), ...Object.values(this.downloads)]);
+		this.latest = tool("live", "To the latest move (End)", () => this.goTo(Infinity));
+		this.playButton = button(icon("play"), () => this.#toggleAutoplay(), { class: "tool" });
+		this.tools = el("div", { class: "tools", role: "toolbar", "aria-label": "Look through the game" },
+			tool("first", "To the start (Home)", () => this.goTo(0)),
+			tool("back", "One move back (←)", () => this.#stepBy(-1)),
+			tool("on", "One move on (→)", () => this.#stepBy(1)),
+			this.latest,
+			this.playButton,
+			el("span", { class: "space" }),
+			this.stateTag,
+			tool("flip", "Turn the board (F)", () => this.flip()),
+			this.shareButton, this.menu);
+		this.boardArea = el("div", { class: "board-area" }, top.node,
+			el("div", { class: "boardrow" }, this.evalBar, el("div", { class: "frame" }, this.board.node, this.input.menu)),
+			bottom.node, this.tools);
+		this.heading = el("h1", {});
+		this.score = el("b", {});
+		this.verdict = el("span", {});
+		this.result = el("p", { class: "result", hidden: true }, this.score, " ", this.verdict);
+		this.turn = el("p", { class: "turn", hidden: true });
+		this.link = el("a", { class: "quiet", rel: "noreferrer", target: "_blank" });
+		this.showEngine = el("input", { type: "checkbox", onchange: () => this.#toggleEngine() });
+		this.showEngineLabel = el("label", { class: "switch" }, this.showEngine, "Show what the engine thinks");
+		this.panel = el("aside", { class: "panel", "aria-label": "The game" },
+			el("header", {}, this.heading, this.link, this.result, this.turn),
+			this.moves.node, this.graph.node, this.thinking.node, this.showEngineLabel, this.actions.node, this.chat.node);
+		this.node = el("div", { class: "game-view", hidden: true }, this.boardArea, this.panel);
+		this.wheelDelta = 0;
+		this.board.node.addEventListener("wheel", (event) => this.#onWheel(event), { passive: false });
+	}
+
+	/** Puts another game on the table. */
+	open(game) {
+		if (this.game?.id !== game.id) {
+			this.ply = null;
+			this.step = null;
+			this.pending = null;
+			this.#setPremove(null);
+			this.autoplay.stop();
+			this.board.setTabStop(kingSquare(boardFromFen(game.fen), bottomColor(game)));
+		}
+		this.game = game;
+		this.plies = game.moves.length;
+		this.lastOffer = JSON.stringify(lastOffer(game));
+		this.node.hidden = false;
+		this.refresh();
+	}
+
+	/** Something has happened in the game; `kind` as the stream names it. */
+	onEvent(kind, game) {
+		this.game = game;
+		const before = this.plies;
+		this.plies = game.moves.length;
+		this.#announceOffer(kind);
+		// A draw offer, say, leaves alone what is on its way and what was chosen in advance.
+		const another = kind === "moved" || this.plies !== before || game.result;
+		if (another) this.pending = null;
+		const last = game.moves.at(-1);
+		if (kind === "moved") {
+			// Who only looks on is not talked to all the time.
+			if (userColor(game)) this.announce(`${this.#playerName(last.by)}: ${sanAsWords(last.san)}`, true);
+			if (this.ply === null) this.step = null;
+		} else if (kind === "snapshot") {
+			if (this.plies < before || game.result) this.#setPremove(null);
+		} else if (kind === "game") {
+			if (another) this.#setPremove(null);
+			if (game.result) this.announce(`The game is over: ${resultSentence(game, controlledColor(game))}`, true);
+		}
+		if (kind === "thinking") this.#showThinking();
+		else this.refresh();
+		// The move that was waited for may have been made while nobody was told.
+		if (kind === "moved" || kind === "snapshot") this.#playPremove();
+	}
+
+	refresh() {
+		const { game } = this;
+		if (this.ply !== null && this.ply >= game.moves.length) this.ply = null;
+		setText(this.heading, describeGame(game));
+		setText(this.link, game.tournament ? `tournament ${game.tournament}` : game.id);
+		setAttribute(this.link, "href", game.url);
+		const { picture, animation, graph } = this.downloads;
+		const link = (node, path, name) => {
+			setAttribute(node, "href", `/game/${game.id}${path}`);
+			setAttribute(node, "download", `${game.id}${name}.svg`);
+		};
+		link(picture, `.svg?ply=${this.#shownPly()}`, `-${this.#shownPly()}`);
+		link(animation, "/animated.svg", "-animated");
+		link(graph, "/graph.svg", "-graph");
+		// The simulator has no page of the game.
+		this.link.hidden = Boolean(store.snapshot.play);
+		this.result.hidden = !game.result;
+		if (game.result) {
+			setText(this.score, scoreText(game.result));
+			setText(this.verdict, resultSentence(game, controlledColor(game)));
+			this.result.className = `result ${outcomeFor(game, controlledColor(game) ?? game.ours)}`;
+		}
+		this.#showTurn();
+		const off = this.#hidesEngine();
+		this.showEngineLabel.hidden = !this.#isPlaying();
+		this.showEngine.checked = store.snapshot.play?.show_engine;
+		this.node.classList.toggle("engine-hidden", off);
+		this.node.classList.toggle("mine", hasKey() && userColor(game) !== null);
+		graph.hidden = off;
+		this.moves.show(game, this.#shownPly(), off);
+		this.graph.show(game, this.#shownPly());
+		this.actions.show(game);
+		this.chat.show(game);
+		this.#showThinking();
+	}
+
+	/** Shows the game after so many moves, as somebody wants it. */
+	goTo(ply) {
+		this.autoplay.stop();
+		this.#showPly(ply);
+	}
+
+	#showPly(ply) {
+		this.ply = ply >= this.game.moves.length ? null : Math.max(0, ply);
+		this.step = null;
+		this.refresh();
+		const move = this.game.moves[this.#shownPly() - 1];
+		this.announce(move ? `Move ${this.#moveNumber(this.#shownPly() - 1)}, ${move.by}: ${sanAsWords(move.san)}` : "The start");
+	}
+
+	flip() {
+		const { id } = this.game;
+		if (!this.flippedGames.delete(id)) this.flippedGames.add(id);
+		this.input.close();
+		this.refresh();
+	}
+
+	/** A key pressed anywhere but in a field. Tells whether it meant something. */
+	onKey(name) {
+		const act = {
+			ArrowLeft: () => this.#stepBy(-1),
+			ArrowRight: () => this.#stepBy(1),
+			Home: () => this.goTo(0),
+			End: () => this.goTo(Infinity),
+			l: () => this.goTo(Infinity),
+			f: () => this.flip(),
+			"/": () => this.actions.focus(),
+		}[name];
+		if (!act || isTyping()) return false;
+		act();
+		return true;
+	}
+
+	/** Who is to move, where the result will stand. */
+	#showTurn() {
+		const { game } = this;
+		const color = sideToMove(game.fen);
+		this.turn.hidden = Boolean(game.result);
+		const yours = controlledColor(game) === color;
+		this.turn.classList.toggle("yours", yours);
+		const theirs = controlledColor(game) ? `${game[color].name} is to move` : `${color === "white" ? "White" : "Black"} is to move`;
+		setText(this.turn, yours ? "Your turn" : theirs);
+	}
+
+	/** `You`, or the name of a side. */
+	#playerName = (color) => (controlledColor(this.game) === color ? "You" : this.game[color].name);
+
+	/** An offer or an answer to one is read out once; what was before somebody looked is not. */
+	#announceOffer(kind) {
+		const last = lastOffer(this.game);
+		const offer = JSON.stringify(last);
+		const fresh = last && offer !== this.lastOffer && kind !== "snapshot";
+		this.lastOffer = offer;
+		if (!fresh) return;
+		const own = last.from === this.game[controlledColor(this.game)]?.name;
+		this.announce(`${own ? "You" : last.from} ${last.text}`, true);
+	}
+
+	/** The wheel goes through the moves; where there is none further on, it moves the page. */
+	#onWheel(event) {
+		if (event.ctrlKey || !event.deltaY) return;
+		const back = event.deltaY < 0;
+		if (back ? this.#shownPly() === 0 : this.ply === null) return;
+		event.preventDefault();
+		// Some count in lines, not in pixels.
+		this.wheelDelta += event.deltaMode ? Math.sign(event.deltaY) * WHEEL_STEP_PX : event.deltaY;
+		if (Math.abs(this.wheelDelta) < WHEEL_STEP_PX) return;
+		this.wheelDelta = 0;
+		this.#stepBy(back ? -1 : 1);
+	}
+
+	/** Plays the game by itself, from the start if the end is on the board. */
+	#toggleAutoplay() {
+		if (this.autoplay.toggle()) this.#showPly(this.ply === null ? 0 : this.ply + 1);
+		else this.refresh();
+	}
+
+	/** The next move of a game that plays by itself, up to the last one. */
+	#autoplayStep() {
+		const next = this.#shownPly() + 1;
+		if (next >= this.game.moves.length) this.autoplay.stop();
+		this.#showPly(next);
+	}
+
+	/** How many moves are on the board that is shown. */
+	#shownPly = () => this.ply ?? this.game.moves.length;
+
+	#stepBy = (by) => this.goTo(this.#shownPly() + by);
+
+	#bottom = () => (this.flippedGames.has(this.game.id) ? opposite(bottomColor(this.game)) : bottomColor(this.game));
+
+	/** Who plays against the engine does not see its cards unless he wants to. */
+	#hidesEngine = () => this.#isPlaying() && !store.snapshot.play.show_engine;
+
+	/** Whether the person before this page plays the game that is on. */
+	#isPlaying = () => hasKey() && userColor(this.game) !== null && !this.game.result;
+
+	async #toggleEngine() {
+		const { checked } = this.showEngine;
+		if ((await attempt(() => controlCall(`show-engine?shown=${checked}`))) === null) this.showEngine.checked = !checked;
+	}
+
+	/** The engine's latest word on what is shown, and how many moves were made when it spoke. */
+	#report() {
+		const { game } = this;
+		if (this.ply === null && game.thinking) return [game.thinking, game.moves.length, true];
+		for (let i = this.#shownPly() - 1; i >= 0; i--) {
+			if (game.moves[i].thought) return [game.moves[i].thought, i, false];
+		}
+		return [null, 0, false];
+	}
+
+	#showThinking() {
+		const { game } = this;
+		const [report, ply, live] = this.#report();
+		this.thinking.show(game, report, ply, live);
+		const value = whiteScore(report, game.ours);
+		const below = this.#bottom();
+		const win = value?.win ?? 0.5;
+		this.evalFill.style.height = `${100 * (below === "white" ? win : 1 - win)}%`;
+		this.evalFill.className = `eval-fill ${below}`;
+		this.evalBar.classList.toggle("unknown", !value);
+		setAttribute(this.evalBar, "aria-label", value ? `Evaluation ${value.text}` : "No evaluation");
+		this.#showBoard();
+	}
+
+	#arrows() {
+		if (this.#hidesEngine() || this.step || this.pending) return [];
+		const arrow = (uci, kind) => ({ from: parseUci(uci).from, to: parseUci(uci).to, kind });
+		const [report, ply, live] = this.#report();
+		const line = report?.pv ?? [];
+		if (live) return line.slice(0, 2).map((step, i) => arrow(step.uci, i ? "reply" : "best")).reverse();
+		// Where one looks back after a move of ours, the answer that was expected. On the board that is played on, it would look like
+		// advice.
+		return this.ply !== null && ply === this.#shownPly() - 1 && line[1] ? [arrow(line[1].uci, "reply")] : [];
+	}
+
+	/** The kings at the end of a game, as the result has it. */
+	#badges(board) {
+		const { game } = this;
+		if (!game.result) return [];
+		const won = winnerColor(game.result);
+		if (won) return [[kingSquare(board, opposite(won)), "lost"]];
+		return game.result.outcome === "drawn" ? ["white", "black"].map((color) => [kingSquare(board, color), "drawn"]) : [];
+	}
+
+	#showBoard() {
+		const { game, step } = this;
+		if (!game) return;
+		const at = this.#shownPly();
+		const move = game.moves[at - 1];
+		const below = this.#bottom();
+		const flipped = below === "black";
+		const label = `Board, ${move ? `after ${this.#moveLabel(at - 1)}` : "at the start"}`;
+		const arrows = this.#arrows();
+		if (step) {
+			this.board.show({ board: boardFromFen(step.fen), last: moveSquares(step.uci), flipped, label: "Board, expected line" });
+		} else if (this.pending && this.ply === null) {
+			this.board.show({ board: this.pending.board, last: moveSquares(this.pending.uci), flipped, label });
+		} else {
+			const fen = this.ply === null ? game.fen : (move?.fen ?? game.start_fen);
+			const board = boardFromFen(fen);
+			const check = this.ply === null ? game.check : move?.check;
+			this.board.show({
+				board, arrows, flipped, label,
+				last: move ? moveSquares(move.uci) : [],
+				check: check ? kingSquare(board, sideToMove(fen)) : null,
+				badges: this.ply === null ? this.#badges(board) : [],
+			});
+		}
+		const words = step ? "Expected line" : this.ply === null ? "" : "Looking back";
+		this.stateTag.hidden = !words;
+		setText(this.stateTag, words);
+		this.latest.classList.toggle("attention", this.ply !== null);
+		const playing = this.autoplay.isRunning ? "Stop" : "Play the moves one after another";
+		if (this.playButton.title !== playing) {
+			setAttribute(this.playButton, "title", playing);
+			setAttribute(this.playButton, "aria-label", playing);
+			this.playButton.replaceChildren(icon(this.autoplay.isRunning ? "stop" : "play"));
+		}
+		setAttribute(this.playButton, "disabled", !game.moves.length);
+		[opposite(below), below].forEach((color, i) => this.players[i].show(game, color, this.board.board, this.ply));
+		this.input.refresh();
+	}
+
+	#moveNumber = (i) => moveNumbering(this.game.start_fen)(i).number;
+
+	#moveLabel = (i) => `${this.#moveNumber(i)}${this.game.moves[i].by === "black" ? "…" : "."} ${this.game.moves[i].san}`;
+
+	/** What the person may do at the board: move, or choose a move in advance. */
+	#movablePieces() {
+		const { game } = this;
+		const color = game && hasKey() ? userColor(game) : null;
+		if (!color || game.result || this.ply !== null || this.step) return null;
+		const { board } = this.board;
+		if (sideToMove(game.fen) === color && !this.pending) return { color, targets: legalTargets(board, game.legal) };
+		return { color, targets: premoveTargets(board, color) };
+	}
+
+	#play(uci) {
+		const { game } = this;
+		if (sideToMove(game.fen) !== userColor(game) || this.pending) {
+			const { from, to } = parseUci(uci);
+			this.announce(`In advance: ${squareName(from)} to ${squareName(to)}`);
+			return this.#setPremove(uci);
+		}
+		if (this.ply !== null) this.goTo(Infinity);
+		this.step = null;
+		// What was chosen before was meant for another position.
+		this.#setPremove(null);
+		this.pending = { uci, board: afterMove(boardFromFen(game.fen), uci) };
+		this.#showBoard();
+		this.#send(game, uci, this.pending);
+	}
+
+	async #send(game, uci, pending) {
+		const done = await attempt(() => boardCall(game.id, `move/${uci}`));
+		if (!done && this.pending === pending) {
+			this.pending = null;
+			this.#setPremove(null);
+			this.#showBoard();
+		}
+	}
+
+	#setPremove(uci) {
+		this.premove = uci;
+		this.input.premove = uci ? moveSquares(uci) : [];
+		if (this.board.board) this.input.refresh();
+	}
+
+	/** Plays what was chosen in advance if it is legal now; pawns become queens. */
+	#playPremove() {
+		const { game, premove } = this;
+		if (!premove || this.pending || sideToMove(game.fen) !== userColor(game)) return;
+		this.#setPremove(null);
+		const { from, to } = parseUci(premove);
+		const moves = legalTargets(boardFromFen(game.fen), game.legal).get(from)?.get(to) ?? [];
+		if (moves.length) this.#play(moves.find((uci) => uci[4] === "q") ?? moves[0]);
+	}
+
+	/** The link that was clicked gets the game as it is now. */
+	#save() {
+		const { game } = this.downloads;
+		URL.revokeObjectURL(game.href);
+		game.href = URL.createObjectURL(new Blob([gameToPgn(this.game)], { type: "application/x-chess-pgn" }));
+		game.download = `${this.game.id}.pgn`;
+	}
+
+	async #copy(what) {
+		const { game } = this;
+		const move = game.moves[this.#shownPly() - 1];
+		const text = what === "PGN" ? gameToPgn(game) : (move?.fen ?? game.start_fen);
+		if ((await attempt(() => navigator.clipboard.writeText(text).then(() => true))) !== null) showToast(`${what} copied.`);
+	}
+}
