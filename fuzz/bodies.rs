@@ -177,7 +177,7 @@ pub fn game(data: &[u8]) {
     let data = utf8(data);
     let mut replay = Replay::new(Username::new("Me"));
     if !data.starts_with(['f', '{']) {
-        outcome(replay.line(&full("startpos", "")));
+        outcome(replay.on_line(&full("startpos", "")));
     }
     for line in data.lines() {
         let line = match line.split_at_checked(1) {
@@ -189,7 +189,7 @@ pub fn game(data: &[u8]) {
             }
             _ => line.to_owned(),
         };
-        outcome(replay.line(&line));
+        outcome(replay.on_line(&line));
     }
 }
 
@@ -215,7 +215,7 @@ fn outcome(outcome: Outcome) {
     /// What Lichess sends where there is no clock, and the most that is believed.
     const MOST: Duration = Duration::from_millis(i32::MAX as u64);
     match outcome {
-        Outcome::UnsupportedGame(why) | Outcome::Mistrusted(why) => shown(why),
+        Outcome::Unsupported(why) | Outcome::InvalidMoves(why) => shown(why),
         Outcome::Think(position, limits) => {
             let again = Position::from_fen(&position.shredder_fen());
             assert!(
@@ -233,7 +233,7 @@ fn outcome(outcome: Outcome) {
                 );
             }
         }
-        Outcome::Nothing | Outcome::StateUpdate | Outcome::Over => {}
+        Outcome::Nothing | Outcome::Updated | Outcome::Over => {}
     }
 }
 

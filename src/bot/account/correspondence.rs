@@ -162,7 +162,7 @@ impl Account {
             clocked,
         };
         if let Some(known) = self.ledger.known(&id) {
-            desk.show(|sight| sight.known = Some(known));
+            desk.update(|sight| sight.challenge_facts = Some(known));
         }
         self.games.insert(id.clone(), seat);
         self.count();
@@ -220,7 +220,7 @@ impl Account {
         if self.resting.owes(clocked > 0, now) {
             for seat in self.games.values().filter(|seat| !seat.clocked) {
                 // A task that has just ended makes room as well.
-                let _ = seat.orders.send(game::Order::MakeRoom);
+                let _ = seat.orders.send(game::GameCommand::Suspend);
             }
         }
     }

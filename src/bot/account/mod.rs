@@ -30,7 +30,7 @@ use tokio::sync::mpsc;
 use tokio::task::{Id, JoinError};
 use tracing::{debug, error, info, warn};
 
-use super::game::{ExitReason, Order};
+use super::game::{ExitReason, GameCommand};
 use super::matchmaking::Matchmaking;
 use super::tournament::{Tournaments, Word};
 use super::{AccountContext, BotParts, Error, HealthHandle, UnfinishedGames};
@@ -198,7 +198,7 @@ struct Done {
 
 /// A game that is on, as the account has it.
 struct Seat {
-    orders: mpsc::UnboundedSender<Order>,
+    orders: mpsc::UnboundedSender<GameCommand>,
     desk: StatusCell,
     since: Instant,
     /// As it was when it was taken up.
@@ -388,7 +388,7 @@ impl Account {
         left.extend(self.resting.ids().cloned());
         let all = async {
             while let Some(ended) = self.tasks.join_next_with_id().await {
-                if let Ok((task, ExitReason::Over | ExitReason::Gone | ExitReason::UnsupportedGame)) =
+                if let Ok((task, ExitReason::Over | ExitReason::NotFound | ExitReason::Unsupported)) =
                     ended
                     && let Some(game) = self.names.get(&task)
                 {
@@ -421,7 +421,7 @@ impl Account {
                 }
                 self.game_over(&info);
                 if let Some(seat) = self.games.get(&info.id) {
-                    let _ = seat.orders.send(Order::Finished(info));
+                    let _ = seat.orders.send(GameCommand::Finished(info));
                 } else if !self.resting.finish(&info.id) {
                     self.slots.free(&info.id);
                 }
@@ -499,21 +499,21 @@ impl Account {
         };
         let seat = self.games.remove(&id);
         self.count();
-        if let (Ok((_, ExitReason::Rests)), Some(Seat { info, desk, .. })) = (&ended, &seat) {
+        if let (Ok((_, ExitReason::Suspended)), Some(Seat { info, desk, .. })) = (&ended, &seat) {
             self.resting.put(info.clone(), desk.clone(), clock::now());
             return;
         }
         self.slots.free(&id);
         match ended {
-            Ok((_, ExitReason::Over | ExitReason::UnsupportedGame)) => {
-                if let Some(encore) = seat.and_then(|seat| seat.desk.look().encore) {
+            Ok((_, ExitReason::Over | ExitReason::Unsupported)) => {
+                if let Some(encore) = seat.and_then(|seat| seat.desk.snapshot().rematch) {
                     self.offer_rematch(&id, encore);
                 }
                 let is_over = matches!(ended, Ok((_, ExitReason::Over)));
                 self.put_away(id, is_over.then_some(OVER_FOR));
             }
-            Ok((_, ExitReason::Gone)) => self.put_away(id, Some(GONE_FOR)),
-            Ok((_, ExitReason::Left | ExitReason::Rests)) => {}
+            Ok((_, ExitReason::NotFound)) => self.put_away(id, Some(GONE_FOR)),
+            Ok((_, ExitReason::ShutDown | ExitReason::Suspended)) => {}
             Err(failure) => {
                 error!(game = %id, "the game's task has failed, taking the game up again: {failure}");
                 self.house.events.send(events::Event::Note {

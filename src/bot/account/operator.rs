@@ -243,16 +243,16 @@ impl Account {
         let Some(seat) = self.games.get(id) else {
             return reply.refuse(format!("no game {id} is on"));
         };
-        match seat.desk.look() {
+        match seat.desk.snapshot() {
             GameSnapshot {
-                doing: Activity::Searching,
+                activity: Activity::Searching,
                 ..
             } => {
-                let _ = seat.orders.send(game::Order::Hurry);
+                let _ = seat.orders.send(game::GameCommand::MoveNow);
                 reply.done(format!("{id}: the best move found so far is played"));
             }
             GameSnapshot {
-                owed_since: Some(_),
+                our_turn_since: Some(_),
                 ..
             } => reply.refuse(format!("{id}: the move is already on its way")),
             _ => reply.refuse(format!("{id}: it is not our turn")),

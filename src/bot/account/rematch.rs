@@ -84,7 +84,11 @@ impl Rematches {
 impl Account {
     /// Offers a rematch once, if there is a place for it and nobody waits for that.
     pub(super) fn offer_rematch(&mut self, previous: &GameId, encore: RematchOffer) {
-        let RematchOffer { to, human, what } = encore;
+        let RematchOffer {
+            to,
+            human,
+            challenge,
+        } = encore;
         let now = clock::now();
         let plays_on = self.slots.against(Some(&to), true, now) > 0;
         let busy = plays_on || !self.queue.is_empty() || self.slots.full(human, now);
@@ -106,8 +110,15 @@ impl Account {
         self.outgoing.send(to.clone(), Wish::Rematch);
         let client = self.house.client.clone();
         self.errands.spawn(async move {
-            let asked = client.challenge(&to, &what).await.map(Box::new);
-            TaskResult::RematchAsked(RematchOffer { to, human, what }, asked)
+            let asked = client.challenge(&to, &challenge).await.map(Box::new);
+            TaskResult::RematchAsked(
+                RematchOffer {
+                    to,
+                    human,
+                    challenge,
+                },
+                asked,
+            )
         });
     }
 
@@ -117,7 +128,11 @@ impl Account {
         encore: &RematchOffer,
         asked: Result<Box<Challenge>, Failure>,
     ) {
-        let RematchOffer { to, human, what } = encore;
+        let RematchOffer {
+            to,
+            human,
+            challenge,
+        } = encore;
         match asked {
             Ok(challenge) => {
                 let over = self.outgoing.answered(to, Wish::Rematch);
@@ -130,7 +145,7 @@ impl Account {
             Err(failure) => {
                 info!("no rematch with {to}: {failure}");
                 let ours = (to, Wish::Rematch);
-                if let Some(challenge) = self.not_sent(ours, Some(!human), what, &failure) {
+                if let Some(challenge) = self.not_sent(ours, Some(!human), challenge, &failure) {
                     self.rematch_stands(challenge);
                 }
             }

@@ -12,7 +12,7 @@ use tracing::{debug, error, warn};
 use super::{Account, LISTED, Seat};
 use crate::bot::account::background::TaskResult;
 use crate::bot::account::quota::Limit;
-use crate::bot::game::Order;
+use crate::bot::game::GameCommand;
 use crate::bot::game::status::{Activity, GameSnapshot, stream_status};
 use crate::clock;
 use crate::events;
@@ -64,16 +64,16 @@ pub(super) fn worries(sight: &GameSnapshot, asked: Option<Instant>, now: Instant
     let since_heard = |at: Instant| at.saturating_duration_since(heard.at());
     let before = asked.map_or(Duration::ZERO, since_heard);
     sight.clocked
-        && sight.owed_since.is_none()
+        && sight.our_turn_since.is_none()
         && sight.remaining < SHORT
         && since_heard(now) >= patience(sight.remaining).max(2 * before)
 }
 
 /// Whether a game owes a move and does nothing about it.
 pub(super) fn neglects(sight: &GameSnapshot, now: Instant) -> bool {
-    sight.owed_since.is_some()
-        && sight.doing == Activity::Listening
-        && now.saturating_duration_since(sight.changed) > GRACE
+    sight.our_turn_since.is_some()
+        && sight.activity == Activity::Listening
+        && now.saturating_duration_since(sight.changed_at) > GRACE
 }
 
 /// Whether Lichess waits for our move, by a list that was asked for at `asked`, while the game's task waits for theirs
@@ -82,9 +82,9 @@ pub(super) fn misses_a_turn(sight: &GameSnapshot, listed: &GameInfo, asked: Inst
     listed.is_my_turn
         && sight.stream.is_some()
         && !listed.status.is_over()
-        && sight.owed_since.is_none()
+        && sight.our_turn_since.is_none()
         && !sight.no_move
-        && asked.saturating_duration_since(sight.changed) > SKEW
+        && asked.saturating_duration_since(sight.changed_at) > SKEW
 }
 
 impl Account {
@@ -94,7 +94,7 @@ impl Account {
         let lately = self
             .worried
             .is_some_and(|at| now.saturating_duration_since(at) < QUESTIONS_APART);
-        let worries = |seat: &Seat| worries(&seat.desk.look(), self.worried, now);
+        let worries = |seat: &Seat| worries(&seat.desk.snapshot(), self.worried, now);
         if !lately && self.games.values().any(worries) {
             self.worried = Some(now);
             let client = self.house.client.clone();
@@ -110,8 +110,8 @@ impl Account {
     pub(super) fn look_where_it_worries(&self) {
         let now = clock::now();
         for seat in self.games.values() {
-            if worries(&seat.desk.look(), None, now) {
-                let _ = seat.orders.send(Order::Look);
+            if worries(&seat.desk.snapshot(), None, now) {
+                let _ = seat.orders.send(GameCommand::Resync);
             }
         }
     }
@@ -119,11 +119,11 @@ impl Account {
     /// Has a game look at its stream if Lichess still seems to wait for our move.
     pub(super) fn recheck(&mut self, asked: Instant, info: &GameInfo) {
         if let Some(seat) = self.games.get(&info.id)
-            && misses_a_turn(&seat.desk.look(), info, asked)
+            && misses_a_turn(&seat.desk.snapshot(), info, asked)
         {
             warn!(game = %info.id, "Lichess waits for our move, its stream has not said so: opening it again");
             self.repairs += 1;
-            let _ = seat.orders.send(Order::Look);
+            let _ = seat.orders.send(GameCommand::Resync);
         }
     }
 
@@ -131,10 +131,10 @@ impl Account {
     pub(super) fn audit(&mut self) {
         let now = clock::now();
         for (id, seat) in &self.games {
-            if neglects(&seat.desk.look(), now) {
+            if neglects(&seat.desk.snapshot(), now) {
                 error!(game = %id, "a move was owed and nothing done about it");
                 self.repairs += 1;
-                let _ = seat.orders.send(Order::Mend);
+                let _ = seat.orders.send(GameCommand::Recover);
             }
         }
     }
@@ -151,7 +151,7 @@ impl Account {
         let mut games: Vec<_> = self
             .games
             .iter()
-            .map(|(id, seat)| seat.desk.look().status(id.to_string()))
+            .map(|(id, seat)| seat.desk.snapshot().status(id.to_string()))
             .collect();
         games.sort_by(|a, b| a.id.cmp(&b.id));
         let engine = &self.house.settings.engine;
@@ -225,16 +225,16 @@ impl Account {
             self.resting.listed(&list, asked);
             for (id, seat) in &self.games {
                 // One that has begun since could not be listed.
-                let open = seat.desk.look().stream.is_some();
+                let open = seat.desk.snapshot().stream.is_some();
                 if open && seat.since < asked && list.iter().all(|info| info.id != *id) {
                     debug!(game = %id, "not listed as being played, looking at its stream");
-                    let _ = seat.orders.send(Order::Look);
+                    let _ = seat.orders.send(GameCommand::Resync);
                 }
             }
         }
         for info in &list {
             if let Some(seat) = self.games.get(&info.id)
-                && misses_a_turn(&seat.desk.look(), info, asked)
+                && misses_a_turn(&seat.desk.snapshot(), info, asked)
             {
                 let info = Box::new(info.clone());
                 self.errands.spawn(async move {
@@ -257,24 +257,27 @@ mod tests {
 
     fn sight(owes: bool, doing: Activity) -> GameSnapshot {
         let desk = StatusCell::default();
-        desk.show(|sight| {
-            sight.owed_since = owes.then(Instant::now);
-            sight.doing = doing;
+        desk.update(|sight| {
+            sight.our_turn_since = owes.then(Instant::now);
+            sight.activity = doing;
         });
-        desk.look()
+        desk.snapshot()
     }
 
     #[test]
     fn a_debt_with_nothing_in_flight_is_neglect_but_not_at_once() {
         let idle = sight(true, Activity::Listening);
-        assert!(!neglects(&idle, idle.changed + Duration::from_millis(100)));
-        assert!(neglects(&idle, idle.changed + Duration::from_secs(1)));
+        assert!(!neglects(
+            &idle,
+            idle.changed_at + Duration::from_millis(100)
+        ));
+        assert!(neglects(&idle, idle.changed_at + Duration::from_secs(1)));
         for doing in [Activity::Searching, Activity::Posting, Activity::Waiting] {
             let busy = sight(true, doing);
-            assert!(!neglects(&busy, busy.changed + Duration::from_secs(60)));
+            assert!(!neglects(&busy, busy.changed_at + Duration::from_secs(60)));
         }
         let free = sight(false, Activity::Listening);
-        assert!(!neglects(&free, free.changed + Duration::from_secs(60)));
+        assert!(!neglects(&free, free.changed_at + Duration::from_secs(60)));
     }
 
     #[test]
@@ -299,7 +302,7 @@ mod tests {
             assert_eq!(worries(&sight, None, now), worth, "{remaining} {silent}");
         }
         let ours = GameSnapshot {
-            owed_since: Some(now),
+            our_turn_since: Some(now),
             ..waiting(10_000, 4_000)
         };
         assert!(!worries(&ours, None, now));
@@ -343,12 +346,12 @@ mod tests {
             stream,
             ..closed.clone()
         };
-        let late = waiting.changed + Duration::from_secs(10);
-        let soon = waiting.changed + Duration::from_secs(1);
+        let late = waiting.changed_at + Duration::from_secs(10);
+        let soon = waiting.changed_at + Duration::from_secs(1);
         assert!(misses_a_turn(&waiting, &listed(true), late));
         assert!(misses_a_turn(&waiting, &listed(true), soon));
         assert!(!misses_a_turn(&waiting, &listed(false), late));
-        assert!(!misses_a_turn(&waiting, &listed(true), waiting.changed));
+        assert!(!misses_a_turn(&waiting, &listed(true), waiting.changed_at));
         // It is being opened anew, and about to tell.
         assert!(!misses_a_turn(&closed, &listed(true), late));
         let busy = sight(true, Activity::Searching);
