@@ -189,7 +189,7 @@ pub fn game(data: &[u8]) {
     let data = utf8(data);
     let mut replay = Replay::new(Username::new("Me"));
     if !data.starts_with(['f', '{']) {
-        check_outcome(replay.line(&full("startpos", "")));
+        check_outcome(replay.on_line(&full("startpos", "")));
     }
     for line in data.lines() {
         let line = match line.split_at_checked(1) {
@@ -201,7 +201,7 @@ pub fn game(data: &[u8]) {
             }
             _ => line.to_owned(),
         };
-        check_outcome(replay.line(&line));
+        check_outcome(replay.on_line(&line));
     }
 }
 
@@ -227,7 +227,7 @@ fn check_outcome(outcome: Outcome) {
     /// Remaining time that Lichess sends without a clock; larger values are capped.
     const MAX_REMAINING: Duration = Duration::from_millis(i32::MAX as u64);
     match outcome {
-        Outcome::UnsupportedGame(why) | Outcome::Mistrusted(why) => check_text(why),
+        Outcome::Unsupported(why) | Outcome::InvalidMoves(why) => check_text(why),
         Outcome::Think(position, limits) => {
             let again = Position::from_fen(&position.shredder_fen());
             assert!(
@@ -247,7 +247,7 @@ fn check_outcome(outcome: Outcome) {
                 );
             }
         }
-        Outcome::Nothing | Outcome::StateUpdate | Outcome::Over => {}
+        Outcome::Nothing | Outcome::Updated | Outcome::Over => {}
     }
 }
 

@@ -167,7 +167,7 @@ impl Account {
             clocked,
         };
         if let Some(facts) = self.accepted_log.facts(&id) {
-            status.show(|snapshot| snapshot.known = Some(facts));
+            status.update(|snapshot| snapshot.challenge_facts = Some(facts));
         }
         self.games.insert(id.clone(), running);
         self.publish_game_count();
@@ -228,7 +228,7 @@ impl Account {
         if self.suspended.has_our_turn(clocked > 0, now) {
             for running in self.games.values().filter(|running| !running.clocked) {
                 // A task that has just ended frees a place as well.
-                let _ = running.commands.send(game::Order::MakeRoom);
+                let _ = running.commands.send(game::GameCommand::Suspend);
             }
         }
     }

@@ -70,14 +70,15 @@ async fn fetch_result(client: &Client, me: &Username, id: &GameId) -> Option<Gam
             let is_gone = failure
                 .lichess_error()
                 .is_some_and(|refusal| refusal.code == 404);
-            return is_gone.then(|| game::ended(id, Status::UnknownFinish, None, String::new()));
+            return is_gone
+                .then(|| game::game_finished(id, Status::UnknownFinish, None, String::new()));
         }
     };
     match stream.next().await {
         Some(Ok(GameEvent::Full(full))) if full.state.status.is_over() => {
             let moves = moves_of(&full, me);
             let GameState { status, winner, .. } = full.state;
-            Some(game::ended(id, status, winner, moves))
+            Some(game::game_finished(id, status, winner, moves))
         }
         _ => None,
     }
@@ -88,7 +89,7 @@ fn moves_of(full: &GameFull, me: &Username) -> String {
     let moves = &full.state.moves;
     let spelled = GameHeader::read(full, me, None).ok().and_then(|head| {
         let mut sheet = GameMoves::new(head.initial);
-        sheet.follow(moves).ok()?;
+        sheet.update(moves).ok()?;
         Some(sheet.uci(head.castling))
     });
     spelled.unwrap_or_else(|| moves.clone())

@@ -30,7 +30,7 @@ use tokio::sync::mpsc;
 use tokio::task::{Id, JoinError};
 use tracing::{debug, error, info, warn};
 
-use super::game::{ExitReason, Order};
+use super::game::{ExitReason, GameCommand};
 use super::matchmaking::Matchmaking;
 use super::tournament::{ArenaEvent, Tournaments};
 use super::{AccountContext, BotParts, Error, HealthHandle, UnfinishedGames};
@@ -198,7 +198,7 @@ struct FinishedGame {
 
 /// A running game as the account sees it.
 struct RunningGame {
-    commands: mpsc::UnboundedSender<Order>,
+    commands: mpsc::UnboundedSender<GameCommand>,
     status: StatusCell,
     started_at: Instant,
     /// As of the start of its task.
@@ -393,7 +393,7 @@ impl Account {
         left.extend(self.suspended.ids().cloned());
         let all = async {
             while let Some(ended) = self.game_tasks.join_next_with_id().await {
-                if let Ok((task, ExitReason::Over | ExitReason::Gone | ExitReason::UnsupportedGame)) =
+                if let Ok((task, ExitReason::Over | ExitReason::NotFound | ExitReason::Unsupported)) =
                     ended
                     && let Some(game) = self.task_games.get(&task)
                 {
@@ -426,7 +426,7 @@ impl Account {
                 }
                 self.on_game_over(&info);
                 if let Some(running) = self.games.get(&info.id) {
-                    let _ = running.commands.send(Order::Finished(info));
+                    let _ = running.commands.send(GameCommand::Finished(info));
                 } else if !self.suspended.mark_over(&info.id) {
                     self.slots.release(&info.id);
                 }
@@ -512,7 +512,7 @@ impl Account {
         };
         let running = self.games.remove(&id);
         self.publish_game_count();
-        if let (Ok((_, ExitReason::Rests)), Some(RunningGame { info, status, .. })) =
+        if let (Ok((_, ExitReason::Suspended)), Some(RunningGame { info, status, .. })) =
             (&ended, &running)
         {
             self.suspended
@@ -521,15 +521,15 @@ impl Account {
         }
         self.slots.release(&id);
         match ended {
-            Ok((_, ExitReason::Over | ExitReason::UnsupportedGame)) => {
-                if let Some(rematch) = running.and_then(|running| running.status.look().encore) {
+            Ok((_, ExitReason::Over | ExitReason::Unsupported)) => {
+                if let Some(rematch) = running.and_then(|running| running.status.snapshot().rematch) {
                     self.offer_rematch(&id, rematch);
                 }
                 let is_over = matches!(ended, Ok((_, ExitReason::Over)));
                 self.mark_finished(id, is_over.then_some(FINISHED_BACKOFF));
             }
-            Ok((_, ExitReason::Gone)) => self.mark_finished(id, Some(NOT_FOUND_BACKOFF)),
-            Ok((_, ExitReason::Left | ExitReason::Rests)) => {}
+            Ok((_, ExitReason::NotFound)) => self.mark_finished(id, Some(NOT_FOUND_BACKOFF)),
+            Ok((_, ExitReason::ShutDown | ExitReason::Suspended)) => {}
             Err(failure) => {
                 error!(game = %id, "game task panicked; resuming the game: {failure}");
                 self.ctx.events.send(events::Event::Note {

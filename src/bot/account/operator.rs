@@ -243,16 +243,16 @@ impl Account {
         let Some(running) = self.games.get(id) else {
             return responder.fail(format!("no game {id} is on"));
         };
-        match running.status.look() {
+        match running.status.snapshot() {
             GameSnapshot {
-                doing: Activity::Searching,
+                activity: Activity::Searching,
                 ..
             } => {
-                let _ = running.commands.send(game::Order::Hurry);
+                let _ = running.commands.send(game::GameCommand::MoveNow);
                 responder.succeed(format!("{id}: the best move found so far is played"));
             }
             GameSnapshot {
-                owed_since: Some(_),
+                our_turn_since: Some(_),
                 ..
             } => responder.fail(format!("{id}: the move is already on its way")),
             _ => responder.fail(format!("{id}: it is not our turn")),

@@ -85,7 +85,11 @@ impl Rematches {
 impl Account {
     /// Offers a rematch once, if a slot is free and no challenge waits for it.
     pub(super) fn offer_rematch(&mut self, previous: &GameId, rematch: RematchOffer) {
-        let RematchOffer { to, human, what } = rematch;
+        let RematchOffer {
+            to,
+            human,
+            challenge,
+        } = rematch;
         let now = clock::now();
         let is_playing = self.slots.games_against(Some(&to), true, now) > 0;
         let busy = is_playing || !self.queue.is_empty() || self.slots.is_full(human, now);
@@ -108,8 +112,15 @@ impl Account {
         self.outgoing.add(to.clone(), ChallengeSource::Rematch);
         let client = self.ctx.client.clone();
         self.background.spawn(async move {
-            let response = client.challenge(&to, &what).await.map(Box::new);
-            TaskResult::RematchSent(RematchOffer { to, human, what }, response)
+            let response = client.challenge(&to, &challenge).await.map(Box::new);
+            TaskResult::RematchSent(
+                RematchOffer {
+                    to,
+                    human,
+                    challenge,
+                },
+                response,
+            )
         });
     }
 
@@ -119,7 +130,11 @@ impl Account {
         rematch: &RematchOffer,
         response: Result<Box<Challenge>, Failure>,
     ) {
-        let RematchOffer { to, human, what } = rematch;
+        let RematchOffer {
+            to,
+            human,
+            challenge,
+        } = rematch;
         match response {
             Ok(challenge) => {
                 let over = self.outgoing.on_response(to, ChallengeSource::Rematch);
@@ -133,7 +148,7 @@ impl Account {
                 info!("no rematch with {to}: {failure}");
                 let ours = (to, ChallengeSource::Rematch);
                 if let Some(challenge) =
-                    self.on_challenge_failed(ours, Some(!human), what, &failure)
+                    self.on_challenge_failed(ours, Some(!human), challenge, &failure)
                 {
                     self.track_rematch(challenge);
                 }

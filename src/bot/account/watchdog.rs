@@ -13,7 +13,7 @@ use tracing::{debug, error, warn};
 use super::{Account, MAX_LISTED_GAMES, RunningGame};
 use crate::bot::account::background::TaskResult;
 use crate::bot::account::quota::Limit;
-use crate::bot::game::Order;
+use crate::bot::game::GameCommand;
 use crate::bot::game::status::{Activity, GameSnapshot, stream_status};
 use crate::clock;
 use crate::events;
@@ -71,16 +71,16 @@ pub(super) fn needs_probe(
     let since_activity = |at: Instant| at.saturating_duration_since(activity.at());
     let before = last_probe.map_or(Duration::ZERO, since_activity);
     snapshot.clocked
-        && snapshot.owed_since.is_none()
+        && snapshot.our_turn_since.is_none()
         && snapshot.remaining < SHORT_CLOCK
         && since_activity(now) >= max_silence(snapshot.remaining).max(2 * before)
 }
 
 /// Whether it is our turn in a game and nothing is in flight.
 pub(super) fn is_stuck(snapshot: &GameSnapshot, now: Instant) -> bool {
-    snapshot.owed_since.is_some()
-        && snapshot.doing == Activity::Listening
-        && now.saturating_duration_since(snapshot.changed) > IDLE_TURN_TOLERANCE
+    snapshot.our_turn_since.is_some()
+        && snapshot.activity == Activity::Listening
+        && now.saturating_duration_since(snapshot.changed_at) > IDLE_TURN_TOLERANCE
 }
 
 /// Whether it is our turn according to a list requested at `asked`, while the game task has waited for the opponent
@@ -93,9 +93,9 @@ pub(super) fn missed_turn(
     listed.is_my_turn
         && snapshot.stream.is_some()
         && !listed.status.is_over()
-        && snapshot.owed_since.is_none()
+        && snapshot.our_turn_since.is_none()
         && !snapshot.no_move
-        && requested_at.saturating_duration_since(snapshot.changed) > MAX_LIST_SKEW
+        && requested_at.saturating_duration_since(snapshot.changed_at) > MAX_LIST_SKEW
 }
 
 impl Account {
@@ -106,7 +106,7 @@ impl Account {
             .last_probe
             .is_some_and(|at| now.saturating_duration_since(at) < MIN_PROBE_INTERVAL);
         let needs_probe =
-            |running: &RunningGame| needs_probe(&running.status.look(), self.last_probe, now);
+            |running: &RunningGame| needs_probe(&running.status.snapshot(), self.last_probe, now);
         if !is_recent && self.games.values().any(needs_probe) {
             self.last_probe = Some(now);
             let client = self.ctx.client.clone();
@@ -122,8 +122,8 @@ impl Account {
     pub(super) fn resync_silent_games(&self) {
         let now = clock::now();
         for running in self.games.values() {
-            if needs_probe(&running.status.look(), None, now) {
-                let _ = running.commands.send(Order::Look);
+            if needs_probe(&running.status.snapshot(), None, now) {
+                let _ = running.commands.send(GameCommand::Resync);
             }
         }
     }
@@ -131,11 +131,11 @@ impl Account {
     /// Resyncs a game if it still seems to be our turn.
     pub(super) fn recheck(&mut self, requested_at: Instant, info: &GameInfo) {
         if let Some(running) = self.games.get(&info.id)
-            && missed_turn(&running.status.look(), info, requested_at)
+            && missed_turn(&running.status.snapshot(), info, requested_at)
         {
             warn!(game = %info.id, "Lichess waits for our move, but the stream has not reported it; opening the stream again");
             self.recoveries += 1;
-            let _ = running.commands.send(Order::Look);
+            let _ = running.commands.send(GameCommand::Resync);
         }
     }
 
@@ -143,10 +143,10 @@ impl Account {
     pub(super) fn recover_stuck_games(&mut self) {
         let now = clock::now();
         for (id, running) in &self.games {
-            if is_stuck(&running.status.look(), now) {
+            if is_stuck(&running.status.snapshot(), now) {
                 error!(game = %id, "game stuck on our turn; recovering");
                 self.recoveries += 1;
-                let _ = running.commands.send(Order::Mend);
+                let _ = running.commands.send(GameCommand::Recover);
             }
         }
     }
@@ -163,7 +163,7 @@ impl Account {
         let mut games: Vec<_> = self
             .games
             .iter()
-            .map(|(id, running)| running.status.look().status(id.to_string()))
+            .map(|(id, running)| running.status.snapshot().status(id.to_string()))
             .collect();
         games.sort_by(|a, b| a.id.cmp(&b.id));
         let engine = &self.ctx.settings.engine;
@@ -244,19 +244,19 @@ impl Account {
             self.suspended.on_games_listed(&list, requested_at);
             for (id, running) in &self.games {
                 // A game that has started since could not be listed.
-                let open = running.status.look().stream.is_some();
+                let open = running.status.snapshot().stream.is_some();
                 if open
                     && running.started_at < requested_at
                     && list.iter().all(|info| info.id != *id)
                 {
                     debug!(game = %id, "game is not listed as running; opening its stream again");
-                    let _ = running.commands.send(Order::Look);
+                    let _ = running.commands.send(GameCommand::Resync);
                 }
             }
         }
         for info in &list {
             if let Some(running) = self.games.get(&info.id)
-                && missed_turn(&running.status.look(), info, requested_at)
+                && missed_turn(&running.status.snapshot(), info, requested_at)
             {
                 let info = Box::new(info.clone());
                 self.background.spawn(async move {
@@ -279,24 +279,27 @@ mod tests {
 
     fn snapshot(owes: bool, doing: Activity) -> GameSnapshot {
         let status = StatusCell::default();
-        status.show(|snapshot| {
-            snapshot.owed_since = owes.then(Instant::now);
-            snapshot.doing = doing;
+        status.update(|snapshot| {
+            snapshot.our_turn_since = owes.then(Instant::now);
+            snapshot.activity = doing;
         });
-        status.look()
+        status.snapshot()
     }
 
     #[test]
     fn watchdog_idle_turn_is_stuck_after_tolerance() {
         let idle = snapshot(true, Activity::Listening);
-        assert!(!is_stuck(&idle, idle.changed + Duration::from_millis(100)));
-        assert!(is_stuck(&idle, idle.changed + Duration::from_secs(1)));
+        assert!(!is_stuck(
+            &idle,
+            idle.changed_at + Duration::from_millis(100)
+        ));
+        assert!(is_stuck(&idle, idle.changed_at + Duration::from_secs(1)));
         for doing in [Activity::Searching, Activity::Posting, Activity::Waiting] {
             let busy = snapshot(true, doing);
-            assert!(!is_stuck(&busy, busy.changed + Duration::from_secs(60)));
+            assert!(!is_stuck(&busy, busy.changed_at + Duration::from_secs(60)));
         }
         let free = snapshot(false, Activity::Listening);
-        assert!(!is_stuck(&free, free.changed + Duration::from_secs(60)));
+        assert!(!is_stuck(&free, free.changed_at + Duration::from_secs(60)));
     }
 
     #[test]
@@ -325,7 +328,7 @@ mod tests {
             );
         }
         let ours = GameSnapshot {
-            owed_since: Some(now),
+            our_turn_since: Some(now),
             ..waiting(10_000, 4_000)
         };
         assert!(!needs_probe(&ours, None, now));
@@ -369,12 +372,12 @@ mod tests {
             stream,
             ..closed.clone()
         };
-        let late = waiting.changed + Duration::from_secs(10);
-        let soon = waiting.changed + Duration::from_secs(1);
+        let late = waiting.changed_at + Duration::from_secs(10);
+        let soon = waiting.changed_at + Duration::from_secs(1);
         assert!(missed_turn(&waiting, &listed(true), late));
         assert!(missed_turn(&waiting, &listed(true), soon));
         assert!(!missed_turn(&waiting, &listed(false), late));
-        assert!(!missed_turn(&waiting, &listed(true), waiting.changed));
+        assert!(!missed_turn(&waiting, &listed(true), waiting.changed_at));
         // The stream is being opened and will report the state.
         assert!(!missed_turn(&closed, &listed(true), late));
         let busy = snapshot(true, Activity::Searching);

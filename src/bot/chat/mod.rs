@@ -1,4 +1,4 @@
-//! What we say. Never on the way of a move; what becomes of it is of no importance.
+//! Chat lines: templates, commands and rate limit.
 
 mod command;
 mod throttle;
@@ -7,52 +7,52 @@ use std::fmt::Display;
 
 use crate::lichess::model::clean;
 
-pub use command::{Asker, Command, Facts};
+pub use command::{Command, Facts, Requester};
 pub use throttle::Throttle;
 
-/// The most that Lichess takes in one line, in the units of UTF-16 in which it counts; a longer one is refused.
-const LONGEST: usize = 140;
+/// Longest line that Lichess accepts, in UTF-16 code units.
+const MAX_LINE_UTF16: usize = 140;
 
-/// What the program is called.
+/// Name of the program.
 pub const PROGRAM: &str = "Knightwatch";
 
-/// Its version.
+/// Version of the program.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// What texts can speak of.
+/// Values of the placeholders in templates.
 #[derive(Clone, Debug)]
-pub struct Words<'a> {
-    /// We.
+pub struct TemplateValues<'a> {
+    /// Our name.
     pub me: &'a str,
-    /// The opponent.
+    /// Name of the opponent.
     pub opponent: &'a str,
-    /// His rating.
+    /// Rating of the opponent.
     pub rating: Option<i32>,
     /// Our colour.
     pub color: &'a str,
-    /// The game's speed and time control.
+    /// Speed of the game.
     pub speed: &'a str,
-    /// See `speed`.
+    /// Time control of the game.
     pub time: String,
-    /// Once the game is over.
+    /// How the game ended; `None` while it runs.
     pub ending: Option<Ending>,
 }
 
-/// How a game went.
+/// How a game ended.
 #[derive(Clone, Copy, Debug)]
 pub struct Ending {
-    /// As in a tournament book.
+    /// Result in PGN notation.
     pub result: &'static str,
-    /// The same in a word: won, lost or drawn, as we have it.
+    /// Our outcome: `won`, `lost` or `drawn`.
     pub outcome: &'static str,
-    /// Full moves.
+    /// Number of full moves.
     pub moves: usize,
 }
 
-impl Words<'_> {
-    /// What a placeholder stands for.
-    fn of(&self, name: &str) -> Option<String> {
-        let ending = |tell: fn(&Ending) -> String| self.ending.as_ref().map(tell);
+impl TemplateValues<'_> {
+    /// Value of a placeholder; `None` if there is none of this name.
+    fn get(&self, name: &str) -> Option<String> {
+        let ending = |describe: fn(&Ending) -> String| self.ending.as_ref().map(describe);
         match name {
             "me" => Some(self.me.to_owned()),
             "opponent" => Some(self.opponent.to_owned()),
@@ -72,16 +72,16 @@ impl Words<'_> {
     }
 }
 
-/// Fills in what stands in braces, and makes a line of it that Lichess takes. `None` when there is nothing to say.
-pub fn line(template: &str, words: &Words<'_>) -> Option<String> {
+/// Fills in the placeholders of a template and makes the text fit a chat line. `None` if nothing is left.
+pub fn fill(template: &str, values: &TemplateValues<'_>) -> Option<String> {
     let mut text = String::new();
     let mut rest = template;
-    // Each pair of braces is looked at once: what is filled in is no template.
+    // Values are not scanned for placeholders.
     while let Some((before, after)) = rest.split_once('{') {
         text += before;
         let found = after
             .split_once('}')
-            .and_then(|(name, after)| Some((words.of(name)?, after)));
+            .and_then(|(name, after)| Some((values.get(name)?, after)));
         rest = match found {
             Some((word, after)) => {
                 text += &word;
@@ -96,20 +96,20 @@ pub fn line(template: &str, words: &Words<'_>) -> Option<String> {
     fit(text + rest)
 }
 
-/// A line that Lichess takes, without anything that turns a terminal upside down. `None` when there is nothing to say.
+/// Makes a text fit a chat line: without control characters, and truncated. `None` if nothing is left.
 pub fn fit(text: impl Display) -> Option<String> {
     let text = clean(&text.to_string());
     let text = text.trim();
     if text.is_empty() {
         return None;
     }
-    if text.encode_utf16().count() <= LONGEST {
+    if text.encode_utf16().count() <= MAX_LINE_UTF16 {
         return Some(text.into());
     }
     let mut units = 0;
     let fits = |c: &char| {
         units += c.len_utf16();
-        units < LONGEST
+        units < MAX_LINE_UTF16
     };
     let cut: String = text.chars().take_while(fits).collect();
     Some(cut.trim_end().to_owned() + "…")
@@ -120,8 +120,8 @@ mod tests {
     use super::*;
     use crate::config::{LAST_PLACEHOLDERS, PLACEHOLDERS};
 
-    fn words<'a>() -> Words<'a> {
-        Words {
+    fn words<'a>() -> TemplateValues<'a> {
+        TemplateValues {
             me: "Rob",
             opponent: "Ann",
             rating: Some(1_500),
@@ -132,8 +132,8 @@ mod tests {
         }
     }
 
-    fn over<'a>() -> Words<'a> {
-        Words {
+    fn over<'a>() -> TemplateValues<'a> {
+        TemplateValues {
             ending: Some(Ending {
                 result: "0-1",
                 outcome: "won",
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_filled_in() {
+    fn fill_replaces_known_placeholders() {
         for (template, expected) in [
             ("Hello {opponent}, I am {me}.", "Hello Ann, I am Rob."),
             (
@@ -155,39 +155,39 @@ mod tests {
             ("{nobody} {", "{nobody} {"),
             ("{{me}}", "{Rob}"),
         ] {
-            assert_eq!(line(template, &over()).as_deref(), Some(expected));
+            assert_eq!(fill(template, &over()).as_deref(), Some(expected));
         }
-        assert_eq!(line("{result}", &words()).as_deref(), Some("{result}"));
-        assert_eq!(line("  ", &words()), None);
-        let nobody = Words {
+        assert_eq!(fill("{result}", &words()).as_deref(), Some("{result}"));
+        assert_eq!(fill("  ", &words()), None);
+        let nobody = TemplateValues {
             opponent: "{me}",
             rating: None,
             ..words()
         };
-        let said = line("{opponent} {rating}", &nobody);
+        let said = fill("{opponent} {rating}", &nobody);
         assert_eq!(said.as_deref(), Some("{me} ?"), "only once");
     }
 
     #[test]
-    fn whatever_the_configuration_may_name_stands_for_something() {
+    fn every_configurable_placeholder_has_value() {
         for name in PLACEHOLDERS {
-            assert!(words().of(name).is_some(), "{name}");
+            assert!(words().get(name).is_some(), "{name}");
         }
         for name in LAST_PLACEHOLDERS {
             assert!(
-                words().of(name).is_none() && over().of(name).is_some(),
+                words().get(name).is_none() && over().get(name).is_some(),
                 "{name}"
             );
         }
     }
 
     #[test]
-    fn a_long_line_is_cut_between_characters() {
+    fn long_line_is_cut_between_characters() {
         let said = fit("é".repeat(200)).unwrap();
-        assert_eq!(said.chars().count(), LONGEST);
+        assert_eq!(said.chars().count(), MAX_LINE_UTF16);
         assert!(said.ends_with("é…"));
         assert_eq!(fit("é".repeat(140)).unwrap(), "é".repeat(140));
-        // Lichess counts two for each of these.
+        // Each of these has two UTF-16 code units.
         assert_eq!(
             fit("♞\u{1f600}".repeat(60)).unwrap().encode_utf16().count(),
             140
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_we_say_is_harmless() {
+    fn control_characters_are_removed() {
         let said = fit("\u{1b}[31mred\u{7}\n\u{202e}turned\u{0}").unwrap();
         assert_eq!(said, "[31mredturned");
         assert_eq!(fit("\u{200b}\n\t"), None);

@@ -1,25 +1,25 @@
-//! How often we answer in one room of a game: who watches does not use up what the opponent may ask.
+//! Rate limit of answers, per chat room of a game, so that spectators do not use up the opponent's answers.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use crate::lichess::model::Room;
 
-/// Answers are counted within this.
+/// Period in which answers are counted.
 const WINDOW: Duration = Duration::from_secs(60);
 
-/// See the module's text.
+/// Rate limit of answers in the rooms of one game.
 #[derive(Clone, Debug, Default)]
 pub struct Throttle {
     players: VecDeque<Instant>,
     spectators: VecDeque<Instant>,
-    /// When it was last said in the players' room that something is not answered, and in that of the spectators.
-    hinted: [Option<Instant>; 2],
+    /// Last hint about an unanswered command, in the players' and in the spectators' room.
+    last_hint: [Option<Instant>; 2],
 }
 
 impl Throttle {
-    /// Whether one more answer may be given in this room now; then it counts.
-    pub fn lets(&mut self, room: &Room, most: usize, now: Instant) -> bool {
+    /// Whether another answer is allowed in this room now, given `limit` per minute. Counts it if so.
+    pub fn allow(&mut self, room: &Room, limit: usize, now: Instant) -> bool {
         let answers = match room {
             Room::Player => &mut self.players,
             _ => &mut self.spectators,
@@ -29,21 +29,21 @@ impl Throttle {
         {
             answers.pop_front();
         }
-        let lets = answers.len() < most;
-        if lets {
+        let is_allowed = answers.len() < limit;
+        if is_allowed {
             answers.push_back(now);
         }
-        lets
+        is_allowed
     }
 
-    /// Whether it may be said in this room now that something is not answered: once in a minute.
-    pub fn hints(&mut self, room: &Room, now: Instant) -> bool {
-        let last = &mut self.hinted[usize::from(*room != Room::Player)];
-        let lets = last.is_none_or(|last| now.saturating_duration_since(last) >= WINDOW);
-        if lets {
+    /// Whether a hint about an unanswered command is allowed in this room now: once per minute. Counts it if so.
+    pub fn allow_hint(&mut self, room: &Room, now: Instant) -> bool {
+        let last = &mut self.last_hint[usize::from(*room != Room::Player)];
+        let is_allowed = last.is_none_or(|last| now.saturating_duration_since(last) >= WINDOW);
+        if is_allowed {
             *last = Some(now);
         }
-        lets
+        is_allowed
     }
 }
 
@@ -52,18 +52,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_answered_is_said_once_a_minute() {
+    fn hints_are_limited_to_one_per_minute() {
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
         let mut throttle = Throttle::default();
-        let mut hints = |room, seconds| throttle.hints(&room, at(seconds));
+        let mut hints = |room, seconds| throttle.allow_hint(&room, at(seconds));
         assert!(hints(Room::Player, 0) && !hints(Room::Player, 59));
         assert!(hints(Room::Spectator, 1) && !hints(Room::Spectator, 2));
         assert!(hints(Room::Player, 60) && !hints(Room::Player, 119));
     }
 
     #[test]
-    fn so_many_within_any_minute() {
+    fn answers_are_limited_within_any_minute() {
         let start = Instant::now();
         let mut throttle = Throttle::default();
         // Second, and whether it is answered.
@@ -81,11 +81,11 @@ mod tests {
         ] {
             let now = start + Duration::from_secs(at);
             let room = &Room::Spectator;
-            assert_eq!(throttle.lets(room, 3, now), answered, "after {at} s");
+            assert_eq!(throttle.allow(room, 3, now), answered, "after {at} s");
         }
-        // The other room has its own.
+        // The other room has its own limit.
         let now = start + Duration::from_secs(90);
-        assert!(throttle.lets(&Room::Player, 1, now) && !throttle.lets(&Room::Player, 1, now));
-        assert!(!Throttle::default().lets(&Room::Player, 0, start));
+        assert!(throttle.allow(&Room::Player, 1, now) && !throttle.allow(&Room::Player, 1, now));
+        assert!(!Throttle::default().allow(&Room::Player, 0, start));
     }
 }

@@ -1,82 +1,86 @@
-//! Their clock and our measured lag -> [`engine::Limits`](crate::engine::Limits). Pure.
+//! Time management: search limits from the clock and the measured lag. Pure.
 
 use std::time::Duration;
 
 use super::lag::Lag;
 use crate::engine::{Clock, Limits};
 
-/// The clock does not run for the first ply of either side, but the opponent is waiting and may abort.
-const FIRST_MOVE: Duration = Duration::from_secs(1);
+/// Time for our first move. The clock does not run yet, but the opponent is waiting and may abort.
+const FIRST_MOVE_TIME: Duration = Duration::from_secs(1);
 
-/// Time for a move in a game without a clock: as long as a person likes to wait.
-const UNLIMITED_MOVE: Duration = Duration::from_secs(5);
+/// Time for a move in an unlimited game.
+const UNLIMITED_MOVE_TIME: Duration = Duration::from_secs(5);
 
-/// And when a rule has it think longer.
-const UNLIMITED_MOST: Duration = Duration::from_secs(10);
+/// Longest time for a move in an unlimited game, if a rule asks for more.
+const MAX_UNLIMITED_MOVE_TIME: Duration = Duration::from_secs(10);
 
-/// How a game measures time.
+/// Kind of time control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
-    /// A chess clock with this increment.
+    /// Chess clock.
     Clock {
-        /// Added after every move.
+        /// Increment per move.
         increment: Duration,
     },
-    /// Days for each move.
+    /// Days per move.
     Correspondence,
     /// No time limit.
     Unlimited,
 }
 
-/// What we know about the time when we start to think.
+/// Inputs of time management at the start of a search.
 #[derive(Clone, Copy, Debug)]
 pub struct Budget<'a> {
-    /// How the game measures time.
+    /// Kind of time control.
     pub pace: Pace,
     /// Our clock in the state that made it our turn.
     pub remaining: Duration,
-    /// Since that state arrived.
-    pub since: Duration,
-    /// Moves made so far, in plies.
+    /// Time since that state arrived.
+    pub elapsed: Duration,
+    /// Plies played.
     pub ply: usize,
     /// The game's measured lag.
     pub lag: &'a Lag,
-    /// The operator's safety margin.
-    pub safety: Duration,
-    /// The most that he allows for a move in a game without a clock.
-    pub longest: Duration,
-    /// The most that a rule of his allows for any move of this game.
+    /// Configured safety margin.
+    pub safety_margin: Duration,
+    /// Configured limit for a move in a game without a clock.
+    pub max_move_time: Duration,
+    /// Limit that a rule sets for any move of this game.
     pub at_most: Option<Duration>,
-    /// Games on at this moment, this one included.
+    /// Running games, including this one.
     pub games: usize,
-    /// Games that the operator wants at once: with more, each thinks less.
+    /// Configured number of concurrent games; with more, each gets less time.
     pub concurrency: usize,
 }
 
 impl Budget<'_> {
-    /// When the engine has to answer.
+    /// Computes the search limits.
     pub fn limits(&self) -> Limits {
-        let remaining = self.remaining.saturating_sub(self.since);
+        let remaining = self.remaining.saturating_sub(self.elapsed);
         let within = |most: Duration, share: u32| Limits {
-            max_time: Some(self.crowded((remaining / share).min(most)).max(MILLISECOND)),
+            max_time: Some(
+                self.share_among_games((remaining / share).min(most))
+                    .max(MILLISECOND),
+            ),
             ..Limits::default()
         };
         match self.pace {
             Pace::Unlimited => {
-                let usual = UNLIMITED_MOVE.min(self.longest);
+                let usual = UNLIMITED_MOVE_TIME.min(self.max_move_time);
                 within(
-                    self.at_most.map_or(usual, |most| most.min(UNLIMITED_MOST)),
+                    self.at_most
+                        .map_or(usual, |most| most.min(MAX_UNLIMITED_MOVE_TIME)),
                     1,
                 )
             }
-            Pace::Correspondence => within(self.longest, 50),
-            Pace::Clock { .. } if self.ply < 2 => within(FIRST_MOVE, 40),
+            Pace::Correspondence => within(self.max_move_time, 50),
+            Pace::Clock { .. } if self.ply < 2 => within(FIRST_MOVE_TIME, 40),
             Pace::Clock { increment } => Limits {
                 clock: Some(Clock {
-                    remaining: self.crowded(remaining).max(MILLISECOND),
-                    increment: self.crowded(increment),
+                    remaining: self.share_among_games(remaining).max(MILLISECOND),
+                    increment: self.share_among_games(increment),
                     moves_to_go: None,
-                    overhead: self.lag.overhead(remaining, self.safety),
+                    overhead: self.lag.overhead(remaining, self.safety_margin),
                     lag: self.lag.mean(),
                 }),
                 ..Limits::default()
@@ -84,8 +88,8 @@ impl Budget<'_> {
         }
     }
 
-    /// A game beyond the operator's number is played all the same, but all of them think less.
-    fn crowded(&self, time: Duration) -> Duration {
+    /// Reduces a time if there are more games than configured.
+    fn share_among_games(&self, time: Duration) -> Duration {
         if self.games <= self.concurrency.max(1) {
             return time;
         }
@@ -109,11 +113,11 @@ mod tests {
                 increment: ms(2_000),
             },
             remaining: ms(180_000),
-            since: ms(0),
+            elapsed: ms(0),
             ply: 20,
             lag,
-            safety: ms(50),
-            longest: ms(20_000),
+            safety_margin: ms(50),
+            max_move_time: ms(20_000),
             at_most: None,
             games: 1,
             concurrency: 4,
@@ -121,11 +125,11 @@ mod tests {
     }
 
     #[test]
-    fn thinks_on_what_is_left_of_this_states_clock() {
+    fn elapsed_time_is_subtracted_from_clock() {
         let mut lag = Lag::default();
         lag.add(ms(30));
         let limits = Budget {
-            since: ms(700),
+            elapsed: ms(700),
             ..budget(&lag)
         }
         .limits();
@@ -137,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_move_is_modest_though_the_clock_stands() {
+    fn first_move_is_short_although_clock_stands() {
         let lag = Lag::default();
         for ply in [0, 1] {
             let limits = Budget {
@@ -145,7 +149,10 @@ mod tests {
                 ..budget(&lag)
             }
             .limits();
-            assert_eq!((limits.max_time, limits.clock), (Some(FIRST_MOVE), None));
+            assert_eq!(
+                (limits.max_time, limits.clock),
+                (Some(FIRST_MOVE_TIME), None)
+            );
         }
         let bullet = Budget {
             ply: 0,
@@ -156,16 +163,16 @@ mod tests {
     }
 
     #[test]
-    fn games_without_a_clock_have_a_fixed_time() {
+    fn games_without_clock_have_fixed_time() {
         let lag = Lag::default();
         let unlimited = Budget {
             pace: Pace::Unlimited,
-            // What Lichess sends where there is no clock.
+            // What Lichess sends for a game without a clock.
             remaining: ms(2_147_483_647),
             ply: 0,
             ..budget(&lag)
         };
-        assert_eq!(unlimited.limits().max_time, Some(UNLIMITED_MOVE));
+        assert_eq!(unlimited.limits().max_time, Some(UNLIMITED_MOVE_TIME));
         for (most, time) in [(1_000, 1_000), (8_000, 8_000), (60_000, 10_000)] {
             let asked = Budget {
                 at_most: Some(ms(most)),
@@ -187,13 +194,13 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_has_run_out_still_gets_a_move() {
+    fn expired_clock_still_gets_time_for_move() {
         let lag = Lag::default();
         for ply in [0, 40] {
             let limits = Budget {
                 ply,
                 remaining: ms(40),
-                since: ms(90),
+                elapsed: ms(90),
                 ..budget(&lag)
             }
             .limits();
@@ -203,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn more_games_than_wanted_think_less() {
+    fn surplus_games_share_time() {
         let lag = Lag::default();
         let limits = Budget {
             games: 8,

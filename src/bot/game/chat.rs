@@ -1,4 +1,5 @@
-//! What is said in a game. No move waits for it, and a limit on chat pauses chat alone.
+//! Chat of a game: greetings, answers to commands, rematch offers. No move waits for chat, and a rate limit on chat pauses
+//! only chat.
 
 use std::time::{Duration, Instant};
 
@@ -6,8 +7,8 @@ use tracing::{debug, info};
 
 use super::{ExitReason, GameTask};
 use crate::bot::chat::Command;
-use crate::bot::game::core::{Asked, ChatContext};
-use crate::bot::game::in_flight::Done;
+use crate::bot::game::core::{ChatContext, ChatRequest};
+use crate::bot::game::in_flight::SideResponse;
 use crate::bot::game::status::RematchOffer;
 use crate::bot::shutdown::Stage;
 use crate::bot::trace::{Decision, Record};
@@ -17,24 +18,25 @@ use crate::config::Settings;
 use crate::events::Event;
 use crate::lichess::model::{ChatLine, ColorChoice, NewChallenge, Room, Status, Variant};
 
-/// What is said at the end gets this long.
-const FAREWELL: Duration = Duration::from_secs(3);
+/// Time for the last chat lines and side requests of a game.
+const WIND_DOWN_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// How much longer we wait for the first move when we are asked to, and how often.
-const WAIT_LONGER: Duration = Duration::from_secs(60);
-const WAITS: u32 = 2;
+/// Extra time for the opponent's first move per `!wait`.
+const FIRST_MOVE_EXTENSION: Duration = Duration::from_secs(60);
+/// Extensions per game.
+const MAX_EXTENSIONS: u32 = 2;
 
 impl GameTask {
-    /// Somebody says something.
+    /// Takes a chat line.
     pub(super) fn on_chat(&mut self, line: ChatLine, arrived: Instant) {
-        let settings = self.house.settings.clone();
-        let asked = self
-            .mind
-            .asked(&line, &self.house.me, &settings.chat, arrived);
-        if let Some(asked) = asked {
-            self.answer(&line, &asked, &settings);
+        let settings = self.ctx.settings.clone();
+        let request = self
+            .core
+            .read_command(&line, &self.ctx.me, &settings.chat, arrived);
+        if let Some(request) = request {
+            self.answer_command(&line, &request, &settings);
         }
-        self.house.events.send(Event::Chat {
+        self.ctx.events.send(Event::Chat {
             game: self.id.to_string(),
             room: line.room.key().into(),
             from: line.username.to_string(),
@@ -42,102 +44,111 @@ impl GameTask {
         });
     }
 
-    fn answer(&mut self, line: &ChatLine, asked: &Asked, settings: &Settings) {
-        let waits = asked.command == Command::Wait && asked.privately() && self.wait_longer();
+    /// Answers a command.
+    fn answer_command(&mut self, line: &ChatLine, request: &ChatRequest, settings: &Settings) {
+        let extends_wait = request.command == Command::Wait
+            && request.is_private_from_opponent()
+            && self.extend_first_move_wait();
         let now = clock::now();
-        let around = ChatContext {
-            me: &self.house.me,
+        let context = ChatContext {
+            me: &self.ctx.me,
             chat: &settings.chat,
             challenge: &settings.challenge,
             now,
-            games: self.house.running_games(),
-            waiting: self.house.queued_challenges(),
-            waits,
+            games: self.ctx.running_games(),
+            waiting: self.ctx.queued_challenges(),
+            extends_wait,
         };
-        let answer = self.mind.answer(asked, &around);
-        let (games, waiting) = (around.games, around.waiting);
-        self.trace.note(now, || Record::Asked {
+        let answer = self.core.answer(request, &context);
+        let (games, waiting) = (context.games, context.waiting);
+        self.trace.note(now, || Record::ChatRequest {
             games,
             waiting,
-            waits,
+            extends_wait,
         });
         if let Some(answer) = answer {
-            info!(game = %self.id, "{} asks in the {} room: {}", line.username, line.room, asked.shown());
+            info!(game = %self.id, "{} asks in the {} room: {}", line.username, line.room, request.describe());
             self.trace.note(now, || {
                 let why = format!("{} asks in the {} room", line.username, line.room);
-                Record::Decided(Decision::Say(answer.clone()), why)
+                Record::Decision(Decision::Chat(answer.clone()), why)
             });
-            self.utter(line.room, answer);
+            self.send_chat(line.room, answer);
         }
     }
 
-    /// The opponent asks for time before his first move.
-    fn wait_longer(&mut self) -> bool {
-        let may = self.alarms.abort.is_some() && self.waits < WAITS;
-        if may {
-            self.waits += 1;
-            self.alarms.abort = Some(clock::now() + WAIT_LONGER);
+    /// Extends the wait for the opponent's first move, if allowed.
+    fn extend_first_move_wait(&mut self) -> bool {
+        let is_allowed = self.timers.abort.is_some() && self.wait_extensions < MAX_EXTENSIONS;
+        if is_allowed {
+            self.wait_extensions += 1;
+            self.timers.abort = Some(clock::now() + FIRST_MOVE_EXTENSION);
         }
-        may
+        is_allowed
     }
 
-    /// Greets once, as soon as no move is owed.
+    /// Sends the greeting once, as soon as no move is pending.
     pub(super) fn greet(&mut self) {
-        if self.greeted || self.over.is_some() || self.mind.table.is_none() || self.mind.duty.owes()
+        if self.greeted
+            || self.exit.is_some()
+            || self.core.game.is_none()
+            || self.core.pending_move.is_pending()
         {
             return;
         }
         self.greeted = true;
-        let settings = self.house.settings.clone();
+        let settings = self.ctx.settings.clone();
         self.say(Room::Player, &settings.chat.greeting);
         self.say(Room::Spectator, &settings.chat.greeting_spectators);
     }
 
+    /// Sends a template of the configuration, unless chat is off in this game.
     fn say(&mut self, room: Room, template: &str) {
-        if !self.mind.terms.chat {
+        if !self.core.terms.chat {
             return;
         }
-        if let Some(text) = self.mind.line(template, &self.house.me) {
-            self.utter(room, text);
+        if let Some(text) = self.core.fill_template(template, &self.ctx.me) {
+            self.send_chat(room, text);
         }
     }
 
-    fn utter(&mut self, room: Room, text: String) {
-        let (client, id) = (self.house.client.clone(), self.id.clone());
-        self.beside.spawn(Done::of("chat", async move {
-            client
-                .chat(&id, room, &text)
-                .await
-                .inspect_err(|error| debug!(game = %id, "chat refused: {error}"))
-        }));
+    /// Sends a chat line.
+    fn send_chat(&mut self, room: Room, text: String) {
+        let (client, id) = (self.ctx.client.clone(), self.id.clone());
+        self.side_requests
+            .spawn(SideResponse::of("chat", async move {
+                client
+                    .chat(&id, room, &text)
+                    .await
+                    .inspect_err(|error| debug!(game = %id, "chat refused: {error}"))
+            }));
     }
 
-    /// The last words, and those that are still on their way, with a deadline; and perhaps one more game.
-    pub(super) async fn farewell(&mut self, ended: ExitReason) {
-        let polite =
-            self.mind.table.as_ref().is_some_and(|(head, sheet)| {
-                !head.tournament && !head.against_ai && sheet.ply() >= 2
-            });
-        if ended == ExitReason::Over && polite && self.stage != Stage::Leaving {
-            let settings = self.house.settings.clone();
+    /// Says goodbye and prepares the rematch offer of a finished game, then waits for side requests with a deadline.
+    pub(super) async fn wind_down(&mut self, reason: ExitReason) {
+        let says_goodbye = self.core.game.as_ref().is_some_and(|(header, game_moves)| {
+            !header.tournament && !header.against_ai && game_moves.ply() >= 2
+        });
+        if reason == ExitReason::Over && says_goodbye && self.stage != Stage::Leaving {
+            let settings = self.ctx.settings.clone();
             self.say(Room::Player, &settings.chat.farewell);
             self.say(Room::Spectator, &settings.chat.farewell_spectators);
-            let encore = self.encore();
-            self.desk.show(|sight| sight.encore = encore);
+            let rematch = self.rematch_offer();
+            self.status_cell
+                .update(|snapshot| snapshot.rematch = rematch);
         }
-        let _ = clock::timeout(FAREWELL, async {
-            while let Some(done) = self.beside.join_next().await {
-                self.done(done);
+        let _ = clock::timeout(WIND_DOWN_TIMEOUT, async {
+            while let Some(response) = self.side_requests.join_next().await {
+                self.on_side_response(response);
             }
         })
         .await;
     }
 
-    /// The next game, if we offer one.
-    fn encore(&self) -> Option<RematchOffer> {
-        let mind = &self.mind;
-        let ((head, _), subject) = (mind.table.as_ref()?, mind.subject.as_ref()?);
-        let (status, _) = self.ending?;
+    /// The rematch to offer, if any.
+    fn rematch_offer(&self) -> Option<RematchOffer> {
+        let core = &self.core;
+        let ((header, _), match_input) = (core.game.as_ref()?, core.match_input.as_ref()?);
+        let (status, _) = self.final_status?;
         let played = !matches!(
             status,
             Status::Aborted
@@ -146,28 +157,28 @@ impl GameTask {
                 | Status::UnknownFinish
                 | Status::Unknown
         );
-        if !mind.terms.offer_rematch || !played || !head.clocked() {
+        if !core.terms.offer_rematch || !played || !header.has_clock() {
             return None;
         }
-        // As with a rematch on Lichess, a person keeps his colour in a position that he has set up.
-        let set_up = subject.variant == Variant::FromPosition;
-        let ours = if set_up && !subject.bot {
-            head.us
+        // As with a rematch on Lichess, a human keeps their color in a position that they set up.
+        let set_up = match_input.variant == Variant::FromPosition;
+        let ours = if set_up && !match_input.bot {
+            header.us
         } else {
-            !head.us
+            !header.us
         };
         Some(RematchOffer {
-            to: subject.name.clone()?,
-            human: !subject.bot,
-            what: NewChallenge {
-                time_control: subject.time,
-                rated: subject.rated,
+            to: match_input.name.clone()?,
+            human: !match_input.bot,
+            challenge: NewChallenge {
+                time_control: match_input.time,
+                rated: match_input.rated,
                 color: match ours {
                     Color::White => ColorChoice::White,
                     Color::Black => ColorChoice::Black,
                 },
-                variant: subject.variant,
-                fen: set_up.then(|| head.initial.fen()),
+                variant: match_input.variant,
+                fen: set_up.then(|| header.initial.fen()),
             },
         })
     }

@@ -1,4 +1,4 @@
-//! Choosing a move: the only one, the book's, or the engine's.
+//! Choosing a move: the only legal one, a book move, or a search.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -16,21 +16,21 @@ use crate::engine::{self, Clock, Limits, SearchHandle, SearchReport, Strength, T
 use crate::events::{self, Event, SearchInfo, Source};
 use crate::lichess::model::GameId;
 
-/// Between two reports of a search that is on.
-const REPORT_EVERY: Duration = Duration::from_millis(250);
+/// Time between two search events.
+const REPORT_INTERVAL: Duration = Duration::from_millis(250);
 
-/// A move with what was thought about it.
+/// A chosen move with its search result.
 #[derive(Clone, Debug)]
-pub struct Choice {
+pub struct ChosenMove {
     /// The move.
     pub mv: Move,
-    /// Where it comes from.
+    /// Origin of the move.
     pub source: Source,
-    /// What the engine thought, when it did.
+    /// Search result, unless the move is from a book or the only one.
     pub thought: Option<SearchReport>,
 }
 
-/// The books in the order in which they are asked.
+/// Opening books, in order of priority.
 #[derive(Clone)]
 pub struct BookSet {
     books: Arc<[book::Book]>,
@@ -39,7 +39,7 @@ pub struct BookSet {
 }
 
 impl BookSet {
-    /// Books, how to choose from them, and the ply from which they are no longer asked.
+    /// Creates a set of books. They are not used from `max_ply` on.
     pub fn new(books: Vec<book::Book>, choice: book::PickOptions, max_ply: usize) -> Self {
         Self {
             books: books.into(),
@@ -48,62 +48,62 @@ impl BookSet {
         }
     }
 
-    /// No books at all.
+    /// Creates a set without books.
     pub fn empty() -> Self {
         Self::new(Vec::new(), book::PickOptions::default(), 0)
     }
 
-    /// Whether there is no book on it.
+    /// Whether the set has no books.
     pub fn is_empty(&self) -> bool {
         self.books.is_empty()
     }
 
-    fn pick(&self, asked: &Books, game: &Game, rng: &mut fastrand::Rng) -> Option<Move> {
+    fn pick(&self, selection: &Books, game: &Game, rng: &mut fastrand::Rng) -> Option<Move> {
         if game.moves().len() >= self.max_ply {
             return None;
         }
         let mut pick = |book: &book::Book| book.pick(game.position(), &self.choice, rng);
-        match asked {
+        match selection {
             Books::None => None,
             Books::All => self.books.iter().find_map(pick),
             Books::Named(names) => names.iter().find_map(|name| {
-                let is_it = |book: &&book::Book| Books::is_named(book.name().as_ref(), name);
-                self.books.iter().filter(is_it).find_map(&mut pick)
+                let has_name = |book: &&book::Book| Books::is_named(book.name().as_ref(), name);
+                self.books.iter().filter(has_name).find_map(&mut pick)
             }),
         }
     }
 }
 
-/// A move that needs no thinking, if there is one: the only legal one, or one of those of the shelf's books that are
-/// asked, if any are. `barred` moves are none.
-pub fn at_once(
+/// A move that needs no search, if there is one: the only legal move, or a move from the selected books that is not in
+/// `rejected`.
+pub fn instant_move(
     books: Option<(&BookSet, &Books)>,
     game: &Game,
-    barred: &[Move],
+    rejected: &[Move],
     rng: &mut fastrand::Rng,
-) -> Option<Choice> {
-    let of = |mv, source| Choice {
+) -> Option<ChosenMove> {
+    let chosen = |mv, source| ChosenMove {
         mv,
         source,
         thought: None,
     };
     let legal = game.position().legal_moves();
     if let [only] = legal[..] {
-        return Some(of(only, Source::Only));
+        return Some(chosen(only, Source::Only));
     }
-    // A book does not know what has happened before: in a position that comes again its move has led nowhere.
+    // A book ignores the history: in a repeated position its move has led nowhere.
     let book = Some(game)
         .filter(|game| game.repetitions() < 2)
         .and_then(|game| {
-            let (shelf, asked) = books?;
-            shelf.pick(asked, game, rng)
+            let (set, selection) = books?;
+            set.pick(selection, game, rng)
         })
-        .filter(|mv| !barred.contains(mv) && legal.contains(mv))?;
-    Some(of(book, Source::Book))
+        .filter(|mv| !rejected.contains(mv) && legal.contains(mv))?;
+    Some(chosen(book, Source::Book))
 }
 
-/// The engine goes by the wall.
-fn on_the_wall(limits: Limits) -> Limits {
+/// Converts limits to wall clock time, which the engine uses.
+fn to_wall_clock(limits: Limits) -> Limits {
     let wall = clock::to_wall_clock;
     Limits {
         movetime: limits.movetime.map(wall),
@@ -119,28 +119,28 @@ fn on_the_wall(limits: Limits) -> Limits {
     }
 }
 
-/// A game's number for the engine.
-pub fn key(id: &GameId) -> u64 {
+/// Hash of a game id: game id and random seed for the engine.
+pub fn game_id_hash(id: &GameId) -> u64 {
     let mut hasher = DefaultHasher::new();
     id.hash(&mut hasher);
     hasher.finish()
 }
 
-/// A search that is on. Dropping it stops it.
+/// A running search. Dropping it stops it.
 pub struct Search {
-    thinking: SearchHandle,
-    /// Whether the page hears of it.
-    told: Arc<AtomicBool>,
+    handle: SearchHandle,
+    /// Whether search events are sent.
+    reporting: Arc<AtomicBool>,
     done: oneshot::Receiver<SearchReport>,
     game: Game,
-    barred: Vec<Move>,
-    /// Of a limited engine, which has its move at once and takes its time like a person.
-    leisure: Option<HumanDelay>,
-    /// What was found, while it is held back.
-    found: Option<Option<SearchReport>>,
+    rejected: Vec<Move>,
+    /// Delay of a strength-limited engine.
+    human_delay: Option<HumanDelay>,
+    /// Search result, while it is delayed.
+    result: Option<Option<SearchReport>>,
 }
 
-/// The time that a person would take.
+/// Human-like delay of a move.
 struct HumanDelay {
     strength: Strength,
     limits: Limits,
@@ -148,8 +148,8 @@ struct HumanDelay {
 }
 
 impl HumanDelay {
-    /// When to play this.
-    fn ends(&self, game: &Game, mv: Move) -> Instant {
+    /// Time at which to play the move.
+    fn play_at(&self, game: &Game, mv: Move) -> Instant {
         self.since + think_time(&self.limits, game, mv, self.strength)
     }
 }
@@ -157,105 +157,109 @@ impl HumanDelay {
 impl Search {
     /// Starts a search on the engine's own threads.
     pub fn start(
-        house: &AccountContext,
+        ctx: &AccountContext,
         id: &GameId,
         game: &Game,
-        barred: &[Move],
+        rejected: &[Move],
         limits: Limits,
     ) -> Self {
-        let (task, search) = Self::plan(true, house, id, game, barred, limits);
-        search(house.engine.start(task))
+        let (task, search) = Self::prepare(true, ctx, id, game, rejected, limits);
+        search(ctx.engine.start(task))
     }
 
-    /// Starts one on the opponent's time, of which nothing is told, unless a game owes a move.
-    pub fn ahead(house: &AccountContext, id: &GameId, game: &Game, limits: Limits) -> Option<Self> {
-        let (task, search) = Self::plan(false, house, id, game, &[], limits);
-        house.engine.start_ponder(task).map(search)
+    /// Starts a silent search on the opponent's time; `None` if the engine is busy.
+    pub fn start_pondering(
+        ctx: &AccountContext,
+        id: &GameId,
+        game: &Game,
+        limits: Limits,
+    ) -> Option<Self> {
+        let (task, search) = Self::prepare(false, ctx, id, game, &[], limits);
+        ctx.engine.start_ponder(task).map(search)
     }
 
-    /// The opponent has made the move that was expected: from now on the clock runs, by these limits. `None` if the search was
-    /// given up meanwhile.
-    pub fn hit(self, limits: Limits) -> Option<Self> {
-        self.told.store(true, Ordering::Relaxed);
-        let hit = self.thinking.ponderhit_with(&on_the_wall(limits));
-        hit.then_some(self)
+    /// The opponent played the expected move: continues under these limits, which start now. `None` if the engine has stopped
+    /// the search.
+    pub fn ponder_hit(self, limits: Limits) -> Option<Self> {
+        self.reporting.store(true, Ordering::Relaxed);
+        let is_hit = self.handle.ponderhit_with(&to_wall_clock(limits));
+        is_hit.then_some(self)
     }
 
-    /// Whether it is about the game as it stands now.
-    pub fn is_about(&self, game: &Game) -> bool {
+    /// Whether the search is about the current position of `game`.
+    pub fn is_for(&self, game: &Game) -> bool {
         self.game.moves() == game.moves()
     }
 
-    /// What the engine is to do, and the search once it does; `told`: the page hears of it.
-    fn plan(
-        told: bool,
-        house: &AccountContext,
+    /// Prepares a task for the engine, and a constructor that takes its handle. `reporting`: send search events.
+    fn prepare(
+        reporting: bool,
+        ctx: &AccountContext,
         id: &GameId,
         game: &Game,
-        barred: &[Move],
+        rejected: &[Move],
         limits: Limits,
     ) -> (Task, impl FnOnce(SearchHandle) -> Self + use<>) {
-        let told = Arc::new(AtomicBool::new(told));
-        let (tell, done) = oneshot::channel();
+        let reporting = Arc::new(AtomicBool::new(reporting));
+        let (sender, done) = oneshot::channel();
         let mut search_moves = Vec::new();
-        if !barred.is_empty() {
+        if !rejected.is_empty() {
             let legal = game.position().legal_moves();
-            search_moves.extend(legal.iter().filter(|mv| !barred.contains(mv)));
+            search_moves.extend(legal.iter().filter(|mv| !rejected.contains(mv)));
         }
-        let leisure = limits.strength.map(|strength| HumanDelay {
+        let human_delay = limits.strength.map(|strength| HumanDelay {
             strength,
             limits: limits.clone(),
             since: clock::now(),
         });
         let task = Task {
-            game_id: key(id),
+            game_id: game_id_hash(id),
             game: game.clone(),
             limits: Limits {
                 search_moves,
-                ..on_the_wall(limits)
+                ..to_wall_clock(limits)
             },
-            on_info: reporter(house, id, game, told.clone()),
-            // Nobody listens any more when the search was given up.
-            on_done: Box::new(move |thought| drop(tell.send(thought))),
+            on_info: info_reporter(ctx, id, game, reporting.clone()),
+            // The receiver is gone if the search was dropped.
+            on_done: Box::new(move |thought| drop(sender.send(thought))),
         };
-        let (game, barred) = (game.clone(), barred.to_vec());
-        let search = |thinking| Self {
-            thinking,
-            told,
+        let (game, rejected) = (game.clone(), rejected.to_vec());
+        let search = |handle| Self {
+            handle,
+            reporting,
             done,
             game,
-            barred,
-            leisure,
-            found: None,
+            rejected,
+            human_delay,
+            result: None,
         };
         (task, search)
     }
 
-    /// Asks for the move now.
-    pub fn hurry(&mut self) {
-        self.leisure = None;
-        self.thinking.stop();
+    /// Stops the search; its best move so far becomes the result.
+    pub fn move_now(&mut self) {
+        self.human_delay = None;
+        self.handle.stop();
     }
 
-    /// The move, when it is found. Any legal one if the engine has failed. `None` if there is none. May be dropped and called
-    /// again until then.
-    pub async fn done(&mut self) -> Option<Choice> {
-        if self.found.is_none() {
-            self.found = Some((&mut self.done).await.ok());
+    /// Waits for the move: any legal one if the engine has failed, `None` if there is no legal move. Cancel safe.
+    pub async fn result(&mut self) -> Option<ChosenMove> {
+        if self.result.is_none() {
+            self.result = Some((&mut self.done).await.ok());
         }
-        let mv = self.found.iter().flatten().find_map(|thought| thought.mv);
-        if let (Some(leisure), Some(mv)) = (&self.leisure, mv) {
-            clock::sleep_until(leisure.ends(&self.game, mv)).await;
+        let mv = self.result.iter().flatten().find_map(|thought| thought.mv);
+        if let (Some(human_delay), Some(mv)) = (&self.human_delay, mv) {
+            clock::sleep_until(human_delay.play_at(&self.game, mv)).await;
         }
-        let thought = self.found.take().flatten();
+        let thought = self.result.take().flatten();
         let found = thought.as_ref().and_then(|thought| thought.mv);
         let legal = self.game.position().legal_moves();
         let any = || {
-            let free = legal.iter().find(|mv| !self.barred.contains(mv));
-            free.or(legal.first()).copied()
+            let allowed = legal.iter().find(|mv| !self.rejected.contains(mv));
+            allowed.or(legal.first()).copied()
         };
         let mv = found.filter(|mv| legal.contains(mv)).or_else(any)?;
-        Some(Choice {
+        Some(ChosenMove {
             mv,
             source: Source::Search,
             thought,
@@ -263,26 +267,23 @@ impl Search {
     }
 }
 
-fn reporter(
-    house: &AccountContext,
+/// Callback that sends search events.
+fn info_reporter(
+    ctx: &AccountContext,
     id: &GameId,
     game: &Game,
-    told: Arc<AtomicBool>,
+    reporting: Arc<AtomicBool>,
 ) -> Box<dyn FnMut(&SearchReport) + Send> {
-    let (bus, id, position) = (
-        house.events.clone(),
-        id.to_string(),
-        game.position().clone(),
-    );
+    let (bus, id, position) = (ctx.events.clone(), id.to_string(), game.position().clone());
     let ply = game.moves().len() as u32;
     let mut last = clock::now();
     Box::new(move |thought| {
-        let told = told.load(Ordering::Relaxed);
-        if !told || thought.multipv > 1 || clock::since(last) < REPORT_EVERY {
+        let reporting = reporting.load(Ordering::Relaxed);
+        if !reporting || thought.multipv > 1 || clock::since(last) < REPORT_INTERVAL {
             return;
         }
         last = clock::now();
-        let report = report(&position, Source::Search, Some(thought));
+        let report = search_info(&position, Source::Search, Some(thought));
         bus.send(Event::Thinking {
             game: id.clone(),
             ply,
@@ -291,16 +292,16 @@ fn reporter(
     })
 }
 
-/// A score as events and the log have it.
-pub fn told(score: engine::Score) -> events::Score {
+/// Converts a score for events and the log.
+pub fn event_score(score: engine::Score) -> events::Score {
     match score {
         engine::Score::Centipawns(cp) => events::Score::Centipawns(cp),
         engine::Score::Mate(moves) => events::Score::Mate(moves),
     }
 }
 
-/// A thought in the words of [`events`].
-pub fn report(position: &Position, source: Source, thought: Option<&SearchReport>) -> SearchInfo {
+/// Converts a search result for [`events`].
+pub fn search_info(position: &Position, source: Source, thought: Option<&SearchReport>) -> SearchInfo {
     let Some(thought) = thought else {
         return SearchInfo {
             source,
@@ -316,19 +317,19 @@ pub fn report(position: &Position, source: Source, thought: Option<&SearchReport
     };
     SearchInfo {
         source,
-        score: Some(told(thought.score)),
+        score: Some(event_score(thought.score)),
         depth: thought.depth,
         seldepth: thought.seldepth,
         nodes: thought.nodes,
         hashfull: thought.hashfull,
         ordering: thought.ordering,
         elapsed: clock::from_wall_clock(thought.elapsed),
-        pv: line(position, &thought.pv),
+        pv: san_line(position, &thought.pv),
     }
 }
 
-/// A line of moves as people write it; cut where it stops being legal.
-fn line(position: &Position, moves: &[Move]) -> Vec<String> {
+/// Converts moves to SAN, up to the first illegal one.
+fn san_line(position: &Position, moves: &[Move]) -> Vec<String> {
     let mut position = position.clone();
     let mut sans = Vec::with_capacity(moves.len());
     for &mv in moves {

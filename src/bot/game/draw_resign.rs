@@ -1,59 +1,59 @@
-//! When to offer a draw, to take one, to resign. Pure.
+//! Decisions to offer or accept a draw and to resign. Pure.
 
 use std::time::Duration;
 
 use crate::config;
 use crate::engine::{Score, Wdl};
 
-/// Between two draw offers of ours, in plies: Lichess ignores an offer within 20 plies of the last one.
-const OFFER_EVERY: usize = 40;
+/// Plies between two draw offers of ours. Lichess ignores an offer within 20 plies of the last one.
+const PLIES_BETWEEN_OFFERS: usize = 40;
 
-/// Nobody resigns what is lost in fewer of 100 games, however bad the score.
-const SURELY_LOST: f64 = 95.0;
+/// Least probability of a loss, in percent, for resigning, however bad the score.
+const MIN_LOSS_PERCENT: f64 = 95.0;
 
-/// A position that was lost is so until it is better than this share of what makes one lost: scores swing a little from move
-/// to move.
-const STILL_LOST: f64 = 2.0 / 3.0;
+/// A lost position stays lost until its score is better than this share of the limit, since scores fluctuate from move to move.
+const STILL_LOST_SHARE: f64 = 2.0 / 3.0;
 
-/// What our last scores say about manners.
+/// Trend of our recent scores, for draws and resignation.
 #[derive(Clone, Debug, Default)]
 pub struct ScoreTrend {
-    /// Moves of ours in a row in which neither side was likely to win.
-    level: u32,
-    /// Moves of ours in a row in which we were not.
-    modest: u32,
-    /// Moves of ours with a lost position, without a hope between them.
-    lost: u32,
-    /// The ply of our last draw offer, and how many there were.
-    offered: Option<usize>,
-    offers: u32,
+    /// Our consecutive moves at which neither side was likely to win.
+    level_streak: u32,
+    /// Our consecutive moves at which we were not likely to win.
+    no_win_streak: u32,
+    /// Our moves in a lost position, without a better one in between.
+    lost_streak: u32,
+    /// Ply of our last draw offer.
+    last_offer_ply: Option<usize>,
+    /// Draw offers of ours.
+    offers_made: u32,
 }
 
-/// How things stand when our move has been found.
+/// Situation in which our move was chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Moment {
-    /// Half-moves on the board.
+pub struct Situation {
+    /// Plies played.
     pub ply: usize,
-    /// The opponent offers a draw.
+    /// Whether the opponent offers a draw.
     pub offered: bool,
-    /// The opponent's clock, where there is one.
+    /// The opponent's clock, if there is one.
     pub their_time: Option<Duration>,
 }
 
-/// What to do beside the move, if anything.
+/// Draw or resign decision that goes with our move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DrawResignDecision {
-    /// Just play.
+    /// Play the move.
     Play,
-    /// Play and offer a draw; takes the opponent's offer if there is one.
+    /// Play the move and offer a draw, or accept the opponent's offer.
     Draw,
     /// Resign instead.
     Resign,
 }
 
 impl ScoreTrend {
-    /// Takes up the score of a search of ours, with so much material on the board.
-    pub fn feel(
+    /// Records the score of our search, for a position with this material.
+    pub fn record(
         &mut self,
         score: Score,
         material: u32,
@@ -61,40 +61,43 @@ impl ScoreTrend {
         resign: &config::Resign,
     ) {
         let Wdl { win, loss } = Wdl::of(score, material);
-        let most = f64::from(draw.max_win_percent);
-        let count = |so_far: u32, is: bool| if is { so_far + 1 } else { 0 };
-        self.modest = count(self.modest, win <= most);
-        self.level = count(self.level, win <= most && loss <= most);
+        let limit_percent = f64::from(draw.max_win_percent);
+        let extend = |streak: u32, holds: bool| if holds { streak + 1 } else { 0 };
+        self.no_win_streak = extend(self.no_win_streak, win <= limit_percent);
+        self.level_streak = extend(
+            self.level_streak,
+            win <= limit_percent && loss <= limit_percent,
+        );
         let down = match score {
             Score::Centipawns(cp) => f64::from(-cp),
             Score::Mate(moves) if moves > 0 => f64::NEG_INFINITY,
             Score::Mate(_) => f64::INFINITY,
         };
         let limit = f64::from(resign.score_cp);
-        if down >= limit && loss >= SURELY_LOST {
-            self.lost += 1;
-        } else if down < limit * STILL_LOST {
-            self.lost = 0;
+        if down >= limit && loss >= MIN_LOSS_PERCENT {
+            self.lost_streak += 1;
+        } else if down < limit * STILL_LOST_SHARE {
+            self.lost_streak = 0;
         }
     }
 
-    /// Moves were taken back: what we felt about them counts no more.
-    pub fn forget(&mut self) {
-        (self.level, self.modest, self.lost) = (0, 0, 0);
+    /// Forgets the scores, after a takeback.
+    pub fn reset(&mut self) {
+        (self.level_streak, self.no_win_streak, self.lost_streak) = (0, 0, 0);
     }
 
-    /// Whether we take a draw that is offered at this ply: nothing better has been in sight for a while.
-    pub fn takes(&self, ply: usize, draw: &config::Draw) -> bool {
-        draw.accept && self.modest >= draw.min_level_moves.max(1) && late_enough(ply, draw)
+    /// Whether we accept a draw offer at this ply: we had no winning chances for several moves.
+    pub fn accepts(&self, ply: usize, draw: &config::Draw) -> bool {
+        draw.accept && self.no_win_streak >= draw.min_level_moves.max(1) && late_enough(ply, draw)
     }
 
-    /// Why we do not take a draw at this ply.
-    pub fn objection(&self, ply: usize, draw: &config::Draw) -> String {
+    /// Explains why we do not accept a draw at this ply.
+    pub fn decline_reason(&self, ply: usize, draw: &config::Draw) -> String {
         let moves = draw.min_level_moves.max(1);
         if !draw.accept {
             "draws are not accepted in this game".to_owned()
         } else if !late_enough(ply, draw) {
-            format!("none is accepted before move {}", draw.min_move)
+            format!("not accepted before move {}", draw.min_move)
         } else if moves == 1 {
             "we may still win".to_owned()
         } else {
@@ -105,35 +108,37 @@ impl ScoreTrend {
     }
 
     /// Whether we offer a draw at this ply.
-    fn offers(&self, ply: usize, draw: &config::Draw) -> bool {
-        let lately = self.offered.is_some_and(|last| ply < last + OFFER_EVERY);
-        let may = draw.offer && !lately && self.offers < draw.max_offers;
-        may && self.level >= draw.min_level_moves.max(1) && late_enough(ply, draw)
+    fn should_offer(&self, ply: usize, draw: &config::Draw) -> bool {
+        let too_soon = self
+            .last_offer_ply
+            .is_some_and(|last| ply < last + PLIES_BETWEEN_OFFERS);
+        let is_allowed = draw.offer && !too_soon && self.offers_made < draw.max_offers;
+        is_allowed && self.level_streak >= draw.min_level_moves.max(1) && late_enough(ply, draw)
     }
 
-    /// Whether we resign: there is no hope any more on the board, and none on the opponent's clock either.
-    fn resigns(&self, their_time: Option<Duration>, resign: &config::Resign) -> bool {
-        let pressed = their_time.is_some_and(|time| time < resign.their_time());
-        resign.enabled && self.lost >= resign.min_lost_moves.max(1) && !pressed
+    /// Whether we resign: the position is lost and the opponent is not in time trouble.
+    fn should_resign(&self, their_time: Option<Duration>, resign: &config::Resign) -> bool {
+        let in_time_trouble = their_time.is_some_and(|time| time < resign.their_time());
+        resign.enabled && self.lost_streak >= resign.min_lost_moves.max(1) && !in_time_trouble
     }
 
-    /// What to do with the move that is about to be played.
-    pub fn manner(
+    /// Decides about the move that is about to be played.
+    pub fn decide(
         &mut self,
-        moment: Moment,
+        situation: Situation,
         draw: &config::Draw,
         resign: &config::Resign,
     ) -> DrawResignDecision {
-        let Moment { ply, offered, .. } = moment;
-        if offered && self.takes(ply, draw) {
+        let Situation { ply, offered, .. } = situation;
+        if offered && self.accepts(ply, draw) {
             return DrawResignDecision::Draw;
         }
-        if self.resigns(moment.their_time, resign) {
+        if self.should_resign(situation.their_time, resign) {
             return DrawResignDecision::Resign;
         }
-        if !offered && self.offers(ply, draw) {
-            self.offered = Some(ply);
-            self.offers += 1;
+        if !offered && self.should_offer(ply, draw) {
+            self.last_offer_ply = Some(ply);
+            self.offers_made += 1;
             return DrawResignDecision::Draw;
         }
         DrawResignDecision::Play
@@ -152,26 +157,26 @@ mod tests {
     const ENDING: u32 = 4;
     const OPENING: u32 = 24;
 
-    /// The settings: draws as they are, and resignation where a rule asks for it.
+    /// The default settings.
     fn settings() -> (config::Draw, config::Resign) {
         (config::Draw::default(), config::Resign::default())
     }
 
-    fn felt_with(material: u32, scores: &[Score]) -> ScoreTrend {
+    fn trend_with(material: u32, scores: &[Score]) -> ScoreTrend {
         let (draw, resign) = settings();
-        let mut mood = ScoreTrend::default();
+        let mut score_trend = ScoreTrend::default();
         for &score in scores {
-            mood.feel(score, material, &draw, &resign);
+            score_trend.record(score, material, &draw, &resign);
         }
-        mood
+        score_trend
     }
 
-    fn felt(scores: &[Score]) -> ScoreTrend {
-        felt_with(ENDING, scores)
+    fn trend(scores: &[Score]) -> ScoreTrend {
+        trend_with(ENDING, scores)
     }
 
-    fn at(ply: usize, offered: bool) -> Moment {
-        Moment {
+    fn at(ply: usize, offered: bool) -> Situation {
+        Situation {
             ply,
             offered,
             their_time: Some(Duration::from_secs(60)),
@@ -185,9 +190,9 @@ mod tests {
     const LEVEL: [Score; 6] = [Score::Centipawns(-3); 6];
 
     #[test]
-    fn a_draw_is_offered_once_in_a_long_while() {
+    fn draw_offers_are_rare_and_limited() {
         let (draw, resign) = settings();
-        let mut mood = felt(&LEVEL);
+        let mut score_trend = trend(&LEVEL);
         for (ply, offered, expected, why) in [
             (60, false, DrawResignDecision::Play, "too early"),
             (80, false, DrawResignDecision::Draw, "level for long enough"),
@@ -209,13 +214,13 @@ mod tests {
             ),
             (400, false, DrawResignDecision::Play, "ever"),
         ] {
-            let manner = mood.manner(at(ply, offered), &draw, &resign);
-            assert_eq!(manner, expected, "at {ply}: {why}");
+            let decision = score_trend.decide(at(ply, offered), &draw, &resign);
+            assert_eq!(decision, expected, "at {ply}: {why}");
         }
     }
 
     #[test]
-    fn level_is_what_nobody_would_win() {
+    fn level_score_depends_on_material() {
         let (draw, resign) = settings();
         for (material, score, offers, takes) in [
             (ENDING, 0, true, true),
@@ -229,22 +234,22 @@ mod tests {
             (OPENING, -600, false, true),
         ] {
             let scores = cp(&[score; 6]);
-            let manner = |offered| {
-                let mut mood = felt_with(material, &scores);
-                mood.manner(at(100, offered), &draw, &resign) == DrawResignDecision::Draw
+            let decision = |offered| {
+                let mut score_trend = trend_with(material, &scores);
+                score_trend.decide(at(100, offered), &draw, &resign) == DrawResignDecision::Draw
             };
-            let both = (manner(false), manner(true));
+            let both = (decision(false), decision(true));
             assert_eq!(both, (offers, takes), "{score} with {material}");
         }
     }
 
     #[test]
-    fn no_draw_is_given_away() {
+    fn draw_is_declined_with_winning_chances() {
         let (draw, resign) = settings();
         for last in [Score::Centipawns(180), Score::Mate(3)] {
-            let mut mood = felt(&[&LEVEL[..], &[last]].concat());
-            let manner = mood.manner(at(100, true), &draw, &resign);
-            assert_eq!(manner, DrawResignDecision::Play, "{last:?}");
+            let mut score_trend = trend(&[&LEVEL[..], &[last]].concat());
+            let decision = score_trend.decide(at(100, true), &draw, &resign);
+            assert_eq!(decision, DrawResignDecision::Play, "{last:?}");
         }
         let never = config::Draw {
             offer: false,
@@ -252,41 +257,41 @@ mod tests {
             ..draw
         };
         for offered in [false, true] {
-            let manner = felt(&LEVEL).manner(at(100, offered), &never, &resign);
-            assert_eq!(manner, DrawResignDecision::Play);
+            let decision = trend(&LEVEL).decide(at(100, offered), &never, &resign);
+            assert_eq!(decision, DrawResignDecision::Play);
         }
     }
 
     #[test]
-    fn a_draw_that_is_not_taken_has_a_reason() {
+    fn declined_draw_has_reason() {
         let (draw, _) = settings();
         let never = config::Draw {
             accept: false,
             ..draw.clone()
         };
-        let mood = felt(&cp(&[180; 6]));
+        let score_trend = trend(&cp(&[180; 6]));
         for (draw, ply, why) in [
             (&never, 100, "draws are not accepted"),
-            (&draw, 10, "none is accepted before move 35"),
+            (&draw, 10, "not accepted before move 35"),
             (&draw, 100, "we may still win"),
         ] {
-            assert!(!mood.takes(ply, draw));
-            let objection = mood.objection(ply, draw);
+            assert!(!score_trend.accepts(ply, draw));
+            let objection = score_trend.decline_reason(ply, draw);
             assert!(objection.starts_with(why), "{objection}");
         }
     }
 
     #[test]
-    fn a_draw_is_better_than_to_resign() {
+    fn draw_is_accepted_rather_than_resigning() {
         let (draw, resign) = settings();
         let lost = cp(&[-950; 6]);
-        let manner = |offered| felt(&lost).manner(at(100, offered), &draw, &resign);
-        assert_eq!(manner(false), DrawResignDecision::Resign);
-        assert_eq!(manner(true), DrawResignDecision::Draw, "with thanks");
+        let decision = |offered| trend(&lost).decide(at(100, offered), &draw, &resign);
+        assert_eq!(decision(false), DrawResignDecision::Resign);
+        assert_eq!(decision(true), DrawResignDecision::Draw, "with thanks");
     }
 
     #[test]
-    fn resigns_only_when_it_stays_lost() {
+    fn resigns_only_if_position_stays_lost() {
         let (draw, on) = settings();
         let off = config::Resign {
             enabled: false,
@@ -296,20 +301,20 @@ mod tests {
             (&[-950, -1_000, -1_200, -900], true),
             (&[-950, -1_000, -1_200], false),
             (&[-950, -1_000, -1_200, -899], false),
-            // A little less is no hope, and no further proof either.
+            // A slightly better score neither resets nor extends the streak.
             (&[-950, -1_000, -700, -1_200, -900], true),
             (&[-950, -1_000, -700, -1_200], false),
             (&[-950, -1_000, -500, -1_200, -900], false),
             (&[-950, -1_000, -1_200, -900, 0], false),
         ];
         for (scores, resigns) in table {
-            let manner = |resign| felt(&cp(scores)).manner(at(90, false), &draw, resign);
+            let decision = |resign| trend(&cp(scores)).decide(at(90, false), &draw, resign);
             assert_eq!(
-                manner(&on) == DrawResignDecision::Resign,
+                decision(&on) == DrawResignDecision::Resign,
                 resigns,
                 "{scores:?}"
             );
-            assert_eq!(manner(&off), DrawResignDecision::Play);
+            assert_eq!(decision(&off), DrawResignDecision::Play);
         }
         let mated = [
             Score::Mate(-5),
@@ -317,12 +322,12 @@ mod tests {
             Score::Mate(-3),
             Score::Mate(-2),
         ];
-        let manner = felt(&mated).manner(at(90, false), &draw, &on);
-        assert_eq!(manner, DrawResignDecision::Resign);
+        let decision = trend(&mated).decide(at(90, false), &draw, &on);
+        assert_eq!(decision, DrawResignDecision::Resign);
     }
 
     #[test]
-    fn nobody_resigns_where_there_is_too_little_to_win_with() {
+    fn resignation_depends_on_material() {
         let (draw, default) = settings();
         let early = config::Resign {
             score_cp: 300,
@@ -334,13 +339,13 @@ mod tests {
             (ENDING, -450, false),
             (ENDING, -600, true),
         ] {
-            let mut mood = ScoreTrend::default();
+            let mut score_trend = ScoreTrend::default();
             for score in cp(&[score; 4]) {
-                mood.feel(score, material, &draw, &early);
+                score_trend.record(score, material, &draw, &early);
             }
-            let manner = mood.manner(at(90, false), &draw, &early);
+            let decision = score_trend.decide(at(90, false), &draw, &early);
             assert_eq!(
-                manner == DrawResignDecision::Resign,
+                decision == DrawResignDecision::Resign,
                 resigns,
                 "{score} with {material}"
             );
@@ -348,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_resigns_to_a_falling_flag() {
+    fn no_resignation_if_opponent_is_in_time_trouble() {
         let (draw, resign) = settings();
         let lost = cp(&[-950; 4]);
         for (seconds, expected) in [
@@ -357,23 +362,23 @@ mod tests {
             (Some(20), DrawResignDecision::Resign),
             (None, DrawResignDecision::Resign),
         ] {
-            let moment = Moment {
+            let situation = Situation {
                 their_time: seconds.map(Duration::from_secs),
                 ..at(90, false)
             };
-            let manner = felt(&lost).manner(moment, &draw, &resign);
-            assert_eq!(manner, expected, "{seconds:?}");
+            let decision = trend(&lost).decide(situation, &draw, &resign);
+            assert_eq!(decision, expected, "{seconds:?}");
         }
     }
 
     #[test]
-    fn what_was_taken_back_is_forgotten() {
+    fn takeback_resets_streaks() {
         let (draw, resign) = settings();
         for scores in [&LEVEL[..], &cp(&[-950; 4])] {
-            let mut mood = felt(scores);
-            mood.forget();
+            let mut score_trend = trend(scores);
+            score_trend.reset();
             assert_eq!(
-                mood.manner(at(100, true), &draw, &resign),
+                score_trend.decide(at(100, true), &draw, &resign),
                 DrawResignDecision::Play
             );
         }

@@ -1,4 +1,4 @@
-//! What does not change in a game: who plays whom, how fast, from where.
+//! Immutable data of a game: players, time control, initial position.
 
 use std::time::Duration;
 
@@ -7,20 +7,20 @@ use crate::chess::{CastlingNotation, Color, Position};
 use crate::events;
 use crate::lichess::model::{GameFull, GameId, GameInfo, GameTime, Player, Username, Variant};
 
-/// See the module's text.
+/// Immutable data of a game, from its `gameFull`.
 #[derive(Clone, Debug)]
 pub struct GameHeader {
-    /// The game's id.
+    /// Game id.
     pub id: GameId,
     /// Our colour.
     pub us: Color,
-    /// The opponent, as he is called.
+    /// Display name of the opponent.
     pub opponent: String,
-    /// Where the game starts.
+    /// Initial position.
     pub initial: Position,
-    /// How it measures time.
+    /// Kind of time control.
     pub pace: Pace,
-    /// How we spell castling: Lichess takes the ordinary way in ordinary games only.
+    /// Castling notation for this game: Lichess accepts the standard one in standard games only.
     pub castling: CastlingNotation,
     /// Part of a tournament: never aborted, no chat.
     pub tournament: bool,
@@ -28,22 +28,25 @@ pub struct GameHeader {
     pub against_ai: bool,
 }
 
-/// Why a game cannot be played.
+/// Reason why a game cannot be played.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnsupportedGame {
-    /// Not by these rules.
-    #[error("{0} is not a variant we play")]
+    /// The variant is not supported.
+    #[error("variant {0} is not supported")]
     Variant(Variant),
-    /// We are neither of the players.
+    /// We are not a player of the game.
     #[error("neither player is {0}")]
     NotOurs(Username),
-    /// The start is no position.
-    #[error("its first position cannot be played: {0}")]
+    /// The initial position is invalid.
+    #[error("invalid initial position: {0}")]
     Position(String),
 }
 
 impl GameHeader {
-    /// Reads the first line of a game's stream. `info` is what the account's stream said about the game.
+    /// Reads the first line of a game stream. `info` is from the `gameStart` event of the account.
+    ///
+    /// # Errors
+    /// The game cannot be played.
     pub fn read(
         full: &GameFull,
         me: &Username,
@@ -60,7 +63,7 @@ impl GameHeader {
             .ok_or_else(|| UnsupportedGame::NotOurs(me.clone()))?;
         let initial = match full.initial_fen.as_deref().map(Position::from_fen) {
             Some(Ok(position)) => position,
-            // Such a game begins in no other position, whatever stands there.
+            // A standard game has no other initial position, whatever the field says.
             Some(Err(_)) if full.variant == Variant::Standard => Position::startpos(),
             Some(Err(error)) => return Err(UnsupportedGame::Position(error.to_string())),
             None => Position::startpos(),
@@ -78,12 +81,12 @@ impl GameHeader {
         })
     }
 
-    /// Whether there is a chess clock.
-    pub fn clocked(&self) -> bool {
+    /// Whether the game has a chess clock.
+    pub fn has_clock(&self) -> bool {
         matches!(self.pace, Pace::Clock { .. })
     }
 
-    /// The event that tells of the game.
+    /// The event that announces the game.
     pub fn started(&self, full: &GameFull, plies: usize) -> events::GameStarted {
         events::GameStarted {
             game: self.id.to_string(),
@@ -94,7 +97,7 @@ impl GameHeader {
             time_control: time_control(full),
             rated: full.rated,
             variant: full.variant.key().into(),
-            // As we read it: the text may have blanks and line ends between its fields.
+            // Normalized: the original may have extra white space between its fields.
             initial_fen: full.initial_fen.as_ref().map(|_| self.initial.fen()),
             tournament: full.tournament_id.as_ref().map(ToString::to_string),
             plies: plies as u32,
@@ -132,7 +135,7 @@ fn player(player: &Player) -> events::Player {
     }
 }
 
-/// A clock of the stream in milliseconds, where there is one.
+/// A clock of the stream in milliseconds; `None` in an unlimited game.
 pub fn millis(pace: Pace, time: Duration) -> Option<u64> {
     (pace != Pace::Unlimited).then_some(time.as_millis() as u64)
 }
@@ -164,20 +167,20 @@ mod tests {
     }
 
     #[test]
-    fn an_ordinary_game() {
-        let head = read(json!({})).unwrap();
-        assert_eq!((head.us, head.opponent.as_str()), (Color::Black, "Ann"));
+    fn standard_game_is_read() {
+        let header = read(json!({})).unwrap();
+        assert_eq!((header.us, header.opponent.as_str()), (Color::Black, "Ann"));
         assert_eq!(
-            head.pace,
+            header.pace,
             Pace::Clock {
                 increment: Duration::from_secs(2)
             }
         );
-        assert!(head.clocked() && !head.tournament && !head.against_ai);
+        assert!(header.has_clock() && !header.tournament && !header.against_ai);
     }
 
     #[test]
-    fn games_without_a_clock() {
+    fn games_without_clock_are_correspondence_or_unlimited() {
         assert_eq!(
             read(json!({"clock": null, "daysPerTurn": 3})).unwrap().pace,
             Pace::Correspondence
@@ -188,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_cannot_be_read_is_seen_by_its_times() {
+    fn unreadable_clock_is_inferred_from_times() {
         let pace = |increment| Pace::Clock {
             increment: Duration::from_secs(increment),
         };
@@ -200,11 +203,11 @@ mod tests {
     }
 
     #[test]
-    fn castling_is_spelled_as_the_variant_wants_it() {
+    fn castling_notation_follows_variant() {
         let fen = "bqnbrnkr/pppppppp/8/8/8/8/PPPPPPPP/BQNBRNKR w KQkq - 0 1";
         for key in ["chess960", "fromPosition"] {
-            let head = read(json!({"variant": {"key": key}, "initialFen": fen})).unwrap();
-            assert_eq!(head.castling, CastlingNotation::KingTakesRook);
+            let header = read(json!({"variant": {"key": key}, "initialFen": fen})).unwrap();
+            assert_eq!(header.castling, CastlingNotation::KingTakesRook);
         }
         assert_eq!(
             read(json!({})).unwrap().castling,
@@ -213,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn no_other_field_makes_a_game_unplayable() {
+    fn malformed_optional_fields_are_tolerated() {
         let but = [
             "/id",
             "/type",
@@ -229,10 +232,10 @@ mod tests {
         for full in fulls("STANDARD") {
             for (what, full) in mutations(&full, &but) {
                 let full: GameFull = serde_json::from_value(full).unwrap();
-                let head = GameHeader::read(&full, &me, Some(&info));
-                let head = head.unwrap_or_else(|why| panic!("{what}: {why}"));
+                let header = GameHeader::read(&full, &me, Some(&info));
+                let header = header.unwrap_or_else(|why| panic!("{what}: {why}"));
                 assert_eq!(
-                    (head.us, head.initial),
+                    (header.us, header.initial),
                     (Color::Black, Position::startpos())
                 );
             }
@@ -240,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_played_is_said() {
+    fn unsupported_games_are_refused() {
         let atomic = read(json!({"variant": {"key": "atomic"}}));
         assert_eq!(
             atomic.unwrap_err(),

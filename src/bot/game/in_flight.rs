@@ -1,15 +1,15 @@
-//! What is in flight for the move we owe, and what is to happen at a certain time.
+//! In-flight operation of a game task, its side requests and its timers.
 
 use std::fmt;
 use std::future::{Future, pending};
 use std::pin::Pin;
 use std::time::{Duration, Instant};
 
-use crate::bot::game::choice::{Choice, Search};
+use crate::bot::game::choice::{ChosenMove, Search};
 use crate::clock;
 use crate::lichess::Error;
 
-/// The one thing that is in flight for the move we owe.
+/// The operation in flight for the pending move.
 pub(super) enum InFlight {
     None,
     Search(Box<Search>),
@@ -17,111 +17,113 @@ pub(super) enum InFlight {
     Wait(Pin<Box<dyn Future<Output = ()> + Send>>),
 }
 
-/// What came of it.
+/// Completion of the operation in flight.
 pub(super) enum Completion {
-    Found(Option<Choice>),
-    Answered(Result<(), Error>),
-    Due,
+    MoveChosen(Option<ChosenMove>),
+    Response(Result<(), Error>),
+    Timeout,
 }
 
 impl InFlight {
-    /// May be dropped and called again.
-    pub(super) async fn landed(&mut self) -> Completion {
+    /// Waits for the operation to complete. Cancel safe.
+    pub(super) async fn completed(&mut self) -> Completion {
         match self {
             Self::None => pending().await,
-            Self::Search(search) => Completion::Found(search.done().await),
-            Self::Post(post) => Completion::Answered(post.await),
+            Self::Search(search) => Completion::MoveChosen(search.result().await),
+            Self::Post(post) => Completion::Response(post.await),
             Self::Wait(wait) => {
                 wait.await;
-                Completion::Due
+                Completion::Timeout
             }
         }
     }
 }
 
-/// What has come of a request that nothing waits for.
+/// Response to a side request, which no move waits for.
 #[derive(Debug)]
-pub(super) struct Done {
-    what: &'static str,
+pub(super) struct SideResponse {
+    name: &'static str,
     took: Duration,
     answer: Result<(), Error>,
 }
 
-impl Done {
-    /// Awaits the answer.
+impl SideResponse {
+    /// Performs a request.
     pub(super) async fn of(
-        what: &'static str,
+        name: &'static str,
         request: impl Future<Output = Result<(), Error>>,
     ) -> Self {
-        Self::since(clock::now(), what, request).await
+        Self::since(clock::now(), name, request).await
     }
 
-    /// The same, begun earlier.
+    /// Awaits a request that started at `began`.
     pub(super) async fn since(
         began: Instant,
-        what: &'static str,
+        name: &'static str,
         request: impl Future<Output = Result<(), Error>>,
     ) -> Self {
         let answer = request.await;
         Self {
-            what,
+            name,
             took: clock::since(began),
             answer,
         }
     }
 }
 
-impl fmt::Display for Done {
+impl fmt::Display for SideResponse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (what, took) = (self.what, self.took.as_secs_f64() * 1e3);
+        let (name, took) = (self.name, self.took.as_secs_f64() * 1e3);
         match &self.answer {
-            Ok(()) => write!(f, "{what}: taken after {took:.1} ms"),
-            Err(error) => write!(f, "{what}: {error} after {took:.1} ms"),
+            Ok(()) => write!(f, "{name}: accepted after {took:.1} ms"),
+            Err(error) => write!(f, "{name}: {error} after {took:.1} ms"),
         }
     }
 }
 
-/// What is to happen at a certain time.
+/// Timers of a game task.
 #[derive(Debug, Default)]
 pub(super) struct Timers {
-    /// Our flag is about to fall, and the engine has not answered.
-    pub(super) hurry: Option<Instant>,
-    /// The opponent has not begun.
+    /// Our flag is about to fall and the engine has not answered.
+    pub(super) flag_fall: Option<Instant>,
+    /// The opponent has not made their first move.
     pub(super) abort: Option<Instant>,
-    /// The opponent is gone, and the game may be claimed.
+    /// The opponent left and the game can be claimed.
     pub(super) claim: Option<Instant>,
-    /// The game is over by the account's stream, its own has not said so.
-    pub(super) last_words: Option<Instant>,
-    /// The opponent may take days, and we have waited a little.
-    pub(super) rest: Option<Instant>,
+    /// The account stream reported the end of the game; the game stream has not.
+    pub(super) final_state: Option<Instant>,
+    /// A game without a clock is suspended if the opponent does not answer soon.
+    pub(super) suspend: Option<Instant>,
 }
 
+/// Name of a timer.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Timer {
-    Hurry,
+    FlagFall,
     Abort,
     Claim,
-    LastWords,
-    Rest,
+    FinalState,
+    Suspend,
 }
 
 impl Timers {
+    /// Waits for the earliest timer. Cancel safe.
     pub(super) async fn next(&self) -> Timer {
         let all = [
-            (self.hurry, Timer::Hurry),
+            (self.flag_fall, Timer::FlagFall),
             (self.abort, Timer::Abort),
             (self.claim, Timer::Claim),
-            (self.last_words, Timer::LastWords),
-            (self.rest, Timer::Rest),
+            (self.final_state, Timer::FinalState),
+            (self.suspend, Timer::Suspend),
         ];
         let first = all
             .into_iter()
-            .filter_map(|(at, alarm)| Some((at?, alarm)))
+            .filter_map(|(at, timer)| Some((at?, timer)))
             .min_by_key(|&(at, _)| at);
         match first {
-            Some((at, alarm)) => {
+            Some((at, timer)) => {
                 clock::sleep_until(at).await;
-                alarm
+                timer
             }
             None => pending().await,
         }

@@ -1,8 +1,9 @@
-//! One game, one task: from "the opponent moved" to "our reply is posted", in [`GameTask::on_state`] and what it calls.
+//! Game task: plays one game, from the first line of its stream to the end.
 //!
-//! The stream is the truth. The task listens to it, keeps the score sheet ([`GameMoves`]), lets [`PendingMove`] say what is owed,
-//! and has at most one thing in flight for it: a search, a POST, or a wait. Everything else (chat, answers to offers,
-//! claims) goes beside that and may fail.
+//! The stream is authoritative. The task applies its states to the move list ([`GameMoves`](moves::GameMoves)), and
+//! [`PendingMove`](pending_move::PendingMove) decides what to do for our move. At most one operation is in flight for it: a
+//! search, a POST or a wait. Everything else (chat, answers to offers, claims) runs concurrently and may fail. The path from
+//! the opponent's move to our POST begins in [`GameTask::on_state`].
 
 pub(in crate::bot) mod budget;
 mod chat;
@@ -43,188 +44,188 @@ use crate::lichess::model::{GameEvent, GameFull, GameId, GameInfo, GameState, St
 use crate::lichess::retry::ReconnectPolicy;
 use crate::lichess::{Error, Raw, RawGameStream};
 use crate::plural;
-use in_flight::{Done, InFlight, Timer, Timers};
-use ponder::Ahead;
-pub(super) use publish::ended;
+use in_flight::{InFlight, SideResponse, Timer, Timers};
+use ponder::Pondering;
+pub(super) use publish::game_finished;
 
-/// After the account's stream says that a game is over, its own stream gets this long to say how it ended.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+/// Time for the game stream to report the end of the game after the account stream did.
+const FINAL_STATE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A stream that owes us a line and has been silent for this long is suspect. Round trips are shorter.
-const UNHEARD: Duration = Duration::from_secs(1);
+/// A stream that should have sent a line and was silent for this long may be dead. Round trips are shorter.
+const STALE_STREAM_AFTER: Duration = Duration::from_secs(1);
 
-/// Clocks may have more on them than the latest state said: Lichess adds some after it was away.
-const GRACE: Duration = Duration::from_secs(15);
+/// Allowance for clocks with more time than in the latest state: Lichess adds some after an outage.
+const CLOCK_SLACK: Duration = Duration::from_secs(15);
 
-/// How long a game's stream may stay closed when so much is left on our clock.
-fn away(remaining: Duration) -> Duration {
+/// Longest time that a game stream may stay closed, given the time left on our clock.
+fn max_stream_gap(remaining: Duration) -> Duration {
     (remaining / 32).clamp(Duration::from_millis(250), Duration::from_secs(5))
 }
 
-/// A word from outside to a game that is on.
+/// Command from the account to a game task.
 #[derive(Debug)]
-pub enum Order {
-    /// The account's stream says that it is over.
+pub enum GameCommand {
+    /// The account stream reported the end of the game.
     Finished(Box<GameInfo>),
-    /// Something is odd: look at the stream again.
-    Look,
-    /// A move is owed and nothing is in flight for it.
-    Mend,
-    /// The best move found so far is to be played.
-    Hurry,
-    /// Another game without a clock waits for the place: no lingering.
-    MakeRoom,
+    /// The state may be out of date: reopen the stream.
+    Resync,
+    /// A move is pending and nothing is in flight for it: start over.
+    Recover,
+    /// Play the best move found so far.
+    MoveNow,
+    /// Another correspondence game needs the slot: suspend without waiting for a quick reply.
+    Suspend,
 }
 
-/// Why a game's task has returned.
+/// Reason why a game task ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExitReason {
     /// The game is over.
     Over,
     /// Lichess does not know the game, or does not let us play it.
-    Gone,
-    /// It cannot be played by us.
-    UnsupportedGame,
-    /// We were told to leave; the game is still on.
-    Left,
-    /// The opponent has days; what we know of the game lies on its desk.
-    Rests,
+    NotFound,
+    /// The game cannot be played.
+    Unsupported,
+    /// The bot is shutting down; the game goes on.
+    ShutDown,
+    /// A game without a clock waits for its opponent; its state is in the status cell.
+    Suspended,
 }
 
 impl ExitReason {
-    /// For the trace.
-    fn words(self) -> &'static str {
+    /// Description for the trace.
+    fn describe(self) -> &'static str {
         match self {
             Self::Over => "the game is over",
-            Self::Gone => "Lichess does not know the game, or does not let us play it",
-            Self::UnsupportedGame => "the game cannot be played",
-            Self::Left => "left as it is",
-            Self::Rests => "resting until it is our turn",
+            Self::NotFound => "Lichess does not know the game, or does not let us play it",
+            Self::Unsupported => "the game cannot be played",
+            Self::ShutDown => "the bot is shutting down",
+            Self::Suspended => "suspended until it is our turn",
         }
     }
 }
 
-/// Plays a game to its end.
+/// Plays a game until it ends, is suspended, or the bot shuts down.
 pub async fn play(
-    house: AccountContext,
+    ctx: AccountContext,
     id: GameId,
     info: Option<Box<GameInfo>>,
-    mut orders: mpsc::UnboundedReceiver<Order>,
-    desk: StatusCell,
+    mut commands: mpsc::UnboundedReceiver<GameCommand>,
+    status_cell: StatusCell,
     mut stop: ShutdownSignal,
 ) -> ExitReason {
-    let mut play = GameTask::new(house, id, info, desk);
-    play.obey(stop.stage());
-    let ended = loop {
+    let mut task = GameTask::new(ctx, id, info, status_cell);
+    task.on_shutdown(stop.stage());
+    let reason = loop {
         tokio::select! {
-            // The stream first: what it says may make everything else pointless.
+            // The stream first: it may make everything else obsolete.
             biased;
-            heard = play.link.next() => play.hear(heard),
-            landed = play.flight.landed() => play.land(landed),
-            stage = stop.next() => play.obey(stage),
-            Some(order) = orders.recv() => play.order(order),
-            alarm = play.alarms.next() => play.ring(alarm),
-            Some(done) = play.beside.join_next() => play.done(done),
+            event = task.game_stream.next() => task.on_stream_event(event),
+            completion = task.in_flight.completed() => task.on_completion(completion),
+            stage = stop.next() => task.on_shutdown(stage),
+            Some(command) = commands.recv() => task.on_command(command),
+            timer = task.timers.next() => task.on_timer(timer),
+            Some(response) = task.side_requests.join_next() => task.on_side_response(response),
         }
-        play.show();
-        // A POST is on its way only when it is awaited.
-        if !matches!(play.flight, InFlight::Post(_)) {
-            play.trace.flush();
+        task.publish_status();
+        // A POST is sent only while it is polled, so it goes before the trace.
+        if !matches!(task.in_flight, InFlight::Post(_)) {
+            task.trace.flush();
         }
-        if let Some(ended) = play.ended() {
-            break ended;
+        if let Some(reason) = task.exit_reason() {
+            break reason;
         }
     };
-    play.farewell(ended).await;
-    play.end(ended);
-    ended
+    task.wind_down(reason).await;
+    task.trace_end(reason);
+    reason
 }
 
 struct GameTask {
-    house: AccountContext,
+    ctx: AccountContext,
     id: GameId,
     info: Option<Box<GameInfo>>,
-    link: ReconnectingStream<RawGameStream>,
-    /// What we know of the game, and what we decide.
-    mind: GameCore,
-    flight: InFlight,
-    /// What is thought on the opponent's time.
-    ahead: Ahead,
-    /// When the POST in flight began.
-    sent: Instant,
-    /// Requests that nothing waits for.
-    beside: SpannedJoinSet<Done>,
-    alarms: Timers,
+    game_stream: ReconnectingStream<RawGameStream>,
+    /// State and decisions of the game.
+    core: GameCore,
+    in_flight: InFlight,
+    /// Search on the opponent's time.
+    pondering: Pondering,
+    /// Start of the POST in flight.
+    post_began: Instant,
+    /// Requests that no move waits for.
+    side_requests: SpannedJoinSet<SideResponse>,
+    timers: Timers,
     rng: fastrand::Rng,
-    desk: StatusCell,
-    /// How often we have waited longer for the opponent's first move.
-    waits: u32,
+    status_cell: StatusCell,
+    /// How often the wait for the opponent's first move was extended.
+    wait_extensions: u32,
     greeted: bool,
-    /// When we last claimed the win or a draw.
-    claimed: Option<Instant>,
-    /// The account's stream says that the game is over, and its own is being asked.
-    doubted: bool,
+    /// Time of our last claim of victory or a draw.
+    last_claim: Option<Instant>,
+    /// The account stream reported the end of the game; the game stream was reopened to confirm it.
+    confirming_end: bool,
     trace: Trace,
-    /// To be told as soon as the first move is on its way.
-    begun: Option<GameStarted>,
-    /// The opponent of a game without a clock may be there: we have just moved, or it has just begun.
-    lingers: bool,
+    /// Event to send once the first move is being posted.
+    started_event: Option<GameStarted>,
+    /// The opponent of a game without a clock may answer soon: we have just moved, or the game has just begun.
+    expects_quick_reply: bool,
     stage: Stage,
-    over: Option<ExitReason>,
-    /// How it ended.
-    ending: Option<(Status, Option<Color>)>,
+    exit: Option<ExitReason>,
+    /// Status and winner of the finished game.
+    final_status: Option<(Status, Option<Color>)>,
 }
 
 impl GameTask {
     fn new(
-        house: AccountContext,
+        ctx: AccountContext,
         id: GameId,
         info: Option<Box<GameInfo>>,
-        desk: StatusCell,
+        status_cell: StatusCell,
     ) -> Self {
-        let (client, game) = (house.client.clone(), id.clone());
-        let mut link = ReconnectingStream::new(ReconnectPolicy::game(), move |silence| {
+        let (client, game) = (ctx.client.clone(), id.clone());
+        let mut game_stream = ReconnectingStream::new(ReconnectPolicy::game(), move |silence| {
             let (client, game) = (client.clone(), game.clone());
             async move { client.raw_game_stream(&game, silence).await }
         });
         let now = clock::now();
         if let Some(left) = info.as_deref().and_then(GameInfo::clock) {
-            link.cap_wait(away(left), now + 2 * left + GRACE);
+            game_stream.cap_wait(max_stream_gap(left), now + 2 * left + CLOCK_SLACK);
         }
-        let trace = house.traces.of(&id, now, || {
-            let rested = desk.look().notes.is_some();
-            Header::new(&house.settings, &house.me, &id, info.as_deref(), rested)
+        let trace = ctx.traces.start(&id, now, || {
+            let resumed = status_cell.snapshot().suspended.is_some();
+            Header::new(&ctx.settings, &ctx.me, &id, info.as_deref(), resumed)
         });
         Self {
-            mind: GameCore::new(&house.settings, now),
-            house,
+            core: GameCore::new(&ctx.settings, now),
+            ctx,
             id,
             info,
-            link,
-            flight: InFlight::None,
-            ahead: Ahead::default(),
-            sent: now,
-            beside: SpannedJoinSet::default(),
-            alarms: Timers::default(),
+            game_stream,
+            in_flight: InFlight::None,
+            pondering: Pondering::default(),
+            post_began: now,
+            side_requests: SpannedJoinSet::default(),
+            timers: Timers::default(),
             rng: fastrand::Rng::new(),
-            desk,
-            waits: 0,
+            status_cell,
+            wait_extensions: 0,
             greeted: false,
-            claimed: None,
-            doubted: false,
+            last_claim: None,
+            confirming_end: false,
             trace,
-            begun: None,
-            lingers: false,
+            started_event: None,
+            expects_quick_reply: false,
             stage: Stage::Running,
-            over: None,
-            ending: None,
+            exit: None,
+            final_status: None,
         }
     }
 
-    /// Something came from the stream.
-    fn hear(&mut self, heard: StreamEvent<Raw<GameEvent>>) {
+    /// Takes an event of the reconnecting stream.
+    fn on_stream_event(&mut self, event: StreamEvent<Raw<GameEvent>>) {
         let arrived = clock::now();
-        match heard {
+        match event {
             StreamEvent::Opened => {
                 debug!(game = %self.id, "stream open");
                 self.trace(arrived, || Record::Note("the stream is open".to_owned()));
@@ -235,311 +236,341 @@ impl GameTask {
             }
             StreamEvent::Lost { error, wait } => {
                 let why = error.map_or("it ended".into(), |error| error.to_string());
-                warn!(game = %self.id, "game stream lost, back in {wait:.1?}: {why}");
+                warn!(game = %self.id, "game stream lost; reopening in {wait:.1?}: {why}");
                 self.trace(arrived, || {
-                    Record::Note(format!("the stream is lost, back in {wait:.1?}: {why}"))
+                    Record::Note(format!(
+                        "the stream is lost; reopening in {wait:.1?}: {why}"
+                    ))
                 });
             }
             StreamEvent::OpenFailed { error, wait } => {
-                self.on_refused(&error, wait);
+                self.on_stream_refused(&error, wait);
                 self.trace(arrived, || {
-                    Record::Note(format!("the stream is refused: {error}"))
+                    Record::Note(format!("the stream could not be opened: {error}"))
                 });
             }
         }
         self.greet();
     }
 
-    /// A line of the stream.
+    /// Takes a line of the stream.
     fn on_event(&mut self, event: GameEvent, arrived: Instant) {
         match event {
             GameEvent::Full(full) => self.on_full(&full, arrived),
             GameEvent::State(state) => self.on_state(&state, arrived, false),
             GameEvent::Chat(line) => self.on_chat(line, arrived),
-            GameEvent::OpponentGone(gone) => self.on_gone(gone, arrived),
+            GameEvent::OpponentGone(gone) => self.on_opponent_gone(gone, arrived),
             GameEvent::Unknown(kind) => debug!(game = %self.id, kind, "unknown event"),
             GameEvent::Skipped(skipped) => {
-                // It may have been the opponent's move.
-                warn!(game = %self.id, "unreadable line, opening the stream again: {}", skipped.why);
-                self.link.reset();
+                // The line may contain the opponent's move.
+                warn!(game = %self.id, "unreadable line; reopening the stream: {}", skipped.why);
+                self.game_stream.reset();
             }
         }
     }
 
-    /// Notes in the trace what has happened.
-    fn trace(&mut self, at: Instant, what: impl FnOnce() -> Record) {
-        self.trace.note(at, what);
+    /// Adds a record to the trace.
+    fn trace(&mut self, at: Instant, record: impl FnOnce() -> Record) {
+        self.trace.note(at, record);
     }
 
-    /// The stream was not opened. Only Lichess's own word counts, not that of a proxy in front of it.
-    fn on_refused(&mut self, error: &Error, wait: Duration) {
+    /// The stream was not opened. Only errors of Lichess itself end the game, not those of a proxy in front of it.
+    fn on_stream_refused(&mut self, error: &Error, wait: Duration) {
         match error.lichess_error().map(|refusal| refusal.code) {
             Some(404) => {
-                warn!(game = %self.id, "the game is gone: {error}");
-                if self.mind.table.is_some() {
-                    let (status, winner) = self.told_end().unwrap_or((Status::UnknownFinish, None));
+                warn!(game = %self.id, "the game does not exist; leaving it: {error}");
+                if self.core.game.is_some() {
+                    let (status, winner) = self
+                        .end_by_account_stream()
+                        .unwrap_or((Status::UnknownFinish, None));
                     self.finish(status, winner);
                 }
-                self.over = Some(ExitReason::Gone);
+                self.exit = Some(ExitReason::NotFound);
             }
-            Some(400) if self.mind.table.is_none() => {
-                warn!(game = %self.id, "Lichess does not let us play: {error}");
-                self.over = Some(ExitReason::UnsupportedGame);
+            Some(400) if self.core.game.is_none() => {
+                warn!(game = %self.id, "Lichess does not let us play; leaving the game: {error}");
+                self.exit = Some(ExitReason::Unsupported);
             }
             _ => {
                 if error.is_unauthorized() {
-                    self.house.request_token_check();
+                    self.ctx.request_token_check();
                 }
-                warn!(game = %self.id, "cannot open the game stream, again in {wait:.1?}: {error}");
+                warn!(game = %self.id, "cannot open the game stream; retrying in {wait:.1?}: {error}");
             }
         }
     }
 
-    /// The first line of a stream.
+    /// Takes the first line of a stream.
     fn on_full(&mut self, full: &GameFull, arrived: Instant) {
-        if self.mind.table.is_none() {
-            match GameHeader::read(full, &self.house.me, self.info.as_deref()) {
-                Ok(head) => self.take_seat(head, full, arrived),
-                Err(unfit) => return self.refuse(&unfit),
+        if self.core.game.is_none() {
+            match GameHeader::read(full, &self.ctx.me, self.info.as_deref()) {
+                Ok(header) => self.start_game(header, full, arrived),
+                Err(unsupported) => return self.reject_unsupported(&unsupported),
             }
         }
         self.on_state(&full.state, arrived, true);
     }
 
-    fn take_seat(&mut self, head: GameHeader, full: &GameFull, now: Instant) {
+    fn start_game(&mut self, header: GameHeader, full: &GameFull, now: Instant) {
         let plies = full.state.moves().count();
-        let started = head.started(full, plies);
-        let (time, opponent) = (started.time_control, &head.opponent);
+        let started = header.started(full, plies);
+        let (time, opponent) = (started.time_control, &header.opponent);
         if plies <= 1 {
-            info!(game = %self.id, "playing {} against {opponent}, {time}", head.us);
+            info!(game = %self.id, "playing {} against {opponent}, {time}", header.us);
         } else {
             let moves = plural::count(plies.div_ceil(2), "move", "moves");
-            info!(game = %self.id, "taking up the game against {opponent}, {time}, after {moves}");
+            info!(game = %self.id, "resuming the game against {opponent}, {time}, after {moves}");
         }
-        // Whoever comes back does not greet again.
-        self.greeted = plies > 1 || head.tournament || head.against_ai;
-        self.lingers = plies <= 1;
-        let notes = self.desk.take_notes();
-        match notes {
-            // It has only rested, so nothing is told twice.
+        // A resumed game was greeted before.
+        self.greeted = plies > 1 || header.tournament || header.against_ai;
+        self.expects_quick_reply = plies <= 1;
+        let suspended = self.status_cell.take_suspended();
+        match suspended {
+            // A suspended game was greeted and announced before.
             Some(_) => self.greeted = true,
-            None => self.begun = Some(started),
+            None => self.started_event = Some(started),
         }
-        self.mind.sit(head, full, notes.map(|notes| *notes));
-        if let Some(subject) = &mut self.mind.subject {
-            if let Some(known) = self.desk.look().known {
-                subject.apply_facts(known);
+        self.core
+            .start(header, full, suspended.map(|suspended| *suspended));
+        if let Some(match_input) = &mut self.core.match_input {
+            if let Some(known) = self.status_cell.snapshot().challenge_facts {
+                match_input.apply_facts(known);
             }
-            self.mind.terms = PlaySettings::of(&self.house.settings, subject);
+            self.core.terms = PlaySettings::of(&self.ctx.settings, match_input);
         }
-        if let Some(rules) = &self.mind.terms.rules {
-            info!(game = %self.id, "to be played with {rules}");
+        if let Some(rules) = &self.core.terms.rules {
+            info!(game = %self.id, "playing with {rules}");
         }
-        if let Some(said) = &self.mind.terms.strength.description {
+        if let Some(said) = &self.core.terms.strength.description {
             info!(game = %self.id, "playing {said}");
         }
-        let terms = &self.mind.terms;
+        let terms = &self.core.terms;
         self.trace
-            .note(now, || Record::Terms(Box::new(terms.clone())));
+            .note(now, || Record::PlaySettings(Box::new(terms.clone())));
     }
 
-    /// We cannot play this. An abort costs nobody anything; otherwise it is left to the clock and to its operator.
-    fn refuse(&mut self, unfit: &UnsupportedGame) {
-        warn!(game = %self.id, "cannot play this game: {unfit}");
-        let (client, id) = (self.house.client.clone(), self.id.clone());
-        self.beside.spawn(Done::of("abort", async move {
-            client.abort(&id).await.inspect_err(|error| {
-                warn!(game = %id, "cannot abort it either: {error}");
-            })
-        }));
-        self.over = Some(ExitReason::UnsupportedGame);
+    /// Aborts a game that cannot be played. If that fails, the game is left to the operator.
+    fn reject_unsupported(&mut self, unsupported: &UnsupportedGame) {
+        warn!(game = %self.id, "cannot play this game; aborting it: {unsupported}");
+        let (client, id) = (self.ctx.client.clone(), self.id.clone());
+        self.side_requests
+            .spawn(SideResponse::of("abort", async move {
+                client.abort(&id).await.inspect_err(|error| {
+                    warn!(game = %id, "cannot abort the game; play it by hand: {error}");
+                })
+            }));
+        self.exit = Some(ExitReason::Unsupported);
     }
 
-    /// How the game stands. `fresh`: by the first line of a new stream.
+    /// Takes a state of the game. `fresh`: it is in the first line of a new stream.
     fn on_state(&mut self, state: &GameState, arrived: Instant, fresh: bool) {
-        let seen = match self.mind.board(state, arrived, fresh) {
-            Ok(Some(seen)) => seen,
+        let update = match self.core.on_state(state, arrived, fresh) {
+            Ok(Some(update)) => update,
             Ok(None) => return,
-            Err(unplayable) => {
-                warn!(game = %self.id, "{unplayable}; opening the stream again");
-                return self.link.reset();
+            Err(invalid) => {
+                warn!(game = %self.id, "{invalid}; reopening the stream");
+                return self.game_stream.reset();
             }
         };
-        let StateUpdate { reading, step, .. } = seen;
-        let MovesUpdate { change, ours, over } = reading;
-        let changed = change != Change::Same;
-        if self.clocked() {
+        let StateUpdate {
+            moves_update,
+            action,
+            ..
+        } = update;
+        let MovesUpdate {
+            change,
+            our_turn,
+            over,
+        } = moves_update;
+        let changed = change != Change::Unchanged;
+        if self.has_clock() {
             let both = state.time(Color::White) + state.time(Color::Black);
-            let until = arrived + both + GRACE;
-            self.link.cap_wait(away(self.mind.turn.clock.0), until);
+            let until = arrived + both + CLOCK_SLACK;
+            self.game_stream
+                .cap_wait(max_stream_gap(self.core.turn.our_clock.0), until);
         }
-        if seen.echoed.is_some() {
-            self.lingers = true;
-            self.let_it_land();
+        if update.echoed_at.is_some() {
+            self.expects_quick_reply = true;
+            self.detach_post();
         }
-        if changed && !ours || over {
-            self.ahead.search = None;
+        if changed && !our_turn || over {
+            self.pondering.search = None;
         }
-        self.step(step);
+        self.perform(action);
 
-        // Everything from here on is off the way of the move.
-        if let Some(begun) = self.begun.take() {
-            self.house.events.send(Event::GameStarted(begun));
+        // Nothing from here on delays our move.
+        if let Some(started_event) = self.started_event.take() {
+            self.ctx.events.send(Event::GameStarted(started_event));
         }
-        if seen.echoed.is_some() && !ours && !over {
-            self.think_ahead();
+        if update.echoed_at.is_some() && !our_turn && !over {
+            self.start_pondering();
         }
-        let shown = self.mind.settle(&seen, state, arrived);
-        self.tell(change, state, shown);
+        let shown = self.core.finish_update(&update, state, arrived);
+        self.publish_moves(change, state, shown);
         self.on_offers(state, changed);
-        self.set_abort(changed);
-        self.set_rest(over);
+        self.set_abort_timer(changed);
+        self.set_suspend_timer(over);
         if changed {
-            self.alarms.claim = None;
+            self.timers.claim = None;
         }
-        if !ours {
-            self.alarms.hurry = None;
+        if !our_turn {
+            self.timers.flag_fall = None;
         }
         if over {
             self.finish(state.status, state.winner);
         } else if fresh {
-            self.go_on();
+            self.on_still_running();
         }
     }
 
-    /// Whether there is a chess clock, as far as we know.
-    fn clocked(&self) -> bool {
-        let table = self.mind.table.as_ref();
-        table.is_some_and(|(head, _)| head.clocked())
+    /// Whether the game is known to have a chess clock.
+    fn has_clock(&self) -> bool {
+        let game = self.core.game.as_ref();
+        game.is_some_and(|(header, _)| header.has_clock())
     }
 
-    fn order(&mut self, order: Order) {
-        match order {
-            Order::Finished(info) => {
+    fn on_command(&mut self, command: GameCommand) {
+        match command {
+            GameCommand::Finished(info) => {
                 self.info = Some(info);
-                self.doubted = false;
-                self.alarms.last_words = Some(clock::now() + LAST_WORDS);
+                self.confirming_end = false;
+                self.timers.final_state = Some(clock::now() + FINAL_STATE_TIMEOUT);
             }
-            Order::Look => self.look(Duration::ZERO),
-            Order::Mend => {
-                self.trace(clock::now(), || Record::Mend);
-                let step = self.mind.duty.mend();
-                self.step(step);
+            GameCommand::Resync => self.resync(Duration::ZERO),
+            GameCommand::Recover => {
+                self.trace(clock::now(), || Record::Recover);
+                let action = self.core.pending_move.recover();
+                self.perform(action);
             }
-            Order::Hurry => {
-                info!(game = %self.id, "the operator wants the move now");
-                self.hurry();
+            GameCommand::MoveNow => {
+                info!(game = %self.id, "operator command: moving now");
+                self.move_now();
             }
-            Order::MakeRoom if self.alarms.rest.is_some() => self.ring(Timer::Rest),
-            Order::MakeRoom => {}
+            GameCommand::Suspend if self.timers.suspend.is_some() => self.on_timer(Timer::Suspend),
+            GameCommand::Suspend => {}
         }
     }
 
-    /// Opens the stream anew after a wait, unless it is being opened anyway. One that owes us a line for a while may have
-    /// died without a word, and the connection under it too.
-    fn look(&mut self, wait: Duration) {
-        let Some((stream, _)) = self.link.stream() else {
+    /// Reopens the stream after a wait, unless it is being opened already. If it should have sent a line, stream and connection
+    /// may be dead and are not reused.
+    fn resync(&mut self, wait: Duration) {
+        let Some((stream, _)) = self.game_stream.stream() else {
             return;
         };
-        let heard = stream.last_activity().at();
-        let owing_since = self
-            .mind
+        let last_heard = stream.last_activity().at();
+        let silent_since = self
+            .core
             .turn
-            .posted
-            .map_or(heard, |posted| posted.max(heard));
-        if clock::since(owing_since) > UNHEARD {
+            .first_post_at
+            .map_or(last_heard, |posted| posted.max(last_heard));
+        if clock::since(silent_since) > STALE_STREAM_AFTER {
             stream.fail_over();
         }
-        self.link.reopen(wait);
+        self.game_stream.reopen(wait);
     }
 
-    /// Puts on the desk how the game is.
-    fn show(&self) {
-        let doing = match &self.flight {
+    /// Updates the status cell.
+    fn publish_status(&self) {
+        let activity = match &self.in_flight {
             InFlight::None => Activity::Listening,
             InFlight::Search(_) => Activity::Searching,
             InFlight::Post(_) => Activity::Posting,
             InFlight::Wait(_) => Activity::Waiting,
         };
-        self.desk.show(|sight| {
-            if let Some((head, sheet)) = &self.mind.table {
-                if sight.opponent.is_empty() {
-                    sight.opponent = head.opponent.to_string();
-                    sight.clocked = head.clocked();
-                    sight.pairing = self.mind.subject.as_ref().map(|subject| Pairing {
-                        color: head.us,
-                        rating: subject.rating,
-                        time: subject.time.to_string(),
+        self.status_cell.update(|snapshot| {
+            if let Some((header, game_moves)) = &self.core.game {
+                if snapshot.opponent.is_empty() {
+                    snapshot.opponent = header.opponent.to_string();
+                    snapshot.clocked = header.has_clock();
+                    snapshot.pairing = self.core.match_input.as_ref().map(|match_input| Pairing {
+                        color: header.us,
+                        rating: match_input.rating,
+                        time: match_input.time.to_string(),
                     });
                 }
-                sight.ply = sheet.ply();
+                snapshot.ply = game_moves.ply();
             }
-            sight.clocks = self.mind.clocks();
-            let told = self.mind.told.as_ref();
-            sight.score = told.and_then(|(report, _)| report.score);
-            sight.no_move = self.mind.duty.has_no_move();
-            sight.owed_since = self.mind.duty.owes().then_some(self.mind.turn.since);
-            sight.doing = doing;
-            sight.remaining = self.mind.turn.clock.0;
-            sight.stream = self
-                .link
+            snapshot.clocks = self.core.clocks();
+            let report = self.core.last_report.as_ref();
+            snapshot.score = report.and_then(|(report, _)| report.score);
+            snapshot.no_move = self.core.pending_move.has_no_move();
+            snapshot.our_turn_since = self
+                .core
+                .pending_move
+                .is_pending()
+                .then_some(self.core.turn.began);
+            snapshot.activity = activity;
+            snapshot.remaining = self.core.turn.our_clock.0;
+            snapshot.stream = self
+                .game_stream
                 .stream()
                 .map(|(stream, since)| (since, stream.last_activity()));
         });
     }
 
-    fn obey(&mut self, stage: Stage) {
+    fn on_shutdown(&mut self, stage: Stage) {
         self.stage = stage;
         if stage == Stage::Leaving {
-            self.hurry();
+            self.move_now();
         }
     }
 
-    fn hurry(&mut self) {
-        if let InFlight::Search(search) = &mut self.flight {
-            search.hurry();
+    fn move_now(&mut self) {
+        if let InFlight::Search(search) = &mut self.in_flight {
+            search.move_now();
             self.trace(clock::now(), || {
-                Record::Note("the move is wanted now".to_owned())
+                Record::Note("the engine is told to move now".to_owned())
             });
         }
     }
 
-    /// A request that nothing waits for was answered, or its task has failed.
-    fn done(&mut self, done: Result<Done, JoinError>) {
-        if let Ok(done) = done {
-            self.trace(clock::now(), || Record::Note(done.to_string()));
+    /// Traces the response to a side request.
+    fn on_side_response(&mut self, response: Result<SideResponse, JoinError>) {
+        if let Ok(response) = response {
+            self.trace(clock::now(), || Record::Note(response.to_string()));
         }
     }
 
-    /// The task ends.
-    fn end(&mut self, ended: ExitReason) {
-        let words = match self.ending {
+    /// Adds the last record to the trace.
+    fn trace_end(&mut self, reason: ExitReason) {
+        let text = match self.final_status {
             Some((status, winner)) => {
-                let end = publish::ended(&self.id, status, winner, String::new());
-                let board = self.mind.table.as_ref().map(|(_, sheet)| sheet.game());
-                format!("{}: {}, {}", ended.words(), end.reason(board), end.result)
+                let end = publish::game_finished(&self.id, status, winner, String::new());
+                let board = self
+                    .core
+                    .game
+                    .as_ref()
+                    .map(|(_, game_moves)| game_moves.game());
+                format!(
+                    "{}: {}, {}",
+                    reason.describe(),
+                    end.reason(board),
+                    end.result
+                )
             }
-            None => ended.words().to_owned(),
+            None => reason.describe().to_owned(),
         };
-        self.trace(clock::now(), || Record::End(words));
+        self.trace(clock::now(), || Record::End(text));
     }
 
-    /// Whether the task may return.
-    fn ended(&self) -> Option<ExitReason> {
-        if self.over.is_some() {
-            return self.over;
+    /// The reason to end the task now, if any.
+    fn exit_reason(&self) -> Option<ExitReason> {
+        if self.exit.is_some() {
+            return self.exit;
         }
         let clocked = self
-            .mind
-            .table
+            .core
+            .game
             .as_ref()
-            .is_none_or(|(head, _)| head.clocked());
+            .is_none_or(|(header, _)| header.has_clock());
         let leave = match self.stage {
             Stage::Running => false,
-            // A game that takes days is not waited for.
-            Stage::Draining => !clocked && !self.mind.duty.owes(),
-            Stage::Leaving => !self.mind.duty.owes() || self.mind.duty.posted(),
+            // Shutdown does not wait for a game without a clock.
+            Stage::Draining => !clocked && !self.core.pending_move.is_pending(),
+            Stage::Leaving => {
+                !self.core.pending_move.is_pending() || self.core.pending_move.awaits_echo()
+            }
         };
-        leave.then_some(ExitReason::Left)
+        leave.then_some(ExitReason::ShutDown)
     }
 }

@@ -1,58 +1,58 @@
-//! The score sheet of a game: the moves as the stream has them, and the board that they lead to.
+//! Move list of a game, kept in step with the stream.
 
 use crate::chess::{CastlingNotation, Color, Game, Position};
 use crate::lichess::model::{GameState, clip};
 
-/// What a list of moves has done to the sheet.
+/// Change of the move list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// Nothing: it is the list we know.
-    Same,
-    /// Moves were added to the `from` that were there.
-    Grew {
+    /// The list is the same.
+    Unchanged,
+    /// Moves were appended.
+    Appended {
         /// Plies before.
         from: usize,
     },
-    /// Moves are gone (a takeback), or others stand in their place: `common` plies are as they were.
-    Rewritten {
-        /// Plies that both lists begin with.
+    /// Moves were removed (a takeback) or replaced.
+    Replaced {
+        /// Length of the common prefix in plies.
         common: usize,
     },
 }
 
-/// A list of moves that cannot be played from the game's first position. The sheet stays as it was.
+/// Move list that cannot be played from the initial position. The previous list stays.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("move {ply} of the list, {text:?}, cannot be played: {why}")]
-pub struct Unplayable {
+pub struct InvalidMoves {
     /// Counted from 1.
     pub ply: usize,
-    /// The move as it came, cut to a sensible length.
+    /// The move as received, truncated.
     pub text: String,
-    /// What is wrong with it.
+    /// Reason.
     pub why: String,
 }
 
-/// What a state of the stream says, once it stands on the sheet.
+/// Result of applying a state of the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MovesUpdate {
-    /// What became of the list of moves.
+    /// Change of the move list.
     pub change: Change,
     /// It is our turn.
-    pub ours: bool,
+    pub our_turn: bool,
     /// The game is over.
     pub over: bool,
 }
 
-/// See the module's text.
+/// Moves and board of a game, kept in step with the stream.
 #[derive(Clone, Debug)]
 pub struct GameMoves {
     game: Game,
-    /// The list as it came last, to see at a glance that the new one only adds to it.
+    /// The last list received, so that an appended move is recognized without replaying the game.
     text: String,
 }
 
 impl GameMoves {
-    /// An empty sheet.
+    /// Creates an empty list.
     pub fn new(initial: Position) -> Self {
         Self {
             game: Game::new(initial),
@@ -60,53 +60,60 @@ impl GameMoves {
         }
     }
 
-    /// The game with its past.
+    /// The game with its history.
     pub fn game(&self) -> &Game {
         &self.game
     }
 
-    /// The board.
+    /// The current position.
     pub fn position(&self) -> &Position {
         self.game.position()
     }
 
-    /// The moves as the server writes them in such a game, with blanks between.
+    /// The moves in UCI notation, separated by spaces, with castling as the server writes it.
     pub fn uci(&self, castling: CastlingNotation) -> String {
         let moves = self.game.moves().iter();
         let moves: Vec<String> = moves.map(|mv| mv.uci(castling).to_string()).collect();
         moves.join(" ")
     }
 
-    /// Moves made, in plies.
+    /// Number of plies.
     pub fn ply(&self) -> usize {
         self.game.moves().len()
     }
 
-    /// Whose turn it is.
+    /// Side to move.
     pub fn turn(&self) -> Color {
         self.position().turn()
     }
 
-    /// Takes up a state of a game in which we are `us`.
+    /// Applies a state of the stream in a game that we play as `us`.
     ///
     /// # Errors
-    /// A list of moves that cannot be played, while that matters.
-    pub fn read(&mut self, state: &GameState, us: Color) -> Result<MovesUpdate, Unplayable> {
+    /// The move list is not playable, and the game is not over.
+    pub fn apply_state(
+        &mut self,
+        state: &GameState,
+        us: Color,
+    ) -> Result<MovesUpdate, InvalidMoves> {
         let over = state.status.is_over();
-        let change = match self.follow(&state.moves) {
+        let change = match self.update(&state.moves) {
             Ok(change) => change,
-            Err(_) if over => Change::Same,
+            Err(_) if over => Change::Unchanged,
             Err(unplayable) => return Err(unplayable),
         };
         Ok(MovesUpdate {
             change,
-            ours: !over && self.turn() == us,
+            our_turn: !over && self.turn() == us,
             over,
         })
     }
 
-    /// Takes up the complete list of moves of a state, `e2e4 e7e5 ...`, castling in either spelling.
-    pub fn follow(&mut self, moves: &str) -> Result<Change, Unplayable> {
+    /// Applies a complete move list, `e2e4 e7e5 ...`. Accepts both notations of castling.
+    ///
+    /// # Errors
+    /// The move list is not playable.
+    pub fn update(&mut self, moves: &str) -> Result<Change, InvalidMoves> {
         let from = self.ply();
         let tail = moves
             .strip_prefix(&self.text)
@@ -118,26 +125,26 @@ impl GameMoves {
                     return Err(unplayable);
                 }
                 self.text.push_str(tail);
-                let grew = self.ply() > from;
-                Ok(if grew {
-                    Change::Grew { from }
+                let appended = self.ply() > from;
+                Ok(if appended {
+                    Change::Appended { from }
                 } else {
-                    Change::Same
+                    Change::Unchanged
                 })
             }
-            None => self.rewrite(moves),
+            None => self.replace(moves),
         }
     }
 
-    fn rewrite(&mut self, moves: &str) -> Result<Change, Unplayable> {
+    fn replace(&mut self, moves: &str) -> Result<Change, InvalidMoves> {
         let mut game = Game::new(self.game.initial().clone());
         play_all(&mut game, moves)?;
         let (old, new) = (self.game.moves(), game.moves());
         let common = old.iter().zip(new).take_while(|(a, b)| a == b).count();
         let change = match (common == old.len(), common == new.len()) {
-            (true, true) => Change::Same,
-            (true, false) => Change::Grew { from: common },
-            _ => Change::Rewritten { common },
+            (true, true) => Change::Unchanged,
+            (true, false) => Change::Appended { from: common },
+            _ => Change::Replaced { common },
         };
         self.game = game;
         self.text = moves.into();
@@ -145,10 +152,10 @@ impl GameMoves {
     }
 }
 
-fn play_all(game: &mut Game, moves: &str) -> Result<(), Unplayable> {
+fn play_all(game: &mut Game, moves: &str) -> Result<(), InvalidMoves> {
     for text in moves.split_ascii_whitespace() {
         let ply = game.moves().len() + 1;
-        game.push_uci(text).map_err(|error| Unplayable {
+        game.push_uci(text).map_err(|error| InvalidMoves {
             ply,
             text: clip(text, 8),
             why: error.to_string(),
@@ -161,77 +168,84 @@ fn play_all(game: &mut Game, moves: &str) -> Result<(), Unplayable> {
 mod tests {
     use super::*;
 
-    fn sheet(moves: &str) -> GameMoves {
-        let mut sheet = GameMoves::new(Position::startpos());
-        sheet.follow(moves).unwrap();
-        sheet
+    fn game_moves(moves: &str) -> GameMoves {
+        let mut game_moves = GameMoves::new(Position::startpos());
+        game_moves.update(moves).unwrap();
+        game_moves
     }
 
     #[test]
-    fn replays_change_nothing() {
-        let mut sheet = sheet("e2e4 e7e5");
+    fn same_list_is_unchanged() {
+        let mut game_moves = game_moves("e2e4 e7e5");
         for _ in 0..3 {
-            assert_eq!(sheet.follow("e2e4 e7e5"), Ok(Change::Same));
+            assert_eq!(game_moves.update("e2e4 e7e5"), Ok(Change::Unchanged));
         }
         assert_eq!(
-            GameMoves::new(Position::startpos()).follow(""),
-            Ok(Change::Same)
+            GameMoves::new(Position::startpos()).update(""),
+            Ok(Change::Unchanged)
         );
     }
 
     #[test]
-    fn a_longer_list_is_played_on() {
-        let mut sheet = sheet("");
-        assert_eq!(sheet.follow("e2e4"), Ok(Change::Grew { from: 0 }));
-        assert_eq!(sheet.follow("e2e4 e7e5 g1f3"), Ok(Change::Grew { from: 1 }));
-        assert_eq!((sheet.ply(), sheet.turn()), (3, Color::Black));
+    fn longer_list_is_appended() {
+        let mut game_moves = game_moves("");
+        assert_eq!(game_moves.update("e2e4"), Ok(Change::Appended { from: 0 }));
+        assert_eq!(
+            game_moves.update("e2e4 e7e5 g1f3"),
+            Ok(Change::Appended { from: 1 })
+        );
+        assert_eq!((game_moves.ply(), game_moves.turn()), (3, Color::Black));
     }
 
     #[test]
-    fn takebacks_shrink_the_list() {
-        let mut sheet = sheet("e2e4 e7e5 g1f3");
-        assert_eq!(sheet.follow("e2e4"), Ok(Change::Rewritten { common: 1 }));
-        assert_eq!(sheet.follow(""), Ok(Change::Rewritten { common: 0 }));
-        assert_eq!(sheet.position(), &Position::startpos());
+    fn takeback_replaces_list() {
+        let mut game_moves = game_moves("e2e4 e7e5 g1f3");
+        assert_eq!(
+            game_moves.update("e2e4"),
+            Ok(Change::Replaced { common: 1 })
+        );
+        assert_eq!(game_moves.update(""), Ok(Change::Replaced { common: 0 }));
+        assert_eq!(game_moves.position(), &Position::startpos());
     }
 
     #[test]
-    fn a_move_list_is_no_mere_text() {
-        // The pawn promotes later: the old list is a prefix of the text, not of the list.
-        let mut sheet = GameMoves::new(Position::from_fen("8/P6k/8/8/8/8/7K/8 w - - 0 1").unwrap());
-        sheet.follow("a7a8").unwrap_or(Change::Same);
-        let change = sheet.follow("a7a8q").unwrap();
+    fn promotion_suffix_is_not_a_text_prefix() {
+        // `a7a8` is a prefix of the text `a7a8q`, but not of the move list.
+        let mut game_moves =
+            GameMoves::new(Position::from_fen("8/P6k/8/8/8/8/7K/8 w - - 0 1").unwrap());
+        game_moves.update("a7a8").unwrap_or(Change::Unchanged);
+        let change = game_moves.update("a7a8q").unwrap();
         assert!(matches!(
             change,
-            Change::Grew { from: 0 } | Change::Rewritten { .. } | Change::Same
+            Change::Appended { from: 0 } | Change::Replaced { .. } | Change::Unchanged
         ));
-        assert_eq!(sheet.ply(), 1);
+        assert_eq!(game_moves.ply(), 1);
     }
 
     #[test]
-    fn both_spellings_of_castling_are_the_same_game() {
+    fn both_castling_notations_are_equal() {
         let opening = "e2e4 e7e5 g1f3 b8c6 f1c4 f8c5";
-        let mut sheet = sheet(&format!("{opening} e1g1 g8f6"));
+        let mut game_moves = game_moves(&format!("{opening} e1g1 g8f6"));
         assert_eq!(
-            sheet.follow(&format!("{opening} e1h1 g8f6")),
-            Ok(Change::Same)
+            game_moves.update(&format!("{opening} e1h1 g8f6")),
+            Ok(Change::Unchanged)
         );
         let longer = format!("{opening} e1h1 g8f6 d2d3");
-        assert_eq!(sheet.follow(&longer), Ok(Change::Grew { from: 8 }));
+        assert_eq!(game_moves.update(&longer), Ok(Change::Appended { from: 8 }));
     }
 
     #[test]
-    fn nonsense_leaves_the_sheet_as_it_was() {
-        let mut sheet = sheet("e2e4 e7e5");
-        for nonsense in [
+    fn invalid_list_keeps_previous_moves() {
+        let mut game_moves = game_moves("e2e4 e7e5");
+        for invalid in [
             "e2e4 e7e5 g1f3 g1f3",
             "e2e4 e7e6 \u{1b}[31m",
             "x",
             "e2e4e7e5",
         ] {
-            let said = sheet.follow(nonsense).unwrap_err().to_string();
-            assert!(!said.contains(char::is_control), "{said:?}");
-            assert_eq!(sheet.follow("e2e4 e7e5"), Ok(Change::Same));
+            let message = game_moves.update(invalid).unwrap_err().to_string();
+            assert!(!message.contains(char::is_control), "{message:?}");
+            assert_eq!(game_moves.update("e2e4 e7e5"), Ok(Change::Unchanged));
         }
     }
 }

@@ -1,160 +1,158 @@
-//! What a game owes, as a value.
+//! State machine of the move that has to be posted.
 //!
 //! ```text
-//!              our turn              a move             200
-//!     Free ──────────────► Thinking ──────► Posting ──────────► Posted
+//!             our turn               move              200
+//!     Idle ─────────────► Searching ──────► Posting ─────────► AwaitingEcho
 //!      ▲                      ▲              │  ▲  ▲               │
-//!      │           refused    │     429, 5xx,│  │  │ not there     │ not shown
-//!      │           three times│     reset    ▼  │  │               ▼ in time
-//!      │                      │           Resting  └─────────── Looking
-//!      │                      │              400, 404, in doubt ──► ▲ │
+//!      │          rejected    │     429, 5xx,│  │  │ not on the    │ no echo
+//!      │          three times │     reset    ▼  │  │ board         ▼ in time
+//!      │                      │           Backoff  └─────────── Resyncing
+//!      │                      │           400, 404, uncertain ────► ▲ │
 //!      │                      └───────────────────────────────────────┘
-//!      └── from anywhere: the stream shows another list of moves, or the end (Over)
+//!      └── from any state: the stream shows another move list, or the end of the game (Over)
 //! ```
 //!
-//! Beside that, from Thinking: the opponent gets a move back (Yielding), and the thinking begins anew only if the stream
-//! does not show that in time.
+//! Three more states follow Searching. AwaitingTakeback: a takeback was granted; the search starts again only if the stream
+//! does not show it in time. NoMove: there is no legal move and nothing to do. AllRejected: the server rejected every legal
+//! move; they are retried after a wait.
 //!
-//! Also from Thinking: where there is no legal move nothing can be done (NoMove), and where the server has refused all of
-//! them they are tried again after a wait (AllRefused).
+//! Invariant: on our turn a search or a POST is in flight, or a wait with a deadline that leads to one of them. Only the
+//! stream completes a move. A changed move list discards everything pending for the old one, so no move is ever posted for an
+//! old position.
 //!
-//! The invariant: our turn implies that a search or a POST is in flight, or a wait with a deadline is, after which
-//! one of them is. Only the stream settles a debt. A list of moves that has changed voids everything that was
-//! owed for the old one, so that nothing is ever posted for a position that is gone.
-//!
-//! Nothing here waits or talks: every input yields the one [`Step`] to take next, which replaces whatever was in
-//! flight. [`game`](crate::bot::game) takes the steps.
+//! Nothing here waits or does I/O. Every input returns the next [`Action`], which replaces whatever is in flight;
+//! [`game`](crate::bot::game) performs it.
 
 use std::time::Duration;
 
 use crate::bot::game::moves::{Change, MovesUpdate};
 use crate::chess::Move;
 
-/// How long a move that was answered with 200 may take to show up on the stream.
-const SHOWN_WITHIN: Duration = Duration::from_millis(1_500);
+/// Time for an accepted move to appear on the stream.
+const ECHO_TIMEOUT: Duration = Duration::from_millis(1_500);
 
-/// How long to look for the truth before sending again all the same.
-const LOOK_WITHIN: Duration = Duration::from_millis(1_500);
+/// Time for a reopened stream to show the board before the move is posted again regardless.
+const RESYNC_TIMEOUT: Duration = Duration::from_millis(1_500);
 
-/// How long a takeback may take to show up on the stream.
-const BACK_WITHIN: Duration = Duration::from_millis(1_500);
+/// Time for a granted takeback to appear on the stream.
+const TAKEBACK_TIMEOUT: Duration = Duration::from_millis(1_500);
 
-/// How long to wait when the server has refused every legal move, before all are tried again.
-const ALL_REFUSED: Duration = Duration::from_secs(10);
+/// Wait before all moves are retried after the server rejected every legal one.
+const ALL_REJECTED_WAIT: Duration = Duration::from_secs(10);
 
-/// After this many refusals of a move in a position that stays as it is, another move has to do.
-const REFUSALS: u32 = 3;
+/// Rejections of a move in an unchanged position before another move is chosen.
+const MAX_REJECTIONS: u32 = 3;
 
-/// See the module's text.
+/// The move that has to be posted, if any, and its progress.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PendingMove {
     state: State,
-    /// Moves for this very position that the server does not take.
-    barred: Vec<Move>,
+    /// Moves that the server rejected in this position.
+    rejected: Vec<Move>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {
-    /// Nothing: not our turn, or the board has not been seen yet.
+    /// Not our turn, or no board received yet.
     #[default]
-    Free,
-    /// A search is on.
-    Thinking,
-    /// We have given a move back, and the stream is about to show that.
-    Yielding,
-    /// The server has refused every legal move; they are tried again after a wait.
-    AllRefused,
-    /// There is no legal move: the game is over, though the server does not say so.
+    Idle,
+    /// Searching for a move.
+    Searching,
+    /// A takeback was granted; the stream has not shown it yet.
+    AwaitingTakeback,
+    /// The server rejected every legal move; they are retried after a wait.
+    AllRejected,
+    /// There is no legal move: the game is over, though the server has not said so.
     NoMove,
     /// A POST is in flight.
-    Posting(Owed),
-    /// The POST has failed; it goes again after a wait.
-    Resting(Owed),
-    /// The POST was answered with 200; the stream is about to show the move.
-    Posted(Owed),
-    /// The stream is being opened anew, to see what is true.
-    Looking(Owed),
+    Posting(Attempt),
+    /// The POST failed; it is retried after a wait.
+    Backoff(Attempt),
+    /// The POST was answered with 200; the stream has not shown the move yet.
+    AwaitingEcho(Attempt),
+    /// The stream is being reopened to see the board.
+    Resyncing(Attempt),
     /// The game is over.
     Over,
 }
 
-/// A move that was chosen and does not stand on the board yet.
+/// A chosen move that is not on the board yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Owed {
+struct Attempt {
     mv: Move,
-    /// POSTs that failed on their way, in a row.
-    failed: u32,
-    /// POSTs that were refused.
-    refused: u32,
+    /// Consecutive POSTs that failed in transit.
+    failures: u32,
+    /// POSTs that the server rejected.
+    rejections: u32,
 }
 
-/// What is to be done next.
+/// Next action for the game task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
-    /// Go on with what is in flight.
-    Keep,
-    /// Nothing is owed: whatever is in flight is dropped.
-    Drop,
-    /// Choose a move for the position on the board, but none of [`PendingMove::barred`].
-    Think,
+pub enum Action {
+    /// Keep what is in flight.
+    Continue,
+    /// No move is pending: drop what is in flight.
+    Cancel,
+    /// Choose a move for the current position, except [`PendingMove::rejected_moves`].
+    Search,
     /// Post this move.
     Post {
         /// The move.
         mv: Move,
-        /// How many POSTs of it were refused: castling has two spellings.
-        refused: u32,
+        /// POSTs of it that were rejected: castling has two notations.
+        rejections: u32,
     },
-    /// Wait this long, then [`PendingMove::due`].
+    /// Wait this long, then call [`PendingMove::on_timeout`].
     Wait(Duration),
-    /// Open the stream anew, wait this long for what it says, then [`PendingMove::due`].
-    Look(Duration),
+    /// Reopen the stream, wait this long for its first line, then call [`PendingMove::on_timeout`].
+    Resync(Duration),
 }
 
-/// What the stream says about the board.
+/// A state of the stream, reduced to what concerns the pending move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Board {
-    /// The list of moves is another than before.
+pub struct BoardUpdate {
+    /// The move list has changed.
     pub changed: bool,
     /// It is our turn.
-    pub ours: bool,
+    pub our_turn: bool,
     /// The game is over.
     pub over: bool,
-    /// The first line of a new stream.
-    pub fresh: bool,
+    /// The state is in the first line of a new stream.
+    pub from_new_stream: bool,
 }
 
-impl Board {
-    /// What a state says about the board; `fresh`: the first line of a new stream.
-    pub fn of(reading: MovesUpdate, fresh: bool) -> Self {
+impl BoardUpdate {
+    /// Creates the update from a change of the move list.
+    pub fn new(moves: MovesUpdate, from_new_stream: bool) -> Self {
         Self {
-            changed: reading.change != Change::Same,
-            ours: reading.ours,
-            over: reading.over,
-            fresh,
+            changed: moves.change != Change::Unchanged,
+            our_turn: moves.our_turn,
+            over: moves.over,
+            from_new_stream,
         }
     }
 }
 
-/// Why a POST of a move did not do its work.
+/// Failure of a POST of a move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trouble {
-    /// It may be sent again after this wait.
-    Again(Duration),
-    /// The answer is lost: the move may have been played or not. May be sent again after this wait.
-    Lost(Duration),
-    /// The server does not want it: the board may be another than we think.
-    Refused,
+pub enum PostFailure {
+    /// It can be retried after this wait.
+    Retry(Duration),
+    /// The response was lost, so the move may have been played. It can be retried after this wait.
+    Uncertain(Duration),
+    /// The server rejected the move; our board may be out of date.
+    Rejected,
 }
 
 impl PendingMove {
-    /// The moves that the server has refused in this position.
-    pub fn barred(&self) -> &[Move] {
-        &self.barred
+    /// Moves that the server rejected in this position.
+    pub fn rejected_moves(&self) -> &[Move] {
+        &self.rejected
     }
 
-    /// Whether we owe the server a move.
-    pub fn owes(&self) -> bool {
-        !matches!(self.state, State::Free | State::Over | State::NoMove)
+    /// Whether a move has to be posted.
+    pub fn is_pending(&self) -> bool {
+        !matches!(self.state, State::Idle | State::Over | State::NoMove)
     }
 
     /// Whether it is our turn in a position without a legal move.
@@ -162,9 +160,9 @@ impl PendingMove {
         self.state == State::NoMove
     }
 
-    /// Whether the server has taken our move, though the stream has not shown it yet.
-    pub fn posted(&self) -> bool {
-        matches!(self.state, State::Posted(_))
+    /// Whether the server accepted our move and the stream has not shown it yet.
+    pub fn awaits_echo(&self) -> bool {
+        matches!(self.state, State::AwaitingEcho(_))
     }
 
     /// Whether the game is over.
@@ -172,177 +170,183 @@ impl PendingMove {
         self.state == State::Over
     }
 
-    /// Whether the opponent can have a move back: not while ours is on its way, since what he would get back then depends
-    /// on which is there first.
-    pub fn can_yield(&self) -> bool {
-        matches!(self.state, State::Free | State::Thinking | State::NoMove)
+    /// Whether a takeback can be granted. Not while our move is being posted: what would be taken back then depends on which
+    /// request arrives first.
+    pub fn can_grant_takeback(&self) -> bool {
+        matches!(self.state, State::Idle | State::Searching | State::NoMove)
     }
 
-    /// He gets it back: what we think about is about to be gone.
-    pub fn yields(&mut self) -> Step {
-        if self.state != State::Thinking {
-            return Step::Keep;
+    /// A takeback was granted, so the position is about to change.
+    pub fn grant_takeback(&mut self) -> Action {
+        if self.state != State::Searching {
+            return Action::Continue;
         }
-        self.state = State::Yielding;
-        Step::Wait(BACK_WITHIN)
+        self.state = State::AwaitingTakeback;
+        Action::Wait(TAKEBACK_TIMEOUT)
     }
 
-    /// The move that was chosen and is on its way, if it is.
-    pub fn chosen(&self) -> Option<Move> {
-        self.owed().map(|owed| owed.mv)
+    /// The chosen move that is not on the board yet.
+    pub fn chosen_move(&self) -> Option<Move> {
+        self.attempt().map(|attempt| attempt.mv)
     }
 
-    /// The stream has spoken.
-    pub fn board(&mut self, board: Board) -> Step {
+    /// Takes a state of the stream.
+    pub fn on_board(&mut self, board: BoardUpdate) -> Action {
         if board.over {
             self.state = State::Over;
-            return Step::Drop;
+            return Action::Cancel;
         }
         if board.changed {
-            self.barred.clear();
-            self.state = State::Free;
+            self.rejected.clear();
+            self.state = State::Idle;
         }
-        if !board.ours {
-            self.state = State::Free;
-            return Step::Drop;
+        if !board.our_turn {
+            self.state = State::Idle;
+            return Action::Cancel;
         }
         match self.state {
-            State::Free | State::Over => self.think(),
-            // A stream that has come back says that the server has, too.
-            State::Looking(owed) | State::Resting(owed) if board.fresh => self.not_there(owed),
-            _ => Step::Keep,
+            State::Idle | State::Over => self.search(),
+            // A new stream means that the server is reachable again.
+            State::Resyncing(attempt) | State::Backoff(attempt) if board.from_new_stream => {
+                self.on_missing(attempt)
+            }
+            _ => Action::Continue,
         }
     }
 
-    /// Something is owed and nothing is in flight, which never should be: begins anew.
-    pub fn mend(&mut self) -> Step {
-        match self.owed() {
-            Some(owed) => self.look(owed),
+    /// Recovers from a pending move with nothing in flight, which should never happen.
+    pub fn recover(&mut self) -> Action {
+        match self.attempt() {
+            Some(attempt) => self.resync(attempt),
             None if matches!(
                 self.state,
-                State::Thinking | State::Yielding | State::AllRefused
+                State::Searching | State::AwaitingTakeback | State::AllRejected
             ) =>
             {
-                self.think()
+                self.search()
             }
-            None => Step::Keep,
+            None => Action::Continue,
         }
     }
 
-    /// A move was chosen.
-    pub fn chose(&mut self, mv: Move) -> Step {
-        if self.state != State::Thinking {
-            return Step::Keep;
+    /// Takes the chosen move.
+    pub fn on_move_chosen(&mut self, mv: Move) -> Action {
+        if self.state != State::Searching {
+            return Action::Continue;
         }
-        self.post(Owed {
+        self.send(Attempt {
             mv,
-            failed: 0,
-            refused: 0,
+            failures: 0,
+            rejections: 0,
         })
     }
 
-    /// There is no move to choose from. Nothing can be done about a position without a legal move until the stream shows
-    /// another one.
-    pub fn found_none(&mut self) -> Step {
-        if self.state != State::Thinking {
-            return Step::Keep;
+    /// There is no move to choose from: either no legal move, or all were rejected.
+    pub fn on_no_move(&mut self) -> Action {
+        if self.state != State::Searching {
+            return Action::Continue;
         }
-        if self.barred.is_empty() {
+        if self.rejected.is_empty() {
             self.state = State::NoMove;
-            return Step::Drop;
+            return Action::Cancel;
         }
-        self.barred.clear();
-        self.state = State::AllRefused;
-        Step::Wait(ALL_REFUSED)
+        self.rejected.clear();
+        self.state = State::AllRejected;
+        Action::Wait(ALL_REJECTED_WAIT)
     }
 
-    /// The server has answered a POST.
-    pub fn answered(&mut self, answer: Result<(), Trouble>) -> Step {
-        let State::Posting(owed) = self.state else {
-            return Step::Keep;
+    /// Takes the response to a POST.
+    pub fn on_response(&mut self, answer: Result<(), PostFailure>) -> Action {
+        let State::Posting(attempt) = self.state else {
+            return Action::Continue;
         };
         match answer {
             Ok(()) => {
-                self.state = State::Posted(owed);
-                Step::Wait(SHOWN_WITHIN)
+                self.state = State::AwaitingEcho(attempt);
+                Action::Wait(ECHO_TIMEOUT)
             }
-            // What was played already is no legal move after it, but for one: a king who castles on his square
-            // (Chess960: g1h1 with the king on g1) can walk to where the rook was. That is never sent twice on a guess.
-            Err(Trouble::Lost(_)) if owed.mv.is_castle_in_place() => self.look(owed),
-            Err(Trouble::Again(wait) | Trouble::Lost(wait)) => {
-                self.state = State::Resting(Owed {
-                    failed: owed.failed + 1,
-                    ..owed
+            // A move that was played already is illegal afterwards, with one exception: after castling in place (Chess960:
+            // g1h1 with the king on g1) the king can step to where the rook was. Never post that again without proof.
+            Err(PostFailure::Uncertain(_)) if attempt.mv.is_castle_in_place() => {
+                self.resync(attempt)
+            }
+            Err(PostFailure::Retry(wait) | PostFailure::Uncertain(wait)) => {
+                self.state = State::Backoff(Attempt {
+                    failures: attempt.failures + 1,
+                    ..attempt
                 });
-                Step::Wait(wait)
+                Action::Wait(wait)
             }
-            Err(Trouble::Refused) => self.look(Owed {
-                refused: owed.refused + 1,
-                ..owed
+            Err(PostFailure::Rejected) => self.resync(Attempt {
+                rejections: attempt.rejections + 1,
+                ..attempt
             }),
         }
     }
 
-    /// POSTs of the present move that failed on their way, in a row.
-    pub fn failed(&self) -> u32 {
-        self.owed().map_or(0, |owed| owed.failed)
+    /// Consecutive POSTs of this move that failed in transit.
+    pub fn failures(&self) -> u32 {
+        self.attempt().map_or(0, |attempt| attempt.failures)
     }
 
-    /// The wait is over.
-    pub fn due(&mut self) -> Step {
+    /// The wait of the last action is over.
+    pub fn on_timeout(&mut self) -> Action {
         match self.state {
-            State::Resting(owed) => self.post(owed),
-            State::Posted(owed) => self.look(owed),
-            // The stream does not come back. Better once too often than never, but for a king who castles on his square.
-            State::Looking(owed) if owed.mv.is_castle_in_place() => self.look(owed),
-            State::Looking(owed) => self.post(owed),
-            State::Yielding | State::AllRefused => self.think(),
-            State::Free | State::NoMove | State::Thinking | State::Posting(_) | State::Over => {
-                Step::Keep
+            State::Backoff(attempt) => self.send(attempt),
+            State::AwaitingEcho(attempt) => self.resync(attempt),
+            // The stream does not come back. Posting twice is better than not at all, except when castling in place.
+            State::Resyncing(attempt) if attempt.mv.is_castle_in_place() => self.resync(attempt),
+            State::Resyncing(attempt) => self.send(attempt),
+            State::AwaitingTakeback | State::AllRejected => self.search(),
+            State::Idle | State::NoMove | State::Searching | State::Posting(_) | State::Over => {
+                Action::Continue
             }
         }
     }
 
-    fn owed(&self) -> Option<Owed> {
+    fn attempt(&self) -> Option<Attempt> {
         match self.state {
-            State::Posting(owed)
-            | State::Resting(owed)
-            | State::Posted(owed)
-            | State::Looking(owed) => Some(owed),
-            State::Free
+            State::Posting(attempt)
+            | State::Backoff(attempt)
+            | State::AwaitingEcho(attempt)
+            | State::Resyncing(attempt) => Some(attempt),
+            State::Idle
             | State::NoMove
-            | State::AllRefused
-            | State::Thinking
-            | State::Yielding
+            | State::AllRejected
+            | State::Searching
+            | State::AwaitingTakeback
             | State::Over => None,
         }
     }
 
-    fn think(&mut self) -> Step {
-        self.state = State::Thinking;
-        Step::Think
+    fn search(&mut self) -> Action {
+        self.state = State::Searching;
+        Action::Search
     }
 
-    fn post(&mut self, owed: Owed) -> Step {
-        self.state = State::Posting(owed);
-        Step::Post {
-            mv: owed.mv,
-            refused: owed.refused,
+    fn send(&mut self, attempt: Attempt) -> Action {
+        self.state = State::Posting(attempt);
+        Action::Post {
+            mv: attempt.mv,
+            rejections: attempt.rejections,
         }
     }
 
-    fn look(&mut self, owed: Owed) -> Step {
-        self.state = State::Looking(owed);
-        Step::Look(LOOK_WITHIN)
+    fn resync(&mut self, attempt: Attempt) -> Action {
+        self.state = State::Resyncing(attempt);
+        Action::Resync(RESYNC_TIMEOUT)
     }
 
-    /// We looked, and the move does not stand on the board.
-    fn not_there(&mut self, owed: Owed) -> Step {
-        if owed.refused < REFUSALS {
-            return self.post(Owed { failed: 0, ..owed });
+    /// A new stream shows that the move is not on the board.
+    fn on_missing(&mut self, attempt: Attempt) -> Action {
+        if attempt.rejections < MAX_REJECTIONS {
+            return self.send(Attempt {
+                failures: 0,
+                ..attempt
+            });
         }
-        self.barred.push(owed.mv);
-        self.think()
+        self.rejected.push(attempt.mv);
+        self.search()
     }
 }
 
@@ -351,25 +355,25 @@ mod tests {
     use super::*;
     use crate::chess::Position;
 
-    const OURS: Board = Board {
+    const OURS: BoardUpdate = BoardUpdate {
         changed: true,
-        ours: true,
+        our_turn: true,
         over: false,
-        fresh: false,
+        from_new_stream: false,
     };
-    const THEIRS: Board = Board {
-        ours: false,
+    const THEIRS: BoardUpdate = BoardUpdate {
+        our_turn: false,
         ..OURS
     };
-    const SAME: Board = Board {
+    const SAME: BoardUpdate = BoardUpdate {
         changed: false,
         ..OURS
     };
-    const FRESH: Board = Board {
-        fresh: true,
+    const FRESH: BoardUpdate = BoardUpdate {
+        from_new_stream: true,
         ..SAME
     };
-    const SOON: Duration = Duration::from_millis(50);
+    const RETRY_WAIT: Duration = Duration::from_millis(50);
 
     fn mv(uci: &str) -> Move {
         Position::startpos().parse_uci(uci).unwrap()
@@ -379,208 +383,240 @@ mod tests {
         Position::from_fen(fen).unwrap().parse_san("O-O").unwrap()
     }
 
-    fn post(mv: Move) -> Step {
-        Step::Post { mv, refused: 0 }
+    fn send(mv: Move) -> Action {
+        Action::Post { mv, rejections: 0 }
     }
 
     fn posting(mv: Move) -> PendingMove {
-        let mut duty = PendingMove::default();
-        assert_eq!(duty.board(OURS), Step::Think);
-        assert_eq!(duty.chose(mv), post(mv));
-        duty
+        let mut pending = PendingMove::default();
+        assert_eq!(pending.on_board(OURS), Action::Search);
+        assert_eq!(pending.on_move_chosen(mv), post(mv));
+        pending
     }
 
     #[test]
-    fn a_move_is_owed_until_the_stream_shows_it() {
+    fn accepted_move_stays_pending_until_echo() {
         let e4 = mv("e2e4");
-        let mut duty = posting(e4);
-        assert_eq!(duty.answered(Ok(())), Step::Wait(SHOWN_WITHIN));
-        assert!(duty.owes());
-        assert_eq!(duty.board(THEIRS), Step::Drop);
-        assert!(!duty.owes());
+        let mut pending = posting(e4);
+        assert_eq!(pending.on_response(Ok(())), Action::Wait(ECHO_TIMEOUT));
+        assert!(pending.is_pending());
+        assert_eq!(pending.on_board(THEIRS), Action::Cancel);
+        assert!(!pending.is_pending());
     }
 
     #[test]
-    fn the_echo_may_come_before_the_answer() {
-        let mut duty = posting(mv("e2e4"));
-        assert_eq!(duty.board(THEIRS), Step::Drop);
-        assert_eq!(duty.answered(Ok(())), Step::Keep);
-        assert!(!duty.owes());
+    fn echo_before_response_completes_move() {
+        let mut pending = posting(mv("e2e4"));
+        assert_eq!(pending.on_board(THEIRS), Action::Cancel);
+        assert_eq!(pending.on_response(Ok(())), Action::Continue);
+        assert!(!pending.is_pending());
     }
 
     #[test]
-    fn a_state_with_the_same_moves_disturbs_nothing() {
-        let mut duty = PendingMove::default();
-        duty.board(OURS);
-        assert_eq!(duty.board(SAME), Step::Keep);
-        duty.chose(mv("e2e4"));
-        assert_eq!(duty.board(SAME), Step::Keep);
-        assert_eq!(duty.board(FRESH), Step::Keep, "the answer is still to come");
-        duty.answered(Ok(()));
+    fn unchanged_moves_continue() {
+        let mut pending = PendingMove::default();
+        pending.on_board(OURS);
+        assert_eq!(pending.on_board(SAME), Action::Continue);
+        pending.on_move_chosen(mv("e2e4"));
+        assert_eq!(pending.on_board(SAME), Action::Continue);
         assert_eq!(
-            duty.board(FRESH),
-            Step::Keep,
-            "this stream was opened before the answer"
+            pending.on_board(FRESH),
+            Action::Continue,
+            "the response is still to come"
+        );
+        pending.on_response(Ok(()));
+        assert_eq!(
+            pending.on_board(FRESH),
+            Action::Continue,
+            "this stream was opened before the response"
         );
     }
 
     #[test]
-    fn failures_are_sent_again() {
+    fn failed_post_is_retried() {
         let e4 = mv("e2e4");
-        let mut duty = posting(e4);
-        for trouble in [
-            Trouble::Again(SOON),
-            Trouble::Lost(SOON),
-            Trouble::Again(SOON),
+        let mut pending = posting(e4);
+        for failure in [
+            PostFailure::Retry(RETRY_WAIT),
+            PostFailure::Uncertain(RETRY_WAIT),
+            PostFailure::Retry(RETRY_WAIT),
         ] {
-            assert_eq!(duty.answered(Err(trouble)), Step::Wait(SOON));
-            assert_eq!(duty.due(), post(e4));
+            assert_eq!(pending.on_response(Err(failure)), Action::Wait(RETRY_WAIT));
+            assert_eq!(pending.on_timeout(), post(e4));
         }
-        assert_eq!(duty.failed(), 3);
+        assert_eq!(pending.failures(), 3);
     }
 
     #[test]
-    fn nothing_is_sent_for_a_position_that_is_gone() {
-        let mut duty = posting(mv("e2e4"));
-        duty.answered(Err(Trouble::Lost(SOON)));
+    fn changed_moves_discard_pending_post() {
+        let mut pending = posting(mv("e2e4"));
+        pending.on_response(Err(PostFailure::Uncertain(RETRY_WAIT)));
         // It was played after all, and so was the reply.
-        assert_eq!(duty.board(OURS), Step::Think);
-        assert_eq!(duty.due(), Step::Keep);
+        assert_eq!(pending.on_board(OURS), Action::Search);
+        assert_eq!(pending.on_timeout(), Action::Continue);
     }
 
     #[test]
-    fn a_takeback_while_thinking_starts_anew() {
-        let mut duty = PendingMove::default();
-        duty.board(OURS);
-        assert_eq!(duty.board(OURS), Step::Think);
-        assert_eq!(duty.board(THEIRS), Step::Drop);
-        assert_eq!(duty.chose(mv("e2e4")), Step::Keep, "stale");
-    }
-
-    #[test]
-    fn a_takeback_that_we_grant_ends_the_thinking() {
-        let mut duty = PendingMove::default();
-        duty.board(OURS);
-        assert!(duty.can_yield());
-        assert_eq!(duty.yields(), Step::Wait(BACK_WITHIN));
-        assert!(duty.owes() && !duty.can_yield());
-        assert_eq!(duty.chose(mv("e2e4")), Step::Keep, "stale");
-        assert_eq!(duty.board(SAME), Step::Keep, "it has not come yet");
-        assert_eq!(duty.board(THEIRS), Step::Drop);
-        // It never comes.
-        duty.board(OURS);
-        duty.yields();
-        assert_eq!(duty.due(), Step::Think);
-        duty.yields();
-        assert_eq!(duty.mend(), Step::Think);
-        assert_eq!(duty.chose(mv("e2e4")), post(mv("e2e4")));
-    }
-
-    #[test]
-    fn a_position_without_a_legal_move_is_left_to_the_server() {
-        let mut duty = PendingMove::default();
-        duty.board(OURS);
-        assert_eq!(duty.found_none(), Step::Drop);
-        assert!(duty.has_no_move() && !duty.owes());
-        for same in [SAME, FRESH] {
-            assert_eq!(duty.board(same), Step::Keep);
-        }
-        assert_eq!((duty.mend(), duty.due()), (Step::Keep, Step::Keep));
-        assert_eq!(duty.board(OURS), Step::Think, "after a takeback");
-    }
-
-    #[test]
-    fn moves_that_were_all_refused_are_tried_again_after_a_while() {
-        let e4 = mv("e2e4");
-        let mut duty = posting(e4);
-        for _ in 0..REFUSALS {
-            duty.answered(Err(Trouble::Refused));
-            duty.board(FRESH);
-        }
-        assert_eq!(duty.barred(), [e4]);
-        assert_eq!(duty.found_none(), Step::Wait(ALL_REFUSED));
-        assert!(duty.owes() && !duty.has_no_move());
-        assert_eq!(duty.due(), Step::Think);
-        assert_eq!(duty.barred(), []);
-    }
-
-    #[test]
-    fn no_takeback_overtakes_a_move_on_its_way() {
-        let mut duty = posting(mv("e2e4"));
-        assert!(!duty.can_yield());
-        assert_eq!(duty.yields(), Step::Keep);
-        duty.answered(Ok(()));
-        assert!(!duty.can_yield());
-        // On their turn there is nothing to give up.
-        duty.board(THEIRS);
-        assert!(duty.can_yield());
-        assert_eq!(duty.yields(), Step::Keep);
-    }
-
-    #[test]
-    fn a_move_that_does_not_show_up_is_looked_for() {
-        let e4 = mv("e2e4");
-        let mut duty = posting(e4);
-        duty.answered(Ok(()));
-        assert_eq!(duty.due(), Step::Look(LOOK_WITHIN));
-        assert_eq!(duty.board(SAME), Step::Keep, "an old stream proves nothing");
-        assert_eq!(duty.board(FRESH), post(e4));
-    }
-
-    #[test]
-    fn who_waits_with_a_move_sends_it_when_the_stream_is_back() {
-        let e4 = mv("e2e4");
-        let mut duty = posting(e4);
-        duty.answered(Err(Trouble::Again(SOON)));
-        assert_eq!(duty.board(SAME), Step::Keep);
-        assert_eq!(duty.board(FRESH), post(e4));
-    }
-
-    #[test]
-    fn a_refused_move_is_tried_thrice_then_another_is_sought() {
-        let (e4, d4) = (mv("e2e4"), mv("d2d4"));
-        let mut duty = posting(e4);
-        for refused in 1..REFUSALS {
-            assert_eq!(
-                duty.answered(Err(Trouble::Refused)),
-                Step::Look(LOOK_WITHIN)
-            );
-            assert_eq!(duty.board(FRESH), Step::Post { mv: e4, refused });
-        }
-        duty.answered(Err(Trouble::Refused));
-        assert_eq!(duty.board(FRESH), Step::Think);
-        assert_eq!(duty.barred(), [e4]);
-        assert_eq!(duty.chose(d4), post(d4));
-        duty.board(THEIRS);
-        assert!(duty.barred().is_empty());
-    }
-
-    #[test]
-    fn a_king_who_castles_on_his_square_is_never_sent_twice_on_a_guess() {
-        let castle_in_place = castle("4k3/8/8/8/8/8/8/6KR w H - 0 1");
-        let mut duty = posting(castle_in_place);
+    fn takeback_while_searching_restarts_search() {
+        let mut pending = PendingMove::default();
+        pending.on_board(OURS);
+        assert_eq!(pending.on_board(OURS), Action::Search);
+        assert_eq!(pending.on_board(THEIRS), Action::Cancel);
         assert_eq!(
-            duty.answered(Err(Trouble::Lost(SOON))),
-            Step::Look(LOOK_WITHIN)
+            pending.on_move_chosen(mv("e2e4")),
+            Action::Continue,
+            "stale"
         );
-        assert_eq!(duty.due(), Step::Look(LOOK_WITHIN));
-        assert_eq!(duty.board(FRESH), post(castle_in_place));
-        // Every other move is, when there is nothing to see.
+    }
+
+    #[test]
+    fn granted_takeback_ends_search() {
+        let mut pending = PendingMove::default();
+        pending.on_board(OURS);
+        assert!(pending.can_grant_takeback());
+        assert_eq!(pending.grant_takeback(), Action::Wait(TAKEBACK_TIMEOUT));
+        assert!(pending.is_pending() && !pending.can_grant_takeback());
+        assert_eq!(
+            pending.on_move_chosen(mv("e2e4")),
+            Action::Continue,
+            "stale"
+        );
+        assert_eq!(
+            pending.on_board(SAME),
+            Action::Continue,
+            "the takeback is not shown yet"
+        );
+        assert_eq!(pending.on_board(THEIRS), Action::Cancel);
+        // The takeback never appears.
+        pending.on_board(OURS);
+        pending.grant_takeback();
+        assert_eq!(pending.on_timeout(), Action::Search);
+        pending.grant_takeback();
+        assert_eq!(pending.recover(), Action::Search);
+        assert_eq!(pending.on_move_chosen(mv("e2e4")), post(mv("e2e4")));
+    }
+
+    #[test]
+    fn no_legal_move_waits_for_server() {
+        let mut pending = PendingMove::default();
+        pending.on_board(OURS);
+        assert_eq!(pending.on_no_move(), Action::Cancel);
+        assert!(pending.has_no_move() && !pending.is_pending());
+        for same in [SAME, FRESH] {
+            assert_eq!(pending.on_board(same), Action::Continue);
+        }
+        assert_eq!(
+            (pending.recover(), pending.on_timeout()),
+            (Action::Continue, Action::Continue)
+        );
+        assert_eq!(pending.on_board(OURS), Action::Search, "after a takeback");
+    }
+
+    #[test]
+    fn all_moves_rejected_are_retried_after_wait() {
+        let e4 = mv("e2e4");
+        let mut pending = posting(e4);
+        for _ in 0..MAX_REJECTIONS {
+            pending.on_response(Err(PostFailure::Rejected));
+            pending.on_board(FRESH);
+        }
+        assert_eq!(pending.rejected_moves(), [e4]);
+        assert_eq!(pending.on_no_move(), Action::Wait(ALL_REJECTED_WAIT));
+        assert!(pending.is_pending() && !pending.has_no_move());
+        assert_eq!(pending.on_timeout(), Action::Search);
+        assert_eq!(pending.rejected_moves(), []);
+    }
+
+    #[test]
+    fn takeback_while_posting_is_not_granted() {
+        let mut pending = posting(mv("e2e4"));
+        assert!(!pending.can_grant_takeback());
+        assert_eq!(pending.grant_takeback(), Action::Continue);
+        pending.on_response(Ok(()));
+        assert!(!pending.can_grant_takeback());
+        // On their turn there is no search to end.
+        pending.on_board(THEIRS);
+        assert!(pending.can_grant_takeback());
+        assert_eq!(pending.grant_takeback(), Action::Continue);
+    }
+
+    #[test]
+    fn missing_echo_resyncs() {
+        let e4 = mv("e2e4");
+        let mut pending = posting(e4);
+        pending.on_response(Ok(()));
+        assert_eq!(pending.on_timeout(), Action::Resync(RESYNC_TIMEOUT));
+        assert_eq!(
+            pending.on_board(SAME),
+            Action::Continue,
+            "an old stream proves nothing"
+        );
+        assert_eq!(pending.on_board(FRESH), post(e4));
+    }
+
+    #[test]
+    fn backoff_ends_when_stream_reopens() {
+        let e4 = mv("e2e4");
+        let mut pending = posting(e4);
+        pending.on_response(Err(PostFailure::Retry(RETRY_WAIT)));
+        assert_eq!(pending.on_board(SAME), Action::Continue);
+        assert_eq!(pending.on_board(FRESH), post(e4));
+    }
+
+    #[test]
+    fn rejected_move_is_tried_three_times_then_replaced() {
+        let (e4, d4) = (mv("e2e4"), mv("d2d4"));
+        let mut pending = posting(e4);
+        for rejections in 1..MAX_REJECTIONS {
+            assert_eq!(
+                pending.on_response(Err(PostFailure::Rejected)),
+                Action::Resync(RESYNC_TIMEOUT)
+            );
+            assert_eq!(pending.on_board(FRESH), Action::Post { mv: e4, rejections });
+        }
+        pending.on_response(Err(PostFailure::Rejected));
+        assert_eq!(pending.on_board(FRESH), Action::Search);
+        assert_eq!(pending.rejected_moves(), [e4]);
+        assert_eq!(pending.on_move_chosen(d4), post(d4));
+        pending.on_board(THEIRS);
+        assert!(pending.rejected_moves().is_empty());
+    }
+
+    #[test]
+    fn castling_in_place_is_never_resent_without_proof() {
+        let castle_in_place = castle("4k3/8/8/8/8/8/8/6KR w H - 0 1");
+        let mut pending = posting(castle_in_place);
+        assert_eq!(
+            pending.on_response(Err(PostFailure::Uncertain(RETRY_WAIT))),
+            Action::Resync(RESYNC_TIMEOUT)
+        );
+        assert_eq!(pending.on_timeout(), Action::Resync(RESYNC_TIMEOUT));
+        assert_eq!(pending.on_board(FRESH), post(castle_in_place));
+        // Every other move is sent again when the stream does not come back.
         for mv in [mv("e2e4"), castle("4k3/8/8/8/8/8/8/4K2R w K - 0 1")] {
-            let mut duty = posting(mv);
-            assert_eq!(duty.answered(Err(Trouble::Lost(SOON))), Step::Wait(SOON));
-            assert_eq!(duty.due(), post(mv));
-            duty.answered(Err(Trouble::Refused));
-            assert_eq!(duty.due(), Step::Post { mv, refused: 1 });
+            let mut pending = posting(mv);
+            assert_eq!(
+                pending.on_response(Err(PostFailure::Uncertain(RETRY_WAIT))),
+                Action::Wait(RETRY_WAIT)
+            );
+            assert_eq!(pending.on_timeout(), post(mv));
+            pending.on_response(Err(PostFailure::Rejected));
+            assert_eq!(pending.on_timeout(), Action::Post { mv, rejections: 1 });
         }
     }
 
     #[test]
-    fn the_end_ends_everything() {
-        let mut duty = posting(mv("e2e4"));
-        assert_eq!(duty.board(Board { over: true, ..SAME }), Step::Drop);
-        assert_eq!(duty.answered(Err(Trouble::Refused)), Step::Keep);
-        assert_eq!(duty.due(), Step::Keep);
-        assert!(!duty.owes());
+    fn game_over_cancels_everything() {
+        let mut pending = posting(mv("e2e4"));
+        assert_eq!(
+            pending.on_board(BoardUpdate { over: true, ..SAME }),
+            Action::Cancel
+        );
+        assert_eq!(
+            pending.on_response(Err(PostFailure::Rejected)),
+            Action::Continue
+        );
+        assert_eq!(pending.on_timeout(), Action::Continue);
+        assert!(!pending.is_pending());
     }
 }

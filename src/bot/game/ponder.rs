@@ -1,4 +1,4 @@
-//! Pondering: thinking on the opponent's time about the answer to the move that is expected of him.
+//! Pondering: searching on the opponent's time, assuming their expected move.
 
 use super::GameTask;
 use crate::bot::game::choice::Search;
@@ -6,43 +6,43 @@ use crate::bot::trace::Record;
 use crate::chess::Move;
 use crate::clock;
 
-/// What is thought ahead.
+/// State of pondering.
 #[derive(Default)]
-pub(super) struct Ahead {
-    /// What the opponent is expected to answer to the move that we have found last.
-    pub(super) expected: Option<Move>,
-    /// About the position after that. It is silent, and given up as soon as any game owes a move.
+pub(super) struct Pondering {
+    /// Expected reply to our last move.
+    pub(super) expected_move: Option<Move>,
+    /// Search of the position after that reply. It publishes nothing, and the engine stops it as soon as any game has to move.
     pub(super) search: Option<Search>,
 }
 
 impl GameTask {
-    /// Our move stands on the board, and the opponent thinks. So do we, where a clock runs: not below full strength, which is
-    /// to take its time like a person, not where somebody has said how long to think, and not where there will be nothing
-    /// to choose.
-    pub(super) fn think_ahead(&mut self) {
-        let expected = self.ahead.expected.take();
-        let wanted = self.house.settings.engine.ponder && self.clocked();
-        let terms = &self.mind.terms;
-        if !wanted || terms.move_limits.time.is_some() || self.mind.strength().is_some() {
+    /// Starts pondering after our move. Only in games with a clock, at full strength (a limited engine imitates human think times),
+    /// without a configured time per move, and if the expected position has more than one legal move.
+    pub(super) fn start_pondering(&mut self) {
+        let expected_move = self.pondering.expected_move.take();
+        let wanted = self.ctx.settings.engine.ponder && self.has_clock();
+        let terms = &self.core.terms;
+        if !wanted || terms.move_limits.time.is_some() || self.core.strength().is_some() {
             return;
         }
-        let (Some(expected), Some((head, sheet))) = (expected, &self.mind.table) else {
+        let (Some(expected_move), Some((header, game_moves))) = (expected_move, &self.core.game)
+        else {
             return;
         };
-        let mut game = sheet.game().clone();
-        if !game.position().is_legal(expected) {
+        let mut game = game_moves.game().clone();
+        if !game.position().is_legal(expected_move) {
             return;
         }
-        game.play(expected);
+        game.play(expected_move);
         if game.position().legal_moves().len() < 2 {
             return;
         }
-        let limits = self.mind.limits(self.share());
-        self.ahead.search = Search::ahead(&self.house, &self.id, &game, limits);
-        if self.ahead.search.is_some() {
-            let expected = expected.uci(head.castling);
+        let limits = self.core.limits(self.time_inputs());
+        self.pondering.search = Search::start_pondering(&self.ctx, &self.id, &game, limits);
+        if self.pondering.search.is_some() {
+            let expected_move = expected_move.uci(header.castling);
             self.trace.note(clock::now(), || {
-                Record::Note(format!("thinking ahead, about the answer to {expected}"))
+                Record::Note(format!("pondering on {expected_move}"))
             });
         }
     }

@@ -1,24 +1,24 @@
-//! From "it is our turn" to "our move is posted": takes the steps that [`PendingMove`](crate::bot::game::pending_move::Duty) says.
+//! Choosing and posting our move: performs the actions of [`PendingMove`](crate::bot::game::pending_move::PendingMove).
 
 use std::time::Duration;
 
 use tracing::{debug, info, warn};
 
-use super::{GRACE, GameTask};
-use crate::bot::game::choice::{self, Choice, Search};
-use crate::bot::game::core::{Posting, TimeInputs};
+use super::{CLOCK_SLACK, GameTask};
+use crate::bot::game::choice::{self, ChosenMove, Search};
+use crate::bot::game::core::{PostRequest, TimeInputs};
 use crate::bot::game::draw_resign::DrawResignDecision;
-use crate::bot::game::in_flight::{Completion, Done, InFlight};
-use crate::bot::game::pending_move::{Step, Trouble};
+use crate::bot::game::in_flight::{Completion, InFlight, SideResponse};
+use crate::bot::game::pending_move::{Action, PostFailure};
 use crate::bot::shutdown::Stage;
-use crate::bot::trace::{Answer, Bounds, Decision, Found, PostError, Record, nanos};
+use crate::bot::trace::{Bounds, Decision, FoundMove, PostError, PostResponse, Record, nanos};
 use crate::clock;
 use crate::engine::Score;
 use crate::lichess::retry::{self, RequestKind, Retry};
 use crate::lichess::{Error, MOVE_TIMEOUT};
 
-/// Waits before looking at the stream once more, while a position stays as it is.
-const LOOKS: [Duration; 5] = [
+/// Waits before each resync of the stream within one turn.
+const RESYNC_WAITS: [Duration; 5] = [
     Duration::ZERO,
     Duration::from_millis(100),
     Duration::from_millis(500),
@@ -26,256 +26,263 @@ const LOOKS: [Duration; 5] = [
     Duration::from_secs(5),
 ];
 
-/// No POST is given up sooner.
-const SHORTEST_ANSWER: Duration = Duration::from_millis(500);
+/// Shortest timeout of a POST.
+const MIN_POST_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// POSTs that failed in a row when it is no hiccup any more: then none is sent within a second of another.
-const MANY: u32 = 40;
+/// Consecutive failures after which retries are at least one second apart.
+const MAX_FAST_RETRIES: u32 = 40;
 
-/// Nor is there ever longer to wait, as long as the game is on.
-const LONGEST_REST: Duration = Duration::from_secs(60);
+/// Longest wait before a retry.
+const MAX_BACKOFF: Duration = Duration::from_secs(60);
 
 impl GameTask {
-    /// What the duty says is to be done replaces what was in flight.
-    pub(super) fn step(&mut self, step: Step) {
-        match step {
-            Step::Keep => {}
-            Step::Drop => self.flight = InFlight::None,
-            Step::Think => self.think(),
-            Step::Post { mv: _, refused } => self.post(refused),
-            Step::Wait(wait) => {
-                self.decided(|| Decision::Wait(nanos(wait)), "");
-                self.flight = InFlight::Wait(Box::pin(clock::sleep(wait)));
+    /// Performs an action, which replaces what is in flight.
+    pub(super) fn perform(&mut self, action: Action) {
+        match action {
+            Action::Continue => {}
+            Action::Cancel => self.in_flight = InFlight::None,
+            Action::Search => self.start_search(),
+            Action::Post { mv: _, rejections } => self.post(rejections),
+            Action::Wait(wait) => {
+                self.trace_decision(|| Decision::Wait(nanos(wait)), "");
+                self.in_flight = InFlight::Wait(Box::pin(clock::sleep(wait)));
             }
-            Step::Look(within) => {
-                self.decided(|| Decision::Look(nanos(within)), "is it on the board?");
-                let turn = &mut self.mind.turn;
-                let wait = LOOKS[turn.looks.min(LOOKS.len() - 1)];
-                turn.looks += 1;
-                self.look(wait);
-                self.flight = InFlight::Wait(Box::pin(clock::sleep(wait + within)));
+            Action::Resync(within) => {
+                self.trace_decision(
+                    || Decision::Resync(nanos(within)),
+                    "checking whether the move is on the board",
+                );
+                let turn = &mut self.core.turn;
+                let wait = RESYNC_WAITS[turn.resyncs.min(RESYNC_WAITS.len() - 1)];
+                turn.resyncs += 1;
+                self.resync(wait);
+                self.in_flight = InFlight::Wait(Box::pin(clock::sleep(wait + within)));
             }
         }
     }
 
-    /// Notes in the trace what is decided now.
-    fn decided(&mut self, what: impl FnOnce() -> Decision, why: &str) {
-        self.trace
-            .note(clock::now(), || Record::Decided(what(), why.to_owned()));
+    /// Adds a decision to the trace.
+    fn trace_decision(&mut self, decision: impl FnOnce() -> Decision, why: &str) {
+        self.trace.note(clock::now(), || {
+            Record::Decision(decision(), why.to_owned())
+        });
     }
 
-    pub(super) fn think(&mut self) {
-        let ahead = self.ahead.search.take();
-        let Some((_, sheet)) = &self.mind.table else {
+    pub(super) fn start_search(&mut self) {
+        let ponder_search = self.pondering.search.take();
+        let Some((_, game_moves)) = &self.core.game else {
             return;
         };
-        let (game, barred) = (sheet.game(), self.mind.duty.barred());
-        let terms = &self.mind.terms;
-        let in_book = sheet.ply() < terms.strength.book_plies();
-        let books = in_book.then_some((&self.house.books, &terms.book));
-        if let Some(choice) = choice::at_once(books, game, barred, &mut self.rng) {
-            return self.found(Some(choice));
+        let (game, rejected) = (game_moves.game(), self.core.pending_move.rejected_moves());
+        let terms = &self.core.terms;
+        let in_book = game_moves.ply() < terms.strength.book_plies();
+        let books = in_book.then_some((&self.ctx.books, &terms.book));
+        if let Some(choice) = choice::instant_move(books, game, rejected, &mut self.rng) {
+            return self.on_move_chosen(Some(choice));
         }
-        let (remaining, at) = self.mind.turn.clock;
-        let share = self.share();
-        let limits = self.mind.limits(share);
-        let running = self.clocked() && sheet.ply() >= 2;
-        let lag = self.mind.lag.typical();
-        self.alarms.hurry = running.then(|| at + remaining.saturating_sub(lag));
+        let (remaining, at) = self.core.turn.our_clock;
+        let time_inputs = self.time_inputs();
+        let limits = self.core.limits(time_inputs);
+        let running = self.has_clock() && game_moves.ply() >= 2;
+        let lag = self.core.lag.median();
+        self.timers.flag_fall = running.then(|| at + remaining.saturating_sub(lag));
         let bounds = Bounds::from(&limits);
-        let ahead = ahead
-            .filter(|ahead| barred.is_empty() && ahead.is_about(game))
-            .and_then(|ahead| ahead.hit(limits.clone()));
-        let is_hit = ahead.is_some();
-        let search =
-            ahead.unwrap_or_else(|| Search::start(&self.house, &self.id, game, barred, limits));
-        self.flight = InFlight::Search(Box::new(search));
-        let (since, games, places) = (nanos(share.since), share.games, share.concurrency);
+        let ponder_search = ponder_search
+            .filter(|ponder_search| rejected.is_empty() && ponder_search.is_for(game))
+            .and_then(|ponder_search| ponder_search.ponder_hit(limits.clone()));
+        let is_hit = ponder_search.is_some();
+        let search = ponder_search
+            .unwrap_or_else(|| Search::start(&self.ctx, &self.id, game, rejected, limits));
+        self.in_flight = InFlight::Search(Box::new(search));
+        let (games, concurrency) = (time_inputs.games, time_inputs.concurrency);
         self.trace.note(clock::now(), || Record::Turn {
-            since,
+            elapsed: nanos(time_inputs.elapsed),
             games,
-            places,
+            concurrency,
         });
-        let why = if is_hit { "it was thought ahead" } else { "" };
-        self.decided(|| Decision::Think(bounds), why);
+        let why = if is_hit { "ponder hit" } else { "" };
+        self.trace_decision(|| Decision::Think(bounds), why);
         if self.stage == Stage::Leaving {
-            self.hurry();
+            self.move_now();
         }
     }
 
-    /// What has a part in how long we think.
-    pub(super) fn share(&self) -> TimeInputs {
-        let settings = &self.house.settings;
+    /// Inputs of time management from outside the game.
+    pub(super) fn time_inputs(&self) -> TimeInputs {
+        let settings = &self.ctx.settings;
         TimeInputs {
-            since: clock::since(self.mind.turn.clock.1),
-            games: self.house.shared_load.running_games(),
-            concurrency: self.house.shared_load.concurrency(),
-            safety: settings.engine.overhead(),
-            longest: settings.correspondence.max_move_time(),
+            elapsed: clock::since(self.core.turn.our_clock.1),
+            games: self.ctx.shared_load.running_games(),
+            concurrency: self.ctx.shared_load.concurrency(),
+            safety_margin: settings.engine.overhead(),
+            max_move_time: settings.correspondence.max_move_time(),
         }
     }
 
-    /// The flight for the owed move has come to its end.
-    pub(super) fn land(&mut self, landed: Completion) {
-        self.flight = InFlight::None;
-        match landed {
-            Completion::Found(choice) => self.found(choice),
-            Completion::Answered(answer) => self.answered(answer),
-            Completion::Due => {
-                self.trace.note(clock::now(), || Record::Due);
-                let step = self.mind.duty.due();
-                self.step(step);
+    /// The operation in flight has completed.
+    pub(super) fn on_completion(&mut self, completion: Completion) {
+        self.in_flight = InFlight::None;
+        match completion {
+            Completion::MoveChosen(choice) => self.on_move_chosen(choice),
+            Completion::Response(answer) => self.on_response(answer),
+            Completion::Timeout => {
+                self.trace.note(clock::now(), || Record::Timeout);
+                let action = self.core.pending_move.on_timeout();
+                self.perform(action);
             }
         }
         self.greet();
     }
 
-    pub(super) fn found(&mut self, choice: Option<Choice>) {
+    pub(super) fn on_move_chosen(&mut self, choice: Option<ChosenMove>) {
         let Some(choice) = choice else {
-            return self.found_none();
+            return self.on_no_move();
         };
         self.trace
-            .note(clock::now(), || Record::Found(Found::of(&choice)));
+            .note(clock::now(), || Record::FoundMove(FoundMove::of(&choice)));
         let thought = choice.thought.as_ref();
-        self.ahead.expected = thought.and_then(|thought| thought.ponder);
+        self.pondering.expected_move = thought.and_then(|thought| thought.ponder);
         let score = thought.map(|thought| thought.score);
-        let (manner, step) = self.mind.found(choice);
-        if let (Some(manner), Some(score)) = (manner, score) {
-            self.tell_manner(manner, score);
+        let (decision, action) = self.core.on_move_chosen(choice);
+        if let (Some(decision), Some(score)) = (decision, score) {
+            self.announce_decision(decision, score);
         }
-        if let Some(why) = self.mind.plays_on() {
+        if let Some(why) = self.core.draw_refusal_on_move() {
             info!(game = %self.id, "{why}");
         }
-        self.step(step);
+        self.perform(action);
     }
 
     /// There is no move to choose from.
-    fn found_none(&mut self) {
-        if self.mind.duty.barred().is_empty() {
-            warn!(game = %self.id, "our turn, but there is no legal move: waiting for Lichess to end the game");
+    fn on_no_move(&mut self) {
+        if self.core.pending_move.rejected_moves().is_empty() {
+            warn!(game = %self.id, "our turn, but there is no legal move; waiting for Lichess to end the game");
         } else {
-            warn!(game = %self.id, "Lichess has refused every legal move: trying them again in a while");
+            warn!(game = %self.id, "Lichess rejected every legal move; trying them again later");
         }
-        self.trace.note(clock::now(), || Record::FoundNone);
-        let step = self.mind.duty.found_none();
-        self.step(step);
+        self.trace.note(clock::now(), || Record::NoMove);
+        let action = self.core.pending_move.on_no_move();
+        self.perform(action);
     }
 
-    /// Says what is done beside a move that was found with this score.
-    fn tell_manner(&mut self, manner: DrawResignDecision, score: Score) {
-        let table = self.mind.table.as_ref();
-        let number = table.map_or(1, |(_, sheet)| sheet.position().fullmove_number());
-        let score = choice::told(score);
-        match manner {
+    /// Announces a draw offer or resignation that goes with our move.
+    fn announce_decision(&mut self, decision: DrawResignDecision, score: Score) {
+        let game = self.core.game.as_ref();
+        let number = game.map_or(1, |(_, game_moves)| game_moves.position().fullmove_number());
+        let score = choice::event_score(score);
+        match decision {
             DrawResignDecision::Play => {}
-            DrawResignDecision::Draw if self.mind.is_offered_a_draw() => self.note(format!(
-                "taking the draw at move {number}, as we are not likely to win ({score})"
+            DrawResignDecision::Draw if self.core.is_draw_offered() => self.announce(format!(
+                "accepting the draw at move {number}: we are not likely to win ({score})"
             )),
-            DrawResignDecision::Draw => self.note(format!(
-                "offering a draw at move {number}, as neither side is likely to win ({score})"
+            DrawResignDecision::Draw => self.announce(format!(
+                "offering a draw at move {number}: neither side is likely to win ({score})"
             )),
-            DrawResignDecision::Resign => self.note(format!(
-                "resigning at move {number}, as the game is lost ({score})"
+            DrawResignDecision::Resign => self.announce(format!(
+                "resigning at move {number}: the game is lost ({score})"
             )),
         }
     }
 
-    pub(super) fn post(&mut self, refused: u32) {
+    pub(super) fn post(&mut self, rejections: u32) {
         let now = clock::now();
-        let Some(posting) = self.mind.posting(refused, now) else {
+        let Some(request) = self.core.post_request(rejections, now) else {
             return;
         };
-        let (client, id) = (self.house.client.clone(), self.id.clone());
-        let posts = self.mind.turn.posts;
-        let again = if posts > 1 { " once more" } else { "" };
-        debug!(game = %self.id, "posting{again}: {posting}");
-        self.sent = now;
-        self.flight = InFlight::Post(match posting.clone() {
-            Posting::Resign => Box::pin(async move { client.resign(&id).await }),
-            Posting::Move { uci, draw } => {
-                let within = self.answer_within();
+        let (client, id) = (self.ctx.client.clone(), self.id.clone());
+        let posts = self.core.turn.posts;
+        let again = if posts > 1 { " again" } else { "" };
+        debug!(game = %self.id, "posting{again}: {request}");
+        self.post_began = now;
+        self.in_flight = InFlight::Post(match request.clone() {
+            PostRequest::Resign => Box::pin(async move { client.resign(&id).await }),
+            PostRequest::Move { uci, draw } => {
+                let within = self.post_timeout();
                 Box::pin(async move { client.play_within(within, &id, &uci, draw).await })
             }
         });
         self.trace.note(now, || {
-            let why = if posts > 1 { "once more" } else { "" };
-            Record::Decided(Decision::Post(posting), why.to_owned())
+            let why = if posts > 1 { "retry" } else { "" };
+            Record::Decision(Decision::Post(request), why.to_owned())
         });
     }
 
-    pub(super) fn answered(&mut self, answer: Result<(), Error>) {
+    pub(super) fn on_response(&mut self, answer: Result<(), Error>) {
         let now = clock::now();
-        let said = answer.as_ref().err().map(ToString::to_string);
+        let text = answer.as_ref().err().map(ToString::to_string);
         let answer = answer.map_err(|error| {
-            let trouble = self.trouble(&error);
-            let next = match trouble {
-                Trouble::Again(wait) => format!("sending it again in {wait:?}"),
-                Trouble::Lost(wait) => format!("sending it again in {wait:?} unless it was played"),
-                Trouble::Refused => "looking at the board".to_owned(),
+            let failure = self.classify(&error);
+            let next = match failure {
+                PostFailure::Retry(wait) => format!("retrying in {wait:?}"),
+                PostFailure::Uncertain(wait) => {
+                    format!("retrying in {wait:?} unless it was played")
+                }
+                PostFailure::Rejected => "checking the board".to_owned(),
             };
-            warn!(game = %self.id, "the move did not get through, {next}: {error}");
-            trouble
+            warn!(game = %self.id, "posting the move failed; {next}: {error}");
+            failure
         });
-        let took = nanos(now.saturating_duration_since(self.sent));
+        let took = nanos(now.saturating_duration_since(self.post_began));
         self.trace.note(now, || {
-            Record::Answer(Answer {
+            Record::PostResponse(PostResponse {
                 took,
-                trouble: answer.err().map(PostError::from),
-                said: said.unwrap_or_else(|| "taken".to_owned()),
+                error: answer.err().map(PostError::from),
+                text: text.unwrap_or_else(|| "accepted".to_owned()),
             })
         });
-        let step = self.mind.answered(answer, now);
-        self.step(step);
+        let action = self.core.on_response(answer, now);
+        self.perform(action);
     }
 
-    /// What a failed POST of a move means.
-    pub(super) fn trouble(&self, error: &Error) -> Trouble {
+    /// Classifies a failed POST of a move.
+    pub(super) fn classify(&self, error: &Error) -> PostFailure {
         if error.is_unauthorized() {
-            self.house.request_token_check();
-            return Trouble::Again(Duration::from_secs(1));
+            self.ctx.request_token_check();
+            return PostFailure::Retry(Duration::from_secs(1));
         }
-        match retry::decide(RequestKind::Move, error, self.mind.duty.failed()) {
-            // However long the server wants us to wait: our clock runs.
+        match retry::decide(RequestKind::Move, error, self.core.pending_move.failures()) {
+            // Never wait longer than we can afford, whatever the server asks for: our clock runs.
             Retry::After(wait) if error.may_have_worked() => {
-                Trouble::Lost(wait.min(self.patience()))
+                PostFailure::Uncertain(wait.min(self.max_backoff()))
             }
-            Retry::After(wait) => Trouble::Again(wait.min(self.patience())),
-            Retry::GiveUp => Trouble::Refused,
+            Retry::After(wait) => PostFailure::Retry(wait.min(self.max_backoff())),
+            Retry::GiveUp => PostFailure::Rejected,
         }
     }
 
-    /// How long a POST may take before it is sent again over another connection: less on a short clock, but always long
+    /// Timeout of a POST, after which it is sent again over another connection. Shorter on a short clock, but always long
     /// enough for the four round trips of a new connection.
-    fn answer_within(&self) -> Duration {
-        let (remaining, at) = self.mind.turn.clock;
+    fn post_timeout(&self) -> Duration {
+        let (remaining, at) = self.core.turn.our_clock;
         let quarter = remaining.saturating_sub(clock::since(at)) / 4;
         quarter
-            .max(4 * self.mind.lag.high())
-            .clamp(SHORTEST_ANSWER, MOVE_TIMEOUT)
+            .max(4 * self.core.lag.p95())
+            .clamp(MIN_POST_TIMEOUT, MOVE_TIMEOUT)
     }
 
-    /// The longest that we can afford to wait with a move in hand. A clock that must have run out may have been given more.
-    pub(super) fn patience(&self) -> Duration {
-        let (remaining, at) = self.mind.turn.clock;
+    /// Longest affordable wait before a retry. A clock that has run out by our count may have been given more time.
+    pub(super) fn max_backoff(&self) -> Duration {
+        let (remaining, at) = self.core.turn.our_clock;
         let gone = clock::since(at);
-        if gone > remaining + GRACE {
-            return LONGEST_REST;
+        if gone > remaining + CLOCK_SLACK {
+            return MAX_BACKOFF;
         }
-        let least = match self.mind.duty.failed() {
-            0..MANY => Duration::from_millis(100),
+        let least = match self.core.pending_move.failures() {
+            0..MAX_FAST_RETRIES => Duration::from_millis(100),
             _ => Duration::from_secs(1),
         };
-        (remaining.saturating_sub(gone) / 10).clamp(least, LONGEST_REST)
+        (remaining.saturating_sub(gone) / 10).clamp(least, MAX_BACKOFF)
     }
 
-    /// The stream shows our move before the POST is answered: the answer is awaited beside, since giving up a
+    /// The stream shows our move before the response to the POST: awaits the response as a side request, since dropping a
     /// request would close a warm connection.
-    pub(super) fn let_it_land(&mut self) {
-        match std::mem::replace(&mut self.flight, InFlight::None) {
+    pub(super) fn detach_post(&mut self) {
+        match std::mem::replace(&mut self.in_flight, InFlight::None) {
             InFlight::Post(post) => {
-                self.beside.spawn(Done::since(self.sent, "the move", post));
+                self.side_requests
+                    .spawn(SideResponse::since(self.post_began, "the move", post));
             }
-            other => self.flight = other,
+            other => self.in_flight = other,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a game tells of itself, when the move is on its way.
+//! Events about moves and the end of a game, sent after our move is posted.
 
 use tracing::info;
 
@@ -11,45 +11,51 @@ use crate::lichess::model::{GameId, GameState, Status};
 use crate::plural;
 
 impl GameTask {
-    /// Tells of the moves that are new on the board.
-    pub(super) fn tell(
+    /// Sends the events for new moves on the board.
+    pub(super) fn publish_moves(
         &mut self,
         change: Change,
         state: &GameState,
         mut shown: Option<(SearchInfo, Timing)>,
     ) {
-        let Some((head, sheet)) = &self.mind.table else {
+        let Some((header, game_moves)) = &self.core.game else {
             return;
         };
         let from = match change {
-            Change::Same => return,
-            Change::Grew { from } => from,
-            Change::Rewritten { common } => {
+            Change::Unchanged => return,
+            Change::Appended { from } => from,
+            Change::Replaced { common } => {
                 let moves = plural::count(common.div_ceil(2), "move", "moves");
-                info!(game = %self.id, "moves were taken back: {moves} on the board");
+                info!(game = %self.id, "takeback: {moves} left on the board");
                 let (game, ply) = (self.id.to_string(), common as u32);
-                self.house.events.send(Event::TakenBack { game, ply });
+                self.ctx.events.send(Event::TakenBack { game, ply });
                 common
             }
         };
-        let moves = sheet.game().moves();
-        let mut past = sheet.game().clone();
+        let moves = game_moves.game().moves();
+        let mut past = game_moves.game().clone();
         past.truncate(from);
         for (ply, &mv) in moves.iter().enumerate().skip(from) {
             let by = past.position().turn();
-            let ours = by == head.us;
+            let ours = by == header.us;
             let last = ply + 1 == moves.len();
-            let clock = |time| if last { millis(head.pace, time) } else { None };
+            let clock = |time| {
+                if last {
+                    millis(header.pace, time)
+                } else {
+                    None
+                }
+            };
             let (thought, timing) = if ours {
                 shown.take().unzip()
             } else {
                 (None, None)
             };
-            self.house.events.send(Event::Moved(Moved {
+            self.ctx.events.send(Event::Moved(Moved {
                 game: self.id.to_string(),
                 ply: ply as u32 + 1,
                 san: past.position().san(mv),
-                uci: mv.uci(head.castling).to_string(),
+                uci: mv.uci(header.castling).to_string(),
                 by,
                 ours,
                 wtime: clock(state.wtime),
@@ -62,44 +68,45 @@ impl GameTask {
     }
 
     /// `won against Anna (1500): resignation, 3 moves`
-    fn in_words(&self, end: &GameFinished) -> String {
-        let Some((head, sheet)) = &self.mind.table else {
-            return format!("over before it was seen: {}", end.reason(None));
+    fn describe_end(&self, end: &GameFinished) -> String {
+        let Some((header, game_moves)) = &self.core.game else {
+            return format!("over before its first state: {}", end.reason(None));
         };
-        let subject = self.mind.subject.as_ref();
-        let rating = subject.and_then(|subject| subject.rating);
+        let match_input = self.core.match_input.as_ref();
+        let rating = match_input.and_then(|match_input| match_input.rating);
         let rating = rating.map_or_else(String::new, |rating| format!(" ({rating})"));
         let outcome = match (end.winner, end.result.as_str()) {
-            (Some(winner), _) if winner == head.us => "won against",
+            (Some(winner), _) if winner == header.us => "won against",
             (Some(_), _) => "lost against",
             (None, "*") => "no result against",
             (None, _) => "drawn with",
         };
         format!(
             "{outcome} {}{rating}: {}, {}",
-            head.opponent,
-            end.reason(Some(sheet.game())),
+            header.opponent,
+            end.reason(Some(game_moves.game())),
             plural::count(end.plies.div_ceil(2), "move", "moves")
         )
     }
 
+    /// Records the end of the game.
     pub(super) fn finish(&mut self, status: Status, winner: Option<Color>) {
-        if self.over.is_some() {
+        if self.exit.is_some() {
             return;
         }
-        let table = self.mind.table.as_ref();
-        let moves = table.map(|(head, sheet)| sheet.uci(head.castling));
-        let end = ended(&self.id, status, winner, moves.unwrap_or_default());
-        info!(game = %self.id, "{}", self.in_words(&end));
-        self.house.events.send(Event::GameFinished(end));
-        self.ending = Some((status, winner));
-        self.mind.ending = Some((result(status, winner), winner));
-        self.over = Some(ExitReason::Over);
+        let game = self.core.game.as_ref();
+        let moves = game.map(|(header, game_moves)| game_moves.uci(header.castling));
+        let end = game_finished(&self.id, status, winner, moves.unwrap_or_default());
+        info!(game = %self.id, "{}", self.describe_end(&end));
+        self.ctx.events.send(Event::GameFinished(end));
+        self.final_status = Some((status, winner));
+        self.core.result = Some((result(status, winner), winner));
+        self.exit = Some(ExitReason::Over);
     }
 }
 
-/// What is told of the end of a game in which these moves were made, as the server has them with blanks between.
-pub(in crate::bot) fn ended(
+/// The event for the end of a game. `moves` are in UCI notation, separated by spaces.
+pub(in crate::bot) fn game_finished(
     id: &GameId,
     status: Status,
     winner: Option<Color>,
@@ -115,7 +122,7 @@ pub(in crate::bot) fn ended(
     }
 }
 
-/// How a game ended, as people write it.
+/// Result of a game in PGN notation.
 pub(super) fn result(status: Status, winner: Option<Color>) -> &'static str {
     match (winner, status) {
         (Some(Color::White), _) => "1-0",
@@ -130,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn results_are_written_as_in_a_tournament_book() {
+    fn results_follow_pgn() {
         let table = [
             (Status::Mate, Some(Color::White), "1-0"),
             (Status::OutOfTime, Some(Color::Black), "0-1"),

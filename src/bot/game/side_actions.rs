@@ -1,14 +1,14 @@
-//! What goes beside the moves: offers, takebacks, claims, aborts. All of it may fail.
+//! Actions other than moves: draw offers, takebacks, claims, aborts. All of them may fail.
 
 use std::future::Future;
 use std::time::{Duration, Instant};
 
 use tracing::{info, warn};
 
-use super::{ExitReason, GameTask, LAST_WORDS};
-use crate::bot::game::core::{Act, Offers};
-use crate::bot::game::in_flight::{Done, InFlight, Timer};
-use crate::bot::game::pending_move::Step;
+use super::{ExitReason, FINAL_STATE_TIMEOUT, GameTask};
+use crate::bot::game::core::{Offers, SideAction};
+use crate::bot::game::in_flight::{InFlight, SideResponse, Timer};
+use crate::bot::game::pending_move::Action;
 use crate::bot::shutdown::Stage;
 use crate::bot::trace::{Decision, Record, TimerKind};
 use crate::chess::Color;
@@ -17,65 +17,69 @@ use crate::events::{Event, Offer, Severity};
 use crate::lichess::Error;
 use crate::lichess::model::{GameState, OpponentGone, Status};
 
-/// A game without a clock that is open only to be told of, or to be looked at, stays so for so long.
-const GLANCE: Duration = Duration::from_secs(2);
+/// Time until a game without a clock is suspended if no quick reply is expected.
+const MIN_LINGER: Duration = Duration::from_secs(2);
 
-/// The least time between two claims in a game, however often we hear that the opponent is gone.
-const BETWEEN_CLAIMS: Duration = Duration::from_secs(10);
+/// Least time between two claims in a game, however often Lichess reports that the opponent left.
+const MIN_TIME_BETWEEN_CLAIMS: Duration = Duration::from_secs(10);
 
 impl GameTask {
-    /// Draws that are offered, and takebacks that the opponent asks for.
+    /// Reacts to draw offers and takeback requests in a state.
     pub(super) fn on_offers(&mut self, state: &GameState, changed: bool) {
         let Offers {
             new_draws,
-            takeback_asked,
-            acts,
-            overtaken,
-            step,
-        } = self.mind.offers(state, changed);
+            takeback_requested,
+            actions,
+            declined_by_move,
+            action,
+        } = self.core.offers(state, changed);
         for by in new_draws {
             let game = self.id.to_string();
-            self.house.events.send(Event::DrawOffered { game, by });
+            self.ctx.events.send(Event::DrawOffered { game, by });
         }
-        if let Some((by, asked)) = takeback_asked {
+        if let Some((by, asked)) = takeback_requested {
             let game = self.id.to_string();
             let asked = Event::TakebackRequested {
                 game,
                 by,
                 pending: asked,
             };
-            self.house.events.send(asked);
+            self.ctx.events.send(asked);
         }
-        for act in acts {
-            self.act(act);
+        for action in actions {
+            self.take_side_action(action);
         }
-        if overtaken {
-            info!(game = %self.id, "not giving a move back: ours is on its way already");
+        if declined_by_move {
+            info!(game = %self.id, "declining the takeback: our move is being posted");
         }
-        self.step(step.unwrap_or(Step::Keep));
+        self.perform(action.unwrap_or(Action::Continue));
     }
 
-    /// Does what was decided beside the moves.
-    fn act(&mut self, act: Act) {
-        let why = self.mind.reason(act);
-        match act {
-            Act::DeclineDraw | Act::DeclineTakeback => info!(game = %self.id, "{why}"),
-            _ => self.note(why.as_str()),
+    /// Carries out a decision other than a move.
+    fn take_side_action(&mut self, action: SideAction) {
+        let why = self.core.reason(action);
+        match action {
+            SideAction::DeclineDraw | SideAction::DeclineTakeback => {
+                info!(game = %self.id, "{why}")
+            }
+            _ => self.announce(why.as_str()),
         }
-        self.trace(clock::now(), || Record::Decided(Decision::Do(act), why));
-        let (client, id) = (self.house.client.clone(), self.id.clone());
-        let (events, declined) = (self.house.events.clone(), self.declined_by(act));
-        self.aside(act.words(), async move {
-            let answer = match act {
-                Act::TakeDraw => client.draw(&id, true).await,
-                Act::DeclineDraw => client.draw(&id, false).await,
-                Act::GiveBack => client.takeback(&id, true).await,
-                Act::DeclineTakeback => client.takeback(&id, false).await,
-                Act::Abort => client.abort(&id).await,
-                Act::ClaimWin => client.claim_victory(&id).await,
-                Act::ClaimDraw => client.claim_draw(&id).await,
+        self.trace(clock::now(), || {
+            Record::Decision(Decision::SideAction(action), why)
+        });
+        let (client, id) = (self.ctx.client.clone(), self.id.clone());
+        let (events, declined) = (self.ctx.events.clone(), self.declined_event(action));
+        self.spawn_request(action.describe(), async move {
+            let answer = match action {
+                SideAction::AcceptDraw => client.draw(&id, true).await,
+                SideAction::DeclineDraw => client.draw(&id, false).await,
+                SideAction::AcceptTakeback => client.takeback(&id, true).await,
+                SideAction::DeclineTakeback => client.takeback(&id, false).await,
+                SideAction::Abort => client.abort(&id).await,
+                SideAction::ClaimVictory => client.claim_victory(&id).await,
+                SideAction::ClaimDraw => client.claim_draw(&id).await,
             };
-            // Lichess pushes nothing when a draw is declined.
+            // Lichess sends no event when a draw is declined.
             if let (Ok(()), Some(declined)) = (&answer, declined) {
                 events.send(declined);
             }
@@ -83,153 +87,156 @@ impl GameTask {
         });
     }
 
-    /// The event for an act that has declined something.
-    fn declined_by(&self, act: Act) -> Option<Event> {
-        let offer = match act {
-            Act::DeclineDraw => Offer::Draw,
-            Act::DeclineTakeback => Offer::Takeback,
+    /// The event for an action that declines an offer.
+    fn declined_event(&self, action: SideAction) -> Option<Event> {
+        let offer = match action {
+            SideAction::DeclineDraw => Offer::Draw,
+            SideAction::DeclineTakeback => Offer::Takeback,
             _ => return None,
         };
-        let (head, _) = self.mind.table.as_ref()?;
+        let (header, _) = self.core.game.as_ref()?;
         Some(Event::Declined {
             game: self.id.to_string(),
-            by: head.us,
+            by: header.us,
             offer,
         })
     }
 
-    /// The opponent gets a while for his first move.
-    pub(super) fn set_abort(&mut self, changed: bool) {
-        if !self.mind.awaits_first_move() {
-            self.alarms.abort = None;
-        } else if changed || self.alarms.abort.is_none() {
-            let after = self.mind.terms.abort_after;
-            self.alarms.abort = after.map(|after| clock::now() + after);
+    /// Sets the timer that aborts the game if the opponent makes no first move.
+    pub(super) fn set_abort_timer(&mut self, changed: bool) {
+        if !self.core.awaits_first_move() {
+            self.timers.abort = None;
+        } else if changed || self.timers.abort.is_none() {
+            let after = self.core.terms.abort_after;
+            self.timers.abort = after.map(|after| clock::now() + after);
         }
     }
 
-    /// A game without a clock is left to rest when its opponent does not answer soon.
-    pub(super) fn set_rest(&mut self, over: bool) {
-        let Some((head, sheet)) = &self.mind.table else {
+    /// Sets the timer that suspends a game without a clock if its opponent does not answer soon.
+    pub(super) fn set_suspend_timer(&mut self, over: bool) {
+        let Some((header, game_moves)) = &self.core.game else {
             return;
         };
-        let waiting = !over && !head.clocked() && sheet.turn() != head.us;
-        let linger = match self.lingers {
-            true => self.house.settings.correspondence.linger(),
-            false => GLANCE,
+        let waiting = !over && !header.has_clock() && game_moves.turn() != header.us;
+        let linger = match self.expects_quick_reply {
+            true => self.ctx.settings.correspondence.linger(),
+            false => MIN_LINGER,
         };
-        self.alarms.rest = waiting.then(|| clock::now() + linger);
+        self.timers.suspend = waiting.then(|| clock::now() + linger);
     }
 
-    /// Everything is put aside until it is our turn again.
-    fn rest(&mut self) {
-        if self.mind.duty.owes() || self.stage != Stage::Running {
+    /// Suspends the game until it is our turn.
+    fn suspend(&mut self) {
+        if self.core.pending_move.is_pending() || self.stage != Stage::Running {
             return;
         }
-        let Some(notes) = self.mind.notes() else {
+        let Some(suspended) = self.core.suspended() else {
             return;
         };
-        self.desk.show(|sight| {
-            sight.notes = Some(Box::new(notes));
-            // Nobody looks after a stream that is closed on purpose.
-            sight.stream = None;
+        self.status_cell.update(|snapshot| {
+            snapshot.suspended = Some(Box::new(suspended));
+            // A stream that is closed on purpose needs no watching.
+            snapshot.stream = None;
         });
-        self.over = Some(ExitReason::Rests);
+        self.exit = Some(ExitReason::Suspended);
     }
 
-    pub(super) fn on_gone(&mut self, gone: OpponentGone, arrived: Instant) {
+    /// The opponent left or came back.
+    pub(super) fn on_opponent_gone(&mut self, gone: OpponentGone, arrived: Instant) {
         let game = self.id.to_string();
-        self.house.events.send(Event::OpponentGone {
+        self.ctx.events.send(Event::OpponentGone {
             game,
             gone: gone.gone,
         });
-        let claim = gone.gone && self.house.settings.games.claim_victory;
-        let earliest = self.claimed.map(|at| at + BETWEEN_CLAIMS);
-        self.alarms.claim = gone
+        let claim = gone.gone && self.ctx.settings.games.claim_victory;
+        let earliest = self.last_claim.map(|at| at + MIN_TIME_BETWEEN_CLAIMS);
+        self.timers.claim = gone
             .claim_win_in
             .filter(|_| claim)
             .map(|wait| earliest.map_or(arrived + wait, |at| at.max(arrived + wait)));
     }
 
-    pub(super) fn ring(&mut self, alarm: Timer) {
-        match alarm {
-            Timer::Hurry => {
-                self.alarms.hurry = None;
-                if matches!(self.flight, InFlight::Search(_)) {
-                    warn!(game = %self.id, "no move from the engine in time: taking what it has");
-                    self.hurry();
+    /// A timer has expired.
+    pub(super) fn on_timer(&mut self, timer: Timer) {
+        match timer {
+            Timer::FlagFall => {
+                self.timers.flag_fall = None;
+                if matches!(self.in_flight, InFlight::Search(_)) {
+                    warn!(game = %self.id, "no move from the engine in time; playing the best one so far");
+                    self.move_now();
                 }
             }
             Timer::Abort => {
-                self.trace(clock::now(), || Record::Rings(TimerKind::Abort));
-                let again = self.mind.terms.abort_after;
-                self.alarms.abort = again.map(|after| clock::now() + after);
-                self.act(Act::Abort);
+                self.trace(clock::now(), || Record::Timer(TimerKind::Abort));
+                let again = self.core.terms.abort_after;
+                self.timers.abort = again.map(|after| clock::now() + after);
+                self.take_side_action(SideAction::Abort);
             }
             Timer::Claim => {
-                self.alarms.claim = None;
-                self.claimed = Some(clock::now());
-                self.trace(clock::now(), || Record::Rings(TimerKind::Claim));
-                if let Some(act) = self.mind.claim() {
-                    self.act(act);
+                self.timers.claim = None;
+                self.last_claim = Some(clock::now());
+                self.trace(clock::now(), || Record::Timer(TimerKind::Claim));
+                if let Some(action) = self.core.claimable() {
+                    self.take_side_action(action);
                 }
             }
-            Timer::Rest => {
-                self.alarms.rest = None;
-                self.rest();
+            Timer::Suspend => {
+                self.timers.suspend = None;
+                self.suspend();
             }
-            Timer::LastWords => self.miss_last_words(),
+            Timer::FinalState => self.on_final_state_timeout(),
         }
     }
 
-    /// The account's stream says that the game is over, and its own has not said so. Opened again, it says which is true.
-    fn miss_last_words(&mut self) {
-        if !std::mem::replace(&mut self.doubted, true) {
-            self.alarms.last_words = Some(clock::now() + LAST_WORDS);
-            return self.look(Duration::ZERO);
+    /// The account stream reported the end of the game and the game stream has not. Reopens the game stream once; then trusts the
+    /// account stream.
+    fn on_final_state_timeout(&mut self) {
+        if !std::mem::replace(&mut self.confirming_end, true) {
+            self.timers.final_state = Some(clock::now() + FINAL_STATE_TIMEOUT);
+            return self.resync(Duration::ZERO);
         }
-        self.alarms.last_words = None;
-        match self.told_end() {
+        self.timers.final_state = None;
+        match self.end_by_account_stream() {
             Some((status, winner)) => self.finish(status, winner),
-            None => self.doubted = false,
+            None => self.confirming_end = false,
         }
     }
 
-    /// How the game has ended, as the account's stream has said.
-    pub(super) fn told_end(&self) -> Option<(Status, Option<Color>)> {
+    /// Status and winner that the account stream reported for a finished game.
+    pub(super) fn end_by_account_stream(&self) -> Option<(Status, Option<Color>)> {
         let info = self.info.as_ref()?;
         info.status.is_over().then_some((info.status, info.winner))
     }
 
-    /// Its own stream says that the game is on.
-    pub(super) fn go_on(&mut self) {
-        if std::mem::take(&mut self.doubted) {
-            self.alarms.last_words = None;
-            warn!(game = %self.id, "Lichess has said that the game is over, and its stream that it is on: playing on");
+    /// The reopened game stream says that the game is running.
+    pub(super) fn on_still_running(&mut self) {
+        if std::mem::take(&mut self.confirming_end) {
+            self.timers.final_state = None;
+            warn!(game = %self.id, "account stream reported the end of the game, but the game stream says it is running; playing on");
         }
     }
 
-    /// Says in the log and to whoever watches why something happens in the game.
-    pub(super) fn note(&self, text: impl Into<String>) {
+    /// Explains an action in the log and on the page.
+    pub(super) fn announce(&self, text: impl Into<String>) {
         let text = text.into();
         info!(game = %self.id, "{text}");
-        self.house.events.send(Event::Note {
+        self.ctx.events.send(Event::Note {
             severity: Severity::Info,
             game: Some(self.id.to_string()),
             text,
         });
     }
 
-    /// A request that nothing waits for.
-    pub(super) fn aside<F>(&mut self, what: &'static str, request: F)
+    /// Spawns a request that no move waits for.
+    pub(super) fn spawn_request<F>(&mut self, name: &'static str, request: F)
     where
         F: Future<Output = Result<(), Error>> + Send + 'static,
     {
         let id = self.id.clone();
-        self.beside.spawn(Done::of(what, async move {
+        self.side_requests.spawn(SideResponse::of(name, async move {
             request
                 .await
-                .inspect_err(|error| info!(game = %id, "cannot {what}: {error}"))
+                .inspect_err(|error| info!(game = %id, "cannot {name}: {error}"))
         }));
     }
 }

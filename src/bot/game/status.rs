@@ -1,6 +1,4 @@
-//! What a game's task shows of itself while it runs, for the auditor and for whoever asks.
-//!
-//! The task writes, others read; nobody waits.
+//! Status of a running game, shared by its task with watchdog, metrics and operator commands.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -15,81 +13,81 @@ use crate::lichess::LastActivity;
 use crate::lichess::model::{NewChallenge, Username};
 use crate::metrics::{GameStatus, StreamStatus};
 
-/// A move that is owed and not thought about for longer than this is worth an alarm.
-const LATE: Duration = Duration::from_secs(120);
+/// A pending move is late if no search runs for longer than this.
+const MAX_IDLE: Duration = Duration::from_secs(120);
 
-/// So is one that has been thought about for a greater share of the clock; no thought is to take as much.
-const THOUGHT: f64 = 0.5;
+/// A pending move is late if its search has used more than this share of our clock.
+const MAX_SEARCH_SHARE: f64 = 0.5;
 
-/// Where one game's task shows how it is. Clones are the same desk.
+/// Shared status of one game task. Clones share the same cell.
 #[derive(Clone, Debug)]
 pub struct StatusCell(Arc<Mutex<GameSnapshot>>);
 
-/// What is seen on a desk.
+/// Status of a game at one moment.
 #[derive(Clone, Debug)]
 pub struct GameSnapshot {
-    /// Who plays against us; empty until the stream has said so.
+    /// Name of the opponent; empty until the first `gameFull`.
     pub opponent: String,
-    /// Our colour, the opponent's rating, the time control; nothing until the stream has said so.
+    /// Color, rating and time control; `None` until the first `gameFull`.
     pub pairing: Option<Pairing>,
-    /// How the clocks stood in the latest state; nothing in a game without them.
+    /// Clocks of the latest state; `None` in a game without a clock.
     pub clocks: Option<Clocks>,
-    /// The score of our latest search, for us.
+    /// Score of our latest search, from our side.
     pub score: Option<Score>,
-    /// The game has a chess clock.
+    /// Whether the game has a chess clock.
     pub clocked: bool,
-    /// Half-moves on the board.
+    /// Plies played.
     pub ply: usize,
     /// It is our turn, and there is no legal move.
     pub no_move: bool,
-    /// Since when it is our turn; nothing when it is not.
-    pub owed_since: Option<Instant>,
-    /// Since when it is not thought about, while it is our turn.
-    pub unthought_since: Option<Instant>,
-    /// What is in flight.
-    pub doing: Activity,
-    /// What our clock showed in the latest state.
+    /// Start of our turn; `None` if no move is pending.
+    pub our_turn_since: Option<Instant>,
+    /// Start of the time without a search on our turn.
+    pub idle_since: Option<Instant>,
+    /// What the task does for the pending move.
+    pub activity: Activity,
+    /// Our clock in the latest state.
     pub remaining: Duration,
-    /// Since when the stream is open, and when it was last heard.
+    /// When the stream was opened, and its last activity.
     pub stream: Option<(Instant, LastActivity)>,
-    /// When any of this but the stream last changed.
-    pub changed: Instant,
-    /// The game is over, and one more is to be offered.
-    pub encore: Option<RematchOffer>,
-    /// The game rests, and this is known of it.
-    pub notes: Option<Box<SuspendedGame>>,
-    /// What was known of the challenge that the game comes from, if it was one to us.
-    pub known: Option<ChallengeFacts>,
+    /// Last change of anything except the stream.
+    pub changed_at: Instant,
+    /// Rematch to offer after the game.
+    pub rematch: Option<RematchOffer>,
+    /// State of a suspended game.
+    pub suspended: Option<Box<SuspendedGame>>,
+    /// Facts about the incoming challenge that led to the game.
+    pub challenge_facts: Option<ChallengeFacts>,
 }
 
-/// The kind of a game.
+/// Color, rating and time control of a game.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pairing {
     /// Our colour.
     pub color: Color,
     /// The opponent's rating.
     pub rating: Option<i32>,
-    /// The time control.
+    /// Time control, `3+2`.
     pub time: String,
 }
 
-/// The clocks of a game.
+/// Clocks of a game at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clocks {
-    /// Time left on ours at that moment.
+    /// Time left on our clock.
     pub ours: Duration,
-    /// Time left on the opponent's.
+    /// Time left on the opponent's clock.
     pub theirs: Duration,
-    /// The moment of the state that said so.
+    /// Arrival of the state with these clocks.
     pub at: Instant,
-    /// The clock of the side to move runs.
-    pub run: bool,
+    /// Whether the clock of the side to move runs.
+    pub running: bool,
 }
 
 impl Clocks {
-    /// Time left on ours and on the opponent's by now, in milliseconds.
-    fn left(self, is_our_turn: bool) -> (u64, u64) {
-        let gone = match self.run {
+    /// Time left now on our clock and on the opponent's, in milliseconds.
+    fn remaining_ms(self, is_our_turn: bool) -> (u64, u64) {
+        let gone = match self.running {
             true => clock::since(self.at),
             false => Duration::ZERO,
         };
@@ -108,40 +106,40 @@ impl Clocks {
     }
 }
 
-/// What is kept of a game while it rests.
+/// State kept of a correspondence game while it has no task.
 #[derive(Clone, Debug)]
 pub struct SuspendedGame {
-    /// Its moves.
-    pub sheet: GameMoves,
-    /// What we felt.
-    pub mood: ScoreTrend,
-    /// Moves that the opponent got back.
-    pub given_back: u32,
-    /// What we thought about our last move.
-    pub told: Option<(SearchInfo, Timing)>,
+    /// Moves of the game.
+    pub moves: GameMoves,
+    /// Recent scores.
+    pub score_trend: ScoreTrend,
+    /// Takebacks granted to the opponent.
+    pub takebacks_granted: u32,
+    /// Search report and timing of our last move.
+    pub last_report: Option<(SearchInfo, Timing)>,
 }
 
-/// One more game with the same opponent.
+/// Rematch to offer to the opponent of a finished game.
 #[derive(Clone, Debug)]
 pub struct RematchOffer {
-    /// Whom we challenge.
+    /// The opponent.
     pub to: Username,
-    /// A person.
+    /// Whether the opponent is human.
     pub human: bool,
-    /// To what.
-    pub what: NewChallenge,
+    /// The challenge to send.
+    pub challenge: NewChallenge,
 }
 
-/// What a game's task has in flight for the move it owes.
+/// What a game task has in flight for the pending move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activity {
-    /// Nothing: it listens.
+    /// Nothing; it listens to the stream.
     Listening,
-    /// A search is on.
+    /// A search.
     Searching,
-    /// A POST is in flight.
+    /// A POST.
     Posting,
-    /// A wait with a deadline is on, after which one of these is.
+    /// A wait with a deadline, followed by one of the others.
     Waiting,
 }
 
@@ -166,54 +164,54 @@ impl Default for StatusCell {
             clocked: true,
             ply: 0,
             no_move: false,
-            owed_since: None,
-            unthought_since: None,
-            doing: Activity::Listening,
+            our_turn_since: None,
+            idle_since: None,
+            activity: Activity::Listening,
             remaining: Duration::MAX,
             stream: None,
-            changed: clock::now(),
-            encore: None,
-            notes: None,
-            known: None,
+            changed_at: clock::now(),
+            rematch: None,
+            suspended: None,
+            challenge_facts: None,
         })))
     }
 }
 
 impl StatusCell {
-    /// What is to be seen now.
-    pub fn look(&self) -> GameSnapshot {
+    /// The current status.
+    pub fn snapshot(&self) -> GameSnapshot {
         self.0
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
     }
 
-    /// What was known of the game when it was left to rest.
-    pub fn take_notes(&self) -> Option<Box<SuspendedGame>> {
-        let mut sight = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        sight.notes.take()
+    /// Takes the state of a suspended game.
+    pub fn take_suspended(&self) -> Option<Box<SuspendedGame>> {
+        let mut snapshot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        snapshot.suspended.take()
     }
 
-    /// Shows something else.
-    pub fn show(&self, change: impl FnOnce(&mut GameSnapshot)) {
-        let mut sight = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = (sight.ply, sight.owed_since, sight.doing);
-        change(&mut sight);
-        if before != (sight.ply, sight.owed_since, sight.doing) {
-            sight.changed = clock::now();
+    /// Changes the status.
+    pub fn update(&self, change: impl FnOnce(&mut GameSnapshot)) {
+        let mut snapshot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = (snapshot.ply, snapshot.our_turn_since, snapshot.activity);
+        change(&mut snapshot);
+        if before != (snapshot.ply, snapshot.our_turn_since, snapshot.activity) {
+            snapshot.changed_at = clock::now();
         }
-        let is_unthought = sight.owed_since.is_some() && sight.doing != Activity::Searching;
-        let since = sight.unthought_since.filter(|_| is_unthought);
-        sight.unthought_since = is_unthought.then(|| since.unwrap_or_else(clock::now));
+        let is_idle = snapshot.our_turn_since.is_some() && snapshot.activity != Activity::Searching;
+        let since = snapshot.idle_since.filter(|_| is_idle);
+        snapshot.idle_since = is_idle.then(|| since.unwrap_or_else(clock::now));
     }
 }
 
 impl GameSnapshot {
-    /// For people and metrics.
+    /// The status for `status`, page and metrics.
     pub fn status(&self, id: String) -> GameStatus {
-        let owed = self.owed_since.map(clock::since);
-        let ours = owed.is_some() || self.no_move;
-        let (our_clock_ms, their_clock_ms) = self.clocks.map(|it| it.left(ours)).unzip();
+        let elapsed = self.our_turn_since.map(clock::since);
+        let ours = elapsed.is_some() || self.no_move;
+        let (our_clock_ms, their_clock_ms) = self.clocks.map(|it| it.remaining_ms(ours)).unzip();
         let pairing = self.pairing.as_ref();
         GameStatus {
             id,
@@ -226,25 +224,28 @@ impl GameSnapshot {
             score: self.score.map(|score| score.to_string()),
             has_clock: self.clocked,
             ply: self.ply,
-            activity: self.doing.key().to_owned(),
-            our_turn_ms: owed.map(|owed| u64::try_from(owed.as_millis()).unwrap_or(u64::MAX)),
+            activity: self.activity.key().to_owned(),
+            our_turn_ms: elapsed.map(|elapsed| u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX)),
             overdue: self.is_late(clock::now()),
             stream: self.stream.as_ref().map(stream_status),
         }
     }
 
-    /// Whether a move has been owed for so long that somebody should look.
+    /// Whether a move has been pending for so long that an operator should look.
     fn is_late(&self, now: Instant) -> bool {
-        let (since, patience) = match (self.owed_since, self.unthought_since) {
-            (Some(_), Some(since)) => (since, LATE),
-            (Some(since), None) => (since, LATE.max(self.remaining.mul_f64(THOUGHT))),
+        let (since, limit) = match (self.our_turn_since, self.idle_since) {
+            (Some(_), Some(since)) => (since, MAX_IDLE),
+            (Some(since), None) => (
+                since,
+                MAX_IDLE.max(self.remaining.mul_f64(MAX_SEARCH_SHARE)),
+            ),
             (None, _) => return false,
         };
-        self.clocked && now.saturating_duration_since(since) > patience
+        self.clocked && now.saturating_duration_since(since) > limit
     }
 }
 
-/// How long a stream has been open, and how long it has been silent.
+/// Ages of a stream and of its last line, in seconds.
 pub fn stream_status((opened, heard): &(Instant, LastActivity)) -> StreamStatus {
     StreamStatus {
         open_s: clock::since(*opened).as_secs_f64(),
@@ -257,41 +258,41 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_thought_is_not_late_and_neither_is_the_move_after_it() {
+    fn late_excludes_long_search_and_move_after_it() {
         let (second, began) = (Duration::from_secs(1), clock::now());
-        let (desk, now) = (StatusCell::default(), |owed: Duration| began + owed);
-        desk.show(|sight| {
-            sight.owed_since = Some(began);
-            sight.doing = Activity::Searching;
-            sight.remaining = 5_400 * second;
+        let (status_cell, now) = (StatusCell::default(), |elapsed: Duration| began + elapsed);
+        status_cell.update(|snapshot| {
+            snapshot.our_turn_since = Some(began);
+            snapshot.activity = Activity::Searching;
+            snapshot.remaining = 5_400 * second;
         });
-        let thinking = desk.look();
+        let thinking = status_cell.snapshot();
         assert!(!thinking.is_late(now(360 * second)));
         assert!(thinking.is_late(now(3_000 * second)));
 
         for idle in [Activity::Posting, Activity::Waiting, Activity::Listening] {
-            desk.show(|sight| sight.doing = idle);
-            let sight = desk.look();
-            let ended = sight.unthought_since.unwrap();
-            assert!(ended >= began && !sight.is_late(ended + 100 * second));
-            assert!(sight.is_late(ended + 121 * second), "{idle:?}");
+            status_cell.update(|snapshot| snapshot.activity = idle);
+            let snapshot = status_cell.snapshot();
+            let ended = snapshot.idle_since.unwrap();
+            assert!(ended >= began && !snapshot.is_late(ended + 100 * second));
+            assert!(snapshot.is_late(ended + 121 * second), "{idle:?}");
         }
 
-        desk.show(|sight| sight.clocked = false);
-        assert!(!desk.look().is_late(now(86_400 * second)));
-        desk.show(|sight| (sight.clocked, sight.owed_since) = (true, None));
-        assert!(!desk.look().is_late(now(86_400 * second)));
+        status_cell.update(|snapshot| snapshot.clocked = false);
+        assert!(!status_cell.snapshot().is_late(now(86_400 * second)));
+        status_cell.update(|snapshot| (snapshot.clocked, snapshot.our_turn_since) = (true, None));
+        assert!(!status_cell.snapshot().is_late(now(86_400 * second)));
     }
 
     #[test]
-    fn what_is_not_thought_about_counts_from_its_first_moment() {
-        let desk = StatusCell::default();
-        desk.show(|sight| sight.owed_since = Some(clock::now()));
-        let since = desk.look().unthought_since;
+    fn idle_time_counts_from_first_idle_moment() {
+        let status_cell = StatusCell::default();
+        status_cell.update(|snapshot| snapshot.our_turn_since = Some(clock::now()));
+        let since = status_cell.snapshot().idle_since;
         assert!(since.is_some());
-        desk.show(|sight| sight.doing = Activity::Waiting);
-        assert_eq!(desk.look().unthought_since, since);
-        desk.show(|sight| sight.doing = Activity::Searching);
-        assert_eq!(desk.look().unthought_since, None);
+        status_cell.update(|snapshot| snapshot.activity = Activity::Waiting);
+        assert_eq!(status_cell.snapshot().idle_since, since);
+        status_cell.update(|snapshot| snapshot.activity = Activity::Searching);
+        assert_eq!(status_cell.snapshot().idle_since, None);
     }
 }

@@ -1,62 +1,62 @@
-//! `knightwatch replay`.
+//! The `replay` command.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
 
 use super::super::trace::{self, TraceFile};
-use crate::bot::replay::compare::{Comparison, Verdict};
+use crate::bot::replay::compare::{Comparison, Summary};
 use crate::clock;
 use crate::plural;
 
-/// Why a trace was not replayed, or not as it was.
+/// Error of the `replay` command.
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
-    /// There is no such trace.
+    /// The trace does not exist.
     #[error(
-        "there is no trace {}{}: knightwatch run leaves them where its records are, see records.traces",
+        "no trace {}{}; knightwatch run writes traces next to its records, see records.traces",
         .0.display(),
         .1.iter().map(|directory| format!(", and none in {}", directory.display())).collect::<String>()
     )]
     Missing(PathBuf, Vec<PathBuf>),
-    /// It cannot be read, or not to its end.
+    /// The trace cannot be read to its end.
     #[error("{}: {error}", path.display())]
     Unreadable {
-        /// Which one.
+        /// File of the trace.
         path: PathBuf,
-        /// Why.
+        /// Reason.
         error: trace::Error,
     },
-    /// Something in it is missing.
-    #[error("{}: from line {line} on something is missing, so that what follows cannot be replayed", path.display())]
+    /// Records are missing in the trace.
+    #[error("{}: records are missing at line {line}, the rest cannot be replayed", path.display())]
     Gap {
-        /// Which one.
+        /// File of the trace.
         path: PathBuf,
-        /// Where.
+        /// Line number.
         line: usize,
     },
-    /// Other decisions.
-    #[error("{0} of the decisions would be others now; the lines with ! say which")]
+    /// Decisions differ.
+    #[error("{0} decisions differ; see lines marked `!`")]
     Differs(usize),
-    /// Nothing can be printed.
+    /// Standard output failed.
     #[error("cannot print")]
     Output(#[from] io::Error),
 }
 
-/// What is to be replayed.
+/// Options of the `replay` command.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// A file, or the id of a game.
+    /// File of a trace, or id or address of a game.
     pub trace: PathBuf,
-    /// Where traces may be.
+    /// Directories of traces.
     pub directories: Vec<PathBuf>,
-    /// Whether searches are repeated.
+    /// Whether to repeat searches.
     pub search: bool,
 }
 
-/// Takes the decisions of a trace again, and prints them.
+/// Replays a trace and prints its decisions, with differences.
 ///
 /// # Errors
-/// When it cannot be read to its end, when nothing can be printed, and when some of them would be others now.
+/// The trace cannot be read to its end, printing fails, or decisions differ.
 pub fn replay_command(options: &Options, out: &mut impl Write) -> Result<(), CommandError> {
     let path = trace::find(&options.trace, &options.directories);
     if !path.exists() {
@@ -67,43 +67,46 @@ pub fn replay_command(options: &Options, out: &mut impl Write) -> Result<(), Com
         path: path.clone(),
         error,
     };
-    let TraceFile { lives, trouble } = trace::read(&path).map_err(unreadable)?;
-    // What took how long is told by this clock.
-    let rate = lives.first().map(|life| life.header.time_scale.to_string());
+    let TraceFile { sessions, error } = trace::read(&path).map_err(unreadable)?;
+    // Durations are printed in the time of the trace.
+    let rate = sessions
+        .first()
+        .map(|session| session.header.time_scale.to_string());
     let rate = rate.and_then(|rate| rate.parse().ok());
     rate.into_iter().for_each(clock::set_scale);
-    let verdict = Comparison::new(out, options.search).tell(&lives)?;
-    writeln!(out, "{}", summary(&verdict))?;
-    match (trouble, verdict) {
+    let summary = Comparison::new(out, options.search).run(&sessions)?;
+    writeln!(out, "{}", summary_line(&summary))?;
+    match (error, summary) {
         (Some(error), _) => Err(unreadable(error)),
         (
             None,
-            Verdict {
-                gap: Some(line), ..
+            Summary {
+                gap_line: Some(line),
+                ..
             },
         ) => Err(CommandError::Gap { path, line }),
-        (None, Verdict { differences: 0, .. }) => Ok(()),
-        (None, Verdict { differences, .. }) => Err(CommandError::Differs(differences)),
+        (None, Summary { differences: 0, .. }) => Ok(()),
+        (None, Summary { differences, .. }) => Err(CommandError::Differs(differences)),
     }
 }
 
 /// `12 decisions, 0 differences`
-fn summary(verdict: &Verdict) -> String {
-    let Verdict {
+fn summary_line(summary: &Summary) -> String {
+    let Summary {
         decisions,
         differences,
         searches,
         other_moves,
-        widest,
+        max_score_diff,
         ..
-    } = verdict;
+    } = summary;
     let decisions = plural::count(*decisions, "decision", "decisions");
     let differences = plural::count(*differences, "difference", "differences");
-    let told = format!("{decisions}, {differences}");
+    let text = format!("{decisions}, {differences}");
     match searches {
-        0 => told,
+        0 => text,
         searches => format!(
-            "{told}; {} again, {other_moves} with another move, scores up to {widest} cp apart",
+            "{text}; {} repeated, {other_moves} with another move, scores differ by up to {max_score_diff} cp",
             plural::count(*searches, "search", "searches")
         ),
     }

@@ -1,80 +1,80 @@
-//! A trace against what would be decided now, line by line.
+//! Comparison of a trace with the decisions of this version, line by line.
 
 use std::io::{self, Write};
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
-use super::super::trace::{Found, Origin, Record, Session};
-use super::{Replay, words};
-use crate::bot::game::choice::told;
+use super::super::trace::{FoundMove, Origin, Record, Session};
+use super::{Replay, format};
+use crate::bot::game::choice::event_score;
 use crate::bot::game::status::SuspendedGame;
 use crate::clock;
 use crate::engine::{Limits, Searcher, Setting};
 use crate::lichess::model::clean;
 use crate::plural;
 
-/// The table of a search that is repeated, in MiB.
-const HASH_MIB: usize = 64;
+/// Transposition table of a repeated search, in MiB.
+const TABLE_MIB: usize = 64;
 
-/// A search that is repeated may look at so many times the positions, and a few more, to come as deep: its table is empty.
-const MORE: u64 = 4;
+/// Node limit of a repeated search relative to the original, which had a filled table.
+const NODE_LIMIT_FACTOR: u64 = 4;
 
-/// What has come of it.
+/// Result of a comparison.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Verdict {
-    /// Decisions that stand in the trace.
+pub struct Summary {
+    /// Decisions in the trace.
     pub decisions: usize,
-    /// Those that are otherwise now, or missing on either side.
+    /// Decisions that differ or are missing on either side.
     pub differences: usize,
-    /// Searches that were repeated.
+    /// Repeated searches.
     pub searches: usize,
-    /// Those that found another move.
+    /// Repeated searches with another move.
     pub other_moves: usize,
-    /// The largest difference of their scores, in centipawns.
-    pub widest: u32,
-    /// The number of the line from which on something is missing, so that it could not be gone on.
-    pub gap: Option<usize>,
+    /// Largest difference of their scores, in centipawns.
+    pub max_score_diff: u32,
+    /// Line number at which records are missing and the comparison stopped.
+    pub gap_line: Option<usize>,
 }
 
-/// Tells a trace again.
+/// Compares a trace and prints it.
 pub(super) struct Comparison<'a, W> {
     out: &'a mut W,
-    verdict: Verdict,
+    summary: Summary,
     engine: Option<Searcher>,
 }
 
 impl<'a, W: Write> Comparison<'a, W> {
-    /// To be printed here; `search`: every search is repeated.
+    /// Creates a comparison that prints to `out`. `search`: repeat every search.
     pub fn new(out: &'a mut W, search: bool) -> Self {
         Self {
             out,
-            verdict: Verdict::default(),
-            engine: search.then(|| Searcher::new(HASH_MIB, &Setting::default())),
+            summary: Summary::default(),
+            engine: search.then(|| Searcher::new(TABLE_MIB, &Setting::default())),
         }
     }
 
-    /// Tells these lives, and what has come of it.
+    /// Compares all sessions.
     ///
     /// # Errors
-    /// When nothing can be printed.
-    pub fn tell(mut self, lives: &[Session]) -> io::Result<Verdict> {
-        let mut notes = None;
-        for life in lives {
-            let kept = notes.take().filter(|_| life.header.rested);
-            notes = self.life(life, kept)?;
-            if self.verdict.gap.is_some() {
+    /// Printing fails.
+    pub fn run(mut self, sessions: &[Session]) -> io::Result<Summary> {
+        let mut suspended = None;
+        for session in sessions {
+            let kept = suspended.take().filter(|_| session.header.resumed);
+            suspended = self.compare_session(session, kept)?;
+            if self.summary.gap_line.is_some() {
                 break;
             }
         }
-        Ok(self.verdict)
+        Ok(self.summary)
     }
 
-    /// One of them; what is known of the game at its end.
-    fn life(
+    /// Compares one session. Returns the state of the game at its end.
+    fn compare_session(
         &mut self,
-        life: &Session,
-        notes: Option<SuspendedGame>,
+        session: &Session,
+        suspended: Option<SuspendedGame>,
     ) -> io::Result<Option<SuspendedGame>> {
-        let header = &life.header;
+        let header = &session.header;
         let date = UNIX_EPOCH.checked_add(Duration::from_millis(header.began_ms));
         writeln!(
             self.out,
@@ -84,167 +84,177 @@ impl<'a, W: Write> Comparison<'a, W> {
             clean(&header.server),
             clean(&header.program),
             date.map_or_else(|| "an unknown time".to_owned(), clock::format_date),
-            if header.rested { ", after a rest" } else { "" },
+            if header.resumed { ", resumed" } else { "" },
         )?;
-        let mut replay = Replay::of(header, notes);
-        // After one difference those that follow from it are of no interest, until something happens.
-        let mut lost = false;
-        for (line, at, what) in &life.entries {
+        let mut replay = Replay::from_header(header, suspended);
+        // After a difference, skip those that follow from it, until the next event.
+        let mut diverged = false;
+        for (line, at, record) in &session.entries {
             let now = replay.began.checked_add(Duration::from_nanos(*at));
             let Some(now) = now else {
-                self.verdict.gap = Some(*line);
+                self.summary.gap_line = Some(*line);
                 return Ok(None);
             };
-            match what {
-                Record::Decided(decided, why) => {
-                    self.verdict.decisions += 1;
-                    let ours = replay.decision(now);
+            match record {
+                Record::Decision(traced, why) => {
+                    self.summary.decisions += 1;
+                    let replayed = replay.next_decision(now);
                     let why = match why.is_empty() {
                         true => String::new(),
                         false => format!(" ({})", clean(why)),
                     };
-                    let said = format!("-> {}{why}", words::decision(decided));
-                    self.say(&replay, *at, &said)?;
-                    if ours.as_ref() != Some(decided) && !lost {
-                        let ours = ours.as_ref().map_or("nothing".to_owned(), words::decision);
-                        self.differs(*line, &format!("now it would be: {ours}"))?;
-                        lost = true;
+                    let text = format!("-> {}{why}", format::decision(traced));
+                    self.print(&replay, *at, &text)?;
+                    if replayed.as_ref() != Some(traced) && !diverged {
+                        let replayed = replayed
+                            .as_ref()
+                            .map_or("nothing".to_owned(), format::decision);
+                        self.print_difference(*line, &format!("replayed: {replayed}"))?;
+                        diverged = true;
                     }
-                    if lost {
-                        replay.due.clear();
+                    if diverged {
+                        replay.expected.clear();
                     }
                     continue;
                 }
                 Record::Note(note) | Record::End(note) => {
-                    self.say(&replay, *at, &clean(note))?;
+                    self.print(&replay, *at, &clean(note))?;
                     continue;
                 }
                 Record::Missing(count) => {
-                    let count = plural::count(*count, "entry is", "entries are");
-                    let said = format!("{count} missing here, the disk was too slow");
-                    self.say(&replay, *at, &said)?;
-                    self.verdict.gap = Some(*line);
+                    let count = plural::count(*count, "record is", "records are");
+                    let text = format!("{count} missing here: the disk was too slow");
+                    self.print(&replay, *at, &text)?;
+                    self.summary.gap_line = Some(*line);
                     return Ok(None);
                 }
                 _ => {}
             }
-            if !replay.is_within_a_line(what) {
-                self.leftover(&mut replay, (*line, now), what, &mut lost)?;
+            if !replay.is_part_of_line(record) {
+                self.report_missing(&mut replay, (*line, now), record, &mut diverged)?;
             }
-            self.input(&replay, *at, what)?;
-            if let Err(why) = replay.feed(now, what)
-                && !lost
+            self.print_input(&replay, *at, record)?;
+            if let Err(why) = replay.on_record(now, record)
+                && !diverged
             {
-                self.differs(*line, &format!("now this could not be: {}", clean(&why)))?;
-                lost = true;
+                self.print_difference(
+                    *line,
+                    &format!("not possible in the replay: {}", clean(&why)),
+                )?;
+                diverged = true;
             }
         }
-        // What was still to be decided may have been cut off.
-        replay.settle();
-        Ok(replay.mind.notes())
+        // Decisions at the end of the trace may have been cut off.
+        replay.finish_update();
+        Ok(replay.core.suspended())
     }
 
-    /// What would have been decided before this comes, and was not.
-    fn leftover(
+    /// Prints decisions of the replay that the trace lacks before the next record.
+    fn report_missing(
         &mut self,
         replay: &mut Replay,
         (line, now): (usize, Instant),
         next: &Record,
-        lost: &mut bool,
+        diverged: &mut bool,
     ) -> io::Result<()> {
-        while let Some(decision) = replay.decision(now) {
-            if !*lost {
-                let decision = words::decision(&decision);
-                self.differs(line, &format!("before this it would now: {decision}"))?;
+        while let Some(decision) = replay.next_decision(now) {
+            if !*diverged {
+                let decision = format::decision(&decision);
+                self.print_difference(line, &format!("replayed before this: {decision}"))?;
             }
         }
-        if !matches!(next, Record::Asked { .. })
-            && let Some(overdue) = replay.overdue()
-            && !*lost
+        if !matches!(next, Record::ChatRequest { .. })
+            && let Some(missing) = replay.take_missing()
+            && !*diverged
         {
-            self.differs(line, &format!("before this it would now: {overdue}"))?;
+            self.print_difference(line, &format!("replayed before this: {missing}"))?;
         }
-        *lost = false;
+        *diverged = false;
         Ok(())
     }
 
-    /// What comes.
-    fn input(&mut self, replay: &Replay, at: u64, what: &Record) -> io::Result<()> {
-        match what {
-            Record::Found(found) => {
-                if let Some((_, sheet)) = &replay.mind.table {
-                    let said = format!("found {}", words::found(found, sheet));
-                    self.say(replay, at, &said)?;
+    /// Prints an event.
+    fn print_input(&mut self, replay: &Replay, at: u64, record: &Record) -> io::Result<()> {
+        match record {
+            Record::FoundMove(found) => {
+                if let Some((_, game_moves)) = &replay.core.game {
+                    let text = format!("found {}", format::found(found, game_moves));
+                    self.print(replay, at, &text)?;
                 }
-                self.search(replay, found)
+                self.repeat_search(replay, found)
             }
-            Record::FoundNone => self.say(replay, at, "found no move to choose from"),
-            Record::Answer(answer) => self.say(replay, at, &words::answer(answer)),
-            Record::Mend => self.say(
+            Record::NoMove => self.print(replay, at, "no move to choose from"),
+            Record::PostResponse(response) => self.print(replay, at, &format::response(response)),
+            Record::Recover => self.print(
                 replay,
                 at,
-                "nothing was in flight for the move that is owed",
+                "watchdog: nothing was in flight for the pending move",
             ),
             _ => Ok(()),
         }
     }
 
-    fn say(&mut self, replay: &Replay, at: u64, text: &str) -> io::Result<()> {
+    fn print(&mut self, replay: &Replay, at: u64, text: &str) -> io::Result<()> {
         let seconds = Duration::from_nanos(at).as_secs_f64();
-        let number = replay.mind.table.as_ref();
-        let number = number.map_or(String::new(), |(_, sheet)| words::number(sheet));
+        let number = replay.core.game.as_ref();
+        let number = number.map_or(String::new(), |(_, game_moves)| format::number(game_moves));
         writeln!(self.out, "{seconds:>10.3}  {number:<6} {text}")
     }
 
-    fn differs(&mut self, line: usize, text: &str) -> io::Result<()> {
-        self.verdict.differences += 1;
+    fn print_difference(&mut self, line: usize, text: &str) -> io::Result<()> {
+        self.summary.differences += 1;
         writeln!(self.out, "! line {line}: {text}")
     }
 
-    /// Repeats a search on an empty table and one thread.
-    fn search(&mut self, replay: &Replay, found: &Found) -> io::Result<()> {
-        let (Some(engine), Some((_, sheet))) = (&mut self.engine, &replay.mind.table) else {
+    /// Repeats a search with an empty table and one thread.
+    fn repeat_search(&mut self, replay: &Replay, found: &FoundMove) -> io::Result<()> {
+        let (Some(engine), Some((_, game_moves))) = (&mut self.engine, &replay.core.game) else {
             return Ok(());
         };
-        let idea = found.thought.as_ref().filter(|idea| idea.depth > 0);
-        let (Some(idea), Origin::Search) = (idea, found.from) else {
+        let search = found.thought.as_ref().filter(|search| search.depth > 0);
+        let (Some(search), Origin::Search) = (search, found.source) else {
             return Ok(());
         };
-        let legal = sheet.position().legal_moves();
-        let barred = replay.mind.duty.barred();
-        let open = legal.iter().copied().filter(|mv| !barred.contains(mv));
+        let legal = game_moves.position().legal_moves();
+        let rejected = replay.core.pending_move.rejected_moves();
+        let allowed = legal.iter().copied().filter(|mv| !rejected.contains(mv));
         engine.new_game();
         let thought = engine.search(
-            sheet.game(),
+            game_moves.game(),
             &Limits {
-                depth: Some(idea.depth),
-                nodes: Some(idea.nodes.saturating_mul(MORE).saturating_add(100_000)),
-                search_moves: match barred.is_empty() {
+                depth: Some(search.depth),
+                nodes: Some(
+                    search
+                        .nodes
+                        .saturating_mul(NODE_LIMIT_FACTOR)
+                        .saturating_add(100_000),
+                ),
+                search_moves: match rejected.is_empty() {
                     true => Vec::new(),
-                    false => open.collect(),
+                    false => allowed.collect(),
                 },
-                strength: replay.mind.strength(),
+                strength: replay.core.strength(),
                 ..Limits::default()
             },
         );
-        let same = sheet.position().parse_uci(&found.uci).ok() == thought.mv;
+        let same = game_moves.position().parse_uci(&found.uci).ok() == thought.mv;
         let san = thought
             .mv
-            .map_or("no move".to_owned(), |mv| sheet.position().san(mv));
-        self.verdict.searches += 1;
-        self.verdict.other_moves += usize::from(!same);
-        let by = match (idea.score(), thought.score) {
+            .map_or("no move".to_owned(), |mv| game_moves.position().san(mv));
+        self.summary.searches += 1;
+        self.summary.other_moves += usize::from(!same);
+        let difference = match (search.score(), thought.score) {
             (crate::engine::Score::Centipawns(then), crate::engine::Score::Centipawns(now)) => {
-                self.verdict.widest = self.verdict.widest.max(then.abs_diff(now));
+                self.summary.max_score_diff = self.summary.max_score_diff.max(then.abs_diff(now));
                 format!(" ({:+} cp)", i64::from(now) - i64::from(then))
             }
             _ => String::new(),
         };
         writeln!(
             self.out,
-            "           {} again: {san}, {} at depth {}{by}, {}",
+            "           repeated, {}: {san}, {} at depth {}{difference}, {}",
             if same { "same move" } else { "another move" },
-            told(thought.score),
+            event_score(thought.score),
             thought.depth,
             plural::count(thought.nodes, "position", "positions"),
         )

@@ -1,20 +1,22 @@
-//! What a game's task makes of the lines of a stream, without a network, an engine or a clock.
+//! Replay of games without network, engine or clock.
 //!
-//! The same [`core`](crate::bot::game::core) that plays is told recorded or invented lines. Whatever a server sends, none of it may make
-//! it panic, take memory without end, or think about a position that is not there. Told what stands in a
-//! [trace](super::trace), it decides again what was decided then ([`command`]).
+//! Feeds recorded or generated lines of a stream to the [`core`](crate::bot::game::core) of the game task. Whatever a server
+//! sends, the core must not panic, use unbounded memory, or search a position that is not on the board. From a
+//! [trace](super::trace), a replay repeats the decisions for comparison ([`command`]).
 
 mod command;
 mod compare;
-mod words;
+mod format;
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use super::trace::{Bounds, Decision, Found, Header, InForce, Origin, Record, TimerKind, nanos};
-use crate::bot::game::core::{Asked, ChatContext, GameCore, StateUpdate, TimeInputs};
+use super::trace::{
+    Bounds, Decision, EffectiveSettings, FoundMove, Header, Origin, Record, TimerKind, nanos,
+};
+use crate::bot::game::core::{ChatContext, ChatRequest, GameCore, StateUpdate, TimeInputs};
 use crate::bot::game::header::GameHeader;
-use crate::bot::game::pending_move::Step;
+use crate::bot::game::pending_move::Action;
 use crate::bot::game::status::SuspendedGame;
 use crate::chess::Position;
 use crate::config::Settings;
@@ -23,18 +25,18 @@ use crate::lichess::model::{FromLine, GameEvent, GameInfo, GameState, Username};
 
 pub use command::{CommandError, Options, replay_command};
 
-/// What came of a line.
+/// Outcome of a line.
 #[derive(Clone, Debug)]
 pub enum Outcome {
-    /// Nothing for the board: chat, an absence, something unreadable.
+    /// Nothing for the board: chat, an absent opponent, an unreadable line.
     Nothing,
-    /// The game cannot be played; why.
-    UnsupportedGame(String),
-    /// The list of moves cannot be played; the stream would be opened again.
-    Mistrusted(String),
-    /// The board is known, and nothing new is owed.
-    StateUpdate,
-    /// A move is to be chosen here, within these limits.
+    /// The game cannot be played; the reason.
+    Unsupported(String),
+    /// The move list is not playable and the stream would be reopened; the reason.
+    InvalidMoves(String),
+    /// The state was applied; no move has to be chosen.
+    Updated,
+    /// A move has to be chosen in this position, within these limits.
     Think(Box<Position>, Box<Limits>),
     /// The game is over.
     Over,
@@ -44,52 +46,52 @@ pub enum Outcome {
 #[derive(Debug)]
 pub struct Replay {
     me: Username,
-    /// What the account's stream has said of the game.
+    /// The game according to the account stream.
     info: Option<GameInfo>,
-    settings: InForce,
-    mind: GameCore,
-    /// What was known of the game when it was left to rest.
-    notes: Option<SuspendedGame>,
+    settings: EffectiveSettings,
+    core: GameCore,
+    /// State of the previous session of a suspended game.
+    suspended: Option<SuspendedGame>,
     began: Instant,
-    /// What was decided, and not compared yet.
-    due: VecDeque<Due>,
-    /// A move is to be found now.
-    thinking: bool,
-    /// A command is to be answered now.
-    asked: Option<Asked>,
-    /// A state, and what it has come to, of which only what concerns our move was looked at.
-    rest: Option<(StateUpdate, GameState, Instant)>,
+    /// Decisions that were not compared yet.
+    expected: VecDeque<Expected>,
+    /// A move has to be found now.
+    searching: bool,
+    /// A command has to be answered now.
+    chat_request: Option<ChatRequest>,
+    /// State whose update has not been finished, since that must not delay our move.
+    deferred: Option<(StateUpdate, GameState, Instant)>,
 }
 
-/// What was decided.
+/// Decision of the replay.
 #[derive(Clone, Debug)]
-enum Due {
+enum Expected {
     Decision(Decision),
-    /// To post the move that was chosen, after so many refusals. What exactly is said when it is done, since from then on its
-    /// way is measured.
+    /// Post the chosen move, which was rejected this many times. The request is built when it is compared, since its time counts
+    /// from then.
     Post(u32),
 }
 
 impl Replay {
-    /// A game of this account.
+    /// Creates a replay of a game of this account.
     pub fn new(me: Username) -> Self {
         let (settings, began) = (Settings::default(), Instant::now());
         Self {
             me,
             info: None,
-            settings: InForce::of(&settings),
-            mind: GameCore::new(&settings, began),
-            notes: None,
+            settings: EffectiveSettings::of(&settings),
+            core: GameCore::new(&settings, began),
+            suspended: None,
             began,
-            due: VecDeque::new(),
-            thinking: false,
-            asked: None,
-            rest: None,
+            expected: VecDeque::new(),
+            searching: false,
+            chat_request: None,
+            deferred: None,
         }
     }
 
-    /// The game of a trace, with what was known of it before.
-    fn of(header: &Header, notes: Option<SuspendedGame>) -> Self {
+    /// Creates a replay of a session of a trace.
+    fn from_header(header: &Header, suspended: Option<SuspendedGame>) -> Self {
         let info = header.color.as_ref().and_then(|color| {
             let info = serde_json::json!({"gameId": header.game, "color": color});
             serde_json::from_value(info).ok()
@@ -97,238 +99,244 @@ impl Replay {
         Self {
             info,
             settings: header.settings.clone(),
-            notes,
+            suspended,
             ..Self::new(Username::new(&header.account))
         }
     }
 
-    /// The next line of its stream, without its end.
-    pub fn line(&mut self, line: &str) -> Outcome {
-        let outcome = self.hear(GameEvent::from_line(line), self.began);
-        self.settle();
-        self.due.clear();
-        let table = self.mind.table.as_ref().filter(|_| self.thinking);
-        self.thinking = false;
-        match table {
-            Some((_, sheet)) => {
-                let limits = self.mind.limits(self.share(Duration::ZERO, 1, 1));
-                Outcome::Think(Box::new(sheet.position().clone()), Box::new(limits))
+    /// Takes the next line of the stream, without its line break.
+    pub fn on_line(&mut self, line: &str) -> Outcome {
+        let outcome = self.on_event(GameEvent::from_line(line), self.began);
+        self.finish_update();
+        self.expected.clear();
+        let game = self.core.game.as_ref().filter(|_| self.searching);
+        self.searching = false;
+        match game {
+            Some((_, game_moves)) => {
+                let limits = self.core.limits(self.time_inputs(Duration::ZERO, 1, 1));
+                Outcome::Think(Box::new(game_moves.position().clone()), Box::new(limits))
             }
             None => outcome,
         }
     }
 
-    fn hear(&mut self, event: GameEvent, at: Instant) -> Outcome {
+    fn on_event(&mut self, event: GameEvent, at: Instant) -> Outcome {
         match event {
             GameEvent::Full(full) => {
-                if self.mind.table.is_none() {
+                if self.core.game.is_none() {
                     match GameHeader::read(&full, &self.me, self.info.as_ref()) {
-                        Ok(head) => self.mind.sit(head, &full, self.notes.take()),
-                        Err(unfit) => return Outcome::UnsupportedGame(unfit.to_string()),
+                        Ok(header) => self.core.start(header, &full, self.suspended.take()),
+                        Err(unsupported) => return Outcome::Unsupported(unsupported.to_string()),
                     }
                 }
-                self.state(full.state, at, true)
+                self.on_state(full.state, at, true)
             }
-            GameEvent::State(state) => self.state(state, at, false),
+            GameEvent::State(state) => self.on_state(state, at, false),
             GameEvent::Chat(line) => {
-                self.asked = self.mind.asked(&line, &self.me, &self.settings.chat, at);
+                self.chat_request =
+                    self.core
+                        .read_command(&line, &self.me, &self.settings.chat, at);
                 Outcome::Nothing
             }
             _ => Outcome::Nothing,
         }
     }
 
-    fn state(&mut self, state: GameState, at: Instant, fresh: bool) -> Outcome {
-        let seen = match self.mind.board(&state, at, fresh) {
-            Ok(Some(seen)) => seen,
+    fn on_state(&mut self, state: GameState, at: Instant, fresh: bool) -> Outcome {
+        let update = match self.core.on_state(&state, at, fresh) {
+            Ok(Some(update)) => update,
             Ok(None) => return Outcome::Nothing,
-            Err(unplayable) => return Outcome::Mistrusted(unplayable.to_string()),
+            Err(unplayable) => return Outcome::InvalidMoves(unplayable.to_string()),
         };
-        self.step(seen.step);
-        self.rest = Some((seen, state, at));
-        match seen.reading.over {
+        self.perform(update.action);
+        self.deferred = Some((update, state, at));
+        match update.moves_update.over {
             true => Outcome::Over,
-            false => Outcome::StateUpdate,
+            false => Outcome::Updated,
         }
     }
 
-    /// What a game's task does with a state when its move is on its way.
-    fn settle(&mut self) {
-        let Some((seen, state, at)) = self.rest.take() else {
+    /// Does what the game task does with a state after its move is posted.
+    fn finish_update(&mut self) {
+        let Some((update, state, at)) = self.deferred.take() else {
             return;
         };
-        self.mind.settle(&seen, &state, at);
-        let changed = seen.reading.change != crate::bot::game::moves::Change::Same;
-        let offers = self.mind.offers(&state, changed);
-        self.decide(offers.acts.into_iter().map(Decision::Do));
-        self.step(offers.step.unwrap_or(Step::Keep));
+        self.core.finish_update(&update, &state, at);
+        let changed = update.moves_update.change != crate::bot::game::moves::Change::Unchanged;
+        let offers = self.core.offers(&state, changed);
+        self.expect(offers.actions.into_iter().map(Decision::SideAction));
+        self.perform(offers.action.unwrap_or(Action::Continue));
     }
 
-    fn step(&mut self, step: Step) {
-        if step == Step::Keep {
+    fn perform(&mut self, action: Action) {
+        if action == Action::Continue {
             return;
         }
-        self.thinking = step == Step::Think;
-        let due = match step {
-            Step::Keep | Step::Drop | Step::Think => None,
-            Step::Post { refused, .. } => Some(Due::Post(refused)),
-            Step::Wait(wait) => Some(Due::Decision(Decision::Wait(nanos(wait)))),
-            Step::Look(within) => Some(Due::Decision(Decision::Look(nanos(within)))),
+        self.searching = action == Action::Search;
+        let expected = match action {
+            Action::Continue | Action::Cancel | Action::Search => None,
+            Action::Post { rejections, .. } => Some(Expected::Post(rejections)),
+            Action::Wait(wait) => Some(Expected::Decision(Decision::Wait(nanos(wait)))),
+            Action::Resync(within) => Some(Expected::Decision(Decision::Resync(nanos(within)))),
         };
-        self.due.extend(due);
+        self.expected.extend(expected);
     }
 
-    fn decide(&mut self, decisions: impl IntoIterator<Item = Decision>) {
-        self.due.extend(decisions.into_iter().map(Due::Decision));
+    fn expect(&mut self, decisions: impl IntoIterator<Item = Decision>) {
+        self.expected
+            .extend(decisions.into_iter().map(Expected::Decision));
     }
 
-    fn share(&self, since: Duration, games: usize, places: usize) -> TimeInputs {
+    fn time_inputs(&self, elapsed: Duration, games: usize, concurrency: usize) -> TimeInputs {
         TimeInputs {
-            since,
+            elapsed,
             games,
-            concurrency: places,
-            safety: self.settings.overhead,
-            longest: self.settings.longest,
+            concurrency,
+            safety_margin: self.settings.move_overhead,
+            max_move_time: self.settings.max_move_time,
         }
     }
 
-    /// Whether this comes while a line is still being looked at.
-    fn is_within_a_line(&self, what: &Record) -> bool {
-        match what {
-            Record::Terms(_) => true,
-            Record::Turn { .. } => self.thinking,
-            Record::Found(found) => self.thinking && found.from != Origin::Search,
+    /// Whether the game task adds this record while it handles a line.
+    fn is_part_of_line(&self, record: &Record) -> bool {
+        match record {
+            Record::PlaySettings(_) => true,
+            Record::Turn { .. } => self.searching,
+            Record::FoundMove(found) => self.searching && found.source != Origin::Search,
             _ => false,
         }
     }
 
-    /// The next decision, if there is one, as it is carried out at this moment.
-    fn decision(&mut self, at: Instant) -> Option<Decision> {
-        if self.due.is_empty() {
-            self.settle();
+    /// Takes the next decision, as carried out at this time.
+    fn next_decision(&mut self, at: Instant) -> Option<Decision> {
+        if self.expected.is_empty() {
+            self.finish_update();
         }
-        match self.due.pop_front()? {
-            Due::Decision(decision) => Some(decision),
-            Due::Post(refused) => self.mind.posting(refused, at).map(Decision::Post),
+        match self.expected.pop_front()? {
+            Expected::Decision(decision) => Some(decision),
+            Expected::Post(rejections) => {
+                self.core.post_request(rejections, at).map(Decision::Post)
+            }
         }
     }
 
-    /// What was expected to happen before anything else, and has not.
-    fn overdue(&mut self) -> Option<&'static str> {
-        let asked = self.asked.take().is_some();
-        let thinking = std::mem::take(&mut self.thinking);
-        match (thinking, asked) {
-            (true, _) => Some("look for a move"),
+    /// Takes what should have happened before the next event, if anything.
+    fn take_missing(&mut self) -> Option<&'static str> {
+        let request = self.chat_request.take().is_some();
+        let searching = std::mem::take(&mut self.searching);
+        match (searching, request) {
+            (true, _) => Some("choose a move"),
             (false, true) => Some("answer a command"),
             (false, false) => None,
         }
     }
 
-    /// Something comes, which is not a decision.
+    /// Takes a record that is not a decision.
     ///
     /// # Errors
-    /// Why it cannot have come now.
-    fn feed(&mut self, at: Instant, what: &Record) -> Result<(), String> {
-        match what {
+    /// The record is not possible now; the reason.
+    fn on_record(&mut self, at: Instant, record: &Record) -> Result<(), String> {
+        match record {
             Record::Line(line) => {
-                self.hear(GameEvent::from_line(line), at);
+                self.on_event(GameEvent::from_line(line), at);
                 Ok(())
             }
-            Record::Terms(terms) => {
-                self.mind.terms = (**terms).clone();
+            Record::PlaySettings(terms) => {
+                self.core.terms = (**terms).clone();
                 Ok(())
             }
             Record::Turn {
-                since,
+                elapsed,
                 games,
-                places,
+                concurrency,
             } => {
-                if !std::mem::take(&mut self.thinking) {
-                    return Err("there is nothing to think about".to_owned());
+                if !std::mem::take(&mut self.searching) {
+                    return Err("no move has to be chosen".to_owned());
                 }
-                let share = self.share(Duration::from_nanos(*since), *games, *places);
-                let bounds = Bounds::from(&self.mind.limits(share));
-                self.decide([Decision::Think(bounds)]);
+                let time_inputs =
+                    self.time_inputs(Duration::from_nanos(*elapsed), *games, *concurrency);
+                let bounds = Bounds::from(&self.core.limits(time_inputs));
+                self.expect([Decision::Think(bounds)]);
                 Ok(())
             }
-            Record::Found(found) => self.found(found),
-            Record::FoundNone => {
-                let step = self.mind.duty.found_none();
-                self.step(step);
+            Record::FoundMove(found) => self.on_found(found),
+            Record::NoMove => {
+                let action = self.core.pending_move.on_no_move();
+                self.perform(action);
                 Ok(())
             }
-            Record::Answer(answer) => {
-                let trouble = answer.trouble.map_or(Ok(()), |woe| Err(woe.into()));
-                let step = self.mind.answered(trouble, at);
-                self.step(step);
+            Record::PostResponse(response) => {
+                let result = response.error.map_or(Ok(()), |error| Err(error.into()));
+                let action = self.core.on_response(result, at);
+                self.perform(action);
                 Ok(())
             }
-            Record::Due => {
-                let step = self.mind.duty.due();
-                self.step(step);
+            Record::Timeout => {
+                let action = self.core.pending_move.on_timeout();
+                self.perform(action);
                 Ok(())
             }
-            Record::Mend => {
-                let step = self.mind.duty.mend();
-                self.step(step);
+            Record::Recover => {
+                let action = self.core.pending_move.recover();
+                self.perform(action);
                 Ok(())
             }
-            Record::Rings(TimerKind::Abort) => {
-                let waits = self.mind.awaits_first_move();
-                let act = waits.then_some(crate::bot::game::core::Act::Abort);
-                self.decide(act.map(Decision::Do));
+            Record::Timer(TimerKind::Abort) => {
+                let awaited = self.core.awaits_first_move();
+                let act = awaited.then_some(crate::bot::game::core::SideAction::Abort);
+                self.expect(act.map(Decision::SideAction));
                 Ok(())
             }
-            Record::Rings(TimerKind::Claim) => {
-                let act = self.mind.claim();
-                self.decide(act.map(Decision::Do));
+            Record::Timer(TimerKind::Claim) => {
+                let act = self.core.claimable();
+                self.expect(act.map(Decision::SideAction));
                 Ok(())
             }
-            Record::Asked {
+            Record::ChatRequest {
                 games,
                 waiting,
-                waits,
+                extends_wait,
             } => {
-                let asked = self.asked.take().ok_or("nothing is asked")?;
-                let around = ChatContext {
+                let request = self.chat_request.take().ok_or("no command was asked")?;
+                let context = ChatContext {
                     me: &self.me,
                     chat: &self.settings.chat,
                     challenge: &self.settings.challenge,
                     now: at,
                     games: *games,
                     waiting: *waiting,
-                    waits: *waits,
+                    extends_wait: *extends_wait,
                 };
-                let answer = self.mind.answer(&asked, &around);
-                self.decide(answer.map(Decision::Say));
+                let answer = self.core.answer(&request, &context);
+                self.expect(answer.map(Decision::Chat));
                 Ok(())
             }
-            Record::Decided(..) | Record::Note(_) | Record::End(_) | Record::Missing(_) => Ok(()),
+            Record::Decision(..) | Record::Note(_) | Record::End(_) | Record::Missing(_) => Ok(()),
         }
     }
 
-    fn found(&mut self, found: &Found) -> Result<(), String> {
-        let Some((_, sheet)) = &self.mind.table else {
-            return Err("there is no board yet".to_owned());
+    fn on_found(&mut self, found: &FoundMove) -> Result<(), String> {
+        let Some((_, game_moves)) = &self.core.game else {
+            return Err("no board was received yet".to_owned());
         };
-        let game = sheet.game();
+        let game = game_moves.game();
         let choice = found
             .choice(game)
             .ok_or_else(|| format!("{} is not legal here", found.uci))?;
         let moves = game.position().legal_moves().len();
-        let fits = match found.from {
+        let fits = match found.source {
             Origin::Only => moves == 1,
-            Origin::Book => moves > 1 && self.mind.terms.book.are_asked() && game.repetitions() < 2,
+            Origin::Book => moves > 1 && self.core.terms.book.are_asked() && game.repetitions() < 2,
             Origin::Search => moves > 1,
         };
         if !fits {
             return Err(format!(
-                "a move of this origin would not be looked for, with {moves} legal ones"
+                "a move from this source would not be chosen with {moves} legal moves"
             ));
         }
-        self.thinking = false;
-        let (_, step) = self.mind.found(choice);
-        self.step(step);
+        self.searching = false;
+        let (_, action) = self.core.on_move_chosen(choice);
+        self.perform(action);
         Ok(())
     }
 }
@@ -354,9 +362,9 @@ mod tests {
     }
 
     #[test]
-    fn a_game_is_followed_move_by_move() {
+    fn game_is_replayed_line_by_line() {
         let mut game = replay();
-        let first = game.line(&full("startpos", "", "180000"));
+        let first = game.on_line(&full("startpos", "", "180000"));
         assert!(matches!(first, Outcome::Think(..)), "{first:?}");
         let state = |moves: &str, status: &str| {
             format!(
@@ -364,37 +372,40 @@ mod tests {
             )
         };
         assert!(matches!(
-            game.line(&state("e2e4", "started")),
-            Outcome::StateUpdate
+            game.on_line(&state("e2e4", "started")),
+            Outcome::Updated
         ));
-        let Outcome::Think(position, _) = game.line(&state("e2e4 e7e5", "started")) else {
+        let Outcome::Think(position, _) = game.on_line(&state("e2e4 e7e5", "started")) else {
             panic!("it is our turn");
         };
         assert_eq!(position.fullmove_number(), 2);
         assert!(matches!(
-            game.line(&state("e2e4 e7e5 e1e3", "started")),
-            Outcome::Mistrusted(_)
+            game.on_line(&state("e2e4 e7e5 e1e3", "started")),
+            Outcome::InvalidMoves(_)
         ));
-        assert!(matches!(game.line(&state("e2e4", "mate")), Outcome::Over));
+        assert!(matches!(
+            game.on_line(&state("e2e4", "mate")),
+            Outcome::Over
+        ));
     }
 
     proptest! {
         #[test]
-        fn no_line_is_too_much(
+        fn arbitrary_lines_do_not_panic(
             lines in prop::collection::vec(".{0,200}", 0..8),
             fen in "[ -~]{0,80}",
             moves in "([a-i][0-9][a-i][0-9][qrbnk]? ?){0,20}",
             time in "-?[0-9]{1,25}",
         ) {
             let mut game = replay();
-            game.line(&full("startpos", "", "180000"));
-            game.line(&full(&fen.replace(['"', '\\'], " "), &moves, &time));
-            game.line(&full("startpos", &moves, &time));
+            game.on_line(&full("startpos", "", "180000"));
+            game.on_line(&full(&fen.replace(['"', '\\'], " "), &moves, &time));
+            game.on_line(&full("startpos", &moves, &time));
             for line in &lines {
-                game.line(line);
+                game.on_line(line);
             }
             let mut fresh = replay();
-            fresh.line(&full(&fen.replace(['"', '\\'], " "), &moves, &time));
+            fresh.on_line(&full(&fen.replace(['"', '\\'], " "), &moves, &time));
         }
     }
 }

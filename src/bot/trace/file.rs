@@ -1,80 +1,80 @@
-//! Reading traces, whole or damaged: what is wrong is said with its line.
+//! Reading and finding trace files. Damage is reported with its line.
 
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::recorder::LONGEST;
-use super::{Header, Record, VERSION_OF_FORM};
+use super::recorder::MAX_FILE_BYTES;
+use super::{FORMAT_VERSION, Header, Record};
 use crate::config::Settings;
 use crate::input;
 use crate::lichess::model::address::{self, Page};
 use crate::lichess::model::clip;
 
-/// Why a trace cannot be read, or no further.
+/// Reason why a trace cannot be read to its end.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The file cannot be read.
-    #[error("cannot read it: {0}")]
+    #[error("cannot read the file: {0}")]
     Io(#[from] io::Error),
-    /// It is too long.
-    #[error("it has more than {} bytes, so it is no trace of a game", 2 * LONGEST)]
+    /// The file is too large.
+    #[error("larger than {} bytes, so not a trace", 2 * MAX_FILE_BYTES)]
     TooLong,
-    /// It is something else.
+    /// The file is not a trace.
     #[error(
-        "line 1 is not the head of a trace of knightwatch, but: {0:?}; traces are files in a directory beside the records"
+        "line 1 is not the header of a knightwatch trace, but {0:?}; traces are in a directory next to the records"
     )]
     Foreign(String),
-    /// It is empty.
-    #[error("it is empty")]
+    /// The file is empty.
+    #[error("the file is empty")]
     Empty,
-    /// It is one of a later version.
+    /// The trace has another version of the format.
     #[error(
-        "line {line} says that knightwatch {program} has written it in version {version} of the form, and this is \
-         knightwatch {}, which knows version {VERSION_OF_FORM}",
+        "line {line}: the trace has format version {version}, written by knightwatch {program}; knightwatch {} reads \
+         version {FORMAT_VERSION}",
         super::VERSION
     )]
-    Newer {
-        /// Where.
+    UnsupportedVersion {
+        /// Line of the header.
         line: usize,
-        /// By which program.
+        /// Version of the program that wrote it.
         program: String,
-        /// Which version of the form.
+        /// Version of the format.
         version: u32,
     },
-    /// A line is not what it should be.
+    /// A line cannot be parsed.
     #[error("line {line} is damaged: {why}")]
     Damaged {
-        /// Which one.
+        /// Line number.
         line: usize,
-        /// What is wrong with it.
+        /// Reason.
         why: String,
     },
-    /// The end is missing.
-    #[error("line {0} breaks off in the middle, where the file ends")]
+    /// The last line is incomplete.
+    #[error("line {0} is incomplete, the file ends there")]
     CutShort(usize),
 }
 
-/// What stands in a trace.
+/// Contents of a trace file.
 #[derive(Debug)]
 pub struct TraceFile {
-    /// As far as it can be read.
-    pub lives: Vec<Session>,
-    /// Why it cannot be read any further.
-    pub trouble: Option<Error>,
+    /// Sessions, as far as they can be read.
+    pub sessions: Vec<Session>,
+    /// Reason why the rest cannot be read.
+    pub error: Option<Error>,
 }
 
-/// A game in one life of the program.
+/// Part of a trace that one game task has written.
 #[derive(Debug)]
 pub struct Session {
-    /// How it begins.
+    /// Header of the session.
     pub header: Header,
-    /// What happens in it: the number of the line, when, and what.
+    /// Line number, nanoseconds since the header, and record.
     pub entries: Vec<(usize, u64, Record)>,
 }
 
-/// Any head of any version.
+/// Header of any version of the format.
 #[derive(Deserialize)]
 struct AnyHeader {
     knightwatch_trace: u32,
@@ -82,65 +82,68 @@ struct AnyHeader {
     program: String,
 }
 
-/// Reads a trace as far as it can be read.
+/// Reads a trace as far as possible.
 ///
 /// # Errors
-/// When nothing of it can be.
+/// Nothing can be read.
 pub fn read(path: &Path) -> Result<TraceFile, Error> {
     let mut bytes = Vec::new();
-    let file = input::open(path)?.take(2 * LONGEST + 1);
+    let file = input::open(path)?.take(2 * MAX_FILE_BYTES + 1);
     { file }.read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > 2 * LONGEST {
+    if bytes.len() as u64 > 2 * MAX_FILE_BYTES {
         return Err(Error::TooLong);
     }
     parse(&String::from_utf8_lossy(&bytes))
 }
 
 fn parse(text: &str) -> Result<TraceFile, Error> {
-    let mut lives: Vec<Session> = Vec::new();
-    let mut trouble = None;
+    let mut sessions: Vec<Session> = Vec::new();
+    let mut failure = None;
     let mut lines = text.split_inclusive('\n').zip(1..).peekable();
     while let Some((line, number)) = lines.next() {
         let next = lines.peek().map(|(next, _)| *next);
-        match take(line, number, &mut lives) {
+        match parse_line(line, number, &mut sessions) {
             Ok(()) => {}
-            Err(error) if lives.is_empty() => return Err(error),
-            // A program that was killed in mid-line, and began a new life.
+            Err(error) if sessions.is_empty() => return Err(error),
+            // The program was killed in the middle of a line, and a new session follows.
             Err(Error::Damaged { .. }) if next.is_some_and(is_header) => {}
             Err(error) => {
-                trouble = Some(error);
+                failure = Some(error);
                 break;
             }
         }
     }
-    if lives.is_empty() {
+    if sessions.is_empty() {
         return Err(Error::Empty);
     }
-    Ok(TraceFile { lives, trouble })
+    Ok(TraceFile {
+        sessions,
+        error: failure,
+    })
 }
 
-/// An entry could be taken for one, since lists can be read as structures.
+/// Whether a line is a header. Checks for the brace, since serde also reads structs from arrays.
 fn is_header(line: &str) -> bool {
     line.starts_with('{') && serde_json::from_str::<AnyHeader>(line).is_ok()
 }
 
-/// Takes up a line.
-fn take(line: &str, number: usize, lives: &mut Vec<Session>) -> Result<(), Error> {
-    let whole = line.ends_with('\n');
-    let damaged = |error: serde_json::Error| match whole {
+/// Parses a line into `sessions`.
+fn parse_line(line: &str, number: usize, sessions: &mut Vec<Session>) -> Result<(), Error> {
+    let is_complete = line.ends_with('\n');
+    let damaged = |error: serde_json::Error| match is_complete {
         true => Error::Damaged {
             line: number,
             why: clip(&error.to_string(), 200),
         },
         false => Error::CutShort(number),
     };
-    let Some(life) = lives.last_mut().filter(|_| !line.starts_with('{')) else {
+    let Some(session) = sessions.last_mut().filter(|_| !line.starts_with('{')) else {
         if number == 1 && !line.starts_with("{\"knightwatch_trace\":") {
             return Err(Error::Foreign(clip(line.trim_end(), 60)));
         }
         match serde_json::from_str::<AnyHeader>(line) {
-            Ok(any) if any.knightwatch_trace > VERSION_OF_FORM => {
-                return Err(Error::Newer {
+            Ok(any) if any.knightwatch_trace != FORMAT_VERSION => {
+                return Err(Error::UnsupportedVersion {
                     line: number,
                     program: clip(&any.program, 40),
                     version: any.knightwatch_trace,
@@ -148,35 +151,37 @@ fn take(line: &str, number: usize, lives: &mut Vec<Session>) -> Result<(), Error
             }
             _ => {}
         }
-        lives.push(Session {
+        sessions.push(Session {
             header: serde_json::from_str(line).map_err(damaged)?,
             entries: Vec::new(),
         });
         return Ok(());
     };
-    let (at, what) = serde_json::from_str(line).map_err(damaged)?;
-    life.entries.push((number, at, what));
+    let (at, record) = serde_json::from_str(line).map_err(damaged)?;
+    session.entries.push((number, at, record));
     Ok(())
 }
 
-/// Where these settings have the traces: a directory for each server, beside the records. `None` where nothing can be kept.
+/// Directory in which traces are written: one per server, next to the records. `None` if there is no data directory.
 pub fn directory(settings: &Settings) -> Option<PathBuf> {
     let chosen = settings.records.directory.clone();
     let kept = chosen.or_else(|| settings.data_directory())?;
     Some(kept.join(folder(settings)))
 }
 
-/// Where traces may be, for who reads them.
+/// Directories in which traces may be found.
 pub fn directories(settings: &Settings) -> Vec<PathBuf> {
-    let beside = settings.data_directories().into_iter();
-    beside.map(|kept| kept.join(folder(settings))).collect()
+    let directories = settings.data_directories().into_iter();
+    directories
+        .map(|kept| kept.join(folder(settings)))
+        .collect()
 }
 
 fn folder(settings: &Settings) -> String {
     format!("{}.traces", settings.lichess.server_name())
 }
 
-/// The trace that is meant: a file, or the id or the address of a game whose trace is in one of these directories.
+/// Path of a trace, named by its file, or by the id or address of a game in one of the directories.
 pub fn find(named: &Path, directories: &[PathBuf]) -> PathBuf {
     let id = named.to_str().map(|text| address::id(text, Page::Game));
     let id = id.map_or(named, Path::new);
@@ -192,71 +197,83 @@ pub fn find(named: &Path, directories: &[PathBuf]) -> PathBuf {
 mod tests {
     use super::*;
 
-    const HEAD: &str = r#"{"knightwatch_trace":1,"program":"0.1.0","began_ms":1,"time_scale":1.0,"server":"here","account":"Rob",
-        "game":"abcdefgh","rested":false,"settings":SETTINGS}"#;
+    const HEAD: &str = r#"{"knightwatch_trace":2,"program":"0.1.0","began_ms":1,"time_scale":1.0,"server":"here","account":"Rob",
+        "game":"abcdefgh","resumed":false,"settings":SETTINGS}"#;
 
     fn head() -> String {
-        let settings = super::super::InForce::of(&crate::config::Settings::default());
+        let settings = super::super::EffectiveSettings::of(&crate::config::Settings::default());
         let settings = serde_json::to_string(&settings).unwrap();
         HEAD.replace('\n', " ").replace("SETTINGS", &settings) + "\n"
     }
 
-    fn trouble(text: &str) -> String {
+    fn error(text: &str) -> String {
         match parse(text) {
-            Ok(tale) => tale
-                .trouble
-                .map_or("none".into(), |error| error.to_string()),
+            Ok(trace) => trace.error.map_or("none".into(), |error| error.to_string()),
             Err(error) => format!("nothing: {error}"),
         }
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_its_line() {
+    fn damage_is_reported_with_line() {
         let head = head();
-        let newer = head.replace("\"knightwatch_trace\":1", "\"knightwatch_trace\":7");
+        let version = |number: u32| {
+            let field = format!("\"knightwatch_trace\":{number}");
+            head.replace("\"knightwatch_trace\":2", &field)
+        };
         for (text, expected) in [
-            (format!("{head}[5,\"due\"]\n"), "none"),
-            (String::new(), "nothing: it is empty"),
+            (format!("{head}[5,\"timeout\"]\n"), "none"),
+            (String::new(), "nothing: the file is empty"),
             (
                 "[Event \"x\"]\n".to_owned(),
-                "nothing: line 1 is not the head",
+                "nothing: line 1 is not the header",
             ),
             (
                 "{\"some\":\"json\"}\n".to_owned(),
-                "nothing: line 1 is not the head",
+                "nothing: line 1 is not the header",
             ),
             (
-                newer,
-                "nothing: line 1 says that knightwatch 0.1.0 has written it in version 7",
+                version(7),
+                "nothing: line 1: the trace has format version 7, written by knightwatch 0.1.0",
             ),
-            (head[..90].to_owned(), "nothing: line 1 breaks off"),
-            (format!("{head}[5,\"due\"]\n[6,\"d"), "line 3 breaks off"),
             (
-                format!("{head}[5,\"due\"]\n[6,\"dew\"]\n[7,\"due\"]\n"),
+                version(1),
+                "nothing: line 1: the trace has format version 1, written by knightwatch 0.1.0",
+            ),
+            (head[..90].to_owned(), "nothing: line 1 is incomplete"),
+            (
+                format!("{head}[5,\"timeout\"]\n[6,\"t"),
+                "line 3 is incomplete",
+            ),
+            (
+                format!("{head}[5,\"timeout\"]\n[6,\"time\"]\n[7,\"timeout\"]\n"),
                 "line 3 is damaged: unknown variant",
             ),
-            (format!("{head}\n[7,\"due\"]\n"), "line 2 is damaged"),
+            (format!("{head}\n[7,\"timeout\"]\n"), "line 2 is damaged"),
         ] {
-            let said = trouble(&text);
+            let said = error(&text);
             assert!(said.starts_with(expected), "{text}: {said}");
         }
     }
 
     #[test]
-    fn a_line_that_a_kill_has_cut_ends_one_life_and_not_the_next() {
+    fn incomplete_line_ends_session_but_not_next_one() {
         let head = head();
-        let tale = parse(&format!(
-            "{head}[5,\"due\"]\n[6,{{\"li\n{head}[1,\"mend\"]\n"
+        let trace = parse(&format!(
+            "{head}[5,\"timeout\"]\n[6,{{\"li\n{head}[1,\"recover\"]\n"
         ))
         .unwrap();
-        assert!(tale.trouble.is_none(), "{tale:?}");
-        let counts: Vec<usize> = tale.lives.iter().map(|life| life.entries.len()).collect();
+        assert!(trace.error.is_none(), "{trace:?}");
+        let counts: Vec<usize> = trace
+            .sessions
+            .iter()
+            .map(|session| session.entries.len())
+            .collect();
         assert_eq!(counts, [1, 1]);
-        assert_eq!(tale.lives[1].entries[0], (5, 1, Record::Mend));
+        assert_eq!(trace.sessions[1].entries[0], (5, 1, Record::Recover));
     }
 
     #[test]
-    fn an_id_means_the_trace_of_that_game() {
+    fn find_accepts_game_id() {
         let home = tempfile::tempdir().unwrap();
         let kept = home.path().join("abcdEFGH.jsonl");
         std::fs::write(&kept, "").unwrap();

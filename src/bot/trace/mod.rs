@@ -1,12 +1,10 @@
-//! What happens in a game, line by line, in a file of its own: so that it can be [replayed](super::replay), and so that a
-//! bug report is one file.
+//! Traces of games: one file per game with everything that its task received and decided.
 //!
-//! The first line is a [`Header`], each of the others `[nanoseconds since then, what]`, in the order in which the game's
-//! task met it: the lines of the stream as they came, what the engine found, how the server answered, and what was
-//! decided. When a game is taken up again, another header stands in the middle.
+//! A trace can be [replayed](super::replay) and attached to a bug report. Its first line is a [`Header`]. Each other line is
+//! `[nanoseconds since the header, record]`, in the order in which the game task handled it: raw lines of the stream, search
+//! results, responses of the server, decisions. When a game is resumed, a new header begins another session in the same file.
 //!
-//! Only what is named in here is ever written: neither the token nor any password can be, since nothing that is named has
-//! them.
+//! Only the types of this module are written. None of them contains the token or a password.
 
 mod file;
 mod recorder;
@@ -17,9 +15,9 @@ use serde::{Deserialize, Serialize};
 
 use super::chat::VERSION;
 use super::policy::PlaySettings;
-use crate::bot::game::choice::Choice;
-use crate::bot::game::core::{Act, Posting};
-use crate::bot::game::pending_move::Trouble;
+use crate::bot::game::choice::ChosenMove;
+use crate::bot::game::core::{PostRequest, SideAction};
+use crate::bot::game::pending_move::PostFailure;
 use crate::chess::{CastlingNotation, Game, Move};
 use crate::clock;
 use crate::config::{self, Settings};
@@ -31,55 +29,55 @@ pub use file::{Error, Session, TraceFile, directories, directory, find, read};
 pub(super) use recorder::Trace;
 pub use recorder::{Options, Recorder, Traces};
 
-/// The version of the form.
-const VERSION_OF_FORM: u32 = 1;
+/// Version of the format.
+const FORMAT_VERSION: u32 = 2;
 
-/// A game in one life of the program, or in one stretch between two rests.
+/// First line of a session: a run of the game task.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Header {
-    /// The version of the form.
+    /// Version of the format.
     pub knightwatch_trace: u32,
-    /// The program's own.
+    /// Version of the program.
     pub program: String,
-    /// In milliseconds since 1970.
+    /// Start in milliseconds since 1970.
     pub began_ms: u64,
-    /// How much faster than the wall the clock runs.
+    /// Speed of the clock relative to wall clock time.
     pub time_scale: f64,
-    /// The server, without anything secret that its address may have.
+    /// Name of the server, without secrets that its address may contain.
     pub server: String,
-    /// Whose game it is.
+    /// Account that plays the game.
     pub account: String,
-    /// Which game.
+    /// Game id.
     pub game: String,
-    /// Our colour, where the account's stream has told it.
+    /// Our color, if the account stream has reported it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub color: Option<String>,
-    /// It has only rested, so what was known of it counts.
-    pub rested: bool,
-    /// What holds for this game.
-    pub settings: InForce,
+    /// The game was suspended, and the state of the previous session is used.
+    pub resumed: bool,
+    /// Settings that affect the decisions.
+    pub settings: EffectiveSettings,
 }
 
-/// The settings that have a part in how a game is played; what rules make of them are its [`Terms`].
+/// Settings that affect the decisions of a game, before rules; [`Terms`] are those after rules.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct InForce {
-    pub overhead: Duration,
-    pub longest: Duration,
+pub struct EffectiveSettings {
+    pub move_overhead: Duration,
+    pub max_move_time: Duration,
     pub claim_victory: bool,
     pub chat: config::Chat,
     pub challenge: config::Challenge,
 }
 
-impl InForce {
-    /// Those that count of all.
+impl EffectiveSettings {
+    /// Extracts them from all settings.
     pub fn of(settings: &Settings) -> Self {
         Self {
-            overhead: settings.engine.overhead(),
-            longest: settings.correspondence.max_move_time(),
+            move_overhead: settings.engine.overhead(),
+            max_move_time: settings.correspondence.max_move_time(),
             claim_victory: settings.games.claim_victory,
             chat: settings.chat.clone(),
             challenge: config::Challenge {
-                // Nobody's business.
+                // Private, and not needed for decisions.
                 block: Vec::new(),
                 ..settings.challenge.clone()
             },
@@ -88,16 +86,16 @@ impl InForce {
 }
 
 impl Header {
-    /// Of a game that begins to be played now.
+    /// Creates the header of a session that begins now.
     pub fn new(
         settings: &Settings,
         account: &Username,
         game: &GameId,
         info: Option<&GameInfo>,
-        rested: bool,
+        resumed: bool,
     ) -> Self {
         Self {
-            knightwatch_trace: VERSION_OF_FORM,
+            knightwatch_trace: FORMAT_VERSION,
             program: VERSION.to_owned(),
             began_ms: clock::epoch_ms(clock::date()),
             time_scale: clock::scale(),
@@ -105,130 +103,135 @@ impl Header {
             account: account.to_string(),
             game: game.to_string(),
             color: info.map(|info| info.color.key().to_owned()),
-            rested,
-            settings: InForce::of(settings),
+            resumed,
+            settings: EffectiveSettings::of(settings),
         }
     }
 }
 
-/// Something that the game's task met or did.
+/// Event or decision of a game task.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Record {
-    /// A line of the stream.
+    /// Raw line of the stream.
     Line(String),
-    /// How the game is played, once it is known which one it is.
-    Terms(Box<PlaySettings>),
-    /// We are about to think: how long after the line that made it our turn, in nanoseconds, how many games are on, and how
-    /// many places there are for them.
+    /// Settings of the game after rules.
+    PlaySettings(Box<PlaySettings>),
+    /// Inputs of time management at the start of a search.
     Turn {
-        since: u64,
+        /// Time since the line that made it our turn, in nanoseconds.
+        elapsed: u64,
+        /// Running games.
         games: usize,
-        places: usize,
+        /// Configured number of concurrent games.
+        concurrency: usize,
     },
-    /// A move was found.
-    Found(Found),
-    /// There was none to choose from.
-    FoundNone,
-    /// The server has answered a POST of the move we owe.
-    Answer(Answer),
+    /// A chosen move.
+    FoundMove(FoundMove),
+    /// There was no move to choose from.
+    NoMove,
+    /// Response to a POST of our move.
+    PostResponse(PostResponse),
     /// A wait is over.
-    Due,
-    /// The account has found that nothing was in flight.
-    Mend,
-    /// A time has come.
-    Rings(TimerKind),
-    /// A command in the chat is to be answered, with this many games on and challenges waiting; whether we wait longer.
-    Asked {
+    Timeout,
+    /// The watchdog found nothing in flight for a pending move.
+    Recover,
+    /// A timer expired.
+    Timer(TimerKind),
+    /// A chat command is about to be answered.
+    ChatRequest {
+        /// Running games.
         games: usize,
+        /// Queued challenges.
         waiting: usize,
-        waits: bool,
+        /// The wait for the opponent's first move was extended.
+        extends_wait: bool,
     },
-    /// What is decided, and why.
-    Decided(Decision, String),
-    /// What else happens, in words: to the stream, to requests that nothing waits for.
+    /// A decision and its reason.
+    Decision(Decision, String),
+    /// Other events in words: of the stream, of side requests.
     Note(String),
-    /// The task has ended.
+    /// The task ended; the reason.
     End(String),
-    /// So many of what should stand here are missing.
+    /// Number of records that are missing here.
     Missing(u64),
 }
 
-/// Whose time has come.
+/// Timer that leads to a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TimerKind {
-    /// The opponent has not begun.
+    /// The opponent has not made their first move.
     Abort,
-    /// The opponent is gone, and the game may be claimed.
+    /// The opponent left and the game can be claimed.
     Claim,
 }
 
-/// What the replay has to decide as well.
+/// Decision that a replay compares.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
-    /// The engine is asked.
+    /// Search within these limits.
     Think(Bounds),
-    /// Something is posted for the move we owe.
-    Post(Posting),
-    /// Nothing, for so many nanoseconds.
+    /// Post a move or resign.
+    Post(PostRequest),
+    /// Wait for this many nanoseconds.
     Wait(u64),
-    /// The stream is opened anew, which may take so many nanoseconds.
-    Look(u64),
-    /// Something beside the moves.
-    Do(Act),
-    /// An answer in the chat.
-    Say(String),
+    /// Reopen the stream and wait for its first line, for this many nanoseconds.
+    Resync(u64),
+    /// Action other than a move.
+    SideAction(SideAction),
+    /// Chat line.
+    Chat(String),
 }
 
-/// How a POST of a move was answered.
+/// Response to a POST of our move.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Answer {
-    /// In nanoseconds.
+pub struct PostResponse {
+    /// Duration of the POST in nanoseconds.
     pub took: u64,
-    /// Nothing when the server has taken it.
-    pub trouble: Option<PostError>,
-    /// The same in words.
-    pub said: String,
+    /// `None` if the server accepted it.
+    pub error: Option<PostError>,
+    /// The response in words.
+    pub text: String,
 }
 
-/// A [`Trouble`], in nanoseconds.
+/// [`PostFailure`] with waits in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PostError {
-    Again(u64),
-    Lost(u64),
-    Refused,
+    Retry(u64),
+    Uncertain(u64),
+    Rejected,
 }
 
-impl From<Trouble> for PostError {
-    fn from(trouble: Trouble) -> Self {
-        match trouble {
-            Trouble::Again(wait) => Self::Again(nanos(wait)),
-            Trouble::Lost(wait) => Self::Lost(nanos(wait)),
-            Trouble::Refused => Self::Refused,
+impl From<PostFailure> for PostError {
+    fn from(failure: PostFailure) -> Self {
+        match failure {
+            PostFailure::Retry(wait) => Self::Retry(nanos(wait)),
+            PostFailure::Uncertain(wait) => Self::Uncertain(nanos(wait)),
+            PostFailure::Rejected => Self::Rejected,
         }
     }
 }
 
-impl From<PostError> for Trouble {
-    fn from(woe: PostError) -> Self {
-        match woe {
-            PostError::Again(wait) => Self::Again(Duration::from_nanos(wait)),
-            PostError::Lost(wait) => Self::Lost(Duration::from_nanos(wait)),
-            PostError::Refused => Self::Refused,
+impl From<PostError> for PostFailure {
+    fn from(error: PostError) -> Self {
+        match error {
+            PostError::Retry(wait) => Self::Retry(Duration::from_nanos(wait)),
+            PostError::Uncertain(wait) => Self::Uncertain(Duration::from_nanos(wait)),
+            PostError::Rejected => Self::Rejected,
         }
     }
 }
 
-/// What a search is allowed; times in nanoseconds.
+/// Limits of a search; times in nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Bounds {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub movetime: Option<u64>,
-    /// What is left, the increment, what is kept back now, and what each move to come will lose.
+    /// Time left, increment, overhead of this move, and lag of each later move.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clock: Option<[u64; 4]>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -256,17 +259,17 @@ impl From<&Limits> for Bounds {
     }
 }
 
-/// A move that was found.
+/// A chosen move.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Found {
-    /// King takes rook when it castles.
+pub struct FoundMove {
+    /// UCI notation, with castling as king takes rook.
     pub uci: String,
-    pub from: Origin,
+    pub source: Origin,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thought: Option<SearchSummary>,
 }
 
-/// Where a move comes from.
+/// Origin of a move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
@@ -275,33 +278,32 @@ pub enum Origin {
     Search,
 }
 
-/// What the engine thought.
+/// Result of a search.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SearchSummary {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cp: Option<i32>,
-    /// In so many of our moves.
+    /// Mate in this many moves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mate: Option<i32>,
     pub depth: u32,
     pub seldepth: u32,
     pub nodes: u64,
-    /// In nanoseconds on the wall.
+    /// Wall clock time in nanoseconds.
     pub elapsed: u64,
     pub hashfull: u32,
-    /// Not told by versions before it was counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ordering: Option<u32>,
     pub pv: String,
 }
 
-impl Found {
-    /// As it is written.
-    pub fn of(choice: &Choice) -> Self {
+impl FoundMove {
+    /// Converts a chosen move.
+    pub fn of(choice: &ChosenMove) -> Self {
         let uci = |mv: Move| mv.uci(CastlingNotation::KingTakesRook).to_string();
         Self {
             uci: uci(choice.mv),
-            from: match choice.source {
+            source: match choice.source {
                 Source::Only => Origin::Only,
                 Source::Book => Origin::Book,
                 Source::Search => Origin::Search,
@@ -327,23 +329,26 @@ impl Found {
         }
     }
 
-    /// As it is played in a game. `None` when it is not legal there.
-    pub fn choice(&self, game: &Game) -> Option<Choice> {
+    /// Converts it back for the position of a game; `None` if the move is not legal there.
+    pub fn choice(&self, game: &Game) -> Option<ChosenMove> {
         let mv = game.position().parse_uci(&self.uci).ok()?;
-        Some(Choice {
+        Some(ChosenMove {
             mv,
-            source: match self.from {
+            source: match self.source {
                 Origin::Only => Source::Only,
                 Origin::Book => Source::Book,
                 Origin::Search => Source::Search,
             },
-            thought: self.thought.as_ref().map(|idea| idea.thought(game, mv)),
+            thought: self
+                .thought
+                .as_ref()
+                .map(|summary| summary.thought(game, mv)),
         })
     }
 }
 
 impl SearchSummary {
-    /// The score.
+    /// Score of the search.
     pub fn score(&self) -> Score {
         match (self.mate, self.cp) {
             (Some(moves), _) => Score::Mate(moves),
@@ -378,13 +383,13 @@ impl SearchSummary {
     }
 }
 
-/// A length of time as it is written.
+/// Converts a duration to nanoseconds, saturating.
 pub fn nanos(duration: Duration) -> u64 {
     duration.as_nanos().try_into().unwrap_or(u64::MAX)
 }
 
-/// A moment as it is written, from the beginning on.
-fn since(began: Instant, at: Instant) -> u64 {
+/// Nanoseconds from `began` to `at`.
+fn offset_nanos(began: Instant, at: Instant) -> u64 {
     nanos(at.saturating_duration_since(began))
 }
 
@@ -394,31 +399,34 @@ mod tests {
     use crate::chess::Position;
 
     #[test]
-    fn what_is_written_is_what_is_read() {
+    fn records_round_trip() {
         let terms = PlaySettings::defaults(&Settings::default());
         for what in [
             Record::Line("{\"type\":\"gameState\"}".to_owned()),
-            Record::Terms(Box::new(terms)),
+            Record::PlaySettings(Box::new(terms)),
             Record::Turn {
-                since: 7,
+                elapsed: 7,
                 games: 2,
-                places: 4,
+                concurrency: 4,
             },
-            Record::Answer(Answer {
+            Record::PostResponse(PostResponse {
                 took: 9,
-                trouble: Some(PostError::Again(5)),
-                said: "502".to_owned(),
+                error: Some(PostError::Retry(5)),
+                text: "502".to_owned(),
             }),
-            Record::Due,
-            Record::Rings(TimerKind::Claim),
-            Record::Asked {
+            Record::Timeout,
+            Record::Timer(TimerKind::Claim),
+            Record::ChatRequest {
                 games: 1,
                 waiting: 0,
-                waits: true,
+                extends_wait: true,
             },
-            Record::Decided(Decision::Do(Act::GiveBack), "because".to_owned()),
-            Record::Decided(Decision::Post(Posting::Resign), String::new()),
-            Record::Decided(
+            Record::Decision(
+                Decision::SideAction(SideAction::AcceptTakeback),
+                "because".to_owned(),
+            ),
+            Record::Decision(Decision::Post(PostRequest::Resign), String::new()),
+            Record::Decision(
                 Decision::Think(Bounds {
                     clock: Some([1, 2, 3, 4]),
                     depth: Some(5),
@@ -435,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thought_is_the_same_when_it_is_read_back() {
+    fn search_result_round_trips() {
         let fen = "r3k2r/pppppppp/8/8/8/8/PPPPPPPP/R3K2R w KQkq - 0 1";
         let game = Game::new(Position::from_fen(fen).unwrap());
         let castles = game.position().parse_uci("e1g1").unwrap();
@@ -453,13 +461,13 @@ mod tests {
             multipv: 1,
             bound: Bound::Exact,
         };
-        let found = Found::of(&Choice {
+        let found = FoundMove::of(&ChosenMove {
             mv: castles,
             source: Source::Search,
             thought: Some(thought.clone()),
         });
         let text = serde_json::to_string(&found).unwrap();
-        let read: Found = serde_json::from_str(&text).unwrap();
+        let read: FoundMove = serde_json::from_str(&text).unwrap();
         let choice = read.choice(&game).unwrap();
         assert_eq!((choice.mv, choice.thought), (castles, Some(thought)));
         let elsewhere = Game::new(Position::startpos());

@@ -1,5 +1,7 @@
-//! Writes traces, and holds up no move: what a game has to tell goes into a queue with an end when its move is on its way,
-//! and a thread takes it from there. What does not fit is counted and missing; a disk that takes nothing costs the trace.
+//! Trace writer thread. Never delays a move.
+//!
+//! A game task sends its records through a bounded queue after its move is posted. Records that do not fit into the queue are
+//! counted and dropped; if the disk fails, the trace is lost.
 
 use std::collections::HashMap;
 use std::fs::{self, DirBuilder, File};
@@ -13,61 +15,62 @@ use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::oneshot;
 use tracing::{debug, warn};
 
-use super::{Header, Record, since};
+use super::{Header, Record, offset_nanos};
 use crate::lichess::model::GameId;
 
-/// So many steps of games wait at most: those of some 500 moves.
-const QUEUE: usize = 4_096;
+/// Capacity of the queue: batches of about 500 moves.
+const MAX_QUEUED_BATCHES: usize = 4_096;
 
-/// No trace becomes longer, in bytes: a game of 300 moves has about 1 MiB, since each line has all moves.
-pub(super) const LONGEST: u64 = 8 << 20;
+/// Largest size of a trace. A game of 300 moves has about 1 MiB, since each line contains all moves.
+pub(super) const MAX_FILE_BYTES: u64 = 8 << 20;
 
-/// The file of a game that has had nothing to tell for so long is closed: its last word may not have fitted into the queue.
-const FORGOTTEN: Duration = Duration::from_secs(24 * 3_600);
+/// The file of a game without new records for this long is closed, since its last batch may have been dropped.
+const CLOSE_AFTER: Duration = Duration::from_secs(24 * 3_600);
 
-/// Where traces are kept, and how many.
+/// Options of the trace writer.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The directory.
+    /// Directory of the traces.
     pub directory: PathBuf,
-    /// Those of the latest games.
+    /// Number of traces to keep, of the latest games.
     pub keep: usize,
 }
 
-/// What one step of a game's task has to tell.
+/// Records of one step of a game task.
 struct Batch {
     game: GameId,
     header: Option<Box<Header>>,
     entries: Vec<(u64, Record)>,
-    /// Entries that did not fit into the queue before these.
+    /// Records before these that did not fit into the queue.
     missing: u64,
+    /// The game task has ended.
     last: bool,
 }
 
-/// Where games leave their traces; clones are the same. The default is nowhere.
+/// Handle to the trace writer. Clones share the writer; the default discards everything.
 #[derive(Clone, Debug, Default)]
 pub struct Traces(Option<SyncSender<Batch>>);
 
-/// The thread that writes them.
+/// The trace writer thread.
 #[derive(Debug)]
 pub struct Recorder {
     ended: oneshot::Receiver<()>,
 }
 
 impl Recorder {
-    /// Starts it.
+    /// Starts the thread.
     ///
     /// # Errors
-    /// When the system has no thread for it.
+    /// The thread cannot be spawned.
     pub fn start(options: Options) -> io::Result<(Self, Traces)> {
-        let (queue, batches) = mpsc::sync_channel(QUEUE);
+        let (queue, batches) = mpsc::sync_channel(MAX_QUEUED_BATCHES);
         let (last, ended) = oneshot::channel();
         let thread = thread::Builder::new().name("traces".to_owned());
         thread.spawn(move || {
             let mut writer = Writer {
                 options,
                 open: HashMap::new(),
-                told: false,
+                warned: false,
             };
             writer.run(&batches);
             let _ = last.send(());
@@ -75,23 +78,23 @@ impl Recorder {
         Ok((Self { ended }, Traces(Some(queue))))
     }
 
-    /// Waits for what is still to be written, for this long at most. Every handle has to be gone by then.
-    pub async fn finish(self, patience: Duration) {
-        if tokio::time::timeout(patience, self.ended).await.is_err() {
-            warn!("traces: the disk is too slow: what happened last may be missing");
+    /// Waits until everything is written, at most for `timeout`. All handles must have been dropped.
+    pub async fn finish(self, timeout: Duration) {
+        if tokio::time::timeout(timeout, self.ended).await.is_err() {
+            warn!("traces: the disk is too slow; the last records may be missing");
         }
     }
 }
 
 impl Traces {
-    /// The trace of a game that begins with this header at this moment.
-    pub(in crate::bot) fn of(
+    /// Starts the trace of a session of a game.
+    pub(in crate::bot) fn start(
         &self,
         game: &GameId,
         began: Instant,
         header: impl FnOnce() -> Header,
     ) -> Trace {
-        Trace(self.0.as_ref().map(|queue| Out {
+        Trace(self.0.as_ref().map(|queue| Output {
             queue: queue.clone(),
             game: game.clone(),
             began,
@@ -102,10 +105,10 @@ impl Traces {
     }
 }
 
-/// The trace of one game, as its task writes it.
-pub(in crate::bot) struct Trace(Option<Out>);
+/// Trace of one game, as its task writes it.
+pub(in crate::bot) struct Trace(Option<Output>);
 
-struct Out {
+struct Output {
     queue: SyncSender<Batch>,
     game: GameId,
     began: Instant,
@@ -115,22 +118,24 @@ struct Out {
 }
 
 impl Trace {
-    /// Notes what has happened at a moment. It costs next to nothing, and nothing at all where there is no trace.
-    pub fn note(&mut self, at: Instant, what: impl FnOnce() -> Record) {
-        if let Some(out) = &mut self.0 {
-            out.entries.push((since(out.began, at), what()));
+    /// Adds a record. `record` is not called if there is no trace.
+    pub fn note(&mut self, at: Instant, record: impl FnOnce() -> Record) {
+        if let Some(output) = &mut self.0 {
+            output
+                .entries
+                .push((offset_nanos(output.began, at), record()));
         }
     }
 
-    /// Sends on what was noted; to be called when nothing is in a hurry.
+    /// Sends the added records to the writer. Call it when no move is waiting.
     pub fn flush(&mut self) {
-        if let Some(out) = &mut self.0 {
-            out.send(false);
+        if let Some(output) = &mut self.0 {
+            output.send(false);
         }
     }
 }
 
-impl Out {
+impl Output {
     fn send(&mut self, last: bool) {
         if self.entries.is_empty() && !last {
             return;
@@ -152,11 +157,11 @@ impl Out {
     }
 }
 
-/// Also when the task panics, whose trace is wanted most.
+/// Runs on panic, too, when the trace matters most.
 impl Drop for Trace {
     fn drop(&mut self) {
-        if let Some(out) = &mut self.0 {
-            out.send(true);
+        if let Some(output) = &mut self.0 {
+            output.send(true);
         }
     }
 }
@@ -164,19 +169,19 @@ impl Drop for Trace {
 struct Writer {
     options: Options,
     open: HashMap<GameId, Open>,
-    /// What is wrong was said.
-    told: bool,
+    /// The last error was logged.
+    warned: bool,
 }
 
 struct Open {
     file: File,
     length: u64,
-    /// Entries that could not be written.
+    /// Records that could not be written.
     missing: u64,
-    /// It has become too long.
+    /// The file has reached its largest size.
     full: bool,
-    /// When it had something to tell.
-    touched: Instant,
+    /// Time of the last batch.
+    last_write: Instant,
 }
 
 impl Writer {
@@ -184,12 +189,14 @@ impl Writer {
         while let Ok(batch) = batches.recv() {
             let (game, last) = (batch.game.clone(), batch.last);
             match self.write(batch) {
-                Ok(()) => self.told = false,
-                Err(error) if self.told => debug!(game = %game, "no trace: {error}"),
+                Ok(()) => self.warned = false,
+                Err(error) if self.warned => debug!(game = %game, "no trace: {error}"),
                 Err(error) => {
-                    self.told = true;
+                    self.warned = true;
                     let directory = self.options.directory.display();
-                    warn!("traces: cannot write in {directory}: {error}; the games go on");
+                    warn!(
+                        "traces: cannot write in {directory}; games continue without traces: {error}"
+                    );
                 }
             }
             if last {
@@ -200,28 +207,30 @@ impl Writer {
 
     fn write(&mut self, batch: Batch) -> io::Result<()> {
         if !self.open.contains_key(&batch.game) {
-            // Without its beginning it would be of no use.
+            // A trace without its header is useless.
             if batch.header.is_none() && !self.path(&batch.game).exists() {
                 return Ok(());
             }
             self.open
-                .retain(|_, open| open.touched.elapsed() < FORGOTTEN);
+                .retain(|_, open| open.last_write.elapsed() < CLOSE_AFTER);
             let open = self.create(&batch.game)?;
             self.open.insert(batch.game.clone(), open);
         }
         let Some(open) = self.open.get_mut(&batch.game) else {
             return Ok(());
         };
-        open.touched = Instant::now();
+        open.last_write = Instant::now();
         if open.full {
             return Ok(());
         }
         let count = batch.entries.len() as u64;
         let missing = batch.missing + open.missing;
         let mut lines = text(&batch, missing)?;
-        if open.length + lines.len() as u64 > LONGEST {
+        if open.length + lines.len() as u64 > MAX_FILE_BYTES {
             open.full = true;
-            let end = Record::End(format!("the trace has its {LONGEST} bytes"));
+            let end = Record::End(format!(
+                "the trace reached its limit of {MAX_FILE_BYTES} bytes"
+            ));
             lines = format!("{}\n", serde_json::to_string(&(0, end))?);
         }
         let written = open.append(&lines);
@@ -233,7 +242,7 @@ impl Writer {
         self.options.directory.join(format!("{game}.jsonl"))
     }
 
-    /// Opens the trace of a game, and makes room for it where it is new.
+    /// Opens the trace of a game. Removes old traces if it is new.
     fn create(&self, game: &GameId) -> io::Result<Open> {
         let Options { directory, keep } = &self.options;
         let mut builder = DirBuilder::new();
@@ -246,7 +255,7 @@ impl Writer {
         options.read(true).append(true).create(true).mode(0o600);
         let mut file = options.open(path)?;
         let mut length = file.seek(SeekFrom::End(0))?;
-        // Of a program that was killed in mid-line: what follows begins a line of its own.
+        // If the program was killed in the middle of a line, start a new one.
         if length > 0 {
             let mut end = [0];
             file.seek(SeekFrom::End(-1))?;
@@ -261,11 +270,11 @@ impl Writer {
             length,
             missing: 0,
             full: false,
-            touched: Instant::now(),
+            last_write: Instant::now(),
         })
     }
 
-    /// Removes the oldest traces but so many.
+    /// Removes the oldest traces, so that `keep` remain.
     fn prune(&self, keep: usize) -> io::Result<()> {
         let mut traces = list(&self.options.directory)?;
         let is_open = |path: &Path| {
@@ -287,7 +296,7 @@ impl Writer {
 impl Open {
     fn append(&mut self, text: &str) -> io::Result<()> {
         if let Err(error) = self.file.write_all(text.as_bytes()) {
-            // Half a line would spoil the next.
+            // Half a line would damage the next one.
             self.file.set_len(self.length)?;
             return Err(error);
         }
@@ -296,7 +305,7 @@ impl Open {
     }
 }
 
-/// The traces in a directory, each with the time of its last line.
+/// Traces in a directory, each with the time of its last change.
 pub(super) fn list(directory: &Path) -> io::Result<Vec<(SystemTime, PathBuf)>> {
     let mut traces = Vec::new();
     for entry in fs::read_dir(directory)? {
@@ -308,7 +317,7 @@ pub(super) fn list(directory: &Path) -> io::Result<Vec<(SystemTime, PathBuf)>> {
     Ok(traces)
 }
 
-/// The lines of a batch.
+/// Formats the lines of a batch.
 fn text(batch: &Batch, missing: u64) -> io::Result<String> {
     let mut text = String::new();
     let mut line = |json: serde_json::Result<String>| {
@@ -354,15 +363,15 @@ mod tests {
         trace.note(Instant::now(), || Record::Note(text.to_owned()));
     }
 
-    /// Has these games tell something, one after another.
-    fn written(options: &Options, games: &[&str]) {
+    /// Writes traces of these games, one after another.
+    fn write_games(options: &Options, games: &[&str]) {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
             .build()
             .unwrap();
         let (recorder, traces) = Recorder::start(options.clone()).unwrap();
         for game in games.iter().map(|game| id(game)) {
-            let mut trace = traces.of(&game, Instant::now(), || header(&game));
+            let mut trace = traces.start(&game, Instant::now(), || header(&game));
             note(&mut trace, "first");
             trace.flush();
             note(&mut trace, "last");
@@ -372,30 +381,34 @@ mod tests {
     }
 
     #[test]
-    fn what_a_game_tells_is_written_and_old_games_give_way() {
+    fn traces_are_written_and_old_ones_removed() {
         let home = tempfile::tempdir().unwrap();
         let options = Options {
             directory: home.path().join("some/where"),
             keep: 2,
         };
-        written(&options, &["game0001", "game0002", "game0003"]);
+        write_games(&options, &["game0001", "game0002", "game0003"]);
         assert_eq!(list(&options.directory).unwrap().len(), 2);
         let path = options.directory.join("game0003.jsonl");
-        // A kill in mid-line, and then another life.
+        // A kill in the middle of a line, then another session.
         let text = fs::read_to_string(&path).unwrap();
         fs::write(&path, &text[..text.len() - 3]).unwrap();
-        written(&options, &["game0003"]);
-        let tale = read(&path).unwrap();
-        assert!(tale.trouble.is_none(), "{tale:?}");
-        let counts: Vec<usize> = tale.lives.iter().map(|life| life.entries.len()).collect();
+        write_games(&options, &["game0003"]);
+        let trace = read(&path).unwrap();
+        assert!(trace.trouble.is_none(), "{trace:?}");
+        let counts: Vec<usize> = trace
+            .sessions
+            .iter()
+            .map(|session| session.entries.len())
+            .collect();
         assert_eq!(counts, [1, 2]);
     }
 
     #[test]
-    fn what_does_not_fit_into_the_queue_is_counted() {
+    fn records_beyond_queue_are_counted() {
         let (queue, batches) = mpsc::sync_channel(1);
         let game = id("game0001");
-        let mut trace = Traces(Some(queue)).of(&game, Instant::now(), || header(&game));
+        let mut trace = Traces(Some(queue)).start(&game, Instant::now(), || header(&game));
         for _ in 0..4 {
             note(&mut trace, "more");
             trace.flush();
@@ -411,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_has_an_end() {
+    fn trace_size_is_limited() {
         let home = tempfile::tempdir().unwrap();
         let game = id("game0001");
         let mut writer = Writer {
@@ -420,7 +433,7 @@ mod tests {
                 keep: 1,
             },
             open: HashMap::new(),
-            told: false,
+            warned: false,
         };
         let batch = |header: Option<Header>| Batch {
             game: game.clone(),
@@ -433,9 +446,9 @@ mod tests {
         for _ in 0..20 {
             writer.write(batch(None)).unwrap();
         }
-        let tale = read(&home.path().join("game0001.jsonl")).unwrap();
-        let entries = &tale.lives[0].entries;
-        assert!(entries.len() < 10 && tale.trouble.is_none());
+        let trace = read(&home.path().join("game0001.jsonl")).unwrap();
+        let entries = &trace.sessions[0].entries;
+        assert!(entries.len() < 10 && trace.trouble.is_none());
         assert!(matches!(&entries.last().unwrap().2, Record::End(_)));
     }
 }

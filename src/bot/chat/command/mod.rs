@@ -1,18 +1,18 @@
-//! Commands: what people can ask with a `!` in front, and what we answer. Pure.
+//! Chat commands (`!eval`) and their answers. Pure.
 //!
-//! The score and the line of a game that is on are for the spectators alone, unless the operator says otherwise: in the
-//! opponent's hands they are help by an engine, which Lichess forbids, and they tell him what we are up to.
+//! Score and principal variation of a running game are for spectators only, unless configured otherwise. For the opponent they
+//! would be engine assistance, which Lichess forbids, and reveal our plans.
 
 use std::time::Duration;
 
-use super::{PROGRAM, VERSION, Words, fit, line};
+use super::{PROGRAM, TemplateValues, VERSION, fill, fit};
 use crate::bot::policy::PlaySettings;
 use crate::config::{self, Evals};
 use crate::events::{SearchInfo, Source};
 use crate::lichess::model::Room;
 use crate::plural;
 
-/// See the module's text.
+/// Chat command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
     Book,
@@ -32,13 +32,13 @@ pub enum Command {
     Time,
     Version,
     Wait,
-    /// Something else with a `!` in front.
+    /// Any other word after a `!`.
     Unknown,
-    /// More than are answered within a minute.
+    /// A command beyond the rate limit.
     TooMany,
 }
 
-/// A command, its names, and what `!help` says about it. The first name is the one that is listed.
+/// A command, its names, and its help text. `!help` lists the first name.
 type Entry = (Command, &'static [&'static str], &'static str);
 
 const ALL: &[Entry] = &[
@@ -50,19 +50,19 @@ const ALL: &[Entry] = &[
     (
         Command::Challenge,
         &["challenge", "variants"],
-        "which challenges I take",
+        "which challenges I accept",
     ),
-    (Command::Depth, &["depth"], "how deep I looked"),
-    (Command::Draw, &["draw"], "when I take a draw"),
+    (Command::Depth, &["depth"], "search depth of my last move"),
+    (Command::Draw, &["draw"], "when I accept a draw"),
     (
         Command::Eval,
         &["eval"],
-        "what I think of the game; for spectators",
+        "score of the game; for spectators",
     ),
     (
         Command::Help,
         &["help", "commands"],
-        "what I answer; !help and a word says more about it",
+        "my commands; !help and a command explains it",
     ),
     (Command::Motd, &["motd"], "the message of the day"),
     (
@@ -70,138 +70,136 @@ const ALL: &[Entry] = &[
         &["name", "engine", "motor"],
         "who I am, and with which engine",
     ),
-    (Command::Nps, &["nps"], "how fast I look"),
-    (Command::Ping, &["ping"], "what my moves lose on their way"),
+    (Command::Nps, &["nps"], "search speed at my last move"),
+    (Command::Ping, &["ping"], "network lag of my moves"),
     (Command::Pv, &["pv"], "which moves I expect; for spectators"),
     (
         Command::Queue,
         &["queue"],
-        "how many play with me, and how many wait",
+        "how many games I play, and how many challenges are queued",
     ),
     (Command::Strength, &["strength", "elo"], "how strong I play"),
     (
         Command::Takeback,
         &["takeback"],
-        "how many moves I give back",
+        "how many takebacks I grant",
     ),
     (Command::Time, &["time"], "how long my last move took"),
-    (
-        Command::Version,
-        &["version"],
-        "which version of me this is",
-    ),
+    (Command::Version, &["version"], "my version"),
     (
         Command::Wait,
         &["wait"],
-        "one minute more for your first move",
+        "one more minute for your first move",
     ),
 ];
 
-/// Who asks.
+/// Author of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Asker {
-    /// Where, and so where the answer goes.
+pub struct Requester {
+    /// Room of the command and its answer.
     pub room: Room,
-    /// It is the opponent, who may also be among the spectators.
-    pub opponent: bool,
+    /// Whether it is the opponent, who may also write in the spectators' room.
+    pub is_opponent: bool,
 }
 
-/// What can be told.
+/// Facts for the answers.
 #[derive(Clone, Debug)]
 pub struct Facts<'a> {
-    /// Names and the like.
-    pub words: Words<'a>,
+    /// Values of placeholders.
+    pub values: TemplateValues<'a>,
     /// `[chat]`
     pub chat: &'a config::Chat,
     /// `[challenge]`
     pub challenge: &'a config::Challenge,
-    /// How this game is played.
+    /// Settings of this game, after rules.
     pub terms: &'a PlaySettings,
-    /// What we thought about our last move, and from the opponent's move to ours.
+    /// Search report of our last move, and the time it took us.
     pub last: Option<(&'a SearchInfo, Duration)>,
-    /// Our clock, where there is one.
+    /// Our clock, if there is one.
     pub clock: Option<Duration>,
-    /// What a move loses on its way.
+    /// Median lag of a move.
     pub lag: Duration,
-    /// Moves that we would still give back.
+    /// Takebacks that the opponent can still get.
     pub takebacks: u32,
-    /// Games that are on.
+    /// Running games.
     pub games: usize,
-    /// Challenges that wait.
+    /// Queued challenges.
     pub waiting: usize,
-    /// We shall wait longer for the first move.
-    pub waits: bool,
+    /// The wait for the opponent's first move was extended.
+    pub extends_wait: bool,
 }
 
 impl Command {
-    /// The command in a line of chat, if there is one, and the word behind it; of an unknown one the word that it is.
-    pub fn read(text: &str) -> Option<(Self, &str)> {
+    /// Parses a chat line. Returns the command and its argument; for an unknown command, its name.
+    pub fn parse(text: &str) -> Option<(Self, &str)> {
         let mut words = text.trim().strip_prefix('!')?.split_whitespace();
-        // `! help` is none.
+        // `! help` is not a command.
         let name = words.next().filter(|_| !text.trim().starts_with("! "))?;
-        match Self::named(name) {
+        match Self::find(name) {
             Some((command, ..)) => Some((*command, words.next().unwrap_or_default())),
             None => is_word(name).then_some((Self::Unknown, name)),
         }
     }
 
-    /// What it is called, without the `!`.
+    /// Name of the command, without the `!`.
     pub fn name(self) -> &'static str {
         let entry = ALL.iter().find(|(command, ..)| *command == self);
         entry.map_or("", |(_, names, _)| names[0])
     }
 
-    fn named(name: &str) -> Option<&'static Entry> {
-        let is_it = |other: &&str| other.eq_ignore_ascii_case(name);
-        ALL.iter().find(|(_, names, _)| names.iter().any(is_it))
+    fn find(name: &str) -> Option<&'static Entry> {
+        let matches = |other: &&str| other.eq_ignore_ascii_case(name);
+        ALL.iter().find(|(_, names, _)| names.iter().any(matches))
     }
 
-    /// What we answer to this, and to the word behind it.
-    pub fn answer(self, word: &str, asker: Asker, facts: &Facts<'_>) -> Option<String> {
-        let secret = match facts.chat.evals {
+    /// Answers the command. `argument` is the word after it.
+    pub fn answer(self, argument: &str, requester: Requester, facts: &Facts<'_>) -> Option<String> {
+        let is_secret = match facts.chat.evals {
             Evals::Nobody => true,
-            Evals::Spectators => asker.room != Room::Spectator || asker.opponent,
+            Evals::Spectators => requester.room != Room::Spectator || requester.is_opponent,
             Evals::Everybody => false,
         };
         let text = match self {
-            Self::Help => help(word),
+            Self::Help => help(argument),
             Self::Name => format!(
                 "I am {}, and my engine is {PROGRAM} {VERSION}.",
-                facts.words.me
+                facts.values.me
             ),
             Self::Version => format!("{PROGRAM} {VERSION}"),
-            Self::Eval | Self::Pv if secret => {
-                "Not while the game is on: that would be help by an engine.".into()
+            Self::Eval | Self::Pv if is_secret => {
+                "Not during the game: that would be engine assistance.".into()
             }
-            Self::Eval => of_search(facts, |report| {
+            Self::Eval => about_last_search(facts, |report| {
                 let score = report
                     .score
                     .map_or("?".to_owned(), |score| score.to_string());
                 let deep = plural::count(report.depth, "ply", "plies");
                 format!("{score} for me, {deep} deep.")
             }),
-            Self::Pv => of_search(facts, |report| format!("I expect {}", report.pv.join(" "))),
-            Self::Depth => of_search(facts, |report| {
+            Self::Pv => {
+                about_last_search(facts, |report| format!("I expect {}", report.pv.join(" ")))
+            }
+            Self::Depth => about_last_search(facts, |report| {
                 let (depth, longest) = (report.depth, report.seldepth);
                 let depth = plural::count(depth, "ply", "plies");
                 format!("{depth}, and {longest} in the longest line.")
             }),
-            Self::Nps => of_search(facts, |report| {
+            Self::Nps => about_last_search(facts, |report| {
                 let seconds = report.elapsed.as_secs_f64().max(1e-3);
                 let (nodes, speed) = (report.nodes as f64, report.nodes as f64 / seconds);
                 format!(
                     "{} positions a second, {} in all.",
-                    many(speed),
-                    many(nodes)
+                    abbreviate(speed),
+                    abbreviate(nodes)
                 )
             }),
             Self::Time => time(facts),
             Self::Book => book(facts),
             Self::Draw => draw(&facts.terms.draw),
             Self::Takeback => match facts.takebacks {
-                0 => "I give no moves back in this game.".into(),
-                1 => "I still give one move back in this game.".into(),
-                n => format!("I still give {n} moves back in this game."),
+                0 => "I grant no takebacks in this game.".into(),
+                1 => "I grant one more takeback in this game.".into(),
+                n => format!("I grant {n} more takebacks in this game."),
             },
             Self::Strength => match facts.terms.strength.elo {
                 Some(elo) => format!("I play this game at about {elo} Elo."),
@@ -209,31 +207,36 @@ impl Command {
             },
             Self::Challenge => challenge(facts.challenge),
             Self::Queue => queue(facts),
-            Self::Ping => format!("My moves lose {} ms on their way.", facts.lag.as_millis()),
-            Self::Motd => match line(&facts.chat.motd, &facts.words) {
+            Self::Ping => format!(
+                "My moves take {} ms over the network.",
+                facts.lag.as_millis()
+            ),
+            Self::Motd => match fill(&facts.chat.motd, &facts.values) {
                 Some(said) => said,
                 None => "There is no message today.".into(),
             },
-            Self::Wait if facts.waits => "I wait one minute more for your first move.".into(),
+            Self::Wait if facts.extends_wait => {
+                "I will wait one more minute for your first move.".into()
+            }
             Self::Wait => "There is nothing to wait for.".into(),
-            Self::Unknown => format!("I do not know !{word}. Write !help for what I answer."),
+            Self::Unknown => format!("I do not know !{argument}. !help lists my commands."),
             Self::TooMany => {
                 let most = facts.chat.per_minute;
                 let commands = plural::count(most, "command", "commands");
-                format!("I answer {commands} a minute here. Please ask again a little later.")
+                format!("I answer {commands} a minute here. Please try again later.")
             }
         };
         fit(text)
     }
 }
 
-/// Whether this may be meant as a command: not `!!`, nor a move that somebody finds good.
+/// Whether a word looks like a command. `!!` and `!Nf3` do not.
 fn is_word(name: &str) -> bool {
     (2..=20).contains(&name.len()) && name.chars().all(|c| c.is_ascii_alphabetic())
 }
 
-fn help(word: &str) -> String {
-    match Command::named(word.trim_start_matches('!')) {
+fn help(argument: &str) -> String {
+    match Command::find(argument.trim_start_matches('!')) {
         Some((_, names, help)) => format!("!{}: {help}", names[0]),
         None => {
             let names: Vec<&str> = ALL.iter().map(|(_, names, _)| names[0]).collect();
@@ -242,14 +245,14 @@ fn help(word: &str) -> String {
     }
 }
 
-/// Something about our last search, if our last move is of one.
-fn of_search(facts: &Facts<'_>, tell: impl Fn(&SearchInfo) -> String) -> String {
+/// Describes our last search, or says that there was none.
+fn about_last_search(facts: &Facts<'_>, describe: impl Fn(&SearchInfo) -> String) -> String {
     match facts.last {
         None => "I have not moved yet.".into(),
         Some((report, _)) => match report.source {
-            Source::Book => "My last move was from a book, so I did not think.".into(),
-            Source::Only => "My last move was the only one, so I did not think.".into(),
-            Source::Search => tell(report),
+            Source::Book => "My last move was from a book, without a search.".into(),
+            Source::Only => "My last move was the only legal one, without a search.".into(),
+            Source::Search => describe(report),
         },
     }
 }
@@ -276,27 +279,27 @@ fn book(facts: &Facts<'_>) -> String {
         _ if !facts.terms.book.are_asked() => "I play this game without a book.".into(),
         None => "I have not moved yet.".into(),
         Some(true) => "My last move was from a book.".into(),
-        Some(false) => "My last move was from no book.".into(),
+        Some(false) => "My last move was not from a book.".into(),
     }
 }
 
 fn draw(draw: &config::Draw) -> String {
     if !draw.accept {
-        return "I take no draws in this game.".into();
+        return "I accept no draws in this game.".into();
     }
     let (min_move, max_win) = (draw.min_move, draw.max_win_percent);
     let moves = match draw.min_level_moves {
-        0 | 1 => "at a move".to_owned(),
+        0 | 1 => "at one move".to_owned(),
         moves => format!("at {moves} moves in a row"),
     };
     format!(
-        "I take a draw from move {min_move} on, if {moves} I would win at most {max_win} of 100 such games."
+        "I accept a draw from move {min_move} on, if my chance to win is at most {max_win}% {moves}."
     )
 }
 
 fn challenge(challenge: &config::Challenge) -> String {
     if !challenge.accept {
-        return "I take no challenges at present.".into();
+        return "I accept no challenges at the moment.".into();
     }
     let variants: Vec<&str> = challenge.variants.iter().map(|it| it.key()).collect();
     let speeds: Vec<&str> = challenge.speeds.iter().map(|it| it.key()).collect();
@@ -313,8 +316,8 @@ fn challenge(challenge: &config::Challenge) -> String {
 }
 
 fn queue(facts: &Facts<'_>) -> String {
-    let games = plural::count(facts.games, "game is on", "games are on");
-    let waiting = plural::count(facts.waiting, "challenge waits", "challenges wait");
+    let games = plural::count(facts.games, "game running", "games running");
+    let waiting = plural::count(facts.waiting, "challenge queued", "challenges queued");
     format!("{games}, {waiting}.")
 }
 
@@ -328,7 +331,7 @@ fn clock(left: Duration) -> String {
     }
 }
 
-fn many(number: f64) -> String {
+fn abbreviate(number: f64) -> String {
     match number {
         n if n >= 1e6 => format!("{:.1} million", n / 1e6),
         n if n >= 1e4 => format!("{:.0} thousand", n / 1e3),

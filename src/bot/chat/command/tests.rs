@@ -1,23 +1,23 @@
-//! Every command, who is told what, and that all of it can be said.
+//! Tests of the chat commands.
 
 use super::*;
 use crate::config::{Chat, Settings, Speed, Variant};
 use crate::events::Score;
 
-const OPPONENT: Asker = Asker {
+const OPPONENT: Requester = Requester {
     room: Room::Player,
-    opponent: true,
+    is_opponent: true,
 };
-const SPECTATOR: Asker = Asker {
+const SPECTATOR: Requester = Requester {
     room: Room::Spectator,
-    opponent: false,
+    is_opponent: false,
 };
-const OPPONENT_IN_THE_STANDS: Asker = Asker {
+const OPPONENT_AS_SPECTATOR: Requester = Requester {
     room: Room::Spectator,
-    opponent: true,
+    is_opponent: true,
 };
 
-const HELP: &str = "Not while the game is on: that would be help by an engine.";
+const SECRET: &str = "Not during the game: that would be engine assistance.";
 
 fn report(source: Source) -> SearchInfo {
     SearchInfo {
@@ -33,10 +33,10 @@ fn report(source: Source) -> SearchInfo {
     }
 }
 
-/// What is answered to a line of chat.
+/// The answer to a chat line.
 fn ask(
     text: &str,
-    asker: Asker,
+    requester: Requester,
     source: Option<Source>,
     change: impl FnOnce(&mut Settings),
 ) -> Option<String> {
@@ -45,7 +45,7 @@ fn ask(
     let terms = PlaySettings::defaults(&settings);
     let report = source.map(report);
     let facts = Facts {
-        words: Words {
+        values: TemplateValues {
             me: "Rob",
             opponent: "Ann",
             rating: None,
@@ -65,18 +65,18 @@ fn ask(
         takebacks: 2,
         games: 1,
         waiting: 3,
-        waits: false,
+        extends_wait: false,
     };
-    let (command, word) = Command::read(text)?;
-    command.answer(word, asker, &facts)
+    let (command, word) = Command::parse(text)?;
+    command.answer(word, requester, &facts)
 }
 
-fn answer(text: &str, asker: Asker) -> Option<String> {
-    ask(text, asker, Some(Source::Search), |_| {})
+fn answer(text: &str, requester: Requester) -> Option<String> {
+    ask(text, requester, Some(Source::Search), |_| {})
 }
 
 #[test]
-fn every_command_has_its_answer() {
+fn every_command_is_answered() {
     let version = env!("CARGO_PKG_VERSION");
     for (text, expected) in [
         (
@@ -92,23 +92,20 @@ fn every_command_has_its_answer() {
             "1.5 million positions a second, 3.0 million in all.".into(),
         ),
         ("!time", "My last move took 2.3 s. I have 2:05 left.".into()),
-        ("!book", "My last move was from no book.".into()),
-        (
-            "!takeback",
-            "I still give 2 moves back in this game.".into(),
-        ),
-        ("!queue", "1 game is on, 3 challenges wait.".into()),
+        ("!book", "My last move was not from a book.".into()),
+        ("!takeback", "I grant 2 more takebacks in this game.".into()),
+        ("!queue", "1 game running, 3 challenges queued.".into()),
         ("!strength", "I play this game as well as I can.".into()),
-        ("!ping", "My moves lose 35 ms on their way.".into()),
+        ("!ping", "My moves take 35 ms over the network.".into()),
         ("!motd", "There is no message today.".into()),
         ("!wait", "There is nothing to wait for.".into()),
         (
             "!help eval",
-            "!eval: what I think of the game; for spectators".into(),
+            "!eval: score of the game; for spectators".into(),
         ),
         (
             "!help !variants",
-            "!challenge: which challenges I take".into(),
+            "!challenge: which challenges I accept".into(),
         ),
     ] {
         assert_eq!(
@@ -117,29 +114,30 @@ fn every_command_has_its_answer() {
             "{text}"
         );
     }
-    let draw = "I take a draw from move 35 on, if at 6 moves in a row I would win at most 15 of 100 such games.";
+    let draw =
+        "I accept a draw from move 35 on, if my chance to win is at most 15% at 6 moves in a row.";
     assert_eq!(answer("!draw", OPPONENT).as_deref(), Some(draw));
     let challenge = "I play standard, chess960, fromPosition; bullet, blitz, rapid, classical; rated or casual.";
     assert_eq!(answer("!challenge", OPPONENT).as_deref(), Some(challenge));
 }
 
 #[test]
-fn what_is_no_command_is_not_answered() {
+fn other_text_is_not_answered() {
     for text in ["", "!", "!!", "! help", "help", "hello !help", "¡help"] {
         assert_eq!(answer(text, OPPONENT), None, "{text}");
     }
 }
 
 #[test]
-fn an_unknown_command_gets_a_hint() {
+fn unknown_command_gets_hint() {
     for text in ["!nonsense", "!ev"] {
-        let hint = format!("I do not know {text}. Write !help for what I answer.");
+        let hint = format!("I do not know {text}. !help lists my commands.");
         assert_eq!(answer(text, OPPONENT), Some(hint));
     }
 }
 
 #[test]
-fn help_names_every_command_in_one_line() {
+fn help_lists_every_command_in_one_line() {
     let help = answer("!help", OPPONENT).unwrap();
     assert!(!help.contains('…') && help.len() <= 140, "{help}");
     for (_, names, _) in ALL {
@@ -150,57 +148,57 @@ fn help_names_every_command_in_one_line() {
             assert!(answer(&format!("!{name}"), OPPONENT).is_some(), "{name}");
         }
     }
-    // Words that are no commands are not repeated.
+    // Unknown words are not repeated.
     assert_eq!(answer("!help \u{202e}x", OPPONENT), Some(help));
 }
 
 #[test]
-fn answers_are_no_commands() {
-    // Or two bots would talk to each other.
+fn answers_are_not_commands() {
+    // Otherwise two bots would answer each other forever.
     for (_, names, _) in ALL.iter().filter(|(command, ..)| *command != Command::Help) {
         let said = answer(&format!("!{}", names[0]), SPECTATOR).unwrap();
-        assert_eq!(Command::read(&said), None, "{said}");
+        assert_eq!(Command::parse(&said), None, "{said}");
     }
-    assert_eq!(Command::read(&answer("!help", OPPONENT).unwrap()), None);
+    assert_eq!(Command::parse(&answer("!help", OPPONENT).unwrap()), None);
 }
 
 #[test]
-fn the_opponent_gets_no_help_by_the_engine() {
-    for (evals, asker, told) in [
+fn score_is_hidden_from_opponent() {
+    for (evals, requester, told) in [
         (Evals::Nobody, OPPONENT, false),
         (Evals::Nobody, SPECTATOR, false),
         (Evals::Spectators, OPPONENT, false),
-        (Evals::Spectators, OPPONENT_IN_THE_STANDS, false),
+        (Evals::Spectators, OPPONENT_AS_SPECTATOR, false),
         (Evals::Spectators, SPECTATOR, true),
         (Evals::Everybody, OPPONENT, true),
         (Evals::Everybody, SPECTATOR, true),
     ] {
         for text in ["!eval", "!pv"] {
-            let said = ask(text, asker, Some(Source::Search), |settings| {
+            let said = ask(text, requester, Some(Source::Search), |settings| {
                 settings.chat.evals = evals
             });
             assert_eq!(
-                said.as_deref() != Some(HELP),
+                said.as_deref() != Some(SECRET),
                 told,
-                "{text} of {asker:?} with {evals:?}"
+                "{text} of {requester:?} with {evals:?}"
             );
         }
     }
 }
 
 #[test]
-fn moves_without_thinking_say_so() {
+fn moves_without_search_say_so() {
     for (text, source, expected) in [
         ("!eval", None, "I have not moved yet."),
         (
             "!eval",
             Some(Source::Book),
-            "My last move was from a book, so I did not think.",
+            "My last move was from a book, without a search.",
         ),
         (
             "!nps",
             Some(Source::Only),
-            "My last move was the only one, so I did not think.",
+            "My last move was the only legal one, without a search.",
         ),
         ("!book", Some(Source::Book), "My last move was from a book."),
         ("!book", None, "I have not moved yet."),
@@ -227,7 +225,7 @@ fn answers_follow_the_settings() {
     for (text, expected) in [
         ("!motd", "Be kind, Ann."),
         ("!book", "I play this game without a book."),
-        ("!draw", "I take no draws in this game."),
+        ("!draw", "I accept no draws in this game."),
         ("!challenge", "I play standard; rapid; casual."),
     ] {
         let said = ask(text, OPPONENT, Some(Source::Book), change);
@@ -236,5 +234,8 @@ fn answers_follow_the_settings() {
     let closed = ask("!challenge", OPPONENT, None, |settings| {
         settings.challenge.accept = false
     });
-    assert_eq!(closed.as_deref(), Some("I take no challenges at present."));
+    assert_eq!(
+        closed.as_deref(),
+        Some("I accept no challenges at the moment.")
+    );
 }

@@ -1,8 +1,8 @@
-//! What we know of a game, and what we decide in it, as a value.
+//! Pure state and decisions of one game.
 //!
-//! The game's task ([`game`](crate::bot::game)) tells it what comes and when, and does what it decides; a replay
-//! ([`replay`](crate::bot::replay)) tells it the same out of a trace, and sees whether it decides the same. So nothing in here
-//! waits, talks, looks at a clock, or leaves anything to chance.
+//! The game task ([`game`](crate::bot::game)) feeds it events with their time and carries out its decisions. A replay
+//! ([`replay`](crate::bot::replay)) feeds it the events of a trace and compares the decisions. Nothing in this module does
+//! I/O, waits, reads the time or uses randomness.
 
 mod offers;
 
@@ -12,13 +12,13 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::budget::Budget;
-use super::choice::{self, Choice, report};
+use super::choice::{self, ChosenMove, search_info};
 use super::lag::Lag;
-use crate::bot::chat::{self, Asker, Command, Ending, Facts, Throttle, Words};
-use crate::bot::game::draw_resign::{DrawResignDecision, Moment, ScoreTrend};
+use crate::bot::chat::{self, Command, Ending, Facts, Requester, TemplateValues, Throttle};
+use crate::bot::game::draw_resign::{DrawResignDecision, ScoreTrend, Situation};
 use crate::bot::game::header::GameHeader;
-use crate::bot::game::moves::{Change, GameMoves, MovesUpdate, Unplayable};
-use crate::bot::game::pending_move::{Board, PendingMove, Step, Trouble};
+use crate::bot::game::moves::{Change, GameMoves, InvalidMoves, MovesUpdate};
+use crate::bot::game::pending_move::{Action, BoardUpdate, PendingMove, PostFailure};
 use crate::bot::game::status::{Clocks, SuspendedGame};
 use crate::bot::policy::{MatchInput, PlaySettings};
 use crate::chess::{CastlingNotation, Color, File};
@@ -28,381 +28,401 @@ use crate::events::{SearchInfo, Timing};
 use crate::lichess::model::{ChatLine, GameFull, GameState, Room, Username};
 pub use offers::Offers;
 
-/// Who Lichess speaks as.
+/// Author of chat lines that Lichess itself writes.
 const LICHESS: &str = "lichess";
 
-/// See the module's text.
+/// State of one game and the decisions taken in it.
 #[derive(Clone, Debug)]
 pub struct GameCore {
-    /// Known from the first `gameFull` on.
-    pub table: Option<(GameHeader, GameMoves)>,
-    /// The same as rules see it, and how it is played.
-    pub subject: Option<MatchInput>,
-    /// How it is played.
+    /// Header and moves; `None` until the first `gameFull`.
+    pub game: Option<(GameHeader, GameMoves)>,
+    /// The game as `[[rule]]` matching sees it; `None` until the first `gameFull`.
+    pub match_input: Option<MatchInput>,
+    /// Settings of this game, after rules.
     pub terms: PlaySettings,
-    /// What we owe.
-    pub duty: PendingMove,
-    /// What a move loses on its way.
+    /// The move that we have to post.
+    pub pending_move: PendingMove,
+    /// Measured network lag.
     pub lag: Lag,
-    /// Our turn.
+    /// The current turn.
     pub turn: Turn,
-    /// What we thought about our last move, for those who ask.
-    pub told: Option<(SearchInfo, Timing)>,
-    /// Moves that the opponent got back.
-    pub given_back: u32,
-    /// How it ended, as people write it, and who has won.
-    pub ending: Option<(&'static str, Option<Color>)>,
-    mood: ScoreTrend,
-    choice: Option<Choice>,
-    /// Offers of the opponent, as the last state has them.
-    draw_offered: bool,
-    /// Ours stands.
-    our_draw: bool,
-    takeback_asked: bool,
-    /// How often each was asked for in the present position.
-    draws_asked: u32,
-    takebacks_asked: u32,
+    /// Search report and timing of our last move, for chat commands.
+    pub last_report: Option<(SearchInfo, Timing)>,
+    /// Takebacks granted to the opponent.
+    pub takebacks_granted: u32,
+    /// Result (`1-0`) and winner of a finished game.
+    pub result: Option<(&'static str, Option<Color>)>,
+    score_trend: ScoreTrend,
+    /// The move chosen for this turn.
+    chosen: Option<ChosenMove>,
+    /// The opponent's draw offer in the last state.
+    opponent_offers_draw: bool,
+    /// Our draw offer in the last state.
+    our_draw_offered: bool,
+    /// The opponent's takeback request in the last state.
+    takeback_requested: bool,
+    /// The opponent's draw offers in this position.
+    draw_offer_count: u32,
+    /// The opponent's takeback requests in this position.
+    takeback_request_count: u32,
     throttle: Throttle,
 }
 
-/// Our turn, from the line that began it.
+/// A turn, from the state that began it.
 #[derive(Clone, Copy, Debug)]
 pub struct Turn {
-    /// When that line came.
-    pub since: Instant,
-    /// Our clock in the latest state, and when that came.
-    pub clock: (Duration, Instant),
-    /// The opponent's in the same.
+    /// Arrival of that state.
+    pub began: Instant,
+    /// Our clock in the latest state, and the arrival of that state.
+    pub our_clock: (Duration, Instant),
+    /// The opponent's clock in the latest state.
     their_clock: Duration,
-    /// When the first POST of our move began, how many there were, and how long the answer took.
-    pub posted: Option<Instant>,
+    /// Start of the first POST of our move.
+    pub first_post_at: Option<Instant>,
+    /// POSTs of our move so far.
     pub posts: u32,
-    /// The server had us wait before it was sent again.
-    rested: bool,
+    /// A POST failed and was delayed before its retry.
+    backed_off: bool,
+    /// Time from the first POST to the first accepted one.
     round_trip: Option<Duration>,
-    /// How often we had to look at the stream.
-    pub looks: usize,
-    manner: DrawResignDecision,
+    /// Resyncs of the stream in this turn.
+    pub resyncs: usize,
+    /// Draw or resign decision for our move.
+    decision: DrawResignDecision,
 }
 
-/// What a state of the stream has come to.
+/// Result of applying a state of the stream.
 #[derive(Clone, Copy, Debug)]
 pub struct StateUpdate {
-    /// What became of the list of moves.
-    pub reading: MovesUpdate,
-    /// What to do about the move we owe.
-    pub step: Step,
-    /// Our move stands on the board, after so many others.
-    pub echoed: Option<usize>,
-    /// Our turn as it was before.
-    pub before: Turn,
+    /// Change of the move list.
+    pub moves_update: MovesUpdate,
+    /// Next action for the pending move.
+    pub action: Action,
+    /// Ply at which our posted move appeared, if it did.
+    pub echoed_at: Option<usize>,
+    /// The turn before this state.
+    pub previous_turn: Turn,
 }
 
-/// What is decided beside the moves.
+/// Decision other than a move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Act {
-    TakeDraw,
+pub enum SideAction {
+    AcceptDraw,
     DeclineDraw,
-    GiveBack,
+    AcceptTakeback,
     DeclineTakeback,
     Abort,
-    ClaimWin,
+    ClaimVictory,
     ClaimDraw,
 }
 
-impl Act {
-    /// In words, as in "cannot ...".
-    pub fn words(self) -> &'static str {
+impl SideAction {
+    /// Verb phrase for messages, as in "cannot accept the draw".
+    pub fn describe(self) -> &'static str {
         match self {
-            Self::TakeDraw => "accept the draw",
+            Self::AcceptDraw => "accept the draw",
             Self::DeclineDraw => "decline the draw",
-            Self::GiveBack => "give a move back",
+            Self::AcceptTakeback => "accept the takeback",
             Self::DeclineTakeback => "decline the takeback",
             Self::Abort => "abort",
-            Self::ClaimWin => "claim the win",
+            Self::ClaimVictory => "claim victory",
             Self::ClaimDraw => "claim the draw",
         }
     }
 }
 
-/// What is to be posted for the move we owe.
+/// Request that answers our turn.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Posting {
-    /// A move, perhaps with the offer of a draw, which also takes the opponent's.
+pub enum PostRequest {
+    /// A move. With `draw` it offers a draw, or accepts the opponent's offer.
     Move { uci: String, draw: bool },
-    /// Our resignation.
+    /// Resignation.
     Resign,
 }
 
-/// `play e2e4`, `play e2e4 with a draw`, `resign`
-impl fmt::Display for Posting {
+/// `play e2e4`, `play e2e4 with a draw offer` or `resign`.
+impl fmt::Display for PostRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Move { uci, draw: false } => write!(f, "play {uci}"),
-            Self::Move { uci, draw: true } => write!(f, "play {uci} with a draw"),
+            Self::Move { uci, draw: true } => write!(f, "play {uci} with a draw offer"),
             Self::Resign => f.write_str("resign"),
         }
     }
 }
 
-/// What of the settings and of the other games has a part in how long we think.
+/// Inputs of time management from outside the game.
 #[derive(Clone, Copy, Debug)]
 pub struct TimeInputs {
-    /// Since the state that made it our turn.
-    pub since: Duration,
-    /// Games that are on.
+    /// Time since the state that made it our turn.
+    pub elapsed: Duration,
+    /// Running games.
     pub games: usize,
-    /// Games that the operator wants at once.
+    /// Configured number of concurrent games.
     pub concurrency: usize,
-    /// His safety margin.
-    pub safety: Duration,
-    /// The most for a move of a game without a clock.
-    pub longest: Duration,
+    /// Configured safety margin.
+    pub safety_margin: Duration,
+    /// Longest search in a game without a clock.
+    pub max_move_time: Duration,
 }
 
-/// What is known to whoever answers a command beside the game itself.
+/// Facts outside the game that chat answers use.
 #[derive(Clone, Copy, Debug)]
 pub struct ChatContext<'a> {
     pub me: &'a Username,
     pub chat: &'a config::Chat,
     pub challenge: &'a config::Challenge,
-    /// The time.
+    /// Time of the answer.
     pub now: Instant,
-    /// Games that are on.
+    /// Running games.
     pub games: usize,
-    /// Challenges that wait.
+    /// Queued challenges.
     pub waiting: usize,
-    /// We shall wait longer for the first move.
-    pub waits: bool,
+    /// The wait for the opponent's first move was extended.
+    pub extends_wait: bool,
 }
 
-/// A command that is to be answered.
+/// Chat command that gets an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct ChatRequest {
     pub command: Command,
-    word: String,
-    asker: Asker,
+    argument: String,
+    requester: Requester,
 }
 
 impl GameCore {
-    /// Before anything is known of the game.
+    /// Creates the state of a game of which nothing has been received.
     pub fn new(settings: &Settings, now: Instant) -> Self {
         Self {
-            table: None,
-            subject: None,
+            game: None,
+            match_input: None,
             terms: PlaySettings::defaults(settings),
-            duty: PendingMove::default(),
+            pending_move: PendingMove::default(),
             lag: Lag::default(),
-            turn: Turn::begins(Duration::ZERO, Duration::ZERO, now),
-            told: None,
-            given_back: 0,
-            ending: None,
-            mood: ScoreTrend::default(),
-            choice: None,
-            draw_offered: false,
-            our_draw: false,
-            takeback_asked: false,
-            draws_asked: 0,
-            takebacks_asked: 0,
+            turn: Turn::new(Duration::ZERO, Duration::ZERO, now),
+            last_report: None,
+            takebacks_granted: 0,
+            result: None,
+            score_trend: ScoreTrend::default(),
+            chosen: None,
+            opponent_offers_draw: false,
+            our_draw_offered: false,
+            takeback_requested: false,
+            draw_offer_count: 0,
+            takeback_request_count: 0,
             throttle: Throttle::default(),
         }
     }
 
-    /// Takes a seat at the table, with what was known of the game when it was left to rest.
-    pub fn sit(&mut self, head: GameHeader, full: &GameFull, notes: Option<SuspendedGame>) {
-        self.subject = Some(MatchInput::of_game(full, &head));
-        let mut sheet = GameMoves::new(head.initial.clone());
-        if let Some(notes) = notes {
-            self.mood = notes.mood;
-            self.given_back = notes.given_back;
-            self.told = notes.told;
-            sheet = notes.sheet;
+    /// Starts from the first `gameFull`, with the state kept while the game was suspended.
+    pub fn start(&mut self, header: GameHeader, full: &GameFull, suspended: Option<SuspendedGame>) {
+        self.match_input = Some(MatchInput::of_game(full, &header));
+        let mut game_moves = GameMoves::new(header.initial.clone());
+        if let Some(suspended) = suspended {
+            self.score_trend = suspended.score_trend;
+            self.takebacks_granted = suspended.takebacks_granted;
+            self.last_report = suspended.last_report;
+            game_moves = suspended.moves;
         }
-        self.table = Some((head, sheet));
+        self.game = Some((header, game_moves));
     }
 
-    /// What is worth keeping while the game rests.
-    pub fn notes(&self) -> Option<SuspendedGame> {
-        let (_, sheet) = self.table.as_ref()?;
+    /// State to keep while the game is suspended.
+    pub fn suspended(&self) -> Option<SuspendedGame> {
+        let (_, game_moves) = self.game.as_ref()?;
         Some(SuspendedGame {
-            sheet: sheet.clone(),
-            mood: self.mood.clone(),
-            given_back: self.given_back,
-            told: self.told.clone(),
+            moves: game_moves.clone(),
+            score_trend: self.score_trend.clone(),
+            takebacks_granted: self.takebacks_granted,
+            last_report: self.last_report.clone(),
         })
     }
 
-    /// How the game stands; `fresh`: by the first line of a new stream. Nothing before the first `gameFull`, which has all
-    /// of it and is about to come.
+    /// Applies a state of the stream. `fresh`: the state is in the first line of a new stream. Returns `None` before the
+    /// first `gameFull`, which contains the whole state.
     ///
     /// # Errors
-    /// A list of moves that cannot be played.
-    pub fn board(
+    /// The move list is not playable.
+    pub fn on_state(
         &mut self,
         state: &GameState,
         arrived: Instant,
         fresh: bool,
-    ) -> Result<Option<StateUpdate>, Unplayable> {
-        let Some((head, sheet)) = &mut self.table else {
+    ) -> Result<Option<StateUpdate>, InvalidMoves> {
+        let Some((header, game_moves)) = &mut self.game else {
             return Ok(None);
         };
-        let reading = sheet.read(state, head.us)?;
-        let before = self.turn;
-        let (clock, their_clock) = (state.time(head.us), state.time(!head.us));
-        let echoed = match (reading.change, self.duty.chosen()) {
-            (Change::Grew { from }, Some(mv)) => (sheet.game().moves()[from] == mv).then_some(from),
+        let moves_update = game_moves.apply_state(state, header.us)?;
+        let previous_turn = self.turn;
+        let (clock, their_clock) = (state.time(header.us), state.time(!header.us));
+        let echoed_at = match (moves_update.change, self.pending_move.chosen_move()) {
+            (Change::Appended { from }, Some(mv)) => {
+                (game_moves.game().moves()[from] == mv).then_some(from)
+            }
             _ => None,
         };
-        self.turn = match reading.change {
-            Change::Same => Turn {
-                clock: (clock, arrived),
+        self.turn = match moves_update.change {
+            Change::Unchanged => Turn {
+                our_clock: (clock, arrived),
                 their_clock,
-                ..before
+                ..previous_turn
             },
-            _ => Turn::begins(clock, their_clock, arrived),
+            _ => Turn::new(clock, their_clock, arrived),
         };
-        let step = self.duty.board(Board::of(reading, fresh));
+        let action = self
+            .pending_move
+            .on_board(BoardUpdate::new(moves_update, fresh));
         Ok(Some(StateUpdate {
-            reading,
-            step,
-            echoed,
-            before,
+            moves_update,
+            action,
+            echoed_at,
+            previous_turn,
         }))
     }
 
-    /// Off the way of the move: our move stands on the board, or others are gone. What there is to tell about ours.
-    pub fn settle(
+    /// Does the part of [`on_state`](Self::on_state) that must not delay our move. Returns report and timing of our move if
+    /// it has just appeared on the board.
+    pub fn finish_update(
         &mut self,
-        seen: &StateUpdate,
+        update: &StateUpdate,
         state: &GameState,
         now: Instant,
     ) -> Option<(SearchInfo, Timing)> {
-        let shown = seen
-            .echoed
-            .and_then(|at| self.measure(at, seen.before, state, now));
+        let shown = update
+            .echoed_at
+            .and_then(|at| self.measure_move(at, update.previous_turn, state, now));
         if shown.is_some() {
-            self.told.clone_from(&shown);
+            self.last_report.clone_from(&shown);
         }
-        if matches!(seen.reading.change, Change::Rewritten { .. }) {
-            self.told = None;
-            self.mood.forget();
+        if matches!(update.moves_update.change, Change::Replaced { .. }) {
+            self.last_report = None;
+            self.score_trend.reset();
         }
         shown
     }
 
-    /// Our move stands on the board, after `at` others: what it cost, and what to tell about it.
-    fn measure(
+    /// Measures the lag of our move, which has appeared at ply `at`, and returns its report and timing.
+    fn measure_move(
         &mut self,
         at: usize,
-        before: Turn,
+        previous_turn: Turn,
         state: &GameState,
         now: Instant,
     ) -> Option<(SearchInfo, Timing)> {
-        let (head, sheet) = self.table.as_ref()?;
-        let choice = self.choice.take()?;
-        let posted = before.posted?;
-        let alone = sheet.ply() == at + 1;
+        let (header, game_moves) = self.game.as_ref()?;
+        let choice = self.chosen.take()?;
+        let posted = previous_turn.first_post_at?;
+        let is_last = game_moves.ply() == at + 1;
         let timing = Timing {
-            to_post: posted.saturating_duration_since(before.since),
-            round_trip: before
+            to_post: posted.saturating_duration_since(previous_turn.began),
+            round_trip: previous_turn
                 .round_trip
                 .unwrap_or_else(|| now.saturating_duration_since(posted)),
         };
-        if !before.rested && alone && head.clocked() {
+        if !previous_turn.backed_off && is_last && header.has_clock() {
             if at >= 2 {
-                // On a running clock the server's bill can be compared with our own. A move that got lost counts too.
-                let (clock, since) = before.clock;
-                let increment = state.increment(head.us);
+                // On a running clock, compare the time the server charged with our own. A lost POST counts too.
+                let (clock, since) = previous_turn.our_clock;
+                let increment = state.increment(header.us);
                 let own = posted.saturating_duration_since(since);
-                self.lag.measure(clock, state.time(head.us), increment, own);
+                self.lag
+                    .measure(clock, state.time(header.us), increment, own);
             } else {
-                // No clock runs yet: there and back again is what a state and a move will take.
+                // No clock runs yet: the round trip approximates the delay of a state plus that of a move.
                 self.lag.add(timing.round_trip);
             }
         }
-        let mut past = sheet.game().clone();
+        let mut past = game_moves.game().clone();
         past.truncate(at);
         Some((
-            report(past.position(), choice.source, choice.thought.as_ref()),
+            search_info(past.position(), choice.source, choice.thought.as_ref()),
             timing,
         ))
     }
 
-    /// Whether the opponent is to make his first move, and we are the ones who look after that: tournaments do it themselves.
+    /// Whether the opponent has yet to make their first move and we may abort. Tournaments handle this themselves.
     pub fn awaits_first_move(&self) -> bool {
-        self.table.as_ref().is_some_and(|(head, sheet)| {
-            let waiting = sheet.ply() < 2 && sheet.turn() != head.us && !self.duty.is_over();
-            waiting && !head.tournament && head.clocked()
+        self.game.as_ref().is_some_and(|(header, game_moves)| {
+            let waiting = game_moves.ply() < 2
+                && game_moves.turn() != header.us
+                && !self.pending_move.is_over();
+            waiting && !header.tournament && header.has_clock()
         })
     }
 
-    /// What can be claimed of an opponent who is gone.
-    pub fn claim(&self) -> Option<Act> {
-        let (head, sheet) = self.table.as_ref()?;
-        if sheet.turn() == head.us {
+    /// The claim allowed when the opponent has left.
+    pub fn claimable(&self) -> Option<SideAction> {
+        let (header, game_moves) = self.game.as_ref()?;
+        if game_moves.turn() == header.us {
             return None;
         }
-        Some(match sheet.position().has_mating_material(head.us) {
-            true => Act::ClaimWin,
-            false => Act::ClaimDraw,
+        Some(match game_moves.position().has_mating_material(header.us) {
+            true => SideAction::ClaimVictory,
+            false => SideAction::ClaimDraw,
         })
     }
 
-    /// Why this is done.
-    pub fn reason(&self, act: Act) -> String {
-        let (given, most) = (self.given_back, self.terms.takebacks);
+    /// Explains an action, for log and trace.
+    pub fn reason(&self, act: SideAction) -> String {
+        let (granted, max) = (self.takebacks_granted, self.terms.takebacks);
         match act {
-            Act::TakeDraw => "taking the draw: nothing better was in sight for a while".to_owned(),
-            Act::DeclineDraw => self.not_taking_the_draw(),
-            Act::GiveBack => format!("giving a move back, {given} of {most}"),
-            Act::DeclineTakeback if most == 0 => {
-                "not giving a move back: this opponent gets none".to_owned()
+            SideAction::AcceptDraw => {
+                "accepting the draw: no winning chances for several moves".to_owned()
             }
-            Act::DeclineTakeback => {
-                format!("not giving a move back: {given} of {most} are given already")
+            SideAction::DeclineDraw => self.draw_refusal(),
+            SideAction::AcceptTakeback => format!("accepting the takeback, {granted} of {max}"),
+            SideAction::DeclineTakeback if max == 0 => {
+                "declining the takeback: not allowed for this opponent".to_owned()
             }
-            Act::Abort => "the opponent does not begin: aborting".to_owned(),
-            Act::ClaimWin => "the opponent is gone: claiming the win".to_owned(),
-            Act::ClaimDraw => "the opponent is gone: claiming a draw".to_owned(),
+            SideAction::DeclineTakeback => {
+                format!("declining the takeback: {granted} of {max} already granted")
+            }
+            SideAction::Abort => "aborting: the opponent made no first move".to_owned(),
+            SideAction::ClaimVictory => "claiming victory: the opponent left".to_owned(),
+            SideAction::ClaimDraw => "claiming a draw: the opponent left".to_owned(),
         }
     }
 
-    /// Why a draw that is offered is not taken.
-    fn not_taking_the_draw(&self) -> String {
-        let plies = self.table.as_ref().map_or(0, |(_, sheet)| sheet.ply());
-        let why = self.mood.objection(plies, &self.terms.draw);
-        format!("not taking the draw: {why}")
+    /// Explains why the draw offer is not accepted.
+    fn draw_refusal(&self) -> String {
+        let plies = self
+            .game
+            .as_ref()
+            .map_or(0, |(_, game_moves)| game_moves.ply());
+        let why = self.score_trend.decline_reason(plies, &self.terms.draw);
+        format!("declining the draw: {why}")
     }
 
-    /// Whether the opponent's offer of a draw stands.
-    pub fn is_offered_a_draw(&self) -> bool {
-        self.draw_offered
+    /// Whether the opponent's draw offer is open.
+    pub fn is_draw_offered(&self) -> bool {
+        self.opponent_offers_draw
     }
 
-    /// The opponent offers a draw, and our move is found: why we play on, if we do.
-    pub fn plays_on(&self) -> Option<String> {
-        let plays_on = self.draw_offered && self.turn.manner != DrawResignDecision::Draw;
-        plays_on.then(|| self.not_taking_the_draw())
+    /// Explains why our chosen move does not accept an open draw offer; `None` if there is none or it is accepted.
+    pub fn draw_refusal_on_move(&self) -> Option<String> {
+        let draw_refusal_on_move =
+            self.opponent_offers_draw && self.turn.decision != DrawResignDecision::Draw;
+        draw_refusal_on_move.then(|| self.draw_refusal())
     }
 
-    /// How long to think about the move we owe.
-    pub fn limits(&self, share: TimeInputs) -> Limits {
-        let Some((head, sheet)) = &self.table else {
+    /// Search limits for the pending move.
+    pub fn limits(&self, time_inputs: TimeInputs) -> Limits {
+        let Some((header, game_moves)) = &self.game else {
             return Limits::default();
         };
         let budget = Budget {
-            pace: head.pace,
-            remaining: self.turn.clock.0,
-            since: share.since,
-            ply: sheet.ply(),
+            pace: header.pace,
+            remaining: self.turn.our_clock.0,
+            elapsed: time_inputs.elapsed,
+            ply: game_moves.ply(),
             lag: &self.lag,
-            safety: share.safety,
-            longest: share.longest,
+            safety_margin: time_inputs.safety_margin,
+            max_move_time: time_inputs.max_move_time,
             at_most: self.terms.move_limits.time,
-            games: share.games,
-            concurrency: share.concurrency,
+            games: time_inputs.games,
+            concurrency: time_inputs.concurrency,
         };
         Limits {
             strength: self.strength(),
@@ -410,213 +430,215 @@ impl GameCore {
         }
     }
 
-    /// How strong to play, if not as strong as can be.
+    /// Strength limit; `None` for full strength.
     pub fn strength(&self) -> Option<Strength> {
-        let (head, _) = self.table.as_ref()?;
+        let (header, _) = self.game.as_ref()?;
         Some(Strength {
             elo: self.terms.strength.level()?,
-            seed: choice::key(&head.id),
+            seed: choice::game_id_hash(&header.id),
         })
     }
 
-    /// A move was found: what to do beside it, if it was thought about, and next.
-    pub fn found(&mut self, choice: Choice) -> (Option<DrawResignDecision>, Step) {
-        let mut fresh = None;
+    /// Takes the chosen move. Returns the draw or resign decision of a searched move, and the next action.
+    pub fn on_move_chosen(&mut self, choice: ChosenMove) -> (Option<DrawResignDecision>, Action) {
+        let mut decision = None;
         if let Some(thought) = choice.thought.as_ref().filter(|thought| thought.depth > 0) {
             let (score, draw, resign) = (thought.score, &self.terms.draw, &self.terms.resign);
-            if let Some((head, sheet)) = &self.table {
-                let moment = Moment {
-                    ply: sheet.ply(),
-                    offered: self.draw_offered,
-                    their_time: head.clocked().then_some(self.turn.their_clock),
+            if let Some((header, game_moves)) = &self.game {
+                let situation = Situation {
+                    ply: game_moves.ply(),
+                    offered: self.opponent_offers_draw,
+                    their_time: header.has_clock().then_some(self.turn.their_clock),
                 };
-                let material = material(sheet.position());
-                self.mood.feel(score, material, draw, resign);
-                self.turn.manner = self.mood.manner(moment, draw, resign);
-                fresh = Some(self.turn.manner);
+                let material = material(game_moves.position());
+                self.score_trend.record(score, material, draw, resign);
+                self.turn.decision = self.score_trend.decide(situation, draw, resign);
+                decision = Some(self.turn.decision);
             }
         }
-        let step = self.duty.chose(choice.mv);
-        self.choice = Some(choice);
-        (fresh, step)
+        let action = self.pending_move.on_move_chosen(choice.mv);
+        self.chosen = Some(choice);
+        (decision, action)
     }
 
-    /// What to post for the move we owe, after so many refusals of it.
-    pub fn posting(&mut self, refused: u32, now: Instant) -> Option<Posting> {
-        let ((head, _), mv) = (self.table.as_ref()?, self.duty.chosen()?);
-        // Castling that was refused once is tried in the other spelling, where that is no step of the king.
-        let spellings = if mv.from().file() == File::E { 2 } else { 1 };
-        let castling = match (head.castling, refused % spellings) {
+    /// Builds the request for the pending move, which was rejected `rejections` times.
+    pub fn post_request(&mut self, rejections: u32, now: Instant) -> Option<PostRequest> {
+        let ((header, _), mv) = (self.game.as_ref()?, self.pending_move.chosen_move()?);
+        // Castling that was rejected is retried in the other notation, unless that could be a king step.
+        let notations = if mv.from().file() == File::E { 2 } else { 1 };
+        let castling = match (header.castling, rejections % notations) {
             (CastlingNotation::Standard, 0) | (CastlingNotation::KingTakesRook, 1) => {
                 CastlingNotation::Standard
             }
             _ => CastlingNotation::KingTakesRook,
         };
-        self.turn.posted.get_or_insert(now);
+        self.turn.first_post_at.get_or_insert(now);
         self.turn.posts += 1;
-        Some(match self.turn.manner {
-            DrawResignDecision::Resign => Posting::Resign,
-            manner => Posting::Move {
+        Some(match self.turn.decision {
+            DrawResignDecision::Resign => PostRequest::Resign,
+            decision => PostRequest::Move {
                 uci: mv.uci(castling).to_string(),
-                draw: manner == DrawResignDecision::Draw,
+                draw: decision == DrawResignDecision::Draw,
             },
         })
     }
 
-    /// The server has answered a POST.
-    pub fn answered(&mut self, answer: Result<(), Trouble>, now: Instant) -> Step {
-        if answer == Err(Trouble::Refused) {
-            // What is refused with an offer may be taken without, and who cannot resign has to move.
-            self.turn.manner = DrawResignDecision::Play;
+    /// Takes the response to a POST.
+    pub fn on_response(&mut self, answer: Result<(), PostFailure>, now: Instant) -> Action {
+        if answer == Err(PostFailure::Rejected) {
+            // A move rejected with a draw offer may be accepted without it; a rejected resignation becomes a move.
+            self.turn.decision = DrawResignDecision::Play;
         }
-        match (answer, self.turn.posted) {
+        match (answer, self.turn.first_post_at) {
             (Ok(()), Some(posted)) => {
                 let took = now.saturating_duration_since(posted);
                 self.turn.round_trip.get_or_insert(took);
             }
-            (answer, _) => self.turn.rested |= matches!(answer, Err(Trouble::Again(_))),
+            (answer, _) => self.turn.backed_off |= matches!(answer, Err(PostFailure::Retry(_))),
         }
-        self.duty.answered(answer)
+        self.pending_move.on_response(answer)
     }
 
-    /// The command in a line of chat, if there is one that we answer.
-    pub fn asked(
+    /// Parses a chat line as a command to be answered. Applies the rate limit.
+    pub fn read_command(
         &mut self,
         line: &ChatLine,
         me: &Username,
         chat: &config::Chat,
         arrived: Instant,
-    ) -> Option<Asked> {
-        let ours = line.username == *me || line.username.as_str() == LICHESS;
-        if ours || !chat.commands || !self.terms.chat {
+    ) -> Option<ChatRequest> {
+        let is_own_line = line.username == *me || line.username.as_str() == LICHESS;
+        if is_own_line || !chat.commands || !self.terms.chat {
             return None;
         }
         if chat.per_minute == 0 {
             return None;
         }
-        let (command, word) = Command::read(&line.text)?;
-        let (head, _) = self.table.as_ref()?;
+        let (command, argument) = Command::parse(&line.text)?;
+        let (header, _) = self.game.as_ref()?;
         let opponent = match line.room {
-            // Nobody else talks there; whoever has no account is called by his colour.
+            // Only the two players write there; an anonymous player is named by color.
             Room::Player => true,
-            _ => line.username == Username::new(&head.opponent),
+            _ => line.username == Username::new(&header.opponent),
         };
         let throttle = &mut self.throttle;
-        let (lets, command) = match command {
-            Command::Unknown => (throttle.hints(&line.room, arrived), command),
-            _ if throttle.lets(&line.room, chat.per_minute, arrived) => (true, command),
-            _ => (throttle.hints(&line.room, arrived), Command::TooMany),
+        let (is_allowed, command) = match command {
+            Command::Unknown => (throttle.allow_hint(&line.room, arrived), command),
+            _ if throttle.allow(&line.room, chat.per_minute, arrived) => (true, command),
+            _ => (throttle.allow_hint(&line.room, arrived), Command::TooMany),
         };
-        lets.then(|| Asked {
+        is_allowed.then(|| ChatRequest {
             command,
-            word: word.to_owned(),
-            asker: Asker {
+            argument: argument.to_owned(),
+            requester: Requester {
                 room: line.room,
-                opponent,
+                is_opponent: opponent,
             },
         })
     }
 
-    /// What we answer.
-    pub fn answer(&self, asked: &Asked, around: &ChatContext<'_>) -> Option<String> {
-        let (head, _) = self.table.as_ref()?;
+    /// Text of the answer to a command.
+    pub fn answer(&self, request: &ChatRequest, context: &ChatContext<'_>) -> Option<String> {
+        let (header, _) = self.game.as_ref()?;
         let facts = Facts {
-            words: self.words(around.me)?,
-            chat: around.chat,
-            challenge: around.challenge,
+            values: self.template_values(context.me)?,
+            chat: context.chat,
+            challenge: context.challenge,
             terms: &self.terms,
             last: self
-                .told
+                .last_report
                 .as_ref()
                 .map(|(report, timing)| (report, timing.to_post)),
-            clock: head.clocked().then(|| self.our_clock(around.now)),
-            lag: self.lag.typical(),
-            takebacks: self.terms.takebacks.saturating_sub(self.given_back),
-            games: around.games,
-            waiting: around.waiting,
-            waits: around.waits,
+            clock: header.has_clock().then(|| self.running_clock(context.now)),
+            lag: self.lag.median(),
+            takebacks: self.terms.takebacks.saturating_sub(self.takebacks_granted),
+            games: context.games,
+            waiting: context.waiting,
+            extends_wait: context.extends_wait,
         };
-        asked.command.answer(&asked.word, asked.asker, &facts)
+        request
+            .command
+            .answer(&request.argument, request.requester, &facts)
     }
 
-    /// A text of the operator's, filled in.
-    pub fn line(&self, template: &str, me: &Username) -> Option<String> {
-        chat::line(template, &self.words(me)?)
+    /// Fills in a template of the configuration.
+    pub fn fill_template(&self, template: &str, me: &Username) -> Option<String> {
+        chat::fill(template, &self.template_values(me)?)
     }
 
-    /// Our clock and the opponent's, as they run; none in a game without them.
+    /// Both clocks; `None` in a game without them.
     pub fn clocks(&self) -> Option<Clocks> {
-        let (head, sheet) = self.table.as_ref()?;
-        let (ours, at) = self.turn.clock;
-        head.clocked().then_some(Clocks {
+        let (header, game_moves) = self.game.as_ref()?;
+        let (ours, at) = self.turn.our_clock;
+        header.has_clock().then_some(Clocks {
             ours,
             theirs: self.turn.their_clock,
             at,
-            run: sheet.ply() >= 2 && !self.duty.is_over(),
+            running: game_moves.ply() >= 2 && !self.pending_move.is_over(),
         })
     }
 
-    /// Our clock, as it runs.
-    fn our_clock(&self, now: Instant) -> Duration {
-        let (remaining, at) = self.turn.clock;
-        match self.duty.owes() {
+    /// Time left on our clock at `now`.
+    fn running_clock(&self, now: Instant) -> Duration {
+        let (remaining, at) = self.turn.our_clock;
+        match self.pending_move.is_pending() {
             true => remaining.saturating_sub(now.saturating_duration_since(at)),
             false => remaining,
         }
     }
 
-    /// What texts can speak of.
-    fn words<'a>(&'a self, me: &'a Username) -> Option<Words<'a>> {
-        let ((head, sheet), subject) = (self.table.as_ref()?, self.subject.as_ref()?);
-        let ending = self.ending.map(|(result, winner)| Ending {
+    /// Values of the placeholders in templates.
+    fn template_values<'a>(&'a self, me: &'a Username) -> Option<TemplateValues<'a>> {
+        let ((header, game_moves), match_input) = (self.game.as_ref()?, self.match_input.as_ref()?);
+        let ending = self.result.map(|(result, winner)| Ending {
             result,
             outcome: match winner {
-                Some(winner) if winner == head.us => "won",
+                Some(winner) if winner == header.us => "won",
                 Some(_) => "lost",
                 None => "drawn",
             },
-            moves: sheet.ply().div_ceil(2),
+            moves: game_moves.ply().div_ceil(2),
         });
-        Some(Words {
+        Some(TemplateValues {
             me: me.as_str(),
-            opponent: &head.opponent,
-            rating: subject.rating,
-            color: head.us.key(),
-            speed: subject.speed.key(),
-            time: subject.time.to_string(),
+            opponent: &header.opponent,
+            rating: match_input.rating,
+            color: header.us.key(),
+            speed: match_input.speed.key(),
+            time: match_input.time.to_string(),
             ending,
         })
     }
 }
 
-impl Asked {
-    /// As it was typed, `!help`.
-    pub fn shown(&self) -> String {
+impl ChatRequest {
+    /// The command for the log, `!help`.
+    pub fn describe(&self) -> String {
         match self.command {
-            Command::Unknown => format!("!{}, which is no command", self.word),
-            Command::TooMany => "too many commands within a minute".to_owned(),
+            Command::Unknown => format!("!{} (unknown command)", self.argument),
+            Command::TooMany => "a command beyond the limit per minute".to_owned(),
             known => format!("!{}", known.name()),
         }
     }
 
-    /// Whether the opponent asks where only he can.
-    pub fn privately(&self) -> bool {
-        self.asker.room == Room::Player
+    /// Whether the request is from the players' room, so from the opponent.
+    pub fn is_private_from_opponent(&self) -> bool {
+        self.requester.room == Room::Player
     }
 }
 
 impl Turn {
-    fn begins(clock: Duration, their_clock: Duration, at: Instant) -> Self {
+    fn new(clock: Duration, their_clock: Duration, at: Instant) -> Self {
         Self {
-            since: at,
-            clock: (clock, at),
+            began: at,
+            our_clock: (clock, at),
             their_clock,
-            posted: None,
+            first_post_at: None,
             posts: 0,
-            rested: false,
+            backed_off: false,
             round_trip: None,
-            looks: 0,
-            manner: DrawResignDecision::Play,
+            resyncs: 0,
+            decision: DrawResignDecision::Play,
         }
     }
 }

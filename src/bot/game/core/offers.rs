@@ -1,93 +1,105 @@
-//! Draws that are offered, and moves that are asked back.
+//! Draw offers and takeback requests.
 
-use super::{Act, GameCore};
-use crate::bot::game::pending_move::Step;
+use super::{GameCore, SideAction};
+use crate::bot::game::pending_move::Action;
 use crate::chess::Color;
 use crate::lichess::model::GameState;
 
-/// How many draw offers, and how many requests for a takeback, are answered in one position: who goes on is left
-/// without an answer, and costs no requests.
-const ANSWERS_PER_POSITION: u32 = 3;
+/// Draw offers, and takeback requests, that are answered in one position. Further ones are ignored and cost no requests.
+const MAX_ANSWERS_PER_POSITION: u32 = 3;
 
-/// What the offers have come to.
+/// Reaction to the offers in a state.
 #[derive(Clone, Debug, Default)]
 pub struct Offers {
-    /// Who offers a draw now and did not.
+    /// Sides with a new draw offer.
     pub new_draws: Vec<Color>,
-    /// Whether the opponent asks for a takeback now, where that is new.
-    pub takeback_asked: Option<(Color, bool)>,
-    /// What is to be done.
-    pub acts: Vec<Act>,
-    /// A takeback is asked for while our move is on its way, which is the answer.
-    pub overtaken: bool,
-    /// What is to be done about the move we owe.
-    pub step: Option<Step>,
+    /// The opponent and whether they request a takeback, if that has changed.
+    pub takeback_requested: Option<(Color, bool)>,
+    /// Actions to take.
+    pub actions: Vec<SideAction>,
+    /// A takeback was requested while our move is being posted; the move declines it.
+    pub declined_by_move: bool,
+    /// Next action for the pending move.
+    pub action: Option<Action>,
 }
 
 impl GameCore {
-    /// Draws that are offered, and takebacks that the opponent asks for.
+    /// Reactions to draw offers and takeback requests in a state.
     pub fn offers(&mut self, state: &GameState, changed: bool) -> Offers {
-        let Some((head, sheet)) = &self.table else {
+        let Some((header, game_moves)) = &self.game else {
             return Offers::default();
         };
-        let them = !head.us;
+        let them = !header.us;
         if changed {
-            (self.draws_asked, self.takebacks_asked) = (0, 0);
+            (self.draw_offer_count, self.takeback_request_count) = (0, 0);
         }
         let draw = state.offers_draw(them);
-        let is_new = draw && !self.draw_offered;
-        self.draws_asked += u32::from(is_new);
-        let new_draw = is_new && self.draws_asked <= ANSWERS_PER_POSITION;
-        // Ours ends with their next move, whatever the flag says.
-        let ours = state.offers_draw(head.us) && sheet.turn() == them;
-        let new_draws = [(head.us, ours && !self.our_draw), (them, new_draw)];
+        let is_new = draw && !self.opponent_offers_draw;
+        self.draw_offer_count += u32::from(is_new);
+        let new_draw = is_new && self.draw_offer_count <= MAX_ANSWERS_PER_POSITION;
+        // Our offer ends with the opponent's next move, whatever the flag says.
+        let our_offer = state.offers_draw(header.us) && game_moves.turn() == them;
+        let new_draws = [
+            (header.us, our_offer && !self.our_draw_offered),
+            (them, new_draw),
+        ];
         let new_draws = new_draws
             .into_iter()
             .filter_map(|(by, new)| new.then_some(by));
-        self.our_draw = ours;
+        self.our_draw_offered = our_offer;
         let asks = state.asks_takeback(them);
-        let is_asked = asks && !self.takeback_asked;
-        self.takebacks_asked += u32::from(is_asked);
-        let is_told = self.takebacks_asked <= ANSWERS_PER_POSITION;
-        let takeback_asked = (asks != self.takeback_asked && is_told).then_some((them, asks));
-        let takeback = is_asked && self.takebacks_asked <= ANSWERS_PER_POSITION;
-        // A flag that stays up while our own move goes onto the board is a refused offer's shadow.
-        self.draw_offered = draw && (is_new || !changed || sheet.turn() == head.us);
-        self.takeback_asked = asks;
-        let waiting = sheet.turn() != head.us && !state.status.is_over();
-        let mut acts = Vec::new();
-        // On our own turn the offer is answered by, or with, the move. A bot's comes right before his own, which may be
-        // a blunder, so what we think then decides; a person is told at once.
-        let person = self.subject.as_ref().is_some_and(|subject| !subject.bot);
-        if new_draw && waiting && person {
-            let taken = self.mood.takes(sheet.ply(), &self.terms.draw);
-            acts.push(if taken {
-                Act::TakeDraw
+        let is_asked = asks && !self.takeback_requested;
+        self.takeback_request_count += u32::from(is_asked);
+        let is_reported = self.takeback_request_count <= MAX_ANSWERS_PER_POSITION;
+        let takeback_requested =
+            (asks != self.takeback_requested && is_reported).then_some((them, asks));
+        let takeback = is_asked && self.takeback_request_count <= MAX_ANSWERS_PER_POSITION;
+        // A flag that is still set when our own move appears belongs to an offer that the move declined.
+        self.opponent_offers_draw = draw && (is_new || !changed || game_moves.turn() == header.us);
+        self.takeback_requested = asks;
+        let waiting = game_moves.turn() != header.us && !state.status.is_over();
+        let mut actions = Vec::new();
+        // On our own turn the move answers the offer. A bot offers right before its move, which may be a blunder, so our
+        // next search decides; a person gets an answer at once.
+        let is_person = self
+            .match_input
+            .as_ref()
+            .is_some_and(|match_input| !match_input.bot);
+        if new_draw && waiting && is_person {
+            let taken = self.score_trend.accepts(game_moves.ply(), &self.terms.draw);
+            actions.push(if taken {
+                SideAction::AcceptDraw
             } else {
-                Act::DeclineDraw
+                SideAction::DeclineDraw
             });
         }
-        let answer = if takeback { self.takeback() } else { None };
-        acts.extend(answer);
+        let answer = if takeback {
+            self.decide_takeback()
+        } else {
+            None
+        };
+        actions.extend(answer);
         Offers {
             new_draws: new_draws.collect(),
-            takeback_asked,
-            overtaken: takeback && answer.is_none(),
-            // On our own turn that ends the thinking, since the position is about to be gone.
-            step: acts.contains(&Act::GiveBack).then(|| self.duty.yields()),
-            acts,
+            takeback_requested,
+            declined_by_move: takeback && answer.is_none(),
+            // On our own turn this ends the search, since the position is about to change.
+            action: actions
+                .contains(&SideAction::AcceptTakeback)
+                .then(|| self.pending_move.grant_takeback()),
+            actions,
         }
     }
 
-    /// The opponent asks for a move back. Nothing is said while our move is on its way, and is the answer.
-    fn takeback(&mut self) -> Option<Act> {
-        if self.given_back >= self.terms.takebacks {
-            return Some(Act::DeclineTakeback);
+    /// Decides about a takeback request. `None` while our move is being posted, since the move declines it.
+    fn decide_takeback(&mut self) -> Option<SideAction> {
+        if self.takebacks_granted >= self.terms.takebacks {
+            return Some(SideAction::DeclineTakeback);
         }
-        if !self.duty.can_yield() {
+        if !self.pending_move.can_grant_takeback() {
             return None;
         }
-        self.given_back += 1;
-        Some(Act::GiveBack)
+        self.takebacks_granted += 1;
+        Some(SideAction::AcceptTakeback)
     }
 }
