@@ -94,12 +94,12 @@ async fn play_on_new_site(compare: bool, wanted: usize, times: &mut Times) -> Ou
     let parts = daemon::assemble(&Arc::new(settings), sim.token_of(BOT).parse()?, events)?;
     let page = Page::open(
         "127.0.0.1:0".parse()?,
-        web::Parts {
+        web::PageConfig {
             events: parts.events.subscribe(),
             metrics: parts.metrics.clone(),
             records: None,
             play: None,
-            orders: None,
+            actions: None,
             key: None,
         },
     )?;

@@ -461,10 +461,10 @@ pub fn responses(data: &[u8]) {
             check_text(&arena.name);
             arena.unmet_requirements.iter().for_each(check_text);
         }),
-        _ => match Request::read(&utf8(data)) {
+        _ => match Request::parse(&utf8(data)) {
             Ok(request) => {
                 let line = serde_json::to_string(&request).expect("a request can be written");
-                assert_eq!(Request::read(&line), Ok(request));
+                assert_eq!(Request::parse(&line), Ok(request));
             }
             Err(why) => check_text(why),
         },

@@ -94,7 +94,14 @@ mod tests {
         let stream = UnixStream::connect(&path).unwrap();
         let strange = |named| {
             let path = path.clone();
-            untrusted_peer(&stream, &Candidate { path, is_explicit }).unwrap()
+            untrusted_peer(
+                &stream,
+                &Candidate {
+                    path,
+                    is_explicit: named,
+                },
+            )
+            .unwrap()
         };
         for named in [false, true] {
             assert_eq!(strange(named), None);

@@ -114,7 +114,7 @@ fn thinking_is_no_latency() {
 #[test]
 fn the_longest_debt_is_the_one_that_counts() {
     let metrics = Metrics::default();
-    metrics.live(LiveState {
+    metrics.set_live(LiveState {
         games: vec![game("a", Some(40)), game("b", Some(900)), game("c", None)],
         ..LiveState::default()
     });
@@ -129,7 +129,7 @@ fn somebody_has_to_look_when_a_move_is_late() {
             overdue,
             ..game("abcdefgh", Some(130_000))
         };
-        metrics.live(LiveState {
+        metrics.set_live(LiveState {
             games: vec![game],
             ..LiveState::default()
         });
@@ -162,7 +162,7 @@ fn prometheus_reads_it() {
     metrics.count(&started("a", Color::White));
     metrics.count(&finished("a", "mate", Some(Color::White), "1-0"));
     metrics.count(&moved(Source::Book, 0, 2));
-    metrics.live(LiveState {
+    metrics.set_live(LiveState {
         games: vec![game("a", Some(40))],
         requests: vec![RequestOutcomes {
             kind: "event stream".to_owned(),
@@ -187,7 +187,7 @@ fn prometheus_reads_it() {
 #[test]
 fn status_survives_the_way_through_the_socket() {
     let metrics = Metrics::default();
-    metrics.live(LiveState {
+    metrics.set_live(LiveState {
         account: Some("MyBot".to_owned()),
         stage: "running",
         games: vec![game("abcdefgh", Some(40))],
@@ -213,17 +213,17 @@ fn why_nothing_is_on_and_what_is_used_is_told() {
         }),
         limits: vec![
             LimitStatus {
-                what: "bot games".to_owned(),
+                name: "bot games".to_owned(),
                 note: None,
                 used,
-                of: 100,
+                capacity: 100,
                 resets_in_s: Some(7_300),
             },
             LimitStatus {
-                what: "arenas".to_owned(),
+                name: "arenas".to_owned(),
                 note: None,
                 used: 0,
-                of: 30,
+                capacity: 30,
                 resets_in_s: None,
             },
         ],
@@ -239,10 +239,10 @@ fn why_nothing_is_on_and_what_is_used_is_told() {
         assert!(shown.lines().any(|found| found == line), "{line}\n{shown}");
     }
     let challenges = LimitStatus {
-        what: "challenges".to_owned(),
+        name: "challenges".to_owned(),
         note: Some("one to a person counts 5".to_owned()),
         used: 5,
-        of: 200,
+        capacity: 200,
         resets_in_s: Some(60),
     };
     let shown = "challenges 5 of 200 (one to a person counts 5; reset in 1 min 0 s)";

@@ -544,7 +544,7 @@ mod tests {
         let again = |ply: u32, uci: &str| Moved {
             wtime: None,
             btime: None,
-            ..on_move(ply, uci, (0, 0))
+            ..moved(ply, uci, (0, 0))
         };
         let moves = ["e2e4", "e7e5", "g1f3", "b8c6", "f1b5"];
         // The records answer when they do.
@@ -565,7 +565,7 @@ mod tests {
             assert!(known.moves[3].thought.is_some());
             assert_eq!(known.moves[4].thought, None);
             let values: Vec<_> = known.chat.iter().map(|line| line.text.as_str()).collect();
-            assert_eq!(words, ["hello", "again"]);
+            assert_eq!(values, ["hello", "again"]);
             assert_eq!(known.started, 1_000);
         }
         // Another first move was made while nobody looked: what followed the old one is no longer true.
@@ -622,7 +622,7 @@ mod tests {
         assert_eq!((told.nps, told.pv.len()), (2_000_000, 3));
         let with_thought = Moved {
             thought: Some(thought()),
-            ..on_move(1, "e2e4", (180_000, 180_000))
+            ..moved(1, "e2e4", (180_000, 180_000))
         };
         live.on_move(&with_thought, 5);
         assert_eq!(live.view.thinking, None);

@@ -443,7 +443,7 @@ fn documented_config_keys_exist() {
 #[test]
 fn metrics_are_documented() {
     let page = read("docs/operations.md");
-    let text = Metrics::of(vec![Metrics::default()]).text();
+    let text = Metrics::combined(vec![Metrics::default()]).text();
     let lines = text.lines().filter_map(|line| line.strip_prefix("# TYPE "));
     let name = |line: &str| match line.split_once(' ').unwrap() {
         (name, "counter") => format!("`{name}_total`"),

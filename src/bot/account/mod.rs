@@ -522,7 +522,8 @@ impl Account {
         self.slots.release(&id);
         match ended {
             Ok((_, ExitReason::Over | ExitReason::Unsupported)) => {
-                if let Some(rematch) = running.and_then(|running| running.status.snapshot().rematch) {
+                if let Some(rematch) = running.and_then(|running| running.status.snapshot().rematch)
+                {
                     self.offer_rematch(&id, rematch);
                 }
                 let is_over = matches!(ended, Ok((_, ExitReason::Over)));

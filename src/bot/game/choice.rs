@@ -301,7 +301,11 @@ pub fn event_score(score: engine::Score) -> events::Score {
 }
 
 /// Converts a search result for [`events`].
-pub fn search_info(position: &Position, source: Source, thought: Option<&SearchReport>) -> SearchInfo {
+pub fn search_info(
+    position: &Position,
+    source: Source,
+    thought: Option<&SearchReport>,
+) -> SearchInfo {
     let Some(thought) = thought else {
         return SearchInfo {
             source,

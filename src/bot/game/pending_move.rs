@@ -390,7 +390,7 @@ mod tests {
     fn posting(mv: Move) -> PendingMove {
         let mut pending = PendingMove::default();
         assert_eq!(pending.on_board(OURS), Action::Search);
-        assert_eq!(pending.on_move_chosen(mv), post(mv));
+        assert_eq!(pending.on_move_chosen(mv), send(mv));
         pending
     }
 
@@ -442,7 +442,7 @@ mod tests {
             PostFailure::Retry(RETRY_WAIT),
         ] {
             assert_eq!(pending.on_response(Err(failure)), Action::Wait(RETRY_WAIT));
-            assert_eq!(pending.on_timeout(), post(e4));
+            assert_eq!(pending.on_timeout(), send(e4));
         }
         assert_eq!(pending.failures(), 3);
     }
@@ -493,7 +493,7 @@ mod tests {
         assert_eq!(pending.on_timeout(), Action::Search);
         pending.grant_takeback();
         assert_eq!(pending.recover(), Action::Search);
-        assert_eq!(pending.on_move_chosen(mv("e2e4")), post(mv("e2e4")));
+        assert_eq!(pending.on_move_chosen(mv("e2e4")), send(mv("e2e4")));
     }
 
     #[test]
@@ -551,7 +551,7 @@ mod tests {
             Action::Continue,
             "an old stream proves nothing"
         );
-        assert_eq!(pending.on_board(FRESH), post(e4));
+        assert_eq!(pending.on_board(FRESH), send(e4));
     }
 
     #[test]
@@ -560,7 +560,7 @@ mod tests {
         let mut pending = posting(e4);
         pending.on_response(Err(PostFailure::Retry(RETRY_WAIT)));
         assert_eq!(pending.on_board(SAME), Action::Continue);
-        assert_eq!(pending.on_board(FRESH), post(e4));
+        assert_eq!(pending.on_board(FRESH), send(e4));
     }
 
     #[test]
@@ -577,7 +577,7 @@ mod tests {
         pending.on_response(Err(PostFailure::Rejected));
         assert_eq!(pending.on_board(FRESH), Action::Search);
         assert_eq!(pending.rejected_moves(), [e4]);
-        assert_eq!(pending.on_move_chosen(d4), post(d4));
+        assert_eq!(pending.on_move_chosen(d4), send(d4));
         pending.on_board(THEIRS);
         assert!(pending.rejected_moves().is_empty());
     }
@@ -591,7 +591,7 @@ mod tests {
             Action::Resync(RESYNC_TIMEOUT)
         );
         assert_eq!(pending.on_timeout(), Action::Resync(RESYNC_TIMEOUT));
-        assert_eq!(pending.on_board(FRESH), post(castle_in_place));
+        assert_eq!(pending.on_board(FRESH), send(castle_in_place));
         // Every other move is sent again when the stream does not come back.
         for mv in [mv("e2e4"), castle("4k3/8/8/8/8/8/8/4K2R w K - 0 1")] {
             let mut pending = posting(mv);
@@ -599,7 +599,7 @@ mod tests {
                 pending.on_response(Err(PostFailure::Uncertain(RETRY_WAIT))),
                 Action::Wait(RETRY_WAIT)
             );
-            assert_eq!(pending.on_timeout(), post(mv));
+            assert_eq!(pending.on_timeout(), send(mv));
             pending.on_response(Err(PostFailure::Rejected));
             assert_eq!(pending.on_timeout(), Action::Post { mv, rejections: 1 });
         }

@@ -225,7 +225,8 @@ impl GameSnapshot {
             has_clock: self.clocked,
             ply: self.ply,
             activity: self.activity.key().to_owned(),
-            our_turn_ms: elapsed.map(|elapsed| u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX)),
+            our_turn_ms: elapsed
+                .map(|elapsed| u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX)),
             overdue: self.is_late(clock::now()),
             stream: self.stream.as_ref().map(stream_status),
         }

@@ -395,7 +395,7 @@ mod tests {
         fs::write(&path, &text[..text.len() - 3]).unwrap();
         write_games(&options, &["game0003"]);
         let trace = read(&path).unwrap();
-        assert!(trace.trouble.is_none(), "{trace:?}");
+        assert!(trace.error.is_none(), "{trace:?}");
         let counts: Vec<usize> = trace
             .sessions
             .iter()
@@ -448,7 +448,7 @@ mod tests {
         }
         let trace = read(&home.path().join("game0001.jsonl")).unwrap();
         let entries = &trace.sessions[0].entries;
-        assert!(entries.len() < 10 && trace.trouble.is_none());
+        assert!(entries.len() < 10 && trace.error.is_none());
         assert!(matches!(&entries.last().unwrap().2, Record::End(_)));
     }
 }

@@ -332,10 +332,10 @@ fn offers_and_their_answers_are_told_once() {
     assert_eq!(next.len(), 1);
 
     // The question may be gone from the stream before the answer is told, and comes back from the records no more.
-    let asked = |asked| Event::TakebackRequested {
+    let asked = |pending| Event::TakebackRequested {
         game: game(),
         by: Color::White,
-        asked,
+        pending,
     };
     assert_eq!(told(&mut state, &asked(true))[0].1["takeback"], "white");
     assert_eq!(
