@@ -344,7 +344,7 @@ pub enum Command {
     #[command(after_help = "Examples:\n  \
         knightwatch sim --user MyBot:bot --user Rival:bot\n  \
         knightwatch sim --user MyBot:bot --player Echo,kind=engine,nodes=2000,challenges=MyBot,count=10\n  \
-        knightwatch sim --user MyBot:bot --player Pest,human,challenges=MyBot,clock=180+2,chats,offers-draws\n  \
+        knightwatch sim --user MyBot:bot --player Pest,human,challenges=MyBot,clock=180+2,chats\n  \
         knightwatch sim --user MyBot:bot --player Rival,challenges=MyBot --speed 10 --limits --faults F6\n  \
         knightwatch sim --user MyBot:bot --player Foe,copies=9,joins-arenas --arena Fri,clock=60+0,starts-in=30s,bots\n\n\
         Point a client at the address with the token that is printed for its user:\n  \

@@ -141,7 +141,7 @@ pub struct SocketArgs {
     #[arg(short, long, value_name = "FILE", conflicts_with = "socket")]
     pub config: Option<PathBuf>,
     /// The account, where the bot plays several
-    #[arg(long, value_name = "SOCKET_FILE_NAME")]
+    #[arg(long, value_name = "NAME")]
     pub account: Option<String>,
 }
 

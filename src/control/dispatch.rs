@@ -99,7 +99,7 @@ impl Dispatcher {
                 match &targets[..] {
                     [one] => request.execute(&one.commands).await,
                     several => Err(CommandError(format!(
-                        "which account? say --account SOCKET_FILE_NAME: {}",
+                        "which account? say --account NAME: {}",
                         names(several)
                     ))),
                 }
@@ -229,10 +229,7 @@ mod tests {
     async fn who_is_meant_has_to_be_said_where_it_matters() {
         let (dispatcher, mut receivers) = dispatcher();
         for (account, why) in [
-            (
-                None,
-                "which account? say --account SOCKET_FILE_NAME: Anna, Bert",
-            ),
+            (None, "which account? say --account NAME: Anna, Bert"),
             (
                 Some("Cleo"),
                 "this bot has no account Cleo; accounts are Anna, Bert",

@@ -473,7 +473,7 @@ fn sim_prints_address_and_ends_on_sigterm() {
     let speed = lines.next().unwrap();
     assert!(speed.contains("10 times as fast"), "{speed}");
     let limits = lines.next().unwrap();
-    assert!(limits.contains("limited"), "{limits}");
+    assert!(limits.contains("rate limits"), "{limits}");
 
     let mut stream = TcpStream::connect(address).unwrap();
     let request = format!(

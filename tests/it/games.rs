@@ -118,7 +118,7 @@ fn the_moves_are_printed_if_wanted_and_the_end_is_told_in_words() {
         (&shown["color"], &shown["rating"]),
         (&json!("black"), &json!(1500))
     );
-    assert_eq!(shown["time"], "180+0");
+    assert_eq!(shown["time_control"], "180+0");
     let clock = shown["our_clock_ms"].as_u64().unwrap();
     assert!((10_700_000..=10_800_000).contains(&clock), "{shown}");
     act(&anna, &id, "resign");

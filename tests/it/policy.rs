@@ -313,7 +313,7 @@ fn policy_game_matches_rules_of_challenge() {
             let told = |id: &str, rule: &str| {
                 let mut told = log
                     .lines()
-                    .filter(|line| line.contains("to be played with") && line.contains(id));
+                    .filter(|line| line.contains("playing with") && line.contains(id));
                 let named = format!("by rule `{rule}`");
                 assert!(told.clone().all(|line| line.contains(&named)), "{log}");
                 told.nth(times - 1).is_some()

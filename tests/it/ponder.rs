@@ -17,8 +17,8 @@ match = { bot = false }
 play = { book = false, max_nodes = 2000 }
 ";
 
-const AHEAD: &str = "thinking ahead, about the answer to ";
-const HIT: &str = "it was thought ahead";
+const AHEAD: &str = "pondering on ";
+const HIT: &str = "ponder hit";
 
 /// Waits until the bot has pondered `times` times, and returns the expected move.
 fn expected(site: &Site, bot: &Daemon, id: &str, times: usize) -> String {

@@ -85,7 +85,7 @@ fn a_trace_takes_the_same_decisions_again() {
         let path = format!("/api/board/game/{id}/chat");
         anna.post(&path, &[("room", "player"), ("text", text)]);
     }
-    traced(&site, &bot, &id, "I take a draw from move");
+    traced(&site, &bot, &id, "I accept a draw from move");
     act(&anna, &id, "move/f1g2");
     site.plies(&id, 8);
     act(&anna, &id, "resign");
@@ -124,19 +124,19 @@ fn tampered(site: &Site, state: &Path, text: &str) {
         line.unwrap_or_else(|| panic!("{words} in {text}")) + 1
     };
     for (old, new, expected) in [
-        ("\"decline_draw\"", "\"take_draw\"", "decline the draw"),
-        ("\"games\":1,", "\"games\":40,", "now it would be: think, "),
+        ("\"decline_draw\"", "\"accept_draw\"", "decline the draw"),
+        ("\"games\":1,", "\"games\":40,", "replayed: think, "),
         (
-            "[{\"do\":\"give_back\"}",
+            "[{\"do\":\"accept_takeback\"}",
             "[{\"do\":\"decline_takeback\"}",
-            "give a move back",
+            "accept the takeback",
         ),
         ("\"takebacks\":3", "\"takebacks\":0", "decline the takeback"),
     ] {
         let at = line(old);
         fs::write(&copy, text.replacen(old, new, 1)).unwrap();
         let (said, printed) = other(site, state, &copy);
-        assert!(said.contains("would be others now"), "{said}");
+        assert!(said.contains("decisions differ"), "{said}");
         let difference = printed.lines().find(|line| line.starts_with("! line "));
         let difference = difference.unwrap_or_else(|| panic!("{new}: {printed}"));
         let number = difference["! line ".len()..].split(':').next().unwrap();
@@ -153,11 +153,11 @@ fn cut(site: &Site, state: &Path, text: &str) {
         .lines()
         .position(|line| line.contains("\"takebacks\":3"));
     let terms = terms.unwrap() + 1;
-    let newer = text.replacen("\"knightwatch_trace\":1", "\"knightwatch_trace\":9", 1);
+    let newer = text.replacen("\"knightwatch_trace\":2", "\"knightwatch_trace\":9", 1);
     for (damaged, expected, printed) in [
         (
             text[..text.len() - 9].to_owned(),
-            format!("line {lines} breaks off"),
+            format!("line {lines} is incomplete"),
             true,
         ),
         (
@@ -165,13 +165,13 @@ fn cut(site: &Site, state: &Path, text: &str) {
             format!("line {terms} is damaged"),
             true,
         ),
-        (newer, "in version 9 of the form".to_owned(), false),
+        (newer, "has format version 9".to_owned(), false),
         (
             "1. e4 e5\n".to_owned(),
-            "line 1 is not the head of a trace".to_owned(),
+            "line 1 is not the header of a knightwatch trace".to_owned(),
             false,
         ),
-        (String::new(), "it is empty".to_owned(), false),
+        (String::new(), "the file is empty".to_owned(), false),
     ] {
         fs::write(&copy, damaged).unwrap();
         let (said, out) = other(site, state, &copy);
@@ -180,7 +180,7 @@ fn cut(site: &Site, state: &Path, text: &str) {
     }
     let output = replay(site, state, &["nothere1"]);
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("there is no trace nothere1"), "{said}");
+    assert!(said.contains("no trace nothere1"), "{said}");
 }
 
 #[test]

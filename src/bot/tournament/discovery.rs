@@ -303,7 +303,7 @@ mod tests {
     #[test]
     fn discovery_only_configured_arenas_are_read() {
         let wanted = |text: &str| -> config::Tournaments {
-            let looked_for = "any = true\nteams = [\"ours\"]\n";
+            let looked_for = "join_any = true\nteams = [\"ours\"]\n";
             toml::from_str(&format!("{looked_for}{text}")).unwrap()
         };
         let fits = |change: &dyn Fn(&mut ListedArena), team: Option<&str>, text: &str| {

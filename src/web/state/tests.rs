@@ -222,14 +222,14 @@ fn arenas_and_settings_are_told_of_each_account() {
     state.on_event(&words("1"), 0);
     let new = told(&mut state, &words("4"));
     assert_eq!(
-        (new[0].0.as_str(), &new[0].1["words"][0][1]),
+        (new[0].0.as_str(), &new[0].1["values"][0][1]),
         ("settings", &"4".into())
     );
     let (_, all) = read(&state.snapshot(0));
     assert_eq!(all["arenas"].as_array().map(Vec::len), Some(2));
     assert_eq!(all["arenas"][1]["account"], "Anna");
     assert_eq!(all["settings"].as_array().map(Vec::len), Some(1));
-    assert_eq!(all["settings"][0]["words"][0][1], "4");
+    assert_eq!(all["settings"][0]["values"][0][1], "4");
 
     // Of one that is known already, the records have nothing new.
     let over = |id: &str, account: Option<&str>| Arena {

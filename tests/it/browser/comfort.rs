@@ -87,7 +87,7 @@ fn the_log_leads_to_the_position() {
     browser.until("document.querySelectorAll('.moves button').length === 0");
     browser.run("location.hash = '#/bot';");
     browser.until(
-        "[...document.querySelectorAll('.log a')].some((link) => link.textContent.includes('giving a move back') && /^#\\/game\\/\\w+\\/2$/.test(link.hash))",
+        "[...document.querySelectorAll('.log a')].some((link) => link.textContent.includes('accepting the takeback') && /^#\\/game\\/\\w+\\/2$/.test(link.hash))",
     );
 }
 
