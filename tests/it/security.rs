@@ -143,7 +143,7 @@ fn the_token_is_in_nothing_that_is_printed() {
         "TRACE",
         "panicked at",
         "posting",
-        "did not get through",
+        "posting the move failed",
         "error: ",
     ] {
         assert!(printed.contains(told), "not printed: {told}");
