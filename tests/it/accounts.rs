@@ -157,7 +157,7 @@ fn accounts_share_engine_and_resume_after_crash() {
     assert!(one.get("accounts").is_none());
     let told = said(&bot, &["status"]);
     for name in [BOT, OTHER_BOT] {
-        let line = format!("account  {name}: running, 1 game on");
+        let line = format!("account  {name}: running, 1 game");
         assert!(told.contains(&line), "{told}");
     }
 
@@ -233,7 +233,7 @@ fn accounts_revoked_token_stops_only_its_account() {
         let left = [&kept, &third]
             .iter()
             .all(|id| games.contains(&&Value::from(id.as_str())));
-        (all["health"]["is"] == "ill" && games.len() == 2 && left).then_some(())
+        (all["health"]["is"] == "unhealthy" && games.len() == 2 && left).then_some(())
     });
     let told = refused_status(&bot);
     assert!(
