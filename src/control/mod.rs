@@ -198,9 +198,9 @@ impl Request {
 pub enum Response {
     /// The status.
     Status(Box<Status>),
-    /// What was done, as a sentence.
+    /// A sentence about what was done.
     Done(String),
-    /// Why nothing was done, as a sentence.
+    /// Reason for which nothing was done, as a sentence.
     Error(String),
 }
 

@@ -58,7 +58,7 @@ pub enum BindError {
     Shared {
         /// The directory.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Problem of the directory.
         why: String,
     },
 }
