@@ -43,7 +43,7 @@ pub fn read(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
         .read_to_end(&mut bytes)? as u64;
     if length > max_bytes {
         let limit = size(max_bytes);
-        let why = format!("it is longer than {limit}");
+        let why = format!("the file is larger than {limit}");
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
     }
     Ok(bytes)
@@ -104,13 +104,13 @@ mod tests {
         assert_eq!(read(&path, 2048).expect("read").len(), 2048);
         for (max_bytes, size) in [(1024, "1 KiB"), (2047, "2047 bytes"), (0, "0 bytes")] {
             let error = read(&path, max_bytes).expect_err(size).to_string();
-            assert_eq!(error, format!("it is longer than {size}"));
+            assert_eq!(error, format!("the file is larger than {size}"));
         }
         // Sparse files take no disk space, but would fill the memory.
         let sparse = File::create(folder.path().join("sparse")).expect("made");
         sparse.set_len(1 << 40).expect("long");
         let error = read(&folder.path().join("sparse"), 3 << 20).expect_err("too long");
-        assert_eq!(error.to_string(), "it is longer than 3 MiB");
+        assert_eq!(error.to_string(), "the file is larger than 3 MiB");
         fs::write(&path, b"\xff").expect("written");
         let error = read_text(&path, 10).expect_err("no text");
         assert_eq!(error.to_string(), "it is not a text in UTF-8");

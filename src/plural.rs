@@ -4,8 +4,8 @@ use std::fmt::Display;
 
 /// `1 game`, `2 games`.
 pub fn count<N: Copy + Display + PartialEq + From<u8>>(n: N, one: &str, many: &str) -> String {
-    let what = if n == N::from(1) { one } else { many };
-    format!("{n} {what}")
+    let noun = if n == N::from(1) { one } else { many };
+    format!("{n} {noun}")
 }
 
 #[cfg(test)]

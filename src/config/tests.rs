@@ -187,7 +187,7 @@ fn empty_list_is_valid() {
 fn oversized_file_is_rejected() {
     let (_directory, sources) = written(&"# words\n".repeat(100_000));
     let error = Settings::load(&sources).expect_err("too long").to_string();
-    assert!(error.contains("it is longer than 256 KiB"), "{error}");
+    assert!(error.contains("the file is larger than 256 KiB"), "{error}");
     // A long file in which nothing is valid.
     let nonsense = format!("[challenge]\nspeeds = [{}]\n", "7, ".repeat(20_000));
     let (_directory, sources) = written(&nonsense);

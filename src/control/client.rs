@@ -1,4 +1,4 @@
-//! The other side of the socket: `knightwatch status` and the commands of the operator.
+//! Client side of the control socket: `knightwatch status` and the operator commands.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -10,49 +10,52 @@ use serde_json::Value;
 
 use super::command::SocketArgs;
 use super::owner::untrusted_peer;
-use super::{Answer, Candidate, Request, candidates};
+use super::{Candidate, Request, Response, candidates};
 use crate::lichess::model::clean;
 use crate::metrics::{Health, Status};
 
-/// A daemon that is alive answers at once; what it has to ask Lichess for takes longer, but not as long as this.
-const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
-const LICHESS_REPLY_TIMEOUT: Duration = Duration::from_secs(30);
+/// Time limit for a response that the daemon can give at once.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What opens an address in the browser that the user prefers.
+/// Time limit for a response for which the daemon may have to send requests to Lichess.
+const LICHESS_RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Command that opens a URL in the preferred browser of the user.
 const BROWSER_COMMAND: &str = "xdg-open";
-/// The longest answer, in bytes: a status with thousands of games.
-const MAX_REPLY_BYTES: u64 = 4 << 20;
 
-/// Why there is no answer.
+/// Maximum length of a response in bytes: enough for a status with thousands of games.
+const MAX_RESPONSE_BYTES: u64 = 4 << 20;
+
+/// Error of a request to a daemon.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// NotRunning listens.
+    /// No daemon listens.
     #[error("no daemon is running here: nobody listens on {}", list(.0))]
     NotRunning(Vec<PathBuf>),
-    /// The socket is there and cannot be used.
-    #[error("cannot exchange to the daemon on {}: {error}", path.display())]
+    /// The socket exists and cannot be used.
+    #[error("cannot talk to the daemon on {}: {error}", path.display())]
     Io {
-        /// The socket.
+        /// Path of the socket.
         path: PathBuf,
-        /// What went wrong.
+        /// The error.
         error: io::Error,
     },
-    /// What listens on the socket may be another user's.
+    /// The process that listens may belong to another user.
     #[error("the control socket {} is not used: {why}", path.display())]
     Untrusted {
-        /// The socket.
+        /// Path of the socket.
         path: PathBuf,
-        /// Whose it may be.
+        /// Reason.
         why: String,
     },
-    /// The daemon is of another version.
-    #[error("the daemon answers something unreadable, is it of another version? {0}")]
+    /// The response cannot be parsed.
+    #[error("the response of the daemon is unreadable; is the daemon of another version? {0}")]
     Unreadable(String),
-    /// The daemon says no.
+    /// The daemon has answered with an error.
     #[error("the daemon says: {0}")]
     Refused(String),
     /// The page cannot be opened in a browser.
-    #[error("{BROWSER_COMMAND} opens no browser: {0}; open the address above in one")]
+    #[error("{BROWSER_COMMAND} cannot open a browser: {0}; open the address above in one")]
     NoBrowser(String),
 }
 
@@ -64,63 +67,64 @@ fn list(paths: &[PathBuf]) -> String {
     paths.join(" or ")
 }
 
-/// Asks the daemon on this socket, or on one of the usual ones.
+/// Sends a request to the daemon on this socket, or on one of the default ones.
 ///
 /// # Errors
-/// When there is none, or it does not answer in time.
-pub fn send_request(socket: Option<&Path>, request: &Request) -> Result<Answer, Error> {
+/// If no daemon is running, it does not respond in time, or it responds with an error.
+pub fn send_request(socket: Option<&Path>, request: &Request) -> Result<Response, Error> {
     send_request_for(socket, None, request)
 }
 
-/// The same of one of several accounts.
+/// Like [`send_request`], for one of several accounts.
 ///
 /// # Errors
-/// The same.
+/// As [`send_request`], and if the daemon has no such account.
 pub fn send_request_for(
     socket: Option<&Path>,
     account: Option<&str>,
     request: &Request,
-) -> Result<Answer, Error> {
-    let candidates = socket.map_or_else(candidates, |path| vec![Candidate::named(path)]);
-    let mut refused = None;
+) -> Result<Response, Error> {
+    let candidates = socket.map_or_else(candidates, |path| vec![Candidate::explicit(path)]);
+    let mut first_error = None;
     for candidate in &candidates {
         match connect(candidate) {
-            // Whatever it answers, no other daemon is targets.
+            // Other daemons are not tried after an error response.
             Ok(Some(stream)) => {
                 let path = &candidate.path;
-                return exchange(stream, account, request).map_err(|error| broken(path, error))?;
+                return exchange(stream, account, request)
+                    .map_err(|error| io_error(path, error))?;
             }
             Ok(None) => {}
             Err(error) => {
-                refused.get_or_insert(error);
+                first_error.get_or_insert(error);
             }
         }
     }
     let paths = candidates.into_iter().map(|candidate| candidate.path);
-    Err(refused.unwrap_or_else(|| Error::NotRunning(paths.collect())))
+    Err(first_error.unwrap_or_else(|| Error::NotRunning(paths.collect())))
 }
 
-/// The status of each daemon that answers on this socket or on one of the usual ones. One may be there twice.
+/// Status of each daemon that responds on this socket or on one of the default ones. May contain duplicates.
 pub fn running_statuses(socket: Option<&Path>) -> Vec<Status> {
-    let named = socket.map(Candidate::named);
-    let all = named.into_iter().chain(candidates());
+    let explicit = socket.map(Candidate::explicit);
+    let all = explicit.into_iter().chain(candidates());
     let status = |candidate| {
         let stream = connect(&candidate).ok()??;
         match exchange(stream, None, &Request::Status) {
-            Ok(Ok(Answer::Status(status))) => Some(*status),
+            Ok(Ok(Response::Status(status))) => Some(*status),
             _ => None,
         }
     };
     all.filter_map(status).collect()
 }
 
-/// Connects to the daemon on this socket. `None` if nobody listens there.
+/// Connects to the daemon on this socket; `None` if no process listens.
 fn connect(candidate: &Candidate) -> Result<Option<UnixStream>, Error> {
     let path = &candidate.path;
     let connected = UnixStream::connect(path).and_then(|stream| {
-        // Before anything is said: a request may have a password in it.
-        let untrusted_peer = untrusted_peer(&stream, candidate)?;
-        Ok((stream, untrusted_peer))
+        // Checked before anything is sent: a request may contain a password.
+        let problem = untrusted_peer(&stream, candidate)?;
+        Ok((stream, problem))
     });
     match connected {
         Ok((stream, None)) => Ok(Some(stream)),
@@ -136,11 +140,11 @@ fn connect(candidate: &Candidate) -> Result<Option<UnixStream>, Error> {
         {
             Ok(None)
         }
-        Err(error) => Err(broken(path, error)),
+        Err(error) => Err(io_error(path, error)),
     }
 }
 
-fn broken(path: &Path, error: io::Error) -> Error {
+fn io_error(path: &Path, error: io::Error) -> Error {
     Error::Io {
         path: path.to_owned(),
         error,
@@ -151,28 +155,28 @@ fn exchange(
     mut stream: UnixStream,
     account: Option<&str>,
     request: &Request,
-) -> io::Result<Result<Answer, Error>> {
+) -> io::Result<Result<Response, Error>> {
     let timeout = match request {
-        Request::Status | Request::Page => REPLY_TIMEOUT,
-        _ => LICHESS_REPLY_TIMEOUT,
+        Request::Status | Request::Page => RESPONSE_TIMEOUT,
+        _ => LICHESS_RESPONSE_TIMEOUT,
     };
     stream.set_read_timeout(Some(timeout))?;
-    stream.set_write_timeout(Some(REPLY_TIMEOUT))?;
+    stream.set_write_timeout(Some(RESPONSE_TIMEOUT))?;
     stream.write_all(request.to_line(account)?.as_bytes())?;
-    let mut answer = String::new();
-    BufReader::new(stream.take(MAX_REPLY_BYTES)).read_line(&mut answer)?;
-    let answer = serde_json::from_str(&answer).and_then(|mut answer| {
-        sanitize(&mut answer);
-        serde_json::from_value(answer)
+    let mut line = String::new();
+    BufReader::new(stream.take(MAX_RESPONSE_BYTES)).read_line(&mut line)?;
+    let response = serde_json::from_str(&line).and_then(|mut response| {
+        sanitize(&mut response);
+        serde_json::from_value(response)
     });
-    Ok(match answer {
-        Ok(Answer::Error(why)) => Err(Error::Refused(why)),
-        Ok(answer) => Ok(answer),
+    Ok(match response {
+        Ok(Response::Error(why)) => Err(Error::Refused(why)),
+        Ok(response) => Ok(response),
         Err(error) => Err(Error::Unreadable(error.to_string())),
     })
 }
 
-/// Drops what a terminal would obey from all texts; their line dispatcher stay.
+/// Removes control characters other than line feeds from all strings.
 fn sanitize(value: &mut Value) {
     match value {
         Value::String(text) => {
@@ -185,16 +189,16 @@ fn sanitize(value: &mut Value) {
     }
 }
 
-/// Prints how the daemon is doing; the exit code is 0 when all is well and 1 when somebody should look.
+/// Prints the status of the daemon. The exit code is 0 if it is healthy and 1 if it needs attention.
 ///
 /// # Errors
-/// When there is no daemon to ask, or nothing can be printed.
+/// If no daemon responds or the output cannot be written.
 pub fn status_command(
     socket: &SocketArgs,
     json: bool,
     out: &mut impl Write,
 ) -> anyhow::Result<ExitCode> {
-    let Answer::Status(status) = socket.send(&Request::Status)? else {
+    let Response::Status(status) = socket.send(&Request::Status)? else {
         return Err(Error::Unreadable("not a status".to_owned()).into());
     };
     if json {
@@ -208,36 +212,36 @@ pub fn status_command(
     })
 }
 
-/// Has the daemon do something, and prints what it says to that.
+/// Sends an operator command to the daemon and prints its response.
 ///
 /// # Errors
-/// When there is no daemon, when it does not do it, or nothing can be printed.
+/// If no daemon responds, it rejects the command, or the output cannot be written.
 pub(super) fn operator_command(
     socket: &SocketArgs,
     request: &Request,
     out: &mut impl Write,
 ) -> anyhow::Result<ExitCode> {
-    let Answer::Done(done) = socket.send(request)? else {
-        return Err(Error::Unreadable("not what came of it".to_owned()).into());
+    let Response::Done(done) = socket.send(request)? else {
+        return Err(Error::Unreadable("not the result of a command".to_owned()).into());
     };
     writeln!(out, "{done}")?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints where the page of the daemon is, with its key; opens it in a browser, too, if that is wanted.
+/// Prints the URL of the daemon's page with its key, and opens it in a browser if `open` is set.
 ///
 /// # Errors
-/// When there is no daemon or it has no page, when there is no browser, or nothing can be printed.
+/// If no daemon responds, it has no page, no browser can be opened, or the output cannot be written.
 pub(super) fn page_command(
     socket: &SocketArgs,
-    browse: bool,
+    open: bool,
     out: &mut impl Write,
 ) -> anyhow::Result<ExitCode> {
-    let Answer::Done(url) = socket.send(&Request::Page)? else {
+    let Response::Done(url) = socket.send(&Request::Page)? else {
         return Err(Error::Unreadable("not an address".to_owned()).into());
     };
     writeln!(out, "{url}")?;
-    if browse {
+    if open {
         out.flush()?;
         let opened = Command::new(BROWSER_COMMAND)
             .arg(&url)

@@ -1,39 +1,39 @@
-//! What the daemon answers from: how it is doing, and who of its accounts can do something about it.
+//! Dispatch of requests to the accounts of the daemon.
 
 use std::sync::{Arc, OnceLock};
 
-use super::{Answer, Request};
+use super::{Request, Response};
 use crate::bot::{self, CommandError, CommandHandle};
 use crate::metrics::Metrics;
 
-/// See the module's text. Cheap to clone.
+/// Answers requests with the metrics and command channels of the accounts. Cheap to clone.
 #[derive(Clone)]
 pub struct Dispatcher {
-    /// How all of it is doing.
+    /// Metrics of all accounts.
     metrics: Metrics,
     accounts: Arc<[Account]>,
-    /// Where the page is, once it is open.
+    /// URL of the page, once it is open.
     page: Arc<OnceLock<PageUrl>>,
 }
 
-/// The address of the page.
+/// URL of the page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PageUrl {
-    /// Without the key, with which one only watches.
+    /// Without the key: opens the page for watching only.
     pub without_key: String,
-    /// With it.
+    /// With the key: opens the page for watching and acting.
     pub with_key: String,
 }
 
-/// Where one account is steered.
+/// Metrics and command channel of one account.
 struct Account {
-    /// What it is called, where it is one of several.
+    /// Name of the account; empty if it is the only one.
     name: String,
     metrics: Metrics,
     commands: CommandHandle,
 }
 
-/// The only account.
+/// A dispatcher with a single account.
 impl From<(Metrics, CommandHandle)> for Dispatcher {
     fn from((metrics, commands): (Metrics, CommandHandle)) -> Self {
         let only = Account {
@@ -50,7 +50,7 @@ impl From<(Metrics, CommandHandle)> for Dispatcher {
 }
 
 impl Dispatcher {
-    /// Several accounts by their names, and the numbers of all of them.
+    /// A dispatcher with several accounts, by name, and their combined metrics.
     pub fn with_accounts(
         metrics: Metrics,
         accounts: Vec<(String, Metrics, CommandHandle)>,
@@ -67,18 +67,18 @@ impl Dispatcher {
         }
     }
 
-    /// The page is open there. It is told once: a page stays where it is.
+    /// Sets the URL of the page. Only the first call has an effect.
     pub fn set_page_url(&self, url: PageUrl) {
         let _ = self.page.set(url);
     }
 
-    /// What is said to a request: by the account that it names, or else by those that it can be targets for.
-    pub async fn answer(&self, account: Option<&str>, request: Request) -> Answer {
+    /// Executes a request for the named account, or else for all accounts that are not stopped.
+    pub async fn dispatch(&self, account: Option<&str>, request: Request) -> Response {
         let targets = match self.targets(account) {
             Ok(targets) => targets,
-            Err(CommandError(why)) => return Answer::Error(why),
+            Err(CommandError(why)) => return Response::Error(why),
         };
-        let answer = match request {
+        let result = match request {
             Request::Status => {
                 let metrics = match account.and(targets.first()) {
                     Some(account) => &account.metrics,
@@ -86,12 +86,12 @@ impl Dispatcher {
                 };
                 let mut status = metrics.status();
                 status.page = self.page.get().map(|page| page.without_key.clone());
-                return Answer::Status(Box::new(status));
+                return Response::Status(Box::new(status));
             }
             Request::Page => match self.page.get() {
                 Some(page) => Ok(page.with_key.clone()),
                 None => Err(CommandError(
-                    "no page is open: web.listen names its address, and the log says what is wrong with it"
+                    "no page is open: web.listen sets its address; if it is set, the log says why the page is not open"
                         .to_owned(),
                 )),
             },
@@ -99,12 +99,12 @@ impl Dispatcher {
                 match &targets[..] {
                     [one] => request.execute(&one.commands).await,
                     several => Err(CommandError(format!(
-                        "which account? say --account NAME: {}",
+                        "which account? select one with --account NAME: {}",
                         names(several)
                     ))),
                 }
             }
-            // Only one of them has the game.
+            // Only one account has the game.
             Request::MoveNow { .. } => execute_first(&targets, &request).await,
             Request::Pause
             | Request::Resume
@@ -114,22 +114,22 @@ impl Dispatcher {
             | Request::Strength { .. }
             | Request::Reload => self.execute_all(&targets, &request).await,
         };
-        match answer {
-            Ok(done) => Answer::Done(done),
-            Err(CommandError(why)) => Answer::Error(why),
+        match result {
+            Ok(done) => Response::Done(done),
+            Err(CommandError(why)) => Response::Error(why),
         }
     }
 
-    /// Those that a request is for: the one that is named, or else all that play.
+    /// The named account; without a name all accounts that are running, or all if none is.
     fn targets(&self, account: Option<&str>) -> Result<Vec<&Account>, CommandError> {
         let Some(wanted) = account else {
-            let play: Vec<&Account> = self
+            let running: Vec<&Account> = self
                 .accounts
                 .iter()
-                .filter(|account| account.plays())
+                .filter(|account| account.is_running())
                 .collect();
             let all = || self.accounts.iter().collect();
-            return Ok(if play.is_empty() { all() } else { play });
+            return Ok(if running.is_empty() { all() } else { running });
         };
         let mut all = self.accounts.iter();
         let named = all.find(|account| account.name.eq_ignore_ascii_case(wanted));
@@ -137,7 +137,7 @@ impl Dispatcher {
         named.map(|account| vec![account]).ok_or_else(|| {
             let all: Vec<&Account> = self.accounts.iter().collect();
             CommandError(match &all[..] {
-                [_] => format!("this bot has no account {wanted}: it plays one alone"),
+                [_] => format!("this bot has no account {wanted}: it has a single account"),
                 all => format!(
                     "this bot has no account {wanted}; accounts are {}",
                     names(all)
@@ -146,7 +146,7 @@ impl Dispatcher {
         })
     }
 
-    /// The only account, if it is called so.
+    /// The only account, if it has this name.
     fn only_account_named(&self, wanted: &str) -> Option<&Account> {
         let [only] = &self.accounts[..] else {
             return None;
@@ -155,43 +155,44 @@ impl Dispatcher {
         name.eq_ignore_ascii_case(wanted).then_some(only)
     }
 
-    /// All of them in turn; done, if it was by any.
+    /// Executes a request for each target in turn. Succeeds if it succeeds for any.
     async fn execute_all(&self, targets: &[&Account], request: &Request) -> bot::CommandResult {
         if let ([only], [_]) = (targets, &self.accounts[..]) {
             return request.clone().execute(&only.commands).await;
         }
-        let (mut done, mut told) = (false, Vec::new());
+        let mut any_done = false;
+        let mut lines = Vec::new();
         for account in targets {
-            let answer = request.clone().execute(&account.commands).await;
-            done |= answer.is_ok();
-            let (Ok(said) | Err(CommandError(said))) = answer;
-            told.push(format!("{}: {said}", account.name));
+            let result = request.clone().execute(&account.commands).await;
+            any_done |= result.is_ok();
+            let (Ok(text) | Err(CommandError(text))) = result;
+            lines.push(format!("{}: {text}", account.name));
         }
-        let told = told.join("\n");
-        if done {
-            Ok(told)
+        let text = lines.join("\n");
+        if any_done {
+            Ok(text)
         } else {
-            Err(CommandError(told))
+            Err(CommandError(text))
         }
     }
 }
 
 impl Account {
-    fn plays(&self) -> bool {
+    fn is_running(&self) -> bool {
         !self.commands.is_closed()
     }
 }
 
-/// The first of them that does it; else what the last one says.
+/// Executes a request for the targets in turn until it succeeds. Returns the last result.
 async fn execute_first(targets: &[&Account], request: &Request) -> bot::CommandResult {
-    let mut answer = Err(CommandError("no account plays".to_owned()));
+    let mut result = Err(CommandError("no account is running".to_owned()));
     for account in targets {
-        answer = request.clone().execute(&account.commands).await;
-        if answer.is_ok() {
+        result = request.clone().execute(&account.commands).await;
+        if result.is_ok() {
             break;
         }
     }
-    answer
+    result
 }
 
 fn names(accounts: &[&Account]) -> String {
@@ -209,8 +210,8 @@ mod tests {
     fn dispatcher() -> (Dispatcher, Vec<bot::CommandReceiver>) {
         let mut receivers = Vec::new();
         let accounts = ["Anna", "Bert"].map(|name| {
-            let (commands, heard) = bot::command_channel(bot::shutdown_channel().0);
-            receivers.push(heard);
+            let (commands, receiver) = bot::command_channel(bot::shutdown_channel().0);
+            receivers.push(receiver);
             (name.to_owned(), Metrics::default(), commands)
         });
         (
@@ -226,49 +227,51 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_is_meant_has_to_be_said_where_it_matters() {
+    async fn join_without_account_of_several_is_rejected() {
         let (dispatcher, mut receivers) = dispatcher();
         for (account, why) in [
-            (None, "which account? say --account NAME: Anna, Bert"),
+            (None, "which account? select one with --account NAME: Anna, Bert"),
             (
                 Some("Cleo"),
                 "this bot has no account Cleo; accounts are Anna, Bert",
             ),
         ] {
-            let answer = dispatcher.answer(account, join()).await;
-            assert_eq!(answer, Answer::Error(why.to_owned()));
+            let response = dispatcher.dispatch(account, join()).await;
+            assert_eq!(response, Response::Error(why.to_owned()));
         }
-        // Of two of which one has ended the other is targets.
         drop(receivers.remove(0));
         drop(receivers);
-        let answer = dispatcher.answer(Some("anna"), join()).await;
-        assert_eq!(answer, Answer::Error("the bot is about to end".to_owned()));
+        let response = dispatcher.dispatch(Some("anna"), join()).await;
+        assert_eq!(
+            response,
+            Response::Error("the bot is about to end".to_owned())
+        );
     }
 
     #[tokio::test]
-    async fn what_is_for_all_is_done_by_all_that_play() {
+    async fn drain_reaches_all_running_accounts() {
         let (dispatcher, mut receivers) = dispatcher();
-        let drained = dispatcher.answer(None, Request::Drain).await;
-        let Answer::Done(told) = drained else {
+        let drained = dispatcher.dispatch(None, Request::Drain).await;
+        let Response::Done(text) = drained else {
             panic!("{drained:?}");
         };
         assert!(
-            told.starts_with("Anna: ") && told.contains("\nBert: "),
-            "{told}"
+            text.starts_with("Anna: ") && text.contains("\nBert: "),
+            "{text}"
         );
         drop(receivers.remove(0));
-        let drained = dispatcher.answer(None, Request::Drain).await;
-        assert!(matches!(drained, Answer::Done(told) if told.starts_with("Bert: ")));
+        let drained = dispatcher.dispatch(None, Request::Drain).await;
+        assert!(matches!(drained, Response::Done(text) if text.starts_with("Bert: ")));
     }
 
     #[test]
-    fn a_request_may_name_an_account() {
+    fn request_with_account_is_parsed() {
         let line = r#"{"command":"pause","account":"Anna"}"#;
-        let read = Request::parse_addressed(line);
-        assert_eq!(read, Ok((Some("Anna".to_owned()), Request::Pause)));
+        let parsed = Request::parse_addressed(line);
+        assert_eq!(parsed, Ok((Some("Anna".to_owned()), Request::Pause)));
         assert_eq!(
             Request::parse_addressed(&Request::Pause.to_line(Some("Anna")).unwrap()),
-            read
+            parsed
         );
         let line = Request::Pause.to_line(None).unwrap();
         assert_eq!(Request::parse_addressed(&line), Ok((None, Request::Pause)));

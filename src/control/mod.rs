@@ -1,8 +1,8 @@
-//! The socket of a running daemon, and the commands that exchange to it.
+//! Control socket of a running daemon, and the commands that use it.
 //!
-//! A client sends one line of JSON, the daemon answers with one line, for as long as the client keeps asking. The
-//! socket belongs to the daemon's user alone (mode 0600, in a directory where nobody else can put one): who can open it
-//! may do everything.
+//! A client sends requests of one line of JSON each; the daemon answers each with one line. The socket belongs to the
+//! daemon's user (mode 0600, in a directory that only this user can write to). A client that can open it may send every
+//! request.
 
 mod client;
 mod command;
@@ -24,97 +24,98 @@ pub use command::{OperatorCommand, SocketArgs};
 pub use dispatch::{Dispatcher, PageUrl};
 pub use server::{BindError, Server, keep_open};
 
-/// The socket's file name.
+/// File name of the socket.
 const SOCKET_FILE_NAME: &str = "control.sock";
 
 /// The field of a request that names an account.
 const ACCOUNT_FIELD: &str = "account";
 
-/// Where the systemd unit has its runtime directory.
+/// Runtime directory of the systemd unit.
 const SYSTEM_RUNTIME_DIR: &str = "/run/knightwatch";
 
-/// What a client may ask: `{"command":"move-now","game":"abcdefgh"}`. Beside that `"account"` may say which one of several is
-/// targets, see [`Request::parse_addressed`].
+/// Request of a client, such as `{"command":"move-now","game":"abcdefgh"}`. An additional field `"account"` selects one of
+/// several accounts, see [`Request::parse_addressed`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, tag = "command")]
 pub enum Request {
-    /// How is it going?
+    /// Get the status.
     Status,
-    /// Where is the page, with its key?
+    /// Get the URL of the page with its key.
     Page,
     /// Take no new games.
     Pause,
     /// Take new games again.
     Resume,
-    /// Finish the games that are on, then end.
+    /// Finish the running games, then exit.
     Drain,
-    /// Challenge somebody, as [`OutgoingChallenge::read`] has it.
+    /// Challenge a user.
     Challenge(Challenge),
-    /// Take part in an arena: `ID`, `ID:PASSWORD`, `ID@TEAM` or `ID@TEAM:PASSWORD`.
+    /// Join an arena.
     Join {
-        /// Which.
+        /// `ID`, `ID:PASSWORD`, `ID@TEAM` or `ID@TEAM:PASSWORD`.
         arena: String,
     },
     /// Leave an arena.
     Leave {
-        /// Which.
+        /// Id of the arena.
         arena: String,
     },
-    /// Never accept this user again.
+    /// Decline all challenges of a user.
     Block {
-        /// Whom.
+        /// User name; may contain `*`.
         user: String,
     },
-    /// Take that back.
+    /// Undo [`Request::Block`].
     Unblock {
-        /// Whom.
+        /// User name as it was blocked.
         user: String,
     },
-    /// Play the best move found so far, at once.
+    /// Play the best move found so far.
     MoveNow {
-        /// In which game.
+        /// Id of the game.
         game: String,
     },
-    /// Play the next games against this user like this, whatever the rules say.
+    /// Set the strength of the next games against a user, regardless of the rules.
     Strength {
-        /// Whom.
+        /// User name.
         user: String,
-        /// At this level.
+        /// Elo level.
         elo: Option<u16>,
-        /// With so many seconds for a move at most.
+        /// Time limit per move in seconds.
         move_s: Option<u64>,
     },
-    /// Read the settings anew.
+    /// Reload the settings.
     Reload,
 }
 
-/// Whom to challenge to what, as it was typed.
+/// Arguments of a challenge as typed.
 #[derive(Args, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[group(skip)]
 #[serde(deny_unknown_fields)]
 pub struct Challenge {
-    /// Whom
+    /// User to challenge
     #[arg(value_parser = validated(argument::user))]
     user: String,
-    /// Minutes and seconds as in 3+2, days for a move as in 2d, or unlimited
+    /// Time control: minutes and seconds as in 3+2, days per move as in 2d, or unlimited
     #[arg(value_name = "TC", value_parser = validated(argument::clock))]
     clock: String,
-    /// A game that counts for the rating
+    /// Challenge to a rated game
     #[arg(long)]
     rated: bool,
-    /// standard or chess960
+    /// Variant: standard or chess960
     #[arg(long, value_name = "KEY", default_value = "standard", value_parser = validated(argument::variant))]
     variant: String,
-    /// Our colour: white, black or random
+    /// Our color: white, black or random
     #[arg(long, value_name = "COLOR", default_value = "random", value_parser = validated(argument::color))]
     color: String,
 }
 
-/// Reads an argument as the bot does, and keeps it as it was typed: what is wrong with it is wrong usage of the command.
+/// A clap value parser that checks an argument with the parser of the bot and keeps its text, so that an invalid argument is a
+/// usage error.
 fn validated<T: 'static>(
-    read: fn(&str) -> Result<T, bot::CommandError>,
+    parse: fn(&str) -> Result<T, bot::CommandError>,
 ) -> impl Fn(&str) -> Result<String, bot::CommandError> + Clone + Send + Sync + 'static {
-    move |text| read(text).map(|_| text.to_owned())
+    move |text| parse(text).map(|_| text.to_owned())
 }
 
 impl Challenge {
@@ -130,29 +131,29 @@ impl Challenge {
 }
 
 impl Request {
-    /// Reads a line of a client.
+    /// Parses a line of a client.
     ///
     /// # Errors
-    /// Why it is no request.
+    /// If it is not a request.
     pub fn parse(line: &str) -> Result<Self, String> {
         serde_json::from_str(line).map_err(|error| {
-            // It quotes the line, which may be long and hold anything.
+            // The error quotes the line, which may be long and contain control characters.
             let why: String = error.to_string().escape_debug().take(200).collect();
             format!("not a request: {why}")
         })
     }
 
-    /// Reads a line of a client that may name an account.
+    /// Parses a line of a client that may name an account.
     ///
     /// # Errors
-    /// Why it is no request.
+    /// If it is not a request.
     pub fn parse_addressed(line: &str) -> Result<(Option<String>, Self), String> {
-        // Only one that names an account has to be taken apart.
+        // `Request` rejects unknown fields, so the account is removed first.
         if let Ok(Value::Object(mut request)) = serde_json::from_str(line)
             && let Some(account) = request.remove(ACCOUNT_FIELD)
         {
             let Value::String(account) = account else {
-                return Err("not a request: an account is named by a text".to_owned());
+                return Err("not a request: `account` is not a string".to_owned());
             };
             let request = Self::parse(&Value::Object(request).to_string())?;
             return Ok((Some(account), request));
@@ -160,7 +161,7 @@ impl Request {
         Ok((None, Self::parse(line)?))
     }
 
-    /// The line that says so.
+    /// Serializes the request as a line.
     fn to_line(&self, account: Option<&str>) -> serde_json::Result<String> {
         let mut request = serde_json::to_value(self)?;
         if let (Some(fields), Some(account)) = (request.as_object_mut(), account) {
@@ -169,16 +170,16 @@ impl Request {
         Ok(format!("{request}\n"))
     }
 
-    /// What an account says to it.
+    /// Executes the request for one account.
     async fn execute(self, commands: &CommandHandle) -> bot::CommandResult {
         match self {
-            Self::Status | Self::Page => Err("that is not for one account".into()),
+            Self::Status | Self::Page => Err("this request is not for a single account".into()),
             Self::Pause => commands.pause().await,
             Self::Resume => commands.resume().await,
             Self::Drain => commands.drain(),
             Self::Challenge(challenge) => match challenge.to_outgoing() {
                 Ok(challenge) => commands.challenge(challenge).await,
-                Err(refused) => Err(refused),
+                Err(error) => Err(error),
             },
             Self::Join { arena } => commands.join(&arena).await,
             Self::Leave { arena } => commands.leave(&arena).await,
@@ -191,24 +192,24 @@ impl Request {
     }
 }
 
-/// What the daemon answers.
+/// Response of the daemon.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Answer {
-    /// That is how it is going.
+pub enum Response {
+    /// The status.
     Status(Box<Status>),
-    /// That is what was done.
+    /// A sentence about what was done.
     Done(String),
-    /// It was not done, or the request makes no sense; why.
+    /// Reason for which nothing was done, as a sentence.
     Error(String),
 }
 
-/// Where a daemon opens its socket when nobody says where: in the runtime directory that systemd gives it, else in that
-/// of the session, else in a directory of its own below the one for temporary files.
+/// Default path of a daemon's socket: in the runtime directory of its systemd unit, else of the session, else in a
+/// directory of this user below the directory for temporary files.
 pub fn default_path() -> PathBuf {
     let directory = |variable| {
         let value = std::env::var_os(variable)?;
-        // systemd may name several, with colons between them.
+        // systemd may list several, separated by colons.
         let first = std::env::split_paths(&value).next()?;
         first.is_absolute().then_some(first)
     };
@@ -218,17 +219,17 @@ pub fn default_path() -> PathBuf {
     directory.join(SOCKET_FILE_NAME)
 }
 
-/// A path where a daemon's socket may be.
+/// A possible path of a daemon's socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Candidate {
     path: PathBuf,
-    /// Somebody who may say so has said that it is there: the operator, or root, who alone can write to `/run`. Otherwise
-    /// anybody may have made the directory.
+    /// The path is from the operator, or below `/run`, where only root can write. Otherwise any user may have made the
+    /// directory.
     is_explicit: bool,
 }
 
 impl Candidate {
-    fn named(path: &Path) -> Self {
+    fn explicit(path: &Path) -> Self {
         Self {
             path: path.to_owned(),
             is_explicit: true,
@@ -236,9 +237,9 @@ impl Candidate {
     }
 }
 
-/// Where a daemon's socket may be, the likeliest first.
+/// Default paths of a daemon's socket, the likeliest first.
 fn candidates() -> Vec<Candidate> {
-    let system = Candidate::named(&Path::new(SYSTEM_RUNTIME_DIR).join(SOCKET_FILE_NAME));
+    let system = Candidate::explicit(&Path::new(SYSTEM_RUNTIME_DIR).join(SOCKET_FILE_NAME));
     let own = Candidate {
         path: default_path(),
         is_explicit: false,
@@ -246,7 +247,7 @@ fn candidates() -> Vec<Candidate> {
     vec![own, system]
 }
 
-/// The directory that a socket is in.
+/// Directory of a socket.
 fn directory_of(path: &Path) -> &Path {
     match path.parent() {
         Some(directory) if directory != Path::new("") => directory,
@@ -254,11 +255,11 @@ fn directory_of(path: &Path) -> &Path {
     }
 }
 
-/// The number of the user who runs this process.
+/// Effective user id of this process.
 fn effective_uid() -> u32 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ids = status.lines().find_map(|line| line.strip_prefix("Uid:"));
-    // The real one, and the one that files are made as.
+    // The fields are the real, effective, saved and file system id.
     let effective = ids.and_then(|ids| ids.split_whitespace().nth(1)?.parse().ok());
     effective.unwrap_or(0)
 }

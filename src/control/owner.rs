@@ -1,4 +1,4 @@
-//! Whose a control socket is: by its directory, and by the process that listens.
+//! Ownership checks of a control socket: of its directory, and of the process that listens.
 
 use std::fs;
 use std::io;
@@ -10,17 +10,17 @@ use std::path::Path;
 
 use super::{Candidate, directory_of, effective_uid};
 
-/// Why others could put something in the place of a file in this directory. A link to it may be the system's, as systemd
-/// has one to its runtime directories.
+/// Why other users could replace a file in this directory, if they could. `directory` may be a symbolic link of root, as
+/// systemd creates them for runtime directories.
 pub(super) fn directory_problem(
     directory: &Path,
     is_trusted: impl Fn(u32) -> bool,
 ) -> io::Result<Option<String>> {
-    let (name, there) = (fs::symlink_metadata(directory)?, fs::metadata(directory)?);
-    let mode = there.mode() & 0o7777;
-    let owner = there.uid();
+    let (link, target) = (fs::symlink_metadata(directory)?, fs::metadata(directory)?);
+    let mode = target.mode() & 0o7777;
+    let owner = target.uid();
     Ok(
-        if !is_trusted(owner) || ![0, owner].contains(&name.uid()) && !is_trusted(name.uid()) {
+        if !is_trusted(owner) || ![0, owner].contains(&link.uid()) && !is_trusted(link.uid()) {
             Some("belongs to another user".to_owned())
         } else if mode & 0o022 != 0 {
             Some(format!("can be written to by others (mode {mode:04o})"))
@@ -30,7 +30,7 @@ pub(super) fn directory_problem(
     )
 }
 
-/// Why nothing is said to the process that listens there, if it may be another user's.
+/// Why the process that listens must not be sent a request, if it may belong to another user.
 pub(super) fn untrusted_peer(
     stream: &UnixStream,
     candidate: &Candidate,
@@ -38,28 +38,28 @@ pub(super) fn untrusted_peer(
     let us = effective_uid();
     let directory = directory_of(&candidate.path);
     let owner = fs::metadata(directory)?.uid();
-    // Root may ask the daemon of any user, where that daemon is what was named.
+    // Root may use the daemon of any user if the operator has named its socket.
     let is_trusted =
         |other| [0, us].contains(&other) || us == 0 && candidate.is_explicit && other == owner;
     if let Some(why) = directory_problem(directory, is_trusted)? {
         return Ok(Some(format!("the directory {} {why}", directory.display())));
     }
-    let listener = listener(stream, &candidate.path)?;
+    let listener = listener_uid(stream, &candidate.path)?;
     Ok((!is_trusted(listener))
-        .then(|| format!("the process that listens there is of another user ({listener})")))
+        .then(|| format!("the process that listens there belongs to another user ({listener})")))
 }
 
-/// The user of the process that listens.
+/// User id of the process that listens.
 #[cfg(target_os = "linux")]
-fn listener(stream: &UnixStream, _: &Path) -> io::Result<u32> {
+fn listener_uid(stream: &UnixStream, _: &Path) -> io::Result<u32> {
     let mut peer = libc::ucred {
         pid: 0,
         uid: 0,
         gid: 0,
     };
     let mut length = size_of_val(&peer) as libc::socklen_t;
-    // SAFETY: the socket is open, and the system writes at most `length` bytes to `peer`, which has as many.
-    let answer = unsafe {
+    // SAFETY: the socket is open, and the system writes at most `length` bytes to `peer`, which is that large.
+    let status = unsafe {
         libc::getsockopt(
             stream.as_raw_fd(),
             libc::SOL_SOCKET,
@@ -68,15 +68,15 @@ fn listener(stream: &UnixStream, _: &Path) -> io::Result<u32> {
             &raw mut length,
         )
     };
-    match answer {
+    match status {
         0 => Ok(peer.uid),
         _ => Err(io::Error::last_os_error()),
     }
 }
 
-/// The same, by the file.
+/// Owner of the socket's file.
 #[cfg(not(target_os = "linux"))]
-fn listener(_: &UnixStream, path: &Path) -> io::Result<u32> {
+fn listener_uid(_: &UnixStream, path: &Path) -> io::Result<u32> {
     Ok(fs::symlink_metadata(path)?.uid())
 }
 
@@ -87,24 +87,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_directory_of_another_user_is_refused() {
+    fn directory_of_another_user_is_refused() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("control.sock");
         let _listener = UnixListener::bind(&path).unwrap();
         let stream = UnixStream::connect(&path).unwrap();
-        let strange = |named| {
+        let problem = |is_explicit| {
             let path = path.clone();
-            untrusted_peer(
-                &stream,
-                &Candidate {
-                    path,
-                    is_explicit: named,
-                },
-            )
-            .unwrap()
+            untrusted_peer(&stream, &Candidate { path, is_explicit }).unwrap()
         };
-        for named in [false, true] {
-            assert_eq!(strange(named), None);
+        for is_explicit in [false, true] {
+            assert_eq!(problem(is_explicit), None);
         }
         let us = effective_uid();
         let foreign = |other| other != us;
@@ -114,15 +107,15 @@ mod tests {
             return;
         }
         std::os::unix::fs::chown(home.path(), Some(1), None).unwrap();
-        for named in [false, true] {
-            // Root may look into it where it was told to, and finds a listener that is its own.
-            let expected = (!named).then(|| {
+        for is_explicit in [false, true] {
+            // Root may use an explicit path; the listener is its own.
+            let expected = (!is_explicit).then(|| {
                 format!(
                     "the directory {} belongs to another user",
                     home.path().display()
                 )
             });
-            assert_eq!(strange(named), expected);
+            assert_eq!(problem(is_explicit), expected);
         }
     }
 }

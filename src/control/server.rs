@@ -1,4 +1,4 @@
-//! The daemon's side of the socket.
+//! Server side of the control socket.
 
 use std::fs;
 use std::io;
@@ -13,75 +13,73 @@ use tokio::time::{Instant, interval_at, timeout};
 use tracing::{debug, info, warn};
 
 use super::owner::directory_problem;
-use super::{Answer, Dispatcher, Request, directory_of, effective_uid};
+use super::{Dispatcher, Request, Response, directory_of, effective_uid};
 
-/// The longest request, in bytes.
+/// Maximum length of a request in bytes.
 const MAX_REQUEST_BYTES: u64 = 64 * 1024;
 
-/// Clients at once; more than that are a mistake.
+/// Maximum number of connected clients.
 const MAX_CLIENTS: usize = 16;
 
-/// After a failure to accept a client, mostly for want of file descriptors.
+/// Delay after a failure to accept a client, mostly for lack of file descriptors.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(200);
 
-/// How long a client may be silent: `knightwatch status` asks at once.
+/// Time after which an idle client is disconnected.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A daemon that is alive takes a connection at once.
+/// Time limit for connecting to a socket that another daemon may have.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Who waits to be taken as a client.
+/// Maximum number of clients that wait to be accepted.
 const LISTEN_BACKLOG: u32 = 64;
 
-/// How often to see whether the socket's file is still there, and to try again where it cannot be made: sooner than
-/// anybody gives up asking.
+/// Interval between checks that the socket's file still exists, and between attempts to create it.
 const SOCKET_CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Why there is no socket.
+/// Error of opening the control socket.
 #[derive(Debug, thiserror::Error)]
 pub enum BindError {
-    /// Somebody answers there already.
+    /// Another daemon listens on it.
     #[error("another daemon has the control socket {}", .0.display())]
     InUse(PathBuf),
-    /// The system does not let us.
+    /// A system call failed.
     #[error("cannot open the control socket {}: {error}", path.display())]
     System {
-        /// Where.
+        /// Path of the socket.
         path: PathBuf,
-        /// Why not.
+        /// The error.
         error: io::Error,
     },
-    /// Somebody else could put a socket of his own in its place.
+    /// Other users could replace the socket.
     #[error(
-        "the directory {} {why}: the control socket has to be in one that only this user can write to, see daemon.socket",
+        "the directory {} {why}: the control socket must be in a directory that only this user can write to, see daemon.socket",
         path.display()
     )]
     Shared {
         /// The directory.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Problem of the directory.
         why: String,
     },
 }
 
-/// A socket that is open. Dropping it removes the file.
+/// An open control socket. Dropping it removes the file.
 #[derive(Debug)]
 pub struct Server {
     listener: UnixListener,
     path: PathBuf,
-    /// Which file is ours: another daemon may have put its own there since.
+    /// Device and inode of our file; another daemon may replace it.
     file: Option<(u64, u64)>,
-    /// A client that says nothing, or takes no answer, for so long makes room for others.
+    /// Time limit for a client to send a request or to read a response.
     idle_timeout: Duration,
 }
 
-/// Keeps the socket open for as long as this is not dropped, beginning with what came of opening it. Where it cannot be
-/// made, for want of space or of the permission, that is said once and tried again; a file that somebody has removed is
-/// made anew.
+/// Serves the control socket until dropped, starting with the result of the first attempt to open it. If the socket cannot
+/// be opened, for lack of space or permission, this is logged once and tried again. A removed file is created again.
 pub async fn keep_open(path: PathBuf, first: Result<Server, BindError>, dispatcher: Dispatcher) {
     let mut next = Some(first);
-    // It cannot be reached at the moment, and why has been said.
-    let (mut gone, mut told) = (false, false);
+    // Whether the socket is closed, and whether the reason was logged.
+    let (mut closed, mut warned) = (false, false);
     loop {
         let opened = match next.take() {
             Some(first) => first,
@@ -89,17 +87,19 @@ pub async fn keep_open(path: PathBuf, first: Result<Server, BindError>, dispatch
         };
         match opened {
             Ok(server) => {
-                if gone {
-                    info!("the commands of the operator reach this daemon again");
+                if closed {
+                    info!("the control socket is open again");
                 }
                 server.serve(dispatcher.clone()).await;
-                info!("the control socket {} is gone", path.display());
-                (gone, told) = (true, false);
+                info!("the control socket {} was removed", path.display());
+                (closed, warned) = (true, false);
                 continue;
             }
-            Err(error) if !told => {
-                warn!("the commands of the operator will not reach this daemon for now: {error}");
-                (gone, told) = (true, true);
+            Err(error) if !warned => {
+                warn!(
+                    "the commands of the operator will not reach this daemon until the control socket is open: {error}"
+                );
+                (closed, warned) = (true, true);
             }
             Err(error) => debug!("still no control socket: {error}"),
         }
@@ -108,10 +108,10 @@ pub async fn keep_open(path: PathBuf, first: Result<Server, BindError>, dispatch
 }
 
 impl Server {
-    /// Opens the socket, which only this user can use. What a daemon that has crashed left there is replaced.
+    /// Opens the socket for this user. The socket file of a crashed daemon is replaced.
     ///
     /// # Errors
-    /// When another daemon listens there, when others can write to its directory, and when the file cannot be made.
+    /// If another daemon listens on it, other users can write to its directory, or the file cannot be created.
     pub async fn bind(path: &Path) -> Result<Self, BindError> {
         let system = |error| BindError::System {
             path: path.to_owned(),
@@ -139,13 +139,13 @@ impl Server {
             Ok(Err(error)) if error.kind() != io::ErrorKind::WouldBlock => {
                 return Err(system(error));
             }
-            // One that is too busy to take us is there, too.
+            // A daemon that is too busy to accept is running as well.
             _ => return Err(BindError::InUse(path.to_owned())),
         }
         match fs::symlink_metadata(path) {
-            Ok(there) if there.file_type().is_socket() => fs::remove_file(path).map_err(system)?,
+            Ok(found) if found.file_type().is_socket() => fs::remove_file(path).map_err(system)?,
             Ok(_) => {
-                let why = "something else than a socket is there";
+                let why = "a file that is not a socket has this name";
                 return Err(system(io::Error::new(io::ErrorKind::AlreadyExists, why)));
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -153,7 +153,7 @@ impl Server {
         }
         let socket = UnixSocket::new_stream().map_err(system)?;
         socket.bind(path).map_err(system)?;
-        // NotRunning gets in before it listens, and then it is this user's alone.
+        // Clients cannot connect before it listens, so the mode is set in time.
         fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(system)?;
         let listener = socket.listen(LISTEN_BACKLOG).map_err(system)?;
         Ok(Self {
@@ -164,16 +164,16 @@ impl Server {
         })
     }
 
-    /// Answers until the file is no longer there.
+    /// Serves clients until the file is removed or replaced.
     async fn serve(self, dispatcher: Dispatcher) {
         let mut clients = JoinSet::new();
-        let mut look = interval_at(
+        let mut check = interval_at(
             Instant::now() + SOCKET_CHECK_INTERVAL,
             SOCKET_CHECK_INTERVAL,
         );
         loop {
             tokio::select! {
-                _ = look.tick() => if file_identity(&self.path) != self.file { return },
+                _ = check.tick() => if file_identity(&self.path) != self.file { return },
                 accepted = self.listener.accept(), if clients.len() < MAX_CLIENTS => match accepted {
                     Ok((client, _)) => {
                         clients.spawn(serve_client(client, dispatcher.clone(), self.idle_timeout));
@@ -192,16 +192,16 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         if self.file.is_some() && file_identity(&self.path) == self.file {
-            // Gone already is as good.
+            // It may have been removed already.
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-/// What tells a file from another one at the same place.
+/// Device and inode of a file.
 fn file_identity(path: &Path) -> Option<(u64, u64)> {
-    let there = fs::symlink_metadata(path).ok()?;
-    Some((there.dev(), there.ino()))
+    let metadata = fs::symlink_metadata(path).ok()?;
+    Some((metadata.dev(), metadata.ino()))
 }
 
 async fn serve_client(mut client: UnixStream, dispatcher: Dispatcher, idle_timeout: Duration) {
@@ -211,16 +211,16 @@ async fn serve_client(mut client: UnixStream, dispatcher: Dispatcher, idle_timeo
     loop {
         line.clear();
         reader.get_mut().set_limit(MAX_REQUEST_BYTES);
-        // At the end of the connection, after a silence, or when the line is longer than any request.
         let read = timeout(idle_timeout, reader.read_line(&mut line)).await;
+        // The connection was closed, the client is idle, or the line is too long.
         if !matches!(read, Ok(Ok(1..))) || !line.ends_with('\n') {
             return;
         }
-        let answer = match Request::parse_addressed(&line) {
-            Ok((account, request)) => dispatcher.answer(account.as_deref(), request).await,
-            Err(why) => Answer::Error(why),
+        let response = match Request::parse_addressed(&line) {
+            Ok((account, request)) => dispatcher.dispatch(account.as_deref(), request).await,
+            Err(why) => Response::Error(why),
         };
-        let mut text = serde_json::to_string(&answer).expect("plain data with string keys");
+        let mut text = serde_json::to_string(&response).expect("plain data with string keys");
         text.push('\n');
         let written = timeout(idle_timeout, writer.write_all(text.as_bytes())).await;
         if !matches!(written, Ok(Ok(()))) {
@@ -235,21 +235,21 @@ mod tests {
     use crate::bot;
     use crate::metrics::Metrics;
 
-    fn mode(path: &Path, mode: u32) {
+    fn set_mode(path: &Path, mode: u32) {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     }
 
     #[tokio::test]
-    async fn a_directory_that_others_can_write_to_is_refused() {
+    async fn bind_in_shared_directory_is_refused() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("control.sock");
         for open in [0o1777, 0o770, 0o702] {
-            mode(home.path(), open);
+            set_mode(home.path(), open);
             let error = Server::bind(&path).await.unwrap_err().to_string();
             assert!(error.contains("can be written to by others"), "{error}");
             assert!(!path.exists());
         }
-        mode(home.path(), 0o755);
+        set_mode(home.path(), 0o755);
         let server = Server::bind(&path).await.unwrap();
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
         drop(server);
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_on_the_way_is_made_for_us_alone() {
+    async fn bind_creates_missing_directories_with_mode_0700() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("some/where/control.sock");
         let _server = Server::bind(&path).await.unwrap();
@@ -266,12 +266,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn idle_clients_make_room() {
+    async fn idle_clients_are_disconnected() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("control.sock");
         let mut server = Server::bind(&path).await.unwrap();
         server.idle_timeout = Duration::from_millis(200);
-        let (commands, _calls) = bot::command_channel(bot::shutdown_channel().0);
+        let (commands, _receiver) = bot::command_channel(bot::shutdown_channel().0);
         tokio::spawn(server.serve((Metrics::default(), commands).into()));
         let mut idle = Vec::new();
         for _ in 0..MAX_CLIENTS + 4 {
@@ -282,8 +282,11 @@ mod tests {
             .write_all(b"{\"command\":\"status\"}\n")
             .await
             .unwrap();
-        let mut answer = String::new();
-        let read = BufReader::new(client).read_line(&mut answer).await;
-        assert!(read.unwrap() > 0 && answer.contains("version"), "{answer}");
+        let mut response = String::new();
+        let read = BufReader::new(client).read_line(&mut response).await;
+        assert!(
+            read.unwrap() > 0 && response.contains("version"),
+            "{response}"
+        );
     }
 }

@@ -20,7 +20,7 @@ use crate::bot::trace::{self, Traces};
 use crate::bot::{self, BookSet, BotParts, FindOtherProcess, ReloadSettings};
 use crate::clock;
 use crate::config::{self, PgnFiles, Selection, Settings, Sources, TokenSource};
-use crate::control::{self, Answer, Request};
+use crate::control::{self, Request, Response};
 use crate::demo;
 use crate::engine::{Engine, EngineOptions};
 use crate::events::Bus;
@@ -368,8 +368,8 @@ async fn supervise(
             event = signals.next() => match event {
                 SignalEvent::Reload => {
                     info!("SIGHUP: reloading the settings");
-                    let ends = accounts.dispatcher.clone();
-                    reloads.spawn(async move { ends.answer(None, Request::Reload).await });
+                    let dispatcher = accounts.dispatcher.clone();
+                    reloads.spawn(async move { dispatcher.dispatch(None, Request::Reload).await });
                 }
                 SignalEvent::Stop if std::mem::replace(&mut is_stopping, true) => exit_now(&accounts),
                 SignalEvent::Stop => {
@@ -382,7 +382,7 @@ async fn supervise(
             },
             // The accounts log the result themselves.
             Some(reloaded) = reloads.join_next() => {
-                if let Ok(Answer::Error(why)) = reloaded {
+                if let Ok(Response::Error(why)) = reloaded {
                     debug!("not reloaded: {why}");
                 }
             }

@@ -74,24 +74,24 @@ mod tests {
     async fn bus_of_account_forwards_to_parent() {
         let all = Bus::new();
         let (one, other) = (all.for_account("one"), all.for_account("other"));
-        let mut heard = (one.subscribe(), all.subscribe());
+        let mut receivers = (one.subscribe(), all.subscribe());
         other.send(Event::note("other"));
         one.without_parent().send(Event::note("quiet"));
         one.send(Event::note("one"));
         for text in ["quiet", "one"] {
-            assert_eq!(*heard.0.recv().await.unwrap(), Event::note(text));
+            assert_eq!(*receivers.0.recv().await.unwrap(), Event::note(text));
         }
         for text in ["other: other", "one: one"] {
-            assert_eq!(*heard.1.recv().await.unwrap(), Event::note(text));
+            assert_eq!(*receivers.1.recv().await.unwrap(), Event::note(text));
         }
         let paused = Event::Paused { paused: true };
         one.send(paused.clone());
-        assert_eq!(*heard.0.recv().await.unwrap(), paused);
+        assert_eq!(*receivers.0.recv().await.unwrap(), paused);
         let tagged = Event::ForAccount {
             account: "one".to_owned(),
             event: Box::new(paused),
         };
-        assert_eq!(*heard.1.recv().await.unwrap(), tagged);
+        assert_eq!(*receivers.1.recv().await.unwrap(), tagged);
     }
 
     #[test]

@@ -544,7 +544,7 @@ pub struct GameFinished {
 }
 
 impl GameFinished {
-    /// Why the game ended, in a few words; an unknown status is returned unchanged. The board tells kinds of draws apart.
+    /// Why the game ended, in a few words; an unknown status is returned unchanged. The kind of a draw is found from `board`.
     pub fn reason(&self, board: Option<&Game>) -> String {
         let reason = match self.status.as_str() {
             "mate" => "checkmate",

@@ -7,39 +7,43 @@ use crate::plural;
 impl Status {
     /// Combines the counters of this status with the status of each account.
     pub(super) fn combine(self, accounts: Vec<Self>) -> Self {
-        let left = || accounts.iter().filter(|account| account.stage != ENDED);
+        let active = || accounts.iter().filter(|account| account.stage != ENDED);
         let name = |account: &Self| account.account.clone();
-        let ill = accounts.iter().find_map(|account| match &account.health {
+        let unhealthy = accounts.iter().find_map(|account| match &account.health {
             Health::Ok => None,
             Health::Unhealthy { reason } => Some(format!("{}: {reason}", account.display_name())),
         });
-        let all_open = left().count() > 0 && left().all(|account| account.stream.is_some());
-        let streams = left().filter_map(|account| account.stream);
-        let silent = streams.max_by(|a, b| a.silent_s.total_cmp(&b.silent_s));
-        let engine = left().map(|account| account.engine);
+        let all_open = active().count() > 0 && active().all(|account| account.stream.is_some());
+        let streams = active().filter_map(|account| account.stream);
+        let most_silent = streams.max_by(|a, b| a.silent_s.total_cmp(&b.silent_s));
+        let engine = active().map(|account| account.engine);
         let engine = engine
             .max_by_key(|engine| engine.threads)
             .unwrap_or_default();
-        let mut blocked: Vec<String> = left().flat_map(|account| account.blocked.clone()).collect();
+        let mut blocked: Vec<String> = active()
+            .flat_map(|account| account.blocked.clone())
+            .collect();
         blocked.sort_unstable();
         blocked.dedup();
         let names: Vec<String> = accounts.iter().filter_map(name).collect();
         Self {
             account: (!names.is_empty()).then(|| names.join(", ")),
             // The earliest stage of all accounts.
-            stage: stage(left().map(|account| account.stage.as_str())).to_owned(),
-            paused: left().count() > 0 && left().all(|account| account.paused),
+            stage: stage(active().map(|account| account.stage.as_str())).to_owned(),
+            paused: active().count() > 0 && active().all(|account| account.paused),
             blocked,
             idle: None,
             limits: Vec::new(),
-            arenas: left().flat_map(|account| account.arenas.clone()).collect(),
-            challenges: left()
+            arenas: active()
+                .flat_map(|account| account.arenas.clone())
+                .collect(),
+            challenges: active()
                 .flat_map(|account| account.challenges.clone())
                 .collect(),
-            health: ill.map_or(Health::Ok, |reason| Health::Unhealthy { reason }),
-            stream: silent.filter(|_| all_open),
-            games: left().flat_map(|account| account.games.clone()).collect(),
-            oldest_turn_ms: left()
+            health: unhealthy.map_or(Health::Ok, |reason| Health::Unhealthy { reason }),
+            stream: most_silent.filter(|_| all_open),
+            games: active().flat_map(|account| account.games.clone()).collect(),
+            oldest_turn_ms: active()
                 .map(|account| account.oldest_turn_ms)
                 .max()
                 .unwrap_or(0),
@@ -79,16 +83,17 @@ impl Status {
         match (&self.stopped, self.stream) {
             (Some(reason), _) => format!("{name}: STOPPED: {reason}"),
             _ if stage == ENDED => format!("{name}: {stage}"),
-            (None, Some(_)) => format!("{name}: {stage}{paused}, {games} on"),
-            (None, None) => format!("{name}: {stage}{paused}, stream not open, {games} on"),
+            (None, Some(_)) => format!("{name}: {stage}{paused}, {games}"),
+            (None, None) => format!("{name}: {stage}{paused}, stream not open, {games}"),
         }
     }
 }
 
+/// The earliest of these stages; [`ENDED`] without any.
 fn stage<'a>(stages: impl Iterator<Item = &'a str>) -> &'a str {
     let order = ["", "running", "draining", "leaving"];
-    let far = |stage: &&str| order.iter().position(|other| other == stage);
-    stages.min_by_key(far).unwrap_or(ENDED)
+    let position = |stage: &&str| order.iter().position(|other| other == stage);
+    stages.min_by_key(position).unwrap_or(ENDED)
 }
 
 /// Sums requests by kind; all accounts have the same outcomes in the same order.

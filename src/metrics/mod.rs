@@ -23,10 +23,10 @@ pub use status::{
     OpenChallenge, RequestOutcomes, Status, StreamStatus,
 };
 
-/// The main loop writes every second; a longer silence is unhealthy.
+/// Age of the current state from which the bot is unhealthy; the main loop writes it every second.
 const STALE_AFTER: Duration = Duration::from_secs(15);
 
-/// Longer outages are unhealthy; a deploy of Lichess takes less.
+/// Length of an outage from which the bot is unhealthy; a deploy of Lichess takes less.
 const OFFLINE_ALARM_AFTER: Duration = Duration::from_secs(120);
 
 /// Upper bounds of the latency histograms, in seconds.
@@ -239,16 +239,16 @@ impl Metrics {
             return own;
         }
         let accounts = self.0.accounts.iter().map(Self::status);
-        let together = own.combine(accounts.collect());
-        self.retain_games(&together.games);
-        together
+        let combined = own.combine(accounts.collect());
+        self.retain_games(&combined.games);
+        combined
     }
 
     /// Status without the accounts.
     fn own(&self) -> Status {
-        let (live, told) = lock(&self.0.live).clone();
+        let (live, updated_at) = lock(&self.0.live).clone();
         let totals = lock(&self.0.totals);
-        let owed = live.games.iter().filter_map(|game| game.our_turn_ms).max();
+        let oldest_turn = live.games.iter().filter_map(|game| game.our_turn_ms).max();
         let mut status = Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             pid: std::process::id(),
@@ -265,7 +265,7 @@ impl Metrics {
             uptime_s: self.0.started_at.elapsed().as_secs(),
             stream: live.stream,
             games: live.games,
-            oldest_turn_ms: owed.unwrap_or(0),
+            oldest_turn_ms: oldest_turn.unwrap_or(0),
             counts: totals.counts.clone(),
             requests: live.requests,
             stuck_game_recoveries: live.stuck_game_recoveries,
@@ -284,7 +284,7 @@ impl Metrics {
             accounts: Vec::new(),
         };
         let offline = totals.offline_since.map(|since| since.elapsed());
-        status.health = health(told.elapsed(), offline, &status);
+        status.health = health(updated_at.elapsed(), offline, &status);
         status
     }
 
@@ -315,29 +315,29 @@ impl Totals {
 }
 
 /// Health from the age of the current state, the length of the outage and the games.
-fn health(silent: Duration, offline: Option<Duration>, status: &Status) -> Health {
+fn health(state_age: Duration, offline: Option<Duration>, status: &Status) -> Health {
     let unhealthy = |reason: String| Health::Unhealthy { reason };
     if status.stage == ENDED {
         let reason = status.stopped.as_ref();
         return reason.map_or(Health::Ok, |reason| {
-            unhealthy(format!("it has stopped: {reason}"))
+            unhealthy(format!("the account has stopped: {reason}"))
         });
     }
-    if silent > STALE_AFTER {
+    if state_age > STALE_AFTER {
         return unhealthy(format!(
-            "the bot's loop has not moved for {} s",
-            silent.as_secs()
+            "the main loop of the bot has been stuck for {} s",
+            state_age.as_secs()
         ));
     }
     if let Some(offline) = offline.filter(|offline| *offline > OFFLINE_ALARM_AFTER) {
         return unhealthy(format!(
-            "not connected to Lichess for {} s",
+            "the event stream has been closed for {} s",
             offline.as_secs()
         ));
     }
     match status.games.iter().find(|game| game.overdue) {
         Some(game) => unhealthy(format!(
-            "a move is owed in game {} for {} s",
+            "no move was made in game {} for {} s",
             game.id,
             game.our_turn_ms.unwrap_or(0) / 1_000
         )),

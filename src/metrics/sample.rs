@@ -1,14 +1,14 @@
-//! Sliding sample of values with values.
+//! Sliding sample of values with quantiles.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// Number of values kept.
+/// Maximum number of values kept.
 const MAX_VALUES: usize = 1_000;
 
-/// The latest 1,000 values, at most a thousand.
+/// The latest 1,000 values.
 #[derive(Clone, Debug, Default)]
 pub struct Sample(VecDeque<f64>);
 
@@ -44,8 +44,8 @@ impl Sample {
     pub fn quantiles(&self, unit: f64) -> Quantiles {
         let mut sorted: Vec<f64> = self.0.iter().copied().collect();
         sorted.sort_unstable_by(f64::total_cmp);
-        let quantile = |share: f64| {
-            let index = (sorted.len() as f64 * share).ceil() as usize;
+        let quantile = |q: f64| {
+            let index = (sorted.len() as f64 * q).ceil() as usize;
             let value = sorted.get(index.saturating_sub(1)).copied().unwrap_or(0.0);
             (value * unit * 1_000.0).round() / 1_000.0
         };

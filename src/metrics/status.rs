@@ -278,10 +278,7 @@ pub struct EngineStatus {
 /// Human-readable form.
 impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let account = self
-            .account
-            .as_deref()
-            .unwrap_or("not known to Lichess yet");
+        let account = self.account.as_deref().unwrap_or("account not known yet");
         writeln!(
             f,
             "knightwatch {}, {account}, {}{}, up {}",
@@ -309,7 +306,7 @@ impl fmt::Display for Status {
             _ if !self.accounts.is_empty() => {}
             Some(stream) => writeln!(
                 f,
-                "stream   open for {}, last heard {:.1} s ago",
+                "stream   open for {}, last data {:.1} s ago",
                 span(stream.open_s as u64),
                 stream.silent_s
             )?,
@@ -321,7 +318,7 @@ impl fmt::Display for Status {
         let c = &self.counts;
         writeln!(
             f,
-            "games    {} on; {} won, {} drawn, {} lost ({} by our flag), {} aborted",
+            "games    {} running; {} won, {} drawn, {} lost ({} on time), {} aborted",
             self.games.len(),
             c.won,
             c.drawn,
@@ -356,7 +353,7 @@ impl fmt::Display for Status {
             }
         }
         for challenge in &self.challenges {
-            writeln!(f, "asked    {challenge}")?;
+            writeln!(f, "sent     {challenge}")?;
         }
         for arena in &self.arenas {
             writeln!(f, "arena    {arena}")?;
@@ -366,7 +363,7 @@ impl fmt::Display for Status {
         }
         writeln!(
             f,
-            "moves    {} ({} from the book); posts {}; our share {}",
+            "moves    {} ({} from the book); POST {}; reaction {}",
             c.moves,
             c.book_moves,
             quantiles(self.latency.post_ms),
@@ -374,7 +371,7 @@ impl fmt::Display for Status {
         )?;
         writeln!(
             f,
-            "engine   {}, {} MiB hash ({}.{} % full), {:.2} Mn/s; {} MiB of memory in all",
+            "engine   {}, {} MiB hash ({}.{} % full), {:.2} Mn/s; {} MiB resident memory",
             plural::count(self.engine.threads, "thread", "threads"),
             self.engine.hash_mib,
             self.engine.hashfull_permille / 10,
@@ -385,19 +382,19 @@ impl fmt::Display for Status {
         write!(f, "requests")?;
         let mut any = false;
         for requests in &self.requests {
-            let told: Vec<String> = requests
+            let counts: Vec<String> = requests
                 .outcomes
                 .iter()
                 .filter(|(_, count)| *count > 0)
                 .map(|(outcome, count)| format!("{count} {outcome}"))
                 .collect();
-            if !told.is_empty() {
+            if !counts.is_empty() {
                 write!(
                     f,
                     "{} {}: {}",
                     if any { ";" } else { " " },
                     requests.kind,
-                    told.join(", ")
+                    counts.join(", ")
                 )?;
                 any = true;
             }
@@ -405,11 +402,11 @@ impl fmt::Display for Status {
         writeln!(f, "{}", if any { "" } else { " none" })?;
         write!(
             f,
-            "trouble  {}, {}, {} declined",
+            "problems {}, {}; {} declined",
             plural::count(
                 self.stuck_game_recoveries,
-                "repair",
-                "stuck_game_recoveries"
+                "recovery of a stuck game",
+                "recoveries of stuck games"
             ),
             plural::count(c.errors, "error", "errors"),
             plural::count(c.declined, "challenge", "challenges")
@@ -452,7 +449,7 @@ impl fmt::Display for LimitStatus {
         write!(f, "{} {} of {}", self.name, self.used, self.capacity)?;
         let reset = self
             .resets_in_s
-            .map(|ends| format!("reset in {}", span(ends)));
+            .map(|seconds| format!("reset in {}", span(seconds)));
         match (self.note.as_ref().filter(|_| self.used > 0), reset) {
             (Some(note), Some(reset)) => write!(f, " ({note}; {reset})"),
             (None, Some(reset)) => write!(f, " ({reset})"),
@@ -482,8 +479,8 @@ impl fmt::Display for GameStatus {
             write!(f, ", {score}")?;
         }
         match self.our_turn_ms {
-            Some(owed) => {
-                let seconds = owed as f64 / 1_000.0;
+            Some(ms) => {
+                let seconds = ms as f64 / 1_000.0;
                 write!(f, ": our move for {seconds:.1} s, {}", self.activity)
             }
             None => f.write_str(": their move"),
@@ -491,7 +488,7 @@ impl fmt::Display for GameStatus {
     }
 }
 
-/// `1:23`, `1:02:03`; with tenths when little is left.
+/// A clock as `1:23` or `1:02:03`; below ten seconds with tenths.
 fn clock(millis: u64) -> String {
     let (seconds, tenths) = (millis / 1_000, millis / 100 % 10);
     match (seconds / 3_600, seconds / 60 % 60, seconds % 60) {
@@ -511,7 +508,7 @@ fn quantiles(quantiles: Quantiles) -> String {
     }
 }
 
-/// `3 d 4 h`, `2 h 5 min`, `17 s`.
+/// A duration as `3 d 4 h`, `2 h 5 min` or `17 s`.
 fn span(seconds: u64) -> String {
     let (days, hours, minutes) = (seconds / 86_400, seconds / 3_600 % 24, seconds / 60 % 60);
     match (days, hours, minutes) {

@@ -76,7 +76,7 @@ fn game(id: &str, our_turn_ms: Option<u64>) -> GameStatus {
 }
 
 #[test]
-fn games_are_counted_by_what_they_were_for_us() {
+fn finished_games_are_counted_by_our_result() {
     let metrics = Metrics::default();
     for (index, (ours, status, winner, result)) in [
         (Color::White, "mate", Some(Color::White), "1-0"),
@@ -99,7 +99,7 @@ fn games_are_counted_by_what_they_were_for_us() {
 }
 
 #[test]
-fn thinking_is_no_latency() {
+fn reaction_latency_excludes_thinking() {
     let metrics = Metrics::default();
     metrics.count(&moved(Source::Search, 2_000, 2_004));
     metrics.count(&moved(Source::Book, 0, 2));
@@ -112,7 +112,7 @@ fn thinking_is_no_latency() {
 }
 
 #[test]
-fn the_longest_debt_is_the_one_that_counts() {
+fn oldest_turn_is_the_longest_of_all_games() {
     let metrics = Metrics::default();
     metrics.set_live(LiveState {
         games: vec![game("a", Some(40)), game("b", Some(900)), game("c", None)],
@@ -122,9 +122,9 @@ fn the_longest_debt_is_the_one_that_counts() {
 }
 
 #[test]
-fn somebody_has_to_look_when_a_move_is_late() {
+fn health_with_overdue_game_is_unhealthy() {
     let metrics = Metrics::default();
-    let owing = |overdue| {
+    let health = |overdue| {
         let game = GameStatus {
             overdue,
             ..game("abcdefgh", Some(130_000))
@@ -135,13 +135,13 @@ fn somebody_has_to_look_when_a_move_is_late() {
         });
         metrics.status().health
     };
-    assert_eq!(owing(false), Health::Ok);
-    let reason = "a move is owed in game abcdefgh for 130 s".to_owned();
-    assert_eq!(owing(true), Health::Unhealthy { reason });
+    assert_eq!(health(false), Health::Ok);
+    let reason = "no move was made in game abcdefgh for 130 s".to_owned();
+    assert_eq!(health(true), Health::Unhealthy { reason });
 }
 
 #[test]
-fn a_silent_loop_and_a_long_outage_are_ill() {
+fn health_with_stuck_loop_or_long_outage_is_unhealthy() {
     let status = Metrics::default().status();
     let second = Duration::from_secs(1);
     assert_eq!(health(second, None, &status), Health::Ok);
@@ -157,7 +157,7 @@ fn a_silent_loop_and_a_long_outage_are_ill() {
 }
 
 #[test]
-fn prometheus_reads_it() {
+fn text_is_in_prometheus_format() {
     let metrics = Metrics::default();
     metrics.count(&started("a", Color::White));
     metrics.count(&finished("a", "mate", Some(Color::White), "1-0"));
@@ -185,7 +185,7 @@ fn prometheus_reads_it() {
 }
 
 #[test]
-fn status_survives_the_way_through_the_socket() {
+fn status_json_round_trips() {
     let metrics = Metrics::default();
     metrics.set_live(LiveState {
         account: Some("MyBot".to_owned()),
@@ -198,12 +198,12 @@ fn status_survives_the_way_through_the_socket() {
     assert_eq!(serde_json::from_str::<Status>(&sent).unwrap(), status);
     let shown = status.to_string();
     assert!(shown.contains("MyBot, running"), "{shown}");
-    let told = "with white against Anna (1500), 3+2, clocks 1:23 and 0:09.3, +0.35: our move for 0.0 s, searching";
-    assert!(shown.contains(told), "{shown}");
+    let line = "with white against Anna (1500), 3+2, clocks 1:23 and 0:09.3, +0.35: our move for 0.0 s, searching";
+    assert!(shown.contains(line), "{shown}");
 }
 
 #[test]
-fn why_nothing_is_on_and_what_is_used_is_told() {
+fn status_shows_idle_reason_and_limits() {
     let live = |name: &str, used| LiveState {
         account: Some(name.to_owned()),
         stage: "running",
@@ -255,7 +255,6 @@ fn why_nothing_is_on_and_what_is_used_is_told() {
     ] {
         assert!(text.lines().any(|found| found == line), "{line}\n{text}");
     }
-    // Several accounts have their own.
     let [one, two] = [("One", 3), ("Two", 40)].map(|(name, used)| {
         let metrics = Metrics::default();
         metrics.set_live(live(name, used));

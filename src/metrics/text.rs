@@ -8,7 +8,7 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 
-use super::{Health, Metrics, Status};
+use super::{Health, LimitStatus, Metrics, Status};
 
 /// Encodes all metrics.
 pub(super) fn encode(metrics: &Metrics) -> String {
@@ -30,6 +30,7 @@ pub(super) fn encode(metrics: &Metrics) -> String {
     text
 }
 
+/// Collector of the metrics that come from a status.
 #[derive(Debug)]
 struct Snapshot(Status);
 
@@ -62,8 +63,8 @@ impl Encoder<'_> {
 
     /// Health, stream and games of each account.
     fn account_gauges(&mut self, accounts: &[Status]) -> fmt::Result {
-        type Of = fn(&Status) -> f64;
-        let gauges: [(&str, &str, Of); 3] = [
+        type Value = fn(&Status) -> f64;
+        let gauges: [(&str, &str, Value); 3] = [
             ("account_healthy", "1 if healthy", |account| {
                 f64::from(u8::from(account.health == Health::Ok))
             }),
@@ -76,37 +77,41 @@ impl Encoder<'_> {
                 account.games.len() as f64
             }),
         ];
-        for (name, help, of) in gauges {
-            let named = |account| (Status::display_name(account), of(account));
-            self.gauges(name, help, accounts.iter().map(named))?;
+        for (name, help, value) in gauges {
+            let labeled = |account| (Status::display_name(account), value(account));
+            self.gauges(name, help, accounts.iter().map(labeled))?;
         }
         Ok(())
     }
 
     /// Use of the daily limits of Lichess, and the time until the next matchmaking attempt.
-    fn limit_gauges(&mut self, each: &[Status]) -> fmt::Result {
+    fn limit_gauges(&mut self, accounts: &[Status]) -> fmt::Result {
+        type Value = fn(&LimitStatus) -> u64;
+        let gauges: [(&str, &str, Value); 2] = [
+            ("limit_used", "Use of a daily limit of Lichess", |limit| {
+                limit.used
+            }),
+            (
+                "rate_limit_capacity",
+                "Size of a daily limit of Lichess",
+                |limit| limit.capacity,
+            ),
+        ];
         let kind = ConstGauge::new(0.0).metric_type();
-        let (used, of) = (
-            "Use of a daily limit of Lichess",
-            "Size of a daily limit of Lichess",
-        );
-        for (name, help, first) in [
-            ("limit_used", used, true),
-            ("rate_limit_capacity", of, false),
-        ] {
+        for (name, help, value) in gauges {
             let mut encoder = self.0.encode_descriptor(name, help, None, kind)?;
-            for status in each {
+            for status in accounts {
                 for limit in &status.limits {
                     let labels = [
                         ("account", status.display_name().to_owned()),
                         ("limit", limit.name.replace(' ', "_")),
                     ];
-                    let value = if first { limit.used } else { limit.capacity };
-                    ConstGauge::new(value as f64).encode(encoder.encode_family(&labels)?)?;
+                    let gauge = ConstGauge::new(value(limit) as f64);
+                    gauge.encode(encoder.encode_family(&labels)?)?;
                 }
             }
         }
-        let next = each.iter().filter_map(|status| {
+        let next = accounts.iter().filter_map(|status| {
             let next = status.idle.as_ref()?.next_s?;
             Some((status.display_name(), next as f64))
         });
@@ -176,15 +181,15 @@ impl Collector for Snapshot {
             "Longest time since the last byte of a game stream",
             silence,
         )?;
-        encoder.gauge("games", "Games that are on", status.games.len() as f64)?;
-        let owing = status
+        encoder.gauge("games", "Running games", status.games.len() as f64)?;
+        let our_turn = status
             .games
             .iter()
             .filter(|game| game.our_turn_ms.is_some());
         encoder.gauge(
             "games_our_turn",
             "Running games in which it is our turn",
-            owing.count() as f64,
+            our_turn.count() as f64,
         )?;
         encoder.gauge(
             "oldest_turn_seconds",
@@ -238,7 +243,7 @@ impl Collector for Snapshot {
                 (labels, *count)
             })
         });
-        encoder.counters("requests", "RequestOutcomes by kind and outcome", requests)?;
+        encoder.counters("requests", "Requests by kind and outcome", requests)?;
         let engine = &status.engine;
         encoder.gauge(
             "nodes_per_second",

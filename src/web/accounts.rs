@@ -1,4 +1,4 @@
-//! How several accounts of one daemon are, each by itself and all together.
+//! Status of several accounts of one daemon, of each and combined.
 
 use serde::Serialize;
 
@@ -14,7 +14,7 @@ pub(super) struct Account {
 }
 
 impl Status {
-    /// Takes up what an account says of itself.
+    /// Updates the status with an event of its account.
     pub fn on_event(&mut self, event: &Event, now: u64) {
         match event {
             Event::Online { account, .. } => {
@@ -38,26 +38,26 @@ impl Status {
         }
     }
 
-    /// Takes up what one of several says of itself.
+    /// Updates the combined status with an event of one of several accounts.
     pub fn on_account_event(&mut self, name: &str, event: &Event, now: u64) {
         let by_name = |account: &Account| account.name.as_str().cmp(name);
-        let at = self
+        let index = self
             .accounts
             .binary_search_by(by_name)
-            .unwrap_or_else(|at| {
+            .unwrap_or_else(|index| {
                 let account = Account {
                     name: name.to_owned(),
                     status: Self::default(),
                 };
-                self.accounts.insert(at, account);
-                at
+                self.accounts.insert(index, account);
+                index
             });
-        self.accounts[at].status.on_event(event, now);
+        self.accounts[index].status.on_event(event, now);
         let accounts = std::mem::take(&mut self.accounts);
         *self = Self::combine(accounts);
     }
 
-    /// A game of this account is on: it is not idle.
+    /// Removes the idle state, because a game of this account is running.
     pub fn clear_idle(&mut self, name: &str) {
         self.idle = None;
         let account = self
@@ -69,13 +69,12 @@ impl Status {
         }
     }
 
-    /// What holds for all of them; who is not there is told when nobody is.
+    /// Combined status: online if any account is; paused, idle and draining if all are; offline if none is online.
     fn combine(accounts: Vec<Account>) -> Self {
         let each = || accounts.iter().map(|account| &account.status);
         let online = each().any(|status| status.online);
         let first = each().find(|status| status.online == online);
         let idle = || each().filter_map(|status| status.idle.clone());
-        // The one that acts first.
         let soonest = idle().min_by_key(|idle| idle.next.unwrap_or(u64::MAX));
         let draining = each().map(|status| status.draining);
         Self {
@@ -108,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_holds_for_all_is_told_as_of_one() {
+    fn status_of_several_accounts_is_combined() {
         let mut all = Status::default();
         all.on_account_event("Bert", &online("Bert"), 0);
         all.on_account_event("Anna", &online("Anna"), 0);

@@ -1,27 +1,27 @@
-//! What can be done with the bot from the page: what an operator can do over the control socket.
+//! Operator actions of the page, executed like requests on the control socket.
 
-use axum::extract::{Path, Query, State as Shared};
+use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use serde::Deserialize;
 
 use super::records::ApiError;
-use crate::control::{Answer, Dispatcher, Request};
+use crate::control::{Dispatcher, Request, Response};
 
-/// Who may be had do what.
+/// Actions that a page offers.
 #[derive(Clone)]
 pub struct Actions {
-    /// Who does it.
+    /// Executes the actions.
     pub dispatcher: Dispatcher,
-    /// Which of [`ALL_ACTIONS`] are enabled here.
+    /// Enabled ones of [`ALL_ACTIONS`].
     pub enabled: &'static [&'static str],
 }
 
-/// Every action that a page can run.
+/// All actions that a page can offer.
 pub const ALL_ACTIONS: &[&str] = &[
     "pause", "resume", "drain", "block", "unblock", "move-now", "strength",
 ];
 
-/// What an action is params.
+/// Query parameters of an action.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct ActionParams {
@@ -31,9 +31,9 @@ pub(super) struct ActionParams {
     move_s: Option<u64>,
 }
 
-/// Carries out an action, or says why not.
+/// `POST /control/ACTION`: executes an action.
 pub(super) async fn run(
-    Shared(actions): Shared<Actions>,
+    State(actions): State<Actions>,
     Path(action): Path<String>,
     Query(params): Query<ActionParams>,
 ) -> Result<StatusCode, ApiError> {
@@ -53,8 +53,8 @@ pub(super) async fn run(
         },
         _ => Request::MoveNow { game: params.game },
     };
-    match actions.dispatcher.answer(None, request).await {
-        Answer::Error(why) => Err(ApiError::BadRequest(why)),
-        Answer::Done(_) | Answer::Status(_) => Ok(StatusCode::NO_CONTENT),
+    match actions.dispatcher.dispatch(None, request).await {
+        Response::Error(why) => Err(ApiError::BadRequest(why)),
+        Response::Done(_) | Response::Status(_) => Ok(StatusCode::NO_CONTENT),
     }
 }

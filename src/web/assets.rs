@@ -1,6 +1,6 @@
-//! The files of the page, which are part of the program.
+//! Files of the page, embedded in the program.
 //!
-//! Scripts and styles are served without what only who writes them reads: comments on lines of their own, and indentation.
+//! Scripts and styles are served without full-line comments and indentation.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -17,14 +17,14 @@ const STYLE: &str = "text/css";
 const SVG: &str = "image/svg+xml";
 const MANIFEST: &str = "application/manifest+json";
 
-/// A file of `assets/` under its own name.
+/// A file of `assets/`.
 macro_rules! asset {
     ($name:literal, $kind:expr) => {
         ($name, $kind, include_str!(concat!("assets/", $name)))
     };
 }
 
-/// Name, kind and text of each.
+/// Name, content type and text of each file.
 const FILES: &[(&str, &str, &str)] = &[
     ("pieces.svg", SVG, draw::PIECES),
     asset!("icon.svg", SVG),
@@ -66,44 +66,44 @@ const FILES: &[(&str, &str, &str)] = &[
     asset!("thinking.js", SCRIPT),
 ];
 
-/// The page, which names all others.
+/// The page, which refers to the other files.
 const INDEX: &str = include_str!("assets/index.html");
 
-/// The page itself.
+/// `GET /`.
 pub(super) async fn index() -> Response {
     let kind = [(CONTENT_TYPE, "text/html; charset=utf-8")];
     (kind, INDEX).into_response()
 }
 
-/// The files as they are sent.
-static SENT: LazyLock<Vec<Cow<'static, str>>> = LazyLock::new(|| {
-    let sent = |&(_, kind, text): &(&str, &str, &'static str)| match kind {
+/// The texts of [`FILES`] as they are sent.
+static MINIFIED: LazyLock<Vec<Cow<'static, str>>> = LazyLock::new(|| {
+    let minified = |&(_, kind, text): &(&str, &str, &'static str)| match kind {
         SVG => Cow::Borrowed(text),
-        _ => Cow::Owned(bare(text)),
+        _ => Cow::Owned(minify(text)),
     };
-    FILES.iter().map(sent).collect()
+    FILES.iter().map(minified).collect()
 });
 
-/// A script or a style without blank lines, comments on lines of their own, and indentation. What else looks like a
-/// comment, as an address does, is never at the beginning of a line.
-fn bare(text: &str) -> String {
-    let mut bare = String::with_capacity(text.len());
+/// Removes blank lines, full-line comments and indentation from a script or a style. Other text, such as a URL, never
+/// begins a line with `//` or `/*`.
+fn minify(text: &str) -> String {
+    let mut minified = String::with_capacity(text.len());
     let mut in_comment = false;
     for line in text.lines().map(str::trim) {
-        let begins = in_comment || line.starts_with("/*");
-        if begins {
+        let is_comment = in_comment || line.starts_with("/*");
+        if is_comment {
             in_comment = !line.ends_with("*/");
         } else if !line.is_empty() && !line.starts_with("//") {
-            bare += line;
-            bare.push('\n');
+            minified += line;
+            minified.push('\n');
         }
     }
-    bare
+    minified
 }
 
-/// A file that it names.
+/// `GET /assets/NAME`.
 pub(super) async fn file(Path(name): Path<String>) -> Response {
-    let mut all = FILES.iter().zip(SENT.iter());
+    let mut all = FILES.iter().zip(MINIFIED.iter());
     match all.find(|((known, _, _), _)| *known == name) {
         Some(((_, kind, _), text)) => ([(CONTENT_TYPE, *kind)], text.as_ref()).into_response(),
         None => (StatusCode::NOT_FOUND, "there is no such file\n").into_response(),
@@ -118,29 +118,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_page_is_small() {
-        let size = SENT.iter().map(|text| text.len()).sum::<usize>() + INDEX.len();
+    fn page_is_small() {
+        let size = MINIFIED.iter().map(|text| text.len()).sum::<usize>() + INDEX.len();
         assert!(size < 160_000, "{size} bytes");
     }
 
     #[test]
-    fn comments_and_indentation_stay_here() {
+    fn minify_removes_comments_and_indentation() {
         let script = "// Why.\n\nfunction go() {\n\t/** This,\n\t * and that. */\n\treturn \"http://x\"; // So.\n}\n";
         assert_eq!(
-            bare(script),
+            minify(script),
             "function go() {\nreturn \"http://x\"; // So.\n}\n"
         );
-        assert_eq!(bare("/* Colors. */\na { b: c }\n"), "a { b: c }\n");
-        assert_eq!(bare("  /* One */\n  x();\n"), "x();\n");
+        assert_eq!(minify("/* Colors. */\na { b: c }\n"), "a { b: c }\n");
+        assert_eq!(minify("  /* One */\n  x();\n"), "x();\n");
     }
 
-    /// What would make a line of text look like one of code.
+    /// [`minify`] relies on template strings and comments that do not end within a line of code.
     #[test]
-    fn no_text_is_longer_than_a_line_and_no_comment_ends_before_its_line() {
+    fn strings_and_comments_fit_minify() {
         for (name, kind, text) in FILES.iter().filter(|(_, kind, _)| *kind != SVG) {
             for line in text.lines().map(str::trim) {
-                let whole = *kind != SCRIPT || line.matches('`').count() % 2 == 0;
-                assert!(whole, "{name}: {line}");
+                let closed = *kind != SCRIPT || line.matches('`').count() % 2 == 0;
+                assert!(closed, "{name}: {line}");
                 let after = line.split_once("*/").map_or("", |(_, after)| after);
                 assert!(after.is_empty(), "{name}: {line}");
             }
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn every_file_of_the_page_is_served() {
+    fn all_asset_files_are_served() {
         let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/web/assets");
         let names: BTreeSet<String> = std::fs::read_dir(directory)
             .expect("the directory")

@@ -1,4 +1,4 @@
-//! Who may look, and who may act.
+//! Access control: key, Host and Origin checks, security headers.
 
 use std::fmt;
 use std::fs::{self, DirBuilder, OpenOptions};
@@ -17,16 +17,16 @@ use tracing::warn;
 
 use crate::input;
 
-/// The header that has the key. No page of another origin can set it without being let.
+/// Header with the key. Pages of other origins cannot set it without CORS permission.
 const KEY_HEADER: &str = "x-knightwatch-key";
 
-/// What the same header says of a key that does not open, so that a page with an old one gives it up.
+/// Value of the same header in a response to a wrong key, so that the page drops the key.
 const WRONG_KEY: &str = "wrong";
 
-/// The length of a key as text, in hexadecimal digits.
+/// Length of a key in hexadecimal digits.
 const KEY_DIGITS: usize = 32;
 
-/// What every answer says to who is let in.
+/// Headers of every response to a local request.
 const SECURITY_HEADERS: [(&str, &str); 6] = [
     (
         "content-security-policy",
@@ -39,15 +39,15 @@ const SECURITY_HEADERS: [(&str, &str); 6] = [
     ("cache-control", "no-store"),
 ];
 
-/// What those know who may act: 128 random bits.
+/// Key that permits actions: 128 random bits.
 #[derive(Clone)]
 pub(super) struct Key(Arc<str>);
 
 impl Key {
-    /// One that nobody knows yet.
+    /// A random key.
     ///
     /// # Errors
-    /// When the system has no randomness.
+    /// If the system has no randomness.
     fn new() -> io::Result<Self> {
         let mut bytes = [0; KEY_DIGITS / 2];
         aws_lc_rs::rand::fill(&mut bytes)
@@ -56,10 +56,11 @@ impl Key {
         Ok(Self(text.into()))
     }
 
-    /// The key of this file, which is made where there is none. Without a file, or where it cannot be used, a new one.
+    /// Reads the key from this file, or creates the file with a new key. The key is also new without a file, or if the
+    /// file cannot be used.
     ///
     /// # Errors
-    /// When the system has no randomness.
+    /// If the system has no randomness.
     pub fn load_or_create(file: Option<&Path>) -> io::Result<Self> {
         let Some(file) = file else { return Self::new() };
         if let Some(key) = Self::read(file) {
@@ -68,29 +69,31 @@ impl Key {
         let key = Self::new()?;
         if let Err(error) = key.write(file) {
             let file = file.display();
-            warn!("the page has a new key at each start: it cannot be kept in {file}: {error}");
+            warn!(
+                "the page gets a new key at each start: the key cannot be stored in {file}: {error}"
+            );
         }
         Ok(key)
     }
 
-    /// The key of this file, unless others may have read it.
+    /// Reads the key from this file, unless other users can read the file.
     fn read(path: &Path) -> Option<Self> {
         let file = input::open(path).ok()?;
-        let known = file.metadata().ok()?;
-        if known.permissions().mode() & 0o077 != 0 {
+        let metadata = file.metadata().ok()?;
+        if metadata.permissions().mode() & 0o077 != 0 {
             let path = path.display();
-            warn!("others could read the page's key in {path}: it gets a new one");
+            warn!("other users could read the page's key in {path}: the page gets a new key");
             return None;
         }
         let mut text = String::new();
-        let longest = KEY_DIGITS as u64 + 2;
-        file.take(longest).read_to_string(&mut text).ok()?;
+        let max_bytes = KEY_DIGITS as u64 + 2;
+        file.take(max_bytes).read_to_string(&mut text).ok()?;
         let text = text.trim_end();
         let is_key = text.len() == KEY_DIGITS && text.bytes().all(|b| b.is_ascii_hexdigit());
         is_key.then(|| Self(text.into()))
     }
 
-    /// Puts the key into a file of its own, which only this user can read.
+    /// Writes the key to a new file with mode 0600.
     fn write(&self, path: &Path) -> io::Result<()> {
         if let Some(directory) = path.parent() {
             DirBuilder::new()
@@ -109,7 +112,7 @@ impl Key {
         file.sync_all()
     }
 
-    /// Whether these headers have it.
+    /// Whether these headers contain the key.
     pub fn matches(&self, headers: &HeaderMap) -> bool {
         let presented = headers
             .get(KEY_HEADER)
@@ -118,44 +121,44 @@ impl Key {
     }
 }
 
-/// As it stands in an address.
+/// As in URLs.
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-/// Never in a log by accident.
+/// Does not show the key, so that it cannot get into a log.
 impl fmt::Debug for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Key(...)")
     }
 }
 
-/// Lets in who has the key.
+/// Middleware that rejects requests without the key with 403.
 pub(super) async fn require_key(State(key): State<Key>, request: Request, next: Next) -> Response {
     if !key.matches(request.headers()) {
-        let why = "{\"error\":\"this needs the page's key: open the address that `knightwatch page` prints\"}\n";
+        let body = "{\"error\":\"this needs the page's key: open the address that `knightwatch page` prints\"}\n";
         let headers = [
             ("content-type", "application/json"),
             (KEY_HEADER, WRONG_KEY),
         ];
-        return (StatusCode::FORBIDDEN, headers, why).into_response();
+        return (StatusCode::FORBIDDEN, headers, body).into_response();
     }
     next.run(request).await
 }
 
-/// Whether the key that a page has is the right one, so that an open page finds out at once when it is not.
+/// `GET /api/key`: reports whether the key in the request is valid.
 pub(super) async fn check_key(State(key): State<Key>, headers: HeaderMap) -> Response {
-    let opens = key.matches(&headers);
-    axum::Json(serde_json::json!({ "opens": opens })).into_response()
+    let valid = key.matches(&headers);
+    axum::Json(serde_json::json!({ "valid": valid })).into_response()
 }
 
-/// Lets in who is on this machine, and no page of others.
+/// Middleware that rejects requests for other hosts and from other origins with 403, and adds the security headers.
 pub(super) async fn require_local(request: Request, next: Next) -> Response {
     if !is_local(request.headers()) {
-        let why = "this server answers only to localhost, 127.0.0.1 and [::1]\n";
-        return (StatusCode::FORBIDDEN, why).into_response();
+        let error = "this server answers only to localhost, 127.0.0.1 and [::1]\n";
+        return (StatusCode::FORBIDDEN, error).into_response();
     }
     let mut response = next.run(request).await;
     let headers = response.headers_mut();
@@ -169,8 +172,7 @@ pub(super) async fn require_local(request: Request, next: Next) -> Response {
     response
 }
 
-/// Whether the request names this machine as its host, and comes from a page of ours if it comes from one: what is on
-/// another port of this machine is somebody else's.
+/// Whether the host of a request is this machine and its origin, if any, is the same as the host, port included.
 fn is_local(headers: &HeaderMap) -> bool {
     let text = |name| {
         headers
@@ -180,11 +182,11 @@ fn is_local(headers: &HeaderMap) -> bool {
     let Some(host) = text(HOST).filter(|host| is_loopback_name(host)) else {
         return false;
     };
-    let ours = |page: &str| page.eq_ignore_ascii_case(host);
-    text(ORIGIN).is_none_or(|origin| origin.strip_prefix("http://").is_some_and(ours))
+    let is_host = |authority: &str| authority.eq_ignore_ascii_case(host);
+    text(ORIGIN).is_none_or(|origin| origin.strip_prefix("http://").is_some_and(is_host))
 }
 
-/// `localhost`, `127.0.0.1` or `[::1]`, with or without a port.
+/// Whether an authority is `localhost`, `127.0.0.1` or `[::1]`, with or without a port.
 fn is_loopback_name(authority: &str) -> bool {
     let is_port = |port: &str| !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit());
     ["localhost", "127.0.0.1", "[::1]"].iter().any(|name| {
@@ -206,14 +208,14 @@ mod tests {
         is_local(&headers)
     }
 
-    fn shows(key: &str) -> HeaderMap {
+    fn headers_with(key: &str) -> HeaderMap {
         let mut headers = HeaderMap::new();
         headers.insert(KEY_HEADER, key.parse().expect("a value"));
         headers
     }
 
     #[test]
-    fn a_key_that_is_kept_opens_after_a_restart() {
+    fn stored_key_is_valid_after_restart() {
         let home = tempfile::tempdir().expect("a directory");
         let file = home.path().join("state/page-key");
         let first = Key::load_or_create(Some(&file)).expect("a key");
@@ -221,15 +223,15 @@ mod tests {
         assert_eq!(mode(&file), 0o600);
         assert_eq!(mode(file.parent().expect("a directory")), 0o700);
         let second = Key::load_or_create(Some(&file)).expect("a key");
-        assert!(second.matches(&shows(&first.to_string())));
-        assert!(!second.matches(&shows("")) && !second.matches(&HeaderMap::new()));
-        // Without a file each start has its own.
+        assert!(second.matches(&headers_with(&first.to_string())));
+        assert!(!second.matches(&headers_with("")) && !second.matches(&HeaderMap::new()));
+        // Without a file the key is new at each start.
         let [one, other] = [(), ()].map(|()| Key::load_or_create(None).expect("a key"));
-        assert!(!one.matches(&shows(&other.to_string())));
+        assert!(!one.matches(&headers_with(&other.to_string())));
     }
 
     #[test]
-    fn a_key_that_cannot_be_trusted_gives_way_to_a_new_one() {
+    fn untrusted_key_file_is_replaced() {
         let home = tempfile::tempdir().expect("a directory");
         let file = home.path().join("page-key");
         let before = Key::load_or_create(Some(&file)).expect("a key").to_string();
@@ -256,7 +258,7 @@ mod tests {
         }
         fs::write(&file, [0xff; KEY_DIGITS]).expect("written");
         replaced();
-        // One that cannot be kept opens all the same.
+        // A key that cannot be stored is valid as well.
         let taken = home.path().join("taken");
         fs::create_dir(&taken).expect("made");
         assert_eq!(
@@ -269,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn only_this_machine_is_served() {
+    fn requests_of_other_hosts_and_origins_are_rejected() {
         for host in ["localhost", "localhost:9664", "127.0.0.1:80", "[::1]:9664"] {
             assert!(local(&[(HOST, host)]), "{host}");
         }
@@ -303,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn the_key_is_new_at_each_start_and_opens_alone() {
+    fn new_keys_differ_and_match_only_themselves() {
         let (key, other) = (Key::new().expect("a key"), Key::new().expect("a key"));
         assert_ne!(key.to_string(), other.to_string());
         assert_eq!(key.to_string().len(), 32);

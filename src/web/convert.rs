@@ -1,4 +1,4 @@
-//! Games, decisions and notes of the records, in the shapes of the page.
+//! Conversion of games, decisions and notes of the records to the types of the page.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use super::wire::{Arena, Challenge, ChatLine, GAME_ROOM, GameResult, Note};
 use crate::events::{self, ArenaStage, Color, GameStarted, Score, Severity, Source};
 use crate::store::{self, ArenaResult, ChallengeDecision, MoveRecord, Outcome, Record};
 
-/// A game of the records as the page shows it, move by move.
+/// Converts a game of the records.
 pub(super) fn from_record(record: &Record, server: &str) -> LiveGame {
     let game = &record.game;
     let start = GameStarted {
@@ -34,8 +34,8 @@ pub(super) fn from_record(record: &Record, server: &str) -> LiveGame {
         }
         live.add_thought(search_info(played).as_ref());
     }
-    for incident in &record.notes {
-        add_note(&mut live, incident);
+    for note in &record.notes {
+        add_note(&mut live, note);
     }
     let outcome = match game.outcome {
         Outcome::Won => "won",
@@ -43,7 +43,7 @@ pub(super) fn from_record(record: &Record, server: &str) -> LiveGame {
         Outcome::Lost => "lost",
         Outcome::Void => "unknown",
         Outcome::Open => {
-            // How long its clock has run is not written down.
+            // The records do not contain since when the clock is running.
             live.view.clocks.running = None;
             return live;
         }
@@ -60,7 +60,7 @@ pub(super) fn from_record(record: &Record, server: &str) -> LiveGame {
     live
 }
 
-/// The end of a game of the records, with the server's word for it.
+/// The end of a game of the records, with the status of the server.
 pub(super) fn finished_event(game: &store::Game, status: &str) -> events::GameFinished {
     let score = game.result.clone().unwrap_or_else(|| "*".to_owned());
     events::GameFinished {
@@ -77,7 +77,7 @@ pub(super) fn finished_event(game: &store::Game, status: &str) -> events::GameFi
     }
 }
 
-/// What was thought of a move of ours.
+/// Search information of a move of ours.
 fn search_info(played: &MoveRecord) -> Option<events::SearchInfo> {
     let micros = |micros: i64| Duration::from_micros(micros.max(0).unsigned_abs());
     let line = played.pv.as_deref().unwrap_or_default();
@@ -117,7 +117,7 @@ impl From<ChallengeDecision> for Challenge {
     }
 }
 
-/// A tournament of which nothing but our games is known.
+/// A tournament of the records, which contain only our games of it.
 pub(super) fn arena_of(attended: ArenaResult, several: bool) -> Arena {
     let [won, drawn, lost] = attended.score;
     Arena {
@@ -133,16 +133,16 @@ pub(super) fn arena_of(attended: ArenaResult, several: bool) -> Arena {
 }
 
 impl From<store::Note> for Note {
-    fn from(incident: store::Note) -> Self {
-        let (severity, text) = match incident.kind.as_str() {
-            "online" => (Severity::Info, format!("online as {}", incident.text)),
-            "offline" => (Severity::Warning, format!("offline: {}", incident.text)),
-            "warning" => (Severity::Warning, incident.text),
-            "error" => (Severity::Error, incident.text),
-            _ => (Severity::Info, incident.text),
+    fn from(note: store::Note) -> Self {
+        let (severity, text) = match note.kind.as_str() {
+            "online" => (Severity::Info, format!("online as {}", note.text)),
+            "offline" => (Severity::Warning, format!("offline: {}", note.text)),
+            "warning" => (Severity::Warning, note.text),
+            "error" => (Severity::Error, note.text),
+            _ => (Severity::Info, note.text),
         };
         Self {
-            at: incident.at.unsigned_abs(),
+            at: note.at.unsigned_abs(),
             severity: severity.key(),
             game: None,
             ply: None,
@@ -151,27 +151,27 @@ impl From<store::Note> for Note {
     }
 }
 
-/// What was said, offered and declined.
-fn add_note(live: &mut LiveGame, incident: &store::Note) {
-    let text = match incident.kind.as_str() {
-        "chat" => return live.add_chat(chat_line(incident)),
+/// Adds a chat line, an offer or a declined offer.
+fn add_note(live: &mut LiveGame, note: &store::Note) {
+    let text = match note.kind.as_str() {
+        "chat" => return live.add_chat(chat_line(note)),
         "draw-offer" => "offered a draw",
         "draw-declined" => "declined the draw",
         "takeback-asked" => "asked for a takeback",
         "takeback-declined" => "declined the takeback",
         _ => return,
     };
-    let (by, last_draw_offer) = match incident.text.as_str() {
+    let (by, last_draw_offer) = match note.text.as_str() {
         "white" => (&live.view.white, &mut live.view.last_draw_offer.white),
         "black" => (&live.view.black, &mut live.view.last_draw_offer.black),
         _ => return,
     };
-    if incident.kind == "draw-offer" {
-        *last_draw_offer = incident.ply;
+    if note.kind == "draw-offer" {
+        *last_draw_offer = note.ply;
     }
     let line = ChatLine {
-        at: incident.at.unsigned_abs(),
-        ply: incident.ply,
+        at: note.at.unsigned_abs(),
+        ply: note.ply,
         room: GAME_ROOM.to_owned(),
         from: by.name.clone(),
         text: text.to_owned(),
@@ -179,13 +179,13 @@ fn add_note(live: &mut LiveGame, incident: &store::Note) {
     live.add_chat(line);
 }
 
-/// A line of chat as the records have it: `player Anna: hello`.
-fn chat_line(incident: &store::Note) -> ChatLine {
-    let (room, rest) = incident.text.split_once(' ').unwrap_or_default();
+/// Parses a chat line of the records, such as `player Anna: hello`.
+fn chat_line(note: &store::Note) -> ChatLine {
+    let (room, rest) = note.text.split_once(' ').unwrap_or_default();
     let (from, text) = rest.split_once(": ").unwrap_or_default();
     ChatLine {
-        at: incident.at.unsigned_abs(),
-        ply: incident.ply,
+        at: note.at.unsigned_abs(),
+        ply: note.ply,
         room: room.to_owned(),
         from: from.to_owned(),
         text: text.to_owned(),

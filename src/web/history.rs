@@ -1,11 +1,11 @@
-//! Questions about games that were played: lists, statistics, and downloads.
+//! Queries on recorded games: lists, statistics and downloads.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use axum::Json;
 use axum::body::Body;
-use axum::extract::{Query, State as Shared};
+use axum::extract::{Query, State};
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
@@ -17,17 +17,19 @@ use super::wire::Player;
 use crate::events::Color;
 use crate::store::{self, Filter, Order, Outcome, Sort, utc_day_start};
 
-/// Games in a list where nobody says how many, and the most.
+/// Default number of games in a list.
 const DEFAULT_LIMIT: u32 = 50;
+
+/// Maximum number of games in a list.
 const MAX_LIMIT: u32 = 500;
 
-/// Groups of a kind in statistics: those with the most games.
+/// Maximum number of groups of a kind in the statistics.
 const MAX_GROUPS: usize = 100;
 
-/// A utc_day_start, in milliseconds.
+/// A day in milliseconds.
 const DAY_MS: i64 = 86_400_000;
 
-/// What a page asks for; an empty text is as good as none.
+/// Query parameters of a list of games. Empty ones are ignored.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct GameQuery {
@@ -84,16 +86,16 @@ impl GameQuery {
             text.parse()
                 .map_err(|_| "expected a number from 0".to_owned())
         };
-        let skip = parse_param("offset", &self.offset, number)?;
-        let most = parse_param("limit", &self.limit, number)?;
+        let offset = parse_param("offset", &self.offset, number)?;
+        let limit = parse_param("limit", &self.limit, number)?;
         Ok(store::Page {
-            offset: skip.unwrap_or(0),
-            limit: most.unwrap_or(DEFAULT_LIMIT).min(MAX_LIMIT),
+            offset: offset.unwrap_or(0),
+            limit: limit.unwrap_or(DEFAULT_LIMIT).min(MAX_LIMIT),
         })
     }
 }
 
-/// A value, if there is a text for it.
+/// Parses a parameter, unless it is empty.
 fn parse_param<T>(
     name: &str,
     text: &str,
@@ -102,8 +104,8 @@ fn parse_param<T>(
     if text.is_empty() {
         return Ok(None);
     }
-    let wrong = |why| ApiError::BadRequest(format!("{name}={text}: {why}"));
-    parse(text).map(Some).map_err(wrong)
+    let invalid = |why| ApiError::BadRequest(format!("{name}={text}: {why}"));
+    parse(text).map(Some).map_err(invalid)
 }
 
 fn parse_bool(text: &str) -> Result<bool, String> {
@@ -111,11 +113,11 @@ fn parse_bool(text: &str) -> Result<bool, String> {
         .map_err(|_| "expected true or false".to_owned())
 }
 
-/// Milliseconds since 1970, or a utc_day_start, of which this comes on top.
-fn parse_time(text: &str, beyond: i64) -> Result<i64, String> {
+/// Parses milliseconds since 1970, or a day, to whose start `day_offset_ms` is added.
+fn parse_time(text: &str, day_offset_ms: i64) -> Result<i64, String> {
     match text.parse() {
         Ok(millis) => Ok(millis),
-        Err(_) => Ok(utc_day_start(text)?.saturating_add(beyond)),
+        Err(_) => Ok(utc_day_start(text)?.saturating_add(day_offset_ms)),
     }
 }
 
@@ -142,11 +144,11 @@ struct GameRow {
     tournament: Option<String>,
     plies: u32,
     status: Option<String>,
-    /// How it ended, in a word or two.
+    /// How the game ended, in a few words.
     end: Option<String>,
-    /// Its first moves as people write them.
+    /// First moves in SAN.
     opening: Option<String>,
-    /// What it has changed of our rating, where that is known.
+    /// Change of our rating, if known.
     rating_change: Option<i64>,
 }
 
@@ -178,13 +180,13 @@ impl GameRow {
     }
 }
 
-/// The games that a query means, the latest first.
+/// `GET /api/games`: the games that match a query, by default the latest first.
 pub(super) async fn games(
-    Shared(state): Shared<AppState>,
+    State(state): State<AppState>,
     Query(query): Query<GameQuery>,
 ) -> Result<Json<GameList>, ApiError> {
     let (filter, order, page) = (query.filter()?, query.order()?, query.page()?);
-    let listed = state.records.query(move |reader| {
+    let list = state.records.query(move |reader| {
         let games = reader.games_in_order(order, &filter, page)?.into_iter();
         let row = |game| {
             let change = reader.rating_change(&game)?;
@@ -195,12 +197,12 @@ pub(super) async fn games(
             games: games.map(row).collect::<Result<_, store::Error>>()?,
         })
     });
-    listed.await.map(Json)
+    list.await.map(Json)
 }
 
-/// The games that a query means, as a PGN file.
+/// `GET /api/games.pgn`: the games that match a query, as a PGN file.
 pub(super) async fn download(
-    Shared(state): Shared<AppState>,
+    State(state): State<AppState>,
     Query(query): Query<GameQuery>,
 ) -> Result<Response, ApiError> {
     let pgn = state.records.pgn(query.filter()?).await?;
@@ -214,7 +216,7 @@ pub(super) async fn download(
     Ok((kind, Body::from_stream(pgn)).into_response())
 }
 
-/// What games came to.
+/// Statistics of games.
 #[derive(Serialize)]
 pub(super) struct Stats {
     by_opponent: Vec<Group>,
@@ -226,7 +228,7 @@ pub(super) struct Stats {
     timing: Vec<Timing>,
 }
 
-/// The games of one speed by the clock.
+/// Clock statistics of the games of one speed.
 #[derive(Serialize)]
 struct Timing {
     speed: String,
@@ -270,13 +272,13 @@ fn group((name, score): (String, store::Score)) -> Group {
     }
 }
 
-/// Results by opponent, speed, colour, opening and tournament, our ratings over time, and how it went by the clock.
+/// `GET /api/stats`: results by opponent, speed, color, opening and tournament, ratings over time, and clock statistics.
 pub(super) async fn stats(
-    Shared(state): Shared<AppState>,
+    State(state): State<AppState>,
     Query(query): Query<GameQuery>,
 ) -> Result<Json<Stats>, ApiError> {
     let filter = query.filter()?;
-    // Each is a pass over all games: side by side they take no longer than one.
+    // Each query is a pass over all games, so they run concurrently.
     let (rated, timed) = (filter.clone(), filter.clone());
     let (overview, ratings, timings) = tokio::try_join!(
         state
@@ -328,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn questions_become_filters() {
+    fn query_is_converted_to_filter() {
         let all = query(&[("opponent", ""), ("rated", "")]);
         assert_eq!(all.filter().expect("a filter"), Filter::default());
         assert_eq!(
@@ -358,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_named() {
+    fn query_with_invalid_value_names_it() {
         for (name, value) in [
             ("result", "w"),
             ("color", "green"),

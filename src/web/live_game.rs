@@ -1,4 +1,4 @@
-//! One game as the page shows it, followed move by move.
+//! State of one game on the page, updated by events.
 
 use std::collections::VecDeque;
 
@@ -6,17 +6,19 @@ use super::wire::{self, ChatLine, ClockSetting, Clocks, GAME_ROOM, Game, GameRes
 use crate::chess::{self, CastlingNotation, Color, Position};
 use crate::events::{self, GameFinished, GameStarted, Moved, Offer, TimeControl};
 
-/// Moves of an expected line that are shown while it is thought, and those that are kept of a move that was made.
+/// Maximum number of moves of a principal variation while the engine is thinking.
 const MAX_THINKING_PV_MOVES: usize = 16;
+
+/// Maximum number of moves of the principal variation stored with a move.
 const MAX_MOVE_PV_MOVES: usize = 8;
 
-/// Lines of chat that are kept.
+/// Maximum number of chat lines stored per game.
 const MAX_CHAT_LINES: usize = 100;
 
-/// A day, in milliseconds.
+/// A day in milliseconds.
 const DAY_MS: u64 = 86_400_000;
 
-/// A game: what is shown of it, and the board that it is followed on.
+/// A game as sent to the page, with the board for updating it.
 #[derive(Clone, Debug)]
 pub(super) struct LiveGame {
     pub view: Game,
@@ -25,20 +27,20 @@ pub(super) struct LiveGame {
     notation: CastlingNotation,
     increment_ms: u64,
     has_days: bool,
-    /// Moves that were made before the game was taken up again, with what is known of them.
+    /// Recorded moves from before the game was resumed.
     recorded: Vec<Move>,
-    /// The side that has asked for a takeback that nobody has answered yet: the stream may drop the question before the answer.
+    /// The side with an unanswered takeback request; the stream may drop the request before the answer.
     open_takeback: Option<Color>,
 }
 
 impl LiveGame {
-    /// A game that is on since `now`. `server` is its base URL.
+    /// A game that starts at `now`, in milliseconds since 1970. `server` is the base URL.
     pub fn new(start: &GameStarted, server: &str, now: u64) -> Self {
         let initial = match &start.initial_fen {
             Some(fen) => Position::from_fen(fen).unwrap_or_else(|_| Position::startpos()),
             None => Position::startpos(),
         };
-        // As the server spells castling.
+        // The notation of castling that the server uses.
         let notation = match start.variant.as_str() {
             "standard" => CastlingNotation::Standard,
             _ => CastlingNotation::KingTakesRook,
@@ -48,9 +50,9 @@ impl LiveGame {
             TimeControl::Days(days) => Some(u64::from(days) * DAY_MS),
             TimeControl::Clock { .. } | TimeControl::Unlimited => None,
         };
-        // Of a game that is taken up the last move says what is left.
-        let begins_with = clock.map(|clock| clock.start_ms).or(days);
-        let left = begins_with.filter(|_| start.plies == 0);
+        // In a resumed game the clocks come with the moves.
+        let initial_ms = clock.map(|clock| clock.start_ms).or(days);
+        let left = initial_ms.filter(|_| start.plies == 0);
         let mut live = Self {
             view: Game {
                 id: start.game.clone(),
@@ -97,52 +99,52 @@ impl LiveGame {
         live
     }
 
-    /// Where the game stands.
+    /// The current position.
     pub fn position(&self) -> &Position {
         self.board.position()
     }
 
-    /// The game with its past.
+    /// The game with its moves.
     pub fn board(&self) -> &chess::Game {
         &self.board
     }
 
-    /// Whether it is over.
+    /// Whether the game is over.
     pub fn is_over(&self) -> bool {
         self.view.result.is_some()
     }
 
-    /// A move stands on the board. Says whether that is new: a game that is taken up again tells all of its moves.
+    /// Adds a move. Returns whether it is new: the events of a resumed game repeat all moves.
     pub fn on_move(&mut self, moved: &Moved, now: u64) -> bool {
-        let at = moved.ply.saturating_sub(1) as usize;
-        if let Some(known) = self.view.moves.get(at) {
+        let index = moved.ply.saturating_sub(1) as usize;
+        if let Some(known) = self.view.moves.get(index) {
             if known.uci == moved.uci {
                 return false;
             }
             self.truncate_to(moved.ply - 1, now);
         }
-        // One that is missing before it, or makes no sense, is told by the end of the game at the latest.
-        if at != self.view.moves.len() || !self.play(&moved.uci, (moved.wtime, moved.btime)) {
+        // Missed moves are added at the end of the game.
+        if index != self.view.moves.len() || !self.play(&moved.uci, (moved.wtime, moved.btime)) {
             return false;
         }
         self.add_thought(moved.thought.as_ref());
-        self.merge_move(at);
+        self.merge_move(index);
         self.view.clocks.at = now;
         self.view.thinking = None;
         true
     }
 
-    /// The side that has just moved has declined what the other has offered. Says whether there was anything.
+    /// Declines the offers of the opponent of `by`, who has moved. Returns whether there was an offer.
     pub fn decline_by_move(&mut self, by: Color, now: u64) -> bool {
         let draw = self.decline(by, Offer::Draw, now);
         let takeback = self.decline(by, Offer::Takeback, now);
-        // Who asks and then moves does not ask any more.
+        // A move withdraws the requests of the mover.
         self.view.takeback = None;
         self.open_takeback = None;
         draw || takeback
     }
 
-    /// A side offers a draw.
+    /// Sets the draw offer of a side.
     pub fn offer_draw(&mut self, by: Color, now: u64) {
         let plies = Some(self.view.moves.len() as u32);
         self.view.draw_offer = Some(by.key());
@@ -153,31 +155,28 @@ impl LiveGame {
         self.add_event_line(by, "offered a draw", now);
     }
 
-    /// A side asks for a takeback, or does not any more.
-    pub fn set_takeback_request(&mut self, by: Color, asked: bool, now: u64) {
-        if asked {
+    /// Sets or withdraws the takeback request of a side.
+    pub fn set_takeback_request(&mut self, by: Color, pending: bool, now: u64) {
+        if pending {
             self.view.takeback = Some(by.key());
             self.open_takeback = Some(by);
             self.add_event_line(by, "asked for a takeback", now);
         } else {
-            self.view.takeback.take_if(|asking| *asking == by.key());
+            self.view.takeback.take_if(|side| *side == by.key());
         }
     }
 
-    /// A side declines what the other has offered. Says whether there was an offer that was not answered.
+    /// Declines an offer of the opponent of `by`. Returns whether there was an unanswered offer.
     pub fn decline(&mut self, by: Color, offer: Offer, now: u64) -> bool {
         let other = !by;
-        let (was_open, what) = match offer {
+        let (was_open, text) = match offer {
             Offer::Draw => {
                 let offered = &mut self.view.draw_offer;
                 let was_open = offered.take_if(|by| *by == other.key()).is_some();
                 (was_open, "declined the draw")
             }
             Offer::Takeback => {
-                let was_open = self
-                    .open_takeback
-                    .take_if(|asking| *asking == other)
-                    .is_some();
+                let was_open = self.open_takeback.take_if(|side| *side == other).is_some();
                 if was_open {
                     self.view.takeback = None;
                 }
@@ -185,13 +184,13 @@ impl LiveGame {
             }
         };
         if was_open {
-            self.add_event_line(by, what, now);
+            self.add_event_line(by, text, now);
         }
         was_open
     }
 
-    /// Says in the chat what a player has done beside the moves.
-    pub fn add_event_line(&mut self, by: Color, what: &str, at: u64) {
+    /// Adds an action of a player, such as a draw offer, to the chat.
+    pub fn add_event_line(&mut self, by: Color, text: &str, at: u64) {
         let player = match by {
             Color::White => &self.view.white,
             Color::Black => &self.view.black,
@@ -201,11 +200,11 @@ impl LiveGame {
             ply: Some(self.view.moves.len() as u32),
             room: GAME_ROOM.to_owned(),
             from: player.name.clone(),
-            text: what.to_owned(),
+            text: text.to_owned(),
         });
     }
 
-    /// Plays a move, after which the clocks show this. Says whether it could be played.
+    /// Plays a move, with the clocks after it. Returns whether it was legal.
     pub fn play(&mut self, uci: &str, (white_ms, black_ms): (Option<u64>, Option<u64>)) -> bool {
         let position = self.position().clone();
         let Ok(mv) = position.parse_uci(uci) else {
@@ -219,13 +218,13 @@ impl LiveGame {
             Color::White => last.white_ms,
             Color::Black => last.black_ms,
         });
-        // The first move of each side costs nothing, and in a game with days every move gets all of them again.
-        let costs = ply > 2 && self.view.clock.is_some();
+        // The first move of each side is not timed, and correspondence clocks are reset by each move.
+        let is_timed = ply > 2 && self.view.clock.is_some();
         let spent_ms = before
             .flatten()
             .zip(now)
             .map(|(before, now)| (before + self.increment_ms).saturating_sub(now))
-            .filter(|_| costs);
+            .filter(|_| is_timed);
         self.view.moves.push(Move {
             ply,
             uci: uci.to_owned(),
@@ -245,7 +244,7 @@ impl LiveGame {
         true
     }
 
-    /// Why the last move was made.
+    /// Adds search information to the last move.
     pub fn add_thought(&mut self, report: Option<&events::SearchInfo>) {
         let Some(report) = report else { return };
         let plies = self.board.moves().len();
@@ -258,16 +257,16 @@ impl LiveGame {
         }
     }
 
-    /// Moves were taken back: the other side has agreed to it.
+    /// Takes moves back, with the consent of the opponent of the requesting side. `ply` moves are left.
     pub fn on_takeback(&mut self, ply: u32, now: u64) {
-        let asked = self.open_takeback.take();
+        let requester = self.open_takeback.take();
         self.truncate_to(ply, now);
-        if let Some(asked) = asked {
-            self.add_event_line(!asked, "accepted the takeback", now);
+        if let Some(requester) = requester {
+            self.add_event_line(!requester, "accepted the takeback", now);
         }
     }
 
-    /// Only so many moves are left.
+    /// Removes all but the first `ply` moves.
     pub fn truncate_to(&mut self, ply: u32, now: u64) {
         self.board.truncate(ply as usize);
         self.view.moves.truncate(ply as usize);
@@ -288,22 +287,22 @@ impl LiveGame {
         self.refresh();
     }
 
-    /// What is thought about the position after so many plies. Says whether that is the one on the board.
+    /// Sets the search information of the position after `ply` moves. Returns whether it is the current position.
     pub fn set_thinking(&mut self, ply: u32, report: &events::SearchInfo) -> bool {
-        let timely = ply as usize == self.view.moves.len() && !self.is_over();
-        if timely {
-            let told = wire::SearchInfo::of(
+        let is_current = ply as usize == self.view.moves.len() && !self.is_over();
+        if is_current {
+            let thinking = wire::SearchInfo::of(
                 report,
                 self.position(),
                 self.notation,
                 MAX_THINKING_PV_MOVES,
             );
-            self.view.thinking = Some(told);
+            self.view.thinking = Some(thinking);
         }
-        timely
+        is_current
     }
 
-    /// A line of chat.
+    /// Adds a chat line.
     pub fn add_chat(&mut self, line: ChatLine) {
         if self.view.chat.len() == MAX_CHAT_LINES {
             self.view.chat.pop_front();
@@ -311,8 +310,7 @@ impl LiveGame {
         self.view.chat.push_back(line);
     }
 
-    /// What is known of the game from before it was taken up again: what was said, and of the moves what they cost and
-    /// why they were made.
+    /// Adds the recorded chat, times and search information from before the game was resumed.
     pub fn merge_history(&mut self, past: Game) {
         let mut chat = past.chat;
         chat.retain(|line| line.at < self.view.started);
@@ -324,18 +322,20 @@ impl LiveGame {
         last_draw_offer.white = last_draw_offer.white.or(before.white);
         last_draw_offer.black = last_draw_offer.black.or(before.black);
         self.recorded = past.moves;
-        for at in 0..self.view.moves.len() {
-            self.merge_move(at);
+        for index in 0..self.view.moves.len() {
+            self.merge_move(index);
         }
     }
 
-    fn merge_move(&mut self, at: usize) {
-        let (Some(known), Some(past)) = (self.view.moves.get_mut(at), self.recorded.get(at)) else {
+    /// Adds recorded information to a move.
+    fn merge_move(&mut self, index: usize) {
+        let (Some(known), Some(past)) = (self.view.moves.get_mut(index), self.recorded.get(index))
+        else {
             return;
         };
         if known.uci != past.uci {
-            // Another one was made instead while nobody looked.
-            return self.recorded.truncate(at);
+            // The recorded move was taken back while the bot was not running.
+            return self.recorded.truncate(index);
         }
         known.spent_ms = known.spent_ms.or(past.spent_ms);
         known.white_ms = known.white_ms.or(past.white_ms);
@@ -343,7 +343,7 @@ impl LiveGame {
         known.thought = known.thought.take().or_else(|| past.thought.clone());
     }
 
-    /// The game is over. What was missed of its moves is made up for.
+    /// Finishes the game and adds missed moves.
     pub fn finish(&mut self, end: &GameFinished, now: u64) {
         let moves: Vec<&str> = end.moves.split_whitespace().collect();
         let known = self.view.moves.iter().zip(&moves);
@@ -371,16 +371,16 @@ impl LiveGame {
         });
     }
 
-    /// Nothing will come any more.
-    pub fn set_result(&mut self, ending: GameResult) {
-        self.view.result = Some(ending);
+    /// Sets the result and clears everything that only running games have.
+    pub fn set_result(&mut self, result: GameResult) {
+        self.view.result = Some(result);
         self.view.thinking = None;
         self.view.draw_offer = None;
         self.view.takeback = None;
         self.refresh();
     }
 
-    /// What the running clock shows at the end.
+    /// Subtracts the elapsed time from the running clock.
     fn stop_clock(&mut self, now: u64) {
         let clocks = &mut self.view.clocks;
         let passed = now.saturating_sub(clocks.at);
@@ -393,7 +393,7 @@ impl LiveGame {
         clocks.at = now;
     }
 
-    /// What follows from the board.
+    /// Updates the fields that depend on the board.
     fn refresh(&mut self) {
         let position = self.board.position();
         let (over, turn) = (self.is_over(), position.turn());
@@ -407,7 +407,7 @@ impl LiveGame {
                 moves.collect()
             }
         };
-        // A chess clock runs once each side has made a move.
+        // A chess clock starts when each side has made a move.
         let runs = !over && (self.board.moves().len() >= 2 || self.has_days);
         let left = match turn {
             Color::White => self.view.clocks.white_ms,
@@ -478,7 +478,7 @@ mod tests {
     ];
 
     #[test]
-    fn clocks_run_from_the_third_ply_on() {
+    fn clocks_start_with_the_third_ply() {
         let mut live = LiveGame::new(&start(0), "http://127.0.0.1:9663/", 1_000);
         assert_eq!(live.view.url, "http://127.0.0.1:9663/abcdefgh");
         assert_eq!(live.view.clocks.white_ms, Some(180_000));
@@ -499,20 +499,20 @@ mod tests {
     }
 
     #[test]
-    fn moves_that_are_told_again_change_nothing() {
+    fn repeated_moves_change_nothing() {
         let mut live = played(&OPENING);
         let before = live.view.clone();
         for (ply, (uci, clocks)) in (1..).zip(&OPENING) {
             assert!(!live.on_move(&moved(ply, uci, *clocks), 9_000));
         }
         assert_eq!(live.view, before);
-        // One that was missed leaves a gap, and what comes behind it waits for the end.
+        // Moves after a missed one are ignored until the end.
         assert!(!live.on_move(&moved(6, "a7a6", (1, 1)), 9_000));
         assert_eq!(live.view, before);
     }
 
     #[test]
-    fn takebacks_give_the_board_and_the_clocks_back() {
+    fn takeback_restores_board_and_clocks() {
         let mut live = played(&OPENING);
         live.truncate_to(2, 9_000);
         assert_eq!(live.view.moves.len(), 2);
@@ -520,7 +520,7 @@ mod tests {
         assert_eq!(live.view.clocks.running, Some("white"));
         assert!(live.on_move(&moved(3, "f1c4", (174_000, 180_000)), 9_500));
         assert_eq!(live.view.moves[2].san, "Bc4");
-        // The same by another move in a known move's place.
+        // A different move at a known ply implies a takeback.
         assert!(live.on_move(&moved(2, "e7e6", (180_000, 180_000)), 9_900));
         assert_eq!(live.view.moves.len(), 2);
         live.truncate_to(0, 9_950);
@@ -528,26 +528,26 @@ mod tests {
     }
 
     #[test]
-    fn the_past_of_a_game_that_is_taken_up_comes_from_the_records() {
+    fn history_of_resumed_game_is_merged() {
         let mut before = played(&OPENING);
         before.add_thought(Some(&thought()));
-        let said = |at, text: &str| ChatLine {
+        let line = |at, text: &str| ChatLine {
             at,
             ply: None,
             room: "player".to_owned(),
             from: "Anna".to_owned(),
             text: text.to_owned(),
         };
-        before.add_chat(said(1_500, "hello"));
-        before.add_chat(said(5_500, "again"));
-        // The moves come again with nothing but themselves.
+        before.add_chat(line(1_500, "hello"));
+        before.add_chat(line(5_500, "again"));
+        // Events of a resumed game repeat the moves without clocks.
         let again = |ply: u32, uci: &str| Moved {
             wtime: None,
             btime: None,
             ..moved(ply, uci, (0, 0))
         };
         let moves = ["e2e4", "e7e5", "g1f3", "b8c6", "f1b5"];
-        // The records answer when they do.
+        // The records may respond at any time.
         for early in 0..=moves.len() {
             let mut live = LiveGame::new(&start(5), "http://127.0.0.1:9663/", 5_000);
             for (ply, uci) in (1..).zip(moves) {
@@ -559,7 +559,7 @@ mod tests {
             if early == moves.len() {
                 live.merge_history(before.view.clone());
             }
-            live.add_chat(said(5_500, "again"));
+            live.add_chat(line(5_500, "again"));
             let known = &live.view;
             assert_eq!(known.moves[..4], before.view.moves[..4], "{early}");
             assert!(known.moves[3].thought.is_some());
@@ -568,7 +568,7 @@ mod tests {
             assert_eq!(values, ["hello", "again"]);
             assert_eq!(known.started, 1_000);
         }
-        // Another first move was made while nobody looked: what followed the old one is no longer true.
+        // The game was continued with a different first move.
         let mut other = LiveGame::new(&start(2), "http://127.0.0.1:9663/", 5_000);
         other.merge_history(before.view);
         assert!(other.on_move(&again(1, "d2d4"), 6_000));
@@ -577,7 +577,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_fills_what_was_missed_and_stops_the_clocks() {
+    fn finish_adds_missed_moves_and_stops_clocks() {
         let mut live = played(&OPENING[..3]);
         let end = GameFinished {
             game: "abcdefgh".to_owned(),
@@ -614,12 +614,12 @@ mod tests {
     }
 
     #[test]
-    fn thoughts_belong_to_a_position() {
+    fn thinking_of_another_position_is_ignored() {
         let mut live = LiveGame::new(&start(0), "", 0);
         assert!(!live.set_thinking(1, &thought()));
         assert!(live.set_thinking(0, &thought()));
-        let told = live.view.thinking.clone().expect("told");
-        assert_eq!((told.nps, told.pv.len()), (2_000_000, 3));
+        let thinking = live.view.thinking.clone().expect("set");
+        assert_eq!((thinking.nps, thinking.pv.len()), (2_000_000, 3));
         let with_thought = Moved {
             thought: Some(thought()),
             ..moved(1, "e2e4", (180_000, 180_000))

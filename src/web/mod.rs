@@ -1,8 +1,8 @@
-//! What is served over HTTP on this machine: the page, what it shows, pictures of games, `/metrics` and `/healthz`.
+//! HTTP server of the web page: its files and API, pictures of games, `/metrics` and `/healthz`.
 //!
-//! It runs on a thread of its own with a runtime of its own: nothing that plays ever waits for a page, however many are
-//! open. It binds loopback addresses only, refuses requests that a foreign page has made a browser send, and lets only
-//! those act who have its key, which stands in [`Page::url`] and lasts over restarts.
+//! It has its own thread and runtime, so that no game ever waits for a page. It binds loopback addresses only and rejects
+//! cross-origin requests. Requests that change something need the key of the page, which is part of
+//! [`Page::url_with_key`] and survives restarts.
 
 mod accounts;
 mod actions;
@@ -27,7 +27,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::State as Shared;
+use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use axum::middleware;
@@ -51,44 +51,44 @@ use sse::EventFeed;
 use state::PageState;
 use wire::PlayUser;
 
-/// How Prometheus wants its text named.
+/// Content type of the metrics.
 const METRICS_CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Who may connect: some hundred windows, and nobody who says or takes nothing for long.
+/// Limits of the server.
 const CONNECTION_LIMITS: ServerLimits = ServerLimits {
     max_connections: 256,
     head_timeout: Duration::from_secs(10),
     stall_timeout: Duration::from_secs(30),
 };
 
-/// What is on its way gets this long when the page closes.
+/// Time for open requests to finish when the page closes.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// What there is to be shown.
+/// Data sources and features of the page.
 pub struct PageConfig {
-    /// What happens, from now on.
+    /// Events of the bot.
     pub events: broadcast::Receiver<Arc<Event>>,
-    /// How the bot is doing.
+    /// Metrics of the bot.
     pub metrics: Metrics,
-    /// The file of the records, where they are kept.
+    /// File of the records, if they are kept.
     pub records: Option<PathBuf>,
-    /// Where one can play against it, if anywhere.
+    /// Site on which a user can play against the bot, if any.
     pub play: Option<PlaySite>,
-    /// What it can be had do, if anything.
+    /// Actions that the page offers, if any.
     pub actions: Option<Actions>,
-    /// The file that keeps the key over a restart; without one the key is new at each start.
+    /// File that stores the key; without one the key is new at each start.
     pub key: Option<PathBuf>,
 }
 
-/// A site on which a person plays against the bot.
+/// A site on which a user plays against the bot.
 pub struct PlaySite {
-    /// His name there.
+    /// Name of the user.
     pub user: String,
-    /// The site as he has it: its calls come in his name.
+    /// API of the site on behalf of the user.
     pub site: Router,
 }
 
-/// The page, while it is open. Dropping it closes it.
+/// The open page. Dropping it closes it.
 #[derive(Debug)]
 pub struct Page {
     address: SocketAddr,
@@ -97,7 +97,7 @@ pub struct Page {
     closed: oneshot::Receiver<()>,
 }
 
-/// What every request may ask for.
+/// State shared by all handlers.
 #[derive(Clone)]
 struct AppState {
     metrics: Metrics,
@@ -107,10 +107,10 @@ struct AppState {
 }
 
 impl Page {
-    /// Opens the page on this address; port 0 takes a free one.
+    /// Opens the page on a loopback address; port 0 selects a free port.
     ///
     /// # Errors
-    /// When it is not one of this machine alone, or when somebody else has it.
+    /// If the address is not a loopback address or is in use, or if the system has no randomness.
     pub fn open(address: SocketAddr, parts: PageConfig) -> io::Result<Self> {
         let listener = bind(address)?;
         let address = listener.local_addr()?;
@@ -122,9 +122,9 @@ impl Page {
         let server = serve(listener, parts, key.clone(), closing.clone());
         let run = move || {
             if let Err(error) = block_on(server) {
-                warn!("the page on {address} is gone: {error}");
+                warn!("the page on {address} has closed: {error}");
             }
-            // Nobody may be waiting for it.
+            // The receiver may have been dropped.
             let _ = closed_sender.send(());
         };
         thread::Builder::new().name("page".into()).spawn(run)?;
@@ -136,17 +136,17 @@ impl Page {
         })
     }
 
-    /// Where it is.
+    /// The address it listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Where it is, with the key: who opens this may do everything that the page can.
+    /// URL with the key, for watching and acting.
     pub fn url_with_key(&self) -> String {
         format!("{}#key={}", self.url_without_key(), self.key)
     }
 
-    /// The same without the key: who opens this watches, and does nothing.
+    /// URL without the key, for watching only.
     pub fn url_without_key(&self) -> String {
         format!("http://{}/", self.address)
     }
@@ -154,7 +154,7 @@ impl Page {
     /// Ends all streams and closes the page.
     pub async fn close(mut self) {
         self.closing.cancel();
-        // It ends with the process otherwise.
+        // After the timeout it ends with the process.
         let _ = timeout(2 * SHUTDOWN_TIMEOUT, &mut self.closed).await;
     }
 }
@@ -166,14 +166,14 @@ impl Drop for Page {
 }
 
 fn bind(address: SocketAddr) -> io::Result<TcpListener> {
-    let answered = [
+    let allowed = [
         IpAddr::from(Ipv4Addr::LOCALHOST),
         Ipv6Addr::LOCALHOST.into(),
     ];
-    if !answered.contains(&address.ip()) {
+    if !allowed.contains(&address.ip()) {
         return Err(io::Error::new(
             io::ErrorKind::InvalidInput,
-            format!("nobody from outside may reach {address}; use 127.0.0.1 or [::1]"),
+            format!("other machines could reach {address}; use 127.0.0.1 or [::1]"),
         ));
     }
     let listener = TcpListener::bind(address)?;
@@ -181,18 +181,18 @@ fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     Ok(listener)
 }
 
-/// Runs this to its end; what it has started beside ends with it.
+/// Runs the server to its end on a runtime of its own; tasks that it has spawned are aborted.
 fn block_on(server: impl Future<Output = io::Result<()>>) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
     let served = runtime.block_on(server);
-    // A question to the records may still be under way.
+    // A query to the records may still be running.
     runtime.shutdown_background();
     served
 }
 
-/// Serves until `closing`, and follows what happens meanwhile.
+/// Serves and follows the events until `closing`.
 async fn serve(
     listener: TcpListener,
     parts: PageConfig,
@@ -200,12 +200,12 @@ async fn serve(
     closing: CancellationToken,
 ) -> io::Result<()> {
     let listener = tokio::net::TcpListener::from_std(listener)?.tap_io(|connection| {
-        // Every change has to leave at once.
+        // Events must be sent without delay.
         if let Err(error) = connection.set_nodelay(true) {
             debug!("cannot set TCP_NODELAY: {error}");
         }
     });
-    let guest = parts.play.as_ref().map(|play| PlayUser {
+    let play_user = parts.play.as_ref().map(|play| PlayUser {
         user: play.user.clone(),
         show_engine: false,
     });
@@ -214,7 +214,7 @@ async fn serve(
         .actions
         .as_ref()
         .map_or(&[][..], |actions| actions.enabled);
-    let state = PageState::new(guest, records.are_available(), enabled);
+    let state = PageState::new(play_user, records.are_available(), enabled);
     let feed = EventFeed::new(state, closing.clone());
     let state = AppState {
         metrics: parts.metrics.clone(),
@@ -232,7 +232,7 @@ async fn serve(
     );
     let overdue = async {
         closing.cancelled().await;
-        // Who keeps a connection open all the same is cut off.
+        // Connections that are still open are dropped.
         sleep(SHUTDOWN_TIMEOUT).await;
     };
     tokio::select! {
@@ -260,7 +260,7 @@ fn router(state: AppState, play: Option<PlaySite>, actions: Option<Actions>, key
         .route("/api/game/{id}", get(pictures::game))
         .route("/game/{id}", get(pictures::board))
         .route("/game/{id}/graph.svg", get(pictures::graph))
-        .route("/game/{id}/animated.svg", get(pictures::film))
+        .route("/game/{id}/animated.svg", get(pictures::animation))
         .route("/", get(assets::index))
         .route("/assets/{name}", get(assets::file))
         .route("/control/show-engine", show_engine)
@@ -273,7 +273,7 @@ fn router(state: AppState, play: Option<PlaySite>, actions: Option<Actions>, key
     }
     if let Some(actions) = actions {
         let actions = Router::new()
-            .route("/control/{order}", post(actions::run))
+            .route("/control/{action}", post(actions::run))
             .with_state(actions)
             .route_layer(with_key);
         app = app.merge(actions);
@@ -281,12 +281,12 @@ fn router(state: AppState, play: Option<PlaySite>, actions: Option<Actions>, key
     app.layer(middleware::from_fn(auth::require_local))
 }
 
-async fn metrics_text(Shared(state): Shared<AppState>) -> Response {
+async fn metrics_text(State(state): State<AppState>) -> Response {
     ([(CONTENT_TYPE, METRICS_CONTENT_TYPE)], state.metrics.text()).into_response()
 }
 
-/// 200 when all is well, 503 and why when somebody should look.
-async fn health(Shared(state): Shared<AppState>) -> Response {
+/// `/healthz`: 200 if healthy, else 503 and the reason.
+async fn health(State(state): State<AppState>) -> Response {
     match state.metrics.status().health {
         Health::Ok => (StatusCode::OK, "ok\n").into_response(),
         Health::Unhealthy { reason } => {
@@ -295,16 +295,16 @@ async fn health(Shared(state): Shared<AppState>) -> Response {
     }
 }
 
-/// Everything and then what changes, as long as the reader stays.
-async fn events(Shared(state): Shared<AppState>, headers: HeaderMap) -> Response {
+/// `/events`: a snapshot followed by changes, until the client disconnects.
+async fn events(State(state): State<AppState>, headers: HeaderMap) -> Response {
     match state.feed.open(state.key.matches(&headers)) {
         Some(stream) => {
             let kind = [(CONTENT_TYPE, "text/event-stream")];
             (kind, Body::from_stream(stream)).into_response()
         }
         None => {
-            let why = "too many pages are open: close some\n";
-            (StatusCode::SERVICE_UNAVAILABLE, why).into_response()
+            let error = "too many pages are open: close some\n";
+            (StatusCode::SERVICE_UNAVAILABLE, error).into_response()
         }
     }
 }
@@ -314,7 +314,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_that_others_reach_are_refused() {
+    fn bind_to_public_address_is_refused() {
         for address in ["0.0.0.0:0", "[::]:0"] {
             let address = address.parse().expect("an address");
             assert!(bind(address).is_err(), "{address}");

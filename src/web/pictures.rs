@@ -1,7 +1,7 @@
-//! Games as pictures and as they are shown, whether they are on, were over not long ago, or are in the records.
+//! Single games as JSON and as SVG pictures, from memory or from the records.
 
 use axum::Json;
-use axum::extract::{Path, Query, State as Shared};
+use axum::extract::{Path, Query, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
@@ -16,40 +16,39 @@ const NO_GAME: ApiError = ApiError::NotFound("there is no such game");
 
 /// The game with this id.
 async fn find(state: &AppState, id: &str) -> Result<LiveGame, ApiError> {
-    let known = state.feed.live_game(id);
-    match known {
+    match state.feed.live_game(id) {
         Some(live) => Ok(live),
         None if state.records.are_available() => state.records.game(id.to_owned()).await,
         None => Err(NO_GAME),
     }
 }
 
-/// A game as the page shows it.
+/// `GET /api/game/ID`.
 pub(super) async fn game(
-    Shared(state): Shared<AppState>,
+    State(state): State<AppState>,
     Path(id): Path<String>,
 ) -> Result<Response, ApiError> {
     let live = find(&state, &id).await?;
     Ok(Json(live.view).into_response())
 }
 
-/// Which board of the game.
+/// Query parameters of a picture of the board.
 #[derive(Debug, Deserialize)]
-pub(super) struct Which {
+pub(super) struct BoardParams {
     ply: Option<usize>,
 }
 
-/// `/game/ID.svg`: the board, from our side.
+/// `GET /game/ID.svg`: the board, from our side.
 pub(super) async fn board(
-    Shared(state): Shared<AppState>,
+    State(state): State<AppState>,
     Path(name): Path<String>,
-    Query(which): Query<Which>,
+    Query(params): Query<BoardParams>,
 ) -> Result<Response, ApiError> {
     let id = name.strip_suffix(".svg").ok_or(NO_GAME)?;
     let live = find(&state, id).await?;
     let mut game = live.board().clone();
     let plies = game.moves().len();
-    let ply = which.ply.unwrap_or(plies);
+    let ply = params.ply.unwrap_or(plies);
     if ply > plies {
         return Err(ApiError::BadRequest(format!(
             "ply={ply}: the game has {plies}"
@@ -64,9 +63,9 @@ pub(super) async fn board(
     Ok(svg(board.svg()))
 }
 
-/// `/game/ID/graph.svg`: chances and times.
+/// `GET /game/ID/graph.svg`: win probabilities and times.
 pub(super) async fn graph(
-    Shared(state): Shared<AppState>,
+    State(state): State<AppState>,
     Path(id): Path<String>,
 ) -> Result<Response, ApiError> {
     let live = find(&state, &id).await?;
@@ -90,20 +89,20 @@ pub(super) async fn graph(
     Ok(svg(graph.svg()))
 }
 
-/// `/game/ID/animated.svg`: all of it.
-pub(super) async fn film(
-    Shared(state): Shared<AppState>,
+/// `GET /game/ID/animated.svg`: an animation of the game.
+pub(super) async fn animation(
+    State(state): State<AppState>,
     Path(id): Path<String>,
 ) -> Result<Response, ApiError> {
     let live = find(&state, &id).await?;
     let result = live.view.result.as_ref();
-    let film = Animation {
+    let animation = Animation {
         game: live.board(),
         orientation: live.ours,
         names: [&live.view.white.name, &live.view.black.name],
         result: result.map_or("", |ending| &ending.score),
     };
-    Ok(svg(film.svg()))
+    Ok(svg(animation.svg()))
 }
 
 fn svg(text: String) -> Response {

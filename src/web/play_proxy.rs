@@ -1,10 +1,10 @@
-//! The person who plays on the page: the site on which he does, as he has it in his browser, and what he wants to see.
+//! Proxy to the site on which a user plays against the bot, and the settings of this user.
 
 use std::future::Future;
 
 use axum::Router;
 use axum::body::{self, Bytes};
-use axum::extract::{Query, Request, State as Shared};
+use axum::extract::{Query, Request, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{Method, StatusCode};
 use axum::middleware::Next;
@@ -17,37 +17,37 @@ use super::records::ApiError;
 use super::sse::EventFeed;
 use crate::chess::Position;
 
-/// The longest body that is passed on, in bytes: what the page sends is short.
+/// Maximum length of a forwarded body in bytes.
 const MAX_BODY_BYTES: usize = 64 * 1024;
 
-/// What the page wants done there.
+/// A request of the page to the site.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProxyRequest {
-    /// Below the site's base URL.
+    /// Path below the site's base URL.
     pub path: String,
-    /// Names and values.
+    /// Names and values of the form.
     pub form: Vec<(String, String)>,
 }
 
-/// What came of it: the JSON of the site, or its status and why.
+/// JSON of the site, or its status code and error.
 pub type ProxyResult = Result<Bytes, (u16, String)>;
 
-/// The site whose calls are passed on in this way.
-pub fn proxy<F, A>(pass: F) -> Router
+/// A router that forwards all requests with `send`.
+pub fn proxy<F, A>(send: F) -> Router
 where
     F: Fn(ProxyRequest) -> A + Clone + Send + Sync + 'static,
     A: Future<Output = ProxyResult> + Send,
 {
-    Router::new().fallback(move |request: Request| handle(pass.clone(), request))
+    Router::new().fallback(move |request: Request| handle(send.clone(), request))
 }
 
 async fn handle<A: Future<Output = ProxyResult>>(
-    pass: impl Fn(ProxyRequest) -> A,
+    send: impl Fn(ProxyRequest) -> A,
     request: Request,
 ) -> Result<impl IntoResponse, ApiError> {
     let (head, body) = request.into_parts();
     if head.method != Method::POST {
-        let why = "only calls are passed on".to_owned();
+        let why = "only POST requests are forwarded".to_owned();
         return Err(ApiError::Upstream(StatusCode::METHOD_NOT_ALLOWED, why));
     }
     let body = body::to_bytes(body, MAX_BODY_BYTES)
@@ -57,7 +57,7 @@ async fn handle<A: Future<Output = ProxyResult>>(
         path: head.uri.path().to_owned(),
         form: form_urlencoded::parse(&body).into_owned().collect(),
     };
-    match pass(request).await {
+    match send(request).await {
         Ok(json) => Ok(([(CONTENT_TYPE, "application/json")], json)),
         Err((status, why)) => {
             let status = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY);
@@ -66,9 +66,10 @@ async fn handle<A: Future<Output = ProxyResult>>(
     }
 }
 
-/// Passes on what the guest does. Shows what the site tells nobody, and says why a position is refused.
+/// Middleware around the requests of the user: publishes declined draws, which the site does not report, and explains why
+/// a position is rejected.
 pub(super) async fn forward(
-    Shared(feed): Shared<EventFeed>,
+    State(feed): State<EventFeed>,
     request: Request,
     next: Next,
 ) -> Response {
@@ -79,18 +80,18 @@ pub(super) async fn forward(
     };
     let fen = form_urlencoded::parse(&body).find(|(name, _)| name == "fen");
     let problem = fen.and_then(|(_, fen)| position_problem(&fen));
-    let answer = next.run(Request::from_parts(head, body.into())).await;
-    if let (StatusCode::BAD_REQUEST, Some(why)) = (answer.status(), problem) {
+    let response = next.run(Request::from_parts(head, body.into())).await;
+    if let (StatusCode::BAD_REQUEST, Some(why)) = (response.status(), problem) {
         let why = format!("no game can begin with this position: {why}");
         return ApiError::BadRequest(why).into_response();
     }
     let declined = path
         .strip_prefix("/api/board/game/")
         .and_then(|rest| rest.strip_suffix("/draw/no"));
-    if let Some(game) = declined.filter(|_| answer.status().is_success()) {
+    if let Some(game) = declined.filter(|_| response.status().is_success()) {
         feed.decline_draw(game);
     }
-    answer
+    response
 }
 
 fn too_long() -> ApiError {
@@ -98,7 +99,7 @@ fn too_long() -> ApiError {
     ApiError::Upstream(StatusCode::PAYLOAD_TOO_LARGE, why)
 }
 
-/// Why no game can begin with a position, which Lichess calls `invalidFen` in any case. Nothing where it can.
+/// Why no game can begin with a position, if none can. Lichess only says `invalidFen`.
 fn position_problem(fen: &str) -> Option<String> {
     match Position::from_fen(fen) {
         Err(error) => Some(error.to_string()),
@@ -112,15 +113,15 @@ fn position_problem(fen: &str) -> Option<String> {
     }
 }
 
-/// Whether the engine's show_engine are to be seen.
+/// Query parameters of `/control/show-engine`.
 #[derive(Debug, Deserialize)]
 pub(super) struct ShowEngineParams {
     shown: bool,
 }
 
-/// Shows the guest what the engine thinks while he plays against it, or hides it from him, in every window.
+/// `POST /control/show-engine`: shows or hides the search information of the engine in the games of the user.
 pub(super) async fn show_engine(
-    Shared(state): Shared<AppState>,
+    State(state): State<AppState>,
     Query(ShowEngineParams { shown }): Query<ShowEngineParams>,
 ) -> Result<StatusCode, ApiError> {
     match state.feed.set_show_engine(shown) {

@@ -1,6 +1,6 @@
-//! The records that the page reads.
+//! Read access to the records.
 //!
-//! SQLite is asked on threads that may wait; each question has its own connection, as each page has its own questions.
+//! Queries to SQLite run on blocking threads, each with its own connection.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -21,36 +21,38 @@ use super::state::Backlog;
 use super::wire::{Challenge, Note};
 use crate::store::{self, Details, Filter, Reader, pgn_of};
 
-/// Downloads of games as PGN at once; each holds a thread and the file.
+/// Maximum number of concurrent PGN downloads; each occupies a thread.
 const MAX_DOWNLOADS: usize = 4;
 
-/// A chunk of such a download is sent once it has so many bytes, and so many chunks are made before they are taken.
+/// Minimum size of a chunk of a download, in bytes; the last one may be smaller.
 const CHUNK_BYTES: usize = 64 * 1024;
+
+/// Number of chunks of a download that are prepared in advance.
 const CHUNK_BUFFER: usize = 4;
 
-/// Decisions and notes of before the start.
+/// Number of entries of each kind from before the start.
 const BACKLOG_ENTRIES: u32 = 50;
 
-/// Why there is no answer.
+/// Error of an API request.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ApiError {
-    /// The question makes no sense.
+    /// The request is invalid.
     #[error("{0}")]
     BadRequest(String),
-    /// There is no such thing.
+    /// The requested item does not exist.
     #[error("{0}")]
     NotFound(&'static str),
-    /// A server beside us says this.
+    /// Status code and error of another server.
     #[error("{1}")]
     Upstream(StatusCode, String),
-    /// Too many of these are under way.
+    /// Too many requests of this kind are running.
     #[error("{0}")]
     Busy(&'static str),
     /// The records cannot be read.
     #[error("the records cannot be read: {0}")]
     Store(#[from] store::Error),
-    /// A thread is gone.
-    #[error("the question was not answered")]
+    /// The task of the query has panicked.
+    #[error("the query failed")]
     TaskFailed,
 }
 
@@ -68,7 +70,7 @@ impl IntoResponse for ApiError {
     }
 }
 
-/// The records, if there are any. Cheap to clone.
+/// The records, if they are kept. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(super) struct Records {
     file: Option<Arc<Path>>,
@@ -83,60 +85,60 @@ impl Records {
         }
     }
 
-    /// Whether they are kept.
+    /// Whether records are kept.
     pub fn are_available(&self) -> bool {
         self.file.is_some()
     }
 
-    /// Asks a question where nobody else waits for it.
-    pub async fn query<T, F>(&self, question: F) -> Result<T, ApiError>
+    /// Runs a query on a blocking thread.
+    pub async fn query<T, F>(&self, query: F) -> Result<T, ApiError>
     where
         T: Send + 'static,
         F: FnOnce(&Reader) -> Result<T, ApiError> + Send + 'static,
     {
-        self.with_reader(move |reader| question(&reader)).await
+        self.with_reader(move |reader| query(&reader)).await
     }
 
-    /// The same for a question that keeps the reader.
-    async fn with_reader<T, F>(&self, question: F) -> Result<T, ApiError>
+    /// Runs a query that takes the reader.
+    async fn with_reader<T, F>(&self, query: F) -> Result<T, ApiError>
     where
         T: Send + 'static,
         F: FnOnce(Reader) -> Result<T, ApiError> + Send + 'static,
     {
         let file = self.file.clone();
         let file = file.ok_or(ApiError::NotFound("no records are kept here"))?;
-        let asked = spawn_blocking(move || question(Reader::open(&file)?));
-        asked.await.map_err(|_| ApiError::TaskFailed)?
+        let task = spawn_blocking(move || query(Reader::open(&file)?));
+        task.await.map_err(|_| ApiError::TaskFailed)?
     }
 
-    /// The games that are meant as PGN, the first one first, in chunks that are made while they are taken.
+    /// Streams the games that match a filter as PGN, oldest first.
     pub async fn pgn(
         &self,
         filter: Filter,
     ) -> Result<impl Stream<Item = io::Result<Bytes>> + use<>, ApiError> {
-        let busy = "games are downloaded in several places already: try again when one is done";
+        let busy = "too many downloads of games are running: try again later";
         let permit = Arc::clone(&self.downloads).try_acquire_owned();
         let permit = permit.map_err(|_| ApiError::Busy(busy))?;
-        // What is wrong with the file is found out before anything is sent.
+        // Errors of opening the file are reported before the response begins.
         let found = self.with_reader(move |reader| Ok((reader.ids(&filter)?, reader)));
         let (ids, reader) = found.await?;
-        let (chunks, taken) = mpsc::channel(CHUNK_BUFFER);
+        let (chunks, receiver) = mpsc::channel(CHUNK_BUFFER);
         spawn_blocking(move || {
             write_games(&reader, &ids, &chunks);
             drop(permit);
         });
-        Ok(stream::unfold(taken, |mut taken| async {
-            let chunk = taken.recv().await?;
-            Some((chunk, taken))
+        Ok(stream::unfold(receiver, |mut receiver| async {
+            let chunk = receiver.recv().await?;
+            Some((chunk, receiver))
         }))
     }
 
-    /// The last decisions about challenges, the last notes and the last tournaments.
+    /// The latest decisions about challenges, notes and tournaments.
     pub async fn backlog(&self) -> Result<Backlog, ApiError> {
         self.query(|reader| {
             let page = store::Page::first(BACKLOG_ENTRIES);
             let decisions = reader.decisions(page)?.into_iter();
-            let incidents = reader.notes(page)?.into_iter();
+            let notes = reader.notes(page)?.into_iter();
             let tournaments = reader.tournaments(page)?;
             let several = tournaments
                 .iter()
@@ -144,14 +146,14 @@ impl Records {
             let arenas = tournaments.into_iter().map(|one| arena_of(one, several));
             Ok(Backlog {
                 challenges: decisions.map(Challenge::from).collect(),
-                log: incidents.map(Note::from).collect(),
+                log: notes.map(Note::from).collect(),
                 arenas: arenas.collect(),
             })
         })
         .await
     }
 
-    /// A game, followed to its end.
+    /// A recorded game.
     pub async fn game(&self, id: String) -> Result<LiveGame, ApiError> {
         self.query(move |reader| {
             let record = reader.record(&id)?;
@@ -162,16 +164,16 @@ impl Records {
     }
 }
 
-/// Writes games as PGN in chunks, until they are not taken any more.
+/// Writes games as PGN in chunks, until the receiver is dropped.
 fn write_games(reader: &Reader, ids: &[String], chunks: &mpsc::Sender<io::Result<Bytes>>) {
     let mut text = String::new();
     let mut first = true;
     for id in ids {
         let record = match reader.record(id) {
             Ok(Some(record)) if record.game.plies > 0 => record,
-            // It was taken back to its start, or is gone.
+            // All of its moves were taken back, or it was deleted.
             Ok(_) => continue,
-            // The connection breaks off, so that half a file is not taken for a whole one.
+            // The error aborts the connection, so that the client notices that the file is incomplete.
             Err(error) => return drop(chunks.blocking_send(Err(io::Error::other(error)))),
         };
         if !std::mem::take(&mut first) {
@@ -185,6 +187,6 @@ fn write_games(reader: &Reader, ids: &[String], chunks: &mpsc::Sender<io::Result
             }
         }
     }
-    // Who has gone away meanwhile misses nothing.
+    // The client may have disconnected.
     let _ = chunks.blocking_send(Ok(text.into()));
 }

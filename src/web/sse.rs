@@ -1,4 +1,4 @@
-//! What happens, to all who watch: one task follows the events, every open page gets the state and then the changes.
+//! Server-sent events: one task follows the events of the bot; each page gets a snapshot of the state and then the changes.
 
 use std::collections::{BTreeSet, HashMap};
 use std::convert::Infallible;
@@ -21,33 +21,33 @@ use super::wire;
 use crate::events::{Event, RecvError};
 use crate::metrics::Metrics;
 
-/// Between two reports of what is thought in a game.
+/// Minimum interval between two `thinking` events of a game.
 const THINKING_INTERVAL: Duration = Duration::from_millis(200);
 
-/// What changes within this goes out together. Whoever plays has made its move by then, and has the processor for itself
-/// meanwhile, however many pages are open.
+/// Delay after which changes are sent in one batch, so that the game tasks can post their moves before the pages use the
+/// processor.
 const BATCH_DELAY: Duration = Duration::from_millis(20);
 
-/// Times that a page may be behind before it gets the whole state again.
+/// Number of batches that a page may lag behind before it gets a new snapshot.
 const MAX_LAG_BATCHES: usize = 64;
 
-/// Pages that are open at once.
+/// Maximum number of open pages.
 const MAX_PAGES: usize = 64;
 
-/// The same beside those for pages with the key: nobody else on this machine can take them.
+/// Number of additional pages reserved for clients with the key.
 const MAX_EXTRA_PAGES_WITH_KEY: usize = 16;
 
-/// The records tell what was before the start, if they can do it within this.
+/// Time limit for loading the backlog from the records.
 const BACKLOG_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How often a page hears that we are here.
+/// Interval of the heartbeat comments.
 const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(10);
 
-/// The state of the page, and those who watch it. Cheap to clone.
+/// State of the page and its subscribers. Cheap to clone.
 #[derive(Clone)]
-pub(super) struct EventFeed(Arc<Shared>);
+pub(super) struct EventFeed(Arc<Inner>);
 
-struct Shared {
+struct Inner {
     state: Mutex<FeedState>,
     frames: broadcast::Sender<Bytes>,
     slots: Arc<Semaphore>,
@@ -55,7 +55,7 @@ struct Shared {
     closing: CancellationToken,
 }
 
-/// The state, and the latest changes of it, which nobody has been told of yet.
+/// State of the page, and changes of it that were not sent yet.
 #[derive(Default)]
 struct FeedState {
     page: PageState,
@@ -63,9 +63,9 @@ struct FeedState {
 }
 
 impl EventFeed {
-    /// Nobody watches yet. `closing` ends every page's stream.
+    /// A feed without subscribers. `closing` ends all streams.
     pub fn new(state: PageState, closing: CancellationToken) -> Self {
-        Self(Arc::new(Shared {
+        Self(Arc::new(Inner {
             state: Mutex::new(FeedState {
                 page: state,
                 ..FeedState::default()
@@ -77,38 +77,38 @@ impl EventFeed {
         }))
     }
 
-    /// For a moment: nothing waits while it is held.
+    /// Locks the state. The guard must not be held across an await.
     fn lock(&self) -> MutexGuard<'_, FeedState> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A game that is on, or was over not long ago.
+    /// A game that is running or has recently finished.
     pub fn live_game(&self, id: &str) -> Option<LiveGame> {
         self.lock().page.live_game(id).cloned()
     }
 
-    /// Shows the guest the engine's numbers, or hides them. False where there is no guest.
+    /// Shows or hides the search information for the user of the page. Returns false if there is no such user.
     pub fn set_show_engine(&self, visible: bool) -> bool {
-        self.change(|state| state.set_show_engine(visible))
+        self.update(|state| state.set_show_engine(visible))
     }
 
-    /// The guest has declined the draw that was offered to him in this game.
+    /// Declines our draw offer in a game of the user of the page.
     pub fn decline_draw(&self, id: &str) {
-        self.change(|state| state.decline_draw(id, now()));
+        self.update(|state| state.decline_draw(id, now()));
     }
 
-    /// Changes the state, and tells of it. Whether there was anything to change.
-    fn change(&self, make: impl FnOnce(&mut PageState) -> Option<Change>) -> bool {
+    /// Updates the state and publishes the change. Returns whether there was one.
+    fn update(&self, update: impl FnOnce(&mut PageState) -> Option<Change>) -> bool {
         let mut state = self.lock();
-        let change = make(&mut state.page);
+        let change = update(&mut state.page);
         if let Some(change) = &change {
             self.publish(&mut state, change);
         }
         change.is_some()
     }
 
-    /// Follows what happens until the last sender of events is gone. What was before the start, and the past of games that
-    /// are taken up again, is in the records.
+    /// Follows the events until the last sender is dropped. The backlog and the history of resumed games come from the
+    /// records.
     pub async fn follow(
         self,
         mut events: broadcast::Receiver<Arc<Event>>,
@@ -116,15 +116,15 @@ impl EventFeed {
         records: Records,
     ) {
         let mut throttle = ThinkingThrottle::default();
-        let mut asked = JoinSet::new();
+        let mut history_queries = JoinSet::new();
         match timeout(BACKLOG_TIMEOUT, records.backlog()).await {
             Ok(Ok(backlog)) => {
                 let mut state = self.lock();
                 state.page.add_backlog(backlog);
                 self.publish_snapshot(&mut state);
             }
-            Ok(Err(why)) => debug!("what was before: {why}"),
-            Err(late) => debug!("what was before: {late}"),
+            Ok(Err(error)) => debug!("cannot load the backlog: {error}"),
+            Err(elapsed) => debug!("cannot load the backlog: {elapsed}"),
         }
         loop {
             tokio::select! {
@@ -135,25 +135,24 @@ impl EventFeed {
                             && start.plies > 0
                         {
                             let (records, id) = (records.clone(), start.game.clone());
-                            asked.spawn(async move { records.game(id).await });
+                            history_queries.spawn(async move { records.game(id).await });
                         }
                     }
                     Err(RecvError::Lagged(missed)) => {
-                        let on = metrics.status().games.into_iter().map(|game| game.id);
-                        let on: Vec<String> = on.collect();
+                        let running = metrics.status().games.into_iter().map(|game| game.id);
+                        let running: Vec<String> = running.collect();
                         let mut state = self.lock();
-                        state.page.on_lagged(missed, &on, now());
+                        state.page.on_lagged(missed, &running, now());
                         self.publish_snapshot(&mut state);
                     }
                     Err(RecvError::Closed) => return,
                 },
-                Some(past) = asked.join_next() => match past {
+                Some(past) = history_queries.join_next() => match past {
                     Ok(Ok(past)) if !past.is_over() => self.merge_history(past),
-                    // Another one of this id, from before a simulator was started anew.
+                    // Another game with this id, from before a simulator was restarted.
                     Ok(Ok(_)) => {}
-                    // The page shows less of it.
-                    Ok(Err(why)) => debug!("a game's past: {why}"),
-                    Err(failure) => debug!("a game's past: {failure}"),
+                    Ok(Err(error)) => debug!("cannot load the history of a game: {error}"),
+                    Err(error) => debug!("cannot load the history of a game: {error}"),
                 },
                 () = throttle.due() => {
                     let mut state = self.lock();
@@ -180,10 +179,10 @@ impl EventFeed {
     }
 
     fn merge_history(&self, past: LiveGame) {
-        self.change(|state| state.merge_history(past));
+        self.update(|state| state.merge_history(past));
     }
 
-    /// Under the lock of the state, so that who joins misses nothing and gets nothing twice.
+    /// Publishes a change, under the lock of the state, so that a new subscriber gets each change exactly once.
     fn publish(&self, state: &mut FeedState, change: &Change) {
         if self.has_subscribers()
             && let Some(frame) = state.page.frame(change, now())
@@ -192,11 +191,11 @@ impl EventFeed {
         }
     }
 
-    /// Those who watch get all of it anew.
+    /// Publishes a new snapshot.
     fn publish_snapshot(&self, state: &mut FeedState) {
         if self.has_subscribers() {
-            let everything = state.page.snapshot(now());
-            self.enqueue(state, &everything);
+            let snapshot = state.page.snapshot(now());
+            self.enqueue(state, &snapshot);
         }
     }
 
@@ -204,7 +203,7 @@ impl EventFeed {
         self.0.frames.receiver_count() > 0
     }
 
-    /// Soon.
+    /// Adds a frame to the next batch.
     fn enqueue(&self, state: &mut FeedState, frame: &Bytes) {
         if state.unsent.is_empty() {
             let feed = self.clone();
@@ -216,34 +215,36 @@ impl EventFeed {
         state.unsent.extend_from_slice(frame);
     }
 
+    /// Sends the batch.
     fn flush(&self, state: &mut FeedState) {
         if !state.unsent.is_empty() {
             let frames = Bytes::from(mem::take(&mut state.unsent));
-            // An error only says that nobody watches.
+            // Sending fails only without subscribers.
             let _ = self.0.frames.send(frames);
         }
     }
 
-    /// A page's stream: everything, then what changes, until the end. `None` when there are too many pages.
+    /// Opens a stream: a snapshot, then changes. `None` if there are too many pages.
     pub fn open(
         &self,
         has_key: bool,
     ) -> Option<impl Stream<Item = Result<Bytes, Infallible>> + Send + use<>> {
-        let slot = |of: &Arc<Semaphore>| Arc::clone(of).try_acquire_owned().ok();
+        let slot = |slots: &Arc<Semaphore>| Arc::clone(slots).try_acquire_owned().ok();
         let reserved = has_key.then(|| slot(&self.0.slots_with_key)).flatten();
         let slot = reserved.or_else(|| slot(&self.0.slots))?;
-        let page = Subscriber {
+        let subscriber = Subscriber {
             feed: self.clone(),
             frames: None,
             heartbeat: interval_at(Instant::now() + HEARTBEAT_INTERVAL, HEARTBEAT_INTERVAL),
             _slot: slot,
         };
-        Some(stream::unfold(page, |mut page| async move {
-            let frame = page.next().await?;
-            Some((Ok(frame), page))
+        Some(stream::unfold(subscriber, |mut subscriber| async move {
+            let frame = subscriber.next().await?;
+            Some((Ok(frame), subscriber))
         }))
     }
 
+    /// A snapshot, and the changes after it.
     fn snapshot(&self) -> (Bytes, broadcast::Receiver<Bytes>) {
         let mut state = self.lock();
         self.flush(&mut state);
@@ -251,10 +252,10 @@ impl EventFeed {
     }
 }
 
-/// One who watches.
+/// An open page.
 struct Subscriber {
     feed: EventFeed,
-    /// Once everything has been told.
+    /// Changes; `None` until the snapshot is sent.
     frames: Option<broadcast::Receiver<Bytes>>,
     heartbeat: Interval,
     _slot: OwnedSemaphorePermit,
@@ -281,13 +282,13 @@ impl Subscriber {
     }
 
     fn resync(&mut self) -> Bytes {
-        let (everything, frames) = self.feed.snapshot();
+        let (snapshot, frames) = self.feed.snapshot();
         self.frames = Some(frames);
-        everything
+        snapshot
     }
 }
 
-/// When thoughts may be told: those that come too soon wait, and only the latest of them.
+/// Rate limit of `thinking` events: an event that comes too early is delayed and replaced by later ones of its game.
 #[derive(Default)]
 struct ThinkingThrottle {
     last_sent: HashMap<String, Instant>,
@@ -295,11 +296,11 @@ struct ThinkingThrottle {
 }
 
 impl ThinkingThrottle {
-    /// Whether the thoughts about this game may be told now. If not, they wait.
+    /// Whether an event of this game may be sent now. If not, it is delayed.
     fn allow(&mut self, game: &str) -> bool {
         let now = Instant::now();
-        let soon = |told: &Instant| now < *told + THINKING_INTERVAL;
-        if self.last_sent.get(game).is_some_and(soon) {
+        let too_early = |sent: &Instant| now < *sent + THINKING_INTERVAL;
+        if self.last_sent.get(game).is_some_and(too_early) {
             self.waiting.insert(game.to_owned());
             return false;
         }
@@ -307,19 +308,19 @@ impl ThinkingThrottle {
         true
     }
 
-    /// When the first of those that wait may be told.
+    /// Waits until the first delayed event may be sent.
     async fn due(&self) {
-        let told = self
+        let sent = self
             .waiting
             .iter()
             .filter_map(|game| self.last_sent.get(game));
-        match told.min() {
-            Some(told) => sleep_until(*told + THINKING_INTERVAL).await,
+        match sent.min() {
+            Some(sent) => sleep_until(*sent + THINKING_INTERVAL).await,
             None => std::future::pending().await,
         }
     }
 
-    /// Those that wait and may be told now.
+    /// Removes and returns the games whose delayed events may be sent now.
     fn take_due(&mut self) -> Vec<String> {
         let waiting: Vec<String> = self.waiting.iter().cloned().collect();
         let mut due = Vec::new();
@@ -359,7 +360,7 @@ mod tests {
         (feed, bus, closing)
     }
 
-    /// The name of the next frame that is no heartbeat.
+    /// Name of the next event.
     async fn name(stream: &mut (impl Stream<Item = Result<Bytes, Infallible>> + Unpin)) -> String {
         loop {
             let Ok(frame) = stream.next().await.expect("a frame");
@@ -372,7 +373,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_cannot_keep_up_gets_everything_anew_and_holds_up_nobody() {
+    async fn slow_page_gets_new_snapshot() {
         let (feed, bus, closing) = feed();
         let mut slow = Box::pin(feed.open(false).expect("a slot"));
         let mut quick = Box::pin(feed.open(false).expect("a slot"));
@@ -391,7 +392,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_happens_at_once_goes_out_together_and_nothing_twice() {
+    async fn simultaneous_changes_are_sent_once_in_one_batch() {
         let (feed, bus, closing) = feed();
         let mut first = Box::pin(feed.open(false).expect("a slot"));
         assert_eq!(name(&mut first).await, "snapshot");
@@ -400,14 +401,14 @@ mod tests {
         }
         let Ok(frames) = first.next().await.expect("a frame");
         let text = String::from_utf8_lossy(&frames);
-        let at = |note: &str| text.find(note).expect("it is told");
+        let at = |note: &str| text.find(note).expect("the note");
         assert!(at("one") < at("two") && at("two") < at("three"), "{text}");
 
-        // Who comes while something is unsent has it in the snapshot.
+        // The snapshot of a new page contains changes that were not sent yet.
         feed.on_event(&Event::note("four"), &mut ThinkingThrottle::default());
         let mut second = Box::pin(feed.open(false).expect("a slot"));
-        let Ok(everything) = second.next().await.expect("a frame");
-        assert!(String::from_utf8_lossy(&everything).contains("four"));
+        let Ok(snapshot) = second.next().await.expect("a frame");
+        assert!(String::from_utf8_lossy(&snapshot).contains("four"));
         let Ok(frames) = first.next().await.expect("a frame");
         assert!(String::from_utf8_lossy(&frames).contains("four"));
         feed.on_event(&Event::note("five"), &mut ThinkingThrottle::default());
@@ -418,7 +419,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn there_are_so_many_seats_and_who_leaves_makes_room() {
+    async fn pages_are_limited_and_closing_frees_a_slot() {
         let (feed, _bus, _closing) = feed();
         let mut pages: Vec<_> = (0..=MAX_PAGES).map_while(|_| feed.open(false)).collect();
         assert_eq!(pages.len(), MAX_PAGES);
@@ -427,7 +428,7 @@ mod tests {
         assert_eq!(operators.len(), MAX_EXTRA_PAGES_WITH_KEY);
         assert!(feed.open(true).is_none());
         pages.pop();
-        // With the key the others are good as well.
+        // Pages with the key may use all slots.
         operators.extend(feed.open(true));
         assert!(feed.open(false).is_none());
         operators.pop();
@@ -435,7 +436,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn thoughts_come_five_times_a_second_at_most_and_the_last_one_comes() {
+    async fn thinking_is_throttled_and_latest_is_sent() {
         let mut throttle = ThinkingThrottle::default();
         let start = Instant::now();
         assert!(throttle.allow("one"));

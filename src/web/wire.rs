@@ -1,6 +1,7 @@
-//! What the page is told, as JSON: the shapes, and how they come from what we know.
+//! JSON types of the web API.
 //!
-//! Times are milliseconds since 1970, durations milliseconds. All text is as it came; the page never takes it for HTML.
+//! Times are milliseconds since 1970, durations milliseconds. Strings from the network are unchanged; the page never
+//! interprets them as HTML.
 
 use std::collections::VecDeque;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -12,13 +13,13 @@ use crate::chess::{CastlingNotation, Position};
 use crate::draw::winning_chance;
 use crate::events::{self, Score, TimeControl};
 
-/// A moment in milliseconds since 1970.
+/// A time in milliseconds since 1970.
 pub(super) fn epoch_ms(time: SystemTime) -> u64 {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     since.as_millis() as u64
 }
 
-/// Somebody who plays.
+/// A player.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Player {
     pub name: String,
@@ -38,16 +39,16 @@ impl From<&events::Player> for Player {
     }
 }
 
-/// A chess clock at the start.
+/// Settings of a chess clock.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(super) struct ClockSetting {
     pub base_ms: u64,
     pub increment_ms: u64,
-    /// What each side has before its first move.
+    /// Time of each side before its first move.
     pub start_ms: u64,
 }
 
-/// With no time to begin with Lichess gives an increment, and this at least.
+/// Minimum initial time with a base time of 0, where Lichess adds the increment once.
 const MIN_START_MS: u64 = 3_000;
 
 impl ClockSetting {
@@ -70,7 +71,7 @@ impl ClockSetting {
     }
 }
 
-/// A game, on or over.
+/// A running or finished game.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Game {
     pub id: String,
@@ -93,25 +94,25 @@ pub(super) struct Game {
     pub clocks: Clocks,
     pub thinking: Option<SearchInfo>,
     pub draw_offer: Option<&'static str>,
-    /// After how many moves each side has last offered a draw: Lichess takes no other offer for a while.
+    /// Number of moves after which each side last offered a draw; Lichess limits how often.
     pub last_draw_offer: Sides,
-    /// The side that asks for a takeback now.
+    /// The side with an open takeback request.
     pub takeback: Option<&'static str>,
-    /// Whether we may still give moves back, as far as is known.
+    /// Whether the bot may accept takebacks, as far as known.
     pub takebacks_allowed: bool,
     pub opponent_gone: bool,
     pub chat: VecDeque<ChatLine>,
     pub result: Option<GameResult>,
 }
 
-/// Something of each side.
+/// A number for each side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub(super) struct Sides {
     pub white: Option<u32>,
     pub black: Option<u32>,
 }
 
-/// A move that was made.
+/// A move of a game.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Move {
     pub ply: u32,
@@ -127,7 +128,7 @@ pub(super) struct Move {
     pub thought: Option<SearchInfo>,
 }
 
-/// Both clocks at a moment, and which of them runs since.
+/// Both clocks at the time `at`, and the one that has been running since.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(super) struct Clocks {
     pub white_ms: Option<u64>,
@@ -136,21 +137,21 @@ pub(super) struct Clocks {
     pub running: Option<&'static str>,
 }
 
-/// The room of what the game itself says: offers and their answers.
+/// Chat room of offers and their answers.
 pub(super) const GAME_ROOM: &str = "game";
 
-/// A line of chat, or in [`GAME_ROOM`] what a player has offered or answered.
+/// A chat line, or an offer or answer in [`GAME_ROOM`].
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct ChatLine {
     pub at: u64,
-    /// How many moves were on the board.
+    /// Number of moves on the board.
     pub ply: Option<u32>,
     pub room: String,
     pub from: String,
     pub text: String,
 }
 
-/// How a game ended: for us, in points, and why.
+/// Result of a game: for us, as a score, and the reason.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct GameResult {
     pub outcome: &'static str,
@@ -159,7 +160,7 @@ pub(super) struct GameResult {
     pub text: String,
 }
 
-/// What the engine thinks, from our side.
+/// Search information, from our point of view.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct SearchInfo {
     pub source: &'static str,
@@ -176,7 +177,7 @@ pub(super) struct SearchInfo {
     pub pv: Vec<PvMove>,
 }
 
-/// A move of an expected line, and what stands after it.
+/// A move of a principal variation and the position after it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct PvMove {
     pub san: String,
@@ -185,12 +186,12 @@ pub(super) struct PvMove {
 }
 
 impl SearchInfo {
-    /// Of a report about this position, with so many moves of the line at most.
+    /// Converts a report about this position, with at most `max_moves` moves of the principal variation.
     pub fn of(
         report: &events::SearchInfo,
         position: &Position,
         notation: CastlingNotation,
-        most: usize,
+        max_moves: usize,
     ) -> Self {
         let (cp, mate) = match report.score {
             Some(Score::Centipawns(cp)) => (Some(cp), None),
@@ -214,12 +215,12 @@ impl SearchInfo {
             hashfull: report.hashfull,
             ordering: report.ordering,
             elapsed_ms: report.elapsed.as_millis() as u64,
-            pv: pv_moves(position, &report.pv, notation, most),
+            pv: pv_moves(position, &report.pv, notation, max_moves),
         }
     }
 }
 
-/// Our chance of winning, 0 to 1, in ten thousandths.
+/// Our win probability, 0 to 1, rounded to four decimals.
 pub(super) fn win_probability(score: Score) -> f64 {
     match score {
         Score::Centipawns(cp) => (winning_chance(cp) * 1e4).round() / 1e4,
@@ -227,36 +228,36 @@ pub(super) fn win_probability(score: Score) -> f64 {
     }
 }
 
-/// A line as far as it can be played.
+/// The legal beginning of a principal variation, at most `max_moves` moves.
 fn pv_moves(
     position: &Position,
     sans: &[String],
     notation: CastlingNotation,
-    most: usize,
+    max_moves: usize,
 ) -> Vec<PvMove> {
     let mut position = position.clone();
-    let mut steps = Vec::with_capacity(sans.len().min(most));
-    for san in sans.iter().take(most) {
+    let mut moves = Vec::with_capacity(sans.len().min(max_moves));
+    for san in sans.iter().take(max_moves) {
         let Ok(mv) = position.parse_san(san) else {
             break;
         };
         position.play(mv);
-        steps.push(PvMove {
+        moves.push(PvMove {
             san: san.clone(),
             uci: mv.uci(notation).to_string(),
             fen: position.fen(),
         });
     }
-    steps
+    moves
 }
 
-/// Something worth telling.
+/// A log entry.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Note {
     pub at: u64,
     pub severity: &'static str,
     pub game: Option<String>,
-    /// How many moves were on its board.
+    /// Number of moves on its board.
     pub ply: Option<u32>,
     pub text: String,
 }
@@ -291,17 +292,17 @@ impl Challenge {
     }
 }
 
-/// An arena and how we stand in it.
+/// An arena and our standing in it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Arena {
     pub id: String,
-    /// Who of several accounts.
+    /// Account, if there are several.
     pub account: Option<String>,
     pub name: String,
     pub stage: &'static str,
     pub starts: Option<u64>,
     pub rank: Option<u32>,
-    /// 0 where it is not known.
+    /// Number of participants; 0 if unknown.
     pub players: u32,
     pub text: String,
 }
@@ -320,22 +321,22 @@ impl Arena {
         }
     }
 
-    /// Whether this is the same one of the same account, as far as is known.
-    pub fn is(&self, other: &Self) -> bool {
+    /// Whether this is the same arena of the same account, as far as known.
+    pub fn is_same(&self, other: &Self) -> bool {
         let accounts = self.account.as_ref().zip(other.account.as_ref());
         self.id == other.id && accounts.is_none_or(|(one, two)| one == two)
     }
 }
 
-/// What is in force for an account, as `section.key` and value.
+/// Effective settings of an account, as pairs of `section.key` and value.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Settings {
-    /// Which of several.
+    /// Account, if there are several.
     pub account: Option<String>,
     pub values: Vec<(String, String)>,
 }
 
-/// Why we are not connected, and when it is tried again.
+/// Why the event stream is closed, and the time of the next attempt.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Offline {
     pub reason: String,
@@ -351,14 +352,14 @@ impl Offline {
     }
 }
 
-/// Why nothing is played, and when we act on our own.
+/// Why no game is running, and the time of the next attempt to start one.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Idle {
     pub reason: String,
     pub next: Option<u64>,
 }
 
-/// How the bot as a whole is.
+/// Status of an account, or of all accounts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(super) struct Status {
     pub account: Option<Player>,
@@ -367,16 +368,16 @@ pub(super) struct Status {
     pub idle: Option<Idle>,
     pub draining: Option<usize>,
     pub paused: bool,
-    /// Where there are several accounts, each.
+    /// Status of each account, if there are several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub accounts: Vec<Account>,
 }
 
-/// Who can play against the bot on this page.
+/// User who can play against the bot on the page.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct PlayUser {
     pub user: String,
-    /// Whether he sees what the engine thinks while he plays against it.
+    /// Whether the page shows them search information during their games.
     pub show_engine: bool,
 }
 
@@ -385,14 +386,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_told_as_far_as_it_can_be_played() {
+    fn pv_moves_stop_at_illegal_move() {
         let castling =
             Position::from_fen("r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1").expect("a position");
         let sans = ["O-O", "Ke7", "Qh5", "Kd7"].map(str::to_owned);
-        let told = pv_moves(&castling, &sans, CastlingNotation::Standard, 16);
-        let moves: Vec<&str> = told.iter().map(|step| step.uci.as_str()).collect();
+        let line = pv_moves(&castling, &sans, CastlingNotation::Standard, 16);
+        let moves: Vec<&str> = line.iter().map(|mv| mv.uci.as_str()).collect();
         assert_eq!(moves, ["e1g1", "e8e7"]);
-        assert_eq!(told[0].fen, "r3k2r/8/8/8/8/8/8/R4RK1 b kq - 1 1");
+        assert_eq!(line[0].fen, "r3k2r/8/8/8/8/8/8/R4RK1 b kq - 1 1");
         assert_eq!(
             pv_moves(&castling, &sans, CastlingNotation::KingTakesRook, 1)[0].uci,
             "e1h1"
@@ -400,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn chances_are_ours() {
+    fn win_probability_is_from_our_point_of_view() {
         assert_eq!(win_probability(Score::Centipawns(0)), 0.5);
         assert!(win_probability(Score::Centipawns(300)) > 0.7);
         assert_eq!(win_probability(Score::Mate(3)), 1.0);

@@ -157,7 +157,7 @@ fn accounts_share_engine_and_resume_after_crash() {
     assert!(one.get("accounts").is_none());
     let told = said(&bot, &["status"]);
     for name in [BOT, OTHER_BOT] {
-        let line = format!("account  {name}: running, 1 game on");
+        let line = format!("account  {name}: running, 1 game");
         assert!(told.contains(&line), "{told}");
     }
 

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
-use knightwatch::control::{self, Answer, Request};
+use knightwatch::control::{self, Request, Response};
 use knightwatch::sim::{
     ChallengePlan, Endpoint, NewUser, PlayerKind, PlayerOptions, SimOptions, TimeControl,
 };
@@ -56,7 +56,7 @@ fn online(bot: &Daemon) -> usize {
 /// Age of the process according to its status, in real time.
 fn age(bot: &Daemon) -> Option<Duration> {
     match control::send_request(Some(&bot.socket()), &Request::Status) {
-        Ok(Answer::Status(status)) => Some(Duration::from_secs(status.uptime_s)),
+        Ok(Response::Status(status)) => Some(Duration::from_secs(status.uptime_s)),
         _ => None,
     }
 }
@@ -81,7 +81,7 @@ fn instances_second_on_machine_exits_first() {
     wait(
         "it tells which account it plays",
         || match control::send_request(Some(&first.socket()), &Request::Status) {
-            Ok(Answer::Status(status)) => status.account,
+            Ok(Response::Status(status)) => status.account,
             _ => None,
         },
     );

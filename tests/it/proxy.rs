@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use knightwatch::control::{self, Answer, Request};
+use knightwatch::control::{self, Request, Response};
 use knightwatch::sim::{
     Endpoint, Fault, FaultRule, NewUser, PlayerKind, PlayerOptions, SimOptions, StreamFault,
     TimeControl,
@@ -44,7 +44,7 @@ fn cut_events(site: &Site) {
 /// The bot's uptime in seconds.
 fn up_seconds(bot: &Daemon) -> Option<u64> {
     match control::send_request(Some(&bot.socket()), &Request::Status) {
-        Ok(Answer::Status(status)) => Some(status.uptime_s),
+        Ok(Response::Status(status)) => Some(status.uptime_s),
         _ => None,
     }
 }

@@ -1,27 +1,27 @@
-// What the person before the page can do in a game: buttons, and moves that are typed.
+// Actions of the user in a game: buttons and typed moves.
 
 import { button, confirmButton, el, setAttribute, setText } from "./dom.js";
 import { attempt, boardCall, controlCall, hasKey, post, showToast } from "./api.js";
 import { boardFromFen, opposite, parseTypedMove, sideToMove } from "./chess.js";
 import { offersControl, store, userColor } from "./store.js";
 
-/** Challenges the bot. The id of the challenge is that of the game. */
+/** Challenges the bot. Returns the id of the challenge, which is the id of the game. */
 export async function challengeBot(form, bot = store.snapshot.account) {
-	const answer = await post(`/play/api/challenge/${encodeURIComponent(bot.name)}`, form);
-	return answer.id ?? answer.challenge.id;
+	const response = await post(`/play/api/challenge/${encodeURIComponent(bot.name)}`, form);
+	return response.id ?? response.challenge.id;
 }
 
-/** After how many plies a side may offer a draw again. */
+/** Number of plies after which a side may offer a draw again. */
 const DRAW_OFFER_PLIES = 20;
 
-/** The site answers calls that come to nothing as if they were done; what is not seen after this, in ms, was not. */
-const OFFER_SEEN_MS = 3000;
+/** The site answers ignored offers with success; an offer that has no effect within this time was ignored, in ms. */
+const OFFER_TIMEOUT_MS = 3000;
 
-/** What the game says of offers and answers: it changes with each. */
+/** A text that changes with each move, offer and answer. */
 const offerState = (game) => JSON.stringify([game.moves.length, game.chat.findLast(({ room }) => room === "game")]);
 
-/** The same game again, with the other color; gives the id. */
-function challengeAgain(game) {
+/** Challenges the bot to the same game with the other color. Returns the id. */
+function offerRematch(game) {
 	const form = { color: opposite(userColor(game)) };
 	if (game.clock) {
 		form["clock.limit"] = game.clock.base_ms / 1000;
@@ -33,17 +33,16 @@ function challengeAgain(game) {
 }
 
 export class GameActions {
-	/** `newGame.open()` opens the form of a new one, `newGame.send(send)` waits for what becomes of a challenge; `play(uci)` makes a
-	 * move, unless `busy()` with another one. */
+	/** `newGame` is the dialog of a new game; `play(uci)` makes a move, unless `busy()` with another one. */
 	constructor({ newGame, play, busy }) {
 		Object.assign(this, { play, busy });
 		const call = (text) => () => attempt(() => boardCall(this.game.id, text));
-		/** Games in which we give nothing back. */
+		/** Ids of the games in which the bot has ignored a takeback request. */
 		this.takebackRefused = new Set();
 		this.buttons = {
 			takeback: button("Take back", () => this.#offer("takeback/yes", (game) => {
 				this.takebackRefused.add(game.id);
-				return `${game[game.ours].name} takes nothing back in this game.`;
+				return `${game[game.ours].name} accepts no takebacks in this game.`;
 			})),
 			draw: button("Offer draw", () => this.#offer("draw/yes", () => "A draw cannot be offered now.")),
 			accept: button("Accept draw", call("draw/yes"), { class: "main" }),
@@ -51,7 +50,7 @@ export class GameActions {
 			abort: button("Abort", call("abort")),
 			resign: confirmButton("Resign", "Really resign?", () => attempt(() => boardCall(this.game.id, "resign"))),
 			now: button("Move now", () => attempt(() => controlCall(`move-now?game=${this.game.id}`))),
-			rematch: button("Rematch", () => newGame.send(() => challengeAgain(this.game)), { class: "main" }),
+			rematch: button("Rematch", () => newGame.send(() => offerRematch(this.game)), { class: "main" }),
 			another: button("New game", () => newGame.open()),
 		};
 		for (const [name, node] of Object.entries(this.buttons)) node.dataset.act = name;
@@ -65,55 +64,55 @@ export class GameActions {
 	}
 
 	show(game) {
-		// Nobody has been asked about this one.
+		// Resets the confirmation when the game changes.
 		if (this.game?.id !== game.id) this.buttons.resign.dispatchEvent(new Event("blur"));
-		// What was wrong was so in another position.
+		// The error belongs to an earlier position.
 		if (this.game?.id !== game.id || this.plies !== game.moves.length) setText(this.problem, "");
 		this.game = game;
 		this.plies = game.moves.length;
-		const mine = hasKey() ? userColor(game) : null;
-		const on = mine !== null && !game.result;
-		const offered = game.draw_offer === opposite(mine ?? "white") && on;
+		const color = hasKey() ? userColor(game) : null;
+		const playing = color !== null && !game.result;
+		const offered = game.draw_offer === opposite(color ?? "white") && playing;
 		const begun = game.moves.length >= 2;
 		const visible = {
-			takeback: on && begun && game.takebacks_allowed && !this.takebackRefused.has(game.id),
-			draw: on && begun && !offered,
+			takeback: playing && begun && game.takebacks_allowed && !this.takebackRefused.has(game.id),
+			draw: playing && begun && !offered,
 			accept: offered,
 			decline: offered,
-			abort: on && !begun,
-			resign: on && begun,
+			abort: playing && !begun,
+			resign: playing && begun,
 			now: hasKey() && offersControl("move-now") && !game.result,
-			rematch: mine !== null && Boolean(game.result),
-			another: mine !== null && Boolean(game.result),
+			rematch: color !== null && Boolean(game.result),
+			another: color !== null && Boolean(game.result),
 		};
 		for (const [name, node] of Object.entries(this.buttons)) node.hidden = !visible[name];
 		const { draw, takeback, now } = this.buttons;
-		const offers = on && game.draw_offer === mine;
-		const last = on ? game.last_draw_offer[mine] : null;
+		const offers = playing && game.draw_offer === color;
+		const last = playing ? game.last_draw_offer[color] : null;
 		const early = last !== null && game.moves.length - last <= DRAW_OFFER_PLIES;
 		setAttribute(draw, "disabled", offers || early);
 		setAttribute(draw, "title", early && !offers ? "A draw can be offered again after ten more moves of each side" : null);
 		setText(draw, offers ? "Draw offered" : "Offer draw");
-		const asks = on && game.takeback === mine;
-		setAttribute(takeback, "disabled", asks);
-		setText(takeback, asks ? "Takeback asked" : "Take back");
-		// It keeps its place while there is nothing to hurry.
+		const requested = playing && game.takeback === color;
+		setAttribute(takeback, "disabled", requested);
+		setText(takeback, requested ? "Takeback requested" : "Take back");
+		// Disabled instead of hidden, so that the other buttons do not move.
 		setAttribute(now, "disabled", sideToMove(game.fen) !== game.ours);
-		this.form.hidden = !on;
-		this.node.hidden = !on && !Object.values(visible).includes(true);
+		this.form.hidden = !playing;
+		this.node.hidden = !playing && !Object.values(visible).includes(true);
 	}
 
-	/** Offers something or asks for it. When nobody has seen it, `why(game)` is told. */
-	async #offer(call, why) {
+	/** Sends an offer or a request. Shows `ignoredText(game)` if it has no effect. */
+	async #offer(call, ignoredText) {
 		const { id } = this.game;
 		const before = offerState(this.game);
 		if ((await attempt(() => boardCall(id, call))) === null) return;
 		setTimeout(() => {
 			const game = store.games.get(id);
 			if (!game || game.result || offerState(game) !== before) return;
-			showToast(why(game));
+			showToast(ignoredText(game));
 			if (this.game.id === id) this.show(game);
-		}, OFFER_SEEN_MS);
+		}, OFFER_TIMEOUT_MS);
 	}
 
 	focus() {
@@ -132,7 +131,7 @@ export class GameActions {
 			this.input.value = "";
 			this.play(moves[0]);
 		} else {
-			setText(this.problem, moves.length ? `${text} can be ${moves.length} moves: say from where.` : `${text} is not a legal move here.`);
+			setText(this.problem, moves.length ? `${text} is ambiguous: ${moves.length} moves match. Add the square that the piece is on.` : `${text} is not a legal move here.`);
 		}
 	}
 }

@@ -1,9 +1,9 @@
-// What the page asks of the daemon. Who may do more than look has its key, from an address with `#key=`.
+// Requests to the daemon. Actions need the key, which comes from an address with `#key=`.
 
 const KEY_STORAGE = "knightwatch-key";
 const KEY_HEADER = "x-knightwatch-key";
 
-/** Takes the key out of the address, where it would be seen; a bookmark of the page needs none then. */
+/** Moves the key from the address to the local storage, so that it is not visible. */
 function readKey() {
 	const found = /^#key=(.+)$/.exec(location.hash);
 	if (found) {
@@ -15,30 +15,30 @@ function readKey() {
 
 let key = readKey();
 
-// Another key, where the page is open already.
+// Reloads the page when it gets another key.
 addEventListener("hashchange", () => readKey() !== key && location.reload());
 addEventListener("storage", (event) => event.key === KEY_STORAGE && event.newValue && event.newValue !== key && location.reload());
 
-/** The headers that tell the daemon that this window may do more than look. */
+/** Request headers with the key, if any. */
 export const keyHeaders = () => (key ? { [KEY_HEADER]: key } : {});
 
-/** Whether this window may do more than look. */
+/** Whether this window may send actions. */
 export const hasKey = () => key !== null;
 
-/** The key does not open this page: this window only watches from now on. */
+/** Drops a wrong key: this window only watches from now on. */
 function dropKey() {
-	// Another window may have a better one.
+	// Another window may have stored a new key.
 	if (localStorage.getItem(KEY_STORAGE) === key) localStorage.removeItem(KEY_STORAGE);
 	key = null;
 	dispatchEvent(new Event("watching"));
 }
 
-/** Finds out whether the key opens, as after a restart of the daemon. What cannot be asked now is found out by the next call. */
+/** Drops the key if the daemon rejects it. Failed requests are ignored. */
 export async function checkKey() {
 	if (key === null) return;
-	const tried = key;
-	const found = await fetch("/api/key", { headers: { [KEY_HEADER]: tried } }).then((response) => response.json()).catch(() => null);
-	if (found?.valid === false && key === tried) dropKey();
+	const checked = key;
+	const result = await fetch("/api/key", { headers: { [KEY_HEADER]: checked } }).then((response) => response.json()).catch(() => null);
+	if (result?.valid === false && key === checked) dropKey();
 }
 
 export const WATCH_ONLY_TEXT = "This window only watches. To do more, open the page's address with its key: knightwatch page prints it, and the demo at its start.";
@@ -49,15 +49,15 @@ async function readResponse(response) {
 	try {
 		body = JSON.parse(text);
 	} catch {
-		// Not everything that answers speaks JSON.
+		// Some responses are plain text.
 	}
 	if (response.ok) return body;
 	if (response.headers.get(KEY_HEADER) === "wrong") dropKey();
-	const error = new Error(errorText(body?.error ?? body) || `The server answers ${response.status} without saying why.`);
+	const error = new Error(errorText(body?.error ?? body) || `The server responds with status ${response.status} and no reason.`);
 	throw Object.assign(error, { status: response.status });
 }
 
-/** What the site says in a word or two. */
+/** Texts for errors of the site that are not sentences. */
 const ERROR_TEXTS = {
 	invalidFen: "No game can begin with this position.",
 	"Invalid clock": "A clock needs minutes, or seconds a move.",
@@ -65,21 +65,21 @@ const ERROR_TEXTS = {
 
 const FIELD_NAMES = { "clock.limit": "The minutes of the clock", "clock.increment": "The seconds a move", days: "The days a move", fen: "The position", variant: "The variant" };
 
-/** A sentence of its own. */
+/** An error text as a sentence. */
 function sentence(text) {
-	const whole = Object.hasOwn(ERROR_TEXTS, text) ? ERROR_TEXTS[text] : text.trim();
-	return whole && whole.charAt(0).toUpperCase() + whole.slice(1) + (/[.!?…]$/.test(whole) ? "" : ".");
+	const content = Object.hasOwn(ERROR_TEXTS, text) ? ERROR_TEXTS[text] : text.trim();
+	return content && content.charAt(0).toUpperCase() + content.slice(1) + (/[.!?…]$/.test(content) ? "" : ".");
 }
 
-/** Errors are a sentence or a word, or lists of them by field. */
+/** Text of an error, which is a string or an object with strings or lists of strings by field. */
 function errorText(error) {
 	if (typeof error === "string") return sentence(error);
 	const known = (text) => Object.hasOwn(ERROR_TEXTS, text);
-	const told = ([field, text]) => (field === "global" || known(`${text}`) ? sentence(`${text}`) : sentence(`${FIELD_NAMES[field] ?? field}: ${text}`));
-	return Object.entries(error).map(told).join(" ");
+	const fieldText = ([field, text]) => (field === "global" || known(`${text}`) ? sentence(`${text}`) : sentence(`${FIELD_NAMES[field] ?? field}: ${text}`));
+	return Object.entries(error).map(fieldText).join(" ");
 }
 
-/** A request; when nobody answers, that is said in words of ours and not in the browser's. */
+/** Sends a request. Network errors get a text of ours instead of the browser's. */
 async function request(path, options) {
 	try {
 		return await fetch(path, options);
@@ -96,7 +96,7 @@ export async function post(path, form) {
 
 export const get = async (path) => readResponse(await request(path));
 
-/** The same for what may be given up; null then, and when it has failed, which is told. */
+/** Like `get`, for a request that can be aborted. Returns null if it was aborted or has failed; failures are shown. */
 export async function getOrNull(path, signal) {
 	try {
 		return await readResponse(await request(path, { signal }));
@@ -106,14 +106,14 @@ export async function getOrNull(path, signal) {
 	}
 }
 
-/** A call of the person's own, as the Board API has it. */
+/** A Board API request of the user. */
 export const boardCall = (game, call) => post(`/play/api/board/game/${game}/${call}`);
 
 export const controlCall = (call) => post(`/control/${call}`);
 
 const toastNode = document.getElementById("toasts");
 
-/** Tells something in a corner, until it has been read or another thing is told. */
+/** Shows a short message for a few seconds. */
 export function showToast(text, bad = false) {
 	toastNode.textContent = text;
 	toastNode.className = bad ? "bad" : "";
@@ -122,10 +122,10 @@ export function showToast(text, bad = false) {
 	showToast.timer = setTimeout(() => (toastNode.hidden = true), bad ? 8000 : 3000);
 }
 
-/** Does something that may fail, and tells when it has. */
-export async function attempt(what) {
+/** Runs an action; shows its error and returns null if it fails. */
+export async function attempt(action) {
 	try {
-		return await what();
+		return await action();
 	} catch (error) {
 		showToast(error.message, true);
 		return null;

@@ -1,4 +1,4 @@
-// The page begins here: it listens, and shows the view that the address names.
+// Entry point: opens the event stream and shows the view that the address selects.
 
 import { checkKey, hasKey, WATCH_ONLY_TEXT } from "./api.js";
 import { BotView } from "./bot.js";
@@ -18,7 +18,7 @@ import { themeToggle } from "./theme.js";
 import { SettingsDialog } from "./settings.js";
 import { resultSentence } from "./format.js";
 
-/** As often clocks are drawn, in ms. */
+/** Interval for redrawing the clocks, in ms. */
 const CLOCK_INTERVAL_MS = 100;
 
 const byId = (id) => document.getElementById(id);
@@ -27,12 +27,12 @@ const settings = new SettingsDialog();
 const gamesView = new GamesView({ newGame, announce, onOpen: () => gamesView.node.hidden || markTab("live") });
 const views = { live: gamesView, games: new HistoryView(), bot: new BotView() };
 
-/** What comes at once is read as one. */
+/** Announcements within this time are joined, in ms. */
 const ANNOUNCE_JOIN_MS = 100;
 
 let lastAnnounced = 0;
 
-/** Reads something out; with `more` after what has just been read. */
+/** Announces a text to screen readers; with `more` it is added to an announcement that has just been made. */
 function announce(text, more = false) {
 	const joined = more && Date.now() - lastAnnounced < ANNOUNCE_JOIN_MS;
 	lastAnnounced = Date.now();
@@ -49,7 +49,7 @@ function route() {
 	markTab(name);
 }
 
-/** Marks the tab that the view belongs to: a game of the past is one of all games. */
+/** Marks the tab of the view; a game of the past belongs to the tab Games. */
 function markTab(name) {
 	const current = name === "live" && gamesView.isPast && store.snapshot?.records ? "games" : name;
 	for (const link of document.querySelectorAll("[data-view]")) {
@@ -65,19 +65,19 @@ function showHeader() {
 	const play = store.snapshot?.play;
 	byId("new").hidden = !(play && store.snapshot.account && hasKey());
 	document.querySelector("[data-view=games]").hidden = !store.snapshot?.records;
-	const words = kind === "bad" ? long : play && !hasKey() ? WATCH_ONLY_TEXT : "";
-	byId("banner").hidden = !words;
+	const text = kind === "bad" ? long : play && !hasKey() ? WATCH_ONLY_TEXT : "";
+	byId("banner").hidden = !text;
 	byId("banner").className = kind;
-	setText(byId("banner"), words);
+	setText(byId("banner"), text);
 	document.title = windowTitle();
-	alertUser();
+	notifyUser();
 }
 
-/** The ids of the games that the person plays. */
+/** Ids of the running games of the user. */
 let userGames = new Set();
 
-/** Calls the person who plays here and looks elsewhere. */
-function alertUser() {
+/** Notifies the user of their turn and of the end of their games. */
+function notifyUser() {
 	const mine = [...store.games.values()].filter(controlledColor);
 	const turns = store.connected ? mine.filter((game) => !game.result && controlledColor(game) === sideToMove(game.fen)) : [];
 	setTurnIcon(turns.length > 0);
@@ -95,11 +95,11 @@ function skipToContent() {
 }
 
 function windowTitle() {
-	// What stands in a tab must not look like news when nothing is heard.
+	// A disconnected page does not know the current state.
 	if (!store.connected) return `${status().short} – Knightwatch`;
-	const on = runningGames();
-	if (on.some((game) => userColor(game) === sideToMove(game.fen))) return "Your move – Knightwatch";
-	return on.length ? `${on.length} on – Knightwatch` : "Knightwatch";
+	const running = runningGames();
+	if (running.some((game) => userColor(game) === sideToMove(game.fen))) return "Your move – Knightwatch";
+	return running.length ? `${running.length} running – Knightwatch` : "Knightwatch";
 }
 
 function onKeyDown(event) {
@@ -114,18 +114,18 @@ function onStoreChange(kind, id) {
 	if (kind !== "thinking") showHeader();
 	if (kind === "connection") return;
 	if (kind === "snapshot") {
-		// Another daemon may be there now.
+		// The daemon may have been restarted with another key.
 		checkKey();
 		views.games.updateAccounts();
 	}
-	// What the address names may be in the records only.
+	// The requested game may only be in the records.
 	if (kind === "snapshot" && gamesView.requestedId && !store.games.has(gamesView.requestedId)) gamesView.openGame(gamesView.requestedId, gamesView.ply);
 	gamesView.onEvent(kind, id);
 	views.bot.onEvent(kind);
 	views.games.onEvent(kind, store.games.get(id));
 }
 
-/** What stands above the view takes its height from the board. */
+/** Reserves the height of the header and the banner, so that the board fits below them. */
 function updateTopOffset() {
 	document.documentElement.style.setProperty("--top", `${byId("main").offsetTop}px`);
 }
@@ -133,7 +133,7 @@ function updateTopOffset() {
 const topObserver = new ResizeObserver(updateTopOffset);
 for (const node of [document.querySelector(".top"), byId("banner")]) topObserver.observe(node);
 onChange(onStoreChange);
-// What could be done can be done no more.
+// Without the key the page offers no actions.
 addEventListener("watching", () => onStoreChange("snapshot", null));
 const themeButton = el("button", { type: "button", id: "theme" });
 themeToggle(themeButton);
@@ -151,5 +151,5 @@ setInterval(() => {
 }, CLOCK_INTERVAL_MS);
 await loadPieces();
 route();
-// The title tells who plays here when to come back.
+// The stream of a hidden window stays open during games of the user, for the title and notifications.
 listen("/events", onEvent, onDisconnect, () => hasKey() && runningGames().some(userColor));

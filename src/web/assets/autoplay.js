@@ -1,6 +1,6 @@
-// Plays through a game by itself, move after move.
+// Automatic replay of a game.
 
-/** From move to move, in ms. */
+/** Time between two moves, in ms. */
 const INTERVAL_MS = 1000;
 
 export class Autoplay {
@@ -14,7 +14,7 @@ export class Autoplay {
 		return this.timer !== 0;
 	}
 
-	/** Begins or stops; tells whether it runs now. */
+	/** Starts or stops. Returns whether it is running now. */
 	toggle() {
 		if (this.isRunning) this.stop();
 		else this.timer = setInterval(this.next, INTERVAL_MS);

@@ -1,9 +1,9 @@
-// A board: one drawing in one coordinate system, eight wide and eight high.
+// Chess board as an SVG with a unit of one square.
 
 import { setAttribute, svg } from "./dom.js";
 import { pieceName, squareName } from "./chess.js";
 
-/** More pieces than this do not move at once: the position is another one, and is there at once. */
+/** Changes of more pieces than this are not animated: the position is a different one. */
 const MAX_ANIMATED = 4;
 
 const DARK_SQUARES = Array.from({ length: 32 }, (_, i) => {
@@ -12,7 +12,7 @@ const DARK_SQUARES = Array.from({ length: 32 }, (_, i) => {
 }).join("");
 
 export class Board {
-	/** `squares`: whether each one can be reached and is read out; else the board is one picture. */
+	/** `squares`: whether squares are accessible elements; if not, the board is a single image. */
 	constructor({ squares = false, coordinates = false } = {}) {
 		const layer = (name) => svg("g", { class: name });
 		this.layers = {
@@ -57,8 +57,8 @@ export class Board {
 		return { x: ((clientX - box.left) / box.width) * 8, y: ((clientY - box.top) / box.height) * 8 };
 	}
 
-	/** Shows a position: `board` as 64 squares, those of the last move and of a check, arrows as `{from, to, kind}`, and at the end
-	 * of a game `badges` as `[square, kind]`. */
+	/** Shows a position: `board` is an array of 64 squares, `last` and `check` are the squares of the last move and of a king in
+	 * check, `arrows` are `{from, to, kind}`, and `badges` are `[square, kind]`. */
 	show({ board, last = [], check = null, arrows = [], badges = [], flipped = false, label }) {
 		if (this.flipped !== flipped) {
 			this.flipped = flipped;
@@ -80,14 +80,14 @@ export class Board {
 		this.squares?.forEach((_, square) => this.#labelSquare(square));
 	}
 
-	/** What a square is to who hears it. */
+	/** Sets the label of a square for screen readers. */
 	#labelSquare(square) {
 		const piece = this.board[square];
-		const words = [squareName(square), piece && pieceName(piece), this.targets.includes(square) && "can be moved to"];
-		setAttribute(this.squares[square], "aria-label", words.filter(Boolean).join(", "));
+		const parts = [squareName(square), piece && pieceName(piece), this.targets.includes(square) && "can be moved to"];
+		setAttribute(this.squares[square], "aria-label", parts.filter(Boolean).join(", "));
 	}
 
-	/** Marks what is chosen: a square, and where it may go to. */
+	/** Marks the selected square, its targets and the premove. */
 	showHints(selected, to, premove = []) {
 		this.targets = to;
 		this.layers.chosen.replaceChildren(
@@ -108,21 +108,21 @@ export class Board {
 		});
 	}
 
-	/** Lets a piece hang under the pointer, with a ghost where it came from and a ring where it may be put down; without a pointer
-	 * it is put back. */
+	/** Moves a piece to the pointer, with a ghost on its square and a ring on the target below the pointer. Without coordinates it is
+	 * moved back. */
 	dragPiece(square, clientX, clientY) {
 		const entry = this.pieces.get(square);
 		if (!entry) return;
-		const held = clientX !== undefined;
-		entry.node.classList.toggle("dragged", held);
-		const over = held ? this.at(clientX, clientY) : null;
+		const dragged = clientX !== undefined;
+		entry.node.classList.toggle("dragged", dragged);
+		const over = dragged ? this.at(clientX, clientY) : null;
 		const target = over !== null && this.targets.includes(over) ? [over] : [];
 		const [x, y] = [this.x(square), this.y(square)];
 		this.layers.drag.replaceChildren(
 			...target.flatMap((to) => [this.#tile(to, "hovered"), svg("rect", { class: "ring", x: this.x(to) + 0.035, y: this.y(to) + 0.035, width: 0.93, height: 0.93 })]),
-			...(held ? [svg("use", { class: "ghost", href: `#${entry.piece}`, width: 1, height: 1, x, y })] : []),
+			...(dragged ? [svg("use", { class: "ghost", href: `#${entry.piece}`, width: 1, height: 1, x, y })] : []),
 		);
-		if (!held) {
+		if (!dragged) {
 			this.#move(entry.node, square);
 		} else {
 			const { x, y } = this.point(clientX, clientY);
@@ -133,7 +133,7 @@ export class Board {
 
 	#squares() {
 		const cells = Array(64);
-		// By rows from the eighth rank on, as a grid is read.
+		// In reading order of a grid: from the eighth rank.
 		for (let rank = 7; rank >= 0; rank--) {
 			const row = svg("g", { role: "row" });
 			for (let file = 0; file < 8; file++) {
@@ -147,12 +147,12 @@ export class Board {
 		return cells;
 	}
 
-	/** The square on which the keyboard gets onto the board. */
+	/** Makes a square the tab stop of the board. */
 	setTabStop(square) {
 		this.squares.forEach((cell, i) => setAttribute(cell, "tabindex", i === square ? 0 : -1));
 	}
 
-	/** Takes the keyboard onto the board. */
+	/** Focuses the tab stop. */
 	focus() {
 		this.squares.find((cell) => cell.getAttribute("tabindex") === "0").focus();
 	}
@@ -167,7 +167,7 @@ export class Board {
 		setAttribute(this.layers.coordinates, "aria-hidden", "true");
 	}
 
-	/** Puts everything that lies still where it belongs. */
+	/** Positions everything for the orientation. */
 	#place() {
 		this.coordinateTexts?.forEach((text, i) => {
 			const along = i & 7;
@@ -226,7 +226,7 @@ export class Board {
 		return svg("rect", { class: name, x: this.x(square), y: this.y(square), width: 1, height: 1 });
 	}
 
-	/** The result of a game at a king's square: a cross where it has lost, an equals sign in a draw. */
+	/** A badge on a king's square: a cross for a loss, an equals sign for a draw. */
 	#badge(square, kind) {
 		const d = kind === "drawn" ? "M-.09 -.045H.09M-.09 .045H.09" : "M-.075 -.075L.075 .075M-.075 .075L.075 -.075";
 		const at = `translate(${this.x(square) + 0.81} ${this.y(square) + 0.19})`;

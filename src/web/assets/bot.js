@@ -1,4 +1,4 @@
-// The bot: its state, challenges with the decision, tournaments, the log, the settings, and the levers.
+// View of the bot: status, operator actions, challenges, tournaments, log, settings.
 
 import { button, confirmButton, dataTable, el, setAttribute, setText, syncList } from "./dom.js";
 import { attempt, controlCall, hasKey, showToast, WATCH_ONLY_TEXT } from "./api.js";
@@ -6,7 +6,7 @@ import { offersControl, store } from "./store.js";
 import { accountStates, status } from "./status.js";
 import { formatTime, playerLabel } from "./format.js";
 
-/** What each says, and asks back if it cannot be undone. */
+/** Text of each button, and the confirmation of actions that cannot be undone. */
 const CONTROLS = { pause: ["Pause"], resume: ["Resume"], drain: ["Finish and stop", "Really stop?"] };
 
 const STAGE_LABELS = { running: "Running", planned: "Planned", over: "Over" };
@@ -55,20 +55,20 @@ export class BotView {
 		setText(this.state, [long, ...accountStates()].join("\n"));
 		this.state.className = `state ${kind}`;
 		const { version, server, account, accounts, play, paused, draining } = snapshot;
-		// Where one could play, it stands above every page.
-		const watches = !hasKey() && !play && WATCH_ONLY_TEXT;
-		setText(this.versionLine, [`Knightwatch ${version}`, account && !accounts && playerLabel(account), server, watches].filter(Boolean).join("  ·  "));
+		// With a user to play, the banner shows this text.
+		const watchOnly = !hasKey() && !play && WATCH_ONLY_TEXT;
+		setText(this.versionLine, [`Knightwatch ${version}`, account && !accounts && playerLabel(account), server, watchOnly].filter(Boolean).join("  ·  "));
 		for (const control of this.controls) control.hidden = !hasKey() || !offersControl(control.dataset.control);
 		this.block.hidden = !hasKey() || !offersControl("block");
 		this.unblock.hidden = !offersControl("unblock");
-		const stops = draining !== null;
-		setAttribute(this.controls[0], "disabled", paused || stops);
-		setAttribute(this.controls[1], "disabled", stops || !(accounts ?? [snapshot]).some(({ paused }) => paused));
-		setAttribute(this.controls[2], "disabled", stops);
+		const stopping = draining !== null;
+		setAttribute(this.controls[0], "disabled", paused || stopping);
+		setAttribute(this.controls[1], "disabled", stopping || !(accounts ?? [snapshot]).some(({ paused }) => paused));
+		setAttribute(this.controls[2], "disabled", stopping);
 		this.noChallenges.hidden = snapshot.challenges.length > 0;
 		syncList(this.challenges, snapshot.challenges.toReversed(), challengeRow);
 		this.noArenas.hidden = snapshot.arenas.length > 0;
-		// The simulator has no pages of its own.
+		// The simulator has no tournament pages.
 		const url = ({ id }) => (server && !snapshot.play ? `${server}/tournament/${id}` : null);
 		const arenas = snapshot.arenas.toReversed().map((one) => ({ ...one, url: url(one) }));
 		syncList(this.arenas, Object.keys(STAGE_LABELS).flatMap((stage) => arenas.filter((one) => one.stage === stage)), arenaRow);
@@ -111,7 +111,7 @@ function arenaRow({ account, name, stage, starts, rank, players, text, url }) {
 		el("td", { class: "text" }, account && `${account}: `, text));
 }
 
-/** What holds for all accounts is said once. */
+/** Rows of the settings; a value that all accounts share is shown once. */
 function settingRows(all) {
 	const rows = new Map();
 	for (const { account, values } of all) {

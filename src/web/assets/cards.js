@@ -1,4 +1,4 @@
-// The games of the moment as cards, and those just over as lines.
+// List of games: running ones as cards, recently finished ones as lines.
 
 import { el, setAttribute, setText, syncList } from "./dom.js";
 import { Board } from "./board.js";
@@ -7,16 +7,16 @@ import { boardFromFen, kingSquare, moveSquares, opposite, sideToMove } from "./c
 import { controlledColor, ourAccount, store, userColor } from "./store.js";
 import { describeGame, describeResult, OUTCOME_LABELS, outcomeFor, whiteScore } from "./format.js";
 
-/** As many games that are over stay in sight. */
+/** Maximum number of finished games in the list. */
 const MAX_FINISHED = 12;
 
-/** So long a game that is over keeps its place among the others, in ms. */
+/** Time for which a finished game keeps its card, in ms. */
 const FINISHED_SLOT_MS = 8000;
 
-/** The color at the bottom of a game's board: the person's before the page, or ours. */
+/** The color at the bottom of the board: that of the user, or else ours. */
 export const bottomColor = (game) => userColor(game) ?? game.ours;
 
-/** The squares of a game's last move and of a king in check, as a board shows them. */
+/** The position, the squares of the last move, and the square of a king in check. */
 export function boardMarks(game) {
 	const board = boardFromFen(game.fen);
 	const last = game.moves.at(-1);
@@ -30,58 +30,58 @@ export class Cards {
 		this.heading = el("h2", { hidden: true }, "Just over");
 		this.node = el("nav", { class: "cards", "aria-label": "Games" }, this.running, this.heading, this.finished);
 		this.cards = new Map();
-		/** The ids of the games with a card, in the order of their places, and when those that are over have ended. */
+		/** Ids of the games with a card, in order, and the time when finished ones of them ended. */
 		this.slots = [];
 		this.finishedAt = new Map();
 		this.node.addEventListener("keydown", (event) => this.#onKeyDown(event));
 	}
 
-	/** Shows all games; `selectedId` is the id of the one on the big board. */
+	/** Shows all games; `selectedId` is the id of the game on the main board. */
 	show(selectedId) {
 		this.selectedId = selectedId;
 		const all = [...store.games.values()];
 		this.#place(all.filter((game) => !game.result));
-		const over = all.filter((game) => game.result && !this.slots.includes(game.id)).reverse().slice(0, MAX_FINISHED);
+		const finished = all.filter((game) => game.result && !this.slots.includes(game.id)).reverse().slice(0, MAX_FINISHED);
 		for (const id of this.cards.keys()) {
 			if (!this.slots.includes(id)) this.cards.delete(id);
 		}
-		const on = this.slots.map((id) => store.games.get(id));
-		const cards = new Map(on.map((game) => [game.id, this.#card(game)]));
-		const held = this.node.contains(document.activeElement) ? document.activeElement.dataset.game : null;
-		syncList(this.running, on, ({ id }) => cards.get(id), ({ id }) => id);
-		syncList(this.finished, over, finishedLink, (game) => `${game.id} ${describeResult(game.result)} ${controlledColor(game)}`);
-		this.heading.hidden = !over.length;
+		const running = this.slots.map((id) => store.games.get(id));
+		const cards = new Map(running.map((game) => [game.id, this.#card(game)]));
+		const focused = this.node.contains(document.activeElement) ? document.activeElement.dataset.game : null;
+		syncList(this.running, running, ({ id }) => cards.get(id), ({ id }) => id);
+		syncList(this.finished, finished, finishedLink, (game) => `${game.id} ${describeResult(game.result)} ${controlledColor(game)}`);
+		this.heading.hidden = !finished.length;
 		const links = this.#links();
 		const current = links.find((link) => link.dataset.game === selectedId) ?? links[0];
 		for (const link of links) {
 			setAttribute(link, "aria-current", link.dataset.game === selectedId ? "true" : null);
 			setAttribute(link, "tabindex", link === current ? 0 : -1);
 		}
-		// A card that has become a line keeps the focus.
-		if (held && !this.node.contains(document.activeElement)) (links.find((link) => link.dataset.game === held) ?? current)?.focus();
+		// The focus follows a game whose card became a line.
+		if (focused && !this.node.contains(document.activeElement)) (links.find((link) => link.dataset.game === focused) ?? current)?.focus();
 	}
 
 	#links = () => [...this.node.querySelectorAll("a")];
 
-	/** Gives each running game a place. One that has ended keeps its own for a while, or until another game needs it, so that the
-	 * others stay where they are. */
-	#place(on) {
-		const isOn = (id) => on.some((game) => game.id === id);
+	/** Assigns a slot to each running game. A finished game keeps its slot for a while or until another game needs it, so that
+	 * the other cards do not move. */
+	#place(running) {
+		const isRunning = (id) => running.some((game) => game.id === id);
 		for (const id of this.slots) {
-			if (!isOn(id) && !this.finishedAt.has(id)) this.finishedAt.set(id, Date.now());
+			if (!isRunning(id) && !this.finishedAt.has(id)) this.finishedAt.set(id, Date.now());
 		}
-		const fresh = on.map(({ id }) => id).filter((id) => !this.slots.includes(id));
-		this.slots = this.slots.map((id) => (isOn(id) || !fresh.length ? id : fresh.shift()));
-		const stays = (id) => isOn(id) || (store.games.has(id) && Date.now() - this.finishedAt.get(id) < FINISHED_SLOT_MS);
+		const fresh = running.map(({ id }) => id).filter((id) => !this.slots.includes(id));
+		this.slots = this.slots.map((id) => (isRunning(id) || !fresh.length ? id : fresh.shift()));
+		const stays = (id) => isRunning(id) || (store.games.has(id) && Date.now() - this.finishedAt.get(id) < FINISHED_SLOT_MS);
 		this.slots = [...this.slots.filter(stays), ...fresh];
 		for (const id of this.finishedAt.keys()) {
-			if (isOn(id) || !this.slots.includes(id)) this.finishedAt.delete(id);
+			if (isRunning(id) || !this.slots.includes(id)) this.finishedAt.delete(id);
 		}
 		clearTimeout(this.timer);
 		if (this.finishedAt.size) this.timer = setTimeout(() => this.show(this.selectedId), FINISHED_SLOT_MS);
 	}
 
-	/** The games are one stop of the keyboard, and arrows go through them. */
+	/** The list is one tab stop; arrow keys move between the games. */
 	#onKeyDown(event) {
 		const links = this.#links();
 		const at = links.indexOf(document.activeElement);
@@ -95,7 +95,7 @@ export class Cards {
 		link.focus();
 	}
 
-	/** Shows one game again. */
+	/** Updates the card of a game. */
 	refresh(id) {
 		const game = store.games.get(id);
 		if (this.cards.has(id) && game) this.#card(game);
@@ -144,7 +144,7 @@ class Card {
 		const win = value?.win ?? 0.5;
 		this.share.style.height = `${100 * (below === "white" ? win : 1 - win)}%`;
 		this.share.className = `eval-fill ${below}`;
-		// Who plays is not told how he stands.
+		// The evaluation is hidden from a player of the game.
 		this.bar.hidden = userColor(game) !== null;
 		this.score.hidden = this.bar.hidden && !game.result;
 		this.bar.classList.toggle("unknown", !value);
@@ -153,14 +153,14 @@ class Card {
 	}
 }
 
-/** A game that is over, from the side of the one who played it in this window, or from ours. */
+/** A finished game, from the point of view of the user who played it, or else from ours. */
 function finishedLink(game) {
 	const color = controlledColor(game) ?? game.ours;
-	const went = outcomeFor(game, color);
+	const outcome = outcomeFor(game, color);
 	return el(
 		"a",
 		{ class: "line", href: `#/game/${game.id}`, "data-game": game.id, title: `${describeGame(game)}: ${describeResult(game.result)}` },
-		el("span", { class: `chip ${went}` }, OUTCOME_LABELS[went] ?? went),
+		el("span", { class: `chip ${outcome}` }, OUTCOME_LABELS[outcome] ?? outcome),
 		el("span", { class: "name" }, game[opposite(color)].name),
 		el("span", { class: "quiet" }, [ourAccount(game), game.time_control].filter(Boolean).join(" · ")),
 	);

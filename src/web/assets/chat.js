@@ -1,11 +1,11 @@
-// What is said beside the board.
+// Chat of a game.
 
 import { button, el, setAttribute, syncList } from "./dom.js";
 import { attempt, hasKey, post } from "./api.js";
 import { controlledColor, userColor } from "./store.js";
 
 export class ChatPanel {
-	/** `look(ply)` is called with how many moves were on the board when a line was said that was clicked. */
+	/** `goTo(ply)` is called when a line is clicked, with the number of moves on the board at that time. */
 	constructor(goTo) {
 		this.goTo = goTo;
 		this.lines = el("ol", { class: "lines", "aria-label": "Messages" });
@@ -21,12 +21,12 @@ export class ChatPanel {
 		const drawn = `${game.id} ${game.chat.length} ${game.chat.at(-1)?.at}`;
 		if (this.drawn === drawn) return;
 		this.drawn = drawn;
-		// What is new is read out, but not all that was said in another game, or before the daemon was started anew.
-		// What the game itself says is read with the moves.
-		const one = this.id === game.id && game.chat.length - this.count <= 1 && game.chat.at(-1)?.room !== "game";
-		setAttribute(this.lines, "aria-live", one ? "polite" : "off");
+		// A new line is announced, but not the chat of another game or after a restart of the daemon. Offers are announced with the
+		// moves.
+		const announced = this.id === game.id && game.chat.length - this.count <= 1 && game.chat.at(-1)?.room !== "game";
+		setAttribute(this.lines, "aria-live", announced ? "polite" : "off");
 		Object.assign(this, { id: game.id, count: game.chat.length });
-		syncList(this.lines, game.chat, (said) => this.#line(game, said), (said) => `${game.id} ${JSON.stringify(said)}`);
+		syncList(this.lines, game.chat, (line) => this.#line(game, line), (line) => `${game.id} ${JSON.stringify(line)}`);
 		this.lines.scrollTop = this.lines.scrollHeight;
 	}
 
@@ -37,15 +37,15 @@ export class ChatPanel {
 		this.sending = true;
 		const sent = await attempt(() => post(`/play/api/board/game/${this.game.id}/chat`, { room: "player", text }));
 		this.sending = false;
-		// What was not sent can be sent again, and who writes on goes on.
+		// The text stays if sending has failed or the user has edited it.
 		if (sent !== null && this.input.value.trim() === text) this.input.value = "";
 	}
 
 	#line(game, { from, text, room, ply }) {
-		const who = room === "game" && from === game[controlledColor(game)]?.name ? "You" : from;
-		const said = [el("b", {}, who), room === "spectator" && el("i", {}, " to those who watch"), ` ${text}`];
+		const author = room === "game" && from === game[controlledColor(game)]?.name ? "You" : from;
+		const content = [el("b", {}, author), room === "spectator" && el("i", {}, " to spectators"), ` ${text}`];
 		const jump = () => this.goTo(ply);
-		const at = ply === null ? said : [button(said, jump, { title: "Show the position in which this was said" })];
-		return el("li", { class: room === "game" && "game" }, at);
+		const line = ply === null ? content : [button(content, jump, { title: "Show the position of this message" })];
+		return el("li", { class: room === "game" && "game" }, line);
 	}
 }

@@ -1,4 +1,4 @@
-// What the page knows of chess: where pieces stand. What is legal the daemon says.
+// Positions and moves. The legal moves come from the daemon.
 
 export const START_FEN = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1";
 
@@ -33,10 +33,10 @@ export const kingSquare = (board, color) => board.indexOf(`${color[0]}K`);
 
 export const parseUci = (uci) => ({ from: squareIndex(uci), to: squareIndex(uci.slice(2)), promotion: uci[4] ?? null });
 
-/** The squares that a move touches, for the eye. */
+/** The squares of a move, for highlighting. */
 export const moveSquares = (uci) => [squareIndex(uci), squareIndex(uci.slice(2))];
 
-/** Where king and rook go when this move castles, written as one of the king or as one onto his rook. */
+/** The squares of king and rook if this move is castling, in either notation (`e1g1` or `e1h1`); else null. */
 export function castling(board, from, to) {
 	const king = board[from];
 	if (king?.[1] !== "K" || from >> 3 !== to >> 3) return null;
@@ -48,7 +48,7 @@ export function castling(board, from, to) {
 	return { rook, kingTo: rank + (short ? 6 : 2), rookTo: rank + (short ? 5 : 3) };
 }
 
-/** How the board looks after a move that the daemon calls legal. */
+/** The board after a legal move. */
 export function afterMove(board, uci) {
 	const { from, to, promotion } = parseUci(uci);
 	const next = [...board];
@@ -90,7 +90,7 @@ export function legalTargets(board, legal) {
 	return from;
 }
 
-/** Where a piece of this color could ever go, whatever is in its way: for moves in advance. */
+/** The squares that pieces of this color could reach on an empty board, for premoves. */
 export function premoveTargets(board, color) {
 	const from = new Map();
 	board.forEach((piece, source) => {
@@ -120,7 +120,7 @@ function canReach(board, [color, kind], from, to) {
 	}
 }
 
-/** The legal moves that something typed means: `Nf3`, `exd5`, `e8=Q`, `O-O`, `e2e4`. */
+/** The legal moves that match a typed text: `Nf3`, `exd5`, `e8=Q`, `O-O`, `e2e4`. */
 export function parseTypedMove(board, legal, text) {
 	const plain = text.trim().replace(/[+#!?]+$/, "").replace("=", "");
 	if (legal.includes(plain.toLowerCase())) return [plain.toLowerCase()];
@@ -133,7 +133,7 @@ export function parseTypedMove(board, legal, text) {
 		});
 	}
 	const found = matchSan(board, legal, plain);
-	// `nf3`: who types does not always care for capitals.
+	// Lower-case piece letters, such as `nf3`, are accepted if nothing else matches.
 	return found.length || !/^[nrqk]/.test(plain) ? found : matchSan(board, legal, plain[0].toUpperCase() + plain.slice(1));
 }
 
@@ -154,7 +154,7 @@ function matchSan(board, legal, text) {
 	});
 }
 
-/** `knight takes f3, check`: for who listens. */
+/** A move for screen readers: `knight takes f3, check`. */
 export function sanAsWords(san) {
 	if (san.startsWith("O-O")) return `castles${san.startsWith("O-O-O") ? " long" : ""}${checkSuffix(san)}`;
 	const match = /^([KQRBN]?)([a-h]?[1-8]?)(x?)([a-h][1-8])(?:=([QRBN]))?[+#]?$/.exec(san);
@@ -166,7 +166,7 @@ export function sanAsWords(san) {
 
 const checkSuffix = (san) => (san.endsWith("#") ? ", mate" : san.endsWith("+") ? ", check" : "");
 
-/** What each side has taken more of, and by how many pawns' worth White leads. */
+/** The material advantage of each side as pieces of the other, and White's lead in pawns. */
 export function material(board) {
 	const more = { white: [], black: [] };
 	let lead = 0;
@@ -180,7 +180,7 @@ export function material(board) {
 	return { ...more, lead };
 }
 
-/** The number of a game's i-th move as scoresheets write it, and whether it is Black's. */
+/** The move number of a game's i-th ply, from 0, and whether it is Black's. */
 export function moveNumbering(startFen) {
 	const [, side, , , , full] = startFen.split(" ");
 	const offset = side === "b" ? 1 : 0;

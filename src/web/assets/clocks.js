@@ -1,16 +1,16 @@
-// Clocks that run between what the daemon tells.
+// Clocks that continue to run between events.
 
 import { setText } from "./dom.js";
 import { now } from "./store.js";
 import { formatClock } from "./format.js";
 
-/** Below this a clock is red, in ms. */
+/** A clock below this time is red, in ms. */
 const LOW_TIME_MS = 10_000;
 
-/** What a server gives where there is no limit is no time. */
+/** The clock values of a game without a time limit have no meaning. */
 const isUnlimited = (game) => game.time_control === "unlimited";
 
-/** What a side has left, in ms; null without a clock. */
+/** Time left of a side, in ms; null without a clock. */
 export function timeLeft(game, side) {
 	const { at, running } = game.clocks;
 	const ms = game.clocks[`${side}_ms`];
@@ -18,7 +18,7 @@ export function timeLeft(game, side) {
 	return running === side && !game.result ? Math.max(0, ms - (now() - at)) : ms;
 }
 
-/** What a side had left after so many moves, in ms; null when nobody knows. */
+/** Time left of a side after so many moves, in ms; null if unknown. */
 export function timeLeftAt(game, side, plies) {
 	if (isUnlimited(game)) return null;
 	const known = game.moves.slice(0, plies).findLast((move) => move[`${side}_ms`] !== null);
@@ -27,7 +27,7 @@ export function timeLeftAt(game, side, plies) {
 
 const clockNodes = new Map();
 
-/** Lets an element show a clock while it is in the page; `time()` gives it in ms, or null for none. */
+/** Shows a clock in an element while it is in the page; `time()` returns the time in ms, or null for no clock. */
 export function showClock(node, time) {
 	clockNodes.set(node, time);
 	drawClock(node, time);
@@ -40,7 +40,7 @@ function drawClock(node, time) {
 	node.classList.toggle("low", ms !== null && ms < LOW_TIME_MS);
 }
 
-/** All that run are drawn again. */
+/** Redraws all clocks. */
 export function drawClocks() {
 	for (const [node, time] of clockNodes) {
 		if (node.isConnected) drawClock(node, time);

@@ -1,4 +1,4 @@
-// Elements, made in one line. What comes from outside only ever gets in as text.
+// Creation and update of elements. Strings are only inserted as text, never as HTML.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -8,7 +8,7 @@ export const el = (tag, attributes, ...children) =>
 export const svg = (tag, attributes, ...children) =>
 	setUp(document.createElementNS(SVG, tag), attributes, children);
 
-/** `onclick` and the like are listeners, the rest attributes, unless null or false. */
+/** Attributes that begin with `on` are listeners; null, undefined and false are skipped. */
 function setUp(node, attributes, children) {
 	for (const [name, value] of Object.entries(attributes ?? {})) {
 		if (value === null || value === undefined || value === false) continue;
@@ -21,23 +21,23 @@ function setUp(node, attributes, children) {
 
 export const button = (content, onclick, attributes) => el("button", { type: "button", onclick, ...attributes }, content);
 
-/** A choice among these values with their texts. */
+/** A labeled select with options as `[value, text]`. */
 export const select = (name, label, options) =>
 	el("label", {}, label, el("select", { name }, options.map(([value, text]) => el("option", { value }, text))));
 
-/** A table with these heads over its columns, those of numbers with a `#` before. */
+/** A table with these column headers; a leading `#` marks a column of numbers. */
 export const dataTable = (heads, body, kind) =>
 	el("table", { class: kind }, el("thead", {}, el("tr", {}, heads.map((text) => el("th", { scope: "col", class: text[0] === "#" && "count" }, text.replace("#", ""))))), body);
 
 const listKeys = new WeakMap();
 
-/** Shows a child for each item: those that are there already stay, and with them the focus and what somebody has marked. */
+/** Shows a child for each item. Children of known items are reused, so that they keep the focus and the selection. */
 export function syncList(parent, items, make, key = JSON.stringify) {
 	const before = listKeys.get(parent) ?? new Map();
 	const after = new Map();
 	for (const item of items) {
 		let name = key(item);
-		// What is said twice is shown twice.
+		// Equal items get different keys.
 		while (after.has(name)) name += "+";
 		after.set(name, before.get(name) ?? make(item));
 	}
@@ -48,50 +48,50 @@ export function syncList(parent, items, make, key = JSON.stringify) {
 	[...after.values()].forEach((child, i) => parent.children[i] !== child && parent.insertBefore(child, parent.children[i] ?? null));
 }
 
-/** A button that asks back: only a second click, with the focus still on it, does it. */
-export function confirmButton(text, question, act, attributes) {
-	let asked = false;
-	const ask = (now) => {
-		asked = now;
-		setText(node, now ? question : text);
-		node.classList.toggle("danger", now);
+/** A button that needs a second click as confirmation, while it has the focus. */
+export function confirmButton(text, question, action, attributes) {
+	let confirming = false;
+	const setConfirming = (value) => {
+		confirming = value;
+		setText(node, value ? question : text);
+		node.classList.toggle("danger", value);
 	};
 	const click = () => {
-		ask(!asked);
-		if (!asked) act();
+		setConfirming(!confirming);
+		if (!confirming) action();
 	};
-	const node = button(text, click, { onblur: () => ask(false), ...attributes });
+	const node = button(text, click, { onblur: () => setConfirming(false), ...attributes });
 	return node;
 }
 
-/** Sets the text, and leaves the page alone when it stands there already. */
+/** Sets the text, unless it is unchanged. */
 export function setText(node, text) {
 	if (node.textContent !== text) node.textContent = text;
 }
 
-/** Sets an attribute, or removes it when it is null or false. */
+/** Sets an attribute, or removes it if the value is null, undefined or false. */
 export function setAttribute(node, name, value) {
 	if (value === null || value === undefined || value === false) node.removeAttribute(name);
 	else if (node.getAttribute(name) !== String(value)) node.setAttribute(name, value);
 }
 
-/** A piece as a small picture of its own. */
+/** A small picture of a piece. */
 export const pieceIcon = (piece) =>
 	svg("svg", { viewBox: "0 0 45 45", class: "figure", "aria-hidden": "true" }, svg("use", { href: `#${piece}` }));
 
-/** Brings the drawn pieces into the page, where `<use>` finds them; black ones are white ones in other colors. */
+/** Adds the symbols of the pieces to the page, for `<use>`. Black pieces are recolored white ones. */
 export async function loadPieces() {
-	const answer = await fetch("/assets/pieces.svg");
-	const drawn = new DOMParser().parseFromString(await answer.text(), "image/svg+xml").documentElement;
-	const colors = drawn.dataset.black.split(";");
+	const response = await fetch("/assets/pieces.svg");
+	const symbols = new DOMParser().parseFromString(await response.text(), "image/svg+xml").documentElement;
+	const colors = symbols.dataset.black.split(";");
 	const swap = (text, color, i) => (i % 2 ? text : text.replaceAll(color, colors[i + 1]));
-	drawn.innerHTML += colors.reduce(swap, drawn.innerHTML.replaceAll('id="w', 'id="b'));
-	drawn.setAttribute("class", "visually-hidden");
-	drawn.setAttribute("aria-hidden", "true");
-	document.body.append(document.importNode(drawn, true));
+	symbols.innerHTML += colors.reduce(swap, symbols.innerHTML.replaceAll('id="w', 'id="b'));
+	symbols.setAttribute("class", "visually-hidden");
+	symbols.setAttribute("aria-hidden", "true");
+	document.body.append(document.importNode(symbols, true));
 }
 
-/** Whether keys belong to a field just now. */
+/** Whether an input field has the focus. */
 export const isTyping = () => document.activeElement?.matches("input:not([type=checkbox]), textarea, select") ?? false;
 
 const ICONS = {

@@ -1,4 +1,4 @@
-// The one stream of events: opened again whenever it ends, with a fresh snapshot each time.
+// Event stream: reopened whenever it ends, with a new snapshot each time.
 
 import { keyHeaders } from "./api.js";
 
@@ -6,14 +6,14 @@ const KINDS = ["snapshot", "game", "moved", "thinking", "chat", "status", "note"
 
 const RECONNECT_MS = 400;
 
-/** Where there are too many pages, one of them has to go first. */
+/** Delay before the next attempt if too many pages are open. */
 const FULL_RETRY_MS = 5000;
 
-/** A browser gives a site six connections for all windows; one that nobody looks at for so long gives its own back. */
+/** Time after which a hidden window closes its stream: browsers allow six connections per site over all windows. */
 const HIDDEN_TIMEOUT_MS = 30_000;
 
-/** Hands on every event of a stream until it ends. */
-async function readEvents(body, heard) {
+/** Calls `onEvent` for every event of a stream until it ends. */
+async function readEvents(body, onEvent) {
 	const reader = body.pipeThrough(new TextDecoderStream()).getReader();
 	let rest = "";
 	for (;;) {
@@ -25,18 +25,18 @@ async function readEvents(body, heard) {
 			const [, kind, data] = /^event: (.*)\ndata: (.*)$/.exec(event) ?? [];
 			if (!KINDS.includes(kind)) continue;
 			try {
-				heard(kind, JSON.parse(data));
+				onEvent(kind, JSON.parse(data));
 			} catch (error) {
-				// One that cannot be shown does not end the stream.
+				// An error of a handler does not end the stream.
 				reportError(error);
 			}
 		}
 	}
 }
 
-/** Calls `heard(kind, data)` for every event and `lost(why)` when none will come: `full`, `gone` or `asleep`. While `stays()`,
- * it listens also unseen. */
-export function listen(url, heard, lost, stays) {
+/** Calls `onEvent(kind, data)` for every event and `onDisconnect(why)` when the stream has ended: `full`, `lost` or `hidden`.
+ * The stream of a hidden window stays open while `keepOpen()` returns true. */
+export function listen(url, onEvent, onDisconnect, keepOpen) {
 	let source = null;
 	let timer = 0;
 	const close = () => {
@@ -46,35 +46,35 @@ export function listen(url, heard, lost, stays) {
 	};
 	const open = async () => {
 		close();
-		const mine = new AbortController();
-		source = mine;
-		let why = "gone";
+		const controller = new AbortController();
+		source = controller;
+		let why = "lost";
 		try {
-			// With the key, for which there are places of its own. An EventSource has no headers.
-			const answer = await fetch(url, { headers: keyHeaders(), signal: mine.signal });
-			if (answer.ok) await readEvents(answer.body, heard);
-			else if (answer.status === 503) why = "full";
+			// Not an EventSource, which cannot send the key; the daemon reserves streams for pages with the key.
+			const response = await fetch(url, { headers: keyHeaders(), signal: controller.signal });
+			if (response.ok) await readEvents(response.body, onEvent);
+			else if (response.status === 503) why = "full";
 		} catch {
-			// It has broken, or was given up.
+			// The connection was lost or aborted.
 		}
-		if (source !== mine) return;
+		if (source !== controller) return;
 		source = null;
-		lost(why);
+		onDisconnect(why);
 		timer = setTimeout(open, why === "full" ? FULL_RETRY_MS : RECONNECT_MS);
 	};
-	let unseen = 0;
-	const doze = () => (unseen = setTimeout(sleep, HIDDEN_TIMEOUT_MS));
-	const sleep = () => {
-		if (stays()) return doze();
+	let hiddenTimer = 0;
+	const startHiddenTimer = () => (hiddenTimer = setTimeout(onHiddenTimeout, HIDDEN_TIMEOUT_MS));
+	const onHiddenTimeout = () => {
+		if (keepOpen()) return startHiddenTimer();
 		close();
-		lost("asleep");
+		onDisconnect("hidden");
 	};
-	const look = () => {
-		clearTimeout(unseen);
-		if (document.hidden) doze();
+	const onVisibilityChange = () => {
+		clearTimeout(hiddenTimer);
+		if (document.hidden) startHiddenTimer();
 		else if (!source) open();
 	};
-	document.addEventListener("visibilitychange", look);
+	document.addEventListener("visibilitychange", onVisibilityChange);
 	open();
-	look();
+	onVisibilityChange();
 }

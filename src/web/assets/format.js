@@ -1,4 +1,4 @@
-// Numbers and moments as people write them.
+// Formatting of numbers, times, games and results.
 
 const MINUS = "\u2212";
 
@@ -31,23 +31,23 @@ export function formatCount(n) {
 	return n < 1e9 ? `${(n / 1e6).toFixed(n < 1e7 ? 2 : 1)}M` : `${(n / 1e9).toFixed(1)}G`;
 }
 
-/** `100 %`, never broken between number and sign. */
+/** `100 %` with a no-break space. */
 export const formatPercent = (share) => `${Math.round(share * 100)}\u00a0%`;
 
-/** `14:02`, and the day too when it is another one, or `always`. */
+/** `14:02`, with the date if it is another day or with `always`. */
 export function formatTime(ms, always = false) {
 	const date = new Date(ms);
 	const time = date.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hour12: false });
 	return !always && date.toDateString() === new Date().toDateString() ? time : `${formatDate(ms)} ${time}`;
 }
 
-/** A day of this machine's calendar, written as the browser writes those that are to be chosen. */
+/** A local date, as in the browser's date fields. */
 export const formatDate = (ms) => new Date(ms).toLocaleDateString([], { year: "numeric", month: "2-digit", day: "2-digit" });
 
 /** `+7`, `−12`, `±0`. */
 export const formatSigned = (n) => (n ? `${n < 0 ? MINUS : "+"}${Math.abs(n)}` : "±0");
 
-/** White's view of what we thought: his chance to win, and the score. */
+/** White's win probability and score in search information of ours; null without a score. */
 export function whiteScore(report, ours) {
 	if (!report || (report.cp === null && report.mate === null)) return null;
 	const sign = ours === "white" ? 1 : -1;
@@ -75,24 +75,24 @@ export function playerLabel({ name, title, rating, provisional }) {
 	return `${title ? `${title} ` : ""}${name}${rating ? ` (${rating}${provisional ? "?" : ""})` : ""}`;
 }
 
-/** `1-0`, `½-½`; nothing for a game that does not count. */
+/** `1-0`, `½-½`; empty for a game that does not count. */
 export const scoreText = ({ score }) => (score === "1/2-1/2" ? "½-½" : score === "*" ? "" : score);
 
-/** How a game ended, in one line: `1-0, checkmate`. */
+/** The result in one line: `1-0, checkmate`. */
 export const describeResult = (result) => [scoreText(result), result.text].filter(Boolean).join(", ");
 
-/** How a game went for this color: `won`, `drawn`, `lost` or `unknown`. */
+/** The outcome for a color: `won`, `drawn`, `lost` or `unknown`. */
 export function outcomeFor({ result, ours }, color) {
 	return color === ours ? result.outcome : ({ won: "lost", lost: "won" }[result.outcome] ?? result.outcome);
 }
 
-/** The color that has won, if one has. */
+/** The color that has won, or null. */
 export const winnerColor = ({ score }) => ({ "1-0": "white", "0-1": "black" })[score] ?? null;
 
-/** Who somebody is in a game to the one who plays `me` in it, and to those who only watch, where that is null. */
+/** How to call a side: for the player of color `me`, or for spectators if `me` is null. */
 const displayName = (game, color, me) => (color === me ? "You" : me ? game[color].name : color === "white" ? "White" : "Black");
 
-/** What the one who has lost did, by the server's word for the end. */
+/** Texts of lost games by the status of the server. */
 const LOSS_TEXTS = {
 	mate: () => "Checkmate",
 	resign: (who) => `${who} resigned`,
@@ -112,16 +112,16 @@ const DRAW_TEXTS = {
 
 const capitalize = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
-/** How a game ended, in a sentence from the side of the one who plays `me` in it; without, for those who watch. */
+/** The result as a sentence for the player of color `me`, or for spectators if `me` is null. */
 export function resultSentence(game, me) {
 	const { status, text, score } = game.result;
 	const won = winnerColor(game.result);
-	const say = (...parts) => (me ? `${parts.join(". ")}.` : parts.join(" · "));
+	const join = (...parts) => (me ? `${parts.join(". ")}.` : parts.join(" · "));
 	if (won) {
 		const loser = displayName(game, won === "white" ? "black" : "white", me);
-		return say(LOSS_TEXTS[status]?.(loser) ?? capitalize(text), `${displayName(game, won, me)} ${won === me ? "win" : "wins"}`);
+		return join(LOSS_TEXTS[status]?.(loser) ?? capitalize(text), `${displayName(game, won, me)} ${won === me ? "win" : "wins"}`);
 	}
 	if (me && text === "agreement") return "You agreed on a draw.";
-	if (score === "1/2-1/2") return say(DRAW_TEXTS[status] ?? DRAW_TEXTS[text] ?? capitalize(text), me ? "It is a draw" : "Draw");
+	if (score === "1/2-1/2") return join(DRAW_TEXTS[status] ?? DRAW_TEXTS[text] ?? capitalize(text), me ? "It is a draw" : "Draw");
 	return me && status === "aborted" ? "The game was aborted: it does not count." : capitalize(text);
 }

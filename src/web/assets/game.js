@@ -1,4 +1,4 @@
-// One game, watched or played: board, players, moves, curve, engine, chat.
+// View of a game: board, players, moves, graph, engine, chat.
 
 import { button, el, icon, isTyping, setAttribute, setText } from "./dom.js";
 import { attempt, boardCall, controlCall, hasKey, showToast } from "./api.js";
@@ -18,14 +18,14 @@ import { controlledColor, store, userColor } from "./store.js";
 import { EnginePanel } from "./thinking.js";
 import { describeGame, outcomeFor, resultSentence, scoreText, whiteScore, winnerColor } from "./format.js";
 
-/** The wheel goes on by a move for each so many pixels. */
+/** Wheel distance per move, in pixels. */
 const WHEEL_STEP_PX = 50;
 
-/** The latest of what the game says of offers and their answers. */
+/** The latest offer or answer. */
 const lastOffer = (game) => game.chat.findLast(({ room }) => room === "game");
 
 export class GameView {
-	/** `newGame` is the form of a new game, `announce(text, more)` reads something out, with `more` besides what is read just now. */
+	/** `newGame` is the dialog of a new game; `announce(text, more)` is that of app.js. */
 	constructor({ newGame, announce }) {
 		this.announce = announce;
 		this.flippedGames = new Set();
@@ -93,7 +93,7 @@ export class GameView {
 		this.board.node.addEventListener("wheel", (event) => this.#onWheel(event), { passive: false });
 	}
 
-	/** Puts another game on the table. */
+	/** Shows a game. */
 	open(game) {
 		if (this.game?.id !== game.id) {
 			this.ply = null;
@@ -110,29 +110,29 @@ export class GameView {
 		this.refresh();
 	}
 
-	/** Something has happened in the game; `kind` as the stream names it. */
+	/** Handles an event of the game; `kind` is the name of the event. */
 	onEvent(kind, game) {
 		this.game = game;
 		const before = this.plies;
 		this.plies = game.moves.length;
 		this.#announceOffer(kind);
-		// A draw offer, say, leaves alone what is on its way and what was chosen in advance.
-		const another = kind === "moved" || this.plies !== before || game.result;
-		if (another) this.pending = null;
+		// Events without a new position, such as draw offers, keep the pending move and the premove.
+		const changed = kind === "moved" || this.plies !== before || game.result;
+		if (changed) this.pending = null;
 		const last = game.moves.at(-1);
 		if (kind === "moved") {
-			// Who only looks on is not talked to all the time.
+			// Moves are announced to players only.
 			if (userColor(game)) this.announce(`${this.#playerName(last.by)}: ${sanAsWords(last.san)}`, true);
 			if (this.ply === null) this.step = null;
 		} else if (kind === "snapshot") {
 			if (this.plies < before || game.result) this.#setPremove(null);
 		} else if (kind === "game") {
-			if (another) this.#setPremove(null);
+			if (changed) this.#setPremove(null);
 			if (game.result) this.announce(`The game is over: ${resultSentence(game, controlledColor(game))}`, true);
 		}
 		if (kind === "thinking") this.#showThinking();
 		else this.refresh();
-		// The move that was waited for may have been made while nobody was told.
+		// The opponent may have moved while the page was disconnected.
 		if (kind === "moved" || kind === "snapshot") this.#playPremove();
 	}
 
@@ -150,7 +150,7 @@ export class GameView {
 		link(picture, `.svg?ply=${this.#shownPly()}`, `-${this.#shownPly()}`);
 		link(animation, "/animated.svg", "-animated");
 		link(graph, "/graph.svg", "-graph");
-		// The simulator has no page of the game.
+		// The simulator has no game pages.
 		this.link.hidden = Boolean(store.snapshot.play);
 		this.result.hidden = !game.result;
 		if (game.result) {
@@ -159,20 +159,20 @@ export class GameView {
 			this.result.className = `result ${outcomeFor(game, controlledColor(game) ?? game.ours)}`;
 		}
 		this.#showTurn();
-		const off = this.#hidesEngine();
+		const hidden = this.#hidesEngine();
 		this.showEngineLabel.hidden = !this.#isPlaying();
 		this.showEngine.checked = store.snapshot.play?.show_engine;
-		this.node.classList.toggle("engine-hidden", off);
+		this.node.classList.toggle("engine-hidden", hidden);
 		this.node.classList.toggle("mine", hasKey() && userColor(game) !== null);
-		graph.hidden = off;
-		this.moves.show(game, this.#shownPly(), off);
+		graph.hidden = hidden;
+		this.moves.show(game, this.#shownPly(), hidden);
 		this.graph.show(game, this.#shownPly());
 		this.actions.show(game);
 		this.chat.show(game);
 		this.#showThinking();
 	}
 
-	/** Shows the game after so many moves, as somebody wants it. */
+	/** Shows the position after `ply` moves and stops the automatic replay. */
 	goTo(ply) {
 		this.autoplay.stop();
 		this.#showPly(ply);
@@ -193,7 +193,7 @@ export class GameView {
 		this.refresh();
 	}
 
-	/** A key pressed anywhere but in a field. Tells whether it meant something. */
+	/** Handles a key outside of input fields. Returns whether it is a shortcut. */
 	onKey(name) {
 		const act = {
 			ArrowLeft: () => this.#stepBy(-1),
@@ -209,7 +209,7 @@ export class GameView {
 		return true;
 	}
 
-	/** Who is to move, where the result will stand. */
+	/** Shows the side to move, in the place of the result. */
 	#showTurn() {
 		const { game } = this;
 		const color = sideToMove(game.fen);
@@ -223,7 +223,7 @@ export class GameView {
 	/** `You`, or the name of a side. */
 	#playerName = (color) => (controlledColor(this.game) === color ? "You" : this.game[color].name);
 
-	/** An offer or an answer to one is read out once; what was before somebody looked is not. */
+	/** Announces a new offer or answer once. */
 	#announceOffer(kind) {
 		const last = lastOffer(this.game);
 		const offer = JSON.stringify(last);
@@ -234,43 +234,43 @@ export class GameView {
 		this.announce(`${own ? "You" : last.from} ${last.text}`, true);
 	}
 
-	/** The wheel goes through the moves; where there is none further on, it moves the page. */
+	/** The wheel steps through the moves; at both ends it scrolls the page. */
 	#onWheel(event) {
 		if (event.ctrlKey || !event.deltaY) return;
 		const back = event.deltaY < 0;
 		if (back ? this.#shownPly() === 0 : this.ply === null) return;
 		event.preventDefault();
-		// Some count in lines, not in pixels.
+		// Some browsers report lines instead of pixels.
 		this.wheelDelta += event.deltaMode ? Math.sign(event.deltaY) * WHEEL_STEP_PX : event.deltaY;
 		if (Math.abs(this.wheelDelta) < WHEEL_STEP_PX) return;
 		this.wheelDelta = 0;
 		this.#stepBy(back ? -1 : 1);
 	}
 
-	/** Plays the game by itself, from the start if the end is on the board. */
+	/** Starts or stops the automatic replay; at the latest position it starts from the beginning. */
 	#toggleAutoplay() {
 		if (this.autoplay.toggle()) this.#showPly(this.ply === null ? 0 : this.ply + 1);
 		else this.refresh();
 	}
 
-	/** The next move of a game that plays by itself, up to the last one. */
+	/** Shows the next move of the automatic replay. */
 	#autoplayStep() {
 		const next = this.#shownPly() + 1;
 		if (next >= this.game.moves.length) this.autoplay.stop();
 		this.#showPly(next);
 	}
 
-	/** How many moves are on the board that is shown. */
+	/** Number of moves before the shown position. */
 	#shownPly = () => this.ply ?? this.game.moves.length;
 
 	#stepBy = (by) => this.goTo(this.#shownPly() + by);
 
 	#bottom = () => (this.flippedGames.has(this.game.id) ? opposite(bottomColor(this.game)) : bottomColor(this.game));
 
-	/** Who plays against the engine does not see its cards unless he wants to. */
+	/** Whether search information is hidden: during games of the user, unless they have enabled it. */
 	#hidesEngine = () => this.#isPlaying() && !store.snapshot.play.show_engine;
 
-	/** Whether the person before this page plays the game that is on. */
+	/** Whether the user plays this game, and it is running. */
 	#isPlaying = () => hasKey() && userColor(this.game) !== null && !this.game.result;
 
 	async #toggleEngine() {
@@ -278,7 +278,7 @@ export class GameView {
 		if ((await attempt(() => controlCall(`show-engine?shown=${checked}`))) === null) this.showEngine.checked = !checked;
 	}
 
-	/** The engine's latest word on what is shown, and how many moves were made when it spoke. */
+	/** The latest search information for the shown position, the number of moves before its position, and whether it is live. */
 	#report() {
 		const { game } = this;
 		if (this.ply === null && game.thinking) return [game.thinking, game.moves.length, true];
@@ -308,12 +308,11 @@ export class GameView {
 		const [report, ply, live] = this.#report();
 		const line = report?.pv ?? [];
 		if (live) return line.slice(0, 2).map((step, i) => arrow(step.uci, i ? "reply" : "best")).reverse();
-		// Where one looks back after a move of ours, the answer that was expected. On the board that is played on, it would look like
-		// advice.
+		// After a past move of ours: the expected reply. On the latest position it would look like advice.
 		return this.ply !== null && ply === this.#shownPly() - 1 && line[1] ? [arrow(line[1].uci, "reply")] : [];
 	}
 
-	/** The kings at the end of a game, as the result has it. */
+	/** Badges of the kings for the result. */
 	#badges(board) {
 		const { game } = this;
 		if (!game.result) return [];
@@ -365,7 +364,7 @@ export class GameView {
 
 	#moveLabel = (i) => `${this.#moveNumber(i)}${this.game.moves[i].by === "black" ? "…" : "."} ${this.game.moves[i].san}`;
 
-	/** What the person may do at the board: move, or choose a move in advance. */
+	/** The pieces that the user can move or premove; null if none. */
 	#movablePieces() {
 		const { game } = this;
 		const color = game && hasKey() ? userColor(game) : null;
@@ -379,12 +378,11 @@ export class GameView {
 		const { game } = this;
 		if (sideToMove(game.fen) !== userColor(game) || this.pending) {
 			const { from, to } = parseUci(uci);
-			this.announce(`In advance: ${squareName(from)} to ${squareName(to)}`);
+			this.announce(`Premove: ${squareName(from)} to ${squareName(to)}`);
 			return this.#setPremove(uci);
 		}
 		if (this.ply !== null) this.goTo(Infinity);
 		this.step = null;
-		// What was chosen before was meant for another position.
 		this.#setPremove(null);
 		this.pending = { uci, board: afterMove(boardFromFen(game.fen), uci) };
 		this.#showBoard();
@@ -406,7 +404,7 @@ export class GameView {
 		if (this.board.board) this.input.refresh();
 	}
 
-	/** Plays what was chosen in advance if it is legal now; pawns become queens. */
+	/** Plays the premove if it is legal now; pawns become queens. */
 	#playPremove() {
 		const { game, premove } = this;
 		if (!premove || this.pending || sideToMove(game.fen) !== userColor(game)) return;
@@ -416,7 +414,7 @@ export class GameView {
 		if (moves.length) this.#play(moves.find((uci) => uci[4] === "q") ?? moves[0]);
 	}
 
-	/** The link that was clicked gets the game as it is now. */
+	/** Sets the download link to the current PGN. */
 	#save() {
 		const { game } = this.downloads;
 		URL.revokeObjectURL(game.href);

@@ -1,4 +1,4 @@
-// The view of the games that are on: cards, and the table with one of them.
+// View of the running games: cards, and one game in full.
 
 import { el, setText } from "./dom.js";
 import { attempt, get } from "./api.js";
@@ -7,13 +7,13 @@ import { runningGames, store, userColor } from "./store.js";
 import { status } from "./status.js";
 import { GameView } from "./game.js";
 
-/** So long a game that is over stays on the table, in ms. */
+/** Time for which a finished game is shown before the next one, in ms. */
 const FINISHED_SHOWN_MS = 6000;
 
-/** A game that goes on and is known from the records alone is asked for as often, in ms. */
+/** Polling interval for a running game that is only known from the records, in ms. */
 const POLL_MS = 1000;
 
-/** A game that is not told of here; null where there is none. */
+/** Loads a game that is not in the store; null if there is none. */
 async function fetchGame(id) {
 	try {
 		return await get(`/api/game/${encodeURIComponent(id)}`);
@@ -31,18 +31,18 @@ export class GamesView {
 		this.gameView = new GameView({ newGame, announce });
 		this.placeholder = el("div", { class: "placeholder" }, el("img", { src: "/assets/icon.svg", alt: "", width: 96, height: 96 }), el("h1", {}), el("p", {}));
 		this.node = el("section", { class: "games-view", "aria-label": "Live games" }, this.cards.node, this.gameView.node, this.placeholder);
-		/** The id of the game that was asked for; null follows what is on. */
+		/** Id of the requested game; null follows the running games. */
 		this.requestedId = null;
-		/** Whether the game that is shown was over when it was put on the table. */
+		/** Whether the shown game was finished when it was opened. */
 		this.wasOver = false;
 	}
 
-	/** Whether a game of the past was asked for and is shown. */
+	/** Whether a game of the past is requested and shown. */
 	get isPast() {
 		return Boolean(this.requestedId && this.wasOver);
 	}
 
-	/** Shows the game with this id, also one from the records, after so many moves if that is said; null follows what is on. */
+	/** Shows the game with this id, also from the records, after `ply` moves if given; null follows the running games. */
 	async openGame(id, ply = null) {
 		this.requestedId = id;
 		this.ply = ply;
@@ -57,7 +57,7 @@ export class GamesView {
 			}
 			if (!game || game.result || this.stored?.id !== id || game.moves.length !== this.stored.moves.length) {
 				this.stored = game;
-				// It may stand on the table already, as it was when it was on.
+				// Forces an update if it is shown already.
 				this.game = null;
 			}
 		}
@@ -72,9 +72,9 @@ export class GamesView {
 		if (game && (id === game.id || kind === "snapshot" || kind === "play")) this.gameView.onEvent(kind, game);
 	}
 
-	/** Puts on the table what belongs there now. */
+	/** Selects and shows a game. */
 	update() {
-		// What is shown stays until the answer is here.
+		// The shown game stays until the requested one is loaded.
 		if (!store.snapshot || this.loading) return;
 		const game = this.#selectGame();
 		this.placeholder.hidden = Boolean(game);
@@ -98,19 +98,19 @@ export class GamesView {
 
 	#selectGame() {
 		if (this.requestedId) return store.games.get(this.requestedId) ?? (this.stored?.id === this.requestedId ? this.stored : null);
-		const on = runningGames();
+		const running = runningGames();
 		const shown = store.games.get(this.game?.id);
-		const mine = on.findLast((game) => userColor(game));
+		const mine = running.findLast((game) => userColor(game));
 		const fresh = Date.now() - (this.finishedAt ?? Date.now()) < FINISHED_SHOWN_MS;
-		// A game of one's own stays until a later one begins, or an earlier one waits.
+		// A game of the user has precedence, unless a later one of theirs has just finished.
 		if (mine && !(shown && userColor(shown) && shown.started > mine.started && fresh)) return mine;
-		if (shown && (!shown.result || !on.length || userColor(shown) || fresh)) return shown;
-		return on[0] ?? [...store.games.values()].sort((a, b) => b.started - a.started)[0] ?? null;
+		if (shown && (!shown.result || !running.length || userColor(shown) || fresh)) return shown;
+		return running[0] ?? [...store.games.values()].sort((a, b) => b.started - a.started)[0] ?? null;
 	}
 
 	#showPlaceholder() {
 		const [heading, text] = this.placeholder.querySelectorAll("h1, p");
 		setText(heading, this.requestedId ? "There is no such game" : "No game is on");
-		setText(text, this.requestedId ? `Nothing is known of ${this.requestedId}.` : status().long);
+		setText(text, this.requestedId ? `The game ${this.requestedId} was not found.` : status().long);
 	}
 }

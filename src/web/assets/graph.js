@@ -1,4 +1,4 @@
-// The game as a curve of White's chances, and the time that each move took below it.
+// Graph of White's win probability, with the time of each move below it.
 
 import { el, setAttribute, setText, svg } from "./dom.js";
 import { moveNumbering } from "./chess.js";
@@ -8,13 +8,13 @@ import { formatDuration, whiteScore } from "./format.js";
 const CURVE_HEIGHT = 60;
 const BARS_HEIGHT = 24;
 
-/** A short game does not fill the width. */
+/** Minimum width in plies: shorter games do not fill the graph. */
 const MIN_WIDTH = 40;
 
-/** Plies between two measurements with a line between them: one side measures at its own moves. */
+/** Maximum distance in plies of two connected values; the engine of one side evaluates every second ply. */
 const MAX_GAP = 2;
 
-/** Measurements that follow one another. */
+/** Splits values at gaps. */
 function segmentsOf(points) {
 	const all = [];
 	for (const point of points) {
@@ -24,7 +24,7 @@ function segmentsOf(points) {
 	return all;
 }
 
-/** The chances where they were measured, and nothing beyond. */
+/** Draws consecutive values. */
 function drawSegment(points) {
 	const y = ({ value }) => (CURVE_HEIGHT * (1 - value.win)).toFixed(2);
 	const [left, right] = [points[0].i, points.at(-1).i + 1];
@@ -73,7 +73,7 @@ export class Graph {
 		setAttribute(this.drawing, "viewBox", `0 0 ${this.width} ${CURVE_HEIGHT + BARS_HEIGHT}`);
 		const points = moves.map((move, i) => ({ i, value: whiteScore(move.thought, ours) })).filter(({ value }) => value);
 		const end = points.at(-1)?.value;
-		setAttribute(this.drawing, "aria-label", `Chances over ${Math.ceil(moves.length / 2)} moves${end ? `, ${end.text} at the end` : ""}`);
+		setAttribute(this.drawing, "aria-label", `Win probability over ${Math.ceil(moves.length / 2)} moves${end ? `, ${end.text} at the end` : ""}`);
 		this.curve.replaceChildren(
 			...segmentsOf(points).flatMap(drawSegment),
 			svg("line", { class: "even", x1: 0, x2: this.width, y1: CURVE_HEIGHT / 2, y2: CURVE_HEIGHT / 2 }),
@@ -82,16 +82,17 @@ export class Graph {
 		);
 	}
 
-	/** One bar for each move of a side: White's upwards, Black's downwards; of roots, lest long thinks flatten the rest. */
+	/** One bar per move of a side: White's upwards, Black's downwards. The height is the square root of the time, so that short
+	 * times remain visible next to long ones. */
 	#bars(side) {
 		const { moves } = this.game;
-		const most = Math.sqrt(Math.max(1000, ...moves.map((move) => move.spent_ms ?? 0)));
+		const max = Math.sqrt(Math.max(1000, ...moves.map((move) => move.spent_ms ?? 0)));
 		const middle = CURVE_HEIGHT + BARS_HEIGHT / 2 + 1;
 		return moves
 			.map((move, i) => {
 				if ((move.by === "white") !== (side === 0) || !move.spent_ms) return "";
-				const long = (Math.sqrt(move.spent_ms) / most) * (BARS_HEIGHT / 2 - 1);
-				return `M${i + 0.1} ${middle}h.8v${(side ? long : -long).toFixed(2)}h-.8z`;
+				const height = (Math.sqrt(move.spent_ms) / max) * (BARS_HEIGHT / 2 - 1);
+				return `M${i + 0.1} ${middle}h.8v${(side ? height : -height).toFixed(2)}h-.8z`;
 			})
 			.join("");
 	}
@@ -101,7 +102,7 @@ export class Graph {
 		if (!move) return setText(this.caption, "");
 		const { number, black } = moveNumbering(this.game.start_fen)(ply - 1);
 		const value = whiteScore(move.thought, this.game.ours);
-		const words = [`${number}.${black ? ".." : ""} ${move.san}`, value?.text, move.spent_ms === null ? null : formatDuration(move.spent_ms)];
-		setText(this.caption, words.filter(Boolean).join("  ·  "));
+		const parts = [`${number}.${black ? ".." : ""} ${move.san}`, value?.text, move.spent_ms === null ? null : formatDuration(move.spent_ms)];
+		setText(this.caption, parts.filter(Boolean).join("  ·  "));
 	}
 }

@@ -1,4 +1,4 @@
-// All games that are kept: a list with filters, in the order that is wanted, and what they add up to.
+// View of all recorded games: filters, sorted list, statistics.
 
 import { button, el, icon, select, setAttribute, setText, syncList } from "./dom.js";
 import { getOrNull } from "./api.js";
@@ -7,7 +7,7 @@ import { Statistics } from "./statistics.js";
 import { ourAccount, store } from "./store.js";
 import { describeGame, formatSigned, formatTime, OUTCOME_LABELS, playerLabel } from "./format.js";
 
-/** Rows fetched at once, and the most that can be. */
+/** Number of rows per request, and its maximum. */
 const PAGE_ROWS = 100;
 const MAX_ROWS = 500;
 
@@ -15,25 +15,25 @@ const filterSelect = (name, label, options) => select(name, label, [["", "Any"],
 
 const filterField = (text, attributes, kind) => el("label", { class: kind }, text, el("input", { autocomplete: "off", ...attributes }));
 
-/** A game that has just ended is in the records so soon, in ms. */
+/** Time until a finished game is in the records, in ms. */
 const RECORD_DELAY_MS = 1000;
 
-/** The filters by day, and after how many days the midnight is that is meant. */
+/** Filters by day, and the number of days to the midnight that they mean. */
 const DAY_FILTERS = { since: 0, until: 1 };
 
-/** In ms; the days of the list are those of who looks at it. */
+/** Local midnight `after` days after a date, in ms. */
 function midnight(date, after) {
 	const day = new Date(`${date}T00:00`);
 	return day.setDate(day.getDate() + after);
 }
 
-/** What stands over the columns, and by what a click on it sorts them. */
+/** Column headers and their sort keys. */
 const COLUMNS = [["Date", "started"], ["Opponent", "opponent"], ["Rating", "rating"], ["Result", "result"], ["How it ended"], ["Kind", "clock"], ["Color"], ["Opening"], ["Moves", "plies"], ["Change"]];
 
 /** Columns of numbers. */
 const NUMBER_COLUMNS = ["Rating", "Moves", "Change"];
 
-/** Those that begin with the least when somebody sorts by them. */
+/** Sort keys that begin ascending. */
 const ASCENDING_FIRST = ["opponent"];
 
 export class HistoryView {
@@ -67,7 +67,7 @@ export class HistoryView {
 		new IntersectionObserver(([entry]) => entry.isIntersecting && this.#fetch()).observe(this.more);
 	}
 
-	/** The head of a column; `by` is what a click on it sorts by, where it can. */
+	/** A column header; a click sorts by the key `by`, if given. */
 	#head(text, by) {
 		const kind = NUMBER_COLUMNS.includes(text) && "count";
 		return el("th", { scope: "col", class: kind }, by ? button(text, () => this.#sortBy(by)) : text);
@@ -79,10 +79,10 @@ export class HistoryView {
 		this.#filter();
 	}
 
-	/** What is asked for stands in the address too, so that it can be kept and passed on. */
+	/** Loads the games and updates the address, so that the filter can be bookmarked. */
 	#filter() {
-		const words = this.#params();
-		history.replaceState(null, "", `#/games${words.size ? `?${words}` : ""}`);
+		const params = this.#params();
+		history.replaceState(null, "", `#/games${params.size ? `?${params}` : ""}`);
 		this.load();
 	}
 
@@ -91,21 +91,21 @@ export class HistoryView {
 		this.#filter();
 	}
 
-	/** The form and the order as words of the address; what is as usual is left out. */
+	/** Parameters of the form and the order, without defaults. */
 	#params() {
 		const filled = [...new FormData(this.form)].map(([name, value]) => [name, value.trim()]).filter(([, value]) => value);
-		const words = new URLSearchParams(filled);
-		if (this.sort !== "started" || this.ascending) words.set("sort", this.sort);
-		if (this.ascending) words.set("ascending", true);
-		return words;
+		const params = new URLSearchParams(filled);
+		if (this.sort !== "started" || this.ascending) params.set("sort", this.sort);
+		if (this.ascending) params.set("ascending", true);
+		return params;
 	}
 
-	/** Takes up what the address asks for. */
+	/** Sets the form and the order from the address. */
 	#readAddress() {
-		const words = new URLSearchParams(location.hash.split("?")[1] ?? "");
-		for (const { name } of this.form.elements) if (name) this.form.elements[name].value = words.get(name) ?? "";
-		this.sort = COLUMNS.map(([, by]) => by).includes(words.get("sort") ?? "") ? words.get("sort") : "started";
-		this.ascending = words.get("ascending") === "true";
+		const params = new URLSearchParams(location.hash.split("?")[1] ?? "");
+		for (const { name } of this.form.elements) if (name) this.form.elements[name].value = params.get(name) ?? "";
+		this.sort = COLUMNS.map(([, by]) => by).includes(params.get("sort") ?? "") ? params.get("sort") : "started";
+		this.ascending = params.get("ascending") === "true";
 	}
 
 	open() {
@@ -114,12 +114,12 @@ export class HistoryView {
 		this.load();
 	}
 
-	/** It is known now whether there are several accounts. */
+	/** Shows the account filter if there are several accounts. */
 	updateAccounts() {
 		this.account.hidden = !store.snapshot?.accounts;
 	}
 
-	/** Asks anew, as after every letter typed; what was asked before is not waited for. */
+	/** Loads the games for the current filter; aborts earlier requests. */
 	load() {
 		this.abort?.abort();
 		this.abort = new AbortController();
@@ -132,7 +132,7 @@ export class HistoryView {
 		this.statistics.load(this.#query(), this.abort.signal);
 	}
 
-	/** A game has ended: it comes to the others, where somebody looks at them. */
+	/** Refreshes the visible list when a game has ended. */
 	onEvent(kind, game) {
 		if (kind !== "game" || !game?.result || this.node.hidden) return;
 		clearTimeout(this.refreshTimer);
@@ -142,41 +142,41 @@ export class HistoryView {
 	async #refresh() {
 		if (!this.abort || this.node.hidden) return;
 		this.statistics.load(this.#query(), this.abort.signal);
-		// As many as are shown: where the new one belongs among them, the daemon knows.
-		const answer = await this.#request(0, Math.max(PAGE_ROWS, Math.min(this.games.length + 1, MAX_ROWS)));
-		if (answer) this.#show(this.games.length < MAX_ROWS ? answer.games : this.games, answer.total);
+		// All shown rows are requested, because the position of the new game depends on the order.
+		const list = await this.#request(0, Math.max(PAGE_ROWS, Math.min(this.games.length + 1, MAX_ROWS)));
+		if (list) this.#show(this.games.length < MAX_ROWS ? list.games : this.games, list.total);
 	}
 
 	#query() {
-		const words = this.#params();
+		const params = this.#params();
 		for (const [name, after] of Object.entries(DAY_FILTERS)) {
-			if (words.has(name)) words.set(name, midnight(words.get(name), after));
+			if (params.has(name)) params.set(name, midnight(params.get(name), after));
 		}
-		return words;
+		return params;
 	}
 
 	async #fetch() {
 		if (this.busy || !this.abort) return;
 		this.busy = true;
 		const { signal } = this.abort;
-		const answer = await this.#request(this.games.length);
+		const list = await this.#request(this.games.length);
 		if (signal.aborted) return;
 		this.busy = false;
-		if (answer) this.#show([...this.games, ...answer.games], answer.total);
+		if (list) this.#show([...this.games, ...list.games], list.total);
 	}
 
-	/** So many of the games from this one on; null when another question has been asked meanwhile. */
+	/** At most `limit` games from `offset`; null if the request failed or was aborted. */
 	async #request(offset, limit = PAGE_ROWS) {
 		const { signal } = this.abort;
 		const query = this.#query();
 		query.set("offset", offset);
 		query.set("limit", limit);
-		const answer = await getOrNull(`/api/games?${query}`, signal);
-		return signal.aborted ? null : answer;
+		const list = await getOrNull(`/api/games?${query}`, signal);
+		return signal.aborted ? null : list;
 	}
 
 	#show(games, total) {
-		// One that began meanwhile has pushed another one into the next rows, too.
+		// New games shift the rows, so that a game may be returned twice.
 		this.games = [...new Map(games.map((game) => [game.id, game])).values()];
 		syncList(this.rows, this.games, gameRow);
 		setText(this.total, total === 1 ? "1 game" : `${total.toLocaleString("en")} games`);

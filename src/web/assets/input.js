@@ -1,21 +1,21 @@
-// The hand at the board: moves by dragging, by two clicks, or by arrow keys and Enter.
+// Move input on the board: by dragging, by two clicks, or by arrow keys and Enter.
 
 import { button, el, pieceIcon } from "./dom.js";
 import { pieceName } from "./chess.js";
 
-/** As far as a pointer goes, in pixels, before a click is a drag. */
+/** Distance after which a click becomes a drag, in pixels. */
 const DRAG_THRESHOLD_PX = 5;
 
 export class BoardInput {
-	/** `grip()` gives what may be done now: null, or `{color, targets}` with targets as in chess.js.
-	 * `play(uci)` does it. `drop()` is called when a click goes nowhere. */
+	/** `movable()` returns the pieces that can be moved: null, or `{color, targets}` with targets as in chess.js. `play(uci)` makes
+	 * a move; `cancel()` is called when a click selects nothing. */
 	constructor(board, { movable, play, cancel }) {
 		Object.assign(this, { board, movable, play, cancel, selected: null, drag: null, premove: [] });
 		this.menu = el("div", { class: "promotion", role: "dialog", "aria-label": "Promote to", hidden: true });
 		this.menu.addEventListener("keydown", (event) => this.#onMenuKey(event));
 		const { node } = board;
 		node.addEventListener("pointerdown", (event) => this.#onPointerDown(event));
-		// A click takes the keys away from where they were, and gives them to the game: squares are for those who walk on them.
+		// A click removes the focus from other elements, so that shortcuts work; only the keyboard focuses squares.
 		node.addEventListener("mousedown", (event) => {
 			event.preventDefault();
 			document.activeElement?.blur();
@@ -26,7 +26,7 @@ export class BoardInput {
 		node.addEventListener("keydown", (event) => this.#onKeyDown(event));
 	}
 
-	/** After any change of the position: what was chosen stays so if it can still go somewhere. */
+	/** Updates the selection after a change of the position; it stays if the piece is still there. */
 	refresh() {
 		const movable = this.movable();
 		if (this.selected !== null && movable?.color[0] !== this.board.board[this.selected]?.[0]) {
@@ -49,13 +49,13 @@ export class BoardInput {
 		this.#showHints();
 	}
 
-	/** Takes the hand off the piece. */
+	/** Ends dragging. */
 	#releasePiece() {
 		if (this.drag) this.board.dragPiece(this.drag.from);
 		this.drag = null;
 	}
 
-	/** A square was chosen, by a click or a key. Tells whether a piece is in the hand now. */
+	/** Handles the choice of a square. Returns whether a piece is selected now. */
 	#onSquare(square) {
 		const movable = this.movable();
 		this.close();
@@ -86,7 +86,7 @@ export class BoardInput {
 		if (square === null) return;
 		const before = this.selected;
 		const mine = this.movable()?.color[0] === this.board.board[square]?.[0];
-		// A click on what is chosen may begin a drag; whether it puts the piece down shows when it ends.
+		// A click on the selected piece may begin a drag; if not, it deselects the piece when it ends.
 		const isSelected = mine && before === square;
 		if (!isSelected && !this.#onSquare(square)) return;
 		this.drag = { from: square, isSelected, x: event.clientX, y: event.clientY, moved: false };
@@ -141,7 +141,7 @@ export class BoardInput {
 		this.board.focus();
 	}
 
-	/** Escape leaves the pawn where it is; arrows go from piece to piece. */
+	/** Escape cancels the promotion; arrow keys move between the pieces. */
 	#onMenuKey(event) {
 		const step = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 }[event.key];
 		if (event.key === "Escape") this.close();
@@ -153,7 +153,7 @@ export class BoardInput {
 		event.stopPropagation();
 	}
 
-	/** Asks what the pawn becomes. */
+	/** Opens the promotion menu. */
 	#askPromotion(to, moves) {
 		const color = this.movable().color[0];
 		const choice = (kind) => {
@@ -167,7 +167,7 @@ export class BoardInput {
 		};
 		const choices = ["q", "n", "r", "b"].map(choice).filter(Boolean);
 		const down = this.board.y(to) < 4;
-		// The queen lies where the pointer is.
+		// The queen is below the pointer.
 		this.menu.replaceChildren(...(down ? choices : choices.reverse()));
 		this.menu.hidden = false;
 		this.promotionSquare = to;
@@ -177,9 +177,9 @@ export class BoardInput {
 		(down ? this.menu.firstChild : this.menu.lastChild).focus();
 	}
 
-	/** Puts away the question what a pawn becomes. */
+	/** Closes the promotion menu. */
 	close() {
-		// Who chooses by keyboard goes on from the board.
+		// The focus returns to the board.
 		if (this.menu.contains(document.activeElement)) this.#focus(this.promotionSquare);
 		this.menu.hidden = true;
 	}

@@ -1,19 +1,19 @@
-// A button that opens a list of things to do.
+// Popup menus.
 
 import { el, icon } from "./dom.js";
 
-/** Between a button and its list, in px. */
+/** Distance between a button and its menu, in px. */
 const GAP_PX = 6;
 
-/** An entry of a list: `act` is what a click does, or where a link leads. */
-export function menuEntry(name, text, act, attributes) {
+/** A menu entry; `action` is a click handler or the address of a link. */
+export function menuEntry(name, text, action, attributes) {
 	const content = [icon(name), el("span", {}, text)];
-	return typeof act === "function"
-		? el("button", { type: "button", onclick: act, ...attributes }, content)
-		: el("a", { href: act, ...attributes }, content);
+	return typeof action === "function"
+		? el("button", { type: "button", onclick: action, ...attributes }, content)
+		: el("a", { href: action, ...attributes }, content);
 }
 
-/** The list that `opener` opens; it closes when an entry is chosen, with Escape, and with a click elsewhere. */
+/** A menu that `opener` opens. A choice, Escape or a click elsewhere closes it. */
 export function popupMenu(opener, label, entries) {
 	const chosen = (event) => event.target.closest("a, button") && node.hidePopover();
 	const node = el("div", { class: "menu", popover: "auto", role: "group", "aria-label": label, onclick: chosen, onkeydown: onArrowKey }, entries);
@@ -22,7 +22,7 @@ export function popupMenu(opener, label, entries) {
 	return node;
 }
 
-/** Beside its button, on the side where there is more room. */
+/** Places a menu next to its button, on the side with more space. */
 function placeMenu(node, { left, right, top, bottom }) {
 	const px = (number) => `${Math.max(GAP_PX, Math.round(number))}px`;
 	const [low, far] = [top > innerHeight / 2, left > innerWidth / 2];
@@ -34,7 +34,7 @@ function placeMenu(node, { left, right, top, bottom }) {
 	});
 }
 
-/** The arrow keys lead through the entries. */
+/** Moves the focus between the entries with the arrow keys. */
 function onArrowKey(event) {
 	const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
 	if (!step) return;

@@ -1,23 +1,23 @@
-// The list of moves: click one to look back.
+// List of moves; a click shows the position after the move.
 
 import { button, el, setAttribute } from "./dom.js";
 import { moveNumbering } from "./chess.js";
 import { formatDuration, whiteScore } from "./format.js";
 
 export class MoveList {
-	/** `goTo(ply)` is called with the number of moves on the board that is wanted. */
+	/** `goTo(ply)` is called with the number of moves after which the position is to be shown. */
 	constructor(goTo) {
 		this.list = el("ol", { class: "moves", "aria-label": "Moves" });
 		this.node = el("div", { class: "movesbox" }, this.list);
 		this.goTo = goTo;
-		// What else is in the panel takes height from the list, and gives it back.
+		// The height of the list changes with the other contents of the panel.
 		new ResizeObserver(() => this.current && this.#reveal(this.current)).observe(this.node);
 		this.shownMoves = [];
 		this.buttons = [];
 		this.titles = [];
 	}
 
-	/** `bare`: what the engine thought of the moves is not told. */
+	/** `bare`: the evaluations and times of the moves are hidden. */
 	show(game, ply, bare) {
 		const kept = this.id === game.id && this.shownMoves.every((move, i) => game.moves[i]?.uci === move.uci);
 		if (!kept) {
@@ -28,7 +28,7 @@ export class MoveList {
 		}
 		const number = moveNumbering(game.start_fen);
 		for (let i = this.shownMoves.length; i < game.moves.length; i++) this.#add(game, i, number(i));
-		// More may be known of the same moves.
+		// Search information of known moves may have been added.
 		this.titles = game.moves.map((move, i) => (this.shownMoves[i] === move ? this.titles[i] : moveTitle(game, move)));
 		this.shownMoves = [...game.moves];
 		this.buttons.forEach((button, i) => setAttribute(button, "title", bare ? null : this.titles[i]));
@@ -61,7 +61,7 @@ export class MoveList {
 		this.row.append(node);
 	}
 
-	/** Scrolls the list, and nothing but the list; on a phone it is one line. */
+	/** Scrolls only the list and not the page; on a phone the list is one line. */
 	#reveal(button) {
 		const row = button.parentElement;
 		const { scrollTop, clientHeight, scrollLeft, clientWidth } = this.node;

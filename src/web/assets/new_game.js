@@ -1,24 +1,24 @@
-// The form of a new game against Knightwatch.
+// Dialog for a new game against the bot.
 
 import { button, el, icon, select, setText } from "./dom.js";
 import { controlCall, showToast } from "./api.js";
 import { challengeBot } from "./actions.js";
 import { offersControl, onChange, store } from "./store.js";
 
-/** Who cannot say what became of a challenge after this, in ms, has never heard of it. */
+/** Time after a reconnect until an unknown challenge counts as lost, in ms. */
 const CHALLENGE_LOST_MS = 5_000;
 
-/** Minutes and seconds a move. */
+/** Time controls: minutes and seconds per move. */
 const TIMES = ["1+0", "2+1", "3+0", "3+2", "5+3", "10+0", "10+5", "15+10", "30+20"];
 
-/** As the daemon is told, and as people are. */
+/** Strengths: query parameters and text. */
 const STRENGTHS = [
 	["", "Full"],
 	...[1000, 1300, 1600, 1900, 2200, 2500, 2800].map((elo) => [`elo=${elo}`, `${elo} Elo`]),
 	...[1, 2, 3, 5, 10].map((s) => [`move_s=${s}`, `at most ${s} s a move`]),
 ];
 
-/** What a clock may begin with, in minutes. */
+/** Initial times that Lichess allows, in minutes. */
 const MINUTES = [[0, "0"], [0.25, "¼"], [0.5, "½"], [0.75, "¾"], [1, "1"], [1.5, "1½"],
 	...[2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 25, 30, 40, 45, 60, 90, 120, 150, 180].map((minutes) => [minutes, `${minutes}`])];
 
@@ -64,10 +64,10 @@ export class NewGameDialog {
 
 	#updateFields() {
 		const { time, variant } = this.#values();
-		// What is not seen must not be in the way.
+		// Hidden fields must not block the validation.
 		this.custom.disabled = this.custom.hidden = time !== "custom";
-		const never = Number(this.minutes.lastChild.value) + Number(this.increment.value) === 0;
-		this.increment.setCustomValidity(never ? "A clock needs minutes, or seconds a move." : "");
+		const noTime = Number(this.minutes.lastChild.value) + Number(this.increment.value) === 0;
+		this.increment.setCustomValidity(noTime ? "A clock needs minutes, or seconds a move." : "");
 		this.fen.disabled = this.fenLabel.hidden = variant !== "fromPosition";
 		this.strength.hidden = !offersControl("strength");
 	}
@@ -89,47 +89,47 @@ export class NewGameDialog {
 		});
 	}
 
-	/** Challenges the bot, once at a time: `send()` does it and gives the id. What becomes of it is told in the form, or beside it
-	 * when that is closed. */
+	/** Sends a challenge, one at a time: `send()` sends it and returns its id. Its outcome is shown in the dialog, or as a toast if
+	 * the dialog is closed. */
 	async send(send) {
-		if (this.busy) return this.#setStatus("Asked already: the answer is still to come.");
+		if (this.busy) return this.#setStatus("A challenge is pending: wait for its answer.");
 		this.#setBusy(true);
 		this.#setStatus("");
 		try {
 			this.challengeId = await send();
-			this.#setStatus("Asked.");
-			// The game may have begun before the answer was here.
+			this.#setStatus("Challenge sent.");
+			// The game may have started before the response arrived.
 			this.#onEvent("challenge");
 		} catch (error) {
 			this.#fail(error.message);
 		}
 	}
 
-	/** The challenge becomes a game, waits for a place, or is answered with a reason. */
+	/** Handles the outcome of the challenge: a game, a place in the queue, or a reason. */
 	#onEvent(kind) {
 		const { challengeId } = this;
 		if (!challengeId) return;
 		if (store.games.has(challengeId)) return this.#onStarted();
 		if (kind !== "challenge" && kind !== "snapshot") return;
-		const known = () => store.snapshot.challenges.findLast((challenge) => challenge.id === challengeId);
-		const answer = known();
-		if (!answer) {
-			// A daemon that was started anew knows nothing of it; one that was only out of reach is about to answer.
-			const forgotten = () => this.challengeId === challengeId && !known() && this.#fail("Nobody knows of this challenge any more.");
-			return kind === "snapshot" && setTimeout(forgotten, CHALLENGE_LOST_MS);
+		const find = () => store.snapshot.challenges.findLast((challenge) => challenge.id === challengeId);
+		const challenge = find();
+		if (!challenge) {
+			// A restarted daemon does not know the challenge; after a reconnect its answer is still to come.
+			const onTimeout = () => this.challengeId === challengeId && !find() && this.#fail("The challenge was lost.");
+			return kind === "snapshot" && setTimeout(onTimeout, CHALLENGE_LOST_MS);
 		}
-		if (answer.decision === "queued") this.#setStatus(`Waiting for a place: ${answer.reason}`);
-		else if (answer.decision !== "accepted") this.#fail(`Declined: ${answer.reason}`);
+		if (challenge.decision === "queued") this.#setStatus(`Waiting for a place: ${challenge.reason}`);
+		else if (challenge.decision !== "accepted") this.#fail(`Declined: ${challenge.reason}`);
 	}
 
 	#onStarted() {
-		// What is on, and the person's own game first.
+		// The live view shows the game of the user first.
 		location.hash = "#/";
 		this.#setBusy(false);
 		this.node.close();
 	}
 
-	/** There is no game. */
+	/** Shows why there is no game. */
 	#fail(why) {
 		this.#setBusy(false);
 		this.#setStatus(why, true);

@@ -1,4 +1,4 @@
-// The game as PGN, to copy.
+// Conversion of a game to PGN.
 
 import { moveNumbering, START_FEN } from "./chess.js";
 
@@ -36,13 +36,13 @@ function moveTokens(game) {
 	});
 }
 
-function wrapTokens(words) {
+function wrapTokens(tokens) {
 	const lines = [""];
-	for (const word of words) {
+	for (const token of tokens) {
 		const line = lines.at(-1);
-		if (!line) lines[lines.length - 1] = word;
-		else if (line.length + 1 + word.length < LINE_WIDTH) lines[lines.length - 1] += ` ${word}`;
-		else lines.push(word);
+		if (!line) lines[lines.length - 1] = token;
+		else if (line.length + 1 + token.length < LINE_WIDTH) lines[lines.length - 1] += ` ${token}`;
+		else lines.push(token);
 	}
 	return lines.join("\n");
 }

@@ -1,4 +1,4 @@
-// A player beside the board: name, what was taken, clock.
+// Panel of a player: name, captured pieces, clock.
 
 import { el, pieceIcon, setAttribute, setText } from "./dom.js";
 import { material } from "./chess.js";
@@ -16,7 +16,7 @@ export class PlayerPanel {
 			el("span", { class: "who" }, this.title, this.name, this.rating, this.note), this.captured, this.clock);
 	}
 
-	/** `plies`: after how many moves the clock is wanted; null for now. */
+	/** `plies` is the number of moves for which the clock is shown; null for the current clock. */
 	show(game, color, board, plies) {
 		Object.assign(this, { game, color });
 		const { name, title, rating, provisional } = game[color];
@@ -27,7 +27,7 @@ export class PlayerPanel {
 		setAttribute(this.node, "aria-label", `${name}, ${color}`);
 		setAttribute(this.node, "role", "group");
 		this.node.classList.toggle("moving", game.clocks.running === color && !game.result);
-		// Who looks back while a game is on must not take an old clock for the one that runs.
+		// In a running game the current clock is always shown.
 		const past = game.result ? plies : null;
 		setAttribute(this.clock, "aria-label", `${name}'s clock`);
 		showClock(this.clock, () => (past === null ? timeLeft(game, color) : timeLeftAt(game, color, past)));
@@ -39,7 +39,7 @@ export class PlayerPanel {
 		if (game.result) return "";
 		if (game.draw_offer === color) return "offers a draw";
 		if (game.takeback === color) return "asks for a takeback";
-		// What was answered is news until the next move.
+		// An answer is shown until the next move.
 		const last = game.chat.findLast(({ room }) => room === "game");
 		if (last?.ply === game.moves.length && last.from === game[color].name && last.text.startsWith("declined")) return last.text;
 		return game.opponent_gone && color !== game.ours ? "has left" : "";

@@ -1,4 +1,4 @@
-// How the page looks and calls, as the person before it wants it: board colors, board size, notifications.
+// Settings of the page: board colors, board size, notifications.
 
 import { button, el, icon, setText } from "./dom.js";
 import { notificationsEnabled, notificationsSupported, setNotifications } from "./notify.js";
@@ -8,7 +8,7 @@ const SIZE_STORAGE = "knightwatch-size";
 
 const BOARDS = [["green", "Green"], ["blue", "Blue"], ["brown", "Brown"], ["grey", "Grey"]];
 
-/** In percent of the window's height; at most as much as leaves everything in sight. */
+/** Board size in percent of the window's height. */
 const MIN_SIZE = 40;
 const MAX_SIZE = 100;
 

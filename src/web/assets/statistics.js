@@ -1,32 +1,32 @@
-// What the games add up to, by what they have in common, and the ratings over time.
+// Statistics: results by group, clock statistics, ratings over time.
 
 import { button, dataTable, el, svg } from "./dom.js";
 import { getOrNull } from "./api.js";
 import { formatDate, formatDuration, formatPercent, formatSigned, formatTime } from "./format.js";
 
-/** Rows of a table, until somebody wants all of them. */
+/** Rows of a table before it is expanded. */
 const VISIBLE_ROWS = 8;
 
-/** Kinds of ratings that are told apart by color and dashes. */
+/** Number of line styles in the rating chart. */
 const LINE_STYLES = 6;
 
 const TABLE_NAMES = { by_speed: "Speed", by_color: "Color", by_opponent: "Opponent", by_opening: "Opening", by_tournament: "Tournament" };
 
 const DAY_MS = 86_400_000;
 
-/** The drawing of the ratings, in its own units. */
+/** Size of the rating chart, in SVG units. */
 const CHART_WIDTH = 600;
 const CHART_HEIGHT = 160;
 
 export class Statistics {
 	constructor() {
 		this.body = el("div", { class: "tables" });
-		/** The tables that somebody wants to see in full. */
+		/** Names of the expanded tables. */
 		this.expanded = new Set();
 		this.node = el("details", { class: "statistics", ontoggle: () => this.#show() }, el("summary", {}, "Statistics"), this.body);
 	}
 
-	/** Which games count. They are counted when somebody looks. */
+	/** Sets the query; the statistics are loaded when they are visible. */
 	load(query, signal) {
 		Object.assign(this, { query, signal });
 		this.#show();
@@ -36,10 +36,10 @@ export class Statistics {
 		if (!this.node.open || this.loadedQuery === this.query) return;
 		const { query, signal } = this;
 		this.loadedQuery = query;
-		const found = await getOrNull(`/api/stats?${query}`, signal);
-		if (!found) return void (this.loadedQuery = null);
-		const tables = Object.entries(TABLE_NAMES).map(([key, name]) => this.#summary(name, found[key] ?? []));
-		this.body.replaceChildren(...[ratingChart(found.ratings ?? {}), ...tables, timingTable(found.timing ?? [])].filter(Boolean));
+		const stats = await getOrNull(`/api/stats?${query}`, signal);
+		if (!stats) return void (this.loadedQuery = null);
+		const tables = Object.entries(TABLE_NAMES).map(([key, name]) => this.#summary(name, stats[key] ?? []));
+		this.body.replaceChildren(...[ratingChart(stats.ratings ?? {}), ...tables, timingTable(stats.timing ?? [])].filter(Boolean));
 	}
 
 	#summary(name, groups) {
@@ -51,7 +51,7 @@ export class Statistics {
 			const rest = groups.slice(shown).map(groupRow);
 			rows.append(...rest);
 			more.remove();
-			// Who came by keyboard reads on where the table was cut.
+			// Keyboard users continue at the first new row.
 			rest[0].tabIndex = -1;
 			rest[0].focus();
 		});
@@ -59,7 +59,7 @@ export class Statistics {
 	}
 }
 
-/** How it went by the clock; of speeds without one nothing is left to tell. */
+/** Clock statistics by speed; null without any. */
 function timingTable(speeds) {
 	const timed = speeds.filter(({ left_ms, round_trip_ms }) => left_ms !== null || round_trip_ms !== null);
 	if (!timed.length) return null;
@@ -72,7 +72,7 @@ function timingTable(speeds) {
 		number(round_trip_ms === null ? "–" : `${round_trip_ms} ms`));
 	return el("div", { class: "scrolling" },
 		dataTable(["Clock", "#Games", "#Left", "#Flags", "#Latency"], el("tbody", {}, timed.map(row))),
-		el("p", { class: "quiet" }, "Of the latest games: medians of our clock at the end and of a move's way to the server and back; flags are games that we lost on time."));
+		el("p", { class: "quiet" }, "Of the latest games: medians of our clock at the end and of the round trip of a move to the server; flags are games that we lost on time."));
 }
 
 function groupRow({ name, won, drawn, lost, points }) {
@@ -87,7 +87,7 @@ function groupRow({ name, won, drawn, lost, points }) {
 		el("td", {}, bar));
 }
 
-/** A number for each kind of rating, and a line for those with several games, all on one scale. */
+/** The latest rating of each kind, and a line for kinds with several games, all on one scale. */
 function ratingChart(kinds) {
 	const all = Object.entries(kinds).filter(([, points]) => points.length);
 	if (!all.length) return null;
@@ -95,7 +95,7 @@ function ratingChart(kinds) {
 	const points = lines.flatMap(([, points]) => points);
 	const [first, last] = [Math.min(...points.map(([at]) => at)), Math.max(...points.map(([at]) => at))];
 	const values = points.map(([, rating]) => rating);
-	// No line lies on an edge.
+	// A margin keeps the lines off the edges.
 	const low = Math.floor((Math.min(...values) - 10) / 50) * 50;
 	const high = Math.ceil((Math.max(...values) + 10) / 50) * 50;
 	const x = (at) => ((CHART_WIDTH * (at - first)) / Math.max(1, last - first)).toFixed(1);
@@ -104,7 +104,7 @@ function ratingChart(kinds) {
 	const latest = ([kind, points]) => `${kind} ${points.at(-1)[1]}`;
 	const drawing = () => svg("svg", { viewBox: `0 0 ${CHART_WIDTH} ${CHART_HEIGHT}`, preserveAspectRatio: "none", class: "ratings", role: "img", "aria-label": lines.map(latest).join(", ") },
 		lines.map(([kind, points]) => svg("polyline", { class: style(kind), points: points.map(([at, rating]) => `${x(at)},${y(rating)}`).join(" ") })));
-	// Within a day the hours tell more.
+	// Within a day the time is shown instead of the date.
 	const when = last - first < DAY_MS ? (ms) => formatTime(ms, true) : formatDate;
 	const curve = lines.length > 0 && el("div", { class: "scale" }, el("span", {}, high), drawing(), el("span", {}, low), el("p", {}, el("span", {}, when(first)), el("span", {}, when(last))));
 	const change = (points) => points.length > 1 && el("span", { class: "quiet" }, ` ${formatSigned(points.at(-1)[1] - points[0][1])}`);

@@ -1,28 +1,28 @@
-// How the bot is doing, in a sentence.
+// Status of the bot as text.
 
 import { formatTime } from "./format.js";
 import { ourAccount, runningGames, store } from "./store.js";
 
 const nextAttempt = (ms) => (ms ? `, next at ${formatTime(ms)}` : "");
 
-/** Why nothing new comes. */
+/** Short and long texts for the reasons of a disconnection. */
 const DISCONNECTED = {
-	gone: ["Connection lost", "The connection to the daemon is lost; it is tried again."],
-	full: ["Too many pages", "Too many windows with this page are open: close some, and this one follows again."],
-	asleep: ["Asleep", "Nobody has looked at this window for a while; what it shows is old until somebody does."],
+	lost: ["Connection lost", "The connection to the daemon is lost; retrying."],
+	full: ["Too many pages", "Too many windows with this page are open: close some, and this one reconnects."],
+	hidden: ["Suspended", "This window was hidden for a while; it reconnects when it is visible."],
 };
 
 /** `{kind, short, long}`: `kind` is `good`, `calm` or `bad`. */
 export function status() {
 	const { snapshot, connected } = store;
 	if (!connected) {
-		const [short, long] = DISCONNECTED[store.disconnectReason] ?? DISCONNECTED.gone;
+		const [short, long] = DISCONNECTED[store.disconnectReason] ?? DISCONNECTED.lost;
 		return { kind: "bad", short, long };
 	}
 	return describeState(snapshot, runningGames().length);
 }
 
-/** How each of several accounts is doing. */
+/** Status texts of the accounts, if there are several. */
 export const accountStates = () => (store.snapshot.accounts ?? []).map((one) => {
 	const games = runningGames().filter((game) => ourAccount(game) === one.account?.name);
 	return `${one.name}: ${describeState(one, games.length).long}`;
@@ -30,12 +30,12 @@ export const accountStates = () => (store.snapshot.accounts ?? []).map((one) => 
 
 function describeState({ offline, idle, draining, paused, online, account, accounts }, games) {
 	if (offline) {
-		const again = offline.retry_at ? `, tried again at ${formatTime(offline.retry_at)}` : "";
-		return { kind: "bad", short: "Offline", long: `Offline: ${offline.reason}${again}` };
+		const retry = offline.retry_at ? `, next attempt at ${formatTime(offline.retry_at)}` : "";
+		return { kind: "bad", short: "Offline", long: `Offline: ${offline.reason}${retry}` };
 	}
 	if (!online) return { kind: "calm", short: "Connecting", long: "Not connected to the server yet" };
 	if (draining !== null) {
-		const left = draining ? `${plural(draining, "game")} to be finished` : "no game is on; a challenge or a tournament is still to be settled";
+		const left = draining ? `${plural(draining, "game")} to be finished` : "no game is running; a challenge or a tournament is still pending";
 		return { kind: "calm", short: "Stopping", long: `Stopping: ${left}` };
 	}
 	if (paused) return { kind: "calm", short: "Paused", long: `Paused: no new games; ${plural(games, "game")} running` };

@@ -1,39 +1,39 @@
-// What the daemon has told us, and who wants to know when it changes.
+// Client-side state: the latest snapshot with all changes since, and its listeners.
 
 import { hasKey } from "./api.js";
 
 export const store = {
 	/** The latest snapshot, kept up to date; null before the first. */
 	snapshot: null,
-	/** By id, in the order in which they are told. */
+	/** Games by id, running ones in the order of their start, finished ones in the order of their end. */
 	games: new Map(),
 	connected: false,
-	/** Why not, as stream.js has it; null before the first try. */
+	/** Why not connected, as in events.js; null before the first attempt. */
 	disconnectReason: null,
-	/** How far the daemon's clock is ahead of ours, in ms. */
+	/** Offset of the daemon's clock from ours, in ms. */
 	clockOffset: 0,
 };
 
 const listeners = [];
 
-/** `listener(kind, id)` is called after every change; `id` is that of its game, if it has one. */
+/** `listener(kind, id)` is called after every change; `id` is the id of its game or null. */
 export const onChange = (listener) => listeners.push(listener);
 
 const notifyListeners = (kind, id) => listeners.forEach((listener) => listener(kind, id ?? null));
 
 export const now = () => Date.now() + store.clockOffset;
 
-/** Which side the person before this page has in a game, if any. */
+/** The color of the user of this page in a game, or null. */
 export function userColor(game) {
 	const user = store.snapshot?.play?.user;
 	if (!user) return null;
 	return game.white.name === user ? "white" : game.black.name === user ? "black" : null;
 }
 
-/** The side that this window plays in a game, if any: whose words and colors it shows. */
+/** The color that this window plays in a game; null without the key. */
 export const controlledColor = (game) => (hasKey() ? userColor(game) : null);
 
-/** Who of several accounts of ours plays a game; null where there is one. */
+/** The account that plays a game, if there are several; else null. */
 export const ourAccount = (game) => (store.snapshot?.accounts ? game[game.ours].name : null);
 
 export const runningGames = () => [...store.games.values()].filter((game) => !game.result);
@@ -52,7 +52,7 @@ export function onEvent(kind, data) {
 	notifyListeners(kind, kind === "game" ? data.id : (data.game ?? null));
 }
 
-/** What is kept of the lists that grow. */
+/** Maximum length of the lists. */
 const MAX_ENTRIES = 200;
 
 function pushBounded(list, item) {
@@ -63,27 +63,27 @@ function pushBounded(list, item) {
 const eventHandlers = {
 	snapshot(data) {
 		store.snapshot = data;
-		const over = data.games.filter((game) => game.result).reverse();
-		const games = [...data.games.filter((game) => !game.result), ...over];
+		const finished = data.games.filter((game) => game.result).reverse();
+		const games = [...data.games.filter((game) => !game.result), ...finished];
 		store.games = new Map(games.map((game) => [game.id, game]));
 		store.clockOffset = data.now - Date.now();
 		store.connected = true;
 	},
 	game(game) {
-		// Those that are over stand in the order in which they ended.
+		// Finished games are ordered by their end.
 		if (game.result) store.games.delete(game.id);
 		store.games.set(game.id, game);
-		const over = [...store.games.values()].filter(({ result }) => result);
-		if (over.length > MAX_ENTRIES) store.games.delete(over[0].id);
+		const finished = [...store.games.values()].filter(({ result }) => result);
+		if (finished.length > MAX_ENTRIES) store.games.delete(finished[0].id);
 	},
 	moved({ game: id, move, fen, check, legal, clocks }) {
 		const game = store.games.get(id);
 		if (!game) return;
-		// A move in the place of another one: those before it stay.
+		// A move with a known ply replaces that move and all later ones.
 		game.moves.length = Math.min(game.moves.length, move.ply - 1);
 		game.moves.push(move);
 		Object.assign(game, { fen, check, legal, clocks, thinking: null });
-		// Who moves declines what the other has offered, and asks for nothing any more.
+		// A move declines the offer of the opponent and withdraws the mover's own requests.
 		if (game.draw_offer && game.draw_offer !== move.by) game.draw_offer = null;
 		game.takeback = null;
 	},
@@ -113,7 +113,7 @@ const eventHandlers = {
 		const others = store.snapshot.settings.filter(({ account }) => account !== settings.account);
 		store.snapshot.settings = [...others, settings];
 	},
-	play(guest) {
-		store.snapshot.play = guest;
+	play(playUser) {
+		store.snapshot.play = playUser;
 	},
 };

@@ -1,4 +1,4 @@
-// Light or dark: as the system has it, until somebody chooses.
+// Light or dark colors: the choice of the user, or else that of the system.
 
 import { el, icon, setText } from "./dom.js";
 
@@ -9,8 +9,8 @@ const systemDark = matchMedia("(prefers-color-scheme: dark)");
 const isDark = () => (root.dataset.theme ?? (systemDark.matches ? "dark" : "light")) === "dark";
 
 export function themeToggle(button) {
-	const kept = localStorage.getItem(STORAGE_KEY);
-	if (kept) root.dataset.theme = kept;
+	const stored = localStorage.getItem(STORAGE_KEY);
+	if (stored) root.dataset.theme = stored;
 	const text = el("span", {});
 	const label = () => setText(text, isDark() ? "Light colors" : "Dark colors");
 	button.append(icon("theme"), text);

@@ -1,4 +1,4 @@
-// What the engine thinks, and the line that it expects; pointing at a move shows it on the board.
+// Engine panel: search information and principal variation. Pointing at a move previews it on the board.
 
 import { button, el, setText, syncList } from "./dom.js";
 import { moveNumbering } from "./chess.js";
@@ -7,7 +7,7 @@ import { formatCount, formatDuration, formatPercent, whiteScore } from "./format
 const SOURCES = { book: "From the opening book", only: "The only legal move" };
 
 export class EnginePanel {
-	/** `preview(step)` is called with a step of the line, or with null when there is none any more. */
+	/** `preview(move)` is called with a move of the principal variation, or with null at the end of the preview. */
 	constructor(preview) {
 		this.preview = preview;
 		this.title = el("h2", {}, "Engine");
@@ -30,7 +30,7 @@ export class EnginePanel {
 		);
 	}
 
-	/** `report` was made with `ply` moves on the board; `live` says that it goes on. */
+	/** `report` belongs to the position after `ply` moves; `live` is whether the search is running. */
 	show(game, report, ply, live) {
 		this.node.classList.toggle("busy", live);
 		const value = whiteScore(report, game.ours);
@@ -42,11 +42,11 @@ export class EnginePanel {
 		setText(this.facts, report ? searchSummary(report) : "Nothing thought about yet");
 		syncList(this.numbers, report?.source === "search" ? searchDetails(report) : [], (text) => el("li", {}, text));
 		this.details.classList.toggle("bare", !this.numbers.children.length);
-		// What the line still begins with stays, and so does the focus on it.
+		// Moves that the new line shares with the old one keep their nodes and the focus.
 		let path = `${game.id} ${ply}`;
 		const steps = (report?.pv ?? []).map((step, i) => ({ step, i, path: (path += ` ${step.uci}`) }));
 		syncList(this.line, steps, ({ step, i }) => this.#step(game, step, ply, i), (item) => item.path);
-		// Who points at a move while the line changes under the pointer sees the position again.
+		// The preview ends if its move is no longer in the line.
 		if (this.previewNode && !this.previewNode.isConnected) this.#setPreview(null);
 	}
 
@@ -64,13 +64,13 @@ export class EnginePanel {
 	}
 }
 
-/** What everybody understands. */
+/** Summary for all users. */
 function searchSummary({ source, depth, elapsed_ms }) {
 	if (source !== "search") return SOURCES[source] ?? source;
 	return `${depth} ${depth === 1 ? "half-move" : "half-moves"} ahead${elapsed_ms === null ? "" : `, ${formatDuration(elapsed_ms)}`}`;
 }
 
-/** The rest, for those who know engines. */
+/** Details for experts. */
 function searchDetails({ depth, seldepth, nodes, nps, hashfull, ordering }) {
 	return [
 		`Depth ${depth}, longest line ${Math.max(depth, seldepth)} half-moves`,

@@ -1,4 +1,4 @@
-//! All that the page shows of a bot while it runs, followed event by event. No I/O and no clock of its own.
+//! State of the page, updated by events. No I/O and no clock.
 
 use std::collections::VecDeque;
 
@@ -13,47 +13,47 @@ use super::wire::{
 use crate::events::{Event, Offer, Severity};
 use crate::plural;
 
-/// Games that are over and still shown.
+/// Maximum number of finished games.
 const MAX_FINISHED_GAMES: usize = 30;
 
-/// Games that are on: more than a bot ever has, so that one whose end nobody has told does not stay for ever.
+/// Maximum number of running games: more than a bot ever plays, so that games whose end was missed do not accumulate.
 const MAX_RUNNING_GAMES: usize = 300;
 
-/// Notes that are kept.
+/// Maximum number of notes.
 const MAX_NOTES: usize = 200;
 
-/// Decisions about challenges that are kept.
+/// Maximum number of decisions about challenges.
 const MAX_CHALLENGES: usize = 100;
 
-/// Arenas that are kept.
+/// Maximum number of arenas.
 const MAX_ARENAS: usize = 50;
 
-/// What has changed, to be told to whoever watches.
+/// A change of the state, to be published.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Change {
-    /// A game, in more than one way.
+    /// The game with this id.
     Game(String),
-    /// A move was made in it.
+    /// The last move of this game.
     Moved(String),
-    /// The engine thinks about it.
+    /// The search information of this game.
     Thinking(String),
-    /// Somebody has said something in it.
+    /// The last chat line of this game.
     Chat(String),
-    /// How the bot is.
+    /// Status of the bot.
     Status,
-    /// A note.
+    /// The last note.
     Note,
-    /// A decision about a challenge.
+    /// The last decision about a challenge.
     Challenge,
-    /// An arena.
+    /// The last arena.
     Arena,
-    /// What is in force for an account.
+    /// The settings of an account.
     Settings,
-    /// What the guest sees.
+    /// The user who can play on the page.
     PlayUser,
 }
 
-/// What was before the start, each list with the latest first.
+/// Entries from before the start, each list with the latest first.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Backlog {
     pub challenges: Vec<Challenge>,
@@ -61,7 +61,7 @@ pub(super) struct Backlog {
     pub arenas: Vec<Arena>,
 }
 
-/// See the module's text.
+/// State of the page.
 #[derive(Debug, Default)]
 pub(super) struct PageState {
     server: Option<String>,
@@ -70,19 +70,19 @@ pub(super) struct PageState {
     records: bool,
     control: &'static [&'static str],
     running: Vec<LiveGame>,
-    /// The latest first.
+    /// Latest first.
     finished: VecDeque<LiveGame>,
     log: VecDeque<Note>,
     challenges: VecDeque<Challenge>,
-    /// The one last heard of at the end.
+    /// Latest update last.
     arenas: VecDeque<Arena>,
-    /// Those of each account, the ones last told at the end.
+    /// Settings of each account, latest update last.
     settings: Vec<Settings>,
 }
 
 impl PageState {
-    /// Before anything has happened: who can be played against on this page, whether there are records, and which orders
-    /// can be given.
+    /// The initial state: the user who can play on the page, whether records are kept, and the names of the actions that are
+    /// offered.
     pub fn new(play: Option<PlayUser>, records: bool, control: &'static [&'static str]) -> Self {
         Self {
             play,
@@ -92,7 +92,7 @@ impl PageState {
         }
     }
 
-    /// Takes up what has happened at this moment, and says what has changed.
+    /// Updates the state with an event at `now`, in milliseconds since 1970. Returns the changes.
     pub fn on_event(&mut self, event: &Event, now: u64) -> Vec<Change> {
         let (account, event) = match event {
             Event::ForAccount { account, event } => (Some(account.as_str()), &**event),
@@ -112,17 +112,16 @@ impl PageState {
             }
             Event::Arena(arena) => {
                 let arena = Arena::of(arena, account);
-                self.arenas.retain(|other| !other.is(&arena));
+                self.arenas.retain(|other| !other.is_same(&arena));
                 push_bounded(&mut self.arenas, arena, MAX_ARENAS);
                 vec![Change::Arena]
             }
-            Event::Settings(words) => {
+            Event::Settings(values) => {
                 let account = account.map(str::to_owned);
                 self.settings.retain(|other| other.account != account);
-                let words = words.clone();
                 self.settings.push(Settings {
                     account,
-                    values: words,
+                    values: values.clone(),
                 });
                 vec![Change::Settings]
             }
@@ -146,7 +145,7 @@ impl PageState {
         }
     }
 
-    /// What follows from what an account says of itself.
+    /// Adds notes for an event of an account. Returns the changes.
     fn on_account_event(&mut self, account: Option<&str>, event: &Event, now: u64) -> Vec<Change> {
         match event {
             Event::Online {
@@ -156,17 +155,17 @@ impl PageState {
                 self.server = Some(server.trim_end_matches('/').to_owned());
                 let text = match account {
                     Some(account) => format!("{account} is online"),
-                    // As the records have it of earlier runs.
+                    // As in the notes of the records.
                     None => format!("online as {}", player.name),
                 };
                 self.add_note(now, Severity::Info, None, text);
                 return vec![Change::Status, Change::Note];
             }
             Event::Offline { reason, .. } => {
-                let who = account
+                let subject = account
                     .map(|account| format!("{account} is "))
                     .unwrap_or_default();
-                let text = format!("{who}offline: {reason}");
+                let text = format!("{subject}offline: {reason}");
                 self.add_note(now, Severity::Warning, None, text);
                 return vec![Change::Status, Change::Note];
             }
@@ -186,22 +185,22 @@ impl PageState {
                 if self.running.len() == MAX_RUNNING_GAMES {
                     self.running.remove(0);
                 }
-                // A simulator that was started anew gives the same ids again.
+                // A restarted simulator reuses ids.
                 self.finished.retain(|live| live.view.id != id);
                 self.running.push(LiveGame::new(start, server, now));
             }
             self.status.clear_idle(&start.us().name);
             return vec![Change::Game(id.to_owned()), Change::Status];
         }
-        let Some(at) = self.running.iter().position(|live| live.view.id == id) else {
+        let Some(index) = self.running.iter().position(|live| live.view.id == id) else {
             return self.on_event_after_end(event, id, now);
         };
-        let live = &mut self.running[at];
+        let live = &mut self.running[index];
         let id = id.to_owned();
         let change = match event {
             Event::Moved(moved) => match live.on_move(moved, now) {
                 true if live.decline_by_move(moved.by, now) => {
-                    // More than one line may have been said, all of which the game has.
+                    // Several chat lines may have been added, so the whole game is sent.
                     return vec![Change::Moved(id.clone()), Change::Game(id)];
                 }
                 true => Change::Moved(id),
@@ -225,7 +224,7 @@ impl PageState {
             }
             Event::Declined { by, offer, .. } => {
                 if *offer == Offer::Takeback && *by == live.ours {
-                    // As many as we give have been given.
+                    // The bot declines takebacks from now on.
                     live.view.takebacks_allowed = false;
                 }
                 live.decline(*by, *offer, now);
@@ -241,8 +240,8 @@ impl PageState {
             }
             Event::GameFinished(end) => {
                 live.finish(end, now);
-                let over = self.running.remove(at);
-                self.archive(over);
+                let finished = self.running.remove(index);
+                self.archive(finished);
                 return vec![Change::Game(id), Change::Status];
             }
             _ => return Vec::new(),
@@ -250,10 +249,10 @@ impl PageState {
         vec![change]
     }
 
-    /// What is still said when a game is over.
+    /// Adds chat of a finished game.
     fn on_event_after_end(&mut self, event: &Event, id: &str, now: u64) -> Vec<Change> {
-        let over = self.finished.iter_mut().find(|live| live.view.id == id);
-        match (over, event) {
+        let finished = self.finished.iter_mut().find(|live| live.view.id == id);
+        match (finished, event) {
             (Some(live), Event::Chat { .. }) => {
                 live.add_chat(chat_line(event, live, now));
                 vec![Change::Chat(id.to_owned())]
@@ -262,21 +261,22 @@ impl PageState {
         }
     }
 
-    fn archive(&mut self, over: LiveGame) {
-        self.finished.push_front(over);
+    /// Adds a game to the finished ones.
+    fn archive(&mut self, game: LiveGame) {
+        self.finished.push_front(game);
         self.finished.truncate(MAX_FINISHED_GAMES);
         if let Some(games) = &mut self.status.draining {
             *games = self.running.len();
         }
     }
 
-    /// Shows the guest the engine's numbers, or hides them. Nothing where there is no guest.
+    /// Shows or hides the search information for the user of the page. `None` if there is no such user.
     pub fn set_show_engine(&mut self, shown: bool) -> Option<Change> {
         self.play.as_mut()?.show_engine = shown;
         Some(Change::PlayUser)
     }
 
-    /// The guest has declined the draw that we offered, of which the site tells nobody.
+    /// Declines our draw offer in a game of the user of the page; the site does not report this.
     pub fn decline_draw(&mut self, id: &str, now: u64) -> Option<Change> {
         let mut games = self.running.iter_mut();
         let live = games.find(|live| live.view.id == id)?;
@@ -284,7 +284,7 @@ impl PageState {
         declined.then(|| Change::Game(id.to_owned()))
     }
 
-    /// Adds what was before the start.
+    /// Adds the entries from before the start.
     pub fn add_backlog(&mut self, backlog: Backlog) {
         for challenge in backlog.challenges {
             self.challenges.push_front(challenge);
@@ -293,14 +293,14 @@ impl PageState {
             self.log.push_front(note);
         }
         for arena in backlog.arenas {
-            // What is told of it since is later.
-            if !self.arenas.iter().any(|other| other.is(&arena)) {
+            // Newer information about the arena is kept.
+            if !self.arenas.iter().any(|other| other.is_same(&arena)) {
                 self.arenas.push_front(arena);
             }
         }
     }
 
-    /// What the records have of a game that was taken up.
+    /// Adds the recorded history of a resumed game.
     pub fn merge_history(&mut self, past: LiveGame) -> Option<Change> {
         let id = past.view.id.clone();
         let mut games = self.running.iter_mut().chain(&mut self.finished);
@@ -309,14 +309,14 @@ impl PageState {
         Some(Change::Game(id))
     }
 
-    /// Events were lost. Games that are no longer on have ended among them.
-    pub fn on_lagged(&mut self, events: u64, on: &[String], now: u64) {
-        let events = plural::count(events, "event", "events");
-        let text = format!("the page has missed {events}; games that are on may lack moves");
+    /// Handles the loss of events: all games but those with the ids `running_ids` are finished.
+    pub fn on_lagged(&mut self, missed: u64, running_ids: &[String], now: u64) {
+        let missed = plural::count(missed, "event", "events");
+        let text = format!("the page has missed {missed}; running games may lack moves");
         self.add_note(now, Severity::Warning, None, text);
         let running = std::mem::take(&mut self.running);
         for mut live in running {
-            if on.contains(&live.view.id) {
+            if running_ids.contains(&live.view.id) {
                 self.running.push(live);
                 continue;
             }
@@ -342,7 +342,7 @@ impl PageState {
         push_bounded(&mut self.log, note, MAX_NOTES);
     }
 
-    /// A game that is on, or was over not long ago.
+    /// A game that is running or has recently finished.
     pub fn live_game(&self, id: &str) -> Option<&LiveGame> {
         self.running
             .iter()
@@ -350,7 +350,7 @@ impl PageState {
             .find(|live| live.view.id == id)
     }
 
-    /// Everything, as a frame.
+    /// The whole state as a `snapshot` event.
     pub fn snapshot(&self, now: u64) -> Bytes {
         let games = self.running.iter().chain(&self.finished);
         frame(
@@ -372,7 +372,7 @@ impl PageState {
         )
     }
 
-    /// A change that has just been made, as a frame. Nothing if it is no longer so.
+    /// A change as an event; `None` if it is outdated.
     pub fn frame(&self, change: &Change, now: u64) -> Option<Bytes> {
         Some(match change {
             Change::Game(id) => frame("game", &self.live_game(id)?.view),
@@ -472,7 +472,7 @@ struct StatusEvent<'a> {
     now: u64,
 }
 
-/// An event of the stream that a browser reads.
+/// A server-sent event.
 fn frame(name: &str, data: &impl Serialize) -> Bytes {
     let mut text = format!("event: {name}\ndata: ").into_bytes();
     serde_json::to_writer(&mut text, data).expect("plain data with string keys");
@@ -496,8 +496,9 @@ fn chat_line(event: &Event, live: &LiveGame, at: u64) -> ChatLine {
     }
 }
 
-fn push_bounded<T>(list: &mut VecDeque<T>, item: T, most: usize) {
-    if list.len() == most {
+/// Adds an item; removes the first one if there are `max_len` already.
+fn push_bounded<T>(list: &mut VecDeque<T>, item: T, max_len: usize) {
+    if list.len() == max_len {
         list.pop_front();
     }
     list.push_back(item);

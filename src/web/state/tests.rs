@@ -1,5 +1,3 @@
-//! The state of the page, event by event.
-
 use std::time::Duration;
 
 use serde_json::Value;
@@ -58,28 +56,28 @@ fn read(frame: &Bytes) -> (String, Value) {
     (name, serde_json::from_str(data).expect("JSON"))
 }
 
-fn told(state: &mut PageState, event: &Event) -> Vec<(String, Value)> {
+fn events_after(state: &mut PageState, event: &Event) -> Vec<(String, Value)> {
     let changes = state.on_event(event, 7);
     let frames = changes.iter().filter_map(|change| state.frame(change, 7));
     frames.map(|frame| read(&frame)).collect()
 }
 
 #[test]
-fn a_game_from_its_start_to_its_end() {
+fn game_events_from_start_to_end() {
     let mut state = PageState::new(None, true, &["pause"]);
-    let names = |told: &[(String, Value)]| -> Vec<String> {
-        told.iter().map(|(name, _)| name.clone()).collect()
+    let names = |events: &[(String, Value)]| -> Vec<String> {
+        events.iter().map(|(name, _)| name.clone()).collect()
     };
-    let start = told(&mut state, &started("abcd"));
+    let start = events_after(&mut state, &started("abcd"));
     assert_eq!(names(&start), ["game", "status"]);
     assert_eq!(start[0].1["ours"], "black");
-    let first = told(&mut state, &moved("abcd", 1, "e2e4"));
+    let first = events_after(&mut state, &moved("abcd", 1, "e2e4"));
     assert_eq!(names(&first), ["moved"]);
     assert_eq!(first[0].1["move"]["san"], "e4");
     assert_eq!(first[0].1["legal"].as_array().map(Vec::len), Some(20));
-    assert!(told(&mut state, &moved("abcd", 1, "e2e4")).is_empty());
-    assert!(told(&mut state, &moved("other", 1, "e2e4")).is_empty());
-    let end = told(&mut state, &finished("abcd"));
+    assert!(events_after(&mut state, &moved("abcd", 1, "e2e4")).is_empty());
+    assert!(events_after(&mut state, &moved("other", 1, "e2e4")).is_empty());
+    let end = events_after(&mut state, &finished("abcd"));
     assert_eq!(names(&end), ["game", "status"]);
     assert_eq!(end[0].1["result"]["outcome"], "won");
     let (name, all) = read(&state.snapshot(9));
@@ -93,18 +91,18 @@ fn a_game_from_its_start_to_its_end() {
         (&all["now"], &all["control"][0]),
         (&9.into(), &"pause".into())
     );
-    // A line of chat may come after the end.
+    // Chat may follow the end.
     let chat = Event::Chat {
         game: "abcd".to_owned(),
         room: "player".to_owned(),
         from: "Anna".to_owned(),
         text: "</script>\n".to_owned(),
     };
-    assert_eq!(names(&told(&mut state, &chat)), ["chat"]);
+    assert_eq!(names(&events_after(&mut state, &chat)), ["chat"]);
 }
 
 #[test]
-fn what_is_kept_has_an_end() {
+fn lists_are_bounded() {
     let mut state = PageState::default();
     for n in 0..2 * MAX_RUNNING_GAMES {
         state.on_event(&started(&format!("g{n}")), 0);
@@ -141,7 +139,7 @@ fn what_is_kept_has_an_end() {
 }
 
 #[test]
-fn games_that_ended_unseen_are_over() {
+fn games_missing_after_lag_are_finished() {
     let mut state = PageState::default();
     state.on_event(&started("one"), 0);
     state.on_event(&started("two"), 0);
@@ -153,7 +151,7 @@ fn games_that_ended_unseen_are_over() {
 }
 
 #[test]
-fn clocks_begin_with_what_the_server_gives() {
+fn initial_clocks_match_the_server() {
     for ((base, increment), start) in [((180, 2), 180_000), ((0, 1), 3_000), ((0, 5), 5_000)] {
         let Event::GameStarted(start_of) = started("abcd") else {
             unreachable!()
@@ -167,7 +165,7 @@ fn clocks_begin_with_what_the_server_gives() {
             ..start_of
         });
         let mut state = PageState::default();
-        let game = told(&mut state, &start_of).remove(0).1;
+        let game = events_after(&mut state, &start_of).remove(0).1;
         assert_eq!(game["clocks"]["white_ms"], start, "{base}+{increment}");
         assert_eq!(game["clock"]["start_ms"], start, "{base}+{increment}");
         assert_eq!(game["clock"]["base_ms"], base * 1_000);
@@ -175,26 +173,26 @@ fn clocks_begin_with_what_the_server_gives() {
 }
 
 #[test]
-fn who_looks_already_learns_the_server() {
+fn online_event_sends_server() {
     let mut state = PageState::default();
     let online = Event::Online {
         account: Player::default(),
         server: "https://lichess.org/".to_owned(),
     };
-    let (name, status) = told(&mut state, &online).remove(0);
+    let (name, status) = events_after(&mut state, &online).remove(0);
     assert_eq!(name, "status");
     assert_eq!(status["server"], "https://lichess.org");
 }
 
 #[test]
-fn a_pause_is_told() {
+fn pause_sends_status() {
     let mut state = PageState::default();
-    let told = told(&mut state, &Event::Paused { paused: true });
-    assert_eq!(told[0].1["paused"], true);
+    let events = events_after(&mut state, &Event::Paused { paused: true });
+    assert_eq!(events[0].1["paused"], true);
 }
 
 #[test]
-fn arenas_and_settings_are_told_of_each_account() {
+fn arenas_and_settings_are_kept_per_account() {
     let mut state = PageState::default();
     let arena = |rank| events::Arena {
         id: "may24bot".to_owned(),
@@ -211,16 +209,16 @@ fn arenas_and_settings_are_told_of_each_account() {
     };
     state.on_event(&of("Anna", Event::Arena(arena(None))), 0);
     state.on_event(&of("Bert", Event::Arena(arena(Some(3)))), 0);
-    let again = told(&mut state, &of("Anna", Event::Arena(arena(Some(2)))));
+    let again = events_after(&mut state, &of("Anna", Event::Arena(arena(Some(2)))));
     assert_eq!(again[0].0, "arena");
     assert_eq!(
         (&again[0].1["account"], &again[0].1["rank"]),
         (&"Anna".into(), &2.into())
     );
-    let words =
+    let settings =
         |value: &str| Event::Settings(vec![("games.concurrency".to_owned(), value.to_owned())]);
-    state.on_event(&words("1"), 0);
-    let new = told(&mut state, &words("4"));
+    state.on_event(&settings("1"), 0);
+    let new = events_after(&mut state, &settings("4"));
     assert_eq!(
         (new[0].0.as_str(), &new[0].1["values"][0][1]),
         ("settings", &"4".into())
@@ -231,7 +229,7 @@ fn arenas_and_settings_are_told_of_each_account() {
     assert_eq!(all["settings"].as_array().map(Vec::len), Some(1));
     assert_eq!(all["settings"][0]["values"][0][1], "4");
 
-    // Of one that is known already, the records have nothing new.
+    // The backlog does not replace newer information.
     let over = |id: &str, account: Option<&str>| Arena {
         stage: events::ArenaStage::Over.key(),
         ..Arena::of(
@@ -251,10 +249,10 @@ fn arenas_and_settings_are_told_of_each_account() {
         ..Backlog::default()
     });
     let (_, all) = read(&state.snapshot(0));
-    let told = all["arenas"].as_array().unwrap().iter();
-    let told: Vec<_> = told.map(|one| [&one["id"], &one["stage"]]).collect();
+    let arenas = all["arenas"].as_array().unwrap().iter();
+    let arenas: Vec<_> = arenas.map(|one| [&one["id"], &one["stage"]]).collect();
     assert_eq!(
-        told,
+        arenas,
         [
             ["march24b", "over"],
             ["april24b", "over"],
@@ -265,11 +263,11 @@ fn arenas_and_settings_are_told_of_each_account() {
 }
 
 #[test]
-fn draining_counts_down() {
+fn draining_counts_running_games() {
     let mut state = PageState::default();
     state.on_event(&started("one"), 0);
     state.on_event(&Event::Draining { games: 1 }, 0);
-    let end = told(&mut state, &finished("one"));
+    let end = events_after(&mut state, &finished("one"));
     assert_eq!(end[1].1["draining"], 0);
 }
 
@@ -281,7 +279,7 @@ fn last_line(state: &PageState) -> (String, String) {
 }
 
 #[test]
-fn offers_and_their_answers_are_told_once() {
+fn offers_and_answers_are_added_to_chat_once() {
     let mut state = PageState::default();
     let Event::GameStarted(start) = started("abcd") else {
         unreachable!()
@@ -312,49 +310,54 @@ fn offers_and_their_answers_are_told_once() {
         game: game(),
         by: Color::White,
     };
-    let shown = told(&mut state, &offered).remove(0).1;
-    assert_eq!(shown["draw_offer"], "white");
-    assert_eq!(shown["last_draw_offer"]["white"], 2);
-    let lines = shown["chat"].as_array().map(Vec::len);
+    let game_event = events_after(&mut state, &offered).remove(0).1;
+    assert_eq!(game_event["draw_offer"], "white");
+    assert_eq!(game_event["last_draw_offer"]["white"], 2);
+    let lines = game_event["chat"].as_array().map(Vec::len);
     assert_eq!(lines, Some(1));
     let declined = |offer| Event::Declined {
         game: game(),
         by: Color::Black,
         offer,
     };
-    let shown = told(&mut state, &declined(Offer::Draw)).remove(0).1;
-    assert_eq!(shown["draw_offer"], Value::Null);
+    let game_event = events_after(&mut state, &declined(Offer::Draw)).remove(0).1;
+    assert_eq!(game_event["draw_offer"], Value::Null);
     let (from, text) = last_line(&state);
     assert_eq!((&*from, &*text), ("Knightwatch", "declined the draw"));
-    // The stream may show the flag for another while, and our next move is no second answer.
+    // The stream may still show the offer; our next move does not decline it a second time.
     state.on_event(&moved("abcd", 3, "g1f3"), 0);
-    let next = told(&mut state, &black(4, "b8c6"));
+    let next = events_after(&mut state, &black(4, "b8c6"));
     assert_eq!(next.len(), 1);
 
-    // The question may be gone from the stream before the answer is told, and comes back from the records no more.
-    let asked = |pending| Event::TakebackRequested {
+    // The stream may drop the request before the answer.
+    let requested = |pending| Event::TakebackRequested {
         game: game(),
         by: Color::White,
         pending,
     };
-    assert_eq!(told(&mut state, &asked(true))[0].1["takeback"], "white");
     assert_eq!(
-        told(&mut state, &asked(false))[0].1["takeback"],
+        events_after(&mut state, &requested(true))[0].1["takeback"],
+        "white"
+    );
+    assert_eq!(
+        events_after(&mut state, &requested(false))[0].1["takeback"],
         Value::Null
     );
-    let shown = told(&mut state, &declined(Offer::Takeback)).remove(0).1;
-    assert_eq!(shown["takebacks_allowed"], false);
+    let game_event = events_after(&mut state, &declined(Offer::Takeback))
+        .remove(0)
+        .1;
+    assert_eq!(game_event["takebacks_allowed"], false);
     let (from, text) = last_line(&state);
     assert_eq!((&*from, &*text), ("Knightwatch", "declined the takeback"));
 
-    // Who moves on declines, too; and who gives moves back has agreed.
+    // A move declines the request; taking moves back accepts it.
     state.on_event(&moved("abcd", 5, "f1b5"), 0);
-    state.on_event(&asked(true), 0);
-    let names = told(&mut state, &black(6, "a7a6"));
+    state.on_event(&requested(true), 0);
+    let names = events_after(&mut state, &black(6, "a7a6"));
     let names: Vec<&str> = names.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["moved", "game"]);
     assert_eq!(last_line(&state).1, "declined the takeback");
-    state.on_event(&asked(true), 0);
+    state.on_event(&requested(true), 0);
     state.on_event(
         &Event::TakenBack {
             game: game(),

@@ -147,7 +147,7 @@ fn a_window_that_nobody_looks_at_sleeps_until_somebody_does() {
         ));
     };
     seen(true);
-    browser.until("document.title.startsWith('Asleep')");
+    browser.until("document.title.startsWith('Suspended')");
     said(&bot, &["pause"]);
     seen(false);
     browser.shows("#status", "Paused");
