@@ -14,7 +14,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::common::{BOT, Daemon, Player, Site, wait};
-use crate::operator::{refused, said};
+use crate::operator::{run_command, run_failing_command};
 
 /// The other account.
 pub const OTHER_BOT: &str = "Daywatch";
@@ -155,7 +155,7 @@ fn accounts_share_engine_and_resume_after_crash() {
         (&OTHER_BOT.into(), &second.clone().into())
     );
     assert!(one.get("accounts").is_none());
-    let told = said(&bot, &["status"]);
+    let told = run_command(&bot, &["status"]);
     for name in [BOT, OTHER_BOT] {
         let line = format!("account  {name}: running, 1 game on");
         assert!(told.contains(&line), "{told}");
@@ -176,7 +176,7 @@ fn accounts_share_engine_and_resume_after_crash() {
         let is_hers = |file: &&String| file.starts_with(name) && file.ends_with(".quota.json");
         assert!(files.iter().any(|file| is_hers(&file)), "{files:?}");
     }
-    assert_eq!(bot.leave().code(), Some(0));
+    assert_eq!(bot.stop().code(), Some(0));
     assert!(!bot.log().contains("too slow"), "{}", bot.log());
     for game in [&first, &second] {
         let told = printed(&bot, &["replay", game]);
@@ -241,8 +241,8 @@ fn accounts_revoked_token_stops_only_its_account() {
         "{told}"
     );
     // A command for all accounts reaches the other one.
-    assert!(said(&bot, &["pause"]).starts_with(&format!("{OTHER_BOT}: paused")));
-    said(&bot, &["resume"]);
+    assert!(run_command(&bot, &["pause"]).starts_with(&format!("{OTHER_BOT}: paused")));
+    run_command(&bot, &["resume"]);
     revoke(&site, OTHER_BOT);
     bert.play(&kept, "g1f3");
     assert_eq!(bot.ended().code(), Some(77));
@@ -278,14 +278,14 @@ fn accounts_panic_restarts_only_its_account() {
     for game in [&first, &third] {
         anna.post(&format!("/api/bot/game/{game}/resign"), &[]);
     }
-    said(&bot, &["pause", "--account", BOT]);
+    run_command(&bot, &["pause", "--account", BOT]);
     assert_eq!(
         bot.log().matches("account task panicked").count(),
         1,
         "{}",
         bot.log()
     );
-    assert_eq!(bot.leave().code(), Some(0));
+    assert_eq!(bot.stop().code(), Some(0));
 }
 
 /// Output of `status` when something is wrong.
@@ -340,7 +340,7 @@ fn accounts_of_one_process_never_play_each_other() {
     let bot = start(&site, eager, ["", ""]);
     let why = "not with each other";
     for (from, to) in [(BOT, OTHER_BOT), (OTHER_BOT, BOT)] {
-        let said = refused(&bot, &["challenge", to, "3+2", "--account", from]);
+        let said = run_failing_command(&bot, &["challenge", to, "3+2", "--account", from]);
         assert!(said.contains("another account of ours"), "{why}: {said}");
         // As if her token were used elsewhere.
         let player = site.player(from);
@@ -362,7 +362,7 @@ fn accounts_of_one_process_never_play_each_other() {
 fn accounts_share_limit_of_address() {
     let site = site();
     let bot = start(&site, SMALL, ["", ""]);
-    said(&bot, &["challenge", "Anna", "3+2", "--account", BOT]);
+    run_command(&bot, &["challenge", "Anna", "3+2", "--account", BOT]);
     wait("the other account has counted it", || {
         let mut files = std::fs::read_dir(bot.state()).ok()?.flatten();
         let hers = files.find(|file| {
@@ -406,7 +406,7 @@ fn accounts_command_names_its_account() {
     let site = site();
     let mut bot = start(&site, SMALL, ["", ""]);
     let anna = site.player("Anna");
-    let done = said(&bot, &["pause", "--account", BOT]);
+    let done = run_command(&bot, &["pause", "--account", BOT]);
     assert!(
         done.starts_with(&format!("{BOT}: paused: no new games")),
         "{done}"
@@ -422,7 +422,7 @@ fn accounts_command_names_its_account() {
     bot.crash_and_restart();
     online(&bot, 2);
     assert_eq!(answers(BOT), "later");
-    let resumed = said(&bot, &["resume"]);
+    let resumed = run_command(&bot, &["resume"]);
     assert!(
         resumed.contains(&format!("{BOT}: resumed: new games")),
         "{resumed}"
@@ -434,28 +434,28 @@ fn accounts_command_names_its_account() {
     assert_eq!(answers(BOT), "accepted");
 
     for order in [&["challenge", "Bert", "3+2"][..], &["join", "rehearse"]] {
-        let why = refused(&bot, order);
+        let why = run_failing_command(&bot, order);
         assert!(
             why.contains(&format!("say --account NAME: {BOT}, {OTHER_BOT}")),
             "{why}"
         );
     }
-    let why = refused(&bot, &["pause", "--account", "Anna"]);
+    let why = run_failing_command(&bot, &["pause", "--account", "Anna"]);
     assert!(why.contains("has no account Anna"), "{why}");
-    said(&bot, &["challenge", "Bert", "3+2", "--account", OTHER_BOT]);
+    run_command(&bot, &["challenge", "Bert", "3+2", "--account", OTHER_BOT]);
     let bert = site.player("Bert");
     let (_, list) = bert.get("/api/challenge");
     let challenge = &list["in"][0];
     assert_eq!(challenge["challenger"]["name"], OTHER_BOT, "{list}");
     let id = challenge["id"].as_str().unwrap();
     bert.post(&format!("/api/challenge/{id}/decline"), &[]);
-    said(&bot, &["block", "Anna"]);
+    run_command(&bot, &["block", "Anna"]);
     for whom in [BOT, OTHER_BOT] {
         assert_eq!(answers(whom), "generic");
     }
     // Each account applies the changed configuration.
     bot.configure(|text| text.replace("queue_size = 0", "queue_size = 1"));
-    let reloaded = said(&bot, &["reload"]);
+    let reloaded = run_command(&bot, &["reload"]);
     assert_eq!(
         reloaded.matches("challenge.queue_size: 0 -> 1").count(),
         2,
@@ -463,7 +463,7 @@ fn accounts_command_names_its_account() {
     );
     // The set of accounts is fixed at the start.
     bot.configure(|text| text.replace(&format!("name = \"{OTHER_BOT}\""), "name = \"Cleo\""));
-    let reloaded = said(&bot, &["reload"]);
+    let reloaded = run_command(&bot, &["reload"]);
     for words in [
         format!("not before a restart: account `{OTHER_BOT}`: is gone"),
         "not before a restart: account `Cleo`: is new".to_owned(),
@@ -477,7 +477,7 @@ fn accounts_command_names_its_account() {
         "she is here, and Anna is blocked"
     );
     // One is drained and ends, the other stays.
-    said(&bot, &["drain", "--account", OTHER_BOT]);
+    run_command(&bot, &["drain", "--account", OTHER_BOT]);
     for game in site.sim.games() {
         // Before the first moves one is aborted, and not resigned.
         for end in ["abort", "resign"] {
@@ -485,8 +485,8 @@ fn accounts_command_names_its_account() {
         }
     }
     logged(&bot, &format!("{OTHER_BOT} has stopped"), 1);
-    assert!(bot.runs());
-    said(&bot, &["drain"]);
+    assert!(bot.is_running());
+    run_command(&bot, &["drain"]);
     assert_eq!(bot.ended().code(), Some(0));
 }
 

@@ -75,7 +75,7 @@ impl Disk {
     }
 
     /// Start of a command line that runs inside the namespace.
-    pub fn entrance(&self) -> Vec<String> {
+    pub fn launcher(&self) -> Vec<String> {
         let holder = self.holder.id().to_string();
         let mut words = vec!["nsenter", "--target", &holder, "--mount"];
         if self.users {
@@ -168,7 +168,7 @@ fn disk_full_loses_log_lines_only() {
     wait("the socket is there", || {
         bot.socket().exists().then_some(())
     });
-    assert!(bot.runs());
+    assert!(bot.is_running());
     assert_fair(&site.sim.games());
 }
 
@@ -179,7 +179,7 @@ fn disk_blocked_log_stops_no_game() {
     let mut bot = launch(&site, "", home, Path::new("/dev/full"));
     site.sim.add_player(partner());
     play_on(&site, 8);
-    assert_eq!(bot.leave().code(), Some(0));
+    assert_eq!(bot.stop().code(), Some(0));
     assert_fair(&site.sim.games());
 }
 
@@ -232,7 +232,7 @@ fn disk_unread_log_stops_no_game() {
             .then_some(())
     });
     while reader.write(b"xxxx").is_ok() {}
-    let ended = bot.leave().code();
+    let ended = bot.stop().code();
     assert_eq!(ended, Some(0), "the end waits for nobody either");
     assert_fair(&site.sim.games());
 }
@@ -268,8 +268,8 @@ fn disk_file_size_limit_loses_records_only() {
     // In blocks of 1,024 bytes: room for the log lines of a start, but not of a game.
     std::fs::write(home.path().join("log"), "before\n".repeat(8 << 10)).unwrap();
     let limited = ["bash", "-c", "ulimit -f 64; exec \"$@\"", "limited"];
-    let entrance = limited.map(str::to_owned).to_vec();
-    let mut bot = Daemon::launch_in(&site, "", entrance, home);
+    let launcher = limited.map(str::to_owned).to_vec();
+    let mut bot = Daemon::launch_in(&site, "", launcher, home);
     bot.ready();
     let full = |bot: &Daemon| bot.log().len() >= 64 << 10;
     site.sim.add_player(partner());
@@ -277,7 +277,7 @@ fn disk_file_size_limit_loses_records_only() {
         full(&bot).then_some(())
     });
     play_on(&site, 20);
-    assert!(bot.runs());
+    assert!(bot.is_running());
     assert_fair(&site.sim.games());
-    assert_eq!(bot.leave().code(), Some(0));
+    assert_eq!(bot.stop().code(), Some(0));
 }

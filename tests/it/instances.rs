@@ -12,7 +12,7 @@ use knightwatch::sim::{
 use serde_json::json;
 
 use crate::common::{BOT, Daemon, Site, requests_of, wait};
-use crate::operator::{said, status};
+use crate::operator::{run_command, status};
 
 /// How much faster than real time all clocks run: two minutes take twelve seconds.
 const SPEED: f64 = 10.0;
@@ -104,7 +104,7 @@ fn instances_second_on_machine_exits_first() {
 
     // An instance with another account plays.
     let mut third = Daemon::start_as(&site, "Anna", &socket_of(&first), &[]);
-    assert!(third.runs() && first.runs());
+    assert!(third.is_running() && first.is_running());
 }
 
 #[test]
@@ -125,9 +125,9 @@ fn instances_accounts_in_one_directory_stay_apart() {
     );
     let mut one = Daemon::start(&site, &config);
     let mut other = Daemon::start_as(&site, "Anna", &config, &[]);
-    said(&one, &["block", "Bert"]);
-    said(&one, &["pause"]);
-    said(&other, &["block", "Nobody"]);
+    run_command(&one, &["block", "Bert"]);
+    run_command(&one, &["pause"]);
+    run_command(&other, &["block", "Nobody"]);
     for bot in [&mut one, &mut other] {
         bot.crash_and_restart();
         online_again(bot);
@@ -205,7 +205,7 @@ fn instances_older_stays_and_younger_exits() {
     });
     let waits = waits(&old);
     assert!(waits.iter().all(|&wait| wait <= 60.0), "{waits:?}");
-    assert!(old.runs());
+    assert!(old.is_running());
     assert!(plies(&site) > played, "the game stands still");
     let log = old.log();
     assert!(!log.contains("another instance"), "{log}");
@@ -215,5 +215,5 @@ fn instances_older_stays_and_younger_exits() {
             "{game}"
         );
     }
-    assert_eq!(old.leave().code(), Some(0));
+    assert_eq!(old.stop().code(), Some(0));
 }

@@ -10,7 +10,7 @@ use knightwatch::sim::{
 use serde_json::Value;
 
 use crate::common::{BOT, Daemon, Site, requests_of, wait};
-use crate::operator::said;
+use crate::operator::run_command;
 
 /// Challenges at once, with a short timeout.
 const EAGER: &str = "[matchmaking]\nenabled = true\nidle_s = 0\nchallenge_timeout_s = 2\n\
@@ -441,7 +441,7 @@ fn matchmaking_paused_bot_challenges_nobody() {
     let patient = EAGER.replace("challenge_timeout_s = 2", "challenge_timeout_s = 600");
     let mut bot = Daemon::start(&site, &patient);
     says(&bot, "challenged Statue", 1);
-    said(&bot, &["pause"]);
+    run_command(&bot, &["pause"]);
     wait("the challenge is taken back", || {
         (calls(&site.sim, Endpoint::ChallengeCancel) == 1).then_some(())
     });
@@ -449,6 +449,6 @@ fn matchmaking_paused_bot_challenges_nobody() {
     restart(&mut bot);
     is_idle(&bot, "the operator has paused the bot");
     assert_eq!(calls(&site.sim, Endpoint::ChallengeCreate), 1);
-    said(&bot, &["resume"]);
+    run_command(&bot, &["resume"]);
     says(&bot, "challenged Statue", 2);
 }

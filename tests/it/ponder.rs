@@ -3,8 +3,8 @@
 use std::fs;
 
 use crate::common::{Daemon, Site, wait};
-use crate::manners::{act, begun, site};
-use crate::replay::{same, traced};
+use crate::etiquette::{act, site, start_game};
+use crate::replay::{replay_without_differences, wait_for_trace};
 
 /// The bot searches every move, and briefly.
 const CONFIG: &str = "
@@ -22,7 +22,7 @@ const HIT: &str = "it was thought ahead";
 
 /// Waits until the bot has pondered `times` times, and returns the expected move.
 fn expected(site: &Site, bot: &Daemon, id: &str, times: usize) -> String {
-    let trace = traced(site, bot, id, AHEAD);
+    let trace = wait_for_trace(site, bot, id, AHEAD);
     wait("the bot thinks ahead", || {
         let text = fs::read_to_string(&trace).ok()?;
         let mut notes = text.split(AHEAD).skip(times);
@@ -32,7 +32,7 @@ fn expected(site: &Site, bot: &Daemon, id: &str, times: usize) -> String {
 }
 
 fn hits(site: &Site, bot: &Daemon, id: &str) -> usize {
-    let text = fs::read_to_string(traced(site, bot, id, AHEAD)).unwrap();
+    let text = fs::read_to_string(wait_for_trace(site, bot, id, AHEAD)).unwrap();
     text.matches(HIT).count()
 }
 
@@ -41,7 +41,7 @@ fn ponderhit_uses_the_pondered_search() {
     let site = site(&["Anna"]);
     let mut bot = Daemon::start(&site, CONFIG);
     let anna = site.player("Anna");
-    let id = begun(&site, &anna);
+    let id = start_game(&site, &anna);
     let first = expected(&site, &bot, &id, 1);
     act(&anna, &id, &format!("move/{first}"));
     site.plies(&id, 4);
@@ -55,10 +55,10 @@ fn ponderhit_uses_the_pondered_search() {
     assert_eq!(hits(&site, &bot, &id), 1);
     act(&anna, &id, "resign");
     site.finished(&id);
-    let trace = traced(&site, &bot, &id, "\"end\"");
+    let trace = wait_for_trace(&site, &bot, &id, "\"end\"");
     let state = bot.state().to_owned();
-    assert!(bot.leave().success());
-    let printed = same(&site, &state, &[trace.to_str().unwrap()]);
+    assert!(bot.stop().success());
+    let printed = replay_without_differences(&site, &state, &[trace.to_str().unwrap()]);
     assert!(printed.contains(HIT), "{printed}");
 }
 
@@ -68,9 +68,9 @@ fn limited_strength_does_not_ponder() {
     let weak = CONFIG.replace("max_nodes = 2000", "strength = { elo = 1500 }");
     let bot = Daemon::start(&site, &weak);
     let anna = site.player("Anna");
-    let id = begun(&site, &anna);
+    let id = start_game(&site, &anna);
     act(&anna, &id, "resign");
     site.finished(&id);
-    let trace = traced(&site, &bot, &id, "\"end\"");
+    let trace = wait_for_trace(&site, &bot, &id, "\"end\"");
     assert!(!fs::read_to_string(trace).unwrap().contains(AHEAD));
 }

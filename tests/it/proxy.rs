@@ -160,7 +160,7 @@ fn proxy_401_is_not_fatal() {
     let id = anna.start(&SLOW);
     anna.play(&id, "e2e4");
     site.plies(&id, 2);
-    assert!(bot.runs());
+    assert!(bot.is_running());
     for endpoint in [Endpoint::EventStream, Endpoint::Account] {
         let rule = on(endpoint, Fault::html(401));
         site.sim.faults().add(rule.times(2));
@@ -192,7 +192,7 @@ fn silent_event_streams_are_not_another_instance() {
     wait("the stream is open", || {
         (requests_of(&site, BOT, Endpoint::EventStream).len() >= 6).then_some(())
     });
-    assert!(bot.runs());
+    assert!(bot.is_running());
     assert!(!bot.log().contains("another instance"), "{}", bot.log());
 }
 

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use knightwatch::sim::{NewUser, SimOptions};
 
 use crate::common::{BOT, Daemon, SLOW, Site, wait};
-use crate::manners::act;
-use crate::operator::{said, status};
+use crate::etiquette::act;
+use crate::operator::{run_command, status};
 
 const CASUAL: [(&str, &str); 3] = [
     ("clock.limit", "600"),
@@ -110,7 +110,7 @@ fn limited_engine_takes_time_until_move_now() {
         (game["ply"] == 3 && game["doing"] == "searching").then_some(())
     });
     let requested_at = Instant::now();
-    assert!(said(&bot, &["move-now", &id]).contains("best move found so far"));
+    assert!(run_command(&bot, &["move-now", &id]).contains("best move found so far"));
     let game = site.plies(&id, 4);
     assert!(requested_at.elapsed() < Duration::from_secs(30));
     assert!(game.time_left[1].is_some_and(|left| left > Duration::from_secs(10_000)));

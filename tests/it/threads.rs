@@ -105,7 +105,7 @@ fn state_is_saved_without_new_threads() {
         });
     };
     credits(1);
-    bot.allow_memory(STACK_BYTES / 2);
+    bot.limit_memory(STACK_BYTES / 2);
     // By then an idle thread would have ended.
     let end = Fault::Stream {
         after_lines: 0,

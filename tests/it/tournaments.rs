@@ -9,7 +9,7 @@ use knightwatch::sim::{
 use serde_json::Value;
 
 use crate::common::{BOT, Daemon, Site, requests_of, wait};
-use crate::operator::{online, refused, said, status};
+use crate::operator::{run_command, run_failing_command, status, wait_online};
 
 /// One game at a time, and an arena to join.
 const ONE: &str =
@@ -233,9 +233,9 @@ fn arena_refusal_leaves_joins_for_others() {
         (requests_of(&site, BOT, Endpoint::ArenaShow).len() >= 4).then_some(())
     });
     assert_eq!(requests_of(&site, BOT, Endpoint::ArenaJoin).len(), 1);
-    assert!(said(&bot, &["join", "welcome1"]).contains("joined Friday Arena"));
+    assert!(run_command(&bot, &["join", "welcome1"]).contains("joined Friday Arena"));
     bot.configure(|text| text.replace("refusing:wrong", "refusing:right"));
-    said(&bot, &["reload"]);
+    run_command(&bot, &["reload"]);
     wait("the bot knows the password", || {
         (players(&site, ["refusing"]) == [1]).then_some(())
     });
@@ -246,25 +246,27 @@ fn arena_refusal_leaves_joins_for_others() {
 fn arena_joined_and_left_by_command() {
     let site = site(&arena(0));
     let mut bot = Daemon::start(&site, "");
-    assert!(refused(&bot, &["join", "nonesuch"]).contains("there is no arena nonesuch"));
-    assert!(refused(&bot, &["leave", "rehearse"]).contains("we take no part in it"));
+    assert!(
+        run_failing_command(&bot, &["join", "nonesuch"]).contains("there is no arena nonesuch")
+    );
+    assert!(run_failing_command(&bot, &["leave", "rehearse"]).contains("we take no part in it"));
     let address = format!("{}/tournament/rehearse", site.url);
-    let done = said(&bot, &["join", &address]);
+    let done = run_command(&bot, &["join", &address]);
     assert!(done.contains("joined Friday Arena"), "{done}");
     assert!(is_in(&site));
     // It need not be repeated after a crash.
     bot.crash_and_restart();
-    online(&bot, 2);
+    wait_online(&bot, 2);
     wait("it is shown", || {
-        said(&bot, &["status"])
+        run_command(&bot, &["status"])
             .contains("arena    Friday Arena (rehearse), running, number 1 of 1, we are in it")
             .then_some(())
     });
-    said(&bot, &["leave", &address]);
+    run_command(&bot, &["leave", &address]);
     wait("the bot has left", || (!is_in(&site)).then_some(()));
     bot.crash_and_restart();
-    online(&bot, 3);
-    assert!(refused(&bot, &["leave", "rehearse"]).contains("we take no part in it"));
+    wait_online(&bot, 3);
+    assert!(run_failing_command(&bot, &["leave", "rehearse"]).contains("we take no part in it"));
 }
 
 #[test]
@@ -272,9 +274,9 @@ fn arena_left_while_paused() {
     let site = site(&arena(3_600));
     let bot = Daemon::start(&site, ONE);
     wait("the bot is in the arena", || is_in(&site).then_some(()));
-    said(&bot, &["pause"]);
+    run_command(&bot, &["pause"]);
     wait("the bot is out of it", || (!is_in(&site)).then_some(()));
-    said(&bot, &["resume"]);
+    run_command(&bot, &["resume"]);
     wait("the bot is back", || is_in(&site).then_some(()));
 }
 
@@ -293,7 +295,7 @@ fn arena_reload_follows_config() {
     );
     wait("the bot is in the arena", || is_in(&site).then_some(()));
     bot.configure(|text| text.replace("\"rehearse\", \"another1:guess\"", "\"another1:secret\""));
-    let done = said(&bot, &["reload"]);
+    let done = run_command(&bot, &["reload"]);
     assert!(
         done.contains("another1:***") && !done.contains("secret"),
         "{done}"
@@ -368,7 +370,7 @@ fn arena_discovery_finds_team_arenas() {
         bot.log().contains("not in the team our-bots").then_some(())
     });
     bot.configure(|text| text + "join_teams = true\n");
-    said(&bot, &["reload"]);
+    run_command(&bot, &["reload"]);
     wait("the bot takes part", || {
         (players(&site, ["ourfirst", "oursecrt"]) == [1, 1]).then_some(())
     });
@@ -435,9 +437,9 @@ fn arena_joins_stay_within_limit() {
         announce(&site, id, 600, |_| {});
     }
     for id in &later[..2] {
-        assert!(said(&bot, &["join", id]).contains("joined Friday Arena"));
+        assert!(run_command(&bot, &["join", id]).contains("joined Friday Arena"));
     }
-    let done = said(&bot, &["join", later[2]]);
+    let done = run_command(&bot, &["join", later[2]]);
     assert!(done.contains("when Lichess lets us"), "{done}");
     assert_eq!(requests_of(&site, BOT, Endpoint::ArenaJoin).len(), 8);
     let arenas = wait("it is shown", || {
@@ -452,7 +454,7 @@ fn arena_joins_stay_within_limit() {
     assert!(bot.ended().success());
     assert_eq!(joined(), 0);
     bot.restart();
-    online(&bot, 2);
+    wait_online(&bot, 2);
     wait("it waits again", || {
         let log = bot.log();
         let (_, life) = log.rsplit_once("online as")?;
@@ -471,7 +473,7 @@ fn arena_leave_works_beyond_join_limit() {
     let body = r#"{"error":"Too many requests. Try again later."}"#;
     let limited = FaultRule::on(Endpoint::ArenaJoin, Fault::json(429, body)).from_user(BOT);
     site.sim.faults().add(limited);
-    assert!(said(&bot, &["join", "another1"]).contains("cannot join"));
+    assert!(run_command(&bot, &["join", "another1"]).contains("cannot join"));
     bot.signal("TERM");
     assert!(bot.ended().success());
     assert!(!is_in(&site));
@@ -502,16 +504,16 @@ fn arena_left_by_operator_is_not_found() {
     wait("the bot takes part", || {
         (players(&site, both) == [1, 1]).then_some(())
     });
-    said(&bot, &["leave", "rehearse"]);
+    run_command(&bot, &["leave", "rehearse"]);
     wait("the bot has left", || {
         (players(&site, both) == [0, 1]).then_some(())
     });
     // A new block is no reason to scan for arenas again.
     let looks = || requests_of(&site, BOT, Endpoint::ArenaList).len();
     let before = looks();
-    said(&bot, &["block", "Ann"]);
+    run_command(&bot, &["block", "Ann"]);
     bot.crash_and_restart();
-    online(&bot, 2);
+    wait_online(&bot, 2);
     wait("it has looked for arenas again", || {
         (bot.log().matches("found Friday Arena").count() == 3).then_some(())
     });
@@ -519,7 +521,7 @@ fn arena_left_by_operator_is_not_found() {
     assert_eq!(players(&site, both), [0, 1]);
     // An arena that no longer matches is left.
     bot.configure(|text| text.replace("join_any = true", "join_any = false"));
-    let done = said(&bot, &["reload"]);
+    let done = run_command(&bot, &["reload"]);
     assert!(done.contains("leaving the arena another1"), "{done}");
     wait("the bot has left", || {
         (players(&site, both) == [0, 0]).then_some(())
@@ -556,7 +558,7 @@ fn arena_survives_crash_during_game() {
     let first = leap(&site, "a pairing", || game_on(&site));
     let before = site.plies(&first.id, 6).plies;
     bot.crash_and_restart();
-    online(&bot, 2);
+    wait_online(&bot, 2);
     let end = site.finished(&first.id);
     // The site's clock does not matter here.
     assert_eq!((end.status, end.plies > before), ("mate", true));

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use knightwatch::sim::{Endpoint, Fault, FaultRule, NewUser, PlayerOptions, Script, SimOptions};
 
 use super::{CLOCK, assert_median_within, ms, seconds};
-use crate::common::{BOT, Daemon, Site, requests_of, scale_from_now, wait};
-use crate::games::{bot_mates, lost};
+use crate::common::{BOT, Daemon, Site, requests_of, time_scale_from_now, wait};
+use crate::games::{bot_mates, losing_player};
 
 /// The bot's name in the scripts.
 const TESTER: &str = "Tester";
@@ -34,7 +34,7 @@ fn start_site(script: &str, speed: f64, delay: Option<RangeInclusive<Duration>>)
 
 /// Starts the bot as the scripts' user.
 fn start_tester(site: &Site, speed: f64, config: &str, arguments: &[&str]) -> Daemon {
-    let speed = scale_from_now(speed);
+    let speed = time_scale_from_now(speed);
     let mut all = vec!["--time-scale", &speed];
     all.extend(arguments);
     Daemon::start_as(site, TESTER, config, &all)
@@ -134,7 +134,7 @@ fn f16_games_finish_within_grace_period() {
     let mut bot = Daemon::start(&site, "");
     site.sim.add_player(PlayerOptions {
         delay: ms(200)..=ms(200),
-        ..lost("Randy")
+        ..losing_player("Randy")
     });
     let game = site.started(1).remove(0);
     site.plies(&game.id, 1);
