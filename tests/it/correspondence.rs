@@ -150,9 +150,9 @@ fn correspondence_urgent_game_is_searched_first() {
         .collect();
     assert_eq!(games, [day, three, week, fortnight]);
     // Each is thought about when the one before is played, and by default that would take longer.
-    let (least, default) = (Duration::from_secs(1), Duration::from_secs(20));
+    let (min, default) = (Duration::from_secs(1), Duration::from_secs(20));
     for pair in moves.windows(2) {
         let took = pair[1].at - pair[0].at;
-        assert!(took > least && took < default, "{took:?}");
+        assert!(took > min && took < default, "{took:?}");
     }
 }

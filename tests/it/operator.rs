@@ -247,14 +247,14 @@ fn operator_wrong_arguments_are_usage_errors() {
 }
 
 /// Status of a challenge on Lichess.
-fn state_of(site: &Site, id: &str) -> String {
+fn challenge_status(site: &Site, id: &str) -> String {
     let (_, shown) = site.player(BOT).get(&format!("/api/challenge/{id}/show"));
     let challenge = shown.get("challenge").unwrap_or(&shown);
     challenge["status"].as_str().unwrap_or_default().to_owned()
 }
 
 /// Id of the challenge in a response.
-fn made(said: &str) -> String {
+fn challenge_id(said: &str) -> String {
     let id = said.split([' ', ';', '\n']).find(|word| word.len() == 8);
     id.unwrap_or_else(|| panic!("{said}")).to_owned()
 }
@@ -264,9 +264,9 @@ fn operator_shutdown_cancels_open_challenge() {
     for by_signal in [false, true] {
         let site = site();
         let mut bot = Daemon::start(&site, "");
-        let id = made(&run_command(&bot, &["challenge", "Rival", "5+0"]));
+        let id = challenge_id(&run_command(&bot, &["challenge", "Rival", "5+0"]));
         // A correspondence challenge is left to a later start.
-        let slow = made(&run_command(&bot, &["challenge", "Anna", "2d"]));
+        let slow = challenge_id(&run_command(&bot, &["challenge", "Anna", "2d"]));
         let told = Instant::now();
         match by_signal {
             true => bot.signal("TERM"),
@@ -276,8 +276,8 @@ fn operator_shutdown_cancels_open_challenge() {
         }
         assert_eq!(bot.ended().code(), Some(0));
         assert!(told.elapsed() < Duration::from_secs(20), "{}", bot.log());
-        assert_eq!(state_of(&site, &id), "canceled");
-        assert_eq!(state_of(&site, &slow), "created");
+        assert_eq!(challenge_status(&site, &id), "canceled");
+        assert_eq!(challenge_status(&site, &slow), "created");
         for line in [
             "draining: no game is running and no new ones are taken",
             "stopped: no game is left",
@@ -297,7 +297,7 @@ fn operator_challenge_accepted_during_cancel_is_played() {
     site.sim.faults().add(slow.from_user(BOT));
     let mut bot = Daemon::start(&site, "");
     let done = run_command(&bot, &["challenge", "Rival", "5+0", "--color", "black"]);
-    let id = made(&done);
+    let id = challenge_id(&done);
     run_command(&bot, &["drain"]);
     wait("it is being taken back", || {
         requests_of(&site, BOT, Endpoint::ChallengeShow).pop()
@@ -366,7 +366,7 @@ fn operator_challenge_overrides_pause() {
         done.contains("the bot is paused, and this challenge is made all the same"),
         "{done}"
     );
-    assert_eq!(state_of(&site, &made(&done)), "created");
+    assert_eq!(challenge_status(&site, &challenge_id(&done)), "created");
 }
 
 #[test]

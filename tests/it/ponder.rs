@@ -21,9 +21,9 @@ const AHEAD: &str = "thinking ahead, about the answer to ";
 const HIT: &str = "it was thought ahead";
 
 /// Waits until the bot has pondered `times` times, and returns the expected move.
-fn expected(site: &Site, bot: &Daemon, id: &str, times: usize) -> String {
+fn wait_for_ponder_move(site: &Site, bot: &Daemon, id: &str, times: usize) -> String {
     let trace = wait_for_trace(site, bot, id, AHEAD);
-    wait("the bot thinks ahead", || {
+    wait("the bot ponders", || {
         let text = fs::read_to_string(&trace).ok()?;
         let mut notes = text.split(AHEAD).skip(times);
         let note = notes.next()?;
@@ -31,7 +31,7 @@ fn expected(site: &Site, bot: &Daemon, id: &str, times: usize) -> String {
     })
 }
 
-fn hits(site: &Site, bot: &Daemon, id: &str) -> usize {
+fn ponderhit_count(site: &Site, bot: &Daemon, id: &str) -> usize {
     let text = fs::read_to_string(wait_for_trace(site, bot, id, AHEAD)).unwrap();
     text.matches(HIT).count()
 }
@@ -42,17 +42,17 @@ fn ponderhit_uses_the_pondered_search() {
     let mut bot = Daemon::start(&site, CONFIG);
     let anna = site.player("Anna");
     let id = start_game(&site, &anna);
-    let first = expected(&site, &bot, &id, 1);
+    let first = wait_for_ponder_move(&site, &bot, &id, 1);
     act(&anna, &id, &format!("move/{first}"));
     site.plies(&id, 4);
-    let second = expected(&site, &bot, &id, 2);
-    assert_eq!(hits(&site, &bot, &id), 1);
+    let second = wait_for_ponder_move(&site, &bot, &id, 2);
+    assert_eq!(ponderhit_count(&site, &bot, &id), 1);
     // Any other move is searched as usual.
     let other = ["a2a3", "h2h3"].into_iter().find(|mv| **mv != *second);
     act(&anna, &id, &format!("move/{}", other.unwrap()));
     site.plies(&id, 6);
-    expected(&site, &bot, &id, 3);
-    assert_eq!(hits(&site, &bot, &id), 1);
+    wait_for_ponder_move(&site, &bot, &id, 3);
+    assert_eq!(ponderhit_count(&site, &bot, &id), 1);
     act(&anna, &id, "resign");
     site.finished(&id);
     let trace = wait_for_trace(&site, &bot, &id, "\"end\"");

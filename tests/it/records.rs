@@ -13,7 +13,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::common::{BOT, Daemon, Site, wait};
-use crate::disk::{Disk, assert_fair, partner, play_on};
+use crate::disk::{Disk, assert_fair, partner, wait_for_more_plies};
 use crate::games::{bot_mates, losing_player};
 
 /// The records file of a site in a state directory.
@@ -324,11 +324,11 @@ fn killed_process_leaves_an_intact_file() {
     }
     let mut rng = fastrand::Rng::with_seed(11);
     for _ in 0..5 {
-        play_on(&site, rng.usize(20..60));
+        wait_for_more_plies(&site, rng.usize(20..60));
         bot.crash_and_restart();
         assert_intact(&file);
     }
-    play_on(&site, 20);
+    wait_for_more_plies(&site, 20);
     bot.stop();
     let reader = Reader::open(&file).unwrap();
     let games: Vec<GameSummary> = site.sim.games();
@@ -354,7 +354,7 @@ fn locked_file_does_not_stop_games() {
     let bot = Daemon::start(&site, "");
     let file = file(&site, &bot.state());
     site.sim.add_player(partner());
-    play_on(&site, 4);
+    wait_for_more_plies(&site, 4);
     let other = wait("the file is there", || {
         let other = Connection::open(&file).ok()?;
         other.execute_batch("BEGIN IMMEDIATE").ok()?;
@@ -362,7 +362,7 @@ fn locked_file_does_not_stop_games() {
     });
     let id = site.sim.games()[0].id.clone();
     let before = record(&file, &id).map_or(0, |record| record.moves.len());
-    play_on(&site, 10);
+    wait_for_more_plies(&site, 10);
     wait("the error is logged", || {
         let logged = bot.log().matches("records: cannot write").count();
         assert!(logged <= 1, "{}", bot.log());
@@ -432,7 +432,7 @@ impl OnDisk {
             let logged = self.bot.log().contains("records: cannot write");
             logged.then_some(())
         });
-        play_on(site, 6);
+        wait_for_more_plies(site, 6);
     }
 
     /// Waits until a copy of the file has this many moves of a game.

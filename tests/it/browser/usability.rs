@@ -301,7 +301,7 @@ fn contrast_and_touch_targets_are_sufficient() {
                      ['coordinates on light', 4.5, contrast(letters, style('.game-view .board .light').fill)],
                      ['quiet on raised', 4.5, contrast(style('.facts').color, style('.top nav [aria-current]').backgroundColor)],
                      ['quiet on ground', 4.5, contrast(style('.facts').color, behind)],
-                 ].filter(([, least, found]) => found < least);"
+                 ].filter(([, min, ratio]) => ratio < min);"
             ));
             assert_eq!(found, json!([]), "{scheme} {board}");
         }

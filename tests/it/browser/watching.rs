@@ -286,8 +286,8 @@ fn first_paint() {
         })
         .collect();
     all.sort_by(f64::total_cmp);
-    let [least, median, most] = [0, LOADS / 2, LOADS - 1].map(|rank| all[rank]);
-    println!("first paint: median {median:.0} ms, {least:.0} to {most:.0} ms in {LOADS} loads");
+    let [min, median, max] = [0, LOADS / 2, LOADS - 1].map(|rank| all[rank]);
+    println!("first paint: median {median:.0} ms, {min:.0} to {max:.0} ms in {LOADS} loads");
 }
 
 #[test]

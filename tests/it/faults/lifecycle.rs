@@ -40,8 +40,8 @@ fn start_tester(site: &Site, speed: f64, config: &str, arguments: &[&str]) -> Da
     Daemon::start_as(site, TESTER, config, &all)
 }
 
-/// Sends a challenge from the bot's own account that nobody answers.
-fn challenge_statue(site: &Site, name: &str, keep_alive: &str) {
+/// Sends a challenge of this account that is never answered.
+fn challenge_silent_user(site: &Site, name: &str, keep_alive: &str) {
     let form = [CLOCK[0], CLOCK[1], ("keepAliveStream", keep_alive)];
     let (status, answer) = site.player(name).post("/api/challenge/Statue", &form);
     assert_eq!(
@@ -90,7 +90,7 @@ fn f13_engine_panic_plays_legal_move_at_once() {
 fn f14_challenge_stream_without_result_blocks_nothing() {
     let site = start_site("F14", 1.0, None);
     let _bot = Daemon::start(&site, "games = { concurrency = 1 }");
-    challenge_statue(&site, BOT, "true");
+    challenge_silent_user(&site, BOT, "true");
     // It occupies no slot, and the next game is played.
     let anna = site.player("Anna");
     let id = anna.start(&[CLOCK[0], CLOCK[1], ("color", "white")]);
@@ -107,7 +107,7 @@ fn f15_pending_challenge_delays_nothing() {
         .faults()
         .add(FaultRule::on(Endpoint::ChallengeAccept, stall).from_user(TESTER));
     let _bot = start_tester(&site, 1.0, "", &[]);
-    challenge_statue(&site, TESTER, "false");
+    challenge_silent_user(&site, TESTER, "false");
     let form = [CLOCK[0], CLOCK[1], ("color", "white")];
     let (status, _) = site
         .player("Anna")
