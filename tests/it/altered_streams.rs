@@ -182,9 +182,11 @@ fn game_end_must_be_confirmed_by_its_stream() {
         anna.play(&id, "a2a3");
         site.plies(&id, 2);
         wait("it says so", || {
-            bot.log().contains("its stream that it is on").then_some(())
+            bot.log()
+                .contains("the game stream says it is running")
+                .then_some(())
         });
-        assert!(!bot.log().contains("taking up the game"), "{}", bot.log());
+        assert!(!bot.log().contains("resuming the game"), "{}", bot.log());
     }
 }
 

@@ -145,7 +145,7 @@ fn run_kills(kills: usize, seed: u64) -> Cost {
     assert!(ended.success(), "{ended:?}: {}", bot.log());
     let log = bot.log();
     assert!(!log.contains("panicked"), "{log}");
-    cost.refused = log.matches("did not get through").count();
+    cost.refused = log.matches("posting the move failed").count();
     for game in site.sim.games() {
         let lost = game.result == if game.white == BOT { "0-1" } else { "1-0" };
         let fault = lost && game.status != "mate"

@@ -17,22 +17,22 @@ match = { bot = false }
 play = { book = false, max_nodes = 2000 }
 ";
 
-const AHEAD: &str = "thinking ahead, about the answer to ";
-const HIT: &str = "it was thought ahead";
+const PONDERING: &str = "pondering on ";
+const HIT: &str = "ponder hit";
 
 /// Waits until the bot has pondered `times` times, and returns the expected move.
 fn wait_for_ponder_move(site: &Site, bot: &Daemon, id: &str, times: usize) -> String {
-    let trace = wait_for_trace(site, bot, id, AHEAD);
+    let trace = wait_for_trace(site, bot, id, PONDERING);
     wait("the bot ponders", || {
         let text = fs::read_to_string(&trace).ok()?;
-        let mut notes = text.split(AHEAD).skip(times);
+        let mut notes = text.split(PONDERING).skip(times);
         let note = notes.next()?;
         Some(note[..note.find('"')?].to_owned())
     })
 }
 
 fn ponderhit_count(site: &Site, bot: &Daemon, id: &str) -> usize {
-    let text = fs::read_to_string(wait_for_trace(site, bot, id, AHEAD)).unwrap();
+    let text = fs::read_to_string(wait_for_trace(site, bot, id, PONDERING)).unwrap();
     text.matches(HIT).count()
 }
 
@@ -72,5 +72,5 @@ fn limited_strength_does_not_ponder() {
     act(&anna, &id, "resign");
     site.finished(&id);
     let trace = wait_for_trace(&site, &bot, &id, "\"end\"");
-    assert!(!fs::read_to_string(trace).unwrap().contains(AHEAD));
+    assert!(!fs::read_to_string(trace).unwrap().contains(PONDERING));
 }

@@ -84,7 +84,7 @@ fn trace_replay_takes_same_decisions() {
         let path = format!("/api/board/game/{id}/chat");
         anna.post(&path, &[("room", "player"), ("text", text)]);
     }
-    wait_for_trace(&site, &bot, &id, "I take a draw from move");
+    wait_for_trace(&site, &bot, &id, "I accept a draw from move");
     act(&anna, &id, "move/f1g2");
     site.plies(&id, 8);
     act(&anna, &id, "resign");
@@ -94,7 +94,7 @@ fn trace_replay_takes_same_decisions() {
     for words in [
         "502",
         "-> wait",
-        "-> give a move back (giving a move back, 1 of 3)",
+        "-> accept the takeback (accepting the takeback, 1 of 3)",
         "-> decline the draw",
         "-> think, ",
         "-> play ",
@@ -106,7 +106,7 @@ fn trace_replay_takes_same_decisions() {
     }
     let again = replay_without_differences(&site, &bot.state(), &[&id, "--search"]);
     // Five moves; at most one of them is searched twice.
-    assert!(again.contains("5 searches again, "), "{again}");
+    assert!(again.contains("5 searches repeated, "), "{again}");
 
     let text = fs::read_to_string(&path).unwrap();
     assert!(!text.contains(&site.sim.token_of(BOT)), "{text}");
@@ -123,19 +123,19 @@ fn assert_changes_are_found(site: &Site, state: &Path, text: &str) {
         line.unwrap_or_else(|| panic!("{words} in {text}")) + 1
     };
     for (old, new, expected) in [
-        ("\"decline_draw\"", "\"take_draw\"", "decline the draw"),
-        ("\"games\":1,", "\"games\":40,", "now it would be: think, "),
+        ("\"decline_draw\"", "\"accept_draw\"", "decline the draw"),
+        ("\"games\":1,", "\"games\":40,", "replayed: think, "),
         (
-            "[{\"do\":\"give_back\"}",
-            "[{\"do\":\"decline_takeback\"}",
-            "give a move back",
+            "[{\"side_action\":\"accept_takeback\"}",
+            "[{\"side_action\":\"decline_takeback\"}",
+            "accept the takeback",
         ),
         ("\"takebacks\":3", "\"takebacks\":0", "decline the takeback"),
     ] {
         let at = line(old);
         fs::write(&copy, text.replacen(old, new, 1)).unwrap();
         let (said, printed) = replay_with_errors(site, state, &copy);
-        assert!(said.contains("would be others now"), "{said}");
+        assert!(said.contains("decisions differ"), "{said}");
         let difference = printed.lines().find(|line| line.starts_with("! line "));
         let difference = difference.unwrap_or_else(|| panic!("{new}: {printed}"));
         let number = difference["! line ".len()..].split(':').next().unwrap();
@@ -152,11 +152,11 @@ fn assert_damage_is_reported(site: &Site, state: &Path, text: &str) {
         .lines()
         .position(|line| line.contains("\"takebacks\":3"));
     let terms = terms.unwrap() + 1;
-    let newer = text.replacen("\"knightwatch_trace\":1", "\"knightwatch_trace\":9", 1);
+    let newer = text.replacen("\"knightwatch_trace\":2", "\"knightwatch_trace\":9", 1);
     for (damaged, expected, printed) in [
         (
             text[..text.len() - 9].to_owned(),
-            format!("line {lines} breaks off"),
+            format!("line {lines} is incomplete"),
             true,
         ),
         (
@@ -164,13 +164,13 @@ fn assert_damage_is_reported(site: &Site, state: &Path, text: &str) {
             format!("line {terms} is damaged"),
             true,
         ),
-        (newer, "in version 9 of the form".to_owned(), false),
+        (newer, "format version 9".to_owned(), false),
         (
             "1. e4 e5\n".to_owned(),
-            "line 1 is not the head of a trace".to_owned(),
+            "line 1 is not the header of a knightwatch trace".to_owned(),
             false,
         ),
-        (String::new(), "it is empty".to_owned(), false),
+        (String::new(), "the file is empty".to_owned(), false),
     ] {
         fs::write(&copy, damaged).unwrap();
         let (said, out) = replay_with_errors(site, state, &copy);
@@ -179,7 +179,7 @@ fn assert_damage_is_reported(site: &Site, state: &Path, text: &str) {
     }
     let output = replay(site, state, &["nothere1"]);
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("there is no trace nothere1"), "{said}");
+    assert!(said.contains("no trace nothere1"), "{said}");
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn trace_continues_after_kill() {
     let id = start_game(&site, &anna);
     act(&anna, &id, "move/g1f3");
     site.plies(&id, 4);
-    let path = wait_for_trace(&site, &bot, &id, "\"found\"");
+    let path = wait_for_trace(&site, &bot, &id, "\"found_move\"");
     bot.crash_and_restart();
     replay_without_differences(&site, &bot.state(), &[&id]);
     wait("the game is resumed", || {

@@ -75,7 +75,7 @@ fn control_sequences_are_removed_from_output() {
     wait("the end is logged", || {
         let log = bot.log();
         let ended = |line: &str| {
-            [" won against", " lost to", " drawn with"]
+            [" won against", " lost against", " drawn with"]
                 .iter()
                 .any(|end| line.contains(end))
         };
@@ -142,7 +142,7 @@ fn token_is_in_no_output() {
         "TRACE",
         "panicked at",
         "posting",
-        "did not get through",
+        "posting the move failed",
         "error: ",
     ] {
         assert!(printed.contains(words), "not printed: {words}");

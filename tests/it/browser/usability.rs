@@ -88,7 +88,7 @@ fn log_entry_links_to_position() {
     browser.until("document.querySelectorAll('.moves button').length === 0");
     browser.run("location.hash = '#/bot';");
     browser.until(
-        "[...document.querySelectorAll('.log a')].some((link) => link.textContent.includes('giving a move back') && /^#\\/game\\/\\w+\\/2$/.test(link.hash))",
+        "[...document.querySelectorAll('.log a')].some((link) => link.textContent.includes('accepting the takeback') && /^#\\/game\\/\\w+\\/2$/.test(link.hash))",
     );
 }
 

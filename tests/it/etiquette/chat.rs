@@ -72,7 +72,7 @@ fn chat_commands_are_answered_in_their_room_within_limit() {
     let id = start_game(&site, &anna);
     for (text, answer) in [
         ("!name", "I am Knightwatch, and my engine is Knightwatch "),
-        ("!eval", "Not while the game is on"),
+        ("!eval", "Not during the game"),
         ("!motd", "Be kind, Anna."),
     ] {
         send_chat(&anna, &id, text);
@@ -125,16 +125,16 @@ fn chat_every_command_is_answered() {
         ("!book", "I play this game without a book."),
         ("!challenge", "I play standard, "),
         ("!depth", " plies, and "),
-        ("!draw", "I take a draw from move "),
-        ("!eval", "Not while the game is on"),
+        ("!draw", "I accept a draw from move "),
+        ("!eval", "Not during the game"),
         ("!motd", "Be kind."),
         ("!name", named),
         ("!nps", " positions a second, "),
-        ("!ping", "My moves lose "),
-        ("!pv", "Not while the game is on"),
-        ("!queue", "1 game is on, 0 challenges wait."),
+        ("!ping", "My moves take "),
+        ("!pv", "Not during the game"),
+        ("!queue", "1 game running, 0 challenges queued."),
         ("!strength", "I play this game as well as I can."),
-        ("!takeback", "I still give 3 moves back in this game."),
+        ("!takeback", "I grant 3 more takebacks in this game."),
         ("!time", "My last move took "),
         ("!version", "Knightwatch "),
         ("!wait", "There is nothing to wait for."),
@@ -232,7 +232,7 @@ fn chat_wait_delays_abort_by_one_minute() {
     // Commands sent before the stream of the bot is open are lost.
     wait_for_chat(&anna, &waits, "player", "Good luck");
     send_chat(&anna, &waits, "!wait");
-    wait_for_chat(&anna, &waits, "player", "I wait one minute more");
+    wait_for_chat(&anna, &waits, "player", "I will wait one more minute");
     assert_eq!(site.finished(&silent).status, "aborted");
     let then = site.sim.elapsed() + Duration::from_secs(3);
     wait("it would be over by now", || {

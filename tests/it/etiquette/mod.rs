@@ -198,10 +198,10 @@ fn draw_settings_follow_rules() {
     let log = bot.log();
     let mut offers = log
         .lines()
-        .filter(|line| line.contains("offering a draw") || line.contains("taking the draw at"));
+        .filter(|line| line.contains("offering a draw") || line.contains("accepting the draw at"));
     assert!(offers.all(|line| !line.contains(&games[0])), "{log}");
     let declined = |line: &str| {
-        let why = "not taking the draw: draws are not accepted in this game";
+        let why = "declining the draw: draws are not accepted in this game";
         line.contains(why) && line.contains(&games[0])
     };
     assert!(log.lines().any(declined), "{log}");
@@ -270,7 +270,7 @@ fn takeback_stops_search() {
         "{}",
         bot.log()
     );
-    assert!(bot.log().contains("giving a move back, 2 of 2"));
+    assert!(bot.log().contains("accepting the takeback, 2 of 2"));
 }
 
 #[test]

@@ -17,7 +17,7 @@ fn every_second_move(fault: &Fault, first: usize, times: usize) -> Vec<FaultRule
 
 /// The logged waits before a move is resent.
 fn resend_waits(game: &BookGame) -> Vec<std::time::Duration> {
-    waits(&game.bot.log(), "did not get through, sending it again in ")
+    waits(&game.bot.log(), "posting the move failed; retrying in ")
 }
 
 fn too_many_requests(seconds: u64) -> Fault {

@@ -14,7 +14,7 @@ use crate::common::{BOT, Daemon, Site, requests_of, wait};
 
 /// The logged waits before a game stream is reopened.
 fn reopen_waits(game: &BookGame) -> Vec<Duration> {
-    waits(&game.bot.log(), "game stream lost, back in ")
+    waits(&game.bot.log(), "game stream lost; reopening in ")
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn f06_game_stream_429_wait_is_capped_by_clock() {
         ..Scenario::new("")
     });
     game.play_to(31);
-    let decisions = waits(&game.bot.log(), "cannot open the game stream, again in ");
+    let decisions = waits(&game.bot.log(), "cannot open the game stream; retrying in ");
     assert_eq!(decisions.len(), 2);
     assert_waits_within(seconds(2), "F6, 429 on a game stream", &decisions);
     assert_eq!(game.requests(Endpoint::GameStream).len(), 4);

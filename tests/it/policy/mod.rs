@@ -313,7 +313,8 @@ fn policy_game_matches_rules_of_challenge() {
             wait(&format!("{id} has started {times} times"), || {
                 let log = bot.log();
                 let ours = log.lines().filter(|line| line.contains(id.as_str()));
-                let starts = ours.filter(|line| line.contains("playing "));
+                let starts =
+                    ours.filter(|line| line.contains("playing ") && line.contains(" against "));
                 (starts.count() >= times).then_some(())
             });
         }
@@ -322,7 +323,7 @@ fn policy_game_matches_rules_of_challenge() {
             let is_logged = |id: &str, rule: &str| {
                 let mut lines = log
                     .lines()
-                    .filter(|line| line.contains("to be played with") && line.contains(id));
+                    .filter(|line| line.contains("playing with ") && line.contains(id));
                 let named = format!("by rule `{rule}`");
                 assert!(lines.clone().all(|line| line.contains(&named)), "{log}");
                 lines.nth(times - 1).is_some()
