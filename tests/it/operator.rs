@@ -154,7 +154,7 @@ fn operator_move_now_plays_at_once() {
     anna.play(&id, "g1f3");
     wait("it thinks", || {
         let game = status(&bot)["games"][0].clone();
-        (game["ply"] == 3 && game["doing"] == "searching").then_some(())
+        (game["ply"] == 3 && game["activity"] == "searching").then_some(())
     });
     let wanted = Instant::now();
     // The address as in the browser of a player.

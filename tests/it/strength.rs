@@ -107,7 +107,7 @@ fn limited_engine_takes_time_until_move_now() {
     act(&anna, &id, "move/g1f3");
     wait("it thinks", || {
         let game = status(&bot)["games"][0].clone();
-        (game["ply"] == 3 && game["doing"] == "searching").then_some(())
+        (game["ply"] == 3 && game["activity"] == "searching").then_some(())
     });
     let requested_at = Instant::now();
     assert!(run_command(&bot, &["move-now", &id]).contains("best move found so far"));

@@ -36,16 +36,16 @@ fn arenas_and_settings_are_sent() {
     bot.configure(|text| text.replace("concurrency = 2", "concurrency = 3"));
     run_command(&bot, &["reload"]);
     page.find("settings", |settings| {
-        let words = settings["words"].as_array().unwrap();
-        words.contains(&serde_json::json!(["games.concurrency", "3"]))
+        let values = settings["values"].as_array().unwrap();
+        values.contains(&serde_json::json!(["games.concurrency", "3"]))
     });
     // A page opened later gets the same.
     let snapshot = url.events().snapshot();
     assert_eq!(snapshot["arenas"][0]["text"], "left");
-    let words = &snapshot["settings"][0]["words"];
+    let values = &snapshot["settings"][0]["values"];
     assert!(
-        words.to_string().contains("[\"games.concurrency\",\"3\"]"),
-        "{words}"
+        values.to_string().contains("[\"games.concurrency\",\"3\"]"),
+        "{values}"
     );
 }
 
