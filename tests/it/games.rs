@@ -119,7 +119,7 @@ fn moves_option_prints_moves_and_result() {
         (&shown["color"], &shown["rating"]),
         (&json!("black"), &json!(1500))
     );
-    assert_eq!(shown["time"], "180+0");
+    assert_eq!(shown["time_control"], "180+0");
     let clock = shown["our_clock_ms"].as_u64().unwrap();
     assert!((10_700_000..=10_800_000).contains(&clock), "{shown}");
     act(&anna, &id, "resign");
