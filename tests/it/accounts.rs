@@ -233,7 +233,7 @@ fn accounts_revoked_token_stops_only_its_account() {
         let left = [&kept, &third]
             .iter()
             .all(|id| games.contains(&&Value::from(id.as_str())));
-        (all["health"]["is"] == "ill" && games.len() == 2 && left).then_some(())
+        (all["health"]["is"] == "unhealthy" && games.len() == 2 && left).then_some(())
     });
     let told = failed_status(&bot);
     assert!(
