@@ -230,7 +230,10 @@ mod tests {
     async fn join_without_account_of_several_is_rejected() {
         let (dispatcher, mut receivers) = dispatcher();
         for (account, why) in [
-            (None, "which account? select one with --account NAME: Anna, Bert"),
+            (
+                None,
+                "which account? select one with --account NAME: Anna, Bert",
+            ),
             (
                 Some("Cleo"),
                 "this bot has no account Cleo; accounts are Anna, Bert",

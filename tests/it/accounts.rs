@@ -14,7 +14,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::common::{BOT, Daemon, Player, Site, wait};
-use crate::operator::{refused, said};
+use crate::operator::{run_command, run_failing_command};
 
 /// The other account.
 pub const OTHER_BOT: &str = "Daywatch";
@@ -41,7 +41,7 @@ fn launch(site: &Site, config: &str, own: [&str; 2], arguments: &[&str]) -> Daem
     let home = tempfile::tempdir().unwrap();
     let mut text = format!("lichess = {{ url = \"{}\" }}\n{config}\n", site.url);
     for (name, own) in [BOT, OTHER_BOT].into_iter().zip(own) {
-        keep_token(&home, name, &site.sim.token_of(name));
+        write_token(&home, name, &site.sim.token_of(name));
         text += &format!("[[account]]\nname = \"{name}\"\ntoken_file = \"{name}.token\"\n{own}\n");
     }
     let log = home.path().join("log");
@@ -49,7 +49,7 @@ fn launch(site: &Site, config: &str, own: [&str; 2], arguments: &[&str]) -> Daem
     Daemon::launch_at(site, "of nobody", &text, arguments, home, log)
 }
 
-fn keep_token(home: &TempDir, name: &str, token: &str) {
+fn write_token(home: &TempDir, name: &str, token: &str) {
     let mut file = File::options();
     file.write(true).create(true).truncate(true).mode(0o600);
     let path = home.path().join(format!("{name}.token"));
@@ -60,29 +60,29 @@ fn keep_token(home: &TempDir, name: &str, token: &str) {
 /// The same, after both are online.
 pub fn start(site: &Site, config: &str, own: [&str; 2]) -> Daemon {
     let bot = launch(site, config, own, &[]);
-    online(&bot, 1);
+    wait_online(&bot, 1);
     bot
 }
 
 /// Waits until each account has opened its stream this many times.
-fn online(bot: &Daemon, times: usize) {
+fn wait_online(bot: &Daemon, times: usize) {
     for name in [BOT, OTHER_BOT] {
-        online_as(bot, name, times);
+        wait_online_as(bot, name, times);
     }
 }
 
-fn online_as(bot: &Daemon, name: &str, times: usize) {
-    logged(bot, &format!("online as {name}"), times);
+fn wait_online_as(bot: &Daemon, name: &str, times: usize) {
+    wait_for_log(bot, &format!("online as {name}"), times);
 }
 
-fn logged(bot: &Daemon, words: &str, times: usize) {
+fn wait_for_log(bot: &Daemon, words: &str, times: usize) {
     wait(&format!("the log says {times} times: {words}"), || {
         (bot.log().matches(words).count() >= times).then_some(())
     });
 }
 
 /// Challenges one of the accounts; returns the id of the challenge.
-fn ask(player: &Player<'_>, whom: &str) -> String {
+fn challenge(player: &Player<'_>, whom: &str) -> String {
     let (status, answer) = player.post(&format!("/api/challenge/{whom}"), &BLITZ);
     assert_eq!(status, 200, "{answer}");
     let id = answer["id"].as_str().or(answer["challenge"]["id"].as_str());
@@ -91,7 +91,7 @@ fn ask(player: &Player<'_>, whom: &str) -> String {
 
 /// Challenges one of the accounts, and makes the first move when the game has started.
 pub fn play(site: &Site, player: &Player<'_>, whom: &str) -> String {
-    let id = ask(player, whom);
+    let id = challenge(player, whom);
     assert_eq!(player.answer(&id), "accepted");
     wait("the game is on", || site.game(&id));
     player.play(&id, "e2e4");
@@ -155,14 +155,14 @@ fn accounts_share_engine_and_resume_after_crash() {
         (&OTHER_BOT.into(), &second.clone().into())
     );
     assert!(one.get("accounts").is_none());
-    let told = said(&bot, &["status"]);
+    let told = run_command(&bot, &["status"]);
     for name in [BOT, OTHER_BOT] {
         let line = format!("account  {name}: running, 1 game");
         assert!(told.contains(&line), "{told}");
     }
 
     bot.crash_and_restart();
-    online(&bot, 2);
+    wait_online(&bot, 2);
     for (player, game) in [(&anna, &first), (&bert, &second)] {
         player.play(game, "d2d4");
         site.plies(game, 4);
@@ -176,10 +176,10 @@ fn accounts_share_engine_and_resume_after_crash() {
         let is_hers = |file: &&String| file.starts_with(name) && file.ends_with(".quota.json");
         assert!(files.iter().any(|file| is_hers(&file)), "{files:?}");
     }
-    assert_eq!(bot.leave().code(), Some(0));
+    assert_eq!(bot.stop().code(), Some(0));
     assert!(!bot.log().contains("too slow"), "{}", bot.log());
     for game in [&first, &second] {
-        let told = printed(&bot, &["replay", game]);
+        let told = successful_output(&bot, &["replay", game]);
         assert!(told.contains(", 0 differences"), "{told}");
     }
 }
@@ -193,13 +193,13 @@ fn command(bot: &Daemon, arguments: &[&str]) -> Output {
     command.env_remove("LICHESS_TOKEN").output().unwrap()
 }
 
-fn printed(bot: &Daemon, arguments: &[&str]) -> String {
+fn successful_output(bot: &Daemon, arguments: &[&str]) -> String {
     let output = command(bot, arguments);
     assert!(output.status.success(), "{output:?}");
     String::from_utf8(output.stdout).unwrap()
 }
 
-fn failed(bot: &Daemon, arguments: &[&str]) -> String {
+fn error_output(bot: &Daemon, arguments: &[&str]) -> String {
     let output = command(bot, arguments);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     String::from_utf8(output.stderr).unwrap()
@@ -213,9 +213,9 @@ fn accounts_revoked_token_stops_only_its_account() {
     let lost = play(&site, &anna, BOT);
     let kept = play(&site, &bert, OTHER_BOT);
     revoke(&site, BOT);
-    // Her next move finds it out.
+    // The next move of Anna is rejected.
     anna.play(&lost, "d2d4");
-    logged(
+    wait_for_log(
         &bot,
         &format!("{BOT} has stopped: Lichess rejects the token"),
         1,
@@ -235,14 +235,14 @@ fn accounts_revoked_token_stops_only_its_account() {
             .all(|id| games.contains(&&Value::from(id.as_str())));
         (all["health"]["is"] == "unhealthy" && games.len() == 2 && left).then_some(())
     });
-    let told = refused_status(&bot);
+    let told = failed_status(&bot);
     assert!(
         told.contains(&format!("{BOT}: STOPPED: Lichess rejects the token")),
         "{told}"
     );
     // A command for all accounts reaches the other one.
-    assert!(said(&bot, &["pause"]).starts_with(&format!("{OTHER_BOT}: paused")));
-    said(&bot, &["resume"]);
+    assert!(run_command(&bot, &["pause"]).starts_with(&format!("{OTHER_BOT}: paused")));
+    run_command(&bot, &["resume"]);
     revoke(&site, OTHER_BOT);
     bert.play(&kept, "g1f3");
     assert_eq!(bot.ended().code(), Some(77));
@@ -253,17 +253,17 @@ fn accounts_revoked_token_stops_only_its_account() {
 fn accounts_panic_restarts_only_its_account() {
     let site = site();
     let mut bot = launch(&site, SMALL, ["", ""], &["--account-panics", "6"]);
-    online(&bot, 1);
+    wait_online(&bot, 1);
     let [anna, bert] = ["Anna", "Bert"].map(|name| site.player(name));
     let first = play(&site, &anna, BOT);
     let second = play(&site, &bert, OTHER_BOT);
-    logged(&bot, "account task panicked; restarting in 1s", 1);
+    wait_for_log(&bot, "account task panicked; restarting in 1s", 1);
     bert.play(&second, "d2d4");
     site.plies(&second, 4);
     // The game is resumed by the restarted account.
     anna.play(&first, "d2d4");
     site.plies(&first, 4);
-    online_as(&bot, BOT, 2);
+    wait_online_as(&bot, BOT, 2);
     assert_eq!(
         bot.log().matches(&format!("online as {OTHER_BOT}")).count(),
         1
@@ -278,18 +278,18 @@ fn accounts_panic_restarts_only_its_account() {
     for game in [&first, &third] {
         anna.post(&format!("/api/bot/game/{game}/resign"), &[]);
     }
-    said(&bot, &["pause", "--account", BOT]);
+    run_command(&bot, &["pause", "--account", BOT]);
     assert_eq!(
         bot.log().matches("account task panicked").count(),
         1,
         "{}",
         bot.log()
     );
-    assert_eq!(bot.leave().code(), Some(0));
+    assert_eq!(bot.stop().code(), Some(0));
 }
 
 /// Output of `status` when something is wrong.
-fn refused_status(bot: &Daemon) -> String {
+fn failed_status(bot: &Daemon) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_knightwatch"));
     let output = command
         .arg("status")
@@ -307,7 +307,7 @@ fn accounts_wrong_token_is_config_error() {
     let home = tempfile::tempdir().unwrap();
     let mut text = format!("lichess = {{ url = \"{}\" }}\n", site.url);
     for name in ["Cleo", "Dora"] {
-        keep_token(&home, name, &site.sim.token_of("Anna"));
+        write_token(&home, name, &site.sim.token_of("Anna"));
         text += &format!("[[account]]\nname = \"{name}\"\ntoken_file = \"{name}.token\"\n");
     }
     let log = home.path().join("log");
@@ -340,12 +340,12 @@ fn accounts_of_one_process_never_play_each_other() {
     let bot = start(&site, eager, ["", ""]);
     let why = "not with each other";
     for (from, to) in [(BOT, OTHER_BOT), (OTHER_BOT, BOT)] {
-        let said = refused(&bot, &["challenge", to, "3+2", "--account", from]);
+        let said = run_failing_command(&bot, &["challenge", to, "3+2", "--account", from]);
         assert!(said.contains("another account of ours"), "{why}: {said}");
-        // As if her token were used elsewhere.
+        // As if the token were used elsewhere.
         let player = site.player(from);
-        assert_eq!(player.answer(&ask(&player, to)), "generic", "{why}");
-        logged(&bot, &format!("{from} is another account of ours"), 1);
+        assert_eq!(player.answer(&challenge(&player, to)), "generic", "{why}");
+        wait_for_log(&bot, &format!("{from} is another account of ours"), 1);
     }
     for name in [BOT, OTHER_BOT] {
         wait(&format!("{name} has found Rival"), || {
@@ -362,14 +362,14 @@ fn accounts_of_one_process_never_play_each_other() {
 fn accounts_share_limit_of_address() {
     let site = site();
     let bot = start(&site, SMALL, ["", ""]);
-    said(&bot, &["challenge", "Anna", "3+2", "--account", BOT]);
+    run_command(&bot, &["challenge", "Anna", "3+2", "--account", BOT]);
     wait("the other account has counted it", || {
         let mut files = std::fs::read_dir(bot.state()).ok()?.flatten();
-        let hers = files.find(|file| {
+        let quota_file = files.find(|file| {
             let name = file.file_name().to_string_lossy().to_lowercase();
             name.contains(&OTHER_BOT.to_lowercase()) && name.ends_with(".quota.json")
         })?;
-        let text = std::fs::read_to_string(hers.path()).ok()?;
+        let text = std::fs::read_to_string(quota_file.path()).ok()?;
         text.contains("challenge.create.ip").then_some(())
     });
 }
@@ -406,12 +406,12 @@ fn accounts_command_names_its_account() {
     let site = site();
     let mut bot = start(&site, SMALL, ["", ""]);
     let anna = site.player("Anna");
-    let done = said(&bot, &["pause", "--account", BOT]);
+    let done = run_command(&bot, &["pause", "--account", BOT]);
     assert!(
         done.starts_with(&format!("{BOT}: paused: no new games")),
         "{done}"
     );
-    let answers = |whom: &str| anna.answer(&ask(&anna, whom));
+    let answers = |whom: &str| anna.answer(&challenge(&anna, whom));
     assert_eq!(answers(BOT), "later");
     assert_eq!(answers(OTHER_BOT), "accepted");
     wait("it is shown", || {
@@ -420,9 +420,9 @@ fn accounts_command_names_its_account() {
         (paused(0)? && !paused(1)? && all["paused"] == false).then_some(())
     });
     bot.crash_and_restart();
-    online(&bot, 2);
+    wait_online(&bot, 2);
     assert_eq!(answers(BOT), "later");
-    let resumed = said(&bot, &["resume"]);
+    let resumed = run_command(&bot, &["resume"]);
     assert!(
         resumed.contains(&format!("{BOT}: resumed: new games")),
         "{resumed}"
@@ -434,28 +434,28 @@ fn accounts_command_names_its_account() {
     assert_eq!(answers(BOT), "accepted");
 
     for order in [&["challenge", "Bert", "3+2"][..], &["join", "rehearse"]] {
-        let why = refused(&bot, order);
+        let why = run_failing_command(&bot, order);
         assert!(
             why.contains(&format!("say --account NAME: {BOT}, {OTHER_BOT}")),
             "{why}"
         );
     }
-    let why = refused(&bot, &["pause", "--account", "Anna"]);
+    let why = run_failing_command(&bot, &["pause", "--account", "Anna"]);
     assert!(why.contains("has no account Anna"), "{why}");
-    said(&bot, &["challenge", "Bert", "3+2", "--account", OTHER_BOT]);
+    run_command(&bot, &["challenge", "Bert", "3+2", "--account", OTHER_BOT]);
     let bert = site.player("Bert");
     let (_, list) = bert.get("/api/challenge");
     let challenge = &list["in"][0];
     assert_eq!(challenge["challenger"]["name"], OTHER_BOT, "{list}");
     let id = challenge["id"].as_str().unwrap();
     bert.post(&format!("/api/challenge/{id}/decline"), &[]);
-    said(&bot, &["block", "Anna"]);
+    run_command(&bot, &["block", "Anna"]);
     for whom in [BOT, OTHER_BOT] {
         assert_eq!(answers(whom), "generic");
     }
     // Each account applies the changed configuration.
     bot.configure(|text| text.replace("queue_size = 0", "queue_size = 1"));
-    let reloaded = said(&bot, &["reload"]);
+    let reloaded = run_command(&bot, &["reload"]);
     assert_eq!(
         reloaded.matches("challenge.queue_size: 0 -> 1").count(),
         2,
@@ -463,7 +463,7 @@ fn accounts_command_names_its_account() {
     );
     // The set of accounts is fixed at the start.
     bot.configure(|text| text.replace(&format!("name = \"{OTHER_BOT}\""), "name = \"Cleo\""));
-    let reloaded = said(&bot, &["reload"]);
+    let reloaded = run_command(&bot, &["reload"]);
     for words in [
         format!("not before a restart: account `{OTHER_BOT}`: is gone"),
         "not before a restart: account `Cleo`: is new".to_owned(),
@@ -477,16 +477,16 @@ fn accounts_command_names_its_account() {
         "she is here, and Anna is blocked"
     );
     // One is drained and ends, the other stays.
-    said(&bot, &["drain", "--account", OTHER_BOT]);
+    run_command(&bot, &["drain", "--account", OTHER_BOT]);
     for game in site.sim.games() {
         // Before the first moves one is aborted, and not resigned.
         for end in ["abort", "resign"] {
             anna.post(&format!("/api/bot/game/{}/{end}", game.id), &[]);
         }
     }
-    logged(&bot, &format!("{OTHER_BOT} has stopped"), 1);
-    assert!(bot.runs());
-    said(&bot, &["drain"]);
+    wait_for_log(&bot, &format!("{OTHER_BOT} has stopped"), 1);
+    assert!(bot.is_running());
+    run_command(&bot, &["drain"]);
     assert_eq!(bot.ended().code(), Some(0));
 }
 
@@ -497,12 +497,12 @@ fn accounts_are_known_to_records_page_and_check() {
     let [anna, bert] = ["Anna", "Bert"].map(|name| site.player(name));
     let first = play(&site, &anna, BOT);
     play(&site, &bert, OTHER_BOT);
-    let games = |account: &str| printed(&bot, &["games", "--json", "--account", account]);
+    let games = |account: &str| successful_output(&bot, &["games", "--json", "--account", account]);
     wait("the game is in the records", || {
         games(BOT).contains(&first).then_some(())
     });
     assert!(!games(OTHER_BOT).contains(&first));
-    let why = failed(&bot, &["games", "--account", "Anna"]);
+    let why = error_output(&bot, &["games", "--account", "Anna"]);
     let known = "the records have no game of Anna; they have games of";
     assert!(why.contains(known) && why.contains(BOT), "{why}");
 
@@ -515,7 +515,7 @@ fn accounts_are_known_to_records_page_and_check() {
         metrics.contains(&online).then_some(())
     });
 
-    let told = printed(&bot, &["check"]);
+    let told = successful_output(&bot, &["check"]);
     for name in [BOT, OTHER_BOT] {
         assert!(told.contains(&format!("{name}: ")), "{told}");
     }

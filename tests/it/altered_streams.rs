@@ -154,8 +154,11 @@ fn listed_game_is_resumed_after_a_wrong_end() {
     anna.play(&id, "a2a3");
     // The list of games is read once a minute.
     site.plies(&id, 2);
-    let log = bot.log();
-    assert!(log.contains("lists a finished game as running"), "{log}");
+    wait("the game is resumed", || {
+        let log = bot.log();
+        log.contains("lists a finished game as running")
+            .then_some(())
+    });
 }
 
 #[test]
@@ -183,7 +186,7 @@ fn game_end_must_be_confirmed_by_its_stream() {
         site.plies(&id, 2);
         wait("it says so", || {
             bot.log()
-                .contains("but the game stream says it is running")
+                .contains("the game stream says it is running")
                 .then_some(())
         });
         assert!(!bot.log().contains("resuming the game"), "{}", bot.log());

@@ -49,7 +49,7 @@ fn mutate(bytes: &mut Vec<u8>, others: &[Vec<u8>], rng: &mut fastrand::Rng) {
 }
 
 /// Runs a fuzz target for half a second or 2,000 inputs. A panic shows the seed.
-fn survives(name: &str) {
+fn run_target(name: &str) {
     let (_, body) = TARGETS
         .iter()
         .find(|(known, _)| *known == name)
@@ -77,7 +77,7 @@ macro_rules! tests {
     ($($name:ident)*) => {
         $(#[test]
         fn $name() {
-            survives(stringify!($name));
+            run_target(stringify!($name));
         })*
 
         #[test]

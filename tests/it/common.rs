@@ -28,7 +28,7 @@ pub const BOT: &str = "Knightwatch";
 const DEADLINE: Duration = Duration::from_secs(120);
 
 /// The time scale of a bot that must see consistent dates across restarts.
-pub fn scale_from_now(speed: f64) -> String {
+pub fn time_scale_from_now(speed: f64) -> String {
     let since = UNIX_EPOCH.elapsed().unwrap();
     format!("{speed}@{}", since.as_millis())
 }
@@ -40,7 +40,7 @@ pub fn wait<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
         if let Some(found) = condition() {
             return found;
         }
-        assert!(start.elapsed() < DEADLINE, "waited in vain: {what}");
+        assert!(start.elapsed() < DEADLINE, "timed out: {what}");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
@@ -122,7 +122,7 @@ impl Site {
     }
 
     /// Serves the site below this path, with every request authenticated as the bot: its address, and the user agents seen.
-    pub fn under(&self, path: &str) -> (String, Arc<Mutex<BTreeSet<String>>>) {
+    pub fn serve_under(&self, path: &str) -> (String, Arc<Mutex<BTreeSet<String>>>) {
         let callers = Arc::new(Mutex::new(BTreeSet::new()));
         let noted = Arc::clone(&callers);
         let note = middleware::from_fn(move |request: Request, next: Next| {
@@ -274,7 +274,7 @@ impl Player<'_> {
 pub struct Daemon {
     child: Child,
     /// The command that starts the program, if not the program itself.
-    entrance: Vec<String>,
+    launcher: Vec<String>,
     arguments: Vec<String>,
     log: PathBuf,
     /// The directory of the files of the program.
@@ -320,10 +320,10 @@ impl Daemon {
     }
 
     /// The same for the bot, through another command.
-    pub fn launch_in(site: &Site, config: &str, entrance: Vec<String>, home: TempDir) -> Self {
+    pub fn launch_in(site: &Site, config: &str, launcher: Vec<String>, home: TempDir) -> Self {
         let log = home.path().join("log");
         let token = site.sim.token_of(BOT);
-        Self::launch_through(entrance, site, &token, config, Vec::new(), home, log)
+        Self::launch_through(launcher, site, &token, config, Vec::new(), home, log)
     }
 
     /// Starts the program in this directory, with its log in this file, without waiting.
@@ -339,7 +339,7 @@ impl Daemon {
     }
 
     fn launch_through(
-        entrance: Vec<String>,
+        launcher: Vec<String>,
         site: &Site,
         token: &str,
         config: &str,
@@ -381,10 +381,10 @@ impl Daemon {
         }
         let config = text + config;
         std::fs::write(home.path().join("config.toml"), &config).unwrap();
-        let child = spawn(&entrance, &home, &arguments, &log);
+        let child = spawn(&launcher, &home, &arguments, &log);
         Self {
             child,
-            entrance,
+            launcher,
             arguments,
             log,
             home,
@@ -459,7 +459,7 @@ impl Daemon {
 
     /// Starts the process again.
     pub fn restart(&mut self) {
-        self.child = spawn(&self.entrance, &self.home, &self.arguments, &self.log);
+        self.child = spawn(&self.launcher, &self.home, &self.arguments, &self.log);
     }
 
     /// Sends a signal, such as `TERM`.
@@ -473,17 +473,16 @@ impl Daemon {
         wait("the bot has ended", || child.try_wait().unwrap())
     }
 
-    /// Stops the program at once, without finishing games, and waits for its exit: the first signal drains it, the second
-    /// stops it.
-    pub fn leave(&mut self) -> ExitStatus {
-        wait("the bot has left", || {
+    /// Stops the program without finishing games, and waits for its exit: the first signal starts a drain, the second exits.
+    pub fn stop(&mut self) -> ExitStatus {
+        wait("the bot has stopped", || {
             self.signal("TERM");
             std::thread::sleep(Duration::from_millis(100));
             self.child.try_wait().unwrap()
         })
     }
 
-    /// BuiltinPlayer memory of the program, in MiB.
+    /// Resident memory of the program, in MiB.
     pub fn memory_mib(&self) -> u64 {
         self.memory("VmRSS:")
     }
@@ -512,16 +511,16 @@ impl Daemon {
     }
 
     /// Limits the address space of the program to its current size plus this many bytes.
-    pub fn allow_memory(&self, more: u64) {
-        let most = self.kib("VmSize:") * 1_024 + more;
+    pub fn limit_memory(&self, more: u64) {
+        let max_bytes = self.kib("VmSize:") * 1_024 + more;
         let pid = self.child.id().to_string();
         let mut limit = Command::new("prlimit");
-        limit.args(["--pid", &pid, &format!("--as={most}")]);
+        limit.args(["--pid", &pid, &format!("--as={max_bytes}")]);
         assert!(limit.status().unwrap().success());
     }
 
     /// Whether the program is still running.
-    pub fn runs(&mut self) -> bool {
+    pub fn is_running(&mut self) -> bool {
         self.child.try_wait().unwrap().is_none()
     }
 }
@@ -537,16 +536,15 @@ impl Drop for Killed {
 }
 
 fn spawn(
-    entrance: &[String],
+    launcher: &[String],
     home: &TempDir,
     arguments: &[String],
     log: &std::path::Path,
 ) -> Child {
     let log = File::options().create(true).append(true).open(log).unwrap();
     let program = env!("CARGO_BIN_EXE_knightwatch").to_owned();
-    // Another place may have its own working directory.
     let config = home.path().join("config.toml");
-    let mut words = entrance.iter().chain([&program]);
+    let mut words = launcher.iter().chain([&program]);
     Command::new(words.next().unwrap())
         .args(words)
         .arg("run")

@@ -134,26 +134,26 @@ fn config_example_profiles_are_valid() {
 #[test]
 fn config_example_explains_every_rule_key() {
     let text = "[[rule]]\nx = 1\nmatch.x = 1\nlimit.x = 1\nplay.x = 1\n";
-    explained("# Exceptions to [challenge]", text, 30);
+    assert_keys_explained("# Exceptions to [challenge]", text, 30);
 }
 
 #[test]
 fn config_example_explains_every_profile_key() {
     let text = "[[matchmaking.profile]]\nx = 1\n";
-    explained("# Whom to challenge, and to what", text, 7);
+    assert_keys_explained("# Whom to challenge, and to what", text, 7);
 }
 
-/// Asserts that the text after `behind` mentions each of the more than `least` keys listed in the error for `written`.
-fn explained(behind: &str, written: &str, least: usize) {
-    let (_, text) = EXAMPLE.split_once(behind).unwrap();
-    let said = complaint(written, &[], &[]);
+/// Asserts that the text after `heading` mentions each of the more than `min_keys` keys listed in the error for `written`.
+fn assert_keys_explained(heading: &str, written: &str, min_keys: usize) {
+    let (_, text) = EXAMPLE.split_once(heading).unwrap();
+    let said = load_error(written, &[], &[]);
     let lists = said
         .lines()
         .filter_map(|line| line.strip_prefix("hint: keys of "));
     let keys: Vec<&str> = lists
         .flat_map(|list| list.split_once(": ").unwrap().1.split(", "))
         .collect();
-    assert!(keys.len() > least, "{said}");
+    assert!(keys.len() > min_keys, "{said}");
     for key in keys {
         let is_it = |word: &str| word == key;
         let mut words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
@@ -162,7 +162,7 @@ fn explained(behind: &str, written: &str, least: usize) {
 }
 
 /// The error message of the program for a configuration file.
-fn complaint(text: &str, environment: &[(&str, &str)], arguments: &[&str]) -> String {
+fn load_error(text: &str, environment: &[(&str, &str)], arguments: &[&str]) -> String {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("bad.toml"), text).unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_knightwatch"))
@@ -180,7 +180,7 @@ fn complaint(text: &str, environment: &[(&str, &str)], arguments: &[&str]) -> St
 
 #[test]
 fn unknown_keys_list_valid_keys() {
-    insta::assert_snapshot!(complaint(
+    insta::assert_snapshot!(load_error(
         "[engin]\nhash_mib = 64\n\n[engine]\nhash = 64\nconcurrency = 2\nfrobnicate = 1\n",
         &[],
         &[]
@@ -191,7 +191,7 @@ fn unknown_keys_list_valid_keys() {
 fn invalid_values_list_valid_values() {
     let text = "[challenge]\nspeeds = [\n  \"blitz\",\n  \"blizt\",\n  \"ultraBullet\",\n]\nrated = \"yes\"\nmin_rating = -5\n\n\
                 [book]\nselection = \"randomly\"\nmin_weight = 70000\nfiles = \"one.bin\"\n\n[lichess]\nurl = \"lichess.org\"\n";
-    insta::assert_snapshot!(complaint(text, &[], &[]));
+    insta::assert_snapshot!(load_error(text, &[], &[]));
 }
 
 #[test]
@@ -199,12 +199,12 @@ fn contradictions_are_reported() {
     let text = "[challenge]\nrated = false\ncasual = false\nvariants = []\nmin_base_s = 600\nmax_base_s = 300\n\n\
                 [book]\nembedded = false\n\n[games]\nconcurrency = 0\n\n[chat]\ngreeting = \"Hello {name}!\"\n\n\
                 [resign]\nenabled = true\nscore_cp = 5\n";
-    insta::assert_snapshot!(complaint(text, &[], &[]));
+    insta::assert_snapshot!(load_error(text, &[], &[]));
 }
 
 #[test]
 fn speed_without_matching_clock_is_contradiction() {
-    insta::assert_snapshot!(complaint(
+    insta::assert_snapshot!(load_error(
         "[challenge]\nspeeds = [\"bullet\"]\nmin_base_s = 600\n",
         &[],
         &[]
@@ -213,13 +213,13 @@ fn speed_without_matching_clock_is_contradiction() {
 
 #[test]
 fn play_as_outside_simulator_is_rejected() {
-    let said = complaint("[web]\nplay_as = \"Anna\"\n", &[], &[]);
+    let said = load_error("[web]\nplay_as = \"Anna\"\n", &[], &[]);
     assert!(
         said.contains("only with a simulator on this machine"),
         "{said}"
     );
     let text = "[lichess]\nurl = \"http://127.0.0.1:1\"\n[web]\nplay_as = \"no name!\"\n";
-    let said = complaint(text, &[], &[]);
+    let said = load_error(text, &[], &[]);
     assert!(said.contains("`no name!` is not a user name"), "{said}");
 }
 
@@ -229,7 +229,7 @@ fn rules_are_checked_key_by_key() {
                 decline = \"toofast\"\nbot = true\nacept = true\n\n\
                 [[rule]]\nmatch = \"everybody\"\nlimit = { per_day = -1 }\nplay = { strength = 900, skill = 3 }\n\n\
                 [[rule]]\nmatch = { clock = \"3\", name = [], variant = \"atomic\" }\npriority = 1.5\n";
-    insta::assert_snapshot!(complaint(text, &[], &[]));
+    insta::assert_snapshot!(load_error(text, &[], &[]));
 }
 
 #[test]
@@ -239,7 +239,7 @@ fn rule_contradictions_are_reported() {
                 [[rule]]\naccept = true\ndecline = \"later\"\nplay = { book = false }\n\n\
                 [[rule]]\nmatch = { tournament = true }\nlimit = {}\n\n\
                 [[rule]]\nname = \"a\\nb\"\nmatch = { age_days = \"..3\" }\nplay = { max_depth = 0 }\n";
-    insta::assert_snapshot!(complaint(text, &[], &[]));
+    insta::assert_snapshot!(load_error(text, &[], &[]));
 }
 
 #[test]
@@ -247,7 +247,7 @@ fn rule_with_unknown_book_is_rejected() {
     let text = "[book]\nfiles = [\"books/white.bin\"]\n\n\
                 [[rule]]\nplay = { book = [\"white.bin\", \"black.bin\", \"default\"] }\n\n\
                 [[rule]]\nplay = { book = 7 }\n";
-    let said = complaint(text, &[], &[]);
+    let said = load_error(text, &[], &[]);
     for words in [
         "there is no book `black.bin`: a rule names some of those in book.files, or the embedded one, default; \
          there are white.bin, default",
@@ -267,8 +267,8 @@ fn profiles_are_checked_key_by_key() {
                 [[matchmaking.profile]]\nclok = \"3+2\"\nclock = [\"3+2\", \"3\"]\nrated = \"yes\"\nvariant = []\ncolor = \"blue\"\n\n\
                 [[matchmaking.profile]]\nname = \"fast\"\nweight = 0\nclock = [\"0.25+0\", \"unlimited\", \"1.25+1\"]\n\n\
                 [[matchmaking.profile]]\nclock = \"0+1\"\nvariant = [\"chess960\", \"fromPosition\"]\n";
-    insta::assert_snapshot!(complaint(text, &[], &[]));
-    insta::assert_snapshot!(complaint(
+    insta::assert_snapshot!(load_error(text, &[], &[]));
+    insta::assert_snapshot!(load_error(
         "[matchmaking]\nprofile = 3\n",
         &[],
         &["--set", "matchmaking.profile=3+2"]
@@ -279,7 +279,7 @@ fn profiles_are_checked_key_by_key() {
 fn rules_outside_file_are_rejected() {
     let environment = [("KNIGHTWATCH__RULE__ACCEPT", "true")];
     let arguments = ["--set", "rule.accept=true"];
-    insta::assert_snapshot!(complaint("rule = 1\n", &environment, &arguments));
+    insta::assert_snapshot!(load_error("rule = 1\n", &environment, &arguments));
 }
 
 #[test]
@@ -290,10 +290,10 @@ fn misspelled_heading_gets_suggestion() {
         ("[game]", "[games]"),
         ("[[profile]]", "[[matchmaking.profile]]"),
     ] {
-        let said = complaint(&format!("{heading}\nname = \"x\"\n"), &[], &[]);
+        let said = load_error(&format!("{heading}\nname = \"x\"\n"), &[], &[]);
         assert!(said.contains(&format!("did you mean `{meant}`?")), "{said}");
     }
-    let said = complaint("[weather]\nsun = true\n", &[], &[]);
+    let said = load_error("[weather]\nsun = true\n", &[], &[]);
     assert!(!said.contains("did you mean"), "{said}");
     for heading in [
         "[lichess]",
@@ -307,27 +307,27 @@ fn misspelled_heading_gets_suggestion() {
 
 #[test]
 fn invalid_value_is_quoted_as_written() {
-    let said = complaint("[engine]\nhash_mib = \"64\"\n", &[], &[]);
+    let said = load_error("[engine]\nhash_mib = \"64\"\n", &[], &[]);
     assert!(said.contains("`\"64\"` does not fit `hash_mib`"), "{said}");
     assert!(
         said.contains("a whole number, 0 or more, without quotes"),
         "{said}"
     );
-    let said = complaint(
+    let said = load_error(
         "[engine]\nponder = \"true\"\n[chat]\ngreeting = 7\n",
         &[],
         &[],
     );
     assert!(said.contains("true or false, without quotes"), "{said}");
     assert!(said.contains("`7` does not fit `greeting`"), "{said}");
-    let said = complaint("", &[("KNIGHTWATCH__ENGINE__HASH_MIB", "a lot")], &[]);
+    let said = load_error("", &[("KNIGHTWATCH__ENGINE__HASH_MIB", "a lot")], &[]);
     assert!(
         said.contains("`a lot` does not fit") && !said.contains("without quotes"),
         "{said}"
     );
-    let said = complaint("", &[], &["--set", "engine.hash_mib=[1, 2]"]);
+    let said = load_error("", &[], &["--set", "engine.hash_mib=[1, 2]"]);
     assert!(said.contains("`[1, 2]` does not fit"), "{said}");
-    let said = complaint(
+    let said = load_error(
         "[engine]\nthreads = [2]\n[[rule]]\npriority = [7]\naccept = true\n",
         &[],
         &[],
@@ -338,7 +338,7 @@ fn invalid_value_is_quoted_as_written() {
 
 #[test]
 fn excessive_concurrency_is_rejected() {
-    let said = complaint("games.concurrency = 100000\n", &[], &[]);
+    let said = load_error("games.concurrency = 100000\n", &[], &[]);
     assert!(said.contains("the most is 1000"), "{said}");
 }
 
@@ -346,11 +346,11 @@ fn excessive_concurrency_is_rejected() {
 fn yaml_configuration_is_recognized() {
     let text = "token: \"xxxxxxxx\"\nurl: \"https://lichess.org/\"\nengine:\n  dir: \"./engines/\"\n  name: \"x\"\n\
                 challenge:\n  concurrency: 1\n  variants:\n    - standard\n";
-    let said = complaint(text, &[], &[]);
+    let said = load_error(text, &[], &[]);
     assert!(said.contains("is YAML; knightwatch reads TOML"), "{said}");
     assert_eq!(said.matches("error: ").count(), 1, "{said}");
     // A mistake in TOML is not YAML.
-    let said = complaint("[engine]\nhash_mib: 64\n", &[], &[]);
+    let said = load_error("[engine]\nhash_mib: 64\n", &[], &[]);
     assert!(!said.contains("YAML"), "{said}");
 }
 
@@ -358,11 +358,11 @@ fn yaml_configuration_is_recognized() {
 fn table_in_environment_and_arguments_is_read() {
     let sources = |environment: &[(&str, &str)], set: &[(&str, &str)]| Sources {
         file: None,
-        environment: environment.iter().copied().map(owned).collect(),
-        set: set.iter().copied().map(owned).collect(),
+        environment: environment.iter().copied().map(to_owned_pair).collect(),
+        set: set.iter().copied().map(to_owned_pair).collect(),
         superuser: false,
     };
-    fn owned((name, value): (&str, &str)) -> (String, String) {
+    fn to_owned_pair((name, value): (&str, &str)) -> (String, String) {
         (name.to_owned(), value.to_owned())
     }
     let by_environment = sources(&[("KNIGHTWATCH__ENGINE__STRENGTH", "{ elo = 1500 }")], &[]);
@@ -455,7 +455,7 @@ fn effective_settings_are_printed_with_source() {
 
 #[test]
 fn syntax_errors_show_place() {
-    insta::assert_snapshot!(complaint(
+    insta::assert_snapshot!(load_error(
         "[engine]\nhash_mib = \nthreads = 1\n\n[book\nenabled = maybe\n\n[draw]\nofer = true\n",
         &[],
         &[]
@@ -464,7 +464,7 @@ fn syntax_errors_show_place() {
 
 #[test]
 fn token_in_config_is_rejected_and_masked() {
-    let said = complaint(
+    let said = load_error(
         "[lichess]\ntoken = \"lip_verysecret\"\ntoken_fil = \"lip_alsosecret\"\n",
         &[("KNIGHTWATCH__LICHESS__TOKEN", "lip_mostsecret")],
         &[],
@@ -475,7 +475,7 @@ fn token_in_config_is_rejected_and_masked() {
 
 #[test]
 fn two_tokens_are_rejected() {
-    insta::assert_snapshot!(complaint(
+    insta::assert_snapshot!(load_error(
         "lichess = { token_file = \"/etc/token\" }\n",
         &[("LICHESS_TOKEN", "lip_me")],
         &[]
@@ -492,8 +492,8 @@ fn accounts_are_checked_key_by_key() {
                 [[account]]\nname = \"ONE\"\ntoken_file = \"three\"\ngames = { concurrency = 0 }\n\n\
                 [[account]]\nname = \"f o\"\n\n[[account]]\ntoken_file = \"five\"\n\n\
                 [[account]]\nname = \"six\"\ntoken_file = \"six\"\ndraw = { max_win_percent = 50 }\n";
-    insta::assert_snapshot!(complaint(text, &[("LICHESS_TOKEN_SIX", "lip_six")], &[]));
-    insta::assert_snapshot!(complaint(
+    insta::assert_snapshot!(load_error(text, &[("LICHESS_TOKEN_SIX", "lip_six")], &[]));
+    insta::assert_snapshot!(load_error(
         "account = 1\n",
         &[("KNIGHTWATCH__ACCOUNT__NAME", "one")],
         &["--set", "account.name=one"]
@@ -578,7 +578,7 @@ fn environment_and_arguments_are_checked() {
         "--set",
         "daemon.log_level=loud",
     ];
-    insta::assert_snapshot!(complaint(
+    insta::assert_snapshot!(load_error(
         "[engine]\nthreads = 2\n",
         &environment,
         &arguments
@@ -600,7 +600,7 @@ fn effective_text(text: &str, set: &[(&str, &str)], account: Option<&str>) -> St
     knightwatch::config::effective_text(&sources, account).unwrap()
 }
 
-fn layer(text: &str, setting: &str) -> String {
+fn source_of(text: &str, setting: &str) -> String {
     let line = text.lines().find(|line| line.starts_with(setting));
     let line = line.unwrap_or_else(|| panic!("{setting}: {text}"));
     let (_, place) = line.rsplit_once("  # ").unwrap();
@@ -624,7 +624,7 @@ fn effective_value_shows_its_layer() {
         ("[[rule]]", "config.toml:6"),
         ("[[matchmaking.profile]]", "config.toml:9"),
     ] {
-        assert_eq!(layer(&text, setting), from, "{setting}");
+        assert_eq!(source_of(&text, setting), from, "{setting}");
     }
     assert!(text.contains("\naccept = true\n"), "{text}");
     assert!(text.contains("# the token: there is none"), "{text}");
@@ -641,10 +641,10 @@ fn effective_settings_of_account_include_overrides() {
                    [[account.rule]]\nmatch = { bot = false }\naccept = true\n\
                    [[account]]\nname = \"Bert\"\ntoken_file = \"b\"\n";
     let all = effective_text(written, &[], None);
-    assert_eq!(layer(&all, "rated = false"), "config.toml:1");
-    assert_eq!(layer(&all, "challenge.rated = true"), "config.toml:8");
+    assert_eq!(source_of(&all, "rated = false"), "config.toml:1");
+    assert_eq!(source_of(&all, "challenge.rated = true"), "config.toml:8");
     let anna = effective_text(written, &[], Some("anna"));
-    assert_eq!(layer(&anna, "rated = true"), "config.toml:8");
+    assert_eq!(source_of(&anna, "rated = true"), "config.toml:8");
     let rules: Vec<&str> = anna
         .lines()
         .filter(|line| line.starts_with("[[rule]]"))
@@ -655,13 +655,13 @@ fn effective_settings_of_account_include_overrides() {
         .collect();
     assert_eq!(lines, ["9", "2"], "{anna}");
     let bert = effective_text(written, &[], Some("https://lichess.org/@/Bert"));
-    assert_eq!(layer(&bert, "rated = false"), "config.toml:1");
+    assert_eq!(source_of(&bert, "rated = false"), "config.toml:1");
 }
 
 #[test]
 fn many_problems_are_truncated() {
     let text: String = (0..12_000).map(|n| format!("wrong{n} = 1\n")).collect();
-    let said = complaint(&text, &[], &[]);
+    let said = load_error(&text, &[], &[]);
     assert_eq!(said.matches("error: ").count(), 20, "{said}");
     assert!(
         said.contains("wrong0") && said.contains("wrong19"),

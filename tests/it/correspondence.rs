@@ -6,8 +6,8 @@ use knightwatch::sim::{
     ChallengePlan, Endpoint, NewUser, PlayerKind, PlayerOptions, SimOptions, TimeControl,
 };
 
-use crate::common::{BOT, Daemon, Site, requests_of, scale_from_now, wait};
-use crate::manners::act;
+use crate::common::{BOT, Daemon, Site, requests_of, time_scale_from_now, wait};
+use crate::etiquette::act;
 
 /// How much faster than real time the site and the bot run.
 const SPEED: f64 = 10.0;
@@ -36,7 +36,7 @@ fn site_at(speed: f64) -> Site {
 }
 
 fn start(site: &Site) -> Daemon {
-    Daemon::start_with(site, CONFIG, &["--time-scale", &scale_from_now(SPEED)])
+    Daemon::start_with(site, CONFIG, &["--time-scale", &time_scale_from_now(SPEED)])
 }
 
 #[test]
@@ -105,7 +105,11 @@ fn correspondence_lingering_game_yields() {
     let site = site();
     let config = CONFIG.replace("concurrency = 2", "concurrency = 1");
     let config = config.replace("linger_s = 1", "linger_s = 36000");
-    let _bot = Daemon::start_with(&site, &config, &["--time-scale", &scale_from_now(SPEED)]);
+    let _bot = Daemon::start_with(
+        &site,
+        &config,
+        &["--time-scale", &time_scale_from_now(SPEED)],
+    );
     let anna = site.player("Anna");
     let games = ["1", "2", "3"].map(|days| anna.start(&[("days", days), ("color", "white")]));
     for (before, mv) in [(0, "e2e4"), (2, "d2d4")] {
@@ -126,7 +130,7 @@ fn correspondence_urgent_game_is_searched_first() {
     let config = CONFIG.replace("concurrency = 2", "concurrency = 1\nmove_time_s = 4");
     let config = config.replace("[[rule]]\n    play = { max_depth = 3 }", "");
     let config = format!("book = {{ enabled = false }}\n{config}");
-    let scale = scale_from_now(SPEED);
+    let scale = time_scale_from_now(SPEED);
     let mut bot = Daemon::start_with(&site, &config, &["--time-scale", &scale]);
     let anna = site.player("Anna");
     let start = |days| anna.start(&[("days", days), ("color", "white")]);
@@ -146,9 +150,9 @@ fn correspondence_urgent_game_is_searched_first() {
         .collect();
     assert_eq!(games, [day, three, week, fortnight]);
     // Each is thought about when the one before is played, and by default that would take longer.
-    let (least, default) = (Duration::from_secs(1), Duration::from_secs(20));
+    let (min, default) = (Duration::from_secs(1), Duration::from_secs(20));
     for pair in moves.windows(2) {
         let took = pair[1].at - pair[0].at;
-        assert!(took > least && took < default, "{took:?}");
+        assert!(took > min && took < default, "{took:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! A full or read-only disk, and a log that nobody reads: neither stops a game.
+//! Full and read-only disks, and a log that is not read.
 //!
 //! The daemon also writes its control socket and its [records](crate::records).
 
@@ -15,10 +15,10 @@ use knightwatch::sim::{
 
 use crate::common::{BOT, Daemon, Site, skip, wait};
 
-/// Of `open(2)`, on every Linux that this is built for.
+/// Flag of `open(2)` on all supported Linux platforms.
 const O_NONBLOCK: i32 = 0o4000;
 
-/// A file system in memory of 2 MiB, in a mount namespace held open by a process.
+/// A file system of 2 MiB in memory, in a mount namespace held open by a process.
 pub struct Disk {
     holder: Child,
     orders: ChildStdin,
@@ -75,7 +75,7 @@ impl Disk {
     }
 
     /// Start of a command line that runs inside the namespace.
-    pub fn entrance(&self) -> Vec<String> {
+    pub fn launcher(&self) -> Vec<String> {
         let holder = self.holder.id().to_string();
         let mut words = vec!["nsenter", "--target", &holder, "--mount"];
         if self.users {
@@ -113,14 +113,16 @@ pub fn partner() -> PlayerOptions {
     }
 }
 
-fn plies(site: &Site) -> usize {
+fn total_plies(site: &Site) -> usize {
     site.sim.games().iter().map(|game| game.plies).sum()
 }
 
 /// Waits for this many more half-moves.
-pub fn play_on(site: &Site, more: usize) {
-    let goal = plies(site) + more;
-    wait("the games go on", || (plies(site) >= goal).then_some(()));
+pub fn wait_for_more_plies(site: &Site, more: usize) {
+    let goal = total_plies(site) + more;
+    wait("the games go on", || {
+        (total_plies(site) >= goal).then_some(())
+    });
 }
 
 /// Checks that games were lost only on the board.
@@ -149,14 +151,14 @@ fn disk_full_loses_log_lines_only() {
     let mut bot = launch(&site, config, home, &log);
     bot.ready();
     site.sim.add_player(partner());
-    play_on(&site, 2);
+    wait_for_more_plies(&site, 2);
     disk.fill(&log);
     let full = bot.log().len();
-    play_on(&site, 6);
+    wait_for_more_plies(&site, 6);
     assert_eq!(bot.log().len(), full, "the disk is not full");
     // It is not needed at the start either.
     bot.crash_and_restart();
-    play_on(&site, 4);
+    wait_for_more_plies(&site, 4);
     assert_eq!(bot.log().len(), full);
     fs::remove_file(disk.filler()).unwrap();
     wait("the log goes on", || (bot.log().len() > full).then_some(()));
@@ -168,7 +170,7 @@ fn disk_full_loses_log_lines_only() {
     wait("the socket is there", || {
         bot.socket().exists().then_some(())
     });
-    assert!(bot.runs());
+    assert!(bot.is_running());
     assert_fair(&site.sim.games());
 }
 
@@ -178,15 +180,15 @@ fn disk_blocked_log_stops_no_game() {
     let home = tempfile::tempdir().unwrap();
     let mut bot = launch(&site, "", home, Path::new("/dev/full"));
     site.sim.add_player(partner());
-    play_on(&site, 8);
-    assert_eq!(bot.leave().code(), Some(0));
+    wait_for_more_plies(&site, 8);
+    assert_eq!(bot.stop().code(), Some(0));
     assert_fair(&site.sim.games());
 }
 
 #[test]
 fn disk_blocked_log_keeps_exit_code() {
     let site = Site::new([]);
-    // A token that nobody knows, and a key that does not exist.
+    // An unknown token, and an unknown key.
     for (config, code) in [("", 77), ("nonsense = 1", 78)] {
         let home = tempfile::tempdir().unwrap();
         let (pipe, _reader) = full_pipe(home.path());
@@ -199,7 +201,7 @@ fn disk_blocked_log_keeps_exit_code() {
     }
 }
 
-/// A full pipe, and its other end, which nobody reads.
+/// A full pipe, and its read end, which is not read.
 fn full_pipe(home: &Path) -> (PathBuf, File) {
     let pipe = home.join("pipe");
     let made = Command::new("mkfifo").arg(&pipe).status();
@@ -222,7 +224,7 @@ fn disk_unread_log_stops_no_game() {
     let (pipe, mut reader) = full_pipe(home.path());
     let mut bot = launch(&site, "", home, &pipe);
     site.sim.add_player(partner());
-    play_on(&site, 10);
+    wait_for_more_plies(&site, 10);
     let mut text = Vec::new();
     wait("what was logged is told to who comes back", || {
         // Reads what there is.
@@ -232,7 +234,7 @@ fn disk_unread_log_stops_no_game() {
             .then_some(())
     });
     while reader.write(b"xxxx").is_ok() {}
-    let ended = bot.leave().code();
+    let ended = bot.stop().code();
     assert_eq!(ended, Some(0), "the end waits for nobody either");
     assert_fair(&site.sim.games());
 }
@@ -251,7 +253,7 @@ fn disk_read_only_delays_control_socket() {
     );
     let bot = launch(&site, &config, home, &log);
     site.sim.add_player(partner());
-    play_on(&site, 4);
+    wait_for_more_plies(&site, 4);
     let told = bot.log().matches("will not reach this daemon").count();
     assert_eq!(told, 1, "{}", bot.log());
     disk.remount("rw");
@@ -268,16 +270,16 @@ fn disk_file_size_limit_loses_records_only() {
     // In blocks of 1,024 bytes: room for the log lines of a start, but not of a game.
     std::fs::write(home.path().join("log"), "before\n".repeat(8 << 10)).unwrap();
     let limited = ["bash", "-c", "ulimit -f 64; exec \"$@\"", "limited"];
-    let entrance = limited.map(str::to_owned).to_vec();
-    let mut bot = Daemon::launch_in(&site, "", entrance, home);
+    let launcher = limited.map(str::to_owned).to_vec();
+    let mut bot = Daemon::launch_in(&site, "", launcher, home);
     bot.ready();
     let full = |bot: &Daemon| bot.log().len() >= 64 << 10;
     site.sim.add_player(partner());
     wait("the log is as long as it may be", || {
         full(&bot).then_some(())
     });
-    play_on(&site, 20);
-    assert!(bot.runs());
+    wait_for_more_plies(&site, 20);
+    assert!(bot.is_running());
     assert_fair(&site.sim.games());
-    assert_eq!(bot.leave().code(), Some(0));
+    assert_eq!(bot.stop().code(), Some(0));
 }

@@ -1,5 +1,4 @@
-//! The documentation against the program: commands that can be typed, keys, metrics and tests that exist, and links that
-//! lead somewhere.
+//! Checks of the documentation: valid commands, existing keys, metrics and tests, and working links.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -141,7 +140,7 @@ fn arguments(line: &str) -> Option<Vec<String>> {
     (command.first()? == "knightwatch").then_some(command)
 }
 
-/// Whether the line is a command of this program. What is wrong with it is added to `wrong`.
+/// Whether the line is a command of this program. Its errors are added to `wrong`.
 fn is_command(line: &str, wrong: &mut Vec<String>) -> bool {
     let Some(arguments) = arguments(line) else {
         return false;
@@ -235,7 +234,7 @@ fn readme_begins_with_the_demo() {
     assert!(blocks.contains(&vec!["cargo test --release"]));
 }
 
-/// The reason why a block cannot be pasted into a terminal as a whole.
+/// The reason a block cannot be pasted into a terminal as a whole, if any.
 fn not_pasteable(block: &[&str]) -> Option<String> {
     let (last, others) = block.split_last()?;
     for line in block {
@@ -333,7 +332,7 @@ fn documented_failures_are_tested() {
     }
 }
 
-/// Whether one of the tests is called so, or so and then `_` and more.
+/// Whether a test has this name, or begins with it and `_`.
 fn is_among(tests: &[String], name: &str) -> bool {
     let is_meant = |test: &String| {
         test.strip_prefix(name)

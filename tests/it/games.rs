@@ -1,4 +1,4 @@
-//! The real program plays on the simulator, over real HTTP, through everything that can go wrong.
+//! Games of the real program on the simulator, over real HTTP.
 
 use std::path::Path;
 use std::process::Command;
@@ -14,20 +14,20 @@ use knightwatch::sim::{
 use serde_json::json;
 
 use crate::common::{BOT, Daemon, Player, SLOW, Site, requests_of, wait};
-use crate::manners::act;
+use crate::etiquette::act;
 use crate::operator::status;
 
-/// White, who is the bot, mates, but not at once.
+/// Position in which White, the bot, mates in several moves.
 const WON: &str = "8/8/8/4k3/8/8/8/1Q2K3 w - - 0 1";
 
-/// Half a minute for each: quick games, and no premature flag on a slow machine.
+/// Half a minute each: short games without time losses on a slow machine.
 const CLOCK: [(&str, &str); 2] = [("clock.limit", "30"), ("clock.increment", "0")];
 
 /// Fields of a challenge.
 type Form<'a> = &'a [(&'a str, &'a str)];
 
-/// A built-in player that challenges the bot to one game.
-fn once(name: &str, kind: PlayerKind) -> PlayerOptions {
+/// A built-in player who challenges the bot to one game.
+fn one_challenge(name: &str, kind: PlayerKind) -> PlayerOptions {
     let plan = ChallengePlan {
         count: Some(1),
         ..ChallengePlan::against(BOT, TimeControl::clock(30, 0))
@@ -38,9 +38,9 @@ fn once(name: &str, kind: PlayerKind) -> PlayerOptions {
     }
 }
 
-/// One that challenges the bot to a game that the bot wins in a few moves.
-pub fn lost(name: &str) -> PlayerOptions {
-    let options = once(name, PlayerKind::Random);
+/// A built-in player who challenges the bot to a game that the bot wins in a few moves.
+pub fn losing_player(name: &str) -> PlayerOptions {
+    let options = one_challenge(name, PlayerKind::Random);
     let plan = options.challenges.clone().map(|plan| ChallengePlan {
         variant: "fromPosition".to_owned(),
         fen: Some(WON.to_owned()),
@@ -61,7 +61,7 @@ fn winner(game: &GameSummary) -> Option<&str> {
     }
 }
 
-/// Waits until the only game of the site is over, and expects that the bot has mated.
+/// Waits for the end of the only game of the site, and asserts that the bot has mated.
 pub fn bot_mates(site: &Site) -> GameSummary {
     let game = site.started(1).remove(0);
     let game = site.finished(&game.id);
@@ -83,10 +83,11 @@ fn moves_of_bot(game: &GameSummary) -> usize {
 }
 
 #[test]
-fn a_whole_game_from_challenge_to_mate() {
+fn game_from_challenge_to_mate_is_won() {
     let site = Site::new([NewUser::human("Randy")]);
     let bot = Daemon::start(&site, "");
-    site.sim.add_player(once("Randy", PlayerKind::Random));
+    site.sim
+        .add_player(one_challenge("Randy", PlayerKind::Random));
     let game = bot_mates(&site);
     assert!(game.plies >= 8, "{game:?}");
     // Nothing was sent twice.
@@ -98,13 +99,13 @@ fn a_whole_game_from_challenge_to_mate() {
 }
 
 #[test]
-fn the_moves_are_printed_if_wanted_and_the_end_is_told_in_words() {
+fn moves_option_prints_moves_and_result() {
     let site = Site::new([NewUser::human("Anna")]);
     let home = tempfile::tempdir().unwrap();
     let printed = home.path().join("moves");
     let shell = ["sh", "-c", "exec \"$@\" --moves > moves", "sh"];
-    let entrance = shell.map(str::to_owned).to_vec();
-    let bot = Daemon::launch_in(&site, "", entrance, home);
+    let launcher = shell.map(str::to_owned).to_vec();
+    let bot = Daemon::launch_in(&site, "", launcher, home);
     bot.ready();
     let anna = site.player("Anna");
     let id = anna.start(&SLOW);
@@ -136,7 +137,7 @@ fn the_moves_are_printed_if_wanted_and_the_end_is_told_in_words() {
 }
 
 #[test]
-fn four_games_at_once() {
+fn games_run_concurrently() {
     let site = Site::new([]);
     let _bot = Daemon::start(&site, "games = { concurrency = 4 }");
     let names = ["Anna", "Bert", "Carl", "Dora"];
@@ -144,7 +145,7 @@ fn four_games_at_once() {
         // A move takes long enough that the games overlap.
         site.sim.add_player(PlayerOptions {
             delay: Duration::from_millis(300)..=Duration::from_millis(300),
-            ..lost(name)
+            ..losing_player(name)
         });
     }
     wait("four games are on at once", || {
@@ -167,7 +168,7 @@ fn four_games_at_once() {
 }
 
 #[test]
-fn a_challenge_beyond_the_places_is_for_later() {
+fn challenge_beyond_slots_is_declined_later() {
     let site = Site::new([NewUser::bot("Anna"), NewUser::bot("Bert")]);
     let config = "games.concurrency = 1\nchallenge.queue_size = 0\n";
     let _bot = Daemon::start(&site, config);
@@ -177,30 +178,30 @@ fn a_challenge_beyond_the_places_is_for_later() {
 }
 
 #[test]
-fn an_opponent_that_never_moves_is_not_waited_for() {
+fn game_without_first_move_is_aborted() {
     let site = Site::new([NewUser::bot("Anna")]);
     let _bot = Daemon::start(&site, "games = { concurrency = 1, abort_after_s = 1 }");
-    site.sim.add_player(once("Sleepy", PlayerKind::Idle));
+    site.sim
+        .add_player(one_challenge("Sleepy", PlayerKind::Idle));
     let game = site.started(1).remove(0);
     assert_eq!(site.finished(&game.id).status, "aborted");
-    // The place is free again.
-    place_is_free(&site.player("Anna"));
+    wait_for_free_slot(&site.player("Anna"));
 }
 
-/// Challenges until the bot has a place, which it has as soon as it has seen the end of its last game.
-fn place_is_free(player: &Player<'_>) {
+/// Challenges the bot until it accepts: its slot is free as soon as it has seen the end of the previous game.
+fn wait_for_free_slot(player: &Player<'_>) {
     wait("the bot has a place", || {
         (player.answer(&player.challenge(&CLOCK)) == "accepted").then_some(())
     });
 }
 
 #[test]
-fn a_game_goes_on_after_a_crash() {
+fn game_is_resumed_after_crash() {
     let site = Site::new([]);
     let mut bot = Daemon::start(&site, "");
     site.sim.add_player(PlayerOptions {
         delay: Duration::from_millis(100)..=Duration::from_millis(100),
-        ..once("Randy", PlayerKind::Random)
+        ..one_challenge("Randy", PlayerKind::Random)
     });
     let game = site.started(1).remove(0);
     site.plies(&game.id, 6);
@@ -212,7 +213,7 @@ fn a_game_goes_on_after_a_crash() {
 }
 
 #[test]
-fn an_opponent_whose_flag_falls_has_lost() {
+fn opponent_out_of_time_loses() {
     let site = Site::new([NewUser::bot("Anna")]);
     let _bot = Daemon::start(&site, "games = { concurrency = 1 }");
     let anna = site.player("Anna");
@@ -226,11 +227,11 @@ fn an_opponent_whose_flag_falls_has_lost() {
         ("outoftime", Some(BOT)),
         "{game:?}"
     );
-    place_is_free(&anna);
+    wait_for_free_slot(&anna);
 }
 
 #[test]
-fn what_is_not_wanted_is_declined_with_the_reason() {
+fn challenge_decline_has_reason() {
     let rated = [CLOCK[0], CLOCK[1], ("rated", "true")];
     let blitz = [("clock.limit", "180"), ("clock.increment", "2")];
     let rapid = [("clock.limit", "600"), ("clock.increment", "0")];
@@ -265,7 +266,7 @@ fn what_is_not_wanted_is_declined_with_the_reason() {
 }
 
 #[test]
-fn a_second_signal_leaves_at_once_and_the_game_stands() {
+fn shutdown_second_signal_exits_at_once() {
     let site = Site::new([NewUser::bot("Anna")]);
     let mut bot = Daemon::start(&site, "");
     let anna = site.player("Anna");
@@ -276,14 +277,14 @@ fn a_second_signal_leaves_at_once_and_the_game_stands() {
     wait("the bot drains", || {
         bot.log().contains("stopping").then_some(())
     });
-    assert!(bot.runs());
+    assert!(bot.is_running());
     bot.signal("INT");
     assert_eq!(bot.ended().code(), Some(0));
     assert_eq!(site.game(&id).unwrap().status, "started");
 }
 
 #[test]
-fn a_rejected_token_is_77() {
+fn rejected_token_exits_with_77() {
     let site = Site::new([]);
     let mut bot = Daemon::launch_as(&site, "lip_nobody", "");
     assert_eq!(bot.ended().code(), Some(77), "{}", bot.log());
@@ -291,7 +292,7 @@ fn a_rejected_token_is_77() {
 }
 
 #[test]
-fn an_account_that_is_no_bot_is_77() {
+fn account_without_bot_title_exits_with_77() {
     let site = Site::new([NewUser::human("Anna")]);
     let mut bot = Daemon::launch_as(&site, "lip_anna", "");
     assert_eq!(bot.ended().code(), Some(77), "{}", bot.log());
@@ -299,25 +300,29 @@ fn an_account_that_is_no_bot_is_77() {
 }
 
 #[test]
-fn of_two_instances_on_one_token_one_stays() {
+fn instances_with_one_token_leave_one_running() {
     let site = Site::new([NewUser::human("Anna")]);
     let mut one = Daemon::start(&site, "");
-    // Each stream says at once which game is on.
+    // Each new event stream begins with the running game.
     site.player("Anna").start(&SLOW);
     let mut two = Daemon::start(&site, "");
     wait("one of them gives up", || {
-        (!one.runs() || !two.runs()).then_some(())
+        (!one.is_running() || !two.is_running()).then_some(())
     });
-    let (mut gone, mut stays) = if one.runs() { (two, one) } else { (one, two) };
+    let (mut gone, mut stays) = if one.is_running() {
+        (two, one)
+    } else {
+        (one, two)
+    };
     assert_eq!(gone.ended().code(), Some(69), "{}", gone.log());
     assert!(gone.log().contains("another instance"), "{}", gone.log());
-    assert!(stays.runs());
+    assert!(stays.is_running());
 }
 
 #[test]
-fn a_lichess_may_live_under_a_path_and_hears_who_calls() {
+fn server_path_is_kept_and_user_agent_names_bot() {
     let site = Site::new([NewUser::human("Anna")]);
-    let (url, callers) = site.under("/box");
+    let (url, callers) = site.serve_under("/box");
     let config = format!("lichess = {{ url = \"{url}\", token_file = \"token\" }}\n");
     let _bot = Daemon::start(&site, &config);
     let anna = site.player("Anna");
@@ -338,7 +343,7 @@ fn a_lichess_may_live_under_a_path_and_hears_who_calls() {
 }
 
 #[test]
-fn moves_are_sent_until_they_are_made_and_questions_a_few_times() {
+fn moves_are_retried_until_made_and_queries_a_few_times() {
     let site = Site::new([NewUser::human("Anna")]);
     let broken = |endpoint, times| {
         let rule = FaultRule::on(endpoint, Fault::json(502, "{}"));
@@ -358,7 +363,7 @@ fn moves_are_sent_until_they_are_made_and_questions_a_few_times() {
 }
 
 #[test]
-fn the_first_move_comes_soon_though_the_clock_stands() {
+fn first_move_is_quick_although_clock_stands() {
     let site = Site::new([NewUser::human("Anna")]);
     let _bot = Daemon::start(&site, "book = { enabled = false }\n");
     let [limit, increment, _] = SLOW;
@@ -368,12 +373,12 @@ fn the_first_move_comes_soon_though_the_clock_stands() {
     site.plies(&id, 1);
     let when = |endpoint| requests_of(&site, BOT, endpoint)[0].at;
     let took = when(Endpoint::Move) - when(Endpoint::ChallengeAccept);
-    // It thinks for a second at most; with three hours on its clock it would take minutes.
+    // The limit is one second; by its clock of three hours the bot would search for minutes.
     assert!(took < Duration::from_secs(5), "{took:?}");
 }
 
 #[test]
-fn the_book_ends_where_it_is_told_to() {
+fn book_ends_at_max_ply() {
     let site = Site::new([NewUser::bot("Anna")]);
     let bot = Daemon::start(
         &site,
@@ -397,10 +402,10 @@ fn the_book_ends_where_it_is_told_to() {
 }
 
 #[test]
-fn the_books_are_asked_in_their_order() {
-    let shelf = tempfile::tempdir().unwrap();
+fn books_are_used_in_order() {
+    let directory = tempfile::tempdir().unwrap();
     let book = |name: &str, lines: &str| {
-        let [text, book] = ["txt", "bin"].map(|end| shelf.path().join(format!("{name}.{end}")));
+        let [text, book] = ["txt", "bin"].map(|end| directory.path().join(format!("{name}.{end}")));
         std::fs::write(&text, lines).unwrap();
         let mut build = Command::new(env!("CARGO_BIN_EXE_knightwatch"));
         build.args(["book", "build"]).arg(text).arg("-o").arg(&book);
@@ -437,7 +442,7 @@ fn the_books_are_asked_in_their_order() {
     };
     assert_eq!(reply("Anna", "e2e4"), "e7e6");
     assert_eq!(reply("Anna", "d2d4"), "f7f5");
-    // The embedded one knows an answer to this.
+    // The embedded book has a reply.
     reply("Anna", "c2c4");
     let book_moves = |moves: u64| {
         let counted = wait("the moves are counted", || {
@@ -449,15 +454,15 @@ fn the_books_are_asked_in_their_order() {
     assert_eq!(book_moves(3), 3);
     reply("Bert", "e2e4");
     assert_eq!(book_moves(4), 3);
-    // Those that a rule names, in its order, and no other.
+    // Only the books of the rule, in its order.
     assert_eq!(reply("Cleo", "e2e4"), "c7c5");
     assert_eq!(book_moves(5), 4);
     reply("Dora", "d2d4");
     assert_eq!(book_moves(6), 4);
 }
 
-/// A book's answers to 1. e4, each with its weight.
-fn answers(shelf: &Path, moves: &[(&str, u16)]) -> String {
+/// Writes a book with these replies to 1. e4 and their weights; returns its path.
+fn book_of_replies(directory: &Path, moves: &[(&str, u16)]) -> String {
     let mut position = Position::startpos();
     position.play(position.parse_san("e4").unwrap());
     let bytes = moves.iter().flat_map(|&(san, weight)| {
@@ -471,18 +476,18 @@ fn answers(shelf: &Path, moves: &[(&str, u16)]) -> String {
         }
         .to_bytes()
     });
-    let file = shelf.join("answers.bin");
+    let file = directory.join("answers.bin");
     std::fs::write(&file, bytes.collect::<Vec<u8>>()).unwrap();
     file.display().to_string()
 }
 
 #[test]
-fn a_book_is_read_as_the_settings_say() {
+fn book_selection_follows_settings() {
     const GAMES: usize = 20;
-    let shelf = tempfile::tempdir().unwrap();
-    let file = answers(shelf.path(), &[("c5", 60_000), ("e6", 2), ("a6", 1)]);
-    // How often the first one is played. By chance alone this fails once in half a million times.
-    for (selection, least, most) in [
+    let directory = tempfile::tempdir().unwrap();
+    let file = book_of_replies(directory.path(), &[("c5", 60_000), ("e6", 2), ("a6", 1)]);
+    // Range of the count of the first move. The probability of a false failure is 1 in 500,000.
+    for (selection, min, max) in [
         ("best", GAMES, GAMES),
         ("weighted", GAMES - 2, GAMES),
         ("uniform", 1, GAMES - 1),
@@ -509,8 +514,8 @@ fn a_book_is_read_as_the_settings_say() {
         assert_eq!(
             first + second,
             GAMES,
-            "{selection}: none of too little weight"
+            "{selection}: a move below min_weight was played"
         );
-        assert!((least..=most).contains(&first), "{selection}: {first}");
+        assert!((min..=max).contains(&first), "{selection}: {first}");
     }
 }

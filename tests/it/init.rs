@@ -57,7 +57,7 @@ impl Home {
     /// Runs it with these answers piped in, one per line.
     fn run(&self, arguments: &[&str], answers: &[&str]) -> Outcome {
         let mut command = self.command(arguments);
-        outcome(&mut command, answers)
+        run_with_answers(&mut command, answers)
     }
 
     /// All files below the directory with their contents.
@@ -81,7 +81,7 @@ impl Home {
     }
 }
 
-fn outcome(command: &mut Command, answers: &[&str]) -> Outcome {
+fn run_with_answers(command: &mut Command, answers: &[&str]) -> Outcome {
     let pipes = command.stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = pipes.stderr(Stdio::piped()).spawn().unwrap();
     let answers: String = answers.iter().map(|answer| format!("{answer}\n")).collect();
@@ -366,7 +366,7 @@ fn init_uses_server_of_environment_as_default() {
     let run = |answers: &[&str]| {
         let mut command = home.command(&["init"]);
         command.env("KNIGHTWATCH__LICHESS__URL", &site.url);
-        outcome(&mut command, answers)
+        run_with_answers(&mut command, answers)
     };
     let (code, said) = run(&["", &token, "", "", "", "", "", "n"]);
     assert_eq!(code, Some(0), "{said}");
@@ -522,7 +522,7 @@ fn init_service_sets_up_all_files() {
     let check = ["check", "--config", config.to_str().unwrap()];
     let mut command = home.command(&check);
     let command = command.env("CREDENTIALS_DIRECTORY", kept.parent().unwrap());
-    let (code, said) = outcome(command, &[]);
+    let (code, said) = run_with_answers(command, &[]);
     assert_eq!(code, Some(0), "{said}");
     let (code, said) = home.run(&check, &[]);
     assert_eq!(code, Some(78), "{said}");
@@ -626,7 +626,10 @@ fn commands_of_root_find_service() {
         command
             .env_remove("LICHESS_TOKEN")
             .env_remove("XDG_CONFIG_HOME");
-        Some(outcome(command.current_dir(home.0.path()), answers))
+        Some(run_with_answers(
+            command.current_dir(home.0.path()),
+            answers,
+        ))
     };
     let Some((code, said)) = as_root(&["check"], &[]) else {
         return;
@@ -651,12 +654,12 @@ fn commands_of_root_find_service() {
 }
 
 /// Runs `init` on a terminal, by `script`: waits for each question before answering, returns the output.
-fn on_a_terminal(home: &Home, answers: &[(&str, &str)]) -> String {
-    on_a_terminal_by("exec \"$@\"", home, answers)
+fn run_on_terminal(home: &Home, answers: &[(&str, &str)]) -> String {
+    run_on_terminal_through("exec \"$@\"", home, answers)
 }
 
 /// The same through this shell command.
-fn on_a_terminal_by(shell: &str, home: &Home, answers: &[(&str, &str)]) -> String {
+fn run_on_terminal_through(shell: &str, home: &Home, answers: &[(&str, &str)]) -> String {
     let aside = tempfile::tempdir().unwrap();
     let tty = aside.path().join("tty");
     let mut command = Command::new("script");
@@ -707,7 +710,7 @@ fn init_terminal_hides_token_and_ctrl_d_writes_nothing() {
     let site = Site::new([NewUser::human("Anna")]);
     let (home, token) = (Home::new(), site.sim.token_of("Anna"));
     let server = format!("{}\r", site.url);
-    let shown = on_a_terminal(
+    let shown = run_on_terminal(
         &home,
         &[("Which server?", &server), ("The token (", "\u{4}")],
     );
@@ -715,7 +718,7 @@ fn init_terminal_hides_token_and_ctrl_d_writes_nothing() {
     assert_eq!(home.files(), []);
 
     let typed = format!("{token}\r");
-    let shown = on_a_terminal(
+    let shown = run_on_terminal(
         &home,
         &[
             ("Which server?", &server),
@@ -749,7 +752,7 @@ fn init_signal_restores_terminal_echo() {
     for (key, code) in [("\u{3}", 130), ("\u{1c}", 131)] {
         let home = Home::new();
         let answers = [("Which server?", server.as_str()), ("The token (", key)];
-        let shown = on_a_terminal_by(&by_key, &home, &answers);
+        let shown = run_on_terminal_through(&by_key, &home, &answers);
         assert!(shown.contains(&format!("ended by {code}")), "{shown}");
         assert!(
             shown.contains(" echo ") && !shown.contains("-echo "),
@@ -764,7 +767,7 @@ fn init_signal_restores_terminal_echo() {
          echo \"ended by $?\"; {look}"
     );
     let home = Home::new();
-    let shown = on_a_terminal_by(&by_kill, &home, &[("Which server?", &server)]);
+    let shown = run_on_terminal_through(&by_kill, &home, &[("Which server?", &server)]);
     assert!(shown.contains("ended by 143"), "{shown}");
     assert!(
         shown.contains(" echo ") && !shown.contains("-echo "),

@@ -12,7 +12,7 @@ use knightwatch::sim::{
 use serde_json::json;
 
 use crate::common::{BOT, Daemon, Site, requests_of, wait};
-use crate::operator::{said, status};
+use crate::operator::{run_command, status};
 
 /// How much faster than real time all clocks run: two minutes take twelve seconds.
 const SPEED: f64 = 10.0;
@@ -21,7 +21,7 @@ const SPEED: f64 = 10.0;
 const OLD: Duration = Duration::from_secs(30);
 
 /// Opens the event stream as another instance would, which closes the open one.
-fn rival(site: &Site) -> TcpStream {
+fn open_rival_stream(site: &Site) -> TcpStream {
     let address = site.url.strip_prefix("http://").unwrap();
     let mut stream = TcpStream::connect(address).unwrap();
     write!(
@@ -37,7 +37,7 @@ fn rival(site: &Site) -> TcpStream {
 }
 
 /// Logged waits before the stream is opened again, in seconds.
-fn waits(bot: &Daemon) -> Vec<f64> {
+fn logged_waits(bot: &Daemon) -> Vec<f64> {
     let log = bot.log();
     let waits = log.lines().filter_map(|line| {
         let (_, rest) = line.split_once("offline, again in ")?;
@@ -49,12 +49,12 @@ fn waits(bot: &Daemon) -> Vec<f64> {
     waits.collect()
 }
 
-fn online(bot: &Daemon) -> usize {
+fn online_count(bot: &Daemon) -> usize {
     bot.log().matches("online as").count()
 }
 
 /// Age of the process according to its status, in real time.
-fn age(bot: &Daemon) -> Option<Duration> {
+fn process_age(bot: &Daemon) -> Option<Duration> {
     match control::send_request(Some(&bot.socket()), &Request::Status) {
         Ok(Response::Status(status)) => Some(Duration::from_secs(status.uptime_s)),
         _ => None,
@@ -70,7 +70,7 @@ fn socket_of(bot: &Daemon) -> String {
     )
 }
 
-fn streams(site: &Site) -> usize {
+fn stream_count(site: &Site) -> usize {
     requests_of(site, BOT, Endpoint::EventStream).len()
 }
 
@@ -85,7 +85,7 @@ fn instances_second_on_machine_exits_first() {
             _ => None,
         },
     );
-    let opened = streams(&site);
+    let opened = stream_count(&site);
     let mut second = Daemon::launch_as(&site, &site.sim.token_of(BOT), &socket_of(&first));
     assert_eq!(second.ended().code(), Some(69), "{}", second.log());
     let told = format!(
@@ -97,14 +97,14 @@ fn instances_second_on_machine_exits_first() {
         log.contains(&told) && log.contains("knightwatch status"),
         "{log}"
     );
-    assert_eq!(streams(&site), opened);
+    assert_eq!(stream_count(&site), opened);
     // The one error, and nothing about a page or a socket in use.
     assert!(!log.contains("WARN") && !log.contains("the page:"), "{log}");
     assert!(!first.log().contains("offline"), "{}", first.log());
 
     // An instance with another account plays.
     let mut third = Daemon::start_as(&site, "Anna", &socket_of(&first), &[]);
-    assert!(third.runs() && first.runs());
+    assert!(third.is_running() && first.is_running());
 }
 
 #[test]
@@ -125,9 +125,9 @@ fn instances_accounts_in_one_directory_stay_apart() {
     );
     let mut one = Daemon::start(&site, &config);
     let mut other = Daemon::start_as(&site, "Anna", &config, &[]);
-    said(&one, &["block", "Bert"]);
-    said(&one, &["pause"]);
-    said(&other, &["block", "Nobody"]);
+    run_command(&one, &["block", "Bert"]);
+    run_command(&one, &["pause"]);
+    run_command(&other, &["block", "Nobody"]);
     for bot in [&mut one, &mut other] {
         bot.crash_and_restart();
         online_again(bot);
@@ -145,13 +145,15 @@ fn instances_accounts_in_one_directory_stay_apart() {
 
 /// Waits until a process that was started twice has reported its state.
 fn online_again(bot: &Daemon) {
-    wait("it is online again", || (online(bot) == 2).then_some(()));
+    wait("it is online again", || {
+        (online_count(bot) == 2).then_some(())
+    });
     wait("it tells how it stands", || {
         status(bot)["account"].is_string().then_some(())
     });
 }
 
-fn plies(site: &Site) -> usize {
+fn total_plies(site: &Site) -> usize {
     site.sim.games().iter().map(|game| game.plies).sum()
 }
 
@@ -169,7 +171,7 @@ fn instances_older_stays_and_younger_exits() {
     );
     site.started(1);
     wait("it is old", || {
-        let age = age(&old)?;
+        let age = process_age(&old)?;
         (age > OLD.div_f64(SPEED) + Duration::from_secs(1)).then_some(())
     });
 
@@ -184,29 +186,29 @@ fn instances_older_stays_and_younger_exits() {
         assert!(log.contains(told), "{told}: {log}");
     }
     wait("the older one is back", || {
-        (online(&old) > waits(&old).len()).then_some(())
+        (online_count(&old) > logged_waits(&old).len()).then_some(())
     });
 
     // An instance that does not leave: the older one reconnects again and again, but ever more slowly.
-    let played = plies(&site);
+    let played = total_plies(&site);
     wait("it waits for about a minute", || {
-        let lost = waits(&old).len();
-        if waits(&old).last().is_some_and(|&wait| wait >= 45.0) {
+        let lost = logged_waits(&old).len();
+        if logged_waits(&old).last().is_some_and(|&wait| wait >= 45.0) {
             return Some(());
         }
-        if online(&old) > lost {
-            let rival = rival(&site);
+        if online_count(&old) > lost {
+            let rival = open_rival_stream(&site);
             wait("the older one is told", || {
-                (waits(&old).len() > lost).then_some(())
+                (logged_waits(&old).len() > lost).then_some(())
             });
             drop(rival);
         }
         None
     });
-    let waits = waits(&old);
+    let waits = logged_waits(&old);
     assert!(waits.iter().all(|&wait| wait <= 60.0), "{waits:?}");
-    assert!(old.runs());
-    assert!(plies(&site) > played, "the game stands still");
+    assert!(old.is_running());
+    assert!(total_plies(&site) > played, "the game stands still");
     let log = old.log();
     assert!(!log.contains("another instance"), "{log}");
     for game in site.sim.games() {
@@ -215,5 +217,5 @@ fn instances_older_stays_and_younger_exits() {
             "{game}"
         );
     }
-    assert_eq!(old.leave().code(), Some(0));
+    assert_eq!(old.stop().code(), Some(0));
 }

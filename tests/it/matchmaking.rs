@@ -10,7 +10,7 @@ use knightwatch::sim::{
 use serde_json::Value;
 
 use crate::common::{BOT, Daemon, Site, requests_of, wait};
-use crate::operator::said;
+use crate::operator::run_command;
 
 /// Challenges at once, with a short timeout.
 const EAGER: &str = "[matchmaking]\nenabled = true\nidle_s = 0\nchallenge_timeout_s = 2\n\
@@ -19,7 +19,7 @@ const EAGER: &str = "[matchmaking]\nenabled = true\nidle_s = 0\nchallenge_timeou
 const BLITZ: [(&str, &str); 2] = [("clock.limit", "180"), ("clock.increment", "2")];
 
 /// A bot that plays at once and resigns soon.
-fn quick(name: &str) -> PlayerOptions {
+fn fast_bot(name: &str) -> PlayerOptions {
     PlayerOptions {
         delay: Duration::ZERO..=Duration::ZERO,
         behavior: Behavior {
@@ -31,34 +31,34 @@ fn quick(name: &str) -> PlayerOptions {
 }
 
 /// A bot that declines everything, for these reasons in turn.
-fn grump(name: &str, reasons: &[&str]) -> PlayerOptions {
-    let mut grump = quick(name);
+fn declining_bot(name: &str, reasons: &[&str]) -> PlayerOptions {
+    let mut options = fast_bot(name);
     let reasons = reasons.iter().map(|reason| reason.parse().unwrap());
-    grump.behavior.decline_reasons = reasons.collect();
-    grump
+    options.behavior.decline_reasons = reasons.collect();
+    options
 }
 
 /// A bot that is online and never answers.
-fn statue(name: &str) -> NewUser {
+fn silent_bot(name: &str) -> NewUser {
     NewUser {
         present: true,
         ..NewUser::bot(name)
     }
 }
 
-fn calls(sim: &Sim, endpoint: Endpoint) -> usize {
+fn request_count(sim: &Sim, endpoint: Endpoint) -> usize {
     sim.faults().request_count(endpoint)
 }
 
-/// Waits until the log contains this so many times.
-fn says(bot: &Daemon, words: &str, times: usize) {
+/// Waits until the log contains these words this many times.
+fn wait_for_log(bot: &Daemon, words: &str, times: usize) {
     wait(&format!("the log says {times} times: {words}"), || {
         (bot.log().matches(words).count() >= times).then_some(())
     });
 }
 
 /// Waits until a state file contains this.
-fn kept(bot: &Daemon, ending: &str, words: &str) {
+fn wait_for_state(bot: &Daemon, ending: &str, words: &str) {
     wait(&format!("{words} is in {ending}"), || {
         let text = std::fs::read_to_string(bot.state_file(ending)?).ok()?;
         text.contains(words).then_some(())
@@ -69,15 +69,15 @@ fn kept(bot: &Daemon, ending: &str, words: &str) {
 fn restart(bot: &mut Daemon) {
     let before = bot.log().matches("online as").count();
     bot.crash_and_restart();
-    says(bot, "online as", before + 1);
+    wait_for_log(bot, "online as", before + 1);
 }
 
 /// Waits until the bot has reported this reason for not playing, since its last start.
-fn is_idle(bot: &Daemon, reason: &str) {
+fn wait_until_idle(bot: &Daemon, reason: &str) {
     wait(&format!("it is idle: {reason}"), || {
         let log = bot.log();
-        let (_, life) = log.rsplit_once("online as")?;
-        let mut lines = life.lines();
+        let (_, since_start) = log.rsplit_once("online as")?;
+        let mut lines = since_start.lines();
         lines
             .any(|line| line.contains("idle: ") && line.contains(reason))
             .then_some(())
@@ -87,7 +87,7 @@ fn is_idle(bot: &Daemon, reason: &str) {
 #[test]
 fn matchmaking_idle_bot_plays_pair_then_waits() {
     let site = Site::new([NewUser::human("Anna")]);
-    site.sim.add_player(quick("Rival"));
+    site.sim.add_player(fast_bot("Rival"));
     let bot = Daemon::start(&site, EAGER);
     let games = site.started(2);
     let ours = |game: &&GameSummary| game.white == BOT;
@@ -99,20 +99,20 @@ fn matchmaking_idle_bot_plays_pair_then_waits() {
         );
         site.finished(&game.id);
     }
-    is_idle(&bot, "2 of 80 games");
-    assert_eq!(calls(&site.sim, Endpoint::ChallengeCreate), 2);
+    wait_until_idle(&bot, "2 of 80 games");
+    assert_eq!(request_count(&site.sim, Endpoint::ChallengeCreate), 2);
     // One list of online bots is enough for all of that.
-    assert_eq!(calls(&site.sim, Endpoint::BotsOnline), 1);
+    assert_eq!(request_count(&site.sim, Endpoint::BotsOnline), 1);
 }
 
 #[test]
 fn matchmaking_decline_survives_restart() {
     let site = Site::new([]);
-    site.sim.add_player(grump("Grump", &["later"]));
+    site.sim.add_player(declining_bot("Grump", &["later"]));
     let mut bot = Daemon::start(&site, EAGER);
-    says(&bot, "Grump has declined (later)", 1);
-    kept(&bot, ".opponents.json", "grump");
-    site.sim.add_player(quick("Rival"));
+    wait_for_log(&bot, "Grump has declined (later)", 1);
+    wait_for_state(&bot, ".opponents.json", "grump");
+    site.sim.add_player(fast_bot("Rival"));
     restart(&mut bot);
     let game = site.started(1).remove(0);
     assert!(
@@ -129,48 +129,52 @@ fn matchmaking_decline_reason_limits_offers() {
         speed: 10.0,
         ..SimOptions::default()
     });
-    site.sim.add_player(grump("Grump", &["casual", "noBot"]));
+    site.sim
+        .add_player(declining_bot("Grump", &["casual", "noBot"]));
     let config = "[matchmaking]\nenabled = true\nidle_s = 0\n\
                   [[matchmaking.profile]]\nclock = \"1+0\"\nweight = 1000000\n\
                   [[matchmaking.profile]]\nclock = \"1+0\"\nrated = false\n";
     let bot = Daemon::start_with(&site, config, &["--time-scale", "10"]);
-    says(
+    wait_for_log(
         &bot,
         "Grump has declined (casual); nothing like 1+0 rated standard",
         1,
     );
     // They asked for a casual game, so that is the next offer.
-    says(
+    wait_for_log(
         &bot,
         "Grump has declined (noBot); nothing like 1+0 casual standard",
         1,
     );
-    assert_eq!(calls(&site.sim, Endpoint::ChallengeCreate), 2);
+    assert_eq!(request_count(&site.sim, Endpoint::ChallengeCreate), 2);
 }
 
 #[test]
 fn matchmaking_unanswered_challenge_is_cancelled() {
-    let site = Site::new([statue("Statue")]);
+    let site = Site::new([silent_bot("Statue")]);
     let bot = Daemon::start(&site, EAGER);
-    says(&bot, "Statue has not answered", 1);
-    assert_eq!(calls(&site.sim, Endpoint::ChallengeCancel), 1);
+    wait_for_log(&bot, "Statue has not answered", 1);
+    assert_eq!(request_count(&site.sim, Endpoint::ChallengeCancel), 1);
     let (_, list) = site.player("Statue").get("/api/challenge");
     assert_eq!(list["in"], Value::Array(Vec::new()));
-    kept(&bot, ".opponents.json", "statue");
+    wait_for_state(&bot, ".opponents.json", "statue");
 }
 
 #[test]
 fn matchmaking_human_comes_before_pending_challenge() {
-    let site = Site::new([statue("Statue"), NewUser::human("Anna")]);
-    let patient = EAGER.replace("challenge_timeout_s = 2", "challenge_timeout_s = 600");
-    let bot = Daemon::start(&site, &format!("games = {{ concurrency = 1 }}\n{patient}"));
-    says(&bot, "challenged Statue", 1);
+    let site = Site::new([silent_bot("Statue"), NewUser::human("Anna")]);
+    let unhurried = EAGER.replace("challenge_timeout_s = 2", "challenge_timeout_s = 600");
+    let bot = Daemon::start(
+        &site,
+        &format!("games = {{ concurrency = 1 }}\n{unhurried}"),
+    );
+    wait_for_log(&bot, "challenged Statue", 1);
     let anna = site.player("Anna");
     let id = anna.start(&[BLITZ[0], BLITZ[1], ("color", "black")]);
     site.plies(&id, 1);
-    // The slot is reserved for her, so nobody else may be accepted.
+    // The slot is reserved for the human, so another acceptance must be prevented.
     wait("the challenge is taken back", || {
-        (calls(&site.sim, Endpoint::ChallengeCancel) == 1).then_some(())
+        (request_count(&site.sim, Endpoint::ChallengeCancel) == 1).then_some(())
     });
     assert!(!bot.log().contains("Statue has not answered"));
 }
@@ -178,10 +182,10 @@ fn matchmaking_human_comes_before_pending_challenge() {
 #[test]
 fn matchmaking_excludes_blocked_humans_and_unmatched() {
     let site = Site::new([
-        statue("Nasty"),
-        statue("Pest"),
-        statue("Enemy"),
-        statue("Strong").rating(2_500),
+        silent_bot("Nasty"),
+        silent_bot("Pest"),
+        silent_bot("Enemy"),
+        silent_bot("Strong").rating(2_500),
         NewUser {
             present: true,
             ..NewUser::human("Anna")
@@ -196,8 +200,8 @@ fn matchmaking_excludes_blocked_humans_and_unmatched() {
             EAGER.replace("enabled = true", "enabled = true\nblock = [\"pest\"]")
         ),
     );
-    says(&bot, "Enemy is blocked by us on Lichess", 1);
-    assert_eq!(calls(&site.sim, Endpoint::ChallengeCreate), 0);
+    wait_for_log(&bot, "Enemy is blocked by us on Lichess", 1);
+    assert_eq!(request_count(&site.sim, Endpoint::ChallengeCreate), 0);
     for name in ["Nasty", "Pest", "Strong"] {
         assert!(!bot.log().contains(name), "{name}");
     }
@@ -206,7 +210,7 @@ fn matchmaking_excludes_blocked_humans_and_unmatched() {
 #[test]
 fn matchmaking_profiles_follow_weights() {
     let site = Site::new([]);
-    site.sim.add_player(quick("Rival"));
+    site.sim.add_player(fast_bot("Rival"));
     let config = "[matchmaking]\nenabled = true\nidle_s = 0\n\
                   [[matchmaking.profile]]\nclock = \"1+0\"\n\
                   [[matchmaking.profile]]\nweight = 1000000\nclock = \"2+1\"\nvariant = \"chess960\"\n\
@@ -226,7 +230,7 @@ fn matchmaking_opponents_take_turns() {
     let site = Site::new([]);
     let names = ["Rival", "Partner", "Foe"];
     for name in names {
-        site.sim.add_player(quick(name));
+        site.sim.add_player(fast_bot(name));
     }
     let mut bot = Daemon::start(&site, &format!("{EAGER}color = \"white\"\n"));
     let mut met = BTreeSet::new();
@@ -235,7 +239,7 @@ fn matchmaking_opponents_take_turns() {
         let mut new = games.iter().filter(|game| !met.contains(&game.black));
         let game = new.next().expect("somebody else").clone();
         site.finished(&game.id);
-        kept(&bot, ".opponents.json", &game.black.to_lowercase());
+        wait_for_state(&bot, ".opponents.json", &game.black.to_lowercase());
         met.insert(game.black);
         bot.crash();
         // As on another day.
@@ -246,7 +250,11 @@ fn matchmaking_opponents_take_turns() {
 
 #[test]
 fn matchmaking_playing_bots_come_last() {
-    let site = Site::new([statue("Busy"), statue("Partner"), statue("Idler")]);
+    let site = Site::new([
+        silent_bot("Busy"),
+        silent_bot("Partner"),
+        silent_bot("Idler"),
+    ]);
     let [busy, partner] = ["Busy", "Partner"].map(|name| site.player(name));
     let (status, sent) = busy.post("/api/challenge/Partner", &BLITZ);
     assert_eq!(status, 200, "{sent}");
@@ -254,7 +262,7 @@ fn matchmaking_playing_bots_come_last() {
     let (status, answer) = partner.post(&format!("/api/challenge/{id}/accept"), &[]);
     assert_eq!(status, 200, "{answer}");
     let bot = Daemon::start(&site, EAGER);
-    says(&bot, "INFO challenged ", 1);
+    wait_for_log(&bot, "INFO challenged ", 1);
     assert!(bot.log().contains("INFO challenged Idler"), "{}", bot.log());
 }
 
@@ -279,7 +287,7 @@ fn play(site: &Site, from: &str, to: &str) {
 /// A counting site, on which the bot's account has already played this many games with others.
 fn used_site(games: usize) -> Site {
     let others = ["Ann", "Ben", "Cleo", "Dora", "Eve"];
-    let mut users = vec![NewUser::bot(BOT), statue("Statue")];
+    let mut users = vec![NewUser::bot(BOT), silent_bot("Statue")];
     users.extend(others.map(NewUser::bot));
     let site = Site::with(SimOptions {
         users,
@@ -296,17 +304,17 @@ fn used_site(games: usize) -> Site {
 fn matchmaking_daily_limit_survives_restart() {
     let site = used_site(100);
     let mut bot = Daemon::start(&site, EAGER);
-    says(&bot, "You played 100 games against other bots today", 1);
-    is_idle(&bot, "the 100 games between bots");
-    kept(&bot, ".quota.json", "bot.vsBot.day");
+    wait_for_log(&bot, "You played 100 games against other bots today", 1);
+    wait_until_idle(&bot, "the 100 games between bots");
+    wait_for_state(&bot, ".quota.json", "bot.vsBot.day");
     restart(&mut bot);
-    is_idle(&bot, "the 100 games between bots");
-    assert_eq!(calls(&site.sim, Endpoint::ChallengeCreate), 100 + 1);
-    // The site's day is over but not the bot's: it keeps what it was told.
+    wait_until_idle(&bot, "the 100 games between bots");
+    assert_eq!(request_count(&site.sim, Endpoint::ChallengeCreate), 100 + 1);
+    // The day is over for the site but not for the bot, which keeps the reported limit.
     site.sim.advance(Duration::from_secs(86_400));
     restart(&mut bot);
-    is_idle(&bot, "the 100 games between bots");
-    assert_eq!(calls(&site.sim, Endpoint::ChallengeCreate), 100 + 1);
+    wait_until_idle(&bot, "the 100 games between bots");
+    assert_eq!(request_count(&site.sim, Endpoint::ChallengeCreate), 100 + 1);
 }
 
 #[test]
@@ -348,9 +356,9 @@ fn matchmaking_counts_games_of_others_over_restart() {
         let (status, _) = player.post(&format!("/api/bot/game/{id}/abort"), &[]);
         assert_eq!(status, 200);
     }
-    is_idle(&bot, "the 100 games between bots");
+    wait_until_idle(&bot, "the 100 games between bots");
     restart(&mut bot);
-    is_idle(&bot, "the 100 games between bots");
+    wait_until_idle(&bot, "the 100 games between bots");
     let log = bot.log();
     let (_, life) = log.rsplit_once("online as").unwrap();
     assert!(!life.contains("challenged Statue"), "{life}");
@@ -359,19 +367,19 @@ fn matchmaking_counts_games_of_others_over_restart() {
 #[test]
 fn matchmaking_unnamed_refusal_survives_restart() {
     let site = Site::with(SimOptions {
-        users: vec![NewUser::bot(BOT), statue("Statue")],
+        users: vec![NewUser::bot(BOT), silent_bot("Statue")],
         ..SimOptions::default()
     });
     let body = r#"{"error":"Too many requests. Try again later."}"#;
     let limited = FaultRule::on(Endpoint::ChallengeCreate, Fault::json(429, body));
     site.sim.faults().add(limited.from_user(BOT));
     let mut bot = Daemon::start(&site, EAGER);
-    says(&bot, "cannot challenge Statue", 1);
-    kept(&bot, ".quota.json", "in_a_row\":1");
-    is_idle(&bot, "Lichess takes no more challenges from us for now");
+    wait_for_log(&bot, "cannot challenge Statue", 1);
+    wait_for_state(&bot, ".quota.json", "in_a_row\":1");
+    wait_until_idle(&bot, "Lichess takes no more challenges from us for now");
     restart(&mut bot);
-    is_idle(&bot, "Lichess takes no more challenges from us for now");
-    assert_eq!(calls(&site.sim, Endpoint::ChallengeCreate), 1);
+    wait_until_idle(&bot, "Lichess takes no more challenges from us for now");
+    assert_eq!(request_count(&site.sim, Endpoint::ChallengeCreate), 1);
 }
 
 #[test]
@@ -380,26 +388,26 @@ fn matchmaking_restarts_limit_event_streams() {
     let mut bot = Daemon::start(&site, "");
     let anna = site.player("Anna");
     let id = anna.start(&[BLITZ[0], BLITZ[1], ("color", "white")]);
-    kept(&bot, ".quota.json", "bot.vsBot.day");
+    wait_for_state(&bot, ".quota.json", "bot.vsBot.day");
     // As after thirty restarts.
     let file = bot.state_file(".quota.json").unwrap();
     let text = std::fs::read_to_string(&file).unwrap();
     assert!(text.contains("\"credits\":1}"), "{text}");
     std::fs::write(&file, text.replace("\"credits\":1}", "\"credits\":30}")).unwrap();
     bot.crash_and_restart();
-    says(&bot, "too many event streams were opened recently", 1);
+    wait_for_log(&bot, "too many event streams were opened recently", 1);
     // The game goes on.
     anna.play(&id, "e2e4");
     site.plies(&id, 2);
-    assert_eq!(calls(&site.sim, Endpoint::EventStream), 1);
+    assert_eq!(request_count(&site.sim, Endpoint::EventStream), 1);
 }
 
 #[test]
 fn matchmaking_shutdown_cancels_challenge() {
-    let site = Site::new([statue("Statue")]);
-    let patient = EAGER.replace("challenge_timeout_s = 2", "challenge_timeout_s = 600");
-    let mut bot = Daemon::start(&site, &patient);
-    says(&bot, "challenged Statue", 1);
+    let site = Site::new([silent_bot("Statue")]);
+    let unhurried = EAGER.replace("challenge_timeout_s = 2", "challenge_timeout_s = 600");
+    let mut bot = Daemon::start(&site, &unhurried);
+    wait_for_log(&bot, "challenged Statue", 1);
     bot.signal("TERM");
     assert!(bot.ended().success());
     let (_, list) = site.player("Statue").get("/api/challenge");
@@ -408,14 +416,14 @@ fn matchmaking_shutdown_cancels_challenge() {
 
 #[test]
 fn matchmaking_shutdown_cancels_challenge_in_flight() {
-    let site = Site::new([statue("Statue")]);
+    let site = Site::new([silent_bot("Statue")]);
     // The challenge is created at once; only the response is late.
     let late = Fault::ResponseLate(Duration::from_millis(1_500));
     let slow = FaultRule::on(Endpoint::ChallengeCreate, late).from_user(BOT);
     site.sim.faults().add(slow);
     let mut bot = Daemon::start(&site, EAGER);
     wait("the challenge is on its way", || {
-        (calls(&site.sim, Endpoint::ChallengeCreate) == 1).then_some(())
+        (request_count(&site.sim, Endpoint::ChallengeCreate) == 1).then_some(())
     });
     bot.signal("TERM");
     assert!(bot.ended().success());
@@ -425,30 +433,30 @@ fn matchmaking_shutdown_cancels_challenge_in_flight() {
 
 #[test]
 fn matchmaking_lost_event_stream_loses_no_challenge() {
-    let site = Site::new([statue("Statue")]);
-    let patient = EAGER.replace("challenge_timeout_s = 2", "challenge_timeout_s = 30");
-    let bot = Daemon::start(&site, &patient);
-    says(&bot, "challenged Statue", 1);
+    let site = Site::new([silent_bot("Statue")]);
+    let unhurried = EAGER.replace("challenge_timeout_s = 2", "challenge_timeout_s = 30");
+    let bot = Daemon::start(&site, &unhurried);
+    wait_for_log(&bot, "challenged Statue", 1);
     site.sim.break_streams(Some(BOT), None, StreamFault::Reset);
-    says(&bot, "online as", 2);
-    assert_eq!(calls(&site.sim, Endpoint::ChallengeCancel), 0);
+    wait_for_log(&bot, "online as", 2);
+    assert_eq!(request_count(&site.sim, Endpoint::ChallengeCancel), 0);
     assert!(!bot.log().contains("has not answered"));
 }
 
 #[test]
 fn matchmaking_paused_bot_challenges_nobody() {
-    let site = Site::new([statue("Statue")]);
-    let patient = EAGER.replace("challenge_timeout_s = 2", "challenge_timeout_s = 600");
-    let mut bot = Daemon::start(&site, &patient);
-    says(&bot, "challenged Statue", 1);
-    said(&bot, &["pause"]);
+    let site = Site::new([silent_bot("Statue")]);
+    let unhurried = EAGER.replace("challenge_timeout_s = 2", "challenge_timeout_s = 600");
+    let mut bot = Daemon::start(&site, &unhurried);
+    wait_for_log(&bot, "challenged Statue", 1);
+    run_command(&bot, &["pause"]);
     wait("the challenge is taken back", || {
-        (calls(&site.sim, Endpoint::ChallengeCancel) == 1).then_some(())
+        (request_count(&site.sim, Endpoint::ChallengeCancel) == 1).then_some(())
     });
-    is_idle(&bot, "the operator has paused the bot");
+    wait_until_idle(&bot, "the operator has paused the bot");
     restart(&mut bot);
-    is_idle(&bot, "the operator has paused the bot");
-    assert_eq!(calls(&site.sim, Endpoint::ChallengeCreate), 1);
-    said(&bot, &["resume"]);
-    says(&bot, "challenged Statue", 2);
+    wait_until_idle(&bot, "the operator has paused the bot");
+    assert_eq!(request_count(&site.sim, Endpoint::ChallengeCreate), 1);
+    run_command(&bot, &["resume"]);
+    wait_for_log(&bot, "challenged Statue", 2);
 }

@@ -107,7 +107,7 @@ fn suite() -> Vec<(String, u32)> {
 }
 
 #[test]
-fn solver_of_known_positions_is_right() {
+fn mates_solver_is_correct_for_known_positions() {
     for (fen, length) in [
         ("6k1/5ppp/8/8/8/8/8/R6K w - - 0 1", Some(1)),
         ("7k/8/8/8/8/8/R7/1R5K w - - 0 1", Some(2)),
@@ -122,7 +122,7 @@ fn solver_of_known_positions_is_right() {
 }
 
 #[test]
-fn suite_lengths_match_the_solver() {
+fn mates_suite_lengths_match_solver() {
     let suite = suite();
     assert_eq!(suite.len(), 64);
     for (fen, length) in suite {
@@ -132,7 +132,7 @@ fn suite_lengths_match_the_solver() {
 }
 
 #[test]
-fn engine_finds_all_mates_of_the_suite() {
+fn mates_suite_is_solved_by_engine() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/suites/mates.epd");
     let output = Command::new(env!("CARGO_BIN_EXE_knightwatch"))
         .args(["epd", path, "--nodes", "20000000"])

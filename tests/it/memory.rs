@@ -6,7 +6,7 @@ use knightwatch::sim::{ChallengePlan, NewUser, PlayerKind, PlayerOptions, TimeCo
 
 use crate::common::{BOT, Daemon, Site, wait};
 
-/// More games than anybody is expected to play at once.
+/// Simultaneous games: more than expected in practice.
 const GAMES: usize = 32;
 
 /// Size of the hash table, chosen by the operator.
@@ -17,7 +17,7 @@ const PROGRAM_MIB: u64 = 64;
 const SEARCH_MIB: u64 = 4;
 
 #[test]
-fn memory_of_many_games_is_within_the_promise() {
+fn memory_with_many_games_stays_within_documented_limit() {
     let page = include_str!("../../docs/operations.md");
     for figure in [
         format!("{PROGRAM_MIB} MiB for the program"),
@@ -30,7 +30,7 @@ fn memory_of_many_games_is_within_the_promise() {
         "games = {{ concurrency = {GAMES} }}\n[engine]\nhash_mib = {HASH_MIB}\nthreads = 2\n"
     );
     let mut bot = Daemon::start(&site, &config);
-    // Who moves at once leaves it to us to think, in all games at the same time.
+    // Opponents that reply at once keep the bot searching in all games at the same time.
     site.sim.add_player(PlayerOptions {
         copies: GAMES,
         delay: Duration::ZERO..=Duration::ZERO,
@@ -47,8 +47,8 @@ fn memory_of_many_games_is_within_the_promise() {
         HASH_MIB + PROGRAM_MIB + GAMES as u64 * SEARCH_MIB,
     );
     println!(
-        "{peak} MiB at most with {GAMES} games, {HASH_MIB} MiB of hash among it; {bound} is the bound"
+        "peak {peak} MiB with {GAMES} games, including {HASH_MIB} MiB of hash; limit {bound} MiB"
     );
     assert!(peak > HASH_MIB && peak <= bound, "{peak} of {bound} MiB");
-    assert!(bot.leave().success());
+    assert!(bot.stop().success());
 }

@@ -1,4 +1,4 @@
-//! A running bot, seen from outside: `knightwatch status`, `/metrics`, `/healthz`.
+//! Monitoring of a running bot: `knightwatch status`, `/metrics`, `/healthz`.
 
 use std::fs::Permissions;
 use std::io::{Read, Write};
@@ -12,7 +12,7 @@ use knightwatch::sim::{ChallengePlan, NewUser, PlayerKind, PlayerOptions, TimeCo
 use serde_json::Value;
 
 use crate::common::{BOT, Daemon, Site, wait};
-use crate::operator::said;
+use crate::operator::run_command;
 use crate::page::Url;
 
 fn status(socket: &Path, json: bool) -> Output {
@@ -29,7 +29,7 @@ fn parsed(socket: &Path) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
 }
 
-/// The address that the program has logged.
+/// The logged address of the web server.
 fn address(bot: &Daemon) -> String {
     wait("the address is logged", || {
         let log = bot.log();
@@ -63,7 +63,7 @@ fn opponent(name: &str) -> PlayerOptions {
 }
 
 #[test]
-fn status_tells_what_the_bot_does() {
+fn status_shows_games_counts_and_health() {
     let site = Site::new([NewUser::human("Randy")]);
     let bot = Daemon::start(&site, "");
     bot.ready();
@@ -99,25 +99,31 @@ fn status_tells_what_the_bot_does() {
 }
 
 #[test]
-fn the_address_of_the_page_is_told_and_opened() {
+fn page_command_prints_and_opens_address() {
     let site = Site::new([]);
     let bot = Daemon::start(&site, "");
     bot.ready();
     let url = Url::of(&bot, 1);
-    // Whoever reads a status over somebody's shoulder learns where the page is, and not its key.
+    // The status shows the address of the page without its key.
     let known = parsed(&bot.socket());
-    assert_eq!(known["page"], url.open());
+    assert_eq!(known["page"], url.without_key());
     let shown = self::status(&bot.socket(), false);
     let shown = String::from_utf8(shown.stdout).unwrap();
-    let line = format!("page     {} (with its key: knightwatch page)", url.open());
+    let line = format!(
+        "page     {} (with its key: knightwatch page)",
+        url.without_key()
+    );
     assert!(shown.lines().any(|known| known == line), "{shown}");
     assert!(!known.to_string().contains(&url.key) && !shown.contains(&url.key));
-    assert_eq!(said(&bot, &["page"]), format!("{}\n", url.whole()));
+    assert_eq!(
+        run_command(&bot, &["page"]),
+        format!("{}\n", url.with_key())
+    );
 
-    // A browser that notes what it is to open, and one that fails.
+    // A fake browser that records the URL, and one that fails.
     let tools = tempfile::tempdir().unwrap();
     let opened = tools.path().join("opened");
-    let browse = |script: &str| {
+    let open_with = |script: &str| {
         let tool = tools.path().join("xdg-open");
         std::fs::write(&tool, format!("#!/bin/sh\n{script}\n")).unwrap();
         std::fs::set_permissions(&tool, Permissions::from_mode(0o755)).unwrap();
@@ -127,18 +133,18 @@ fn the_address_of_the_page_is_told_and_opened() {
             .arg(bot.socket());
         command.env("PATH", tools.path()).output().unwrap()
     };
-    let output = browse(&format!("printf %s \"$1\" > {}", opened.display()));
+    let output = open_with(&format!("printf %s \"$1\" > {}", opened.display()));
     assert!(output.status.success(), "{output:?}");
-    assert_eq!(std::fs::read_to_string(&opened).unwrap(), url.whole());
-    let output = browse("exit 3");
+    assert_eq!(std::fs::read_to_string(&opened).unwrap(), url.with_key());
+    let output = open_with("exit 3");
     assert_eq!(output.status.code(), Some(1));
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(said.contains("xdg-open cannot open a browser"), "{said}");
-    assert_eq!(output.stdout, format!("{}\n", url.whole()).as_bytes());
+    assert_eq!(output.stdout, format!("{}\n", url.with_key()).as_bytes());
 }
 
 #[test]
-fn a_daemon_without_a_page_says_so() {
+fn page_command_without_page_fails() {
     let site = Site::new([]);
     let home = tempfile::tempdir().unwrap();
     let socket = home.path().join("control.sock");
@@ -161,7 +167,7 @@ fn a_daemon_without_a_page_says_so() {
 }
 
 #[test]
-fn metrics_and_health_are_served_to_this_machine_alone() {
+fn metrics_and_health_are_served_locally_only() {
     let site = Site::new([]);
     let bot = Daemon::start(&site, "");
     bot.ready();
@@ -181,7 +187,7 @@ fn metrics_and_health_are_served_to_this_machine_alone() {
 }
 
 #[test]
-fn status_without_a_bot_says_so() {
+fn status_without_daemon_fails() {
     let directory = tempfile::tempdir().unwrap();
     let output = status(&directory.path().join("control.sock"), false);
     assert_eq!(output.status.code(), Some(1));
@@ -190,7 +196,7 @@ fn status_without_a_bot_says_so() {
 }
 
 #[test]
-fn the_socket_of_a_crashed_bot_is_taken_over_that_of_a_running_one_is_not() {
+fn control_socket_is_replaced_only_after_crash() {
     let site = Site::new([NewUser::bot("Anna")]);
     let mut bot = Daemon::start(&site, "");
     bot.ready();

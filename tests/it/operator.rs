@@ -16,51 +16,51 @@ use crate::common::{BOT, Daemon, Killed, Player, SLOW, Site, requests_of, wait};
 const BLITZ: [(&str, &str); 2] = [("clock.limit", "180"), ("clock.increment", "2")];
 const RATED: [(&str, &str); 3] = [BLITZ[0], BLITZ[1], ("rated", "true")];
 
-fn order(bot: &Daemon, arguments: &[&str]) -> Output {
+fn run(bot: &Daemon, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_knightwatch"));
     command.args(arguments).arg("--socket").arg(bot.socket());
     command.output().unwrap()
 }
 
 /// Response to a command that succeeds.
-pub fn said(bot: &Daemon, arguments: &[&str]) -> String {
-    let output = order(bot, arguments);
+pub fn run_command(bot: &Daemon, arguments: &[&str]) -> String {
+    let output = run(bot, arguments);
     assert!(output.status.success(), "{arguments:?}: {output:?}");
     String::from_utf8(output.stdout).unwrap()
 }
 
 /// Response to a command that fails.
-pub fn refused(bot: &Daemon, arguments: &[&str]) -> String {
-    let output = order(bot, arguments);
+pub fn run_failing_command(bot: &Daemon, arguments: &[&str]) -> String {
+    let output = run(bot, arguments);
     assert_eq!(output.status.code(), Some(1), "{arguments:?}: {output:?}");
     String::from_utf8(output.stderr).unwrap()
 }
 
 /// Error about the arguments alone.
-fn misused(bot: &Daemon, arguments: &[&str]) -> String {
-    let output = order(bot, arguments);
+fn usage_error(bot: &Daemon, arguments: &[&str]) -> String {
+    let output = run(bot, arguments);
     assert_eq!(output.status.code(), Some(2), "{arguments:?}: {output:?}");
     String::from_utf8(output.stderr).unwrap()
 }
 
 pub fn status(bot: &Daemon) -> Value {
-    serde_json::from_slice(&order(bot, &["status", "--json"]).stdout).unwrap()
+    serde_json::from_slice(&run(bot, &["status", "--json"]).stdout).unwrap()
 }
 
-fn logged(bot: &Daemon, words: &str) {
+fn wait_for_log(bot: &Daemon, words: &str) {
     wait(&format!("the log says: {words}"), || {
         bot.log().contains(words).then_some(())
     });
 }
 
 /// Waits until the program has opened its event stream this many times.
-pub fn online(bot: &Daemon, times: usize) {
+pub fn wait_online(bot: &Daemon, times: usize) {
     wait("the bot is back", || {
         (bot.log().matches("online as").count() >= times).then_some(())
     });
 }
 
-fn ask(player: &Player<'_>, form: &[(&str, &str)]) -> String {
+fn challenge_and_wait(player: &Player<'_>, form: &[(&str, &str)]) -> String {
     player.answer(&player.challenge(form))
 }
 
@@ -83,29 +83,29 @@ fn operator_pause_survives_crash() {
     let game = anna.start(&[BLITZ[0], BLITZ[1], ("color", "white")]);
     // Waiting challenges are answered too.
     let waiting = bert.challenge(&BLITZ);
-    logged(&bot, "is to wait");
-    let done = said(&bot, &["pause"]);
+    wait_for_log(&bot, "is to wait");
+    let done = run_command(&bot, &["pause"]);
     assert!(done.contains("the game that is on goes on"), "{done}");
     assert_eq!(bert.answer(&waiting), "later");
-    assert_eq!(ask(&rival, &BLITZ), "later");
+    assert_eq!(challenge_and_wait(&rival, &BLITZ), "later");
     anna.play(&game, "e2e4");
     site.plies(&game, 2);
-    assert!(said(&bot, &["pause"]).contains("already"));
+    assert!(run_command(&bot, &["pause"]).contains("already"));
     wait("the pause is shown", || {
         (status(&bot)["paused"] == true).then_some(())
     });
-    assert!(said(&bot, &["status"]).contains("PAUSED"));
+    assert!(run_command(&bot, &["status"]).contains("PAUSED"));
 
     bot.crash_and_restart();
-    online(&bot, 2);
-    assert_eq!(ask(&bert, &BLITZ), "later");
+    wait_online(&bot, 2);
+    assert_eq!(challenge_and_wait(&bert, &BLITZ), "later");
     anna.play(&game, "g1f3");
     site.plies(&game, 4);
     let (resigned, _) = anna.post(&format!("/api/bot/game/{game}/resign"), &[]);
     assert_eq!(resigned, 200);
     site.finished(&game);
-    assert!(said(&bot, &["resume"]).contains("new games"));
-    assert_eq!(ask(&bert, &BLITZ), "accepted");
+    assert!(run_command(&bot, &["resume"]).contains("new games"));
+    assert_eq!(challenge_and_wait(&bert, &BLITZ), "accepted");
 }
 
 #[test]
@@ -116,21 +116,21 @@ fn operator_block_survives_crash() {
         "[[rule]]\nmatch = { name = \"rival\" }\naccept = true\n",
     );
     let [anna, rival] = ["Anna", "Rival"].map(|name| site.player(name));
-    assert_eq!(ask(&rival, &BLITZ), "accepted");
+    assert_eq!(challenge_and_wait(&rival, &BLITZ), "accepted");
     let address = format!("{}/@/RIVAL", site.url);
-    assert!(said(&bot, &["block", &address]).contains("blocked RIVAL"));
-    assert_eq!(ask(&rival, &BLITZ), "generic");
+    assert!(run_command(&bot, &["block", &address]).contains("blocked RIVAL"));
+    assert_eq!(challenge_and_wait(&rival, &BLITZ), "generic");
     bot.crash_and_restart();
-    online(&bot, 2);
-    assert_eq!(ask(&rival, &BLITZ), "generic");
-    assert_eq!(ask(&anna, &BLITZ), "accepted");
+    wait_online(&bot, 2);
+    assert_eq!(challenge_and_wait(&rival, &BLITZ), "generic");
+    assert_eq!(challenge_and_wait(&anna, &BLITZ), "accepted");
     wait("it is shown", || {
         (status(&bot)["blocked"] == serde_json::json!(["RIVAL"])).then_some(())
     });
-    assert!(refused(&bot, &["unblock", "Anna"]).contains("was not blocked"));
-    said(&bot, &["unblock", "https://lichess.org/@/rival"]);
-    assert_eq!(ask(&rival, &BLITZ), "accepted");
-    let own = refused(&bot, &["block", &BOT.to_lowercase()]);
+    assert!(run_failing_command(&bot, &["unblock", "Anna"]).contains("was not blocked"));
+    run_command(&bot, &["unblock", "https://lichess.org/@/rival"]);
+    assert_eq!(challenge_and_wait(&rival, &BLITZ), "accepted");
+    let own = run_failing_command(&bot, &["block", &BOT.to_lowercase()]);
     assert!(own.contains("is this bot itself"), "{own}");
     assert_eq!(status(&bot)["blocked"], serde_json::json!([]));
 }
@@ -141,8 +141,10 @@ fn operator_move_now_plays_at_once() {
     let bot = Daemon::start(&site, "book = { enabled = false }\n");
     let anna = site.player("Anna");
     let id = anna.start(&SLOW);
-    assert!(refused(&bot, &["move-now", "nonesuch"]).contains("no game nonesuch is on"));
-    let turn = |bot: &Daemon| refused(bot, &["move-now", &id]);
+    assert!(
+        run_failing_command(&bot, &["move-now", "nonesuch"]).contains("no game nonesuch is on")
+    );
+    let turn = |bot: &Daemon| run_failing_command(bot, &["move-now", &id]);
     wait("the game is on", || {
         turn(&bot).contains("not our turn").then_some(())
     });
@@ -157,7 +159,7 @@ fn operator_move_now_plays_at_once() {
     let wanted = Instant::now();
     // The address as in the browser of a player.
     let address = format!("{}/{id}abcd", site.url);
-    assert!(said(&bot, &["move-now", &address]).contains("best move found so far"));
+    assert!(run_command(&bot, &["move-now", &address]).contains("best move found so far"));
     site.plies(&id, 4);
     println!("move-now: the move stands {:.1?} later", wanted.elapsed());
     assert!(wanted.elapsed() < Duration::from_secs(30));
@@ -181,10 +183,10 @@ fn operator_challenge_is_sent() {
         (["challenge", BOT, "3+2"], "that is us"),
         (["challenge", "Nobody7", "3+2"], "No such user"),
     ] {
-        let said = refused(&bot, &arguments);
+        let said = run_failing_command(&bot, &arguments);
         assert!(said.contains(why), "{said}");
     }
-    said(
+    run_command(
         &bot,
         &[
             "challenge",
@@ -199,7 +201,7 @@ fn operator_challenge_is_sent() {
     assert_eq!((game.white.as_str(), game.rated), (BOT, true));
     site.plies(&game.id, 4);
     // An unanswered challenge is cancelled.
-    let done = said(&bot, &["challenge", "Statue", "5+0"]);
+    let done = run_command(&bot, &["challenge", "Statue", "5+0"]);
     let id = done
         .split([' ', ';'])
         .find(|word| word.len() == 8)
@@ -237,7 +239,7 @@ fn operator_wrong_arguments_are_usage_errors() {
         (&["move-now", "../x"], "not the id of a game"),
         (&["pause", "now"], "unexpected argument"),
     ] {
-        let said = misused(&bot, arguments);
+        let said = usage_error(&bot, arguments);
         assert!(said.contains(why), "{arguments:?}: {said}");
     }
     let calls = site.sim.faults().request_count(Endpoint::ChallengeCreate);
@@ -245,14 +247,14 @@ fn operator_wrong_arguments_are_usage_errors() {
 }
 
 /// Status of a challenge on Lichess.
-fn state_of(site: &Site, id: &str) -> String {
+fn challenge_status(site: &Site, id: &str) -> String {
     let (_, shown) = site.player(BOT).get(&format!("/api/challenge/{id}/show"));
     let challenge = shown.get("challenge").unwrap_or(&shown);
     challenge["status"].as_str().unwrap_or_default().to_owned()
 }
 
 /// Id of the challenge in a response.
-fn made(said: &str) -> String {
+fn challenge_id(said: &str) -> String {
     let id = said.split([' ', ';', '\n']).find(|word| word.len() == 8);
     id.unwrap_or_else(|| panic!("{said}")).to_owned()
 }
@@ -262,18 +264,20 @@ fn operator_shutdown_cancels_open_challenge() {
     for by_signal in [false, true] {
         let site = site();
         let mut bot = Daemon::start(&site, "");
-        let id = made(&said(&bot, &["challenge", "Rival", "5+0"]));
+        let id = challenge_id(&run_command(&bot, &["challenge", "Rival", "5+0"]));
         // A correspondence challenge is left to a later start.
-        let slow = made(&said(&bot, &["challenge", "Anna", "2d"]));
+        let slow = challenge_id(&run_command(&bot, &["challenge", "Anna", "2d"]));
         let told = Instant::now();
         match by_signal {
             true => bot.signal("TERM"),
-            false => assert!(said(&bot, &["drain"]).contains("challenges of ours are taken back")),
+            false => {
+                assert!(run_command(&bot, &["drain"]).contains("challenges of ours are taken back"))
+            }
         }
         assert_eq!(bot.ended().code(), Some(0));
         assert!(told.elapsed() < Duration::from_secs(20), "{}", bot.log());
-        assert_eq!(state_of(&site, &id), "canceled");
-        assert_eq!(state_of(&site, &slow), "created");
+        assert_eq!(challenge_status(&site, &id), "canceled");
+        assert_eq!(challenge_status(&site, &slow), "created");
         for line in [
             "draining: no game is running and no new ones are taken",
             "stopped: no game is left",
@@ -292,19 +296,19 @@ fn operator_challenge_accepted_during_cancel_is_played() {
     );
     site.sim.faults().add(slow.from_user(BOT));
     let mut bot = Daemon::start(&site, "");
-    let done = said(&bot, &["challenge", "Rival", "5+0", "--color", "black"]);
-    let id = made(&done);
-    said(&bot, &["drain"]);
+    let done = run_command(&bot, &["challenge", "Rival", "5+0", "--color", "black"]);
+    let id = challenge_id(&done);
+    run_command(&bot, &["drain"]);
     wait("it is being taken back", || {
         requests_of(&site, BOT, Endpoint::ChallengeShow).pop()
     });
     let rival = site.player("Rival");
     let (accepted, _) = rival.post(&format!("/api/challenge/{id}/accept"), &[]);
     assert_eq!(accepted, 200);
-    logged(&bot, "it was accepted, and its game is played");
+    wait_for_log(&bot, "it was accepted, and its game is played");
     rival.play(&id, "e2e4");
     site.plies(&id, 2);
-    assert!(bot.runs());
+    assert!(bot.is_running());
     let (resigned, _) = rival.post(&format!("/api/bot/game/{id}/resign"), &[]);
     assert_eq!(resigned, 200);
     assert_eq!(bot.ended().code(), Some(0));
@@ -329,7 +333,7 @@ fn operator_closed_challenge_is_not_shown() {
     );
     site.sim.faults().add(late.from_user(BOT).times(1));
     std::thread::scope(|scope| {
-        let told = scope.spawn(|| said(&bot, &["challenge", "Rival", "5+0"]));
+        let told = scope.spawn(|| run_command(&bot, &["challenge", "Rival", "5+0"]));
         let (declined, _) = rival.post(&format!("/api/challenge/{}/decline", incoming()), &[]);
         assert_eq!(declined, 200);
         let told = told.join().unwrap();
@@ -340,7 +344,7 @@ fn operator_closed_challenge_is_not_shown() {
         (shown() == serde_json::json!([])).then_some(())
     });
     // As usual again.
-    said(&bot, &["challenge", "Rival", "5+0"]);
+    run_command(&bot, &["challenge", "Rival", "5+0"]);
     wait("it is shown", || {
         (shown().as_array()?.len() == 1).then_some(())
     });
@@ -356,13 +360,13 @@ fn operator_closed_challenge_is_not_shown() {
 fn operator_challenge_overrides_pause() {
     let site = site();
     let bot = Daemon::start(&site, "");
-    said(&bot, &["pause"]);
-    let done = said(&bot, &["challenge", "Rival", "5+0"]);
+    run_command(&bot, &["pause"]);
+    let done = run_command(&bot, &["challenge", "Rival", "5+0"]);
     assert!(
         done.contains("the bot is paused, and this challenge is made all the same"),
         "{done}"
     );
-    assert_eq!(state_of(&site, &made(&done)), "created");
+    assert_eq!(challenge_status(&site, &challenge_id(&done)), "created");
 }
 
 #[test]
@@ -373,9 +377,9 @@ fn operator_refused_challenge_is_not_retried() {
     let rule = FaultRule::on(Endpoint::ChallengeCreate, Fault::json(429, limit)).from_user(BOT);
     site.sim.faults().add(rule);
     let calls = || site.sim.faults().request_count(Endpoint::ChallengeCreate);
-    assert!(refused(&bot, &["challenge", "Anna", "3+2"]).contains("429"));
+    assert!(run_failing_command(&bot, &["challenge", "Anna", "3+2"]).contains("429"));
     for life in 1..=2 {
-        let why = refused(&bot, &["challenge", "Anna", "3+2"]);
+        let why = run_failing_command(&bot, &["challenge", "Anna", "3+2"]);
         assert!(why.contains("takes no challenges from us before"), "{why}");
         assert_eq!(calls(), 1);
         if life == 1 {
@@ -388,7 +392,7 @@ fn operator_refused_challenge_is_not_retried() {
                 (quota["refusals"]["until"].as_u64()? > 0).then_some(())
             });
             bot.crash_and_restart();
-            online(&bot, 2);
+            wait_online(&bot, 2);
         }
     }
 }
@@ -401,8 +405,8 @@ fn operator_drain_finishes_games_and_exits() {
     let game = anna.start(&[BLITZ[0], BLITZ[1], ("color", "white")]);
     anna.play(&game, "e2e4");
     site.plies(&game, 2);
-    assert!(said(&bot, &["drain"]).contains("no new games"));
-    logged(
+    assert!(run_command(&bot, &["drain"]).contains("no new games"));
+    wait_for_log(
         &bot,
         "draining: finishing 1 game, taking no new ones, then stopping",
     );
@@ -418,14 +422,14 @@ fn operator_drain_finishes_games_and_exits() {
             "no longer paused, but the program is about to end",
         ),
     ] {
-        let done = said(&bot, &[order]);
+        let done = run_command(&bot, &[order]);
         assert!(done.contains(words), "{done}");
     }
     assert!(!bot.log().contains("new games are taken again"));
-    assert_eq!(ask(&bert, &BLITZ), "later");
-    let refusal = refused(&bot, &["challenge", "Rival", "3+2"]);
+    assert_eq!(challenge_and_wait(&bert, &BLITZ), "later");
+    let refusal = run_failing_command(&bot, &["challenge", "Rival", "3+2"]);
     assert!(refusal.contains("about to stop"), "{refusal}");
-    assert!(bot.runs());
+    assert!(bot.is_running());
     let (resigned, _) = anna.post(&format!("/api/bot/game/{game}/resign"), &[]);
     assert_eq!(resigned, 200);
     assert_eq!(bot.ended().code(), Some(0));
@@ -439,7 +443,7 @@ fn operator_reload_applies_valid_settings_only() {
     let [anna, bert] = ["Anna", "Bert"].map(|name| site.player(name));
     let white = [BLITZ[0], BLITZ[1], ("color", "white")];
     let game = anna.start(&white);
-    assert_eq!(ask(&bert, &RATED), "accepted");
+    assert_eq!(challenge_and_wait(&bert, &RATED), "accepted");
     bot.configure(|text| {
         let text = text.replace("threads = 1", "threads = 2");
         text.replace("As it began", "Changed") + "[challenge]\nrated = false\n"
@@ -450,9 +454,9 @@ fn operator_reload_applies_valid_settings_only() {
         "challenge.rated: true -> false",
         "not before a restart: engine.threads: 1 -> 2",
     ] {
-        logged(&bot, words);
+        wait_for_log(&bot, words);
     }
-    assert_eq!(ask(&bert, &RATED), "casual");
+    assert_eq!(challenge_and_wait(&bert, &RATED), "casual");
     let next = bert.start(&white);
     for (player, game, farewell) in [(&anna, &game, "As it began"), (&bert, &next, "Changed")] {
         player.play(game, "e2e4");
@@ -466,16 +470,16 @@ fn operator_reload_applies_valid_settings_only() {
     }
 
     bot.configure(|text| text.replace("rated = false", "rated = \"perhaps\"\nblock = [\"Anna\"]"));
-    let why = refused(&bot, &["reload"]);
+    let why = run_failing_command(&bot, &["reload"]);
     assert!(why.contains("`\"perhaps\"` does not fit `rated`"), "{why}");
     assert!(why.contains("config.toml:"), "{why}");
-    logged(&bot, "the settings are unchanged");
-    assert_eq!(ask(&anna, &RATED), "casual");
-    assert_eq!(ask(&anna, &BLITZ), "accepted");
+    wait_for_log(&bot, "the settings are unchanged");
+    assert_eq!(challenge_and_wait(&anna, &RATED), "casual");
+    assert_eq!(challenge_and_wait(&anna, &BLITZ), "accepted");
     // Changes that need a restart are named at each reload, applied changes once.
     let named = "[book]\nfiles = [\"new.bin\"]\n[[rule]]\nplay = { book = [\"new.bin\"] }\n";
     bot.configure(|text| text.replace("rated = \"perhaps\"\n", "") + named);
-    let done = said(&bot, &["reload"]);
+    let done = run_command(&bot, &["reload"]);
     assert!(done.contains("challenge.block: [] -> [\"Anna\"]"), "{done}");
     assert!(
         done.contains("not before a restart: engine.threads"),
@@ -484,14 +488,14 @@ fn operator_reload_applies_valid_settings_only() {
     let missing = "not before a restart: rule: there is no book `new.bin`";
     assert!(done.contains(missing), "{done}");
     assert!(!done.contains("farewell"), "{done}");
-    assert_eq!(ask(&anna, &BLITZ), "generic");
+    assert_eq!(challenge_and_wait(&anna, &BLITZ), "generic");
 }
 
 #[test]
 fn operator_reload_reports_unopened_books() {
     let site = site();
     let bot = Daemon::start(&site, "book = { enabled = false }\n");
-    let missed = || said(&bot, &["reload"]).contains("and none were opened at the start");
+    let missed = || run_command(&bot, &["reload"]).contains("and none were opened at the start");
     assert!(!missed());
     bot.configure(|text| text + "[[rule]]\nplay = { book = true }\n");
     assert!(missed());
@@ -506,21 +510,21 @@ fn operator_reload_changes_concurrency() {
         "challenge.queue_size = 0\n[games]\nconcurrency = 1\n",
     );
     let [anna, bert, rival] = ["Anna", "Bert", "Rival"].map(|name| site.player(name));
-    assert_eq!(ask(&anna, &BLITZ), "accepted");
-    assert_eq!(ask(&bert, &BLITZ), "later");
+    assert_eq!(challenge_and_wait(&anna, &BLITZ), "accepted");
+    assert_eq!(challenge_and_wait(&bert, &BLITZ), "later");
     bot.configure(|text| text.replace("concurrency = 1", "concurrency = 2"));
-    said(&bot, &["reload"]);
-    assert_eq!(ask(&bert, &BLITZ), "accepted");
+    run_command(&bot, &["reload"]);
+    assert_eq!(challenge_and_wait(&bert, &BLITZ), "accepted");
     bot.configure(|text| text.replace("concurrency = 2", "concurrency = 1"));
-    said(&bot, &["reload"]);
-    assert_eq!(ask(&rival, &BLITZ), "later");
+    run_command(&bot, &["reload"]);
+    assert_eq!(challenge_and_wait(&rival, &BLITZ), "later");
 }
 
 #[test]
 fn operator_command_finds_bot_by_config() {
     let site = site();
     let bot = Daemon::start(&site, "");
-    let order = |command: &mut Command| {
+    let run = |command: &mut Command| {
         let output = command.output().unwrap();
         (
             output.status.code(),
@@ -529,17 +533,15 @@ fn operator_command_finds_bot_by_config() {
     };
     let program = || Command::new(env!("CARGO_BIN_EXE_knightwatch"));
     let config = bot.socket().with_file_name("config.toml");
-    let (code, said) = order(program().args(["status", "--config"]).arg(&config));
+    let (code, said) = run(program().args(["status", "--config"]).arg(&config));
     assert_eq!(code, Some(0), "{said}");
-    let (code, said) = order(
-        program()
-            .arg("status")
-            .env("KNIGHTWATCH__DAEMON__SOCKET", bot.socket()),
-    );
+    let (code, said) = run(program()
+        .arg("status")
+        .env("KNIGHTWATCH__DAEMON__SOCKET", bot.socket()));
     assert_eq!(code, Some(0), "{said}");
     // The changes must be valid.
     bot.configure(|text| text + "[challenge]\nfriendly = true\n");
-    let (code, said) = order(program().args(["status", "--config"]).arg(&config));
+    let (code, said) = run(program().args(["status", "--config"]).arg(&config));
     assert_eq!(code, Some(78), "{said}");
     assert!(said.contains("friendly"), "{said}");
 }
@@ -564,8 +566,8 @@ fn operator_challenge_with_lost_response_is_tracked() {
     site.sim.faults().add(lost.from_user(BOT));
     let mut bot = Daemon::start(&site, "");
     // The order of the loss and the echo is random.
-    order(&bot, &["challenge", "Rival", "3+2"]);
-    logged(&bot, "challenging Rival to 3+2");
+    run(&bot, &["challenge", "Rival", "3+2"]);
+    wait_for_log(&bot, "challenging Rival to 3+2");
     wait("it is counted", || {
         let mut files = std::fs::read_dir(bot.state()).ok()?.flatten();
         let file = files.find(|file| file.file_name().to_string_lossy().ends_with("quota.json"))?;
@@ -574,7 +576,7 @@ fn operator_challenge_with_lost_response_is_tracked() {
     });
     let incoming = || site.player("Rival").get("/api/challenge").1["in"].clone();
     assert_eq!(incoming().as_array().unwrap().len(), 1);
-    assert!(bot.leave().success());
+    assert!(bot.stop().success());
     assert_eq!(incoming(), Value::Array(Vec::new()));
 }
 
@@ -590,11 +592,11 @@ fn operator_challenge_results_are_recorded() {
         })
     };
     for answer in ["decline", "accept"] {
-        said(&bot, &["challenge", "Rival", "3+2"]);
+        run_command(&bot, &["challenge", "Rival", "3+2"]);
         let (status, _) = rival.post(&format!("/api/challenge/{}/{answer}", incoming()), &[]);
         assert_eq!(status, 200);
     }
-    refused(&bot, &["challenge", "Nobody", "3+2"]);
+    run_failing_command(&bot, &["challenge", "Nobody", "3+2"]);
     let (_, port) = site.url.rsplit_once(':').unwrap();
     let file = bot.state().join(format!("127.0.0.1-{port}.sqlite"));
     let words = wait("three decisions are written", || {
@@ -643,7 +645,7 @@ fn operator_reload_without_config_changes_nothing() {
         (socket.exists() && !streams.is_empty()).then_some(())
     });
     let anna = site.player("Anna");
-    assert_ne!(ask(&anna, &BLITZ), "accepted");
+    assert_ne!(challenge_and_wait(&anna, &BLITZ), "accepted");
     let away = home.path().join("away.toml");
     for (from, to, done) in [(&file, &away, false), (&away, &file, true)] {
         std::fs::rename(from, to).unwrap();
@@ -661,7 +663,7 @@ fn operator_reload_without_config_changes_nothing() {
             "cannot read knightwatch.toml"
         };
         assert!(said.contains(expected), "{said}");
-        assert_ne!(ask(&anna, &BLITZ), "accepted");
+        assert_ne!(challenge_and_wait(&anna, &BLITZ), "accepted");
     }
 }
 
@@ -669,8 +671,8 @@ fn operator_reload_without_config_changes_nothing() {
 fn operator_unreadable_overrides_are_reported_and_kept() {
     let site = site();
     let mut bot = Daemon::start(&site, "");
-    said(&bot, &["block", "Rival"]);
-    said(&bot, &["pause"]);
+    run_command(&bot, &["block", "Rival"]);
+    run_command(&bot, &["pause"]);
     // At once, without waiting for the next second.
     assert_eq!(status(&bot)["paused"], true);
     let file = bot.state_file(".overrides.json").unwrap();
@@ -684,7 +686,7 @@ fn operator_unreadable_overrides_are_reported_and_kept() {
         bot.crash();
         std::fs::write(&file, text).unwrap();
         bot.restart();
-        online(&bot, life);
+        wait_online(&bot, life);
         let log = bot.log();
         let told = log
             .lines()
@@ -693,7 +695,7 @@ fn operator_unreadable_overrides_are_reported_and_kept() {
         assert!(told.contains(why), "{told}");
         let (_, aside) = told.split_once("it is kept as ").unwrap();
         assert_eq!(std::fs::read_to_string(aside.trim()).unwrap(), text);
-        assert!(said(&bot, &["pause"]).contains("no new games"));
+        assert!(run_command(&bot, &["pause"]).contains("no new games"));
         assert_eq!(mode(&file), 0o600);
     }
 }

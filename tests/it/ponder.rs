@@ -3,8 +3,8 @@
 use std::fs;
 
 use crate::common::{Daemon, Site, wait};
-use crate::manners::{act, begun, site};
-use crate::replay::{same, traced};
+use crate::etiquette::{act, site, start_game};
+use crate::replay::{replay_without_differences, wait_for_trace};
 
 /// The bot searches every move, and briefly.
 const CONFIG: &str = "
@@ -17,22 +17,22 @@ match = { bot = false }
 play = { book = false, max_nodes = 2000 }
 ";
 
-const AHEAD: &str = "pondering on ";
+const PONDERING: &str = "pondering on ";
 const HIT: &str = "ponder hit";
 
 /// Waits until the bot has pondered `times` times, and returns the expected move.
-fn expected(site: &Site, bot: &Daemon, id: &str, times: usize) -> String {
-    let trace = traced(site, bot, id, AHEAD);
-    wait("the bot thinks ahead", || {
+fn wait_for_ponder_move(site: &Site, bot: &Daemon, id: &str, times: usize) -> String {
+    let trace = wait_for_trace(site, bot, id, PONDERING);
+    wait("the bot ponders", || {
         let text = fs::read_to_string(&trace).ok()?;
-        let mut notes = text.split(AHEAD).skip(times);
+        let mut notes = text.split(PONDERING).skip(times);
         let note = notes.next()?;
         Some(note[..note.find('"')?].to_owned())
     })
 }
 
-fn hits(site: &Site, bot: &Daemon, id: &str) -> usize {
-    let text = fs::read_to_string(traced(site, bot, id, AHEAD)).unwrap();
+fn ponderhit_count(site: &Site, bot: &Daemon, id: &str) -> usize {
+    let text = fs::read_to_string(wait_for_trace(site, bot, id, PONDERING)).unwrap();
     text.matches(HIT).count()
 }
 
@@ -41,24 +41,24 @@ fn ponderhit_uses_the_pondered_search() {
     let site = site(&["Anna"]);
     let mut bot = Daemon::start(&site, CONFIG);
     let anna = site.player("Anna");
-    let id = begun(&site, &anna);
-    let first = expected(&site, &bot, &id, 1);
+    let id = start_game(&site, &anna);
+    let first = wait_for_ponder_move(&site, &bot, &id, 1);
     act(&anna, &id, &format!("move/{first}"));
     site.plies(&id, 4);
-    let second = expected(&site, &bot, &id, 2);
-    assert_eq!(hits(&site, &bot, &id), 1);
+    let second = wait_for_ponder_move(&site, &bot, &id, 2);
+    assert_eq!(ponderhit_count(&site, &bot, &id), 1);
     // Any other move is searched as usual.
     let other = ["a2a3", "h2h3"].into_iter().find(|mv| **mv != *second);
     act(&anna, &id, &format!("move/{}", other.unwrap()));
     site.plies(&id, 6);
-    expected(&site, &bot, &id, 3);
-    assert_eq!(hits(&site, &bot, &id), 1);
+    wait_for_ponder_move(&site, &bot, &id, 3);
+    assert_eq!(ponderhit_count(&site, &bot, &id), 1);
     act(&anna, &id, "resign");
     site.finished(&id);
-    let trace = traced(&site, &bot, &id, "\"end\"");
+    let trace = wait_for_trace(&site, &bot, &id, "\"end\"");
     let state = bot.state().to_owned();
-    assert!(bot.leave().success());
-    let printed = same(&site, &state, &[trace.to_str().unwrap()]);
+    assert!(bot.stop().success());
+    let printed = replay_without_differences(&site, &state, &[trace.to_str().unwrap()]);
     assert!(printed.contains(HIT), "{printed}");
 }
 
@@ -68,9 +68,9 @@ fn limited_strength_does_not_ponder() {
     let weak = CONFIG.replace("max_nodes = 2000", "strength = { elo = 1500 }");
     let bot = Daemon::start(&site, &weak);
     let anna = site.player("Anna");
-    let id = begun(&site, &anna);
+    let id = start_game(&site, &anna);
     act(&anna, &id, "resign");
     site.finished(&id);
-    let trace = traced(&site, &bot, &id, "\"end\"");
-    assert!(!fs::read_to_string(trace).unwrap().contains(AHEAD));
+    let trace = wait_for_trace(&site, &bot, &id, "\"end\"");
+    assert!(!fs::read_to_string(trace).unwrap().contains(PONDERING));
 }

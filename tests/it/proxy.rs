@@ -25,12 +25,12 @@ fn proxy_response(code: u16, headers: &[(&str, &str)], body: &str) -> Fault {
     }
 }
 
-fn on(endpoint: Endpoint, fault: Fault) -> FaultRule {
+fn bot_fault(endpoint: Endpoint, fault: Fault) -> FaultRule {
     FaultRule::on(endpoint, fault).from_user(BOT)
 }
 
 /// Breaks the bot's event stream.
-fn cut_events(site: &Site) {
+fn break_event_stream(site: &Site) {
     let cut = Fault::Stream {
         after_lines: 0,
         fault: StreamFault::Reset,
@@ -38,7 +38,7 @@ fn cut_events(site: &Site) {
     let soon = site.sim.elapsed() + Duration::from_millis(1);
     site.sim
         .faults()
-        .add(on(Endpoint::EventStream, cut).at(soon));
+        .add(bot_fault(Endpoint::EventStream, cut).at(soon));
 }
 
 /// The bot's uptime in seconds.
@@ -56,8 +56,8 @@ fn in_game_with_limit(limit: Fault) -> (Site, Daemon, String) {
     let id = site.player("Anna").start(&SLOW);
     site.sim
         .faults()
-        .add(on(Endpoint::ChallengeList, limit).times(1));
-    cut_events(&site);
+        .add(bot_fault(Endpoint::ChallengeList, limit).times(1));
+    break_event_stream(&site);
     wait("the question is refused", || {
         let log = bot.log();
         log.contains("cannot read the list of challenges: Lichess answered 429")
@@ -99,7 +99,7 @@ fn restart_lists_games_once_despite_pauses() {
     // Only the list of games reveals the game.
     site.sim
         .faults()
-        .add(on(Endpoint::EventStream, Fault::html(502)).times(usize::MAX));
+        .add(bot_fault(Endpoint::EventStream, Fault::html(502)).times(usize::MAX));
     let requests = |endpoint| requests_of(&site, BOT, endpoint).len();
     let before = [Endpoint::Account, Endpoint::Playing].map(requests);
     let start = Instant::now();
@@ -123,8 +123,8 @@ fn rate_limited_event_stream_does_not_delay_games() {
     let bot = Daemon::start(&site, "");
     let polled = r#"{"error":"Please don't poll this endpoint, it is intended to be streamed."}"#;
     let faults = site.sim.faults();
-    faults.add(on(Endpoint::EventStream, Fault::json(429, polled)).times(usize::MAX));
-    cut_events(&site);
+    faults.add(bot_fault(Endpoint::EventStream, Fault::json(429, polled)).times(usize::MAX));
+    break_event_stream(&site);
     wait("the event stream is refused", || {
         bot.log().contains("don't poll this endpoint").then_some(())
     });
@@ -152,7 +152,7 @@ fn proxy_401_is_not_fatal() {
         Endpoint::GameStream,
         Endpoint::Move,
     ] {
-        let rule = on(endpoint, Fault::html(401));
+        let rule = bot_fault(endpoint, Fault::html(401));
         site.sim.faults().add(rule.times(2));
     }
     let mut bot = Daemon::start(&site, "");
@@ -160,12 +160,12 @@ fn proxy_401_is_not_fatal() {
     let id = anna.start(&SLOW);
     anna.play(&id, "e2e4");
     site.plies(&id, 2);
-    assert!(bot.runs());
+    assert!(bot.is_running());
     for endpoint in [Endpoint::EventStream, Endpoint::Account] {
-        let rule = on(endpoint, Fault::html(401));
+        let rule = bot_fault(endpoint, Fault::html(401));
         site.sim.faults().add(rule.times(2));
     }
-    cut_events(&site);
+    break_event_stream(&site);
     wait("it is back", || {
         (bot.log().matches("online as").count() == 2).then_some(())
     });
@@ -182,7 +182,11 @@ fn silent_event_streams_are_not_another_instance() {
         (proxy_response(200, &[], ""), 3, 2),
         (proxy_response(204, &[], ""), 5, 1),
     ] {
-        faults.add(on(Endpoint::EventStream, fault).nth(nth).times(times));
+        faults.add(
+            bot_fault(Endpoint::EventStream, fault)
+                .nth(nth)
+                .times(times),
+        );
     }
     let mut bot = Daemon::start(&site, "");
     let anna = site.player("Anna");
@@ -192,7 +196,7 @@ fn silent_event_streams_are_not_another_instance() {
     wait("the stream is open", || {
         (requests_of(&site, BOT, Endpoint::EventStream).len() >= 6).then_some(())
     });
-    assert!(bot.runs());
+    assert!(bot.is_running());
     assert!(!bot.log().contains("another instance"), "{}", bot.log());
 }
 
@@ -205,13 +209,13 @@ fn event_stream_403_is_fatal_only_if_confirmed() {
         speed: SPEED,
         ..SimOptions::default()
     });
-    let refused = |times| on(Endpoint::EventStream, Fault::json(403, NO)).times(times);
+    let refused = |times| bot_fault(Endpoint::EventStream, Fault::json(403, NO)).times(times);
     site.sim.faults().add(refused(2));
     let scale = SPEED.to_string();
     let mut bot = Daemon::start_with(&site, "", &["--time-scale", &scale]);
     assert_eq!(requests_of(&site, BOT, Endpoint::EventStream).len(), 3);
     site.sim.faults().add(refused(usize::MAX));
-    cut_events(&site);
+    break_event_stream(&site);
     assert_eq!(bot.ended().code(), Some(77), "{}", bot.log());
     assert!(bot.log().contains("Missing scope"), "{}", bot.log());
 }
@@ -225,7 +229,7 @@ fn many_challenges_delay_neither_accept_nor_move() {
     let slow = Fault::Stall(Duration::from_secs(2));
     site.sim
         .faults()
-        .add(on(Endpoint::ChallengeDecline, slow).times(usize::MAX));
+        .add(bot_fault(Endpoint::ChallengeDecline, slow).times(usize::MAX));
     let bot = Daemon::start(&site, "[challenge]\nvariants = [\"standard\"]\n");
     let before = bot.descriptors();
     for name in &names {

@@ -13,8 +13,8 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::common::{BOT, Daemon, Site, wait};
-use crate::disk::{Disk, assert_fair, partner, play_on};
-use crate::games::{bot_mates, lost};
+use crate::disk::{Disk, assert_fair, partner, wait_for_more_plies};
+use crate::games::{bot_mates, losing_player};
 
 /// The records file of a site in a state directory.
 fn file(site: &Site, directory: &Path) -> PathBuf {
@@ -79,7 +79,7 @@ fn games_in(text: &str) -> Vec<(String, usize)> {
 fn game_is_recorded_listed_and_exported() {
     let site = Site::new([NewUser::bot("Anna")]);
     let bot = Daemon::start(&site, "records = { pgn = \"month\" }");
-    site.sim.add_player(lost("Randy"));
+    site.sim.add_player(losing_player("Randy"));
     let game = bot_mates(&site);
     let (directory, file) = (&bot.state(), file(&site, &bot.state()));
     let record = wait_for_end(&file, &game.id);
@@ -231,7 +231,7 @@ fn records_missing_is_reported() {
 fn records_disabled_writes_nothing() {
     let site = Site::new([NewUser::bot("Anna")]);
     let bot = Daemon::start(&site, "records = { enabled = false }");
-    site.sim.add_player(lost("Randy"));
+    site.sim.add_player(losing_player("Randy"));
     bot_mates(&site);
     assert!(!file(&site, &bot.state()).exists());
 }
@@ -324,12 +324,12 @@ fn killed_process_leaves_an_intact_file() {
     }
     let mut rng = fastrand::Rng::with_seed(11);
     for _ in 0..5 {
-        play_on(&site, rng.usize(20..60));
+        wait_for_more_plies(&site, rng.usize(20..60));
         bot.crash_and_restart();
         assert_intact(&file);
     }
-    play_on(&site, 20);
-    bot.leave();
+    wait_for_more_plies(&site, 20);
+    bot.stop();
     let reader = Reader::open(&file).unwrap();
     let games: Vec<GameSummary> = site.sim.games();
     let kept = reader
@@ -354,7 +354,7 @@ fn locked_file_does_not_stop_games() {
     let bot = Daemon::start(&site, "");
     let file = file(&site, &bot.state());
     site.sim.add_player(partner());
-    play_on(&site, 4);
+    wait_for_more_plies(&site, 4);
     let other = wait("the file is there", || {
         let other = Connection::open(&file).ok()?;
         other.execute_batch("BEGIN IMMEDIATE").ok()?;
@@ -362,7 +362,7 @@ fn locked_file_does_not_stop_games() {
     });
     let id = site.sim.games()[0].id.clone();
     let before = record(&file, &id).map_or(0, |record| record.moves.len());
-    play_on(&site, 10);
+    wait_for_more_plies(&site, 10);
     wait("the error is logged", || {
         let logged = bot.log().matches("records: cannot write").count();
         assert!(logged <= 1, "{}", bot.log());
@@ -390,7 +390,7 @@ fn damaged_file_does_not_stop_games() {
     let log = home.path().join("log");
     let token = site.sim.token_of(BOT);
     let bot = Daemon::launch_at(&site, &token, "", Vec::new(), home, log);
-    site.sim.add_player(lost("Randy"));
+    site.sim.add_player(losing_player("Randy"));
     let game = bot_mates(&site);
     wait_for_end(&file, &game.id);
     assert!(bot.log().contains("is damaged"), "{}", bot.log());
@@ -416,7 +416,7 @@ impl OnDisk {
             records.display()
         );
         let home = tempfile::tempdir().unwrap();
-        let bot = Daemon::launch_in(site, &config, disk.entrance(), home);
+        let bot = Daemon::launch_in(site, &config, disk.launcher(), home);
         bot.ready();
         Self {
             disk,
@@ -432,7 +432,7 @@ impl OnDisk {
             let logged = self.bot.log().contains("records: cannot write");
             logged.then_some(())
         });
-        play_on(site, 6);
+        wait_for_more_plies(site, 6);
     }
 
     /// Waits until a copy of the file has this many moves of a game.

@@ -1,4 +1,4 @@
-//! The token stays secret, and what others write harms no terminal.
+//! Secrecy of the token, and sanitized output of foreign text.
 
 use std::fs::{self, File, Permissions};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -15,7 +15,7 @@ use knightwatch::sim::{
 
 use crate::common::{BOT, Daemon, Killed, Site, skip, wait};
 
-/// Whether this must not reach a terminal: control sequences, and what turns the direction of writing.
+/// Whether a character is unsafe on a terminal: a control character or a bidirectional formatting character.
 fn is_harmful(c: char) -> bool {
     c.is_control() && c != '\n'
         || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
@@ -26,8 +26,8 @@ fn assert_harmless(what: &str, text: &str) {
     assert_eq!(harmful, None, "{what}");
 }
 
-/// Somebody with a name and manners to match.
-fn fiend() -> PlayerOptions {
+/// A player whose name and chat contain control sequences.
+fn hostile_player() -> PlayerOptions {
     PlayerOptions {
         delay: Duration::from_millis(10)..=Duration::from_millis(10),
         behavior: Behavior {
@@ -43,7 +43,7 @@ fn fiend() -> PlayerOptions {
 }
 
 #[test]
-fn control_sequences_of_others_reach_no_terminal() {
+fn control_sequences_are_removed_from_output() {
     let site = Site::new([NewUser::bot("Anna")]);
     let nasty = r#"{"error":"no\u001b[2Jway\u0007 \u009b31m \u202eback"}"#;
     for endpoint in [Endpoint::Chat, Endpoint::Move, Endpoint::Playing] {
@@ -58,7 +58,7 @@ fn control_sequences_of_others_reach_no_terminal() {
         .faults()
         .add(FaultRule::on(Endpoint::GameStream, garbage).times(1));
     let bot = Daemon::start(&site, "");
-    site.sim.add_player(fiend());
+    site.sim.add_player(hostile_player());
     let game = site.started(1).remove(0);
     site.plies(&game.id, 6);
     for form in [None, Some("--json")] {
@@ -75,7 +75,7 @@ fn control_sequences_of_others_reach_no_terminal() {
     wait("the end is logged", || {
         let log = bot.log();
         let ended = |line: &str| {
-            [" won against", " lost to", " drawn with"]
+            [" won against", " lost against", " drawn with"]
                 .iter()
                 .any(|end| line.contains(end))
         };
@@ -87,7 +87,7 @@ fn control_sequences_of_others_reach_no_terminal() {
 }
 
 #[test]
-fn the_token_is_in_nothing_that_is_printed() {
+fn token_is_in_no_output() {
     const SECRET: &str = "VerySecret0123456789";
     let token = format!("lip_{SECRET}");
     let site = Site::new([NewUser::bot("Anna")]);
@@ -119,19 +119,18 @@ fn the_token_is_in_nothing_that_is_printed() {
         .env_remove("XDG_CONFIG_HOME")
         .env("LICHESS_TOKEN", &token)
         .env("KNIGHTWATCH__LICHESS__URL", &site.url)
-        // Everything that the program and its libraries have to say.
         .env("RUST_LOG", "trace")
         .stdin(Stdio::null())
         .stdout(out.try_clone().unwrap())
         .stderr(out)
         .spawn();
     let mut bot = Killed(bot.unwrap());
-    site.sim.add_player(fiend());
+    site.sim.add_player(hostile_player());
     wait("the bot has played for a while", || {
         let plies: usize = site.sim.games().iter().map(|game| game.plies).sum();
         (plies >= 30).then_some(())
     });
-    // Nobody is known by it any more: the process ends by itself, and says why.
+    // The token is revoked: the process exits with an error.
     let rejected = Fault::json(401, r#"{"error":"No such token"}"#);
     let rule = FaultRule::new(rejected).from_user(BOT);
     site.sim.faults().add(rule.times(usize::MAX));
@@ -139,21 +138,21 @@ fn the_token_is_in_nothing_that_is_printed() {
     let ended = wait("the bot has ended", || bot.0.try_wait().unwrap());
     let printed = String::from_utf8_lossy(&fs::read(&printed).unwrap()).into_owned();
     assert_eq!(ended.code(), Some(77), "{printed}");
-    for told in [
+    for words in [
         "TRACE",
         "panicked at",
         "posting",
         "posting the move failed",
         "error: ",
     ] {
-        assert!(printed.contains(told), "not printed: {told}");
+        assert!(printed.contains(words), "not printed: {words}");
     }
     let leak = printed.lines().find(|line| line.contains(SECRET));
     assert_eq!(leak, None);
 }
 
 #[test]
-fn a_token_in_the_wrong_place_is_not_shown() {
+fn token_in_wrong_place_is_masked() {
     let home = tempfile::tempdir().unwrap();
     let config = home.path().join("config.toml");
     let said = |arguments: &[&str], environment: Option<&str>| {
@@ -174,30 +173,30 @@ fn a_token_in_the_wrong_place_is_not_shown() {
         let set = format!("lichess.token_file={secret}");
         for command in ["run", "check"] {
             fs::write(&config, format!("lichess.token_file = \"{secret}\"\n")).unwrap();
-            for told in [
+            for output in [
                 said(&[command, "--config", file], None),
                 said(&[command, "--set", &set], None),
                 said(&[command], Some(secret)),
             ] {
-                assert!(!told.contains("secret12345"), "{told}");
-                assert!(told.contains("looks like the token itself"), "{told}");
+                assert!(!output.contains("secret12345"), "{output}");
+                assert!(output.contains("looks like the token itself"), "{output}");
             }
-            // The file of the token for that of the configuration.
+            // The token file as configuration file.
             for text in [format!("{secret}\n"), format!("\u{feff} {secret} \r\n")] {
                 fs::write(&config, text).unwrap();
-                let told = said(&[command, "--config", file], None);
-                assert!(!told.contains("secret12345"), "{told}");
-                assert!(told.contains("may be the token file"), "{told}");
+                let output = said(&[command, "--config", file], None);
+                assert!(!output.contains("secret12345"), "{output}");
+                assert!(output.contains("may be the token file"), "{output}");
             }
             fs::write(&config, format!("{secret} # mine\n[engine]\n")).unwrap();
-            let told = said(&[command, "--config", file], None);
-            assert!(!told.contains("secret12345"), "{told}");
+            let output = said(&[command, "--config", file], None);
+            assert!(!output.contains("secret12345"), "{output}");
         }
     }
 }
 
 #[test]
-fn the_password_of_an_arena_is_not_shown_with_what_is_wrong_beside_it() {
+fn arena_password_is_masked_in_errors() {
     let home = tempfile::tempdir().unwrap();
     let config = home.path().join("config.toml");
     let text = "tournaments.join = [\"may24bot:hidden\", \"bad:hidden\"]\n[tournaments.x]\n";
@@ -213,12 +212,12 @@ fn the_password_of_an_arena_is_not_shown_with_what_is_wrong_beside_it() {
     assert!(!said.contains("hidden"), "{said}");
 }
 
-/// A control socket of another user's making, in a directory with this mode: what came to it from `knightwatch join`, and
-/// what that said.
-fn overheard(mode: u32, owner: Option<u32>) -> (String, String) {
+/// Runs `knightwatch join` with a control socket in a directory with this mode and owner: the request that the socket
+/// received, and the output of the command.
+fn connect_to_planted_socket(mode: u32, owner: Option<u32>) -> (String, String) {
     let home = tempfile::tempdir().unwrap();
     fs::set_permissions(home.path(), Permissions::from_mode(0o755)).unwrap();
-    // As of a session without XDG_RUNTIME_DIR.
+    // The fallback directory without XDG_RUNTIME_DIR.
     let user = fs::metadata(home.path()).unwrap().uid();
     let directory = home.path().join(format!("knightwatch-{user}"));
     fs::create_dir(&directory).unwrap();
@@ -236,34 +235,36 @@ fn overheard(mode: u32, owner: Option<u32>) -> (String, String) {
         .spawn()
         .unwrap();
     let (mut client, _) = listener.accept().unwrap();
-    let mut heard = String::new();
-    BufReader::new(&mut client).read_line(&mut heard).unwrap();
-    // A client that has gone takes no answer.
+    let mut received = String::new();
+    BufReader::new(&mut client)
+        .read_line(&mut received)
+        .unwrap();
+    // The client may already be closed.
     let _ = client.write_all(b"{\"done\":\"joined \\u001b]0;pwned\\u0007\\u009b31m\\nred\"}\n");
     let output = child.wait_with_output().unwrap();
     let said = [output.stdout, output.stderr].concat();
-    (heard, String::from_utf8(said).unwrap())
+    (received, String::from_utf8(said).unwrap())
 }
 
 #[test]
-fn nothing_is_said_to_a_control_socket_that_anybody_may_have_made() {
-    let (heard, said) = overheard(0o700, None);
-    assert!(heard.contains("hunter2"), "{heard}");
+fn control_socket_of_other_user_is_not_used() {
+    let (received, said) = connect_to_planted_socket(0o700, None);
+    assert!(received.contains("hunter2"), "{received}");
     assert_eq!(said, "joined ]0;pwned31m\nred\n");
-    let (heard, said) = overheard(0o777, None);
-    assert_eq!(heard, "");
+    let (received, said) = connect_to_planted_socket(0o777, None);
+    assert_eq!(received, "");
     assert!(said.contains("can be written to by others"), "{said}");
     let user = fs::metadata("/proc/self").unwrap().uid();
     if user != 0 {
         return skip("root", "only root can give a directory to another user");
     }
-    let (heard, said) = overheard(0o755, Some(1));
-    assert_eq!(heard, "");
+    let (received, said) = connect_to_planted_socket(0o755, Some(1));
+    assert_eq!(received, "");
     assert!(said.contains("belongs to another user"), "{said}");
 }
 
 #[test]
-fn a_token_file_that_others_can_read_is_warned_about() {
+fn token_file_readable_by_others_is_logged() {
     let site = Site::new([]);
     for (mode, open) in [(0o644, true), (0o640, true), (0o600, false)] {
         let home = tempfile::tempdir().unwrap();
@@ -273,15 +274,15 @@ fn a_token_file_that_others_can_read_is_warned_about() {
         let token = site.sim.token_of(BOT);
         let mut bot = Daemon::launch_at(&site, &token, "", Vec::new(), home, log);
         bot.ready();
-        let told = bot.log().contains("others can read");
-        assert_eq!(told, open, "{mode:o}: {}", bot.log());
+        let warned = bot.log().contains("others can read");
+        assert_eq!(warned, open, "{mode:o}: {}", bot.log());
         assert!(!open || bot.log().contains("chmod 600"), "{}", bot.log());
-        bot.leave();
+        bot.stop();
     }
 }
 
 #[test]
-fn the_token_is_sent_to_nobody_unencrypted() {
+fn token_is_never_sent_unencrypted() {
     for url in ["http://192.0.2.1", "http://lichess.example"] {
         let output = Command::new(env!("CARGO_BIN_EXE_knightwatch"))
             .args(["run", "--set", &format!("lichess.url={url}")])
@@ -298,7 +299,7 @@ fn the_token_is_sent_to_nobody_unencrypted() {
 }
 
 #[test]
-fn pages_from_elsewhere_are_not_served() {
+fn metrics_with_foreign_host_or_origin_are_rejected() {
     let site = Site::new([]);
     let bot = Daemon::start(&site, "");
     let address = wait("the address is logged", || {

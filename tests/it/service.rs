@@ -1,4 +1,4 @@
-//! What a service manager sees: notifications, the watchdog, the journal, and the unit itself.
+//! Integration with systemd: notifications, watchdog, journal, and the unit file.
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::net::UnixDatagram;
@@ -12,7 +12,7 @@ use crate::common::{BOT, Killed, Site, signal, skip, wait};
 
 const UNIT: &str = include_str!("../../systemd/knightwatch.service");
 
-/// The bot's process, with these variables in its environment; killed when this is dropped. Its runtime directory.
+/// Process of the bot, killed when dropped, and its runtime directory.
 struct Service {
     child: Killed,
     #[expect(dead_code, reason = "removed with the service")]
@@ -51,18 +51,18 @@ impl Service {
     }
 }
 
-/// What systemd is told.
-struct Told {
+/// Socket that receives the notifications to systemd.
+struct NotifySocket {
     directory: TempDir,
     socket: UnixDatagram,
 }
 
-impl Told {
+impl NotifySocket {
     fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let socket = UnixDatagram::bind(directory.path().join("notify")).unwrap();
-        let patience = Some(Duration::from_millis(100));
-        socket.set_read_timeout(patience).unwrap();
+        let timeout = Some(Duration::from_millis(100));
+        socket.set_read_timeout(timeout).unwrap();
         Self { directory, socket }
     }
 
@@ -71,8 +71,8 @@ impl Told {
         path.to_str().unwrap().to_owned()
     }
 
-    /// Waits for this line, and gives back what came with it.
-    fn hear(&self, wanted: &str) -> String {
+    /// Waits for a message with a line that begins so; returns the whole message.
+    fn receive(&self, wanted: &str) -> String {
         wait(&format!("{wanted} is said"), || {
             let mut buffer = [0; 1024];
             let length = self.socket.recv(&mut buffer).ok()?;
@@ -84,37 +84,37 @@ impl Told {
 }
 
 #[test]
-fn systemd_hears_how_it_is() {
+fn systemd_is_notified_of_state() {
     let site = Site::new([]);
-    let told = Told::new();
-    let path = told.path();
+    let notify = NotifySocket::new();
+    let path = notify.path();
     let variables = [
         ("NOTIFY_SOCKET", path.as_str()),
         ("WATCHDOG_USEC", "400000"),
     ];
     let mut service = Service::start(&site.url, &variables);
-    told.hear("READY=1");
-    told.hear("WATCHDOG=1");
-    told.hear("WATCHDOG=1");
+    notify.receive("READY=1");
+    notify.receive("WATCHDOG=1");
+    notify.receive("WATCHDOG=1");
     service.terminate();
-    told.hear("STOPPING=1");
+    notify.receive("STOPPING=1");
     assert_eq!(service.child.0.wait().unwrap().code(), Some(0));
 }
 
 #[test]
-fn systemd_hears_of_a_reload() {
+fn systemd_is_notified_of_reload() {
     let site = Site::new([]);
-    let told = Told::new();
-    let service = Service::start(&site.url, &[("NOTIFY_SOCKET", &told.path())]);
-    told.hear("READY=1");
-    told.hear("STATUS=Knightwatch: 0 games running");
+    let notify = NotifySocket::new();
+    let service = Service::start(&site.url, &[("NOTIFY_SOCKET", &notify.path())]);
+    notify.receive("READY=1");
+    notify.receive("STATUS=Knightwatch: 0 games running");
     signal(&service.child.0, "HUP");
-    assert!(told.hear("RELOADING=1").contains("MONOTONIC_USEC="));
-    told.hear("READY=1");
+    assert!(notify.receive("RELOADING=1").contains("MONOTONIC_USEC="));
+    notify.receive("READY=1");
 }
 
 #[test]
-fn a_notify_socket_that_does_not_work_is_logged_once() {
+fn systemd_notify_failure_is_logged_once() {
     let site = Site::new([]);
     let variables = [
         ("NOTIFY_SOCKET", "/nonexistent/notify"),
@@ -126,7 +126,7 @@ fn a_notify_socket_that_does_not_work_is_logged_once() {
     let mut terminated = false;
     for line in lines.map_while(Result::ok) {
         warnings += usize::from(line.contains("cannot notify systemd"));
-        // Ready and online were to be told, and that it stops is still to be.
+        // Two notifications have failed before, and the one about stopping fails later.
         if line.contains("online as") && !std::mem::replace(&mut terminated, true) {
             service.terminate();
         }
@@ -135,13 +135,16 @@ fn a_notify_socket_that_does_not_work_is_logged_once() {
 }
 
 #[test]
-fn the_unit_reloads_with_an_answer() {
-    assert_eq!(unit("ExecReload"), "/usr/local/bin/knightwatch reload");
+fn unit_reload_reports_result() {
+    assert_eq!(
+        unit_setting("ExecReload"),
+        "/usr/local/bin/knightwatch reload"
+    );
 }
 
 #[test]
-fn the_journal_gets_levels_and_no_colours() {
-    // Nobody listens there, which is worth a warning.
+fn journal_lines_have_levels_and_no_colours() {
+    // The server is unreachable, which logs a warning.
     let mut service = Service::start("http://127.0.0.1:9", &[("JOURNAL_STREAM", "8:1")]);
     let lines = BufReader::new(service.child.0.stderr.take().unwrap()).lines();
     let warning = lines.map_while(Result::ok).find(|line| {
@@ -151,46 +154,45 @@ fn the_journal_gets_levels_and_no_colours() {
     assert!(warning.is_some());
 }
 
-/// The value of a setting of the unit.
-fn unit(name: &str) -> &'static str {
+/// The value of a setting in the unit file.
+fn unit_setting(name: &str) -> &'static str {
     let mut values = UNIT
         .lines()
         .filter_map(|line| line.strip_prefix(name)?.strip_prefix('='));
     values
         .next()
-        .unwrap_or_else(|| panic!("the unit has no {name}"))
+        .unwrap_or_else(|| panic!("the unit file has no {name}"))
 }
 
 #[test]
-fn the_unit_waits_longer_than_the_grace() {
-    let stop: u64 = unit("TimeoutStopSec").parse().unwrap();
+fn unit_stop_timeout_exceeds_grace_period() {
+    let stop: u64 = unit_setting("TimeoutStopSec").parse().unwrap();
     assert!(stop > Settings::default().daemon.grace_s + 30);
 }
 
 #[test]
-fn the_unit_does_not_restart_what_only_a_person_can_help() {
-    assert_eq!(unit("RestartPreventExitStatus"), "69 77 78");
+fn unit_does_not_restart_after_fatal_exit_codes() {
+    assert_eq!(unit_setting("RestartPreventExitStatus"), "69 77 78");
 }
 
 #[test]
-fn a_crash_leaves_no_token_on_the_disk() {
-    assert_eq!(unit("LimitCORE"), "0");
+fn unit_disables_core_dumps() {
+    assert_eq!(unit_setting("LimitCORE"), "0");
 }
 
-/// A game does not wait long, and nobody has to come after the fifth crash in a row.
 #[test]
-fn the_unit_is_soon_back_and_never_gives_up() {
-    assert_eq!(unit("Restart"), "always");
-    assert!(unit("RestartSec").parse::<u64>().unwrap() <= 2);
+fn unit_restarts_soon_and_without_limit() {
+    assert_eq!(unit_setting("Restart"), "always");
+    assert!(unit_setting("RestartSec").parse::<u64>().unwrap() <= 2);
     // Lichess opens 30 event streams in ten minutes.
-    assert!(unit("RestartMaxDelaySec").parse::<u64>().unwrap() >= 600 / 30);
-    assert!(unit("RestartSteps").parse::<u64>().unwrap() > 0);
-    assert!(unit("WatchdogSec").parse::<u64>().unwrap() <= 20);
-    assert_eq!(unit("StartLimitIntervalSec"), "0");
+    assert!(unit_setting("RestartMaxDelaySec").parse::<u64>().unwrap() >= 600 / 30);
+    assert!(unit_setting("RestartSteps").parse::<u64>().unwrap() > 0);
+    assert!(unit_setting("WatchdogSec").parse::<u64>().unwrap() <= 20);
+    assert_eq!(unit_setting("StartLimitIntervalSec"), "0");
 }
 
 #[test]
-fn the_unit_is_locked_in() {
+fn unit_is_sandboxed() {
     let analysis = Command::new("systemd-analyze")
         .args([
             "security",

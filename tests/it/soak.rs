@@ -21,7 +21,7 @@ use knightwatch::sim::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::common::{BOT, Daemon, Site, scale_from_now};
+use crate::common::{BOT, Daemon, Site, time_scale_from_now};
 
 /// Speed relative to wall time; lower in the short form, because the other tests load the machine.
 const SPEED: f64 = 10.0;
@@ -335,7 +335,7 @@ impl SoakRun {
                  challenge = {{ speeds = [\"bullet\", \"blitz\", \"rapid\", \"classical\", \"correspondence\"] }}\n",
                 8 * self.per_kind
             ),
-            &["--time-scale", &scale_from_now(self.speed)],
+            &["--time-scale", &time_scale_from_now(self.speed)],
         );
         opponents(games, self.per_kind, &mut rng)
             .into_iter()
@@ -354,7 +354,11 @@ impl SoakRun {
                 "{finished} of {games} games after {:.0?}",
                 began.elapsed()
             );
-            assert!(bot.runs(), "the bot stopped unexpectedly: {}", bot.log());
+            assert!(
+                bot.is_running(),
+                "the bot stopped unexpectedly: {}",
+                bot.log()
+            );
             if Instant::now() >= next_kill {
                 bot.crash_and_restart();
                 self.total.kills += 1;

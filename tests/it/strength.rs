@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use knightwatch::sim::{NewUser, SimOptions};
 
 use crate::common::{BOT, Daemon, SLOW, Site, wait};
-use crate::manners::act;
-use crate::operator::{said, status};
+use crate::etiquette::act;
+use crate::operator::{run_command, status};
 
 const CASUAL: [(&str, &str); 3] = [
     ("clock.limit", "600"),
@@ -14,7 +14,7 @@ const CASUAL: [(&str, &str); 3] = [
     ("color", "white"),
 ];
 
-fn logged(bot: &Daemon, words: &str) {
+fn wait_for_log(bot: &Daemon, words: &str) {
     wait(&format!("the log says: {words}"), || {
         bot.log().contains(words).then_some(())
     });
@@ -30,8 +30,8 @@ fn strength_rule_limits_casual_games_only() {
     let id = anna.start(&CASUAL);
     act(&anna, &id, "move/e2e4");
     site.plies(&id, 2);
-    logged(&bot, "to be played with plays at 1100 Elo by rule `people`");
-    logged(&bot, "playing at 1100 Elo");
+    wait_for_log(&bot, "playing with plays at 1100 Elo by rule `people`");
+    wait_for_log(&bot, "playing at 1100 Elo");
     let chat = format!("/api/board/game/{id}/chat");
     let (status, _) = anna.post(&chat, &[("room", "player"), ("text", "!strength")]);
     assert_eq!(status, 200);
@@ -47,14 +47,14 @@ fn strength_rule_limits_casual_games_only() {
     let id = bert.start(&[limit, increment, color, ("rated", "true")]);
     act(&bert, &id, "move/e2e4");
     site.plies(&id, 2);
-    logged(
+    wait_for_log(
         &bot,
         "playing at full strength, for the game is rated, and a limited engine there is sandbagging",
     );
 }
 
 /// A player with an established rating.
-fn established(name: &str, rating: u32) -> NewUser {
+fn established_player(name: &str, rating: u32) -> NewUser {
     NewUser {
         games: 50,
         ..NewUser::human(name).rating(rating)
@@ -66,8 +66,8 @@ fn adaptive_strength_follows_opponent_rating() {
     let site = Site::with(SimOptions {
         users: vec![
             NewUser::bot(BOT),
-            established("Anna", 1732),
-            established("Bert", 850),
+            established_player("Anna", 1732),
+            established_player("Bert", 850),
             NewUser::human("Clara").rating(1100),
         ],
         ..SimOptions::default()
@@ -88,7 +88,7 @@ fn adaptive_strength_follows_opponent_rating() {
         let id = player.start(&CASUAL);
         act(&player, &id, "move/e2e4");
         site.plies(&id, 2);
-        logged(&bot, words);
+        wait_for_log(&bot, words);
     }
 }
 
@@ -110,7 +110,7 @@ fn limited_engine_takes_time_until_move_now() {
         (game["ply"] == 3 && game["activity"] == "searching").then_some(())
     });
     let requested_at = Instant::now();
-    assert!(said(&bot, &["move-now", &id]).contains("best move found so far"));
+    assert!(run_command(&bot, &["move-now", &id]).contains("best move found so far"));
     let game = site.plies(&id, 4);
     assert!(requested_at.elapsed() < Duration::from_secs(30));
     assert!(game.time_left[1].is_some_and(|left| left > Duration::from_secs(10_000)));

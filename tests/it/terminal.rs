@@ -6,7 +6,7 @@ use knightwatch::sim::NewUser;
 use knightwatch::store::Reader;
 
 use crate::common::{Daemon, Site, wait};
-use crate::games::{bot_mates, lost};
+use crate::games::{bot_mates, losing_player};
 
 /// A time zone that differs from UTC by half an hour.
 const ZONE: &str = "<+0530>-05:30";
@@ -96,7 +96,7 @@ fn render_to_terminal_is_rejected() {
 fn games_on_terminal_has_header_and_local_times() {
     let site = Site::new([NewUser::bot("Anna")]);
     let bot = Daemon::start(&site, "");
-    site.sim.add_player(lost("Randy"));
+    site.sim.add_player(losing_player("Randy"));
     let game = bot_mates(&site);
     let (_, port) = site.url.rsplit_once(':').unwrap();
     let file = bot.state().join(format!("127.0.0.1-{port}.sqlite"));

@@ -69,9 +69,11 @@ fn start_with_too_few_threads_never_hangs() {
     let site = Site::new([]);
     let mut ended = 0;
     for threads in 1..12 {
-        let most = (100 << 20) + threads * STACK_BYTES;
+        let max_bytes = (100 << 20) + threads * STACK_BYTES;
         let mut command = Command::new("prlimit");
-        command.arg(format!("--as={most}")).args([PROGRAM, "run"]);
+        command
+            .arg(format!("--as={max_bytes}"))
+            .args([PROGRAM, "run"]);
         command.env("RUST_MIN_STACK", STACK_BYTES.to_string());
         if let Some((output, code)) = run_until_online(&site, &mut command) {
             assert_ne!(code, Some(0), "{output}");
@@ -105,7 +107,7 @@ fn state_is_saved_without_new_threads() {
         });
     };
     credits(1);
-    bot.allow_memory(STACK_BYTES / 2);
+    bot.limit_memory(STACK_BYTES / 2);
     // By then an idle thread would have ended.
     let end = Fault::Stream {
         after_lines: 0,

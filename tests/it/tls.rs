@@ -251,7 +251,7 @@ fn assert_bot_wins(site: &Site) {
     assert_eq!(winner, BOT, "{game:?}");
 }
 
-fn on(endpoint: Endpoint, fault: Fault) -> FaultRule {
+fn bot_fault(endpoint: Endpoint, fault: Fault) -> FaultRule {
     FaultRule::on(endpoint, fault).from_user(BOT)
 }
 
@@ -293,7 +293,7 @@ fn untrusted_certificate_is_rejected() {
 #[test]
 fn f06_f07_f09_closed_and_broken_streams_reopen() {
     let broken = |endpoint, how| {
-        on(
+        bot_fault(
             endpoint,
             Fault::Stream {
                 after_lines: 2,
@@ -315,7 +315,7 @@ fn f06_f07_f09_closed_and_broken_streams_reopen() {
 fn f08_f10_silent_streams_reopen() {
     let silent = |endpoint| {
         let how = StreamFault::Silence;
-        on(
+        bot_fault(
             endpoint,
             Fault::Stream {
                 after_lines: 2,
@@ -331,10 +331,10 @@ fn f08_f10_silent_streams_reopen() {
 #[test]
 fn failed_moves_are_retried() {
     let (site, _front, _bot) = start([
-        on(Endpoint::Move, Fault::html(502)).nth(2),
-        on(Endpoint::Move, Fault::ResponseLost).nth(4),
-        on(Endpoint::Move, Fault::Reset).nth(6),
-        on(
+        bot_fault(Endpoint::Move, Fault::html(502)).nth(2),
+        bot_fault(Endpoint::Move, Fault::ResponseLost).nth(4),
+        bot_fault(Endpoint::Move, Fault::Reset).nth(6),
+        bot_fault(
             Endpoint::Move,
             Fault::json(429, r#"{"error":"Too many requests. Try again later."}"#),
         )

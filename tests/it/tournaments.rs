@@ -9,7 +9,7 @@ use knightwatch::sim::{
 use serde_json::Value;
 
 use crate::common::{BOT, Daemon, Site, requests_of, wait};
-use crate::operator::{online, refused, said, status};
+use crate::operator::{run_command, run_failing_command, status, wait_online};
 
 /// One game at a time, and an arena to join.
 const ONE: &str =
@@ -29,25 +29,25 @@ fn site(options: &ArenaOptions) -> Site {
     site
 }
 
-fn page(site: &Site) -> Value {
+fn arena_page(site: &Site) -> Value {
     site.player("Ann").get("/api/tournament/rehearse").1
 }
 
 /// Result line of the bot in the arena.
-fn standing(site: &Site) -> Option<Value> {
-    let page = page(site);
+fn bot_result(site: &Site) -> Option<Value> {
+    let page = arena_page(site);
     let players = page["standing"]["players"].as_array()?;
     players.iter().find(|player| player["name"] == BOT).cloned()
 }
 
-fn is_in(site: &Site) -> bool {
-    standing(site).is_some_and(|player| player.get("withdraw").is_none())
+fn is_joined(site: &Site) -> bool {
+    bot_result(site).is_some_and(|player| player.get("withdraw").is_none())
 }
 
 /// Advances the time until the condition holds.
-fn leap<T>(site: &Site, what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+fn advance_until<T>(site: &Site, what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
     wait(what, || {
-        let found = look();
+        let found = condition();
         if found.is_none() {
             site.sim.advance(Duration::from_secs(1));
             std::thread::sleep(Duration::from_millis(50));
@@ -57,7 +57,7 @@ fn leap<T>(site: &Site, what: &str, mut look: impl FnMut() -> Option<T>) -> T {
 }
 
 /// Running game of the bot in the arena.
-fn game_on(site: &Site) -> Option<GameSummary> {
+fn running_game(site: &Site) -> Option<GameSummary> {
     let games = site.sim.games().into_iter();
     games
         .filter(|game| game.status == "started" && game.time_control == TimeControl::clock(60, 0))
@@ -65,7 +65,7 @@ fn game_on(site: &Site) -> Option<GameSummary> {
 }
 
 /// A player who takes part in all arenas, at random and so slowly that a running game can be seen.
-fn rival(site: &Site) {
+fn add_rival(site: &Site) {
     let delay = Duration::from_millis(10);
     site.sim.add_player(PlayerOptions {
         delay: delay..=delay,
@@ -77,13 +77,13 @@ fn rival(site: &Site) {
 #[test]
 fn arena_joined_before_start_and_played() {
     let site = site(&arena(600));
-    rival(&site);
+    add_rival(&site);
     let _bot = Daemon::start(&site, ONE);
-    wait("the bot is in the arena", || is_in(&site).then_some(()));
+    wait("the bot is in the arena", || is_joined(&site).then_some(()));
     let ann = site.player("Ann");
     let clock = [("clock.limit", "10800"), ("clock.increment", "0")];
     let friendly = ann.start(&clock);
-    let pairing = leap(&site, "a pairing", || game_on(&site));
+    let pairing = advance_until(&site, "a pairing", || running_game(&site));
     // Both sides move, though the one slot is taken.
     site.plies(&pairing.id, 4);
     assert_eq!(site.game(&friendly).unwrap().status, "started");
@@ -93,7 +93,7 @@ fn arena_joined_before_start_and_played() {
 fn arena_reserves_slot_while_running() {
     let site = site(&arena(0));
     let _bot = Daemon::start(&site, ONE);
-    wait("the bot is in the arena", || is_in(&site).then_some(()));
+    wait("the bot is in the arena", || is_joined(&site).then_some(()));
     let clock = [("clock.limit", "60"), ("clock.increment", "0")];
     let ann = site.player("Ann");
     let id = ann.challenge(&clock);
@@ -115,7 +115,7 @@ fn arena_start_limits_matchmaking() {
         let why = "an arena begins before any game would be over";
         bot.log().contains(why).then_some(())
     });
-    wait("the bot is in the arena", || is_in(&site).then_some(()));
+    wait("the bot is in the arena", || is_joined(&site).then_some(()));
     assert_eq!(
         site.sim.faults().request_count(Endpoint::ChallengeCreate),
         0
@@ -126,7 +126,7 @@ fn arena_start_limits_matchmaking() {
 fn arena_unreadable_after_crash_reserves_slot() {
     let site = site(&arena(0));
     let mut bot = Daemon::start(&site, ONE);
-    wait("the bot is in the arena", || is_in(&site).then_some(()));
+    wait("the bot is in the arena", || is_joined(&site).then_some(()));
     let broken = FaultRule::on(Endpoint::ArenaShow, Fault::html(502)).from_user(BOT);
     site.sim.faults().add(broken);
     bot.crash_and_restart();
@@ -143,43 +143,43 @@ fn arena_unreadable_after_crash_reserves_slot() {
 fn arena_drain_withdraws_and_restart_rejoins() {
     let site = site(&arena(0));
     let mut bot = Daemon::start(&site, ONE);
-    wait("the bot is in the arena", || is_in(&site).then_some(()));
+    wait("the bot is in the arena", || is_joined(&site).then_some(()));
     wait("the arena has begun", || {
-        page(&site).get("isStarted").cloned()
+        arena_page(&site).get("isStarted").cloned()
     });
     bot.signal("TERM");
     assert!(bot.ended().success());
-    assert!(!is_in(&site));
+    assert!(!is_joined(&site));
     // A leader who leaves has to wait for ten seconds.
     bot.crash_and_restart();
-    leap(&site, "the bot is back", || is_in(&site).then_some(()));
+    advance_until(&site, "the bot is back", || is_joined(&site).then_some(()));
 }
 
 #[test]
 fn arena_not_started_is_left() {
     let site = site(&arena(3_600));
     let mut bot = Daemon::start(&site, ONE);
-    wait("the bot is in the arena", || is_in(&site).then_some(()));
+    wait("the bot is in the arena", || is_joined(&site).then_some(()));
     bot.signal("TERM");
     assert!(bot.ended().success());
-    assert_eq!(page(&site)["nbPlayers"], 0);
+    assert_eq!(arena_page(&site)["nbPlayers"], 0);
 }
 
 #[test]
 fn arena_rejoined_after_unplayed_game() {
     let site = site(&arena(0));
-    rival(&site);
+    add_rival(&site);
     let bot = Daemon::start(&site, ONE);
-    wait("the bot is in the arena", || is_in(&site).then_some(()));
+    wait("the bot is in the arena", || is_joined(&site).then_some(()));
     bot.signal("STOP");
-    let out = leap(&site, "the bot is withdrawn", || {
-        standing(&site).filter(|player| player["withdraw"] == true)
+    let out = advance_until(&site, "the bot is withdrawn", || {
+        bot_result(&site).filter(|player| player["withdraw"] == true)
     });
     assert_eq!(out["score"], 0);
     assert!(site.sim.games().iter().any(|game| game.status == "noStart"));
     bot.signal("CONT");
-    wait("the bot is back", || is_in(&site).then_some(()));
-    let pairing = leap(&site, "the next pairing", || game_on(&site));
+    wait("the bot is back", || is_joined(&site).then_some(()));
+    let pairing = advance_until(&site, "the next pairing", || running_game(&site));
     site.plies(&pairing.id, 4);
 }
 
@@ -223,21 +223,21 @@ fn arena_refusal_leaves_joins_for_others() {
         speed: 10.0,
         ..SimOptions::default()
     });
-    announce(&site, "refusing", 7_200, |options| {
+    add_arena(&site, "refusing", 7_200, |options| {
         options.password = Some("right".to_owned());
     });
-    announce(&site, "welcome1", 7_200, |_| {});
+    add_arena(&site, "welcome1", 7_200, |_| {});
     let config = "[tournaments]\njoin = [\"refusing:wrong\"]\n";
     let bot = Daemon::start_with(&site, config, &["--time-scale", "10"]);
     wait("it is looked at once a minute", || {
         (requests_of(&site, BOT, Endpoint::ArenaShow).len() >= 4).then_some(())
     });
     assert_eq!(requests_of(&site, BOT, Endpoint::ArenaJoin).len(), 1);
-    assert!(said(&bot, &["join", "welcome1"]).contains("joined Friday Arena"));
+    assert!(run_command(&bot, &["join", "welcome1"]).contains("joined Friday Arena"));
     bot.configure(|text| text.replace("refusing:wrong", "refusing:right"));
-    said(&bot, &["reload"]);
+    run_command(&bot, &["reload"]);
     wait("the bot knows the password", || {
-        (players(&site, ["refusing"]) == [1]).then_some(())
+        (player_counts(&site, ["refusing"]) == [1]).then_some(())
     });
     assert_eq!(requests_of(&site, BOT, Endpoint::ArenaJoin).len(), 3);
 }
@@ -246,36 +246,38 @@ fn arena_refusal_leaves_joins_for_others() {
 fn arena_joined_and_left_by_command() {
     let site = site(&arena(0));
     let mut bot = Daemon::start(&site, "");
-    assert!(refused(&bot, &["join", "nonesuch"]).contains("there is no arena nonesuch"));
-    assert!(refused(&bot, &["leave", "rehearse"]).contains("we take no part in it"));
+    assert!(
+        run_failing_command(&bot, &["join", "nonesuch"]).contains("there is no arena nonesuch")
+    );
+    assert!(run_failing_command(&bot, &["leave", "rehearse"]).contains("we take no part in it"));
     let address = format!("{}/tournament/rehearse", site.url);
-    let done = said(&bot, &["join", &address]);
+    let done = run_command(&bot, &["join", &address]);
     assert!(done.contains("joined Friday Arena"), "{done}");
-    assert!(is_in(&site));
+    assert!(is_joined(&site));
     // It need not be repeated after a crash.
     bot.crash_and_restart();
-    online(&bot, 2);
+    wait_online(&bot, 2);
     wait("it is shown", || {
-        said(&bot, &["status"])
+        run_command(&bot, &["status"])
             .contains("arena    Friday Arena (rehearse), running, number 1 of 1, we are in it")
             .then_some(())
     });
-    said(&bot, &["leave", &address]);
-    wait("the bot has left", || (!is_in(&site)).then_some(()));
+    run_command(&bot, &["leave", &address]);
+    wait("the bot has left", || (!is_joined(&site)).then_some(()));
     bot.crash_and_restart();
-    online(&bot, 3);
-    assert!(refused(&bot, &["leave", "rehearse"]).contains("we take no part in it"));
+    wait_online(&bot, 3);
+    assert!(run_failing_command(&bot, &["leave", "rehearse"]).contains("we take no part in it"));
 }
 
 #[test]
 fn arena_left_while_paused() {
     let site = site(&arena(3_600));
     let bot = Daemon::start(&site, ONE);
-    wait("the bot is in the arena", || is_in(&site).then_some(()));
-    said(&bot, &["pause"]);
-    wait("the bot is out of it", || (!is_in(&site)).then_some(()));
-    said(&bot, &["resume"]);
-    wait("the bot is back", || is_in(&site).then_some(()));
+    wait("the bot is in the arena", || is_joined(&site).then_some(()));
+    run_command(&bot, &["pause"]);
+    wait("the bot is out of it", || (!is_joined(&site)).then_some(()));
+    run_command(&bot, &["resume"]);
+    wait("the bot is back", || is_joined(&site).then_some(()));
 }
 
 #[test]
@@ -291,15 +293,15 @@ fn arena_reload_follows_config() {
         &site,
         "[tournaments]\njoin = [\"rehearse\", \"another1:guess\"]\n",
     );
-    wait("the bot is in the arena", || is_in(&site).then_some(()));
+    wait("the bot is in the arena", || is_joined(&site).then_some(()));
     bot.configure(|text| text.replace("\"rehearse\", \"another1:guess\"", "\"another1:secret\""));
-    let done = said(&bot, &["reload"]);
+    let done = run_command(&bot, &["reload"]);
     assert!(
         done.contains("another1:***") && !done.contains("secret"),
         "{done}"
     );
     wait("the bot is out of the one", || {
-        (!is_in(&site)).then_some(())
+        (!is_joined(&site)).then_some(())
     });
     wait("and in the other", || {
         let (_, page) = site.player("Ann").get("/api/tournament/another1");
@@ -315,9 +317,9 @@ fn arena_result_is_reported() {
         ..SimOptions::default()
     });
     site.sim.add_arena(&arena(0)).unwrap();
-    rival(&site);
+    add_rival(&site);
     let bot = Daemon::start_with(&site, ONE, &["--time-scale", "10"]);
-    let pairing = leap(&site, "a pairing", || game_on(&site));
+    let pairing = advance_until(&site, "a pairing", || running_game(&site));
     assert_eq!(site.finished(&pairing.id).status, "mate");
     site.sim.advance(Duration::from_secs(3_600));
     wait("the report", || {
@@ -331,14 +333,14 @@ fn arena_result_is_reported() {
 }
 
 /// Number of players in each of these arenas.
-fn players<const N: usize>(site: &Site, ids: [&str; N]) -> [Value; N] {
+fn player_counts<const N: usize>(site: &Site, ids: [&str; N]) -> [Value; N] {
     ids.map(|id| {
         let (_, page) = site.player("Ann").get(&format!("/api/tournament/{id}"));
         page["nbPlayers"].clone()
     })
 }
 
-fn announce(site: &Site, id: &str, starts_s: u64, change: impl FnOnce(&mut ArenaOptions)) {
+fn add_arena(site: &Site, id: &str, starts_s: u64, change: impl FnOnce(&mut ArenaOptions)) {
     let mut options = ArenaOptions {
         id: Some(id.to_owned()),
         ..arena(starts_s)
@@ -356,23 +358,23 @@ fn arena_discovery_finds_team_arenas() {
         ..NewTeam::new("Our Bots")
     });
     let ours = |options: &mut ArenaOptions| options.team = Some("Our Bots".to_owned());
-    announce(&site, "ourfirst", 600, ours);
-    announce(&site, "oursecrt", 7_200, |options| {
+    add_arena(&site, "ourfirst", 600, ours);
+    add_arena(&site, "oursecrt", 7_200, |options| {
         ours(options);
         options.password = Some("mellon".to_owned());
     });
-    announce(&site, "elsewher", 14_400, |_| {});
+    add_arena(&site, "elsewher", 14_400, |_| {});
     let config = "[tournaments]\nteams = [\"our-bots:sesame\"]\npassword = \"mellon\"\n";
     let bot = Daemon::start(&site, config);
     wait("it says what it lacks", || {
         bot.log().contains("not in the team our-bots").then_some(())
     });
     bot.configure(|text| text + "join_teams = true\n");
-    said(&bot, &["reload"]);
+    run_command(&bot, &["reload"]);
     wait("the bot takes part", || {
-        (players(&site, ["ourfirst", "oursecrt"]) == [1, 1]).then_some(())
+        (player_counts(&site, ["ourfirst", "oursecrt"]) == [1, 1]).then_some(())
     });
-    assert_eq!(players(&site, ["elsewher"]), [0]);
+    assert_eq!(player_counts(&site, ["elsewher"]), [0]);
     let log = bot.log();
     assert!(!log.contains("sesame") && !log.contains("mellon"), "{log}");
 }
@@ -380,26 +382,26 @@ fn arena_discovery_finds_team_arenas() {
 #[test]
 fn arena_discovery_finds_any_without_overlap() {
     let site = Site::new([NewUser::bot("Ann")]);
-    announce(&site, "humans01", 60, |options| options.bots = false);
-    announce(&site, "private1", 60, |options| {
+    add_arena(&site, "humans01", 60, |options| options.bots = false);
+    add_arena(&site, "private1", 60, |options| {
         options.password = Some("x".to_owned());
     });
-    announce(&site, "slow0001", 60, |options| {
+    add_arena(&site, "slow0001", 60, |options| {
         options.clock = TimeControl::clock(600, 0);
     });
-    announce(&site, "wanted01", 600, |_| {});
-    announce(&site, "overlap1", 1_200, |_| {});
-    announce(&site, "wanted02", 6_000, |_| {});
-    announce(&site, "tomorrow", 90_000, |_| {});
+    add_arena(&site, "wanted01", 600, |_| {});
+    add_arena(&site, "overlap1", 1_200, |_| {});
+    add_arena(&site, "wanted02", 6_000, |_| {});
+    add_arena(&site, "tomorrow", 90_000, |_| {});
     let bot = Daemon::start(
         &site,
         "[tournaments]\njoin_any = true\nclocks = [\"1+0\"]\n",
     );
     wait("the bot takes part", || {
-        (players(&site, ["wanted01", "wanted02"]) == [1, 1]).then_some(())
+        (player_counts(&site, ["wanted01", "wanted02"]) == [1, 1]).then_some(())
     });
     let others = ["humans01", "private1", "slow0001", "overlap1", "tomorrow"];
-    assert_eq!(players(&site, others), [0; 5]);
+    assert_eq!(player_counts(&site, others), [0; 5]);
     assert!(bot.log().contains("found Friday Arena, 1+0 for 60 min"));
 }
 
@@ -417,11 +419,11 @@ fn arena_joins_stay_within_limit() {
         ..SimOptions::default()
     });
     for (id, hour) in ROW.into_iter().zip(0..) {
-        announce(&site, id, 600 + hour * 3_700, |_| {});
+        add_arena(&site, id, 600 + hour * 3_700, |_| {});
     }
     let mut bot = Daemon::start(&site, "[tournaments]\njoin_any = true\n");
     let joined = || {
-        let all = players(&site, ROW).into_iter();
+        let all = player_counts(&site, ROW).into_iter();
         all.filter(|players| *players == 1).count()
     };
     wait("the rest of them wait", || {
@@ -432,12 +434,12 @@ fn arena_joins_stay_within_limit() {
     // Two of the eight an hour are reserved for those that the operator names.
     let later = ["byhand00", "byhand01", "byhand02"];
     for id in later {
-        announce(&site, id, 600, |_| {});
+        add_arena(&site, id, 600, |_| {});
     }
     for id in &later[..2] {
-        assert!(said(&bot, &["join", id]).contains("joined Friday Arena"));
+        assert!(run_command(&bot, &["join", id]).contains("joined Friday Arena"));
     }
-    let done = said(&bot, &["join", later[2]]);
+    let done = run_command(&bot, &["join", later[2]]);
     assert!(done.contains("when Lichess lets us"), "{done}");
     assert_eq!(requests_of(&site, BOT, Endpoint::ArenaJoin).len(), 8);
     let arenas = wait("it is shown", || {
@@ -452,7 +454,7 @@ fn arena_joins_stay_within_limit() {
     assert!(bot.ended().success());
     assert_eq!(joined(), 0);
     bot.restart();
-    online(&bot, 2);
+    wait_online(&bot, 2);
     wait("it waits again", || {
         let log = bot.log();
         let (_, life) = log.rsplit_once("online as")?;
@@ -465,23 +467,23 @@ fn arena_joins_stay_within_limit() {
 #[test]
 fn arena_leave_works_beyond_join_limit() {
     let site = site(&arena(0));
-    announce(&site, "another1", 0, |_| {});
+    add_arena(&site, "another1", 0, |_| {});
     let mut bot = Daemon::start(&site, ONE);
-    wait("the bot is in the arena", || is_in(&site).then_some(()));
+    wait("the bot is in the arena", || is_joined(&site).then_some(()));
     let body = r#"{"error":"Too many requests. Try again later."}"#;
     let limited = FaultRule::on(Endpoint::ArenaJoin, Fault::json(429, body)).from_user(BOT);
     site.sim.faults().add(limited);
-    assert!(said(&bot, &["join", "another1"]).contains("cannot join"));
+    assert!(run_command(&bot, &["join", "another1"]).contains("cannot join"));
     bot.signal("TERM");
     assert!(bot.ended().success());
-    assert!(!is_in(&site));
+    assert!(!is_joined(&site));
 }
 
 #[test]
 fn arena_unreadable_after_crash_is_left() {
     let site = site(&arena(0));
     let mut bot = Daemon::start(&site, ONE);
-    wait("the bot is in the arena", || is_in(&site).then_some(()));
+    wait("the bot is in the arena", || is_joined(&site).then_some(()));
     let broken = FaultRule::on(Endpoint::ArenaShow, Fault::html(502)).from_user(BOT);
     site.sim.faults().add(broken.times(1_000));
     bot.crash_and_restart();
@@ -490,52 +492,52 @@ fn arena_unreadable_after_crash_is_left() {
     });
     bot.signal("TERM");
     assert!(bot.ended().success());
-    assert!(!is_in(&site));
+    assert!(!is_joined(&site));
 }
 
 #[test]
 fn arena_left_by_operator_is_not_found() {
     let site = site(&arena(600));
-    announce(&site, "another1", 7_200, |_| {});
+    add_arena(&site, "another1", 7_200, |_| {});
     let mut bot = Daemon::start(&site, "[tournaments]\njoin_any = true\n");
     let both = ["rehearse", "another1"];
     wait("the bot takes part", || {
-        (players(&site, both) == [1, 1]).then_some(())
+        (player_counts(&site, both) == [1, 1]).then_some(())
     });
-    said(&bot, &["leave", "rehearse"]);
+    run_command(&bot, &["leave", "rehearse"]);
     wait("the bot has left", || {
-        (players(&site, both) == [0, 1]).then_some(())
+        (player_counts(&site, both) == [0, 1]).then_some(())
     });
     // A new block is no reason to scan for arenas again.
     let looks = || requests_of(&site, BOT, Endpoint::ArenaList).len();
     let before = looks();
-    said(&bot, &["block", "Ann"]);
+    run_command(&bot, &["block", "Ann"]);
     bot.crash_and_restart();
-    online(&bot, 2);
+    wait_online(&bot, 2);
     wait("it has looked for arenas again", || {
         (bot.log().matches("found Friday Arena").count() == 3).then_some(())
     });
     assert_eq!(looks(), before + 1);
-    assert_eq!(players(&site, both), [0, 1]);
+    assert_eq!(player_counts(&site, both), [0, 1]);
     // An arena that no longer matches is left.
     bot.configure(|text| text.replace("join_any = true", "join_any = false"));
-    let done = said(&bot, &["reload"]);
+    let done = run_command(&bot, &["reload"]);
     assert!(done.contains("leaving the arena another1"), "{done}");
     wait("the bot has left", || {
-        (players(&site, both) == [0, 0]).then_some(())
+        (player_counts(&site, both) == [0, 0]).then_some(())
     });
 }
 
 #[test]
 fn arena_games_match_rules() {
     let site = site(&arena(0));
-    rival(&site);
+    add_rival(&site);
     let rule =
         "[[rule]]\nname = \"arenas\"\nmatch = { tournament = true }\nplay = { max_depth = 4 }\n";
     let bot = Daemon::start(&site, &format!("{ONE}{rule}"));
     let ann = site.player("Ann");
     let friendly = ann.challenge(&[("clock.limit", "60"), ("clock.increment", "0")]);
-    let pairing = leap(&site, "a pairing", || game_on(&site));
+    let pairing = advance_until(&site, "a pairing", || running_game(&site));
     site.plies(&pairing.id, 2);
     let log = bot.log();
     let mut told = log.lines().filter(|line| line.contains("by rule `arenas`"));
@@ -551,18 +553,18 @@ fn arena_survives_crash_during_game() {
         ..SimOptions::default()
     });
     site.sim.add_arena(&arena(0)).unwrap();
-    rival(&site);
+    add_rival(&site);
     let mut bot = Daemon::start(&site, ONE);
-    let first = leap(&site, "a pairing", || game_on(&site));
+    let first = advance_until(&site, "a pairing", || running_game(&site));
     let before = site.plies(&first.id, 6).plies;
     bot.crash_and_restart();
-    online(&bot, 2);
+    wait_online(&bot, 2);
     let end = site.finished(&first.id);
     // The site's clock does not matter here.
     assert_eq!((end.status, end.plies > before), ("mate", true));
-    assert!(is_in(&site));
-    let second = leap(&site, "the next pairing", || {
-        game_on(&site).filter(|game| game.id != first.id)
+    assert!(is_joined(&site));
+    let second = advance_until(&site, "the next pairing", || {
+        running_game(&site).filter(|game| game.id != first.id)
     });
     site.plies(&second.id, 4);
     site.sim.advance(Duration::from_secs(3_600));

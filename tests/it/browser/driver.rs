@@ -174,7 +174,7 @@ impl Browser {
     /// Drags with the mouse from the centre of one element to that of another.
     pub fn drag(&self, from: &str, to: &str) {
         self.hold(from, to);
-        self.let_go();
+        self.release();
     }
 
     /// Drags like [`drag`](Self::drag) without releasing the button.
@@ -188,7 +188,7 @@ impl Browser {
     }
 
     /// Releases the mouse button.
-    pub fn let_go(&self) {
+    pub fn release(&self) {
         self.point(&[json!({ "type": "pointerUp", "button": 0 })]);
     }
 
@@ -198,7 +198,7 @@ impl Browser {
     }
 
     /// Scrolls over the centre of an element by this many pixels.
-    pub fn roll(&self, selector: &str, pixels: i32) {
+    pub fn scroll(&self, selector: &str, pixels: i32) {
         let origin = json!({ ELEMENT: self.element(selector) });
         let step = json!({ "type": "scroll", "x": 0, "y": 0, "deltaX": 0, "deltaY": pixels, "duration": 0, "origin": origin });
         let actions = json!({ "actions": [{ "type": "wheel", "id": "wheel", "actions": [step] }] });
@@ -212,13 +212,13 @@ impl Browser {
     }
 
     /// Grants a permission to the page.
-    pub fn permit(&self, what: &str) {
+    pub fn grant(&self, what: &str) {
         let body = json!({ "descriptor": { "name": what }, "state": "granted" });
         self.call(Method::POST, "/permissions", &body);
     }
 
     /// Emulates a phone.
-    pub fn become_a_phone(&self) {
+    pub fn emulate_phone(&self) {
         let phone = json!({ "width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": true });
         self.devtools("Emulation.setDeviceMetricsOverride", &phone);
         self.devtools(
@@ -228,8 +228,8 @@ impl Browser {
         self.until("innerWidth === 360");
     }
 
-    /// Lets [`Browser::unplug`] find the streams of the pages that are opened from now on.
-    pub fn watch_streams(&self) {
+    /// Lets [`Browser::disconnect`] find the streams of the pages that are opened from now on.
+    pub fn track_streams(&self) {
         let source = "window.streams = [];
             const open = window.fetch;
             window.fetch = (url, options = {}) => {
@@ -243,14 +243,14 @@ impl Browser {
     }
 
     /// Disconnects the network.
-    pub fn unplug(&self) {
-        self.connect(false);
+    pub fn disconnect(&self) {
+        self.set_online(false);
         // Open connections would stay open.
         self.run("for (const stream of streams) stream.abort();");
     }
 
     /// Enables or disables the network for new requests.
-    pub fn connect(&self, on: bool) {
+    pub fn set_online(&self, on: bool) {
         let conditions = json!({ "offline": !on, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1 });
         self.devtools("Network.emulateNetworkConditions", &conditions);
     }

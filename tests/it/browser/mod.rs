@@ -1,12 +1,12 @@
-//! The page in a real browser: what people see and do there. Skipped, aloud, where there is no Chromium.
+//! Web page in a real browser. Skipped with a message if Chromium is not installed.
 
-mod comfort;
+mod accessibility;
 mod driver;
-mod operating;
+mod failures;
+mod messages;
+mod operator;
 mod playing;
-mod senses;
-mod sides;
-mod trouble;
+mod usability;
 mod watching;
 
 use std::io::{BufRead, BufReader};
@@ -21,18 +21,18 @@ use driver::Browser;
 use crate::common::{Daemon, Site};
 use crate::page::Url;
 
-/// Keys as WebDriver names them.
+/// WebDriver codes of keys.
 const ENTER: &str = "\u{E007}";
 const ESCAPE: &str = "\u{E00C}";
 const LEFT: &str = "\u{E012}";
 const UP: &str = "\u{E013}";
 const END: &str = "\u{E010}";
 
-/// `knightwatch demo`, with the address of its page; ended when this is dropped.
+/// `knightwatch demo` and the address of its page; killed when dropped.
 struct Demo {
     child: Child,
     url: String,
-    /// Where it has its temporary files.
+    /// Directory of its temporary files.
     home: TempDir,
 }
 
@@ -53,8 +53,8 @@ impl Demo {
             .find_map(|line| {
                 Some(line[line.find("http://").filter(|_| line.contains("/#key="))?..].to_owned())
             })
-            .expect("the demo tells the address of its page");
-        // It goes on telling, and does not wait for us.
+            .expect("the demo prints the address of its page");
+        // Drains the output, so that the demo never blocks on a full pipe.
         std::thread::spawn(move || lines.for_each(drop));
         Self { child, url, home }
     }
@@ -67,28 +67,28 @@ impl Drop for Demo {
     }
 }
 
-/// A daemon beside a simulator, on the page of which Anna plays.
-fn guest(site: &Site, config: &str) -> (Daemon, Url) {
+/// Starts a daemon on whose page Anna can play.
+fn start_with_player(site: &Site, config: &str) -> (Daemon, Url) {
     let arguments = ["--set", "web.play_as=Anna", "--set", "book.enabled=false"];
     let bot = Daemon::start_with(site, config, &arguments);
     let url = Url::of(&bot, 1);
     (bot, url)
 }
 
-/// What a test of the page has: a browser, the site, a daemon, and where the page is that the browser has open.
+/// Browser, site, daemon, and URL of the open page.
 type Opened = (Browser, Site, Daemon, Url);
 
-/// Anna is at the page with its key, and plays there. `None` where there is no browser.
-fn seated(config: &str) -> Option<Opened> {
+/// Opens the page with its key, for Anna to play there; `None` without a browser.
+fn open_as_player(config: &str) -> Option<Opened> {
     let browser = Browser::open(1400, 900)?;
     let site = Site::new([NewUser::in_browser("Anna")]);
-    let (bot, url) = guest(&site, config);
-    browser.go(&url.whole());
+    let (bot, url) = start_with_player(&site, config);
+    browser.go(&url.with_key());
     Some((browser, site, bot, url))
 }
 
-/// Anna plays elsewhere, and the page is open without its key. `None` where there is no browser.
-fn watched(config: &str) -> Option<Opened> {
+/// Opens the page without its key, while Anna plays through the API; `None` without a browser.
+fn open_as_spectator(config: &str) -> Option<Opened> {
     let browser = Browser::open(1400, 900)?;
     let site = Site::new([NewUser {
         present: true,
@@ -96,18 +96,18 @@ fn watched(config: &str) -> Option<Opened> {
     }]);
     let bot = Daemon::start(&site, config);
     let url = Url::of(&bot, 1);
-    browser.go(&url.open());
+    browser.go(&url.without_key());
     Some((browser, site, bot, url))
 }
 
-/// The element of a square of the big board.
+/// The selector of a square of the main board.
 fn square(name: &str) -> String {
     format!(".game-view [data-square={name}]")
 }
 
 impl Browser {
-    /// Waits until this stands on a square of the big board; empty for nothing.
-    fn stands(&self, name: &str, piece: &str) {
+    /// Waits until this piece is on a square of the main board; an empty text stands for no piece.
+    fn wait_for_piece(&self, name: &str, piece: &str) {
         let label = match piece {
             "" => name.to_owned(),
             piece => format!("{name}, {piece}"),
@@ -119,8 +119,8 @@ impl Browser {
         ));
     }
 
-    /// Waits until an element is there and shows this.
-    fn shows(&self, selector: &str, text: &str) {
+    /// Waits until an element exists and its text contains this one.
+    fn wait_for_text(&self, selector: &str, text: &str) {
         self.until(&format!(
             "document.querySelector({})?.textContent.includes({})",
             json!(selector),
@@ -128,16 +128,16 @@ impl Browser {
         ));
     }
 
-    /// Waits until an element can be seen.
-    fn sees(&self, selector: &str) {
+    /// Waits until an element is visible.
+    fn wait_visible(&self, selector: &str) {
         self.until(&format!(
             "document.querySelector({})?.checkVisibility()",
             json!(selector)
         ));
     }
 
-    /// Nothing on the console is an error, and nothing was asked of anybody but this page's own server.
-    fn was_clean(&self, url: &str) {
+    /// Asserts that the console has no errors and that all requests went to the server of the page.
+    fn assert_clean(&self, url: &str) {
         let errors: Vec<Value> = self
             .log("browser")
             .into_iter()
@@ -156,11 +156,11 @@ impl Browser {
                 (event["method"] == "Network.requestWillBeSent").then_some(())?;
                 Some(event["params"]["request"]["url"].as_str()?.to_owned())
             })
-            // The page that a browser begins with is its own.
-            .filter(|asked| {
+            // Start pages of the browser.
+            .filter(|requested| {
                 ![origin, "data:", "chrome:", "chrome-untrusted:"]
                     .iter()
-                    .any(|start| asked.starts_with(start))
+                    .any(|start| requested.starts_with(start))
             })
             .collect();
         assert_eq!(foreign, [] as [String; 0]);

@@ -1,4 +1,4 @@
-//! Looking on.
+//! Games watched on the page.
 
 use std::net::TcpListener;
 
@@ -11,13 +11,13 @@ use super::playing::{click, new_game};
 use super::{Demo, END, LEFT};
 use crate::accounts;
 use crate::common::{BOT, Daemon, Site, signal, wait};
-use crate::manners::act;
-use crate::operator::said;
+use crate::etiquette::act;
+use crate::operator::run_command;
 use crate::page::Url;
 
-/// The lines for a daemon with its socket in this directory, whose page has to come back where it was: on a port that
-/// nobody has at this moment. With the port.
-pub(super) fn lasting(home: &TempDir) -> (String, u16) {
+/// Configuration of a daemon with its socket in this directory and its page on a fixed free port, so that the page keeps its
+/// address over restarts. Also returns the port.
+pub(super) fn fixed_port_config(home: &TempDir) -> (String, u16) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let socket = home.path().join("control.sock");
@@ -29,7 +29,7 @@ pub(super) fn lasting(home: &TempDir) -> (String, u16) {
 }
 
 #[test]
-fn a_game_is_followed_live_and_after_a_restart() {
+fn game_is_shown_live_and_after_restart() {
     let Some(browser) = Browser::open(1400, 900) else {
         return;
     };
@@ -38,11 +38,11 @@ fn a_game_is_followed_live_and_after_a_restart() {
         ..NewUser::human("Anna")
     }]);
     let home = tempfile::tempdir().unwrap();
-    let (config, port) = lasting(&home);
+    let (config, port) = fixed_port_config(&home);
     let config = format!("{config}\n[[rule]]\nplay = {{ book = false, max_depth = 6 }}\n");
     let mut bot = Daemon::start(&site, &config);
     browser.go(&format!("http://127.0.0.1:{port}/"));
-    browser.shows(".placeholder h1", "No game is on");
+    browser.wait_for_text(".placeholder h1", "No game is on");
 
     let anna = site.player("Anna");
     let id = anna.start(&[
@@ -50,13 +50,13 @@ fn a_game_is_followed_live_and_after_a_restart() {
         ("clock.increment", "0"),
         ("color", "white"),
     ]);
-    browser.stands("e2", "white pawn");
+    browser.wait_for_piece("e2", "white pawn");
     act(&anna, &id, "move/e2e4");
-    browser.stands("e4", "white pawn");
+    browser.wait_for_piece("e4", "white pawn");
     browser.until("document.querySelectorAll('.moves button').length === 2");
-    browser.shows(".game-view h1", "10+0 rapid");
+    browser.wait_for_text(".game-view h1", "10+0 rapid");
 
-    // Ours is at the bottom, and hers runs.
+    // Our clock is at the bottom, and theirs is running.
     let top = browser.text(".board-area .player:first-child");
     assert!(top.contains("Anna"), "{top}");
     let clock = ".board-area .player.moving .clock";
@@ -67,47 +67,47 @@ fn a_game_is_followed_live_and_after_a_restart() {
         json!(before)
     ));
 
-    // Back to the start and to the present again.
+    // To the start, and back to the current position.
     browser.press(&[LEFT, LEFT]);
-    browser.stands("e4", "");
-    browser.shows(".tag", "Looking back");
-    browser.shows("#read", "The start");
+    browser.wait_for_piece("e4", "");
+    browser.wait_for_text(".tag", "Looking back");
+    browser.wait_for_text("#read", "The start");
     browser.press(&[END]);
-    browser.stands("e4", "white pawn");
-    browser.shows("#read", "Move 1, black: ");
-    // What an engine has to say of itself is there for those who want it.
-    browser.shows(".thinking .facts summary", "half-moves ahead, ");
+    browser.wait_for_piece("e4", "white pawn");
+    browser.wait_for_text("#read", "Move 1, black: ");
+    // Search statistics are collapsed by default.
+    browser.wait_for_text(".thinking .facts summary", "half-moves ahead, ");
     let more = ".thinking .facts li";
     let seen = format!("return document.querySelector('{more}')?.checkVisibility();");
     assert_eq!(browser.run(&seen), false);
     browser.click(".thinking .facts summary");
-    browser.sees(more);
-    browser.shows(".thinking .facts", "The first move tried was enough in");
+    browser.wait_visible(more);
+    browser.wait_for_text(".thinking .facts", "The first move tried was enough in");
     let hello = [("room", "player"), ("text", "hello")];
     anna.post(&format!("/api/board/game/{id}/chat"), &hello);
-    browser.shows(".chat .lines", "hello");
+    browser.wait_for_text(".chat .lines", "hello");
     let score = browser.text(".thinking .score");
     assert!(!score.is_empty());
 
     bot.crash_and_restart();
-    browser.shows("#status", "1 game on");
+    browser.wait_for_text("#status", "1 game on");
     browser.until("document.getElementById('banner').hidden");
-    // What was thought and said before is still there.
-    browser.shows(".thinking .score", &score);
-    browser.shows(".chat .lines", "hello");
+    // Score and chat from before the restart are still shown.
+    browser.wait_for_text(".thinking .score", &score);
+    browser.wait_for_text(".chat .lines", "hello");
     act(&anna, &id, "move/g1f3");
-    browser.stands("f3", "white knight");
+    browser.wait_for_piece("f3", "white knight");
     browser.until("document.querySelectorAll('.moves button').length === 4");
     anna.post(&format!("/api/board/game/{id}/resign"), &[]);
-    browser.shows(".panel .result", "White resigned · Black wins");
-    // Why it was begun was decided before the restart.
+    browser.wait_for_text(".panel .result", "White resigned · Black wins");
+    // The decision about the challenge is older than the restart.
     browser.run("location.hash = '#/bot';");
-    browser.shows("[aria-label=Bot] .scrolls", "Accepted");
-    bot.leave();
+    browser.wait_for_text("[aria-label=Bot] .scrolls", "Accepted");
+    bot.stop();
 }
 
 #[test]
-fn a_game_by_post_has_days_on_its_clocks() {
+fn correspondence_clock_shows_days() {
     let Some(browser) = Browser::open(1400, 900) else {
         return;
     };
@@ -117,27 +117,27 @@ fn a_game_by_post_has_days_on_its_clocks() {
     let url = Url::of(&bot, 1);
     let anna = site.player("Anna");
     let id = anna.start(&[("days", "3"), ("color", "white")]);
-    browser.go(&url.open());
-    // It is told of before there is anything to do in it.
-    browser.shows(".game-view h1", "3 days");
+    browser.go(&url.without_key());
+    // The game is shown before it is our turn.
+    browser.wait_for_text(".game-view h1", "3 days");
     act(&anna, &id, "move/e2e4");
     browser.until("document.querySelectorAll('.moves button').length === 2");
-    // Hers has begun to run down.
-    browser.shows(".board-area .player.moving .clock", "2 d 23 h");
-    browser.shows(".board-area .player:not(.moving) .clock", "3 d 0 h");
+    // Their clock is running.
+    browser.wait_for_text(".board-area .player.moving .clock", "2 d 23 h");
+    browser.wait_for_text(".board-area .player:not(.moving) .clock", "3 d 0 h");
 }
 
 #[test]
-fn a_window_that_nobody_looks_at_sleeps_until_somebody_does() {
+fn hidden_page_sleeps_until_visible() {
     let Some(browser) = Browser::open(1400, 900) else {
         return;
     };
     let site = Site::new([]);
     let bot = Daemon::start(&site, "");
-    browser.go(&Url::of(&bot, 1).whole());
-    browser.shows("#status", "Idle");
-    // As when another tab is in front; and minutes go by at once.
-    let seen = |hidden: bool| {
+    browser.go(&Url::of(&bot, 1).with_key());
+    browser.wait_for_text("#status", "Idle");
+    // As if another tab were in front, with timers 1,000 times as fast.
+    let set_hidden = |hidden: bool| {
         browser.run(&format!(
             "Object.defineProperty(document, 'hidden', {{ configurable: true, value: {hidden} }});
              const later = window.setTimeout;
@@ -146,42 +146,42 @@ fn a_window_that_nobody_looks_at_sleeps_until_somebody_does() {
              window.setTimeout = later;"
         ));
     };
-    seen(true);
+    set_hidden(true);
     browser.until("document.title.startsWith('Suspended')");
-    said(&bot, &["pause"]);
-    seen(false);
-    browser.shows("#status", "Paused");
+    run_command(&bot, &["pause"]);
+    set_hidden(false);
+    browser.wait_for_text("#status", "Paused");
     browser.until("document.querySelector('#banner').hidden");
 }
 
 #[test]
-fn of_several_accounts_each_is_told_by_its_name() {
+fn accounts_are_shown_by_name() {
     let Some(browser) = Browser::open(1400, 900) else {
         return;
     };
     let site = accounts::site();
     let bot = accounts::start(&site, accounts::SMALL, ["", ""]);
-    let url = Url::of(&bot, 1).whole();
+    let url = Url::of(&bot, 1).with_key();
     browser.go(&url);
     let [anna, bert] = ["Anna", "Bert"].map(|name| site.player(name));
     let first = accounts::play(&site, &anna, BOT);
     let second = accounts::play(&site, &bert, accounts::OTHER_BOT);
     for (game, name) in [(&first, BOT), (&second, accounts::OTHER_BOT)] {
-        browser.shows(&format!(".card[data-game=\"{game}\"]"), name);
+        browser.wait_for_text(&format!(".card[data-game=\"{game}\"]"), name);
         bert.post(&format!("/api/bot/game/{game}/resign"), &[]);
     }
     anna.post(&format!("/api/bot/game/{first}/resign"), &[]);
     for (game, name) in [(&first, BOT), (&second, accounts::OTHER_BOT)] {
-        browser.shows(&format!(".finished-games [data-game=\"{game}\"]"), name);
+        browser.wait_for_text(&format!(".finished-games [data-game=\"{game}\"]"), name);
     }
     browser.run("location.hash = '#/bot';");
     for name in [BOT, accounts::OTHER_BOT] {
-        browser.shows(".state", &format!("{name}: "));
+        browser.wait_for_text(".state", &format!("{name}: "));
     }
-    // One of them that is paused can go on.
+    // If one account is paused, it can be resumed.
     let resume = "document.querySelector('[data-control=resume]').disabled";
     browser.until(resume);
-    said(&bot, &["pause", "--account", BOT]);
+    run_command(&bot, &["pause", "--account", BOT]);
     browser.until(&format!("!{resume}"));
     browser.click("[data-control=resume]");
     browser.until(resume);
@@ -191,11 +191,11 @@ fn of_several_accounts_each_is_told_by_its_name() {
             "document.querySelector('[aria-label=Games] tbody')?.textContent.includes('black, {name}')"
         ));
     }
-    browser.was_clean(&url);
+    browser.assert_clean(&url);
 }
 
 #[test]
-fn the_board_and_the_moves_take_the_height_there_is() {
+fn board_and_moves_fill_height() {
     let Some(browser) = Browser::open(1400, 900) else {
         return;
     };
@@ -208,14 +208,14 @@ fn the_board_and_the_moves_take_the_height_there_is() {
     };
     let mut boards = Vec::new();
     let mut lists = Vec::new();
-    // Who may do no more than look has a line about that above the board.
+    // A read-only page has a banner above the board.
     for (url, banner) in [(open, true), (demo.url.as_str(), false)] {
         for (width, height) in [(1400, 757), (1920, 937)] {
             let screen = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
             browser.devtools("Emulation.setDeviceMetricsOverride", &screen);
             browser.go("about:blank");
             browser.go(url);
-            browser.sees(".game-view .board");
+            browser.wait_visible(".game-view .board");
             browser.until(&format!(
                 "document.querySelector('#banner').hidden !== {banner}"
             ));
@@ -241,7 +241,7 @@ fn the_board_and_the_moves_take_the_height_there_is() {
 }
 
 #[test]
-fn the_demo_has_its_games_until_it_ends() {
+fn demo_keeps_records_until_exit() {
     let Some(browser) = Browser::open(1400, 900) else {
         return;
     };
@@ -250,12 +250,12 @@ fn the_demo_has_its_games_until_it_ends() {
     browser.until("document.querySelector('#new').checkVisibility()");
     new_game(&browser, "white", "7k/8/8/8/8/8/1R6/R5K1 w - - 0 1");
     click(&browser, "b2", "b7");
-    browser.stands("g8", "black king");
+    browser.wait_for_piece("g8", "black king");
     click(&browser, "a1", "a8");
-    browser.shows(".panel .result", "Checkmate");
+    browser.wait_for_text(".panel .result", "Checkmate");
     browser.click("[data-view=games]");
-    browser.shows("[aria-label=Games] tbody", "Guest");
-    browser.shows("[aria-label=Games] tbody", "checkmate");
+    browser.wait_for_text("[aria-label=Games] tbody", "Guest");
+    browser.wait_for_text("[aria-label=Games] tbody", "checkmate");
     let kept = std::fs::read_dir(demo.home.path()).unwrap().count();
     assert_eq!(kept, 1);
     signal(&demo.child, "TERM");
@@ -272,10 +272,10 @@ fn first_paint() {
     let Some(browser) = Browser::open(1400, 900) else {
         return;
     };
-    // Nothing is on that would use the processor.
+    // No game uses the processor.
     let site = Site::new([]);
     let bot = Daemon::start(&site, "");
-    let url = Url::of(&bot, 1).whole();
+    let url = Url::of(&bot, 1).with_key();
     let mut all: Vec<f64> = (0..LOADS)
         .map(|_| {
             browser.go("about:blank");
@@ -286,18 +286,18 @@ fn first_paint() {
         })
         .collect();
     all.sort_by(f64::total_cmp);
-    let [least, median, most] = [0, LOADS / 2, LOADS - 1].map(|rank| all[rank]);
-    println!("first paint: median {median:.0} ms, {least:.0} to {most:.0} ms in {LOADS} loads");
+    let [min, median, max] = [0, LOADS / 2, LOADS - 1].map(|rank| all[rank]);
+    println!("first paint: median {median:.0} ms, {min:.0} to {max:.0} ms in {LOADS} loads");
 }
 
 #[test]
-fn the_page_suits_the_night_and_a_pocket() {
+fn page_supports_dark_mode_and_phone() {
     let Some(browser) = Browser::open(1400, 900) else {
         return;
     };
     let demo = Demo::start();
     browser.go(&demo.url);
-    browser.sees(".game-view .board");
+    browser.wait_visible(".game-view .board");
     let brightness = || {
         let script = "return getComputedStyle(document.body).backgroundColor;";
         let color = browser.run(script).as_str().unwrap().to_owned();
@@ -316,28 +316,28 @@ fn the_page_suits_the_night_and_a_pocket() {
     assert!(brightness() > 200);
     prefer("dark");
     assert!(brightness() < 60);
-    // Who chooses is not asked again.
+    // The chosen theme is kept.
     browser.click("#menu");
     browser.click("#theme");
     assert!(brightness() > 200);
     browser.go("about:blank");
     browser.go(&demo.url);
-    browser.sees(".game-view .board");
+    browser.wait_visible(".game-view .board");
     assert!(brightness() > 200);
 
-    browser.become_a_phone();
+    browser.emulate_phone();
     for view in ["#/", "#/bot"] {
         browser.run(&format!("location.hash = '{view}';"));
         let too_wide = browser.run("return document.documentElement.scrollWidth - 360;");
         assert_eq!(too_wide, 0, "{view}");
     }
     browser.run("location.hash = '#/';");
-    browser.sees(".game-view .board");
+    browser.wait_visible(".game-view .board");
     let board = "document.querySelector('.game-view .board').getBoundingClientRect()";
     let width = browser
         .run(&format!("return {board}.width;"))
         .as_f64()
         .unwrap();
     assert!(width > 320.0, "{width}");
-    browser.was_clean(&demo.url);
+    browser.assert_clean(&demo.url);
 }

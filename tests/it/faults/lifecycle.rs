@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use knightwatch::sim::{Endpoint, Fault, FaultRule, NewUser, PlayerOptions, Script, SimOptions};
 
 use super::{CLOCK, assert_median_within, ms, seconds};
-use crate::common::{BOT, Daemon, Site, requests_of, scale_from_now, wait};
-use crate::games::{bot_mates, lost};
+use crate::common::{BOT, Daemon, Site, requests_of, time_scale_from_now, wait};
+use crate::games::{bot_mates, losing_player};
 
 /// The bot's name in the scripts.
 const TESTER: &str = "Tester";
@@ -34,14 +34,14 @@ fn start_site(script: &str, speed: f64, delay: Option<RangeInclusive<Duration>>)
 
 /// Starts the bot as the scripts' user.
 fn start_tester(site: &Site, speed: f64, config: &str, arguments: &[&str]) -> Daemon {
-    let speed = scale_from_now(speed);
+    let speed = time_scale_from_now(speed);
     let mut all = vec!["--time-scale", &speed];
     all.extend(arguments);
     Daemon::start_as(site, TESTER, config, &all)
 }
 
-/// Sends a challenge from the bot's own account that nobody answers.
-fn challenge_statue(site: &Site, name: &str, keep_alive: &str) {
+/// Sends a challenge of this account that is never answered.
+fn challenge_silent_user(site: &Site, name: &str, keep_alive: &str) {
     let form = [CLOCK[0], CLOCK[1], ("keepAliveStream", keep_alive)];
     let (status, answer) = site.player(name).post("/api/challenge/Statue", &form);
     assert_eq!(
@@ -90,7 +90,7 @@ fn f13_engine_panic_plays_legal_move_at_once() {
 fn f14_challenge_stream_without_result_blocks_nothing() {
     let site = start_site("F14", 1.0, None);
     let _bot = Daemon::start(&site, "games = { concurrency = 1 }");
-    challenge_statue(&site, BOT, "true");
+    challenge_silent_user(&site, BOT, "true");
     // It occupies no slot, and the next game is played.
     let anna = site.player("Anna");
     let id = anna.start(&[CLOCK[0], CLOCK[1], ("color", "white")]);
@@ -107,7 +107,7 @@ fn f15_pending_challenge_delays_nothing() {
         .faults()
         .add(FaultRule::on(Endpoint::ChallengeAccept, stall).from_user(TESTER));
     let _bot = start_tester(&site, 1.0, "", &[]);
-    challenge_statue(&site, TESTER, "false");
+    challenge_silent_user(&site, TESTER, "false");
     let form = [CLOCK[0], CLOCK[1], ("color", "white")];
     let (status, _) = site
         .player("Anna")
@@ -134,7 +134,7 @@ fn f16_games_finish_within_grace_period() {
     let mut bot = Daemon::start(&site, "");
     site.sim.add_player(PlayerOptions {
         delay: ms(200)..=ms(200),
-        ..lost("Randy")
+        ..losing_player("Randy")
     });
     let game = site.started(1).remove(0);
     site.plies(&game.id, 1);

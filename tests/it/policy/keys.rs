@@ -2,7 +2,7 @@
 
 use knightwatch::sim::NewUser;
 
-use super::{BLITZ, ask};
+use super::{BLITZ, challenge_and_wait};
 use crate::common::{Daemon, Site};
 
 /// Time control of a challenge: base and increment in seconds.
@@ -75,9 +75,13 @@ fn rules_match_speed_clock_rating() {
         ("Anna", clock("30", "5"), "toofast"),
         ("Anna", clock("180", "25"), "tooslow"),
     ] {
-        assert_eq!(ask(&site.player(name), &form), expected, "{name} {form:?}");
+        assert_eq!(
+            challenge_and_wait(&site.player(name), &form),
+            expected,
+            "{name} {form:?}"
+        );
     }
     let anna = site.player("Anna");
-    assert_eq!(ask(&anna, &[("days", "7")]), "tooslow");
-    assert_eq!(ask(&anna, &[("days", "5")]), "accepted");
+    assert_eq!(challenge_and_wait(&anna, &[("days", "7")]), "tooslow");
+    assert_eq!(challenge_and_wait(&anna, &[("days", "5")]), "accepted");
 }

@@ -52,7 +52,7 @@ fn perft_of_suites_matches() {
         include_str!("../../suites/standard.perft"),
         include_str!("../../suites/chess960.perft"),
     ];
-    for (suite, least) in suites.into_iter().zip([60, 30]) {
+    for (suite, min_positions) in suites.into_iter().zip([60, 30]) {
         let mut rule = "";
         let mut positions = 0;
         for line in suite.lines().filter(|line| !line.is_empty()) {
@@ -73,6 +73,6 @@ fn perft_of_suites_matches() {
             }
             positions += 1;
         }
-        assert!(positions >= least, "{positions}");
+        assert!(positions >= min_positions, "{positions}");
     }
 }

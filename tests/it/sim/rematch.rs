@@ -105,7 +105,10 @@ async fn fact_20_rematch_offers_declined_and_withdrawn() {
     let id = aborted(&site, BLITZ).await;
     let next = site.sim.offer_rematch("Anna", &id).unwrap();
     assert_eq!(next_rematch_event(&mut events).await["type"], "challenge");
-    assert!(!site.sim.withdraw_rematch("Blacky", &id), "it is not his");
+    assert!(
+        !site.sim.withdraw_rematch("Blacky", &id),
+        "it is not theirs"
+    );
     assert!(site.sim.withdraw_rematch("Anna", &id));
     let gone = next_rematch_event(&mut events).await;
     assert_eq!(gone["type"], "challengeCanceled");

@@ -1,21 +1,21 @@
-//! One more game.
+//! Rematches.
 
 use knightwatch::sim::{NewUser, SimOptions};
 use serde_json::Value;
 
 use super::{CLOCK, act, site};
 use crate::common::{BOT, Daemon, Player, Site, wait};
-use crate::operator::said;
+use crate::operator::run_command;
 
-/// Waits until the log says this so often.
-fn logged(bot: &Daemon, words: &str, times: usize) {
+/// Waits until the log has these words this many times.
+fn wait_for_log(bot: &Daemon, words: &str, times: usize) {
     wait(&format!("the log says {times} times: {words}"), || {
         (bot.log().matches(words).count() >= times).then_some(())
     });
 }
 
-/// The first move of a game in which this player has White, and his resignation.
-fn lose(site: &Site, player: &Player<'_>, id: &str) {
+/// Makes the first move of a game for this player, who has White, and resigns after the reply.
+fn move_and_resign(site: &Site, player: &Player<'_>, id: &str) {
     act(player, id, "move/e2e4");
     site.plies(id, 2);
     act(player, id, "resign");
@@ -23,30 +23,30 @@ fn lose(site: &Site, player: &Player<'_>, id: &str) {
 }
 
 #[test]
-fn one_rematch_is_played_and_then_others_have_their_turn() {
+fn rematch_is_played_once_in_a_row() {
     let site = site(&["Anna"]);
     let bot = Daemon::start(&site, "");
     let anna = site.player("Anna");
     let first = anna.start(&[CLOCK[0], CLOCK[1], ("color", "white")]);
-    lose(&site, &anna, &first);
+    move_and_resign(&site, &anna, &first);
     let second = site.sim.offer_rematch("Anna", &first).unwrap();
-    // It has White now.
+    // The bot has White now.
     site.plies(&second, 1);
     act(&anna, &second, "move/e7e5");
     act(&anna, &second, "resign");
     site.finished(&second);
     site.sim.offer_rematch("Anna", &second).unwrap();
-    logged(
+    wait_for_log(
         &bot,
         "one rematch is played, then others have their turn",
         1,
     );
-    // An ordinary challenge is as welcome as ever.
+    // An ordinary challenge is still accepted.
     anna.start(&CLOCK);
 }
 
-/// The challenge of the bot that waits for this player.
-fn offer(player: &Player<'_>) -> Option<Value> {
+/// The pending challenge of the bot to this player.
+fn rematch_offer(player: &Player<'_>) -> Option<Value> {
     let (_, list) = player.get("/api/challenge");
     let mut offers = list["in"].as_array()?.iter();
     let is_bots = |offer: &&Value| offer["challenger"]["name"] == BOT;
@@ -54,14 +54,14 @@ fn offer(player: &Player<'_>) -> Option<Value> {
 }
 
 #[test]
-fn a_rematch_is_offered_once() {
+fn rematch_is_offered_once() {
     let site = site(&["Anna"]);
     let bot = Daemon::start(&site, "[games]\noffer_rematch = true\n");
     let anna = site.player("Anna");
     let idle = "idle: no game is on";
     let first = anna.start(&[CLOCK[0], CLOCK[1], ("color", "white")]);
-    lose(&site, &anna, &first);
-    let second = wait("the bot offers a rematch", || offer(&anna));
+    move_and_resign(&site, &anna, &first);
+    let second = wait("the bot offers a rematch", || rematch_offer(&anna));
     assert_eq!(second["color"], "white", "{second}");
     assert_eq!(second["timeControl"]["limit"], 10_800, "{second}");
     let second = second["id"].as_str().unwrap();
@@ -71,12 +71,12 @@ fn a_rematch_is_offered_once() {
     act(&anna, second, "move/e7e5");
     let before = bot.log().matches(idle).count();
     act(&anna, second, "resign");
-    logged(&bot, idle, before + 1);
+    wait_for_log(&bot, idle, before + 1);
     assert_eq!(bot.log().matches("offering Anna a rematch").count(), 1);
 }
 
 #[test]
-fn an_offer_that_nobody_answers_is_taken_back() {
+fn rematch_offer_without_answer_is_cancelled() {
     let speed = 10.0;
     let site = Site::with(SimOptions {
         users: vec![NewUser::bot(BOT), NewUser::human("Anna")],
@@ -87,36 +87,36 @@ fn an_offer_that_nobody_answers_is_taken_back() {
     let bot = Daemon::start_with(&site, config, &["--time-scale", &speed.to_string()]);
     let anna = site.player("Anna");
     let first = anna.start(&[CLOCK[0], CLOCK[1], ("color", "white")]);
-    lose(&site, &anna, &first);
-    logged(&bot, "offering Anna a rematch", 1);
-    logged(&bot, "taken back", 1);
-    assert_eq!(offer(&anna), None);
+    move_and_resign(&site, &anna, &first);
+    wait_for_log(&bot, "offering Anna a rematch", 1);
+    wait_for_log(&bot, "taken back", 1);
+    assert_eq!(rematch_offer(&anna), None);
 }
 
 #[test]
-fn who_asks_himself_gets_one_game() {
+fn rematch_of_opponent_cancels_own_offer() {
     let site = site(&["Anna"]);
     let bot = Daemon::start(&site, "[games]\noffer_rematch = true\n");
     let anna = site.player("Anna");
     let first = anna.start(&[CLOCK[0], CLOCK[1], ("color", "white")]);
-    lose(&site, &anna, &first);
-    wait("the bot offers a rematch", || offer(&anna));
+    move_and_resign(&site, &anna, &first);
+    wait("the bot offers a rematch", || rematch_offer(&anna));
     let second = site.sim.offer_rematch("Anna", &first).unwrap();
     site.plies(&second, 1);
-    logged(&bot, "taken back", 1);
-    assert_eq!(offer(&anna), None);
+    wait_for_log(&bot, "taken back", 1);
+    assert_eq!(rematch_offer(&anna), None);
 }
 
 #[test]
-fn who_has_been_blocked_is_offered_no_rematch() {
+fn rematch_is_not_offered_to_blocked_opponent() {
     let site = site(&["Anna"]);
     let bot = Daemon::start(&site, "[games]\noffer_rematch = true\n");
     let anna = site.player("Anna");
     let first = anna.start(&[CLOCK[0], CLOCK[1], ("color", "white")]);
-    said(&bot, &["block", "Anna"]);
+    run_command(&bot, &["block", "Anna"]);
     let idle = "idle: no game is on";
     let before = bot.log().matches(idle).count();
-    lose(&site, &anna, &first);
-    logged(&bot, idle, before + 1);
+    move_and_resign(&site, &anna, &first);
+    wait_for_log(&bot, idle, before + 1);
     assert!(!bot.log().contains("a rematch"), "{}", bot.log());
 }

@@ -15,7 +15,7 @@ use crate::common::{BOT, Daemon, Player, Site, requests_of, wait};
 const BLITZ: [(&str, &str); 2] = [("clock.limit", "180"), ("clock.increment", "2")];
 const BULLET: [(&str, &str); 2] = [("clock.limit", "60"), ("clock.increment", "0")];
 
-/// Three people and two bots.
+/// A site with three human players and two other bots.
 fn site() -> Site {
     Site::new([
         NewUser::human("Anna"),
@@ -26,7 +26,7 @@ fn site() -> Site {
     ])
 }
 
-fn ask(player: &Player<'_>, form: &[(&str, &str)]) -> String {
+fn challenge_and_wait(player: &Player<'_>, form: &[(&str, &str)]) -> String {
     player.answer(&player.challenge(form))
 }
 
@@ -37,7 +37,7 @@ fn abort(player: &Player<'_>, id: &str) {
 }
 
 /// Waits until the log contains this about the challenge.
-fn logged(bot: &Daemon, id: &str, words: &str) {
+fn wait_for_log(bot: &Daemon, id: &str, words: &str) {
     wait(&format!("the log says of {id}: {words}"), || {
         let log = bot.log();
         let mut lines = log.lines();
@@ -69,19 +69,19 @@ fn policy_rules_decide_top_to_bottom() {
     );
     let rated = [BLITZ[0], BLITZ[1], ("rated", "true")];
     let [anna, robot, rival] = ["Anna", "Robot", "Rival"].map(|name| site.player(name));
-    assert_eq!(ask(&robot, &BLITZ), "nobot");
-    assert_eq!(ask(&rival, &rated), "accepted");
-    assert_eq!(ask(&anna, &rated), "casual");
-    // The simulator's accounts are 30 days old.
-    let asked = || site.sim.faults().request_count(Endpoint::User);
+    assert_eq!(challenge_and_wait(&robot, &BLITZ), "nobot");
+    assert_eq!(challenge_and_wait(&rival, &rated), "accepted");
+    assert_eq!(challenge_and_wait(&anna, &rated), "casual");
+    // Accounts of the simulator are 30 days old.
+    let user_requests = || site.sim.faults().request_count(Endpoint::User);
     for _ in 0..2 {
-        assert_eq!(ask(&anna, &BULLET), "toofast");
+        assert_eq!(challenge_and_wait(&anna, &BULLET), "toofast");
         // Of Robot, Rival and Anna; no age is requested twice.
-        assert_eq!(asked(), 3);
+        assert_eq!(user_requests(), 3);
     }
     let id = anna.challenge(&BLITZ);
     assert_eq!(anna.answer(&id), "accepted");
-    logged(&bot, &id, "within [challenge]");
+    wait_for_log(&bot, &id, "within [challenge]");
     let log = bot.log();
     for words in ["rule `robots`", "rule `a guest`", "rule 3"] {
         assert!(log.contains(words), "{words}");
@@ -97,9 +97,9 @@ fn policy_daily_limit_survives_crash() {
     let [anna, bert, robot, rival] =
         ["Anna", "Bert", "Robot", "Rival"].map(|name| site.player(name));
     for _ in 0..2 {
-        assert_eq!(ask(&anna, &BLITZ), "accepted");
+        assert_eq!(challenge_and_wait(&anna, &BLITZ), "accepted");
     }
-    assert_eq!(ask(&robot, &BLITZ), "accepted");
+    assert_eq!(challenge_and_wait(&robot, &BLITZ), "accepted");
     wait("three acceptances are on disk", || {
         let text = std::fs::read_to_string(bot.state_file(".accepted.jsonl")?).ok()?;
         (text.lines().count() == 3).then_some(())
@@ -110,9 +110,9 @@ fn policy_daily_limit_survives_crash() {
     });
     let id = anna.challenge(&BLITZ);
     assert_eq!(anna.answer(&id), "later");
-    logged(&bot, &id, "2 in 24 hours are the limit for Anna");
-    assert_eq!(ask(&rival, &BLITZ), "later");
-    assert_eq!(ask(&bert, &BLITZ), "accepted");
+    wait_for_log(&bot, &id, "2 in 24 hours are the limit for Anna");
+    assert_eq!(challenge_and_wait(&rival, &BLITZ), "later");
+    assert_eq!(challenge_and_wait(&bert, &BLITZ), "accepted");
 }
 
 #[test]
@@ -127,12 +127,12 @@ fn policy_queue_serves_by_preference() {
     let waiting: Vec<String> = [(&robot, "Robot"), (&bert, "Bert"), (&cleo, "Cleo")]
         .map(|(player, name)| {
             let id = player.challenge(&BLITZ);
-            logged(&bot, &id, &format!("{name}'s challenge"));
+            wait_for_log(&bot, &id, &format!("{name}'s challenge"));
             id
         })
         .into();
     // Three wait, and the queue is full.
-    assert_eq!(ask(&rival, &BLITZ), "later");
+    assert_eq!(challenge_and_wait(&rival, &BLITZ), "later");
     abort(&anna, &first);
     assert_eq!(cleo.answer(&waiting[2]), "accepted");
     // People are served before bots, though the bot came first.
@@ -141,10 +141,10 @@ fn policy_queue_serves_by_preference() {
     // The bot cancels its challenge, so that the next one does not wait for it.
     let (status, _) = robot.post(&format!("/api/challenge/{}/cancel", waiting[0]), &[]);
     assert_eq!(status, 200);
-    logged(&bot, &waiting[0], "no longer there");
+    wait_for_log(&bot, &waiting[0], "no longer there");
     abort(&bert, &waiting[1]);
     wait("the place is free for another bot", || {
-        (ask(&rival, &BLITZ) == "accepted").then_some(())
+        (challenge_and_wait(&rival, &BLITZ) == "accepted").then_some(())
     });
 }
 
@@ -155,7 +155,7 @@ fn policy_rematch_waits_for_slot() {
     let [anna, bert] = ["Anna", "Bert"].map(|name| site.player(name));
     let first = anna.start(&[BLITZ[0], BLITZ[1], ("color", "white")]);
     let second = bert.challenge(&BLITZ);
-    logged(&bot, &second, "is to wait");
+    wait_for_log(&bot, &second, "is to wait");
     for step in ["move/e2e4", "resign"] {
         let (status, answer) = anna.post(&format!("/api/board/game/{first}/{step}"), &[]);
         assert_eq!(status, 200, "{answer}");
@@ -164,7 +164,7 @@ fn policy_rematch_waits_for_slot() {
     assert_eq!(bert.answer(&second), "accepted");
     // Such an offer is in no list of challenges.
     let third = site.sim.offer_rematch("Anna", &first).unwrap();
-    logged(&bot, &third, "is to wait");
+    wait_for_log(&bot, &third, "is to wait");
     abort(&bert, &second);
     site.plies(&third, 1);
 }
@@ -198,13 +198,22 @@ fn policy_rules_match_title_variant_days_colour() {
     );
     let [anna, wilma] = ["Anna", "Wilma"].map(|name| site.player(name));
     let with = |key, value| [BLITZ[0], BLITZ[1], (key, value)];
-    assert_eq!(ask(&wilma, &BLITZ), "onlybot");
-    assert_eq!(ask(&anna, &with("variant", "chess960")), "standard");
-    assert_eq!(ask(&anna, &[("days", "3")]), "tooslow");
+    assert_eq!(challenge_and_wait(&wilma, &BLITZ), "onlybot");
+    assert_eq!(
+        challenge_and_wait(&anna, &with("variant", "chess960")),
+        "standard"
+    );
+    assert_eq!(challenge_and_wait(&anna, &[("days", "3")]), "tooslow");
     // Rules name our colour, challenges that of the challenger.
-    assert_eq!(ask(&anna, &with("color", "white")), "generic");
-    assert_eq!(ask(&anna, &[("days", "2")]), "accepted");
-    assert_eq!(ask(&anna, &with("color", "black")), "accepted");
+    assert_eq!(
+        challenge_and_wait(&anna, &with("color", "white")),
+        "generic"
+    );
+    assert_eq!(challenge_and_wait(&anna, &[("days", "2")]), "accepted");
+    assert_eq!(
+        challenge_and_wait(&anna, &with("color", "black")),
+        "accepted"
+    );
 }
 
 #[test]
@@ -230,7 +239,7 @@ fn policy_decline_reasons_reach_challenger() {
     let anna = site.player("Anna");
     for (reason, minutes) in REASONS.iter().zip(1..) {
         let seconds = (60 * minutes).to_string();
-        let answer = ask(
+        let answer = challenge_and_wait(
             &anna,
             &[("clock.limit", &seconds), ("clock.increment", "9")],
         );
@@ -244,11 +253,11 @@ fn policy_games_per_opponent_are_limited() {
     let _bot = Daemon::start(&site, "games = { concurrency = 4, per_opponent = 1 }\n");
     let [anna, bert] = ["Anna", "Bert"].map(|name| site.player(name));
     let first = anna.start(&BLITZ);
-    assert_eq!(ask(&anna, &BLITZ), "later");
-    assert_eq!(ask(&bert, &BLITZ), "accepted");
+    assert_eq!(challenge_and_wait(&anna, &BLITZ), "later");
+    assert_eq!(challenge_and_wait(&bert, &BLITZ), "accepted");
     abort(&anna, &first);
     wait("the first game is over for the bot, too", || {
-        (ask(&anna, &BLITZ) == "accepted").then_some(())
+        (challenge_and_wait(&anna, &BLITZ) == "accepted").then_some(())
     });
 }
 
@@ -272,9 +281,9 @@ fn policy_slot_is_released_if_game_does_not_start() {
     // Only the bot's time is short: a slot is reserved for as long as the challenger is known to be there.
     let bot = Daemon::start_with(&site, config, &["--time-scale", "10"]);
     let lost = site.player("Anna").challenge(&BLITZ);
-    logged(&bot, &lost, "accepting Anna's challenge");
+    wait_for_log(&bot, &lost, "accepting Anna's challenge");
     let bert = site.player("Bert");
-    assert_eq!(ask(&bert, &BLITZ), "accepted");
+    assert_eq!(challenge_and_wait(&bert, &BLITZ), "accepted");
     assert!(site.game(&lost).is_none());
 }
 
@@ -296,38 +305,39 @@ fn policy_game_matches_rules_of_challenge() {
         "#,
     );
     let [anna, robot] = ["Anna", "Robot"].map(|name| site.player(name));
-    // The simulator's accounts are 30 days old, so that the first rule decides about her.
-    let hers = anna.start(&BLITZ);
-    let its = robot.start(&BLITZ);
-    let begun = |bot: &Daemon, times: usize| {
-        for id in [&hers, &its] {
-            wait(&format!("{id} has begun {times} times"), || {
+    // Accounts of the simulator are 30 days old, so the first rule decides about Anna.
+    let annas = anna.start(&BLITZ);
+    let robots = robot.start(&BLITZ);
+    let wait_for_starts = |bot: &Daemon, times: usize| {
+        for id in [&annas, &robots] {
+            wait(&format!("{id} has started {times} times"), || {
                 let log = bot.log();
                 let ours = log.lines().filter(|line| line.contains(id.as_str()));
-                let begun = ours.filter(|line| line.contains("playing "));
-                (begun.count() >= times).then_some(())
+                let starts =
+                    ours.filter(|line| line.contains("playing ") && line.contains(" against "));
+                (starts.count() >= times).then_some(())
             });
         }
         wait(&format!("both rules are named {times} times"), || {
             let log = bot.log();
-            let told = |id: &str, rule: &str| {
-                let mut told = log
+            let is_logged = |id: &str, rule: &str| {
+                let mut lines = log
                     .lines()
-                    .filter(|line| line.contains("playing with") && line.contains(id));
+                    .filter(|line| line.contains("playing with ") && line.contains(id));
                 let named = format!("by rule `{rule}`");
-                assert!(told.clone().all(|line| line.contains(&named)), "{log}");
-                told.nth(times - 1).is_some()
+                assert!(lines.clone().all(|line| line.contains(&named)), "{log}");
+                lines.nth(times - 1).is_some()
             };
-            (told(&hers, "young") && told(&its, "chance")).then_some(())
+            (is_logged(&annas, "young") && is_logged(&robots, "chance")).then_some(())
         });
     };
-    begun(&bot, 1);
+    wait_for_starts(&bot, 1);
     wait("both acceptances are on disk", || {
         let text = std::fs::read_to_string(bot.state_file(".accepted.jsonl")?).ok()?;
-        (text.contains(&hers) && text.contains(&its)).then_some(())
+        (text.contains(&annas) && text.contains(&robots)).then_some(())
     });
     bot.crash_and_restart();
-    begun(&bot, 2);
+    wait_for_starts(&bot, 2);
 }
 
 #[test]
@@ -337,7 +347,7 @@ fn policy_queue_timeout_declines() {
     let _bot = Daemon::start(&site, config);
     let [anna, bert] = ["Anna", "Bert"].map(|name| site.player(name));
     anna.start(&BLITZ);
-    assert_eq!(ask(&bert, &BLITZ), "later");
+    assert_eq!(challenge_and_wait(&bert, &BLITZ), "later");
 }
 
 #[test]
@@ -347,11 +357,15 @@ fn policy_game_without_clock_needs_no_slot() {
     let _bot = Daemon::start(&site, config);
     let [anna, bert] = ["Anna", "Bert"].map(|name| site.player(name));
     let days = [("days", "2")];
-    assert_eq!(ask(&anna, &days), "accepted");
-    assert_eq!(ask(&anna, &days), "later", "one of each kind");
-    assert_eq!(ask(&anna, &BLITZ), "accepted");
-    assert_eq!(ask(&bert, &BLITZ), "later");
-    assert_eq!(ask(&bert, &days), "accepted");
+    assert_eq!(challenge_and_wait(&anna, &days), "accepted");
+    assert_eq!(
+        challenge_and_wait(&anna, &days),
+        "later",
+        "one of each kind"
+    );
+    assert_eq!(challenge_and_wait(&anna, &BLITZ), "accepted");
+    assert_eq!(challenge_and_wait(&bert, &BLITZ), "later");
+    assert_eq!(challenge_and_wait(&bert, &days), "accepted");
 }
 
 #[test]
@@ -362,11 +376,11 @@ fn policy_reserved_slot_is_for_humans() {
         "games = { concurrency = 2, reserved_for_humans = 1 }\n",
     );
     let [anna, robot, rival] = ["Anna", "Robot", "Rival"].map(|name| site.player(name));
-    assert_eq!(ask(&robot, &BLITZ), "accepted");
-    // A waiting challenge holds up nobody.
+    assert_eq!(challenge_and_wait(&robot, &BLITZ), "accepted");
+    // A queued challenge does not delay others.
     let waits = rival.challenge(&BLITZ);
-    logged(&bot, &waits, "is to wait");
-    assert_eq!(ask(&anna, &BLITZ), "accepted");
+    wait_for_log(&bot, &waits, "is to wait");
+    assert_eq!(challenge_and_wait(&anna, &BLITZ), "accepted");
     assert!(site.game(&waits).is_none());
 }
 
@@ -381,7 +395,7 @@ fn policy_rule_sets_play_settings() {
     let (plain, special) = (robot.start(&black), anna.start(&black));
     site.plies(&plain, 1);
     site.plies(&special, 1);
-    logged(
+    wait_for_log(
         &bot,
         &special,
         "no books, no chat, 2 plies deep at most by rule 1",
@@ -396,7 +410,7 @@ fn policy_rule_sets_play_settings() {
 }
 
 /// A player who challenges the bot to one game in which they are a rook ahead; the mate takes some moves.
-fn a_rook_ahead(name: &str) -> PlayerOptions {
+fn opponent_a_rook_up(name: &str) -> PlayerOptions {
     let plan = ChallengePlan {
         variant: "fromPosition".to_owned(),
         fen: Some("8/8/8/4k3/8/8/8/R3K3 w - - 0 1".to_owned()),
@@ -418,7 +432,7 @@ fn policy_rule_sets_resignation() {
     for (name, rating) in [("Ann", 1500), ("Ben", 1501)] {
         site.sim.add_player(PlayerOptions {
             rating,
-            ..a_rook_ahead(name)
+            ..opponent_a_rook_up(name)
         });
     }
     for game in site.started(2) {
@@ -435,7 +449,7 @@ fn policy_failed_resignation_is_retried() {
     site.sim.faults().add(lost.from_user(BOT).nth(1));
     let config = "[resign]\nenabled = true\nscore_cp = 300\ntheir_time_s = 0\n";
     let _bot = Daemon::start(&site, config);
-    site.sim.add_player(a_rook_ahead("Ann"));
+    site.sim.add_player(opponent_a_rook_up("Ann"));
     let [game] = &site.started(1)[..] else {
         panic!("one game");
     };
@@ -447,12 +461,12 @@ fn policy_failed_resignation_is_retried() {
 }
 
 /// Output of `knightwatch explain` for a challenge.
-fn explained(config: &str, challenge: &str) -> String {
-    explained_beside(&[], config, challenge)
+fn explain(config: &str, challenge: &str) -> String {
+    explain_with_state(&[], config, challenge)
 }
 
 /// The same next to these state files of the service.
-fn explained_beside(files: &[(&str, &str)], config: &str, challenge: &str) -> String {
+fn explain_with_state(files: &[(&str, &str)], config: &str, challenge: &str) -> String {
     let home = tempfile::tempdir().unwrap();
     for (name, text) in files {
         std::fs::write(home.path().join(name), text).unwrap();
@@ -494,20 +508,20 @@ fn policy_explain_lists_rules() {
         match = { speed = ["bullet", "blitz"], increment_s = 0 }
         decline = "tooFast"
         "#;
-    insta::assert_snapshot!(explained(config, CHALLENGE));
+    insta::assert_snapshot!(explain(config, CHALLENGE));
     let (lenient, _) = config
         .split_once("[[rule]]\n        name = \"no rush\"")
         .unwrap();
-    insta::assert_snapshot!(explained(lenient, CHALLENGE));
-    insta::assert_snapshot!(explained("", CHALLENGE));
+    insta::assert_snapshot!(explain(lenient, CHALLENGE));
+    insta::assert_snapshot!(explain("", CHALLENGE));
     // The last line is the playing strength.
     let limited = "[engine]\nstrength = { adaptive = true, allow_rated = true }\n";
-    let said = explained(limited, CHALLENGE);
+    let said = explain(limited, CHALLENGE);
     assert!(
         said.ends_with("\nPlayed at 2200 Elo, for the opponent has 2200\n"),
         "{said}"
     );
-    let said = explained("[engine]\nstrength = 1500\n", CHALLENGE);
+    let said = explain("[engine]\nstrength = 1500\n", CHALLENGE);
     assert!(
         said.contains("\nPlayed at full strength, for the game is rated"),
         "{said}"
@@ -640,7 +654,7 @@ fn policy_explain_takes_challenge_in_words() {
 #[test]
 fn policy_explain_reads_pause_and_quota() {
     let paused = [("lichess.org.overrides.json", "{\"paused\": true}")];
-    let said = explained_beside(&paused, "", CHALLENGE);
+    let said = explain_with_state(&paused, "", CHALLENGE);
     assert!(
         said.ends_with("\nDeclined, later: the operator has paused the bot\n"),
         "{said}"
@@ -649,7 +663,7 @@ fn policy_explain_reads_pause_and_quota() {
     let quota =
         format!("{{\"used\": {{\"bot.vsBot.day\": {{\"since\": {now}, \"credits\": 100}}}}}}");
     let spent = [("lichess.org.quota.json", quota.as_str())];
-    let said = explained_beside(&spent, "", CHALLENGE);
+    let said = explain_with_state(&spent, "", CHALLENGE);
     assert!(
         said.contains("\nDeclined, later: Lichess lets us play no more bots today"),
         "{said}"

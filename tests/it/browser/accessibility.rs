@@ -1,36 +1,37 @@
-//! For those who hear the page, and those who have it in a pocket.
+//! Accessibility of the page for screen readers, and its layout on phones.
 
 use serde_json::{Value, json};
 
 use super::driver::Browser;
 use super::playing::{click, new_game};
-use super::{Demo, ESCAPE, seated, square};
+use super::{Demo, ESCAPE, open_as_player, square};
 use crate::common::wait;
 
-/// What an element is to those who do not see it: role and name.
+/// Role and name of a node of the accessibility tree.
 fn role_and_name(node: &Value) -> Option<(String, String)> {
     (node["ignored"] != true).then_some(())?;
     let text = |what: &str| node[what]["value"].as_str().map(str::to_owned);
     Some((text("role")?, text("name").unwrap_or_default()))
 }
 
-/// All that those have of the page who do not see it, once this is in it.
-struct Heard(Vec<(String, String)>);
+/// Roles and names of all nodes of the accessibility tree.
+struct AccessibilityTree(Vec<(String, String)>);
 
-impl Heard {
-    fn of(browser: &Browser, sign: &str) -> Self {
+impl AccessibilityTree {
+    /// Reads the tree as soon as it contains this text.
+    fn read(browser: &Browser, text: &str) -> Self {
         browser.devtools("Accessibility.enable", &json!({}));
-        let tree = wait(&format!("the tree has {sign}"), || {
+        let tree = wait(&format!("the tree has {text}"), || {
             let tree = browser.devtools("Accessibility.getFullAXTree", &json!({}));
-            tree.to_string().contains(sign).then_some(tree)
+            tree.to_string().contains(text).then_some(tree)
         });
         let nodes = tree["nodes"].as_array().unwrap();
-        let heard = Self(nodes.iter().filter_map(role_and_name).collect());
-        heard.has_no_nameless();
-        heard
+        let tree_nodes = Self(nodes.iter().filter_map(role_and_name).collect());
+        tree_nodes.assert_all_named();
+        tree_nodes
     }
 
-    fn has_no_nameless(&self) {
+    fn assert_all_named(&self) {
         let needs = [
             "button",
             "link",
@@ -46,10 +47,10 @@ impl Heard {
             "checkbox",
             "navigation",
         ];
-        let nameless =
+        let unnamed =
             |(role, name): &&(String, String)| needs.contains(&role.as_str()) && name.is_empty();
-        let nameless: Vec<_> = self.0.iter().filter(nameless).collect();
-        assert!(nameless.is_empty(), "{nameless:?}");
+        let unnamed: Vec<_> = self.0.iter().filter(unnamed).collect();
+        assert!(unnamed.is_empty(), "{unnamed:?}");
     }
 
     fn count(&self, wanted: &str) -> usize {
@@ -63,43 +64,43 @@ impl Heard {
 }
 
 #[test]
-fn everything_has_a_role_and_a_name() {
+fn elements_have_role_and_name() {
     let Some(browser) = Browser::open(1400, 900) else {
         return;
     };
     let demo = Demo::start();
     browser.go(&demo.url);
     browser.until("document.querySelectorAll('.moves button').length > 4");
-    let heard = Heard::of(&browser, "gridcell");
+    let tree_nodes = AccessibilityTree::read(&browser, "gridcell");
     assert_eq!(
         (
-            heard.count("grid"),
-            heard.count("gridcell"),
-            heard.count("timer")
+            tree_nodes.count("grid"),
+            tree_nodes.count("gridcell"),
+            tree_nodes.count("timer")
         ),
         (1, 64, 2)
     );
-    heard.has("grid", "Board, after ");
-    heard.has("navigation", "Views");
-    heard.has("button", "New game");
-    heard.has("button", "Turn the board");
-    heard.has("list", "Moves");
+    tree_nodes.has("grid", "Board, after ");
+    tree_nodes.has("navigation", "Views");
+    tree_nodes.has("button", "New game");
+    tree_nodes.has("button", "Turn the board");
+    tree_nodes.has("list", "Moves");
     let corner = browser.run(&format!(
         "return document.querySelector('{}').getAttribute('aria-label');",
         square("a1")
     ));
     assert!(corner.as_str().unwrap().starts_with("a1"));
-    browser.was_clean(&demo.url);
+    browser.assert_clean(&demo.url);
 }
 
 #[test]
-fn every_view_and_the_form_can_be_heard() {
-    let Some((browser, _site, _bot, url)) = seated("") else {
+fn views_and_form_are_accessible() {
+    let Some((browser, _site, _bot, url)) = open_as_player("") else {
         return;
     };
     browser.click("#new");
     browser.click("input[name=variant][value=fromPosition]");
-    let form = Heard::of(&browser, "Your color");
+    let form = AccessibilityTree::read(&browser, "Your color");
     for (role, name) in [
         ("dialog", "New game"),
         ("radio", "White"),
@@ -113,7 +114,7 @@ fn every_view_and_the_form_can_be_heard() {
     }
     browser.press(&[ESCAPE]);
     browser.run("location.hash = '#/games';");
-    let games = Heard::of(&browser, "Filter games");
+    let games = AccessibilityTree::read(&browser, "Filter games");
     for (role, name) in [
         ("search", "Filter games"),
         ("searchbox", "Opponent"),
@@ -122,30 +123,30 @@ fn every_view_and_the_form_can_be_heard() {
         games.has(role, name);
     }
     browser.run("location.hash = '#/bot';");
-    let why = Heard::of(&browser, "Account to block");
+    let bot = AccessibilityTree::read(&browser, "Account to block");
     for (role, name) in [
         ("button", "Pause"),
         ("button", "Finish and stop"),
         ("textbox", "Account to block"),
         ("heading", "Challenges"),
     ] {
-        why.has(role, name);
+        bot.has(role, name);
     }
-    // Where a piece can go is said, too.
+    // Legal targets of a piece are labelled.
     new_game(&browser, "white", "4k3/8/8/8/8/8/4P3/4K3 w - - 0 1");
     browser.until("document.title.startsWith('Your move')");
     browser.click(&square("e2"));
-    browser.stands("e4", "can be moved to");
-    browser.stands("d4", "");
-    browser.was_clean(&url.whole());
+    browser.wait_for_piece("e4", "can be moved to");
+    browser.wait_for_piece("d4", "");
+    browser.assert_clean(&url.with_key());
 }
 
 #[test]
-fn nothing_is_wider_than_a_phone() {
-    let Some((browser, _site, _bot, url)) = seated("") else {
+fn page_fits_phone_width() {
+    let Some((browser, _site, _bot, url)) = open_as_player("") else {
         return;
     };
-    browser.become_a_phone();
+    browser.emulate_phone();
     let fits = |what: &str| {
         let wide = browser.run("return document.documentElement.scrollWidth;");
         assert!(wide.as_u64().unwrap() <= 360, "{what}: {wide}");
@@ -159,12 +160,12 @@ fn nothing_is_wider_than_a_phone() {
     assert_eq!(browser.run(&format!("return {form};")), true);
     browser.press(&[ESCAPE]);
     new_game(&browser, "white", "7k/8/8/8/8/8/1R6/R5K1 w - - 0 1");
-    browser.sees("[data-act=abort]");
+    browser.wait_visible("[data-act=abort]");
     fits("a game that begins");
     click(&browser, "b2", "b7");
-    browser.sees("[data-act=resign]");
+    browser.wait_visible("[data-act=resign]");
     fits("a game that is on");
-    // What is played with is in sight: the board, then what can be done, then the moves in one line.
+    // Visible without scrolling: the board, then the buttons, then the moves in one line.
     let place = |selector: &str, side: &str| {
         let script =
             format!("return document.querySelector('{selector}').getBoundingClientRect().{side};");
@@ -183,17 +184,17 @@ fn nothing_is_wider_than_a_phone() {
     assert!(place(".movesbox", "top") >= place(".buttons", "bottom"));
     assert!(place(".movesbox", "height") < 50.0);
     assert!(place(".top", "height") < 60.0);
-    browser.stands("g8", "black king");
+    browser.wait_for_piece("g8", "black king");
     click(&browser, "a1", "a8");
-    browser.shows(".panel .result", "Checkmate");
+    browser.wait_for_text(".panel .result", "Checkmate");
     fits("a game that is over");
 
     wait("it is in the records", || {
         (url.json("/api/games?result=lost")["total"] == 1).then_some(())
     });
     browser.run("location.hash = '#/games';");
-    browser.shows("[aria-label=Games] tbody", "Anna");
-    // Nothing of a row has to be scrolled to.
+    browser.wait_for_text("[aria-label=Games] tbody", "Anna");
+    // Rows fit into the width.
     let whole = |table: &str| {
         browser.until(&format!(
             "document.querySelector('{table} td') && [...document.querySelectorAll('{table} td')].every((cell) => cell.getBoundingClientRect().right <= 360)"
@@ -201,15 +202,15 @@ fn nothing_is_wider_than_a_phone() {
     };
     whole(".games");
     browser.click("[aria-label=Games] summary");
-    browser.shows(".statistics", "Speed");
+    browser.wait_for_text(".statistics", "Speed");
     fits("all games");
     browser.run("location.hash = '#/bot';");
     browser.click("[aria-label=Bot] summary");
-    browser.shows("[aria-label=Bot] details", "games.concurrency");
+    browser.wait_for_text("[aria-label=Bot] details", "games.concurrency");
     whole(".decisions");
     fits("the reasons");
-    // An address of any length can stand in the state.
+    // The state can contain a long URL.
     browser.run("document.querySelector('.state').textContent = `http://${'long'.repeat(99)}`;");
     fits("a long word");
-    browser.was_clean(&url.whole());
+    browser.assert_clean(&url.with_key());
 }

@@ -1,15 +1,15 @@
-//! What is said in both rooms, and what is answered.
+//! Chat in the player and spectator rooms.
 
 use std::time::Duration;
 
 use knightwatch::sim::{Endpoint, Fault, FaultRule};
 use serde_json::Value;
 
-use super::{CLOCK, act, begun, called, site};
+use super::{CLOCK, act, count_requests, site, start_game};
 use crate::common::{BOT, Daemon, Player, wait};
 
-/// What the bot has said so far in the players' room, or in that of the spectators.
-fn said(player: &Player<'_>, id: &str, room: &str) -> Vec<String> {
+/// Chat lines of the bot so far, in the `player` or the `spectator` room.
+fn bot_lines(player: &Player<'_>, id: &str, room: &str) -> Vec<String> {
     let path = match room {
         "player" => format!("/api/board/game/{id}/chat"),
         _ => format!("/api/game/{id}/chat"),
@@ -21,22 +21,22 @@ fn said(player: &Player<'_>, id: &str, room: &str) -> Vec<String> {
     ours.filter_map(text).collect()
 }
 
-/// Waits until the bot says something that begins so.
-fn hear(player: &Player<'_>, id: &str, room: &str, beginning: &str) -> String {
+/// Waits for a chat line of the bot with this beginning.
+fn wait_for_chat(player: &Player<'_>, id: &str, room: &str, beginning: &str) -> String {
     wait(&format!("the bot says {beginning:?}"), || {
-        let mut lines = said(player, id, room).into_iter();
+        let mut lines = bot_lines(player, id, room).into_iter();
         lines.find(|line| line.starts_with(beginning))
     })
 }
 
-fn say(player: &Player<'_>, id: &str, text: &str) {
+fn send_chat(player: &Player<'_>, id: &str, text: &str) {
     let path = format!("/api/board/game/{id}/chat");
     let (status, answer) = player.post(&path, &[("room", "player"), ("text", text)]);
     assert_eq!(status, 200, "{answer}");
 }
 
 #[test]
-fn texts_are_filled_in_for_both_rooms() {
+fn chat_texts_are_filled_in_for_both_rooms() {
     let site = site(&["Anna"]);
     let config = r#"
         [chat]
@@ -47,54 +47,58 @@ fn texts_are_filled_in_for_both_rooms() {
     "#;
     let _bot = Daemon::start(&site, config);
     let anna = site.player("Anna");
-    let id = begun(&site, &anna);
-    hear(
+    let id = start_game(&site, &anna);
+    wait_for_chat(
         &anna,
         &id,
         "player",
         "Hello Anna (1500), I am Knightwatch with black.",
     );
     let welcome = "Welcome to Knightwatch - Anna, 180+0 classical.";
-    hear(&anna, &id, "spectator", welcome);
+    wait_for_chat(&anna, &id, "spectator", welcome);
     act(&anna, &id, "resign");
-    hear(&anna, &id, "player", "0-1: I have won in 1.");
+    wait_for_chat(&anna, &id, "player", "0-1: I have won in 1.");
     let goodbye = format!("Goodbye from Knightwatch {}.", env!("CARGO_PKG_VERSION"));
-    hear(&anna, &id, "spectator", &goodbye);
+    wait_for_chat(&anna, &id, "spectator", &goodbye);
 }
 
 #[test]
-fn commands_are_answered_in_their_room_and_not_too_often() {
+fn chat_commands_are_answered_in_their_room_within_limit() {
     let site = site(&["Anna", "Zoe"]);
     let config =
         "book = { enabled = false }\n[chat]\nper_minute = 3\nmotd = \"Be kind, {opponent}.\"\n";
     let _bot = Daemon::start(&site, config);
     let anna = site.player("Anna");
-    let id = begun(&site, &anna);
+    let id = start_game(&site, &anna);
     for (text, answer) in [
         ("!name", "I am Knightwatch, and my engine is Knightwatch "),
         ("!eval", "Not during the game"),
         ("!motd", "Be kind, Anna."),
     ] {
-        say(&anna, &id, text);
-        hear(&anna, &id, "player", answer);
+        send_chat(&anna, &id, text);
+        wait_for_chat(&anna, &id, "player", answer);
     }
     site.sim.say_as_spectator("Zoe", &id, "!eval");
-    let eval = hear(&anna, &id, "spectator", "");
+    let eval = wait_for_chat(&anna, &id, "spectator", "");
     assert!(
         eval.contains(" for me, ") && eval.ends_with(" plies deep."),
         "{eval}"
     );
-    // The players' room had enough for a minute before, and this was no command anyway.
-    say(&anna, &id, "!version");
-    hear(&anna, &id, "player", "I answer 3 commands a minute here.");
-    say(&anna, &id, "!depth");
-    say(&anna, &id, "!bogus");
-    say(&anna, &id, "What do you think?");
+    // The limit of the player room is used up.
+    send_chat(&anna, &id, "!version");
+    wait_for_chat(&anna, &id, "player", "I answer 3 commands a minute here.");
+    send_chat(&anna, &id, "!depth");
+    send_chat(&anna, &id, "!bogus");
+    send_chat(&anna, &id, "What do you think?");
     site.sim.say_as_spectator("Zoe", &id, "!bogus");
-    hear(&anna, &id, "spectator", "I do not know !bogus.");
+    wait_for_chat(&anna, &id, "spectator", "I do not know !bogus.");
     act(&anna, &id, "resign");
-    hear(&anna, &id, "player", "Thank you for the game");
-    let lines = [said(&anna, &id, "player"), said(&anna, &id, "spectator")].concat();
+    wait_for_chat(&anna, &id, "player", "Thank you for the game");
+    let lines = [
+        bot_lines(&anna, &id, "player"),
+        bot_lines(&anna, &id, "spectator"),
+    ]
+    .concat();
     assert_eq!(lines.len(), 8, "{lines:?}");
     assert!(
         lines
@@ -104,13 +108,13 @@ fn commands_are_answered_in_their_room_and_not_too_often() {
 }
 
 #[test]
-fn every_command_is_answered() {
+fn chat_every_command_is_answered() {
     let site = site(&["Anna"]);
     let config = "book = { enabled = false }\n[chat]\nper_minute = 100\nmotd = \"Be kind.\"\n";
     let _bot = Daemon::start(&site, config);
     let anna = site.player("Anna");
-    let id = begun(&site, &anna);
-    hear(&anna, &id, "player", "Good luck");
+    let id = start_game(&site, &anna);
+    wait_for_chat(&anna, &id, "player", "Good luck");
     let named = "I am Knightwatch, and my engine is Knightwatch ";
     for (text, answer) in [
         (
@@ -135,17 +139,17 @@ fn every_command_is_answered() {
         ("!version", "Knightwatch "),
         ("!wait", "There is nothing to wait for."),
     ] {
-        let before = said(&anna, &id, "player").len();
-        say(&anna, &id, text);
+        let before = bot_lines(&anna, &id, "player").len();
+        send_chat(&anna, &id, text);
         let reply = wait(&format!("{text} is answered"), || {
-            said(&anna, &id, "player").into_iter().nth(before)
+            bot_lines(&anna, &id, "player").into_iter().nth(before)
         });
         assert!(reply.contains(answer), "{text}: {reply}");
     }
 }
 
 #[test]
-fn words_that_are_lost_are_not_said_again() {
+fn chat_lost_message_is_not_resent() {
     let site = site(&["Anna"]);
     let broken = Fault::json(502, "{}");
     site.sim
@@ -153,13 +157,13 @@ fn words_that_are_lost_are_not_said_again() {
         .add(FaultRule::on(Endpoint::Chat, broken).from_user(BOT));
     let _bot = Daemon::start(&site, "");
     let anna = site.player("Anna");
-    let id = begun(&site, &anna);
+    let id = start_game(&site, &anna);
     wait("the greeting is on its way", || {
-        (called(&site, Endpoint::Chat) > 0).then_some(())
+        (count_requests(&site, Endpoint::Chat) > 0).then_some(())
     });
     act(&anna, &id, "resign");
-    hear(&anna, &id, "player", "Thank you for the game");
-    let lines = said(&anna, &id, "player");
+    wait_for_chat(&anna, &id, "player", "Thank you for the game");
+    let lines = bot_lines(&anna, &id, "player");
     assert!(
         lines.iter().all(|line| !line.starts_with("Good luck")),
         "{lines:?}"
@@ -167,33 +171,33 @@ fn words_that_are_lost_are_not_said_again() {
 }
 
 #[test]
-fn lessons_have_the_score_for_the_opponent_too() {
+fn chat_score_is_shown_to_opponent_if_allowed() {
     let site = site(&["Anna"]);
     let config = "book = { enabled = false }\nchat = { evals = \"everybody\" }\n";
     let _bot = Daemon::start(&site, config);
     let anna = site.player("Anna");
-    let id = begun(&site, &anna);
-    say(&anna, &id, "!pv");
-    hear(&anna, &id, "player", "I expect ");
+    let id = start_game(&site, &anna);
+    send_chat(&anna, &id, "!pv");
+    wait_for_chat(&anna, &id, "player", "I expect ");
 }
 
 #[test]
-fn a_rule_is_silent() {
+fn chat_is_disabled_by_rule() {
     let site = site(&["Anna", "Bert"]);
     let config = "[[rule]]\nmatch = { name = \"anna\" }\nplay = { chat = false }\n";
     let _bot = Daemon::start(&site, config);
     let (anna, bert) = (site.player("Anna"), site.player("Bert"));
-    let (silent, other) = (begun(&site, &anna), begun(&site, &bert));
+    let (silent, other) = (start_game(&site, &anna), start_game(&site, &bert));
     for (player, id) in [(&anna, &silent), (&bert, &other)] {
-        say(player, id, "!help");
+        send_chat(player, id, "!help");
         act(player, id, "resign");
     }
-    hear(&bert, &other, "player", "Thank you for the game");
-    assert_eq!(said(&anna, &silent, "player"), [""; 0]);
+    wait_for_chat(&bert, &other, "player", "Thank you for the game");
+    assert_eq!(bot_lines(&anna, &silent, "player"), [""; 0]);
 }
 
 #[test]
-fn a_limit_on_chat_pauses_chat_alone() {
+fn chat_rate_limit_pauses_chat_only() {
     let site = site(&["Anna"]);
     let limit = Fault::json(429, r#"{"error":"Too many requests. Try again later."}"#);
     site.sim.faults().add(
@@ -203,32 +207,32 @@ fn a_limit_on_chat_pauses_chat_alone() {
     );
     let bot = Daemon::start(&site, "[[rule]]\nplay = { max_depth = 4 }\n");
     let anna = site.player("Anna");
-    let id = begun(&site, &anna);
+    let id = start_game(&site, &anna);
     wait("the greeting is refused", || {
         bot.log().contains("chat refused").then_some(())
     });
     for (ply, uci) in [(4, "d2d3"), (6, "g1f3"), (8, "b1c3")] {
-        say(&anna, &id, "!name");
+        send_chat(&anna, &id, "!name");
         act(&anna, &id, &format!("move/{uci}"));
         site.plies(&id, ply);
     }
     wait("the answers are not even sent", || {
         (bot.log().matches("chat refused").count() >= 4).then_some(())
     });
-    assert_eq!(called(&site, Endpoint::Chat), 1, "{}", bot.log());
+    assert_eq!(count_requests(&site, Endpoint::Chat), 1, "{}", bot.log());
 }
 
 #[test]
-fn who_asks_to_wait_gets_another_minute() {
+fn chat_wait_delays_abort_by_one_minute() {
     let site = site(&["Anna", "Bert"]);
     let _bot = Daemon::start(&site, "games = { abort_after_s = 5 }\n");
     let white = [CLOCK[0], CLOCK[1], ("color", "white")];
     let (anna, bert) = (site.player("Anna"), site.player("Bert"));
     let (waits, silent) = (anna.start(&white), bert.start(&white));
-    // What is said before the bot listens it never hears.
-    hear(&anna, &waits, "player", "Good luck");
-    say(&anna, &waits, "!wait");
-    hear(&anna, &waits, "player", "I will wait one more minute");
+    // Commands sent before the stream of the bot is open are lost.
+    wait_for_chat(&anna, &waits, "player", "Good luck");
+    send_chat(&anna, &waits, "!wait");
+    wait_for_chat(&anna, &waits, "player", "I will wait one more minute");
     assert_eq!(site.finished(&silent).status, "aborted");
     let then = site.sim.elapsed() + Duration::from_secs(3);
     wait("it would be over by now", || {

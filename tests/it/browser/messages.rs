@@ -1,15 +1,15 @@
-//! What the person who plays on the page is told, from their side, and what those who watch are told.
+//! Messages of the page to players and spectators.
 
 use serde_json::json;
 
 use super::driver::Browser;
 use super::playing::{NO_BISHOPS, click, fill_in, new_game, send};
-use super::{seated, watched};
+use super::{open_as_player, open_as_spectator};
 use crate::common::{BOT, Daemon, Site};
-use crate::manners::act;
+use crate::etiquette::act;
 use crate::page::Url;
 
-/// The number of moves on the board.
+/// Expression for the number of plies in the move list.
 const PLIES: &str = "document.querySelectorAll('.moves button').length";
 
 fn plies(browser: &Browser, count: usize) {
@@ -17,8 +17,9 @@ fn plies(browser: &Browser, count: usize) {
 }
 
 #[test]
-fn a_draw_that_is_declined_is_told() {
-    let Some((browser, _site, _bot, url)) = seated("draw = { accept = false, offer = false }\n")
+fn draw_decline_is_shown() {
+    let Some((browser, _site, _bot, url)) =
+        open_as_player("draw = { accept = false, offer = false }\n")
     else {
         return;
     };
@@ -26,26 +27,27 @@ fn a_draw_that_is_declined_is_told() {
     click(&browser, "e2", "e4");
     plies(&browser, 2);
     browser.click("[data-act=draw]");
-    browser.shows(".chat .lines", "You offered a draw");
-    browser.shows(".chat .lines", &format!("{BOT} declined the draw"));
-    browser.shows("#read", &format!("{BOT} declined the draw"));
-    browser.shows(".board-area .player:first-child .note", "declined the draw");
-    // Lichess passes over another offer for twenty plies, so there is none to be made.
+    browser.wait_for_text(".chat .lines", "You offered a draw");
+    browser.wait_for_text(".chat .lines", &format!("{BOT} declined the draw"));
+    browser.wait_for_text("#read", &format!("{BOT} declined the draw"));
+    browser.wait_for_text(".board-area .player:first-child .note", "declined the draw");
+    // Lichess ignores another offer for twenty plies, so the button is disabled.
     browser.until("document.querySelector('[data-act=draw]').textContent === 'Offer draw'");
     browser.until("document.querySelector('[data-act=draw]').disabled");
-    // What was answered is known to other windows, and after the next move it is no news.
+    // Other windows show the answer too; the note disappears after the next move.
     browser.go("about:blank");
-    browser.go(&url.whole());
-    browser.shows(".chat .lines", &format!("{BOT} declined the draw"));
+    browser.go(&url.with_key());
+    browser.wait_for_text(".chat .lines", &format!("{BOT} declined the draw"));
     click(&browser, "d2", "d4");
     plies(&browser, 4);
     browser.until("!document.querySelector('.board-area .player:first-child .note').textContent");
-    browser.was_clean(&url.whole());
+    browser.assert_clean(&url.with_key());
 }
 
 #[test]
-fn a_takeback_is_given_or_declined_and_both_are_told() {
-    let Some((browser, _site, _bot, url)) = seated("games = { max_takebacks = 1 }\n") else {
+fn takeback_answer_is_shown() {
+    let Some((browser, _site, _bot, url)) = open_as_player("games = { max_takebacks = 1 }\n")
+    else {
         return;
     };
     new_game(&browser, "white", NO_BISHOPS);
@@ -53,53 +55,55 @@ fn a_takeback_is_given_or_declined_and_both_are_told() {
     plies(&browser, 2);
     browser.click("[data-act=takeback]");
     plies(&browser, 0);
-    browser.shows(".chat .lines", &format!("{BOT} accepted the takeback"));
+    browser.wait_for_text(".chat .lines", &format!("{BOT} accepted the takeback"));
     click(&browser, "d2", "d4");
     plies(&browser, 2);
     browser.click("[data-act=takeback]");
-    browser.shows(".chat .lines", &format!("{BOT} declined the takeback"));
-    browser.shows("#read", &format!("{BOT} declined the takeback"));
-    // Every further answer would be the same.
+    browser.wait_for_text(".chat .lines", &format!("{BOT} declined the takeback"));
+    browser.wait_for_text("#read", &format!("{BOT} declined the takeback"));
+    // Further requests would be declined too, so the button is hidden.
     browser.until("document.querySelector('[data-act=takeback]').hidden");
     plies(&browser, 2);
-    browser.was_clean(&url.whole());
+    browser.assert_clean(&url.with_key());
 }
 
 #[test]
-fn the_end_is_told_from_the_side_of_the_one_who_plays() {
-    let Some((browser, _site, _bot, url)) = seated("") else {
+fn result_is_worded_for_player_and_spectator() {
+    let Some((browser, _site, _bot, url)) = open_as_player("") else {
         return;
     };
     new_game(&browser, "white", NO_BISHOPS);
     click(&browser, "e2", "e4");
     plies(&browser, 2);
-    browser.shows(".panel .turn", "Your turn");
+    browser.wait_for_text(".panel .turn", "Your turn");
     browser.click("[data-act=resign]");
     browser.click("[data-act=resign]");
-    browser.shows(".panel .result", &format!("You resigned. {BOT} wins."));
+    browser.wait_for_text(".panel .result", &format!("You resigned. {BOT} wins."));
     browser.until("document.querySelector('.panel .result').classList.contains('lost')");
     browser.until("document.querySelector('.finished-games .chip')?.textContent === 'Lost'");
-    // The mark is on the king that has lost: a circle on White's half of the board.
+    // The badge is on the king of the loser.
     let badge = "document.querySelector('.game-view .badge.lost').getBoundingClientRect()";
     let king = "document.querySelector('.game-view [data-square=e1]').getBoundingClientRect()";
     browser.until(&format!(
         "{badge}.left > {king}.left && {badge}.right < {king}.right + 1 && {badge}.top > {king}.top - 1"
     ));
-    // Looking back there is none, and whoever only watches is told of White and Black.
+    // Earlier positions have no badge, and spectators read of White and Black.
     browser.press(&[super::LEFT]);
     browser.until("!document.querySelector('.game-view .badge')");
     browser.run("localStorage.clear();");
     browser.go("about:blank");
-    browser.go(&url.open());
-    browser.shows(".panel .result", "White resigned · Black wins");
+    browser.go(&url.without_key());
+    browser.wait_for_text(".panel .result", "White resigned · Black wins");
     browser.until("document.querySelector('.panel .result').classList.contains('won')");
-    browser.was_clean(&url.whole());
+    browser.assert_clean(&url.with_key());
 }
 
 #[test]
-fn nothing_is_drawn_that_was_not_measured() {
-    // From the book, and so without a score.
-    let Some((browser, site, _bot, url)) = watched("[[rule]]\nplay = { max_depth = 6 }\n") else {
+fn evaluation_without_score_is_not_drawn() {
+    // A book move has no score.
+    let Some((browser, site, _bot, url)) =
+        open_as_spectator("[[rule]]\nplay = { max_depth = 6 }\n")
+    else {
         return;
     };
     let anna = site.player("Anna");
@@ -110,13 +114,13 @@ fn nothing_is_drawn_that_was_not_measured() {
     ]);
     act(&anna, &id, "move/e2e4");
     plies(&browser, 2);
-    browser.shows(".thinking .facts", "opening book");
+    browser.wait_for_text(".thinking .facts", "opening book");
     let drawn =
         "document.querySelectorAll('.graph .black-area, .graph .white-area, .graph .line').length";
     assert_eq!(browser.run(&format!("return {drawn};")), 0);
     let bar = "getComputedStyle(document.querySelector('.evalbar')).visibility";
     assert_eq!(browser.run(&format!("return {bar};")), "hidden");
-    // No book has this; the curve begins where the engine did.
+    // Out of book: the graph starts with the first search.
     act(&anna, &id, "move/e1e2");
     plies(&browser, 4);
     browser.until(&format!("{drawn} === 3 && {bar} === 'visible'"));
@@ -125,8 +129,8 @@ fn nothing_is_drawn_that_was_not_measured() {
 }
 
 #[test]
-fn a_form_says_in_sentences_what_is_wrong() {
-    let Some((browser, site, mut bot, _)) = seated("") else {
+fn form_errors_are_sentences() {
+    let Some((browser, site, mut bot, _)) = open_as_player("") else {
         return;
     };
     fill_in(&browser, &[("variant", "fromPosition")]);
@@ -144,14 +148,14 @@ fn a_form_says_in_sentences_what_is_wrong() {
         browser.run("document.querySelector('input[name=fen]').value = '';");
         browser.fill("input[name=fen]", fen);
         browser.click("dialog button[type=submit]");
-        browser.shows(
+        browser.wait_for_text(
             "dialog [role=alert]",
             &format!("No game can begin with this position: {why}"),
         );
     }
     browser.press(&[super::ESCAPE]);
 
-    // A clock of nothing is not sent, and one of half a minute is.
+    // A clock of zero is not sent; one of half a minute is.
     fill_in(&browser, &[("variant", "standard"), ("time", "custom")]);
     let set = |minutes: &str, increment: &str| {
         browser.run(&format!(
@@ -172,28 +176,28 @@ fn a_form_says_in_sentences_what_is_wrong() {
     assert!(site.sim.games().is_empty());
     set("0.5", "20");
     send(&browser);
-    browser.shows(".game-view h1", "½+20");
+    browser.wait_for_text(".game-view h1", "½+20");
 
-    // Strength is a limit, not a promise to use all of it.
+    // The label presents the time as a limit.
     let strengths = browser.text("select[name=strength]");
     assert!(strengths.contains("at most 5 s a move"), "{strengths}");
 
-    // What the browser says of a daemon that is away is nothing to show.
+    // The page has its own message if the daemon is down, not that of the browser.
     bot.crash();
     browser.click("[data-act=abort]");
-    browser.shows("#toasts", "Knightwatch does not answer");
+    browser.wait_for_text("#toasts", "Knightwatch does not answer");
 }
 
 #[test]
-fn a_game_that_does_not_exist_is_told_once() {
+fn unknown_game_is_reported_once() {
     let Some(browser) = Browser::open(1400, 900) else {
         return;
     };
     let site = Site::new([]);
     let bot = Daemon::start(&site, "");
     let url = Url::of(&bot, 1);
-    browser.go(&format!("{}#/game/nosuch12", url.open()));
-    browser.shows(".placeholder h1", "There is no such game");
+    browser.go(&format!("{}#/game/nosuch12", url.without_key()));
+    browser.wait_for_text(".placeholder h1", "There is no such game");
     assert_eq!(
         browser.run("return document.getElementById('toasts').hidden;"),
         true

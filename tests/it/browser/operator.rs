@@ -1,25 +1,25 @@
-//! What an operator does on the page: the levers, the reasons, the games of the past.
+//! Operator actions, decisions and finished games on the page.
 
 use super::driver::Browser;
 use crate::common::{Daemon, Site, wait};
-use crate::manners::act;
-use crate::operator::said;
+use crate::etiquette::act;
+use crate::operator::run_command;
 use crate::page::Url;
 use knightwatch::sim::{ArenaOptions, NewUser, TimeControl};
 
 const CLOCK: [(&str, &str); 2] = [("clock.limit", "180"), ("clock.increment", "2")];
 
-/// A daemon whose page is open with the key.
+/// Starts a daemon and opens its page with the key.
 fn operator(browser: &Browser, site: &Site, config: &str) -> (Daemon, Url) {
     let bot = Daemon::start(site, config);
     let url = Url::of(&bot, 1);
-    browser.go(&url.whole());
-    browser.shows("#status", "Idle");
+    browser.go(&url.with_key());
+    browser.wait_for_text("#status", "Idle");
     (bot, url)
 }
 
 #[test]
-fn levers_and_reasons() {
+fn operator_controls_and_decisions_are_shown() {
     let Some(browser) = Browser::open(1400, 900) else {
         return;
     };
@@ -31,50 +31,50 @@ fn levers_and_reasons() {
     site.sim.add_arena(&options).unwrap();
     let (bot, url) = operator(&browser, &site, "games = { concurrency = 3 }\n");
     browser.run("location.hash = '#/bot';");
-    // What ends the bot asks back, and gives up when something else is done.
+    // Stopping the bot needs a confirmation, which another action cancels.
     browser.click("[data-control=drain]");
-    browser.shows("[data-control=drain]", "Really stop?");
+    browser.wait_for_text("[data-control=drain]", "Really stop?");
     browser.click("[data-control=pause]");
-    browser.shows("[data-control=drain]", "Finish and stop");
-    browser.shows("#status", "Paused");
+    browser.wait_for_text("[data-control=drain]", "Finish and stop");
+    browser.wait_for_text("#status", "Paused");
     let anna = site.player("Anna");
     assert_eq!(anna.answer(&anna.challenge(&CLOCK)), "later");
     let challenges = "[aria-label=Bot] .scrolls";
-    browser.shows(challenges, "Anna");
-    browser.shows(challenges, "Declined");
+    browser.wait_for_text(challenges, "Anna");
+    browser.wait_for_text(challenges, "Declined");
     browser.click("[data-control=resume]");
-    browser.shows("#status", "Idle");
+    browser.wait_for_text("#status", "Idle");
 
     browser.fill("input[name=user]", "Bert");
     browser.click("[aria-label=Bot] form button");
-    browser.shows("#toasts", "Bert is blocked.");
+    browser.wait_for_text("#toasts", "Bert is blocked.");
     let bert = site.player("Bert");
     assert_eq!(bert.answer(&bert.challenge(&CLOCK)), "generic");
     browser.fill("input[name=user]", "Bert");
     browser.click("[aria-label=Bot] form [value=unblock]");
-    browser.shows("#toasts", "Bert is not blocked any more.");
+    browser.wait_for_text("#toasts", "Bert is not blocked any more.");
     assert_eq!(bert.answer(&bert.challenge(&CLOCK)), "accepted");
 
     let arenas = "[aria-label=Bot] h2 + p + .scrolls a[href*=rehearse]";
     assert_eq!(browser.text(arenas), "");
-    said(&bot, &["join", "rehearse"]);
-    browser.shows(arenas, "Friday");
+    run_command(&bot, &["join", "rehearse"]);
+    browser.wait_for_text(arenas, "Friday");
     browser.click("[aria-label=Bot] summary");
-    browser.shows("[aria-label=Bot] details", "games.concurrency");
-    browser.sees("[aria-label=Bot] details code");
-    browser.was_clean(&url.whole());
+    browser.wait_for_text("[aria-label=Bot] details", "games.concurrency");
+    browser.wait_visible("[aria-label=Bot] details code");
+    browser.assert_clean(&url.with_key());
 
-    // Who has no key pulls nothing.
+    // Without the key there are no controls.
     browser.run("localStorage.clear();");
     browser.go("about:blank");
-    browser.go(&format!("{}#/bot", url.open()));
-    browser.shows("[aria-label=Bot]", "This window only watches");
+    browser.go(&format!("{}#/bot", url.without_key()));
+    browser.wait_for_text("[aria-label=Bot]", "This window only watches");
     let controls = "return [...document.querySelectorAll('[data-control]')].some((control) => control.checkVisibility());";
     assert_eq!(browser.run(controls), false);
 }
 
 #[test]
-fn what_an_operator_does_is_in_the_log_and_a_bot_that_stops_takes_no_orders() {
+fn operator_actions_are_logged_and_disabled_by_drain() {
     let Some(browser) = Browser::open(1400, 900) else {
         return;
     };
@@ -82,8 +82,8 @@ fn what_an_operator_does_is_in_the_log_and_a_bot_that_stops_takes_no_orders() {
     let (bot, _url) = operator(&browser, &site, "");
     browser.run("location.hash = '#/bot';");
     let log = "[aria-label=Bot] .log";
-    browser.shows(log, "online as Knightwatch");
-    for (order, told) in [
+    browser.wait_for_text(log, "online as Knightwatch");
+    for (arguments, entry) in [
         (&["pause"][..], "paused by the operator: no new games"),
         (&["resume"], "resumed by the operator: new games"),
         (&["block", "Bert"], "Bert is blocked by the operator"),
@@ -92,15 +92,15 @@ fn what_an_operator_does_is_in_the_log_and_a_bot_that_stops_takes_no_orders() {
             "Bert is no longer blocked by the operator",
         ),
     ] {
-        said(&bot, order);
-        browser.shows(log, told);
+        run_command(&bot, arguments);
+        browser.wait_for_text(log, entry);
     }
     let player = site.player("Anna");
     let id = player.start(&[CLOCK[0], CLOCK[1], ("color", "white"), ("rated", "true")]);
     browser.until("!document.querySelector('[data-control=pause]').disabled");
-    said(&bot, &["drain"]);
-    browser.shows(log, "draining: finishing 1 game");
-    browser.shows("[aria-label=Bot] .state", "Stopping: 1 game");
+    run_command(&bot, &["drain"]);
+    browser.wait_for_text(log, "draining: finishing 1 game");
+    browser.wait_for_text("[aria-label=Bot] .state", "Stopping: 1 game");
     browser.until(
         "[...document.querySelectorAll('[data-control]')].every((control) => control.disabled)",
     );
@@ -109,7 +109,7 @@ fn what_an_operator_does_is_in_the_log_and_a_bot_that_stops_takes_no_orders() {
 }
 
 #[test]
-fn games_of_the_past_are_found_and_replayed() {
+fn finished_games_are_filtered_and_replayed() {
     let Some(browser) = Browser::open(1400, 900) else {
         return;
     };
@@ -129,23 +129,23 @@ fn games_of_the_past_are_found_and_replayed() {
     };
     for name in ["Anna", "Bert"] {
         let id = lose(name);
-        browser.shows(&format!(".finished-games [data-game=\"{id}\"]"), name);
+        browser.wait_for_text(&format!(".finished-games [data-game=\"{id}\"]"), name);
     }
-    let open = url.open();
+    let open = url.without_key();
     wait("both games are in the records", || {
         let script = format!(
-            "const ask = new XMLHttpRequest(); ask.open('GET', '{open}api/games?result=won', false); ask.send();
-             return JSON.parse(ask.responseText).total;"
+            "const request = new XMLHttpRequest(); request.open('GET', '{open}api/games?result=won', false); request.send();
+             return JSON.parse(request.responseText).total;"
         );
         (browser.run(&script) == 2).then_some(())
     });
     browser.run("location.hash = '#/games';");
     let found = "[aria-label=Games] [role=status]";
     let rows = "[aria-label=Games] .scrolls tbody";
-    browser.shows(found, "2 games");
+    browser.wait_for_text(found, "2 games");
     browser.fill("input[name=text]", "ber");
-    browser.shows(found, "1 game");
-    browser.shows(rows, "Bert");
+    browser.wait_for_text(found, "1 game");
+    browser.wait_for_text(rows, "Bert");
     for (name, value, text) in [
         ("result", "lost", "0 games"),
         ("result", "won", "1 game"),
@@ -162,70 +162,70 @@ fn games_of_the_past_are_found_and_replayed() {
             "const field = document.querySelector('.filters [name={name}]'); field.value = '{value}';
              field.dispatchEvent(new Event('input', {{ bubbles: true }}));"
         ));
-        browser.shows(found, text);
+        browser.wait_for_text(found, text);
     }
-    // Another one comes to those that are shown.
+    // A newly finished game is added to the list.
     lose("Bert");
-    browser.shows(found, "2 games");
+    browser.wait_for_text(found, "2 games");
     let first = "[aria-label=Games] .scrolls tbody tr";
-    browser.shows(&format!("{first} .end"), "resignation");
-    browser.shows(&format!("{first} .opening"), "1. e4 ");
-    // What the first of the two has changed of our rating is known now.
-    browser.shows(&format!("{first}:last-child .change .good"), "+");
+    browser.wait_for_text(&format!("{first} .end"), "resignation");
+    browser.wait_for_text(&format!("{first} .opening"), "1. e4 ");
+    // The rating change of the first game is known now.
+    browser.wait_for_text(&format!("{first}:last-child .change .good"), "+");
     browser.click("[aria-label=Games] summary");
-    browser.shows(".statistics", "Latency");
-    // A point for each game.
-    browser.shows(".statistics figure", "blitz ");
+    browser.wait_for_text(".statistics", "Latency");
+    // One point per game.
+    browser.wait_for_text(".statistics figure", "blitz ");
     browser.until("document.querySelector('.ratings polyline').getAttribute('points').split(' ').length === 2");
 
-    // They can be taken along, and only they.
+    // The download has exactly the listed games.
     let script = "const link = document.querySelector('.found a[download]').getAttribute('href');
-         const ask = new XMLHttpRequest(); ask.open('GET', link, false); ask.send(); return ask.responseText;";
+         const request = new XMLHttpRequest(); request.open('GET', link, false); request.send(); return request.responseText;";
     let pgn = browser.run(script).as_str().unwrap().to_owned();
     assert_eq!(pgn.matches("[White \"Bert\"]").count(), 2, "{pgn}");
     assert_eq!(pgn.matches("[Event ").count(), 2, "{pgn}");
 
-    // What is asked for stands in the address, and an address asks for it.
-    let asked = "#/games?text=ber&result=won&speed=blitz&color=black";
-    browser.until(&format!("location.hash === '{asked}'"));
+    // The filter is part of the URL, and a URL sets the filter.
+    let hash = "#/games?text=ber&result=won&speed=blitz&color=black";
+    browser.until(&format!("location.hash === '{hash}'"));
     browser.go("about:blank");
     browser.go(&format!(
         "{open}#/games?rated=true&sort=opponent&ascending=true"
     ));
-    browser.shows(found, "3 games");
-    browser.shows(first, "Anna");
+    browser.wait_for_text(found, "3 games");
+    browser.wait_for_text(first, "Anna");
     browser.until("document.querySelector('.filters [name=rated]').value === 'true'");
     let sorted = "th[aria-sort=ascending] button";
-    browser.shows(sorted, "Opponent");
+    browser.wait_for_text(sorted, "Opponent");
     browser.click(sorted);
-    browser.shows(first, "Bert");
+    browser.wait_for_text(first, "Bert");
     browser.click("[aria-label=Games] .found button");
     browser.until("location.hash === '#/games?sort=opponent'");
     browser.go("about:blank");
     browser.go(&format!("{open}#/games?text=ber"));
-    browser.shows(found, "2 games");
+    browser.wait_for_text(found, "2 games");
 
-    // All of a row leads to its game.
+    // The whole row links to the game.
     browser.run(
         "const { left, top, width, height } = document.querySelector('.games .moves').getBoundingClientRect();
          document.elementFromPoint(left + width / 2, top + height / 2).click();",
     );
-    browser.shows(".panel .result", "resigned");
-    browser.stands("e4", "white pawn");
+    browser.wait_for_text(".panel .result", "resigned");
+    browser.wait_for_piece("e4", "white pawn");
     browser.click("[aria-label='To the start (Home)']");
-    browser.stands("e4", "");
+    browser.wait_for_piece("e4", "");
     browser.until("[...document.querySelectorAll('.board-area .clock')].every((clock) => clock.textContent === '3:00')");
-    // It is one of all games, and not one that is on.
-    browser.shows(".top [aria-current]", "Games");
-    // What stands there can be taken along.
-    browser.permit("clipboard-read");
+    // The view is that of finished games, not of running ones.
+    browser.wait_for_text(".top [aria-current]", "Games");
+    // The position and the game can be exported.
+    browser.grant("clipboard-read");
     let share = |what: &str| {
         browser.click(".tools .text");
         browser.click(&format!("[data-share={what}]"));
     };
     let copied = |what: &str| {
         share(what);
-        browser.shows("#toasts", &format!("{what} copied."));
+        browser.wait_for_text("#toasts", &format!("{what} copied."));
         let text = browser.run("return navigator.clipboard.readText();");
         text.as_str().unwrap().to_owned()
     };
@@ -242,7 +242,7 @@ fn games_of_the_past_are_found_and_replayed() {
     share("game");
     browser.until("document.querySelector('[data-share=game]').download.endsWith('.pgn')");
     browser.until("document.querySelector('[data-share=game]').href.startsWith('blob:')");
-    // The menu goes when something is chosen from it.
+    // Choosing an entry closes the menu.
     browser.until("!document.querySelector('.tools .menu').matches(':popover-open')");
     let start = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1";
     assert_eq!(copied("FEN"), start);
@@ -251,5 +251,5 @@ fn games_of_the_past_are_found_and_replayed() {
         pgn.contains("[White \"Bert\"]") && pgn.contains("\n1. e4 "),
         "{pgn}"
     );
-    browser.was_clean(&url.whole());
+    browser.assert_clean(&url.with_key());
 }

@@ -1,16 +1,16 @@
-//! What the page says of the bot beside its moves: arenas, the settings in force, our own offers.
+//! Page events about arenas, effective settings, own draw offers, and playing as an account of the simulator.
 
 use std::time::Duration;
 
 use knightwatch::sim::{ArenaOptions, NewUser, TimeControl};
 
 use crate::common::{BOT, Daemon, Site};
-use crate::manners::{DEAD, act};
-use crate::operator::said;
-use crate::page::{Url, is};
+use crate::etiquette::{DEAD, act};
+use crate::operator::run_command;
+use crate::page::{Url, is_game};
 
 #[test]
-fn arenas_and_settings_are_told_as_they_are() {
+fn arenas_and_settings_are_sent() {
     let site = Site::new([NewUser::human("Anna")]);
     let options = ArenaOptions {
         id: Some("rehearse".to_owned()),
@@ -24,22 +24,22 @@ fn arenas_and_settings_are_told_as_they_are() {
     let snapshot = page.snapshot();
     assert_eq!(snapshot["arenas"].as_array().map(Vec::len), Some(0));
 
-    said(&bot, &["join", "rehearse"]);
+    run_command(&bot, &["join", "rehearse"]);
     let joined = page.find("arena", |arena| arena["text"] == "joined");
     assert_eq!(joined["stage"], "planned");
     assert_eq!(joined["name"], "Friday Arena");
     assert!(joined["starts"].as_u64() > snapshot["now"].as_u64());
-    said(&bot, &["leave", "rehearse"]);
+    run_command(&bot, &["leave", "rehearse"]);
     let left = page.find("arena", |arena| arena["text"] == "left");
     assert_eq!(left["stage"], "over");
 
     bot.configure(|text| text.replace("concurrency = 2", "concurrency = 3"));
-    said(&bot, &["reload"]);
+    run_command(&bot, &["reload"]);
     page.find("settings", |settings| {
         let values = settings["values"].as_array().unwrap();
         values.contains(&serde_json::json!(["games.concurrency", "3"]))
     });
-    // Who looks only now sees the same.
+    // A page opened later gets the same.
     let snapshot = url.events().snapshot();
     assert_eq!(snapshot["arenas"][0]["text"], "left");
     let values = &snapshot["settings"][0]["values"];
@@ -50,7 +50,7 @@ fn arenas_and_settings_are_told_as_they_are() {
 }
 
 #[test]
-fn a_draw_that_we_offer_is_told_and_can_be_taken() {
+fn own_draw_offer_is_sent_and_can_be_accepted() {
     let site = Site::new([NewUser::human("Anna")]);
     let settings = "draw = { min_move = 1, min_level_moves = 1, max_win_percent = 30 }\n";
     let bot = Daemon::start(&site, settings);
@@ -67,14 +67,14 @@ fn a_draw_that_we_offer_is_told_and_can_be_taken() {
     site.plies(&game, 2);
     act(&anna, &game, "move/d3e3");
     page.find("game", |shown| {
-        is(&game)(shown) && shown["draw_offer"] == "black"
+        is_game(&game)(shown) && shown["draw_offer"] == "black"
     });
     act(&anna, &game, "draw/yes");
     assert_eq!(site.finished(&game).status, "draw");
 }
 
 #[test]
-fn one_plays_on_the_page_of_a_daemon_beside_a_simulator() {
+fn play_as_account_of_simulator_is_forwarded() {
     let site = Site::new(["Anna:browser".parse::<NewUser>().unwrap()]);
     let arguments = ["--set", "web.play_as=Anna", "--set", "book.enabled=false"];
     let bot = Daemon::start_with(&site, "", &arguments);
@@ -85,21 +85,22 @@ fn one_plays_on_the_page_of_a_daemon_beside_a_simulator() {
     let form = "clock.limit=180&clock.increment=2&color=white";
     let challenge = format!("/api/challenge/{BOT}");
     assert_eq!(
-        url.ask("POST", &format!("/play{challenge}"), "", form).0,
+        url.request("POST", &format!("/play{challenge}"), "", form)
+            .0,
         403
     );
     let (status, answer) = url.play(&challenge, form);
     assert_eq!(status, 200, "{answer}");
-    let begun = page.find("game", |game| game["white"]["name"] == "Anna");
-    let id = begun["id"].as_str().unwrap();
+    let started = page.find("game", |game| game["white"]["name"] == "Anna");
+    let id = started["id"].as_str().unwrap();
     assert_eq!(
         url.play(&format!("/api/board/game/{id}/move/e2e4"), "").0,
         200
     );
-    page.find("moved", |told| {
-        told["game"] == id && told["move"]["ply"] == 2
+    page.find("moved", |event| {
+        event["game"] == id && event["move"]["ply"] == 2
     });
-    // What the site refuses is told in its words.
+    // Errors of the site are passed on.
     let (status, why) = url.play(&format!("/api/board/game/{id}/move/e2e4"), "");
     assert_eq!(status, 400);
     assert!(why.contains("error"), "{why}");

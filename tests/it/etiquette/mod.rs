@@ -1,7 +1,7 @@
-//! How the real program behaves towards its opponents and its audience: offers, takebacks, claims, rematches, words.
+//! Draws, resignation, takebacks, claims, rematches and chat of the real program.
 
-mod again;
-mod talk;
+mod chat;
+mod rematch;
 
 use std::time::Duration;
 
@@ -12,16 +12,16 @@ use knightwatch::sim::{
 
 use crate::common::{BOT, Daemon, Player, Site, requests_of, wait};
 
-/// A clock of a person, with which the test's slowness costs nothing.
+/// Clock long enough for a slow test machine.
 pub const CLOCK: [(&str, &str); 2] = [("clock.limit", "10800"), ("clock.increment", "0")];
 
-/// Nobody gets through.
+/// Blocked position without a possible breakthrough.
 pub const DEAD: &str = "8/8/4k3/4p3/4P3/4K3/8/8 w - - 0 1";
 
-/// White, who is to move, has lost.
+/// Position that White, to move, has lost.
 const WON: &str = "4k3/4q3/8/8/8/8/4P3/4K3 w - - 0 1";
 
-/// A bot that may be asked for takebacks, and people.
+/// A site with the bot, which allows takeback requests, and these human players.
 pub fn site(people: &[&str]) -> Site {
     let bot = NewUser {
         takebacks: true,
@@ -34,21 +34,21 @@ pub fn site(people: &[&str]) -> Site {
     })
 }
 
-/// What a person does in a game.
+/// Performs an action of a human player in a game, such as `resign` or `move/e2e4`.
 pub fn act(player: &Player<'_>, id: &str, what: &str) {
     let (status, answer) = player.post(&format!("/api/board/game/{id}/{what}"), &[]);
     assert_eq!(status, 200, "{what}: {answer}");
 }
 
-/// A game in which Anna has White and each has moved.
-pub fn begun(site: &Site, anna: &Player<'_>) -> String {
+/// Starts a game in which Anna has White and both have moved; returns its id.
+pub fn start_game(site: &Site, anna: &Player<'_>) -> String {
     let id = anna.start(&[CLOCK[0], CLOCK[1], ("color", "white")]);
     act(anna, &id, "move/e2e4");
     site.plies(&id, 2);
     id
 }
 
-/// A game of a person, who has White, from this position.
+/// Starts a game from this position with the player as White; returns its id.
 fn from_position(player: &Player<'_>, fen: &str) -> String {
     let form = [
         CLOCK[0],
@@ -60,21 +60,21 @@ fn from_position(player: &Player<'_>, fen: &str) -> String {
     player.start(&form)
 }
 
-/// How often the bot has called this.
-fn called(site: &Site, endpoint: Endpoint) -> usize {
+/// Number of requests of the bot to this endpoint.
+fn count_requests(site: &Site, endpoint: Endpoint) -> usize {
     requests_of(site, BOT, endpoint).len()
 }
 
-/// Waits until the bot has called this so often.
-fn calls(site: &Site, endpoint: Endpoint, count: usize) {
+/// Waits until the bot has called this endpoint this many times.
+fn wait_for_requests(site: &Site, endpoint: Endpoint, count: usize) {
     wait(
         &format!("the bot has called {endpoint:?} {count} times"),
-        || (called(site, endpoint) >= count).then_some(()),
+        || (count_requests(site, endpoint) >= count).then_some(()),
     );
 }
 
-/// A built-in player who challenges the bot to one game from this position, in which he has White.
-fn challenger(name: &str, kind: PlayerKind, fen: &str, seconds: u32) -> PlayerOptions {
+/// A built-in player who challenges the bot to one game from this position and has White.
+fn challenge_from(name: &str, kind: PlayerKind, fen: &str, seconds: u32) -> PlayerOptions {
     let plan = ChallengePlan {
         variant: "fromPosition".to_owned(),
         fen: Some(fen.to_owned()),
@@ -89,7 +89,7 @@ fn challenger(name: &str, kind: PlayerKind, fen: &str, seconds: u32) -> PlayerOp
 }
 
 #[test]
-fn a_draw_that_is_offered_is_answered_at_once() {
+fn draw_offer_on_their_turn_is_answered_at_once() {
     let site = site(&["Anna", "Bert"]);
     let _bot = Daemon::start(
         &site,
@@ -103,18 +103,18 @@ fn a_draw_that_is_offered_is_answered_at_once() {
     let game = site.finished(&level);
     assert_eq!((game.status, game.plies), ("draw", 2), "{game:?}");
 
-    // Who has lost is told that there is none, and may go on.
+    // An offer in a position lost for the opponent is declined, and the game continues.
     let won = from_position(&bert, "8/8/4k3/4q3/8/4K3/4P3/8 w - - 0 1");
     act(&bert, &won, "move/e3d3");
     site.plies(&won, 2);
-    let before = called(&site, Endpoint::Draw);
+    let before = count_requests(&site, Endpoint::Draw);
     act(&bert, &won, "draw/yes");
-    calls(&site, Endpoint::Draw, before + 1);
+    wait_for_requests(&site, Endpoint::Draw, before + 1);
     assert_eq!(site.game(&won).unwrap().status, "started");
 }
 
 #[test]
-fn a_draw_that_a_bot_offers_is_weighed_after_his_move() {
+fn draw_offer_of_bot_is_evaluated_after_its_move() {
     let site = Site::new([NewUser::bot("Anna")]);
     let config = "draw = { min_move = 1, min_level_moves = 1, max_win_percent = 33, offer = false }\n\
                   book = { enabled = false }\n[[rule]]\nplay = { max_depth = 4 }\n";
@@ -125,13 +125,13 @@ fn a_draw_that_a_bot_offers_is_weighed_after_his_move() {
         anna.play(&game, mv);
         site.plies(&game, plies);
     }
-    // The offer comes first, and then a bishop that costs nothing.
+    // The move that comes with the offer loses a bishop.
     anna.play(&game, "f1a6?offeringDraw=true");
     assert_eq!(site.plies(&game, 6).status, "started");
 }
 
 #[test]
-fn a_level_ending_is_offered_as_a_draw() {
+fn draw_is_offered_in_level_ending() {
     let site = site(&[]);
     let bot = Daemon::start(
         &site,
@@ -143,13 +143,13 @@ fn a_level_ending_is_offered_as_a_draw() {
             accepts_draws: true,
             ..Behavior::default()
         },
-        ..challenger("Tired", kind, DEAD, 30)
+        ..challenge_from("Tired", kind, DEAD, 30)
     });
     let game = site.started(1).remove(0);
     let game = site.finished(&game.id);
-    // Long before the position has come for the third time.
+    // Before the threefold repetition.
     assert!(game.status == "draw" && game.plies < 8, "{game:?}");
-    // The log is written beside the game, and may come after its end.
+    // The log is written asynchronously, possibly after the end of the game.
     let log = wait("the log says that it is over", || {
         let log = bot.log();
         log.contains("drawn with Tired (1500): agreement, ")
@@ -159,7 +159,7 @@ fn a_level_ending_is_offered_as_a_draw() {
 }
 
 #[test]
-fn a_draw_that_is_not_taken_is_not_offered_again_for_a_while() {
+fn draw_offer_is_not_repeated_soon() {
     let site = site(&["Anna"]);
     let config = "draw = { min_move = 1, min_level_moves = 1, max_win_percent = 30 }\n[[rule]]\nplay = { max_depth = 4 }\n";
     let bot = Daemon::start(&site, config);
@@ -177,7 +177,7 @@ fn a_draw_that_is_not_taken_is_not_offered_again_for_a_while() {
 }
 
 #[test]
-fn a_rule_says_from_whom_draws_are_taken_and_to_whom_they_are_offered() {
+fn draw_settings_follow_rules() {
     let site = site(&["Anna", "Bert"]);
     let config = "draw = { min_move = 1, min_level_moves = 1, max_win_percent = 30 }\n[[rule]]\nmatch = { name = \"anna\" }\n\
                   play = { accept_draws = false, offer_draws = false, max_depth = 4 }\n\
@@ -208,19 +208,19 @@ fn a_rule_says_from_whom_draws_are_taken_and_to_whom_they_are_offered() {
 }
 
 #[test]
-fn lost_games_are_resigned_to_bots_and_played_out_with_people() {
+fn lost_game_is_resigned_to_bots_only() {
     let site = site(&[]);
     let _bot = Daemon::start(
         &site,
         "[resign]\nscore_cp = 300\nmin_lost_moves = 2\ntheir_time_s = 0\n",
     );
-    // A rook ahead, and it takes some moves to mate with it.
+    // A rook up, with several moves to mate.
     let kind = PlayerKind::Engine { nodes: 3_000 };
     for (name, bot) in [("Robot", true), ("Person", false)] {
         let rook_up = "8/8/8/4k3/8/8/8/R3K3 w - - 0 1";
         site.sim.add_player(PlayerOptions {
             bot,
-            ..challenger(name, kind, rook_up, 30)
+            ..challenge_from(name, kind, rook_up, 30)
         });
     }
     for game in site.started(2) {
@@ -234,7 +234,7 @@ fn lost_games_are_resigned_to_bots_and_played_out_with_people() {
 }
 
 #[test]
-fn a_takeback_ends_the_thinking() {
+fn takeback_stops_search() {
     let site = site(&["Anna"]);
     let bot = Daemon::start(
         &site,
@@ -249,27 +249,32 @@ fn a_takeback_ends_the_thinking() {
     };
     act(&anna, &id, "move/a2a4");
     site.plies(&id, 2);
-    // On her own turn she gets her move back, and the bot's with it.
+    // On their own turn, the opponent takes back their move and that of the bot.
     act(&anna, &id, "takeback/yes");
     stands_at(0);
     act(&anna, &id, "move/e2e4");
     site.plies(&id, 2);
-    let moves = called(&site, Endpoint::Move);
-    // With three hours on its clock the bot now thinks for minutes.
+    let moves = count_requests(&site, Endpoint::Move);
+    // With three hours on its clock the bot searches for minutes.
     act(&anna, &id, "move/h2h4");
     act(&anna, &id, "takeback/yes");
     stands_at(2);
     act(&anna, &id, "move/d2d4");
     act(&anna, &id, "takeback/yes");
-    // Two in a game are enough, she is told.
-    calls(&site, Endpoint::Takeback, 3);
+    // The third takeback of the game is declined.
+    wait_for_requests(&site, Endpoint::Takeback, 3);
     assert_eq!(site.game(&id).unwrap().plies, 3);
-    assert_eq!(called(&site, Endpoint::Move), moves, "{}", bot.log());
+    assert_eq!(
+        count_requests(&site, Endpoint::Move),
+        moves,
+        "{}",
+        bot.log()
+    );
     assert!(bot.log().contains("accepting the takeback, 2 of 2"));
 }
 
 #[test]
-fn a_rule_says_who_gets_moves_back() {
+fn takebacks_follow_rules() {
     let site = site(&["Anna", "Bert"]);
     let config = "[[rule]]\nmatch = { name = \"bert\" }\nplay = { takebacks = \"never\" }\n";
     let _bot = Daemon::start(&site, config);
@@ -278,9 +283,9 @@ fn a_rule_says_who_gets_moves_back() {
         let id = player.start(&[CLOCK[0], CLOCK[1], ("color", "white")]);
         act(&player, &id, "move/e2e4");
         site.plies(&id, 2);
-        let before = called(&site, Endpoint::Takeback);
+        let before = count_requests(&site, Endpoint::Takeback);
         act(&player, &id, "takeback/yes");
-        calls(&site, Endpoint::Takeback, before + 1);
+        wait_for_requests(&site, Endpoint::Takeback, before + 1);
         wait("the answer has come", || {
             site.game(&id).filter(|game| game.plies == plies)
         });
@@ -288,7 +293,7 @@ fn a_rule_says_who_gets_moves_back() {
 }
 
 #[test]
-fn a_claim_that_is_refused_is_not_repeated_at_every_word_that_the_opponent_is_gone() {
+fn refused_victory_claim_is_not_repeated_at_once() {
     const SPEED: f64 = 10.0;
     let site = Site::with(SimOptions {
         users: vec![NewUser::bot(BOT)],
@@ -308,11 +313,11 @@ fn a_claim_that_is_refused_is_not_repeated_at_every_word_that_the_opponent_is_go
     };
     site.sim.add_player(PlayerOptions {
         behavior,
-        ..challenger("Quitter", PlayerKind::Random, WON, 600)
+        ..challenge_from("Quitter", PlayerKind::Random, WON, 600)
     });
     let game = site.started(1).remove(0);
     assert_eq!(site.finished(&game.id).status, "timeout");
-    // The site says every five seconds that the opponent is gone.
+    // The site reports every five seconds that the opponent is gone.
     let claims = requests_of(&site, BOT, Endpoint::ClaimVictory);
     assert_eq!(claims.len(), 4, "{claims:?}");
     for two in claims.windows(2) {
@@ -322,7 +327,7 @@ fn a_claim_that_is_refused_is_not_repeated_at_every_word_that_the_opponent_is_go
 }
 
 #[test]
-fn who_leaves_loses_by_a_claim_unless_nobody_could_mate_him() {
+fn victory_or_draw_is_claimed_against_absent_opponent() {
     for (fen, result) in [(WON, "0-1"), ("4k3/8/8/8/8/8/4P3/4K3 w - - 0 1", "1/2-1/2")] {
         let site = site(&[]);
         let _bot = Daemon::start(&site, "");
@@ -334,7 +339,7 @@ fn who_leaves_loses_by_a_claim_unless_nobody_could_mate_him() {
                 }),
                 ..Behavior::default()
             },
-            ..challenger("Quitter", PlayerKind::Random, fen, 180)
+            ..challenge_from("Quitter", PlayerKind::Random, fen, 180)
         });
         let game = site.started(1).remove(0);
         site.plies(&game.id, 2);

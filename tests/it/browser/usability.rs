@@ -1,22 +1,22 @@
-//! What makes the page pleasant to use: the wheel, settings, notifications, the keyboard, and a page that stays still.
+//! Usability of the page: mouse wheel, settings, notifications, keyboard focus, layout shift, contrast.
 
 use knightwatch::sim::NewUser;
 use serde_json::json;
 
 use super::driver::Browser;
 use super::playing::{NO_BISHOPS, click, new_game};
-use super::{Demo, ENTER, UP, guest, seated, square, watched};
+use super::{Demo, ENTER, UP, open_as_player, open_as_spectator, square, start_with_player};
 use crate::common::Site;
-use crate::manners::act;
+use crate::etiquette::act;
 
 const DOWN: &str = "\u{E015}";
 const TAB: &str = "\u{E004}";
 
-/// The number of moves that are looked at.
+/// Expression for the number of plies before the shown position.
 const SHOWN: &str =
     "[...document.querySelectorAll('.moves button')].findIndex((move) => move.ariaCurrent) + 1";
 
-/// A game of Anna's that is over after six plies, with a word of hers after two; its id.
+/// Plays a game in which Anna writes a chat line after two plies and resigns after six; returns its id.
 fn short_game(site: &Site) -> String {
     let anna = site.player("Anna");
     let id = anna.start(&[
@@ -37,24 +37,25 @@ fn short_game(site: &Site) -> String {
 }
 
 #[test]
-fn a_game_is_gone_through_by_wheel_by_itself_and_from_what_was_said() {
-    let Some((browser, site, _bot, _)) = watched("[[rule]]\nplay = { max_depth = 4 }\n") else {
+fn moves_are_browsed_by_wheel_autoplay_and_chat() {
+    let Some((browser, site, _bot, _)) = open_as_spectator("[[rule]]\nplay = { max_depth = 4 }\n")
+    else {
         return;
     };
     let id = short_game(&site);
-    browser.shows(".panel .result", "White resigned");
+    browser.wait_for_text(".panel .result", "White resigned");
     let shows = |plies: usize| {
         browser.until(&format!("{SHOWN} === {plies}"));
     };
     shows(6);
-    browser.roll(".game-view .board", -120);
+    browser.scroll(".game-view .board", -120);
     shows(5);
-    browser.roll(".game-view .board", -120);
+    browser.scroll(".game-view .board", -120);
     shows(4);
-    browser.roll(".game-view .board", 120);
+    browser.scroll(".game-view .board", 120);
     shows(5);
-    // What says that one looks back covers no piece.
-    browser.shows(".tag", "Looking back");
+    // The tag of an earlier position covers no piece.
+    browser.wait_for_text(".tag", "Looking back");
     assert_eq!(
         browser.run("return document.querySelector('.frame .tag');"),
         json!(null)
@@ -64,20 +65,20 @@ fn a_game_is_gone_through_by_wheel_by_itself_and_from_what_was_said() {
     browser.click(".tools [title='Play the moves one after another']");
     shows(2);
     browser.click(".tools [title='Stop']");
-    browser.sees(".tools [title='Play the moves one after another']");
+    browser.wait_visible(".tools [title='Play the moves one after another']");
 
     browser.press(&[super::END]);
     shows(6);
     browser.run("[...document.querySelectorAll('.chat .lines button')].find((line) => line.textContent.includes('a fine start')).click();");
     shows(2);
-    // A note of what happened leads to the position in which it did.
+    // A link with a ply shows that position.
     browser.run(&format!("location.hash = '#/game/{id}/3';"));
     shows(3);
 }
 
 #[test]
-fn the_log_leads_to_the_position() {
-    let Some((browser, _site, _bot, _)) = seated("") else {
+fn log_entry_links_to_position() {
+    let Some((browser, _site, _bot, _)) = open_as_player("") else {
         return;
     };
     new_game(&browser, "white", NO_BISHOPS);
@@ -97,8 +98,8 @@ fn open_settings(browser: &Browser) {
 }
 
 #[test]
-fn the_board_is_as_somebody_wants_it() {
-    let Some((browser, _site, _bot, url)) = seated("") else {
+fn board_settings_are_kept() {
+    let Some((browser, _site, _bot, url)) = open_as_player("") else {
         return;
     };
     new_game(&browser, "white", NO_BISHOPS);
@@ -116,15 +117,15 @@ fn the_board_is_as_somebody_wants_it() {
         "{color} !== {} && {width} < {}",
         before[0], before[1]
     ));
-    // It stays so.
+    // The settings are kept after a reload.
     browser.go("about:blank");
-    browser.go(&url.whole());
+    browser.go(&url.with_key());
     browser.until(&format!(
         "{color} !== {} && {width} < {}",
         before[0], before[1]
     ));
 
-    // A piece that is held leaves a ghost, and says where it may be put down.
+    // A dragged piece leaves a ghost, and a ring marks a legal target.
     browser.until("document.title.startsWith('Your move')");
     let held = |ring: &str| {
         browser.until(&format!(
@@ -133,24 +134,24 @@ fn the_board_is_as_somebody_wants_it() {
     };
     browser.hold(&square("e2"), &square("e6"));
     held("!");
-    browser.let_go();
+    browser.release();
     browser.until("!document.querySelector('.game-view .ghost')");
-    browser.stands("e2", "white pawn");
+    browser.wait_for_piece("e2", "white pawn");
     browser.hold(&square("e2"), &square("e4"));
     held("");
-    browser.let_go();
-    browser.stands("e4", "white pawn");
+    browser.release();
+    browser.wait_for_piece("e4", "white pawn");
     browser.until("!document.querySelector('.game-view .ghost')");
-    browser.was_clean(&url.whole());
+    browser.assert_clean(&url.with_key());
 }
 
 #[test]
-fn who_looks_elsewhere_is_called_if_that_is_wanted() {
-    let Some((browser, _site, _bot, url)) = seated("") else {
+fn notification_reports_move_on_hidden_page() {
+    let Some((browser, _site, _bot, url)) = open_as_player("") else {
         return;
     };
-    browser.permit("notifications");
-    // Without a window nothing shows them.
+    browser.grant("notifications");
+    // A headless browser displays no notifications, so their texts are recorded.
     browser.run(
         "window.shown = [];
          const Real = window.Notification;
@@ -169,34 +170,34 @@ fn who_looks_elsewhere_is_called_if_that_is_wanted() {
     browser.click("[data-act=resign]");
     browser.click("[data-act=resign]");
     browser.until("document.querySelector('link[rel=icon]').href.endsWith('/icon.svg')");
-    // The page can be put among a phone's programs.
+    // The page can be installed as an app.
     let manifest = browser.devtools("Page.getAppManifest", &json!({}));
     assert_eq!(manifest["errors"], json!([]), "{manifest}");
     let address = manifest["url"].as_str().unwrap();
     assert!(address.ends_with("/manifest.webmanifest"), "{address}");
-    browser.was_clean(&url.whole());
+    browser.assert_clean(&url.with_key());
 }
 
 #[test]
-fn the_keyboard_gets_to_the_board_and_stays_where_it_was() {
+fn keyboard_reaches_board_and_keeps_focus() {
     let Some(browser) = Browser::open(1400, 900) else {
         return;
     };
     let site = Site::new([NewUser::human("Bert"), NewUser::in_browser("Anna")]);
-    let (_bot, url) = guest(&site, "games = { concurrency = 4 }\n");
-    browser.go(&url.whole());
+    let (_bot, url) = start_with_player(&site, "games = { concurrency = 4 }\n");
+    browser.go(&url.with_key());
     browser.until("document.querySelector('#new').checkVisibility()");
-    // The first stop leads to the board.
+    // The first tab stop is the link to the board.
     new_game(&browser, "white", "8/P6k/8/8/8/8/8/K7 w - - 0 1");
     browser.go("about:blank");
-    browser.go(&url.whole());
+    browser.go(&url.with_key());
     browser.until("document.title.startsWith('Your move')");
     browser.press(&[TAB]);
     browser.until("document.activeElement.id === 'skip'");
     browser.press(&[ENTER]);
     browser.until("document.activeElement.dataset.square === 'a1'");
 
-    // Arrows choose what the pawn becomes.
+    // Arrow keys choose the promotion piece.
     browser.run(&format!(
         "document.querySelector({}).focus();",
         json!(square("a7"))
@@ -208,22 +209,22 @@ fn the_keyboard_gets_to_the_board_and_stays_where_it_was() {
     browser.press(&[UP, UP]);
     browser.until("document.activeElement.ariaLabel === 'white bishop'");
     browser.press(&[ENTER]);
-    browser.stands("a8", "white bishop");
-    // In the next game one does not begin where the pawn went.
+    browser.wait_for_piece("a8", "white bishop");
+    // In the next game the initial square is the default one, not the promotion square.
     new_game(&browser, "white", NO_BISHOPS);
     browser.until(
         "document.querySelector('.game-view [data-square][tabindex=\"0\"]').dataset.square === 'e1'",
     );
 
-    // All games are one stop, and the focus is not lost when one ends.
+    // The list of games is one tab stop, and the focus survives the end of a game.
     let bert = site.player("Bert");
-    let his = bert.start(&[
+    let game = bert.start(&[
         ("clock.limit", "600"),
         ("clock.increment", "0"),
         ("color", "white"),
     ]);
-    let card = format!(".cards [data-game='{his}']");
-    browser.sees(&card);
+    let card = format!(".cards [data-game='{game}']");
+    browser.wait_visible(&card);
     assert_eq!(
         browser.run("return document.querySelectorAll('.cards a[tabindex=\"0\"]').length;"),
         1
@@ -232,18 +233,18 @@ fn the_keyboard_gets_to_the_board_and_stays_where_it_was() {
     browser.press(&[DOWN]);
     browser.until(&format!(
         "document.activeElement.dataset.game === {}",
-        json!(his)
+        json!(game)
     ));
-    act(&bert, &his, "abort");
+    act(&bert, &game, "abort");
     browser.until(&format!(
         "document.querySelector('.finished-games')?.contains(document.activeElement) && document.activeElement.dataset.game === {}",
-        json!(his)
+        json!(game)
     ));
-    browser.was_clean(&url.whole());
+    browser.assert_clean(&url.with_key());
 }
 
 #[test]
-fn the_page_stays_still_while_one_watches() {
+fn layout_does_not_shift_during_games() {
     let Some(browser) = Browser::open(1400, 900) else {
         return;
     };
@@ -266,7 +267,7 @@ fn the_page_stays_still_while_one_watches() {
     assert!(shift < 0.02, "{shift}: {moved}");
 }
 
-/// The contrast between two colors of a page, as WCAG has it, as a function of their numbers.
+/// Script that defines `contrast(a, b)`, the WCAG contrast ratio of two CSS colors.
 const CONTRAST: &str = "
     const canvas = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
     const parts = (color) => { canvas.fillStyle = color; canvas.fillRect(0, 0, 1, 1); return [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3); };
@@ -277,13 +278,13 @@ const CONTRAST: &str = "
     const behind = getComputedStyle(document.body).backgroundColor;";
 
 #[test]
-fn everything_can_be_told_from_what_is_behind_it_and_be_touched() {
-    let Some((browser, _site, _bot, _)) = seated("") else {
+fn contrast_and_touch_targets_are_sufficient() {
+    let Some((browser, _site, _bot, _)) = open_as_player("") else {
         return;
     };
     new_game(&browser, "white", NO_BISHOPS);
     click(&browser, "e2", "e4");
-    browser.sees("[data-act=resign]");
+    browser.wait_visible("[data-act=resign]");
     for scheme in ["light", "dark"] {
         for board in ["green", "blue", "brown", "grey"] {
             browser.run(&format!(
@@ -300,12 +301,12 @@ fn everything_can_be_told_from_what_is_behind_it_and_be_touched() {
                      ['coordinates on light', 4.5, contrast(letters, style('.game-view .board .light').fill)],
                      ['quiet on raised', 4.5, contrast(style('.facts').color, style('.top nav [aria-current]').backgroundColor)],
                      ['quiet on ground', 4.5, contrast(style('.facts').color, behind)],
-                 ].filter(([, least, found]) => found < least);"
+                 ].filter(([, min, ratio]) => ratio < min);"
             ));
             assert_eq!(found, json!([]), "{scheme} {board}");
         }
     }
-    browser.become_a_phone();
+    browser.emulate_phone();
     browser.until("matchMedia('(pointer: coarse)').matches");
     let small = browser.run(
         "return [...document.querySelectorAll('button, .top nav a, select, input')]

@@ -1,4 +1,6 @@
-//! The page's side of the real program: its stream of events, its rights, playing on it, its history and pictures.
+//! HTTP interface of the page: events, authorization, play, game records, pictures.
+
+mod activity;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -10,7 +12,7 @@ use serde_json::Value;
 
 use crate::common::{BOT, Daemon, Killed, Site, signal, wait};
 
-/// Where a page is, and the key to it.
+/// Address and key of a page.
 #[derive(Clone, Debug)]
 pub struct Url {
     address: String,
@@ -18,7 +20,7 @@ pub struct Url {
 }
 
 impl Url {
-    /// The last one in a text.
+    /// The last page URL in a text.
     pub fn find(text: &str) -> Option<Self> {
         let (head, rest) = text.rsplit_once("/#key=")?;
         let key = rest.split_whitespace().next()?.to_owned();
@@ -27,7 +29,7 @@ impl Url {
         (key.len() == 32 && rest.contains('\n')).then_some(Self { address, key })
     }
 
-    /// That of a daemon that has been started so many times, as `knightwatch page` prints it. The log never has the key.
+    /// The URL that `knightwatch page` prints for a daemon that was started this many times. The log never contains the key.
     pub fn of(bot: &Daemon, starts: usize) -> Self {
         wait("the page's address is logged", || {
             let known = bot.log().matches("the page: http://").count() == starts;
@@ -41,23 +43,23 @@ impl Url {
         url
     }
 
-    /// As it is printed: without the key one only watches.
-    pub fn whole(&self) -> String {
-        format!("{}#key={}", self.open(), self.key)
+    /// The URL as it is printed. Without the key, the page is read-only.
+    pub fn with_key(&self) -> String {
+        format!("{}#key={}", self.without_key(), self.key)
     }
 
-    /// The line of a request that has the key.
-    pub fn rights(&self) -> String {
+    /// The header line with the key.
+    pub fn key_header(&self) -> String {
         format!("X-Knightwatch-Key: {}\r\n", self.key)
     }
 
-    /// Without the key.
-    pub fn open(&self) -> String {
+    /// The URL without the key.
+    pub fn without_key(&self) -> String {
         format!("http://{}/", self.address)
     }
 
-    /// Status and body of a request with these headers beside the usual ones.
-    pub fn ask(&self, method: &str, path: &str, headers: &str, body: &str) -> (u16, String) {
+    /// Sends a request with additional header lines: status and body.
+    pub fn request(&self, method: &str, path: &str, headers: &str, body: &str) -> (u16, String) {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         let host = match headers.contains("Host: ") {
             true => String::new(),
@@ -77,7 +79,7 @@ impl Url {
     }
 
     fn get(&self, path: &str) -> (u16, String) {
-        self.ask("GET", path, "", "")
+        self.request("GET", path, "", "")
     }
 
     pub fn json(&self, path: &str) -> Value {
@@ -86,20 +88,21 @@ impl Url {
         serde_json::from_str(&body).unwrap()
     }
 
-    /// A call of the site, as whoever sits at the page.
+    /// Sends a request to the site as the player of the page.
     pub fn play(&self, path: &str, form: &str) -> (u16, String) {
         let headers = format!(
             "{}Content-Type: application/x-www-form-urlencoded\r\n",
-            self.rights()
+            self.key_header()
         );
-        self.ask("POST", &format!("/play{path}"), &headers, form)
+        self.request("POST", &format!("/play{path}"), &headers, form)
     }
 
+    /// Opens the event stream.
     pub fn events(&self) -> Events {
         self.events_with("")
     }
 
-    /// The same with these headers beside the usual ones.
+    /// Opens the event stream with additional header lines.
     fn events_with(&self, headers: &str) -> Events {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         stream
@@ -115,11 +118,11 @@ impl Url {
     }
 }
 
-/// A page's stream.
+/// Event stream of a page.
 pub struct Events(BufReader<TcpStream>);
 
 impl Events {
-    /// The next event, unless the stream has ended. What is between the events tells how long the pieces are.
+    /// The next event, or `None` at the end of the stream. Lines with chunk lengths are skipped.
     fn next(&mut self) -> Option<(String, Value)> {
         let mut name = String::new();
         loop {
@@ -135,18 +138,18 @@ impl Events {
         }
     }
 
-    /// The next event of this name for which this is so.
-    pub fn find(&mut self, name: &str, so: impl Fn(&Value) -> bool) -> Value {
+    /// Reads up to the next event with this name that fulfils the condition.
+    pub fn find(&mut self, name: &str, condition: impl Fn(&Value) -> bool) -> Value {
         loop {
             let (event, data) = self.next().unwrap_or_else(|| panic!("no {name} came"));
-            if event == name && so(&data) {
+            if event == name && condition(&data) {
                 return data;
             }
         }
     }
 
-    /// Whether the stream was opened at all.
-    fn accepted(&mut self) -> bool {
+    /// Whether the request for the stream was accepted.
+    fn is_open(&mut self) -> bool {
         let mut line = String::new();
         self.0.read_line(&mut line).unwrap();
         line.starts_with("HTTP/1.1 200")
@@ -159,12 +162,12 @@ impl Events {
     }
 
     /// Reads to the end of the stream.
-    fn ends(mut self) {
+    fn read_to_end(mut self) {
         while self.next().is_some() {}
     }
 }
 
-pub fn is(game: &str) -> impl Fn(&Value) -> bool {
+pub fn is_game(game: &str) -> impl Fn(&Value) -> bool {
     let game = game.to_owned();
     move |data| data["id"] == game.as_str() || data["game"] == game.as_str()
 }
@@ -175,16 +178,15 @@ const CASUAL: [(&str, &str); 3] = [
     ("color", "white"),
 ];
 
-/// A game against Anna, who is always there, with records of it.
 #[test]
-fn a_page_gets_everything_and_then_what_changes_also_after_a_restart() {
+fn page_receives_snapshot_and_changes_across_restarts() {
     let site = Site::new([NewUser {
         present: true,
         ..NewUser::human("Anna")
     }]);
     let mut bot = Daemon::start(&site, "");
     let url = Url::of(&bot, 1);
-    let all = wait("the page has heard that we are online", || {
+    let all = wait("the page shows the bot online", || {
         let all = url.events().snapshot();
         (all["online"] == true).then_some(all)
     });
@@ -198,9 +200,9 @@ fn a_page_gets_everything_and_then_what_changes_also_after_a_restart() {
     page.snapshot();
     let anna = site.player("Anna");
     let id = anna.start(&CASUAL);
-    let decided = page.find("challenge", is(&id));
+    let decided = page.find("challenge", is_game(&id));
     assert_eq!(decided["decision"], "accepted");
-    let game = page.find("game", is(&id));
+    let game = page.find("game", is_game(&id));
     assert_eq!(
         (&game["ours"], &game["time_control"]),
         (&"black".into(), &"3+2".into())
@@ -211,12 +213,12 @@ fn a_page_gets_everything_and_then_what_changes_also_after_a_restart() {
         assert_eq!(status, 200, "{uci}: {answer}");
     };
     play("e2e4");
-    let first = page.find("moved", is(&id));
+    let first = page.find("moved", is_game(&id));
     assert_eq!(
         (&first["move"]["san"], &first["move"]["by"]),
         (&"e4".into(), &"white".into())
     );
-    let reply = page.find("moved", is(&id));
+    let reply = page.find("moved", is_game(&id));
     assert_eq!(
         (&reply["move"]["ply"], &reply["move"]["ours"]),
         (&2.into(), &true.into())
@@ -224,7 +226,7 @@ fn a_page_gets_everything_and_then_what_changes_also_after_a_restart() {
     assert!(reply["move"]["thought"]["source"].is_string(), "{reply}");
     assert_eq!(reply["clocks"]["running"], "white");
 
-    // A second page, in mid-game.
+    // A second page, opened during the game.
     let mut second = url.events();
     let shown = second.snapshot()["games"][0].clone();
     assert_eq!(
@@ -238,14 +240,14 @@ fn a_page_gets_everything_and_then_what_changes_also_after_a_restart() {
         assert_eq!(last["game"], id.as_str());
     }
 
-    // The process dies with its pages, and the next one has the game as it stands.
+    // A crash closes the streams, and the next process shows the current state of the game.
     bot.crash_and_restart();
-    page.ends();
+    page.read_to_end();
     let url = Url::of(&bot, 2);
     let mut page = url.events();
     let mut game = page.snapshot()["games"][0].clone();
     if game["moves"].as_array().is_none_or(|moves| moves.len() < 4) {
-        // It is just being taken up.
+        // The game is being resumed.
         page.find("moved", |data| data["move"]["ply"] == 4);
         game = url.json(&format!("/api/game/{id}"));
     }
@@ -265,7 +267,7 @@ fn a_page_gets_everything_and_then_what_changes_also_after_a_restart() {
     );
     assert_eq!(over["legal"], Value::Array(Vec::new()));
 
-    // The records have it, too, and what was thought before the restart.
+    // The records contain the game, with the searches before the restart.
     let listed = wait("the game is in the records", || {
         let list = url.json("/api/games?opponent=anna&result=won&color=black");
         (list["total"] == 1).then_some(list)
@@ -317,7 +319,7 @@ fn a_page_gets_everything_and_then_what_changes_also_after_a_restart() {
     assert_eq!(url.get(&format!("/game/{id}.svg?ply=99")).0, 400);
     assert_eq!(url.get("/game/nothing1.svg").0, 404);
 
-    // A third life knows it from the records alone.
+    // A third process has the game from the records only.
     bot.crash_and_restart();
     let url = Url::of(&bot, 3);
     let game = url.json(&format!("/api/game/{id}"));
@@ -325,12 +327,12 @@ fn a_page_gets_everything_and_then_what_changes_also_after_a_restart() {
     assert_eq!(game["result"]["outcome"], "won");
     assert!(game["moves"][1]["thought"]["source"].is_string(), "{game}");
     let page = url.events();
-    assert!(bot.leave().success());
-    page.ends();
+    assert!(bot.stop().success());
+    page.read_to_end();
 }
 
 #[test]
-fn only_pages_of_this_machine_may_look() {
+fn requests_with_foreign_host_or_origin_are_rejected() {
     let site = Site::new([]);
     let bot = Daemon::start(&site, "");
     let url = Url::of(&bot, 1);
@@ -350,14 +352,14 @@ fn only_pages_of_this_machine_may_look() {
             "Origin: http://evil.example\r\n",
             "Origin: null\r\n",
         ] {
-            let (status, _) = url.ask("GET", path, foreign, "");
+            let (status, _) = url.request("GET", path, foreign, "");
             assert_eq!(status, 403, "{path} with {foreign}");
         }
     }
 }
 
 #[test]
-fn too_many_pages_are_refused_until_one_is_closed() {
+fn streams_beyond_limit_are_refused_until_one_closes() {
     let site = Site::new([NewUser::human("Anna")]);
     let bot = Daemon::start(&site, "");
     let url = Url::of(&bot, 1);
@@ -367,25 +369,25 @@ fn too_many_pages_are_refused_until_one_is_closed() {
     }
     let (status, why) = url.get("/events");
     assert_eq!((status, why.contains("close some")), (503, true), "{why}");
-    // Nor can anybody without the key lock out the operator.
-    url.events_with(&url.rights()).snapshot();
-    // What is no stream has no such limit, and nothing is owed to those who watch.
+    // Pages without the key cannot lock out the operator.
+    url.events_with(&url.key_header()).snapshot();
+    // Other requests are not limited.
     assert_eq!(url.get("/").0, 200);
     assert_eq!(url.json("/api/games")["total"], 0);
     pages.pop();
-    let mut page = wait("there is room again", || {
+    let mut page = wait("a stream is accepted again", || {
         let mut page = url.events();
-        page.accepted().then_some(page)
+        page.is_open().then_some(page)
     });
     page.snapshot();
 }
 
 #[test]
-fn connections_that_ask_for_nothing_are_closed() {
+fn idle_connections_are_closed() {
     let site = Site::new([]);
     let bot = Daemon::start(&site, "");
     let url = Url::of(&bot, 1);
-    // More than are let in at once, and than 10 seconds may have.
+    // More connections than are accepted at once, each with an incomplete request, closed after 10 seconds.
     let half = |_| {
         let mut stream = TcpStream::connect(&url.address).unwrap();
         stream.write_all(b"GET /metrics HTTP/1.1\r\nHo").unwrap();
@@ -399,7 +401,7 @@ fn connections_that_ask_for_nothing_are_closed() {
             .set_read_timeout(Some(Duration::from_secs(60)))
             .unwrap();
         let mut answer = String::new();
-        // Closed, be it with an answer or a reset.
+        // Closed with a response or a reset.
         let read = stream.read_to_string(&mut answer);
         let waits = |error: &std::io::Error| error.kind() == std::io::ErrorKind::WouldBlock;
         assert!(!read.as_ref().is_err_and(waits), "{read:?}");
@@ -408,40 +410,40 @@ fn connections_that_ask_for_nothing_are_closed() {
 }
 
 #[test]
-fn who_has_the_key_gives_orders() {
+fn operator_actions_require_key() {
     let site = Site::new([NewUser::human("Anna")]);
     let bot = Daemon::start(&site, "");
     let url = Url::of(&bot, 1);
     let mut page = url.events();
-    let given = page.snapshot()["control"].clone();
+    let controls = page.snapshot()["control"].clone();
     assert!(
-        given.as_array().unwrap().contains(&"pause".into()),
-        "{given}"
+        controls.as_array().unwrap().contains(&"pause".into()),
+        "{controls}"
     );
-    let order = |order: &str, key: &str| {
+    let act = |action: &str, key: &str| {
         let key = format!("X-Knightwatch-Key: {key}\r\n");
-        url.ask("POST", &format!("/control/{order}"), &key, "")
+        url.request("POST", &format!("/control/{action}"), &key, "")
     };
-    assert_eq!(order("pause", "").0, 403);
+    assert_eq!(act("pause", "").0, 403);
     assert!(matches!(
-        url.ask("GET", "/control/pause", "", "").0,
+        url.request("GET", "/control/pause", "", "").0,
         403 | 405
     ));
-    assert_eq!(order("pause", &url.key).0, 204);
+    assert_eq!(act("pause", &url.key).0, 204);
     page.find("status", |data| data["paused"] == true);
     let anna = site.player("Anna");
     assert_eq!(anna.answer(&anna.challenge(&CASUAL)), "later");
-    assert_eq!(order("resume", &url.key).0, 204);
+    assert_eq!(act("resume", &url.key).0, 204);
     page.find("status", |data| data["paused"] == false);
-    assert_eq!(order("block?user=Anna", &url.key).0, 204);
+    assert_eq!(act("block?user=Anna", &url.key).0, 204);
     assert_eq!(anna.answer(&anna.challenge(&CASUAL)), "generic");
-    let (status, why) = order("move-now?game=nothing1", &url.key);
+    let (status, why) = act("move-now?game=nothing1", &url.key);
     assert_eq!(status, 400);
     assert!(why.starts_with("{\"error\":\""), "{why}");
-    assert_eq!(order("dance", &url.key).0, 404);
+    assert_eq!(act("dance", &url.key).0, 404);
 }
 
-/// The demo, ended when this is dropped.
+/// The demo; killed when dropped.
 struct Demo {
     child: Killed,
     url: Url,
@@ -464,7 +466,7 @@ impl Demo {
                 break url;
             }
         };
-        // Somebody has to read the rest.
+        // Drains the rest of the output.
         std::thread::spawn(move || std::io::copy(&mut out, &mut std::io::sink()));
         let child = Killed(child);
         Self { child, url }
@@ -472,76 +474,84 @@ impl Demo {
 }
 
 #[test]
-fn a_person_plays_on_the_page_of_the_demo() {
+fn demo_page_plays_a_game() {
     let mut demo = Demo::start();
     let url = demo.url.clone();
     let mut page = url.events();
     let all = page.snapshot();
     assert_eq!(all["play"]["user"], "Guest");
 
-    // Without the key nothing can be done, and neither with it from elsewhere.
+    // Requests without the key, or with it from a foreign origin, are rejected.
     let path = format!("/play/api/challenge/{BOT}");
-    assert_eq!(url.ask("POST", &path, "", "").0, 403);
-    assert_eq!(url.ask("GET", "/play/api/account", "", "").0, 403);
+    assert_eq!(url.request("POST", &path, "", "").0, 403);
+    assert_eq!(url.request("GET", "/play/api/account", "", "").0, 403);
     let wrong = format!("X-Knightwatch-Key: {}\r\n", "0".repeat(32));
-    assert_eq!(url.ask("POST", &path, &wrong, "").0, 403);
-    let foreign = format!("{}Origin: http://evil.example\r\n", url.rights());
-    assert_eq!(url.ask("POST", &path, &foreign, "").0, 403);
+    assert_eq!(url.request("POST", &path, &wrong, "").0, 403);
+    let foreign = format!("{}Origin: http://evil.example\r\n", url.key_header());
+    assert_eq!(url.request("POST", &path, &foreign, "").0, 403);
 
-    // Bullet, while all the sparring partners play.
+    // A bullet game, while all built-in players play.
     let form = "clock.limit=60&clock.increment=0&color=white&rated=false";
     let (status, answer) = url.play(&format!("/api/challenge/{BOT}"), form);
     assert_eq!(status, 200, "{answer}");
     let answer: Value = serde_json::from_str(&answer).unwrap();
     let id = answer["id"].as_str().or(answer["challenge"]["id"].as_str());
     let id = id.unwrap_or_else(|| panic!("no id in {answer}")).to_owned();
-    let game = page.find("game", is(&id));
+    let game = page.find("game", is_game(&id));
     assert_eq!(
         (&game["white"]["name"], &game["ours"]),
         (&"Guest".into(), &"black".into())
     );
     assert_eq!(game["speed"], "bullet");
     assert_eq!(all["control"][2], "move-now");
-    // How strong it plays against him is his to say, within reason.
-    let order = |order: &str| {
-        let path = format!("/control/strength?user=Guest&{order}");
-        url.ask("POST", &path, &url.rights(), "").0
+    // The player sets the strength of the bot against them, within limits.
+    let set_strength = |value: &str| {
+        let path = format!("/control/strength?user=Guest&{value}");
+        url.request("POST", &path, &url.key_header(), "").0
     };
-    assert_eq!([order("elo=1300"), order("move_s=2"), order("")], [204; 3]);
-    assert_eq!([order("elo=300"), order("move_s=3600")], [400; 2]);
-    // His rights end at challenges and moves.
+    let accepted = ["elo=1300", "move_s=2", ""];
+    assert_eq!(accepted.map(set_strength), [204; 3]);
+    let rejected = ["elo=300", "move_s=3600"];
+    assert_eq!(rejected.map(set_strength), [400; 2]);
+    // Other requests of the account are rejected.
     assert_eq!(url.play("/api/bot/account/upgrade", "").0, 403);
     let (status, answer) = url.play(&format!("/api/board/game/{id}/move/e2e4"), "");
     assert_eq!(status, 200, "{answer}");
-    let reply = page.find("moved", |data| is(&id)(data) && data["move"]["ply"] == 2);
+    let reply = page.find("moved", |data| {
+        is_game(&id)(data) && data["move"]["ply"] == 2
+    });
     assert_eq!(
         (&reply["move"]["ours"], &reply["clocks"]["running"]),
         (&true.into(), &"white".into())
     );
-    // He takes his move back, and with it the reply to it.
+    // A takeback undoes the move and the reply.
     let (status, answer) = url.play(&format!("/api/board/game/{id}/takeback/yes"), "");
     assert_eq!(status, 200, "{answer}");
     let before = page.find("game", |data| {
-        is(&id)(data) && data["moves"].as_array().unwrap().is_empty()
+        is_game(&id)(data) && data["moves"].as_array().unwrap().is_empty()
     });
     assert_eq!(before["fen"], before["start_fen"]);
     let (status, answer) = url.play(&format!("/api/board/game/{id}/move/d2d4"), "");
     assert_eq!(status, 200, "{answer}");
-    page.find("moved", |data| is(&id)(data) && data["move"]["ply"] == 2);
+    page.find("moved", |data| {
+        is_game(&id)(data) && data["move"]["ply"] == 2
+    });
     let (status, answer) = url.play(&format!("/api/board/game/{id}/resign"), "");
     assert_eq!(status, 200, "{answer}");
-    let over = page.find("game", |data| is(&id)(data) && data["result"].is_object());
+    let over = page.find("game", |data| {
+        is_game(&id)(data) && data["result"].is_object()
+    });
     assert_eq!(over["result"]["outcome"], "won");
 
-    // Ctrl-C ends the page, too.
+    // Ctrl-C also ends the page streams.
     signal(&demo.child.0, "INT");
-    page.ends();
+    page.read_to_end();
     let ended = wait("the demo has ended", || demo.child.0.try_wait().unwrap());
     assert!(ended.success());
 }
 
 #[test]
-fn positions_and_games_are_drawn_from_the_command_line() {
+fn render_draws_positions_and_games() {
     let folder = tempfile::tempdir().unwrap();
     let render = |arguments: &[&str]| {
         Command::new(env!("CARGO_BIN_EXE_knightwatch"))
@@ -560,16 +570,16 @@ fn positions_and_games_are_drawn_from_the_command_line() {
     let svg = std::fs::read_to_string(folder.path().join("board.svg")).unwrap();
     assert!(svg.starts_with("<svg ") && svg.contains("<symbol id=\"bK\""));
     std::fs::write(folder.path().join("game.pgn"), "1. e4 e5 2. Ke2 *\n").unwrap();
-    let film = render(&["game.pgn", "--animated"]);
-    assert!(film.status.success() && film.stdout.starts_with(b"<svg "));
+    let animation = render(&["game.pgn", "--animated"]);
+    assert!(animation.status.success() && animation.stdout.starts_with(b"<svg "));
     for (what, why) in [
         ("8/8/8/4k3/8/8/4P3/4X3 w - - 0 1", "\"X\" is not a piece"),
         ("nothing.pgn", "hint: give a position as FEN or as moves"),
     ] {
         let refused = render(&[what, "-o", "none.svg"]);
         assert_eq!(refused.status.code(), Some(1));
-        let said = String::from_utf8(refused.stderr).unwrap();
-        assert!(said.contains(why), "{said}");
+        let error = String::from_utf8(refused.stderr).unwrap();
+        assert!(error.contains(why), "{error}");
         assert!(!folder.path().join("none.svg").exists());
     }
 }
