@@ -62,7 +62,7 @@ pub(super) struct Command {
     pub responder: Responder,
 }
 
-/// What to do.
+/// Operator command and its arguments.
 #[derive(Debug)]
 pub(super) enum CommandKind {
     Pause,

@@ -624,7 +624,7 @@ impl Account {
     }
 }
 
-/// What to do after the overrides were saved.
+/// Continuation after the overrides were saved.
 pub(super) enum AfterSave {
     Respond(String, Responder),
     Join(ArenaEntry, Responder),

@@ -20,7 +20,7 @@ const MAX_FILE_BYTES: u64 = 8 * 1024 * 1024;
 #[derive(Debug)]
 pub struct SaveQueue {
     file: Option<PathBuf>,
-    /// What is lost if the file cannot be written, for the log.
+    /// Loss if the file cannot be written, for the log.
     description: &'static str,
     writing: bool,
     changed: bool,

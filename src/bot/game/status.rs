@@ -44,7 +44,7 @@ pub struct GameSnapshot {
     pub our_turn_since: Option<Instant>,
     /// Start of the time without a search on our turn.
     pub idle_since: Option<Instant>,
-    /// What the task does for the pending move.
+    /// Activity of the task for the pending move.
     pub activity: Activity,
     /// Our clock in the latest state.
     pub remaining: Duration,
@@ -130,7 +130,7 @@ pub struct RematchOffer {
     pub challenge: NewChallenge,
 }
 
-/// What a game task has in flight for the pending move.
+/// Work in flight for the pending move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activity {
     /// Nothing; it listens to the stream.

@@ -61,7 +61,7 @@ pub struct Inputs {
     pub date: SystemTime,
 }
 
-/// What to do.
+/// Next action of matchmaking.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     Wait,

@@ -185,7 +185,7 @@ impl Refusal {
     }
 }
 
-/// What is remembered of other bots.
+/// Saved knowledge about other bots.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct OpponentHistory {

@@ -46,7 +46,7 @@ pub enum ExplainError {
     NoChallenge {
         /// The file.
         path: PathBuf,
-        /// What is missing.
+        /// The missing or wrong field.
         error: serde_json::Error,
     },
     /// The answer cannot be written.

@@ -34,7 +34,7 @@ const SECTION: &str = "[challenge]";
 #[derive(Clone, Copy, Debug)]
 pub struct ChallengeContext<'a> {
     pub challenge: &'a Challenge,
-    /// Who may play it according to Lichess.
+    /// Permission to play it, according to Lichess.
     pub compat: Option<Compat>,
     /// Age of the challenger's account, if it was requested.
     pub age_days: Option<u32>,

@@ -81,7 +81,7 @@ pub struct Profile {
 /// The account preferences that we use.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 pub struct Preferences {
-    /// Who may propose takebacks: 1 nobody, 2 opponents in casual games, 3 all opponents.
+    /// Opponents who may propose takebacks: 1 none, 2 those in casual games, 3 all.
     #[serde(default, deserialize_with = "text::count")]
     pub takeback: Option<u32>,
 }

@@ -9,7 +9,7 @@ use crate::lichess::model::{self, Color, ColorChoice, TimeControl, User, Usernam
 /// Candidates for one challenge: some have left, some are playing.
 const MAX_CANDIDATES: usize = 8;
 
-/// What the operator has configured.
+/// Settings of the operator for the selection.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// Kinds of games; at least one.

@@ -52,7 +52,7 @@ const TOO_MANY_JOINS_TEXT: &str = "joining too many tournaments";
 /// A slot is reserved from this time before the start.
 const SLOT_LEAD_TIME: Duration = Duration::from_secs(60);
 
-/// What to do about an arena.
+/// Next action for an arena.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Action {
     /// Poll again after this time.
@@ -159,7 +159,7 @@ fn poll_interval(arena: &Arena) -> Duration {
     }
 }
 
-/// What the account reserves for an arena.
+/// Game slots that the account reserves for an arena.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SlotNeed {
     None,
