@@ -3,42 +3,42 @@
 //! Modules are listed in dependency order, lower layers first.
 
 /// Atomic replacement of files.
-pub mod atomic_file;
+pub use knightwatch_util::atomic_file;
 /// Rules of chess: board, move generation, notation, PGN; no I/O and no dependencies.
-pub mod chess;
+pub use knightwatch_chess as chess;
 /// Scalable clock of the bot and the Lichess client.
-pub mod clock;
+pub use knightwatch_lichess::clock;
 /// Events of the bot, and the bus that distributes them.
 pub mod events;
 /// Size-limited reading of files named by the operator.
-pub mod input;
+pub use knightwatch_util::input;
 /// Progress line of long-running commands.
-pub mod progress;
+pub use knightwatch_lab::progress;
 /// HTTP/1.1 server with connection and time limits.
-pub mod serve;
+pub use knightwatch_serve as serve;
 /// Suggestions for misspelled names.
-pub mod spelling;
+pub use knightwatch_util::spelling;
 
 /// Polyglot opening books: probing and building.
-pub mod book;
+pub use knightwatch_book as book;
 /// SVG images of positions and games.
 pub mod draw;
 /// Chess engine: search, evaluation, NNUE, time management.
-pub mod engine;
+pub use knightwatch_engine as engine;
 /// EPD test suites.
-pub mod epd;
+pub use knightwatch_lab::epd;
 /// Typed client of the Lichess Bot API: requests, streams, retries.
-pub mod lichess;
+pub use knightwatch_lichess as lichess;
 /// Metrics, health and status of the process.
 pub mod metrics;
 /// Simulator of Lichess with built-in players and fault injection.
-pub mod sim;
+pub use knightwatch_sim as sim;
 /// SQLite records and PGN files of the games.
 pub mod store;
 /// Training and measurement: data generation, network training, tuning, matches.
-pub mod train;
+pub use knightwatch_lab as train;
 /// UCI engine on stdin and stdout.
-pub mod uci;
+pub use knightwatch_engine::uci;
 
 /// The bot: accounts, games, challenges, matchmaking, tournaments.
 pub mod bot;
@@ -62,6 +62,6 @@ pub mod init;
 /// Log output to stderr.
 pub mod logging;
 /// `knightwatch perft`: move generation counts and speed.
-pub mod perft;
+pub use knightwatch_lab::perft;
 /// Counts with singular and plural nouns.
-pub mod plural;
+pub use knightwatch_util::plural;

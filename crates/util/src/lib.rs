@@ -1,0 +1,6 @@
+//! Files, counts and suggestions for the crates of Knightwatch.
+
+pub mod atomic_file;
+pub mod input;
+pub mod plural;
+pub mod spelling;
