@@ -49,7 +49,7 @@ fn files() -> Vec<PathBuf> {
         }
     }
     let mut files = Vec::new();
-    for directory in ["src", "tests", "benches", "fuzz", "docs"] {
+    for directory in ["src", "crates", "tests", "benches", "fuzz", "docs"] {
         collect(&root().join(directory), &mut files);
     }
     let top = fs::read_dir(root()).unwrap().map(Result::unwrap);

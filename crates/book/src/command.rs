@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::{Book, BuildError, Builder, Error, GameOptions, Probe};
-use knightwatch_util::atomic_file;
 use knightwatch_chess::{Game, NotationError, pgn};
+use knightwatch_util::atomic_file;
 use knightwatch_util::input;
 use knightwatch_util::plural;
 

@@ -4,7 +4,6 @@
 //! transposition table and one thread pool ([`threads`]). A [`Task`] describes a search; it runs until it is done or
 //! the [`SearchHandle`] that [`Engine::start`] returned is dropped.
 
-pub mod uci;
 pub mod bench;
 mod control;
 mod eval;
@@ -25,6 +24,7 @@ mod threats;
 mod time;
 mod tunable;
 mod types;
+pub mod uci;
 mod value;
 mod wdl;
 

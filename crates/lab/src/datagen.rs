@@ -23,10 +23,10 @@ use super::openings;
 use super::options::DatagenOptions;
 use super::record::{Outcome, Record};
 use super::signal::stop_and_save_on_signal;
+use crate::progress::Progress;
 use knightwatch_chess::{Game, Position};
 use knightwatch_engine::nnue::Network;
 use knightwatch_engine::{Bound, Limits, Score, SearchReport, Searcher, Setting};
-use crate::progress::Progress;
 
 /// Openings with a larger score, in centipawns, are discarded.
 const MAX_OPENING_SCORE: i32 = 800;

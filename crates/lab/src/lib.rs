@@ -6,13 +6,13 @@
 //! `knightwatch datagen` plays games and stores them; `knightwatch train` reads them and writes a network file for the engine;
 //! `knightwatch match` says which of two versions is stronger. No data from other sources is used.
 
-pub mod epd;
-pub mod perft;
-pub mod progress;
 pub mod archive;
 pub mod contest;
 pub mod datagen;
+pub mod epd;
 pub mod fit_wdl;
+pub mod perft;
+pub mod progress;
 pub mod record;
 pub mod texel;
 

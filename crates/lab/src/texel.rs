@@ -14,10 +14,10 @@ use super::contest::worker_pool;
 use super::dataset::{Dataset, Sources};
 use super::options::TexelOptions;
 use super::trainer::{best_scale, cosine, time_left};
-use knightwatch_util::atomic_file;
+use crate::progress::Progress;
 use knightwatch_chess::Position;
 use knightwatch_engine::trace::{self, Pair, Trace};
-use crate::progress::Progress;
+use knightwatch_util::atomic_file;
 
 const BETA1: f64 = 0.9;
 const BETA2: f64 = 0.999;

@@ -21,8 +21,8 @@ use super::model::{CLIP, Model, Row};
 use super::options::TrainOptions;
 use super::sample::Sample;
 use super::spin_barrier::{AbortOnPanic, SpinBarrier};
-use knightwatch_util::atomic_file;
 use knightwatch_engine::nnue::{Kernels, Network, Shape};
+use knightwatch_util::atomic_file;
 
 const BETA1: f32 = 0.9;
 const BETA2: f32 = 0.999;

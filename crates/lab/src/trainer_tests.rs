@@ -1,10 +1,10 @@
 //! Tests of the trainer: gradients against finite differences, and memorization.
 
 use super::*;
-use knightwatch_chess::Position;
-use knightwatch_engine::nnue::LANE;
 use crate::kernel::sigmoid;
 use crate::model::Layout;
+use knightwatch_chess::Position;
+use knightwatch_engine::nnue::LANE;
 
 /// Positions of random games with random scores.
 fn samples(count: usize, seed: u64) -> Vec<Sample> {

@@ -3,9 +3,9 @@
 //! [`Client`] has a method for each endpoint. [`EventStream`] and [`GameStream`] are the two NDJSON streams as typed
 //! events. [`retry`] says what to do after a failure; the caller does it.
 
-pub mod clock;
 mod api;
 mod client;
+pub mod clock;
 mod endpoint;
 mod error;
 pub mod model;

@@ -297,7 +297,7 @@ mod tests {
     use super::*;
     use crate::model::GameState;
 
-    const GAME: &[u8] = include_bytes!("../../tests/fixtures/game-stream.ndjson");
+    const GAME: &[u8] = include_bytes!("../tests/fixtures/game-stream.ndjson");
 
     fn split(limit: usize, pieces: &[&[u8]]) -> Vec<Line> {
         let mut lines = LineSplitter::new(limit);

@@ -13,8 +13,8 @@ use super::{
     ArenaOptions, NewTeam, NewUser, PlayerOptions, Quirk, Quirks, Script, ScriptError, Sim,
     SimOptions,
 };
-use knightwatch_util::plural;
 use crate::site::id::UserId;
+use knightwatch_util::plural;
 
 /// Arguments of the command.
 #[derive(Args, Clone, Debug)]

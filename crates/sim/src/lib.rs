@@ -46,9 +46,9 @@ use tokio::net::TcpListener;
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 
-use knightwatch_serve::{self as serve, ServerLimits};
 use http::connection::ConnectionListener;
 use http::{as_user, server};
+use knightwatch_serve::{self as serve, ServerLimits};
 use players::{BuiltinPlayer, SearchPool};
 use site::id::UserId;
 use site::state::SiteState;

@@ -281,12 +281,12 @@ fn forward_rank(color: Color, square: Square) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use knightwatch_chess::Game;
     use crate::control::Control;
     use crate::nnue::{Kernels, tests::random_network};
     use crate::search::{Search, ThreadData};
     use crate::table::Table;
     use crate::{Limits, Setting};
+    use knightwatch_chess::Game;
 
     /// Nodes of a few searches with a network and these kernels.
     fn nodes_with(network: &Arc<Network>, kernels: &'static Kernels) -> u64 {

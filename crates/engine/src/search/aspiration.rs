@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use super::Search;
 use super::node_type::Root;
-use knightwatch_chess::Position;
 use crate::value::{INFINITE, is_mate};
 use crate::{SearchReport, params};
+use knightwatch_chess::Position;
 
 /// Fail highs and fail lows are not reported before this time.
 const BOUND_REPORTS_AFTER: Duration = Duration::from_secs(3);

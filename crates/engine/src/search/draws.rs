@@ -1,8 +1,8 @@
 //! Terminal nodes: draws by rule, and the maximum ply.
 
 use super::Search;
-use knightwatch_chess::Position;
 use crate::value::{DRAW, MAX_PLY, Value};
+use knightwatch_chess::Position;
 
 /// Halfmove clock at which the fifty-move rule applies.
 const FIFTY_MOVES: u32 = 100;

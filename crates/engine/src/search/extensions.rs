@@ -6,10 +6,10 @@
 use super::Search;
 use super::node::Node;
 use super::node_type::{NodeType, NonPvNode};
-use knightwatch_chess::Move;
 use crate::table::Hit;
 use crate::value::{Value, is_mate};
 use crate::{Bound, params};
+use knightwatch_chess::Move;
 
 /// Lines are extended up to this multiple of the iteration's depth.
 const MAX_EXTENSION_FACTOR: usize = 2;

@@ -2,12 +2,10 @@
 
 use super::Search;
 use super::root::RootMove;
-use knightwatch_chess::Move;
 use crate::time::Progress;
-use crate::value::{
-    DRAW, INFINITE, MATE, MAX_PLY, Value, is_mate, mate_in, mated_in, to_score,
-};
+use crate::value::{DRAW, INFINITE, MATE, MAX_PLY, Value, is_mate, mate_in, mated_in, to_score};
 use crate::{Score, SearchReport, params};
+use knightwatch_chess::Move;
 
 impl Search<'_> {
     /// Searches deeper and deeper until a limit is reached, and reports every line of every iteration. Returns the

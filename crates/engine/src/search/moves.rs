@@ -7,11 +7,11 @@ use super::node::Node;
 use super::node_type::{NodeType, NonPvNode, PvNode};
 use super::reductions;
 use super::update::TriedMoves;
-use knightwatch_chess::{Move, Piece, Position};
 use crate::history::HistoryContext;
 use crate::movepick::{MovePicker, OrderingContext};
 use crate::value::{DRAW, INFINITE, MIN_MATE, Value, mated_in};
 use crate::{Bound, params, see};
+use knightwatch_chess::{Move, Piece, Position};
 
 /// The move to search next.
 pub(super) struct Candidate {

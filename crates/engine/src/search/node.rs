@@ -2,12 +2,12 @@
 
 use super::Search;
 use super::node_type::NodeType;
-use knightwatch_chess::{Move, Position, Role};
 use crate::Bound;
 use crate::history::{CorrectionKeys, HistoryContext};
 use crate::params;
 use crate::table::Hit;
 use crate::value::{EVAL_LIMIT, INFINITE, Value};
+use knightwatch_chess::{Move, Position, Role};
 
 /// The evaluation is halved at this halfmove clock; it fades linearly.
 const HALF_EVAL_CLOCK: u32 = 100;

@@ -3,11 +3,11 @@
 use super::Search;
 use super::node::Node;
 use super::node_type::NonPvNode;
-use knightwatch_chess::Move;
 use crate::movepick::MovePicker;
 use crate::table::Hit;
 use crate::value::{Value, is_mate};
 use crate::{Bound, params, see};
+use knightwatch_chess::Move;
 
 impl Search<'_> {
     pub(super) fn try_probcut(&mut self, node: &Node) -> Option<Value> {

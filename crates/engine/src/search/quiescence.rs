@@ -4,11 +4,11 @@ use super::Search;
 use super::moves::BestSoFar;
 use super::node::{Node, better_estimate, tt_cutoff};
 use super::node_type::{NodeType, NonPvNode, PvNode};
-use knightwatch_chess::{Move, Position};
 use crate::history::HistoryContext;
 use crate::movepick::MovePicker;
 use crate::value::{DRAW, MIN_MATE, Value, is_mate, mated_in};
 use crate::{Bound, params, see};
+use knightwatch_chess::{Move, Position};
 
 impl Search<'_> {
     /// The value of a position after all sensible captures.

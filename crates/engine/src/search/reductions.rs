@@ -4,8 +4,8 @@ use super::Search;
 use super::moves::Candidate;
 use super::node::Node;
 use super::node_type::NodeType;
-use knightwatch_chess::{Move, Position};
 use crate::params;
+use knightwatch_chess::{Move, Position};
 
 /// Unit of reductions.
 const PLY: i32 = 1024;

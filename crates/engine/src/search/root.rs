@@ -1,9 +1,9 @@
 //! Root moves.
 
 use super::Search;
-use knightwatch_chess::Move;
 use crate::Bound;
 use crate::value::{INFINITE, MIN_MATE, Value};
+use knightwatch_chess::Move;
 
 /// A root move and its results.
 pub(super) struct RootMove {

@@ -1,9 +1,9 @@
 //! The search stack: a frame per ply, and the principal variations.
 
 use super::Search;
-use knightwatch_chess::{Move, Piece};
 use crate::history::{HistoryContext, PieceTo, PriorMoves};
 use crate::value::{MAX_PLY, Value};
+use knightwatch_chess::{Move, Piece};
 
 /// Search stack entry of a ply.
 #[derive(Clone, Copy)]

@@ -4,11 +4,11 @@ use super::Search;
 use super::moves::{BestSoFar, Candidate};
 use super::node::Node;
 use super::node_type::NodeType;
-use knightwatch_chess::{Move, Piece};
 use crate::history::{History, HistoryContext};
 use crate::table::Hit;
 use crate::value::{Value, is_mate};
 use crate::{Bound, params, see};
+use knightwatch_chess::{Move, Piece};
 
 /// A bounded list of moves; further moves are dropped.
 struct MoveBuffer {

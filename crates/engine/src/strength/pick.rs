@@ -1,8 +1,8 @@
 //! Choice of the move to play below full strength.
 
 use super::{Elo, Handicap, Rng, Strength};
-use knightwatch_chess::{Game, Move, Position};
 use crate::Score;
+use knightwatch_chess::{Game, Move, Position};
 
 /// From this Elo on no move is played that allows mate in one, if there is another.
 const AVOID_MATE_ELO: Elo = Elo(1400);

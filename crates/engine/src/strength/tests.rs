@@ -1,8 +1,8 @@
 use std::time::Duration;
 
 use super::*;
-use knightwatch_chess::{Game, Move, Position};
 use crate::{Clock, Engine, EngineOptions, Score, Searcher, Setting};
+use knightwatch_chess::{Game, Move, Position};
 
 fn game(fen: &str) -> Game {
     Game::new(Position::from_fen(fen).expect("a good FEN"))

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use super::{Rng, Strength};
-use knightwatch_chess::{Game, Move};
 use crate::Limits;
 use crate::time::TimeBudget;
+use knightwatch_chess::{Game, Move};
 
 /// Makes the random numbers independent of those for the choice of the move.
 const SALT: u64 = 0x0074_656d_706f;

@@ -325,8 +325,8 @@ impl Drop for Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use knightwatch_chess::Position;
     use crate::value::{mate_in, mated_in};
+    use knightwatch_chess::Position;
 
     fn hit(depth: i32, value: Value) -> Hit {
         let mv = Position::startpos().legal_moves().iter().copied().next();

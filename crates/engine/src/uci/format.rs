@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use knightwatch_chess::{CastlingNotation, Color, File, Move, Position, Rank, Square};
 use crate::{Bound, Engine, SearchReport, Wdl};
+use knightwatch_chess::{CastlingNotation, Color, File, Move, Position, Rank, Square};
 
 /// An `info` line. With the material of the root position it includes `wdl`.
 pub(super) fn info_line(

@@ -13,12 +13,12 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use knightwatch_chess::{CastlingNotation, Game, Position, perft};
 use crate::nnue::{self, Network};
 use crate::{
     Elo, Engine, EngineOptions, Parameters, SearchHandle, Setting, Strength, Task, Tunable, bench,
     material,
 };
+use knightwatch_chess::{CastlingNotation, Game, Position, perft};
 
 use self::format::{best_move_line, board_text, evaluation_text, info_line};
 use parse::{check, has_limit, number, spin};

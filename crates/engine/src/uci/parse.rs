@@ -3,8 +3,8 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-use knightwatch_chess::{Color, Game, Position};
 use crate::{Clock, Limits};
+use knightwatch_chess::{Color, Game, Position};
 
 pub(super) fn number<T: FromStr>(what: &str, word: &str) -> Result<T, String> {
     word.parse()

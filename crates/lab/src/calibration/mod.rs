@@ -17,9 +17,9 @@ use super::openings::Openings;
 use super::options::{Anchor, CalibrateOptions};
 use super::signal::stop_on_signal;
 use super::uci_engine::UciEngine;
+use crate::progress::Progress;
 use knightwatch_chess::{Color, Game};
 use knightwatch_engine::{Elo, Limits, Searcher, Setting, Strength};
-use crate::progress::Progress;
 
 /// A level and its opponent.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -18,9 +18,9 @@ use super::datagen::HASH_MIB;
 use super::openings::Openings;
 use super::options::MatchOptions;
 use super::signal::stop_on_signal;
+use crate::progress::Progress;
 use knightwatch_engine::nnue::{self, Network};
 use knightwatch_engine::{Parameters, Searcher, Setting};
-use crate::progress::Progress;
 
 /// Plays the match and prints its result.
 ///

@@ -2,11 +2,11 @@
 
 use std::convert::Infallible;
 
-use knightwatch_chess::{Color, Game, Move, Position};
-use knightwatch_engine::{Limits, Score, Searcher};
 use crate::adjudication::{WinStreak, node_limits, outcome_by_rules};
 use crate::openings::Openings;
 use crate::record::Outcome;
+use knightwatch_chess::{Color, Game, Move, Position};
+use knightwatch_engine::{Limits, Score, Searcher};
 
 /// Openings with a larger score, in centipawns, are discarded.
 const MAX_OPENING_SCORE: i32 = 200;
@@ -44,11 +44,7 @@ pub(crate) fn play(
 }
 
 /// The opening of a pair, accepted by one referee.
-pub(crate) fn opening(
-    openings: &Openings,
-    pair: u64,
-    referee: &mut Searcher,
-) -> Position {
+pub(crate) fn opening(openings: &Openings, pair: u64, referee: &mut Searcher) -> Position {
     let effort = node_limits(OPENING_NODES);
     openings.draw(pair, |game| is_fair(referee, game, &effort))
 }

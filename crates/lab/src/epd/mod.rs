@@ -10,10 +10,10 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 
 pub use self::test_position::TestPosition;
+use crate::progress::Progress;
 use knightwatch_chess::Game;
 use knightwatch_engine::{Engine, EngineOptions, Limits, SearchReport, Task};
 use knightwatch_util::input;
-use crate::progress::Progress;
 
 /// The largest test suite that is read.
 const MAX_FILE_BYTES: u64 = 64 << 20;

@@ -186,14 +186,15 @@ mod tests {
 
     fn report(mv: &str, score: Score) -> SearchReport {
         let position = Position::startpos();
-        let engine = knightwatch_engine::Searcher::new(1, &knightwatch_engine::Setting::with_network(None))
-            .search(
-                &knightwatch_chess::Game::new(position.clone()),
-                &knightwatch_engine::Limits {
-                    depth: Some(1),
-                    ..Default::default()
-                },
-            );
+        let engine =
+            knightwatch_engine::Searcher::new(1, &knightwatch_engine::Setting::with_network(None))
+                .search(
+                    &knightwatch_chess::Game::new(position.clone()),
+                    &knightwatch_engine::Limits {
+                        depth: Some(1),
+                        ..Default::default()
+                    },
+                );
         SearchReport {
             mv: Some(position.parse_san(mv).expect("legal")),
             score,

@@ -18,10 +18,10 @@ use super::datagen::HASH_MIB;
 use super::openings::Openings;
 use super::options::TuneOptions;
 use super::signal::stop_on_signal;
-use knightwatch_util::atomic_file;
-use knightwatch_engine::{ParameterError, Parameters, Searcher, Setting, Tunable};
-use knightwatch_util::input;
 use crate::progress::Progress;
+use knightwatch_engine::{ParameterError, Parameters, Searcher, Setting, Tunable};
+use knightwatch_util::atomic_file;
+use knightwatch_util::input;
 
 /// Interval between writes of the state.
 const WRITE_INTERVAL: Duration = Duration::from_secs(30);

@@ -12,13 +12,14 @@ mod event;
 mod game;
 mod ids;
 #[cfg(test)]
-pub(crate) mod mutations;
+mod mutate;
+#[cfg(test)]
+mod mutations;
 #[cfg(test)]
 mod tests;
 mod text;
 mod user;
 
-pub use knightwatch_chess::Color;
 pub use arena::{Arena, ArenaLine, ListedArena, Standing, Team};
 pub use challenge::{
     Challenge, ChallengeUser, Challenges, ColorChoice, Direction, NewChallenge, TimeControl,
@@ -32,6 +33,7 @@ pub use ids::{
     ArenaId, ChallengeId, ChallengeStatus, DeclineReason, GameId, InvalidId, Room, Speed, Status,
     Username, Variant,
 };
+pub use knightwatch_chess::Color;
 pub(super) use text::list;
 pub use text::{UNLIMITED, clean, clip};
 pub use user::{Count, Perf, Preferences, Profile, TokenInfo, User, UserStatus};

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use super::*;
 
-const EVENTS: &str = include_str!("../../../tests/fixtures/event-stream.ndjson");
-const FULLS: &str = include_str!("../../../tests/fixtures/game-full.ndjson");
-const GAME: &str = include_str!("../../../tests/fixtures/game-stream.ndjson");
-const USERS: &str = include_str!("../../../tests/fixtures/users.ndjson");
+const EVENTS: &str = include_str!("../../tests/fixtures/event-stream.ndjson");
+const FULLS: &str = include_str!("../../tests/fixtures/game-full.ndjson");
+const GAME: &str = include_str!("../../tests/fixtures/game-stream.ndjson");
+const USERS: &str = include_str!("../../tests/fixtures/users.ndjson");
 
 fn lines(fixture: &str) -> impl Iterator<Item = &str> {
     fixture.lines().filter(|line| !line.is_empty())

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use super::ArenaOptions;
-use knightwatch_chess::Position;
 use crate::http::error::{ApiError, INVALID, NOT_A_NUMBER, REQUIRED};
 use crate::http::params::{Params, is_yes};
 use crate::options::TimeControl;
 use crate::site::time::SimTime;
 use crate::site::variant::{Speed, Variant};
+use knightwatch_chess::Position;
 
 /// Allowed `clockTime` values, in minutes.
 const CLOCK_TIMES: [f64; 23] = [

@@ -6,12 +6,12 @@ use std::time::Duration;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
-use knightwatch_chess::Position;
 use crate::options::{TimeControl, clock_estimate};
 use crate::players::parse_spec;
 use crate::site::team::TeamId;
 use crate::site::time::parse_duration;
 use crate::site::variant::{Speed, Variant};
+use knightwatch_chess::Position;
 
 /// Options of a new arena.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -247,9 +247,7 @@ fn span_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::
 }
 
 /// Deserializes one name or a list.
-pub(crate) fn names<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Vec<String>, D::Error> {
+pub(crate) fn names<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
     enum Names {

@@ -4,7 +4,6 @@ use super::pairing::{Candidate, Wave, pair};
 use super::scoring::{Outcome, PlayedGame, performance};
 use super::waiting_users::wave_length;
 use super::{Arena, ArenaStatus, Pairing, Player, WaitingUsers};
-use knightwatch_chess::Color;
 use crate::arena::ArenaOptions;
 use crate::options::NewUser;
 use crate::referee::Status;
@@ -13,6 +12,7 @@ use crate::site::id::{ArenaId, GameId, UserId};
 use crate::site::state::{Notice, SiteState};
 use crate::site::team::TeamId;
 use crate::site::time::SimTime;
+use knightwatch_chess::Color;
 
 /// Interval of pairing, in seconds. Arenas of medium size are paired every 2 seconds, large ones every second.
 const ORGANIZE_INTERVAL_SECONDS: i64 = 15;

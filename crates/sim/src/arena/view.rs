@@ -8,12 +8,12 @@ use super::wire::{
     VerdictJson, Verdicts,
 };
 use super::{Arena, ArenaStatus, Pairing, Player};
-use knightwatch_chess::Color;
 use crate::round::view::board_and_turn;
 use crate::site::id::UserId;
 use crate::site::state::SiteState;
 use crate::site::time::SimTime;
 use crate::wire::{self, Ordered, VariantJson};
+use knightwatch_chess::Color;
 
 /// Players per page of the standing.
 const PAGE_SIZE: usize = 10;

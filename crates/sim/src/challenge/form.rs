@@ -157,10 +157,7 @@ pub(crate) struct OpenChallengeConfig {
     pub expires_at: SimTime,
 }
 
-pub(crate) fn open_config(
-    params: &Params,
-    now: SimTime,
-) -> Result<OpenChallengeConfig, ApiError> {
+pub(crate) fn open_config(params: &Params, now: SimTime) -> Result<OpenChallengeConfig, ApiError> {
     let mut errors = Errors::new();
     let users = params.get("users").map(|users| {
         let names: Vec<String> = users
@@ -209,8 +206,7 @@ pub(crate) fn level(params: &Params) -> Result<u8, ApiError> {
 
 fn flag(params: &Params, name: &'static str, errors: &mut Errors) -> bool {
     let text = params.get(name).unwrap_or("false");
-    if !matches!(text, "false" | "False" | "0" | "off" | "no")
-        && !crate::http::params::is_yes(text)
+    if !matches!(text, "false" | "False" | "0" | "off" | "no") && !crate::http::params::is_yes(text)
     {
         errors.push((name, INVALID.to_owned()));
     }

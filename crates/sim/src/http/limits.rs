@@ -52,16 +52,14 @@ pub(crate) const CHALLENGES_PER_ADDRESS: Limit =
     Limit::new("challenge.create.ip", 500, 10 * MINUTE);
 /// Games of one bot against other bots.
 pub(crate) const BOT_GAMES: Limit = Limit::new("bot.vsBot.day", 100, DAY);
-pub(crate) const EVENT_STREAMS: Limit = Limit::new("event.stream", 30, 10 * MINUTE)
-    .with_message(
-        "Please don't poll this endpoint, it is intended to be streamed. See \
+pub(crate) const EVENT_STREAMS: Limit = Limit::new("event.stream", 30, 10 * MINUTE).with_message(
+    "Please don't poll this endpoint, it is intended to be streamed. See \
      https://lichess.org/api#tag/Board/operation/apiStreamEvent.",
-    );
-pub(crate) const ACCOUNT_READS: Limit = Limit::new("api.account", 30, 5 * MINUTE)
-    .with_message(
-        "Please don't poll this endpoint. Stream \
+);
+pub(crate) const ACCOUNT_READS: Limit = Limit::new("api.account", 30, 5 * MINUTE).with_message(
+    "Please don't poll this endpoint. Stream \
      https://lichess.org/api#tag/Board/operation/apiStreamEvent instead.",
-    );
+);
 /// Profiles read from one address.
 pub(crate) const PROFILE_READS: [Limit; 2] = [
     Limit::new("api.users.fast", 2_000, 10 * MINUTE),

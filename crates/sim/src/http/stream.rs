@@ -9,12 +9,12 @@ use axum::body::Body;
 use bytes::Bytes;
 use tokio::sync::Notify;
 
-use knightwatch_chess::Color;
 use crate::Sim;
 use crate::faults::{self, StreamFault, StreamFaults};
 use crate::http::connection::Connection;
 use crate::site::id::{GameId, UserId};
 use crate::site::time::SimTime;
+use knightwatch_chess::Color;
 
 /// Lines queued for a slow reader; a further line drops the oldest.
 const MAX_QUEUED_LINES: usize = 32;

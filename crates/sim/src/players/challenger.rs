@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use knightwatch_chess::Position;
 use crate::Sim;
 use crate::challenge::ChallengeConfig;
 use crate::site::id::{GameId, UserId};
 use crate::site::state::SiteState;
 use crate::site::time::SimTime;
 use crate::site::variant::Variant;
+use knightwatch_chess::Position;
 
 use super::ChallengePlan;
 

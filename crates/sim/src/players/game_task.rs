@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use knightwatch_chess::{CastlingNotation, Color, Game, Move};
 use crate::Sim;
 use crate::round::chat::Room;
 use crate::round::presence::material;
 use crate::site::id::{GameId, UserId};
+use knightwatch_chess::{CastlingNotation, Color, Game, Move};
 
 use super::chat;
 use super::move_choice::choose_move;

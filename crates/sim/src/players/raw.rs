@@ -8,11 +8,11 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde::de::{self, Deserializer, SeqAccess, Visitor};
 
-use knightwatch_chess::Position;
 use crate::options::check_name;
 use crate::site::time::parse_duration;
 use crate::site::variant::Variant;
 use crate::{DeclineReason, TimeControl};
+use knightwatch_chess::Position;
 
 use super::{
     Behavior, ChallengePlan, ChatStyle, ColorChoice, Disconnect, PlayerKind, PlayerOptions,

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use knightwatch_chess::Color;
 use crate::site::time::SimTime;
+use knightwatch_chess::Color;
 
 use super::Referee;
 use super::clock::Timing;
@@ -63,11 +63,11 @@ impl Referee {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use knightwatch_chess::Position;
     use crate::options::TimeControl;
     use crate::quirks::Castling;
     use crate::referee::GameConfig;
     use crate::site::variant::Variant;
+    use knightwatch_chess::Position;
 
     fn game(limit: u32, increment: u32, berserkable: bool) -> Referee {
         let config = GameConfig {

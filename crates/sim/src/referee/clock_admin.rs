@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use knightwatch_chess::Color;
 use crate::site::time::SimTime;
+use knightwatch_chess::Color;
 
 use super::clock::{Centis, Timing};
 use super::{ActionOutcome, GameError, Referee};

@@ -136,11 +136,7 @@ impl SiteState {
         if self.users.contains_key(&id) {
             return;
         }
-        self.add_token(
-            crate::token_of(&user.name),
-            id.clone(),
-            user.scopes.clone(),
-        );
+        self.add_token(crate::token_of(&user.name), id.clone(), user.scopes.clone());
         self.users.insert(id, User::new(user, now));
     }
 

@@ -1,7 +1,6 @@
 //! Handlers for challenges.
 
 use super::{ApiRequest, ApiResult, Reply};
-use knightwatch_chess::Color;
 use crate::Sim;
 use crate::challenge::DeclineReason;
 use crate::challenge::form;
@@ -12,6 +11,7 @@ use crate::http::limits::CHALLENGES_PER_ADDRESS;
 use crate::http::route::ChallengeAction;
 use crate::http::stream::Topic;
 use crate::site::id::{GameId, UserId};
+use knightwatch_chess::Color;
 
 pub(super) fn create(sim: &Sim, request: &ApiRequest<'_>, me: &UserId, name: &str) -> ApiResult {
     let config = form::challenge_config(&request.params)?;

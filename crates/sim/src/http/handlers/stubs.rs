@@ -3,10 +3,10 @@
 use serde_json::json;
 
 use super::{ApiResult, NDJSON, Reply};
-use knightwatch_chess::{CastlingNotation, Position};
 use crate::http::error::ApiError;
 use crate::http::params::Params;
 use crate::wire;
+use knightwatch_chess::{CastlingNotation, Position};
 
 /// Explorer response without games.
 pub(super) fn explorer(kind: &str) -> Reply {

@@ -9,7 +9,7 @@ mod atomic {
 }
 
 /// The engine's own source, with loom's atomics.
-#[path = "../../src/engine/table/entry.rs"]
+#[path = "../src/table/entry.rs"]
 mod entry;
 
 use entry::Entry;
