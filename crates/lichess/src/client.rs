@@ -126,6 +126,7 @@ impl Client {
     /// # Errors
     /// When the CA file cannot be read, or TLS cannot be set up.
     pub fn new(endpoint: &Endpoint, token: Token, name: Option<&str>) -> Result<Self, Error> {
+        install_tls_provider();
         let certificates = match endpoint.ca_file() {
             Some(file) => certificates(file)?,
             None => Vec::new(),
@@ -476,6 +477,12 @@ impl Request {
             .body(body.to_owned());
         Self { builder, ..self }
     }
+}
+
+/// Makes ring the cryptography of all TLS connections of the process, unless a provider is installed already. Needed before
+/// a client of `reqwest` is built; [`Client::new`] does it.
+pub fn install_tls_provider() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
 }
 
 /// A duration for the HTTP library, which does not know the scaled clock.

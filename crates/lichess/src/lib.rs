@@ -18,7 +18,7 @@ mod tests;
 mod token;
 
 pub use api::{MOVE_TIMEOUT, Playing, decode};
-pub use client::Client;
+pub use client::{Client, install_tls_provider};
 pub use endpoint::{Endpoint, EndpointError};
 pub use error::{Error, ErrorResponse, RateLimit};
 pub use request_counts::{Outcome, RequestCounts};

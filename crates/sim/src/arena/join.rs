@@ -1,6 +1,6 @@
 //! Joining and leaving arenas.
 
-use aws_lc_rs::hmac;
+use ring::hmac;
 
 use super::options::Conditions;
 use super::{Arena, ArenaStatus, Player};
