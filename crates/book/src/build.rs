@@ -98,8 +98,8 @@ impl std::error::Error for BuildError {}
 /// Builds a book from a text of lines.
 ///
 /// ```
-/// use knightwatch::book::{Book, build};
-/// use knightwatch::chess::Position;
+/// use knightwatch_book::{Book, build};
+/// use knightwatch_chess::Position;
 ///
 /// let bytes = build("e4 e5 Nf3\nd4 d5 c4\n1. e4 c5")?;
 /// let book = Book::from_bytes("mine", bytes)?;

@@ -31,8 +31,8 @@ use knightwatch_util::input;
 /// A validated Polyglot book in memory.
 ///
 /// ```
-/// use knightwatch::book::{Book, PickOptions};
-/// use knightwatch::chess::Position;
+/// use knightwatch_book::{Book, PickOptions};
+/// use knightwatch_chess::Position;
 ///
 /// let book = Book::embedded();
 /// let mv = book.pick(&Position::startpos(), &PickOptions::default(), &mut fastrand::Rng::new());
@@ -263,3 +263,8 @@ impl fmt::Debug for Book {
 
 #[cfg(test)]
 mod tests;
+
+/// Runs the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

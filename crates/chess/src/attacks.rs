@@ -155,7 +155,7 @@ pub fn king(square: Square) -> Bitboard {
 /// The squares attacked by a bishop on `square`, up to and including the first blocker on each diagonal.
 ///
 /// ```
-/// use knightwatch::chess::{Bitboard, Square, attacks};
+/// use knightwatch_chess::{Bitboard, Square, attacks};
 ///
 /// let occupied = Bitboard::of(Square::C3);
 /// assert!(attacks::bishop(Square::A1, occupied).contains(Square::C3));
@@ -181,7 +181,7 @@ pub fn queen(square: Square, occupied: Bitboard) -> Bitboard {
 /// X-ray attacks of a rook: the squares it attacks behind the first of the pieces in `through` on each line.
 ///
 /// ```
-/// use knightwatch::chess::{Bitboard, Square, attacks};
+/// use knightwatch_chess::{Bitboard, Square, attacks};
 ///
 /// let occupied = Bitboard::of(Square::A4) | Bitboard::of(Square::A7);
 /// let behind = attacks::rook_x_ray(Square::A1, occupied, Bitboard::of(Square::A4));

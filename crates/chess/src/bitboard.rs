@@ -9,7 +9,7 @@ use super::{File, Rank, Square};
 /// A set of squares, one bit each: bit 0 is a1, bit 63 is h8.
 ///
 /// ```
-/// use knightwatch::chess::{Bitboard, Rank, Square};
+/// use knightwatch_chess::{Bitboard, Rank, Square};
 ///
 /// let squares = Bitboard::from(Rank::Second) & !Bitboard::from(Square::E2);
 /// assert_eq!(squares.count(), 7);

@@ -6,7 +6,7 @@ impl Position {
     /// The Chess960 start position with this number (Scharnagl's); 518 is the standard one. `None` from 960 on.
     ///
     /// ```
-    /// # use knightwatch::chess::Position;
+    /// # use knightwatch_chess::Position;
     /// assert_eq!(Position::chess960_start(518), Some(Position::startpos()));
     /// assert_eq!(Position::chess960_start(960), None);
     /// ```

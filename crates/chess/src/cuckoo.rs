@@ -66,7 +66,7 @@ impl Position {
     /// a piece: no capture, no castling. Checks and pins are ignored.
     ///
     /// ```
-    /// use knightwatch::chess::Position;
+    /// use knightwatch_chess::Position;
     ///
     /// let start = Position::startpos();
     /// let out = start.after(start.parse_san("Nf3")?);

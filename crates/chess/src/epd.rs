@@ -7,13 +7,13 @@ use super::{FenError, Position};
 /// A position and its operations: opcodes with operands.
 ///
 /// ```
-/// use knightwatch::chess::Epd;
+/// use knightwatch_chess::Epd;
 ///
 /// let epd = Epd::parse("6k1/5ppp/8/8/8/8/8/R6K w - - bm Ra8#; id \"back rank\";")?;
 /// assert_eq!(epd.operands("bm"), Some(&["Ra8#".to_owned()][..]));
 /// assert_eq!(epd.operands("id").unwrap()[0], "back rank");
 /// assert_eq!(epd.operands("am"), None);
-/// # Ok::<(), knightwatch::chess::EpdError>(())
+/// # Ok::<(), knightwatch_chess::EpdError>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Epd {

@@ -144,14 +144,14 @@ impl Position {
     /// If the text is malformed, or the position is impossible in chess. The error's display explains why.
     ///
     /// ```
-    /// use knightwatch::chess::Position;
+    /// use knightwatch_chess::Position;
     ///
     /// let position = Position::from_fen("8/8/8/4k3/8/8/4P3/4K3 b - - 5 60")?;
     /// assert_eq!(position.fen(), "8/8/8/4k3/8/8/4P3/4K3 b - - 5 60");
     ///
     /// let error = Position::from_fen("8/8/8/8/8/8/4P3/4K3 w - - 0 1").unwrap_err();
     /// assert_eq!(error.to_string(), "Black has no king");
-    /// # Ok::<(), knightwatch::chess::FenError>(())
+    /// # Ok::<(), knightwatch_chess::FenError>(())
     /// ```
     pub fn from_fen(text: &str) -> Result<Position, FenError> {
         let mut fields = text.split_ascii_whitespace();

@@ -20,11 +20,11 @@ pub enum Termination {
 /// A game: initial position, moves, and current position.
 ///
 /// ```
-/// use knightwatch::chess::{Game, Position, Termination};
+/// use knightwatch_chess::{Game, Position, Termination};
 ///
 /// let game = Game::from_moves(Position::startpos(), ["f2f3", "e7e5", "g2g4", "d8h4"])?;
 /// assert_eq!(game.termination(), Some(Termination::Checkmate));
-/// # Ok::<(), knightwatch::chess::MoveError>(())
+/// # Ok::<(), knightwatch_chess::MoveError>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Game {

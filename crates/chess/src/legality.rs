@@ -8,7 +8,7 @@ impl Position {
     /// [`legal_moves`](Position::legal_moves).
     ///
     /// ```
-    /// use knightwatch::chess::{Move, MoveKind, Position, Square};
+    /// use knightwatch_chess::{Move, MoveKind, Position, Square};
     ///
     /// let double = Move::new(Square::E2, Square::E4, MoveKind::DoublePush);
     /// let start = Position::startpos();
@@ -109,7 +109,7 @@ impl Position {
     /// Whether a legal move gives check, without making it.
     ///
     /// ```
-    /// use knightwatch::chess::Position;
+    /// use knightwatch_chess::Position;
     ///
     /// let position = Position::from_fen("4k3/8/8/8/8/8/4B3/4R1K1 w - - 0 1")?;
     /// assert!(position.gives_check(position.parse_uci("e2b5")?));

@@ -41,3 +41,8 @@ pub use piece::{Color, Piece, Role};
 pub use position::{CastlingSide, Position};
 pub use square::{File, ParseSquareError, Rank, Square};
 pub use uci::MoveError;
+
+/// Runs the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -29,11 +29,11 @@ impl Position {
     /// Whether neither side could mate by any sequence of moves.
     ///
     /// ```
-    /// use knightwatch::chess::Position;
+    /// use knightwatch_chess::Position;
     ///
     /// assert!(Position::from_fen("4k3/8/8/8/8/8/8/4KN2 w - - 0 1")?.insufficient_material());
     /// assert!(!Position::from_fen("4k3/8/8/8/8/8/8/4KR2 w - - 0 1")?.insufficient_material());
-    /// # Ok::<(), knightwatch::chess::FenError>(())
+    /// # Ok::<(), knightwatch_chess::FenError>(())
     /// ```
     pub fn insufficient_material(&self) -> bool {
         Color::ALL

@@ -331,13 +331,13 @@ impl Position {
     /// Appends the legal moves of a kind to a list.
     ///
     /// ```
-    /// use knightwatch::chess::{Generate, MoveList, Position};
+    /// use knightwatch_chess::{Generate, MoveList, Position};
     ///
     /// let position = Position::from_fen("4k3/P7/8/3p4/4P3/8/8/4K3 w - - 0 1")?;
     /// let mut noisy = MoveList::new();
     /// position.generate(Generate::Noisy, &mut noisy);
     /// assert_eq!(noisy.len(), 5, "a capture and four promotions");
-    /// # Ok::<(), knightwatch::chess::FenError>(())
+    /// # Ok::<(), knightwatch_chess::FenError>(())
     /// ```
     #[inline]
     pub fn generate(&self, which: Generate, list: &mut MoveList) {

@@ -66,12 +66,12 @@ impl Position {
     /// standard square.
     ///
     /// ```
-    /// use knightwatch::chess::{CastlingNotation, Position};
+    /// use knightwatch_chess::{CastlingNotation, Position};
     ///
     /// assert_eq!(Position::startpos().castling_notation(), CastlingNotation::Standard);
     /// let shifted = Position::from_fen("4k3/8/8/8/8/8/8/5KR1 w G - 0 1")?;
     /// assert_eq!(shifted.castling_notation(), CastlingNotation::KingTakesRook);
-    /// # Ok::<(), knightwatch::chess::FenError>(())
+    /// # Ok::<(), knightwatch_chess::FenError>(())
     /// ```
     pub fn castling_notation(&self) -> CastlingNotation {
         let common = self.castling_rooks().into_iter().all(|rook| {
@@ -96,14 +96,14 @@ impl Position {
 /// checks it against another.
 ///
 /// ```
-/// use knightwatch::chess::{MoveKind, Position, Square};
+/// use knightwatch_chess::{MoveKind, Position, Square};
 ///
 /// let position = Position::startpos();
 /// let mv = position.parse_uci("e2e4")?;
 /// assert_eq!((mv.from(), mv.to()), (Square::E2, Square::E4));
 /// assert_eq!(mv.kind(), MoveKind::DoublePush);
 /// assert_eq!(size_of_val(&Some(mv)), 2);
-/// # Ok::<(), knightwatch::chess::MoveError>(())
+/// # Ok::<(), knightwatch_chess::MoveError>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Move(NonZeroU16);
@@ -220,7 +220,7 @@ impl Move {
     /// The move in UCI notation: `e2e4`, `e7e8q`, and `e1g1` or `e1h1` for castling.
     ///
     /// ```
-    /// use knightwatch::chess::{CastlingNotation, Position};
+    /// use knightwatch_chess::{CastlingNotation, Position};
     ///
     /// let position = Position::from_fen("4k3/8/8/8/8/8/8/4K2R w K - 0 1")?;
     /// let castle = position.parse_san("O-O")?;
@@ -289,7 +289,7 @@ impl fmt::Debug for Move {
 /// No position accepted by [`Position::from_fen`](super::Position::from_fen) has more than 218 legal moves.
 ///
 /// ```
-/// use knightwatch::chess::{MoveList, Position};
+/// use knightwatch_chess::{MoveList, Position};
 ///
 /// let moves: MoveList = Position::startpos().legal_moves();
 /// assert_eq!(moves.len(), 20);

@@ -31,11 +31,11 @@ impl Game {
     /// move numbers. Moves alone start from the standard position.
     ///
     /// ```
-    /// use knightwatch::chess::Game;
+    /// use knightwatch_chess::Game;
     ///
     /// let game = Game::from_notation("startpos moves e2e4 c7c5")?;
     /// assert_eq!(game.position(), Game::from_notation("1. e4 c5")?.position());
-    /// # Ok::<(), knightwatch::chess::NotationError>(())
+    /// # Ok::<(), knightwatch_chess::NotationError>(())
     /// ```
     ///
     /// # Errors

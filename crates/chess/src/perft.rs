@@ -9,7 +9,7 @@ pub const MAX_DEPTH: u32 = 64;
 /// without being made.
 ///
 /// ```
-/// use knightwatch::chess::{Position, perft::perft};
+/// use knightwatch_chess::{Position, perft::perft};
 ///
 /// assert_eq!(perft(&Position::startpos(), 3), 8_902);
 /// ```

@@ -22,7 +22,7 @@ impl CastlingSide {
 /// A position of standard chess or Chess960. It is small and cheap to copy: to unmake a move, keep a copy.
 ///
 /// ```
-/// use knightwatch::chess::Position;
+/// use knightwatch_chess::Position;
 ///
 /// let mut position = Position::startpos();
 /// for uci in ["e2e4", "c7c5", "g1f3"] {
@@ -31,7 +31,7 @@ impl CastlingSide {
 /// }
 /// assert_eq!(position.fen(), "rnbqkbnr/pp1ppppp/8/2p5/4P3/5N2/PPPP1PPP/RNBQKB1R b KQkq - 1 2");
 /// assert_eq!(position.legal_moves().len(), 22);
-/// # Ok::<(), knightwatch::chess::MoveError>(())
+/// # Ok::<(), knightwatch_chess::MoveError>(())
 /// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct Position {
@@ -212,7 +212,7 @@ impl Position {
     /// if a pawn attacks the square.
     ///
     /// ```
-    /// # use knightwatch::chess::Position;
+    /// # use knightwatch_chess::Position;
     /// assert_eq!(Position::startpos().key(), 0x463b96181691fc9c);
     /// ```
     #[inline]
@@ -223,7 +223,7 @@ impl Position {
     /// Pieces of both sides that attack a square, given an occupancy; attackers need not be part of `occupied`.
     ///
     /// ```
-    /// use knightwatch::chess::{Position, Square};
+    /// use knightwatch_chess::{Position, Square};
     ///
     /// let start = Position::startpos();
     /// let attackers = start.attackers_to(Square::F3, start.occupied());
@@ -418,13 +418,13 @@ impl Position {
     /// The position after a legal move, [played](Position::play) on a copy.
     ///
     /// ```
-    /// use knightwatch::chess::Position;
+    /// use knightwatch_chess::Position;
     ///
     /// let start = Position::startpos();
     /// let next = start.after(start.parse_san("Nf3")?);
     /// assert_eq!(next.fen(), "rnbqkbnr/pppppppp/8/8/8/5N2/PPPPPPPP/RNBQKB1R b KQkq - 1 1");
     /// assert_eq!(start, Position::startpos());
-    /// # Ok::<(), knightwatch::chess::MoveError>(())
+    /// # Ok::<(), knightwatch_chess::MoveError>(())
     /// ```
     ///
     /// # Panics

@@ -8,7 +8,7 @@ impl Position {
     /// A legal move in SAN, with `+` or `#`.
     ///
     /// ```
-    /// use knightwatch::chess::Position;
+    /// use knightwatch_chess::Position;
     ///
     /// let position = Position::from_fen("4k3/8/8/8/1n6/8/3N4/4KN2 w - - 0 1")?;
     /// assert_eq!(position.san(position.parse_uci("d2b3")?), "Nb3");
@@ -81,7 +81,7 @@ impl Position {
     /// zeros; a promotion may lack its `=`.
     ///
     /// ```
-    /// use knightwatch::chess::{MoveError, Position};
+    /// use knightwatch_chess::{MoveError, Position};
     ///
     /// let start = Position::startpos();
     /// assert_eq!(start.parse_san("Nf3!?"), start.parse_uci("g1f3"));

@@ -131,13 +131,13 @@ impl fmt::Display for Rank {
 /// One of the 64 squares, numbered by rank from White's left: a1 is 0, b1 is 1, h8 is 63.
 ///
 /// ```
-/// use knightwatch::chess::{File, Rank, Square};
+/// use knightwatch_chess::{File, Rank, Square};
 ///
 /// let square: Square = "e4".parse()?;
 /// assert_eq!(square, Square::E4);
 /// assert_eq!(square, Square::new(File::E, Rank::Fourth));
 /// assert_eq!(square.index(), 28);
-/// # Ok::<(), knightwatch::chess::ParseSquareError>(())
+/// # Ok::<(), knightwatch_chess::ParseSquareError>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Square(u8);

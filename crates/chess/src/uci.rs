@@ -50,13 +50,13 @@ impl Position {
     /// rook, or from the e-file to the g- or c-file.
     ///
     /// ```
-    /// use knightwatch::chess::Position;
+    /// use knightwatch_chess::Position;
     ///
     /// let position = Position::from_fen("4k3/8/8/8/8/8/8/4K2R w K - 0 1")?;
     /// assert_eq!(position.parse_uci("e1g1"), position.parse_san("O-O"));
     /// assert_eq!(position.parse_uci("e1h1"), position.parse_san("O-O"));
     /// assert!(position.parse_uci("e1e3").is_err());
-    /// # Ok::<(), knightwatch::chess::FenError>(())
+    /// # Ok::<(), knightwatch_chess::FenError>(())
     /// ```
     ///
     /// # Errors

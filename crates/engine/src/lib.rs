@@ -104,14 +104,14 @@ impl Engine {
     /// Creates an engine with its own transposition table and threads.
     ///
     /// ```
-    /// use knightwatch::chess::{Game, Position};
-    /// use knightwatch::engine::{Engine, EngineOptions, Limits, Score};
+    /// use knightwatch_chess::{Game, Position};
+    /// use knightwatch_engine::{Engine, EngineOptions, Limits, Score};
     ///
     /// let engine = Engine::new(EngineOptions { hash_mib: 1, threads: 1 });
     /// let game = Game::new(Position::from_fen("6k1/5ppp/8/8/8/8/8/R6K w - - 0 1")?);
     /// let report = engine.search(&game, Limits { depth: Some(3), ..Limits::default() });
     /// assert_eq!(report.score, Score::Mate(1));
-    /// # Ok::<(), knightwatch::chess::FenError>(())
+    /// # Ok::<(), knightwatch_chess::FenError>(())
     /// ```
     pub fn new(options: EngineOptions) -> Engine {
         Engine {
@@ -235,3 +235,8 @@ impl Drop for SearchHandle {
         self.stop();
     }
 }
+
+/// Runs the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

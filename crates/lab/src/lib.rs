@@ -36,3 +36,8 @@ pub use options::{
     CalibrateOptions, DatagenOptions, FitWdlOptions, GauntletOptions, MatchOptions, TexelOptions,
     TrainOptions, TuneOptions,
 };
+
+/// Runs the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

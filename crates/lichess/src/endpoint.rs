@@ -11,7 +11,7 @@ use super::token::redact_tokens;
 /// Base URL of the server: `https://lichess.org`, or any other address with any path before `/api`.
 ///
 /// ```
-/// use knightwatch::lichess::Endpoint;
+/// use knightwatch_lichess::Endpoint;
 ///
 /// assert!(Endpoint::parse("https://lichess.org").is_ok());
 /// assert!(Endpoint::parse("http://127.0.0.1:9663/box").is_ok());

@@ -30,3 +30,8 @@ pub use token::{
     CREDENTIALS_VARIABLE, Token, TokenError, TokenFault, is_credential, readable_by_others,
     redact_prefixed_tokens, redact_tokens,
 };
+
+/// Runs the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

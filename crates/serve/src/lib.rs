@@ -270,3 +270,8 @@ mod tests {
         );
     }
 }
+
+/// Runs the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -303,3 +303,8 @@ impl Sim {
         &self.0.search_pool
     }
 }
+
+/// Runs the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

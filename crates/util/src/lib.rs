@@ -4,3 +4,8 @@ pub mod atomic_file;
 pub mod input;
 pub mod plural;
 pub mod spelling;
+
+/// Runs the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

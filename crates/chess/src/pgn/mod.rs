@@ -4,7 +4,7 @@
 //! ```
 //! use std::time::Duration;
 //!
-//! use knightwatch::chess::{Game, Position, pgn};
+//! use knightwatch_chess::{Game, Position, pgn};
 //!
 //! let game = Game::from_moves(Position::startpos(), ["e2e4", "e7e5"])?;
 //! let mut tags = pgn::Tags::default();
@@ -17,7 +17,7 @@
 //! let text = pgn::write(&tags, &game, &[comment], pgn::Outcome::Draw);
 //! assert!(text.contains("[White \"Knightwatch\"]\n"));
 //! assert!(text.ends_with("\n1. e4 { [%eval 0.23] [%clk 0:02:59] } 1... e5 1/2-1/2\n"));
-//! # Ok::<(), knightwatch::chess::MoveError>(())
+//! # Ok::<(), knightwatch_chess::MoveError>(())
 //! ```
 
 use std::fmt;

@@ -52,7 +52,7 @@ pub struct Record {
 /// Reads games from text in chunks, in bounded memory. Variations and numeric annotations are skipped.
 ///
 /// ```
-/// use knightwatch::chess::pgn;
+/// use knightwatch_chess::pgn;
 ///
 /// let text = "[White \"Anna\"]\n\n1. e4 (1. d4 d5) e5 $1 2. Nf3 { [%clk 0:02:59] at once } 1-0\n\n1. d4 *\n";
 /// let mut reader = pgn::Reader::new();

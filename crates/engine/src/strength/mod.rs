@@ -27,7 +27,7 @@ impl Elo {
     /// The nearest supported value.
     ///
     /// ```
-    /// use knightwatch::engine::Elo;
+    /// use knightwatch_engine::Elo;
     ///
     /// assert_eq!(Elo::nearest(1500).get(), 1500);
     /// assert_eq!(Elo::nearest(400), Elo::MIN);
