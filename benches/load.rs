@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use futures::future::try_join_all;
 use knightwatch::chess::{CastlingNotation, Game, Position};
+use knightwatch::lichess::install_tls_provider;
 use knightwatch::sim::{NewUser, PlayerOptions, Sim, SimOptions};
 use reqwest::{Client, Response};
 use serde_json::Value;
@@ -53,6 +54,7 @@ async fn simultaneous_games(games: usize) -> Outcome<()> {
         ..SimOptions::default()
     })
     .await?;
+    install_tls_provider();
     let site = Site {
         base,
         http: Client::builder().user_agent("load").build()?,

@@ -1,14 +1,14 @@
 // Seeds of the fuzz targets: test fixtures, and inputs that once failed.
 
-const EVENTS: &str = include_str!("../tests/fixtures/event-stream.ndjson");
-const FULLS: &str = include_str!("../tests/fixtures/game-full.ndjson");
-const GAME: &str = include_str!("../tests/fixtures/game-stream.ndjson");
-const PLAYING: &str = include_str!("../tests/fixtures/playing.ndjson");
-const USERS: &str = include_str!("../tests/fixtures/users.ndjson");
+const EVENTS: &str = include_str!("../crates/lichess/tests/fixtures/event-stream.ndjson");
+const FULLS: &str = include_str!("../crates/lichess/tests/fixtures/game-full.ndjson");
+const GAME: &str = include_str!("../crates/lichess/tests/fixtures/game-stream.ndjson");
+const PLAYING: &str = include_str!("../crates/lichess/tests/fixtures/playing.ndjson");
+const USERS: &str = include_str!("../crates/lichess/tests/fixtures/users.ndjson");
 const CONFIG: &str = include_str!("../config.example.toml");
 const STANDARD: &str = include_str!("../tests/suites/standard.perft");
 const CHESS960: &str = include_str!("../tests/suites/chess960.perft");
-const REPERTOIRE: &[u8] = include_bytes!("../src/book/repertoire.bin");
+const REPERTOIRE: &[u8] = include_bytes!("../crates/book/src/repertoire.bin");
 
 const OPENING: &str = "e2e4 e7e5 g1f3 b8c6 f1c4 f8c5 e1g1 g8f6 d2d3 e8h8";
 

@@ -14,19 +14,19 @@ use crate::chess::perft::MAX_DEPTH;
 use crate::clock;
 use crate::control::{OperatorCommand, SocketArgs};
 use crate::draw::RenderOptions;
-use crate::epd::EpdOptions;
 use crate::events::{Color, Player};
 use crate::init::InitOptions;
-use crate::lichess::model::address::{self, Page};
-use crate::lichess::model::{TimeControl, Variant};
-use crate::perft;
-use crate::sim::SimArgs;
-use crate::spelling::choices;
-use crate::store::{Filter, GroupBy, Outcome, View, local_day_end, local_day_start};
-use crate::train::{
+use crate::lab::epd::EpdOptions;
+use crate::lab::perft;
+use crate::lab::{
     CalibrateOptions, DatagenOptions, FitWdlOptions, GauntletOptions, MatchOptions, TexelOptions,
     TrainOptions, TuneOptions,
 };
+use crate::lichess::model::address::{self, Page};
+use crate::lichess::model::{TimeControl, Variant};
+use crate::sim::SimArgs;
+use crate::spelling::choices;
+use crate::store::{Filter, GroupBy, Outcome, View, local_day_end, local_day_start};
 
 /// An always-on Lichess bot with its own chess engine, in one binary.
 #[derive(Debug, Parser)]

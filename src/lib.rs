@@ -1,44 +1,36 @@
 //! Knightwatch: an always-on Lichess bot with its own chess engine, in one binary.
 //!
-//! Modules are listed in dependency order, lower layers first.
-
-/// Atomic replacement of files.
-pub mod atomic_file;
-/// Rules of chess: board, move generation, notation, PGN; no I/O and no dependencies.
-pub mod chess;
-/// Scalable clock of the bot and the Lichess client.
-pub mod clock;
-/// Events of the bot, and the bus that distributes them.
-pub mod events;
-/// Size-limited reading of files named by the operator.
-pub mod input;
-/// Progress line of long-running commands.
-pub mod progress;
-/// HTTP/1.1 server with connection and time limits.
-pub mod serve;
-/// Suggestions for misspelled names.
-pub mod spelling;
+//! The crates of the workspace come first, then the modules of the daemon, in dependency order, lower layers first.
 
 /// Polyglot opening books: probing and building.
-pub mod book;
+pub use knightwatch_book as book;
+/// Rules of chess: board, move generation, notation, PGN; no I/O and no dependencies.
+pub use knightwatch_chess as chess;
+/// Chess engine: search, evaluation, NNUE, time management.
+pub use knightwatch_engine as engine;
+/// UCI engine on stdin and stdout.
+pub use knightwatch_engine::uci;
+/// Training and measurement: data generation, network training, tuning, matches, test suites.
+pub use knightwatch_lab as lab;
+/// Typed client of the Lichess Bot API: requests, streams, retries.
+pub use knightwatch_lichess as lichess;
+/// Scalable clock of the bot and the Lichess client.
+pub use knightwatch_lichess::clock;
+/// HTTP/1.1 server with connection and time limits.
+pub use knightwatch_serve as serve;
+/// Simulator of Lichess with built-in players and fault injection.
+pub use knightwatch_sim as sim;
+/// Atomic files, size-limited input, counts with nouns, suggestions for misspelled names.
+pub use knightwatch_util::{atomic_file, input, plural, spelling};
+
 /// SVG images of positions and games.
 pub mod draw;
-/// Chess engine: search, evaluation, NNUE, time management.
-pub mod engine;
-/// EPD test suites.
-pub mod epd;
-/// Typed client of the Lichess Bot API: requests, streams, retries.
-pub mod lichess;
+/// Events of the bot, and the bus that distributes them.
+pub mod events;
 /// Metrics, health and status of the process.
 pub mod metrics;
-/// Simulator of Lichess with built-in players and fault injection.
-pub mod sim;
 /// SQLite records and PGN files of the games.
 pub mod store;
-/// Training and measurement: data generation, network training, tuning, matches.
-pub mod train;
-/// UCI engine on stdin and stdout.
-pub mod uci;
 
 /// The bot: accounts, games, challenges, matchmaking, tournaments.
 pub mod bot;
@@ -61,7 +53,3 @@ pub mod demo;
 pub mod init;
 /// Log output to stderr.
 pub mod logging;
-/// `knightwatch perft`: move generation counts and speed.
-pub mod perft;
-/// Counts with singular and plural nouns.
-pub mod plural;

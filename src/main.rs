@@ -10,8 +10,8 @@ use knightwatch::config::{self, LogLevel, Settings, Sources};
 use knightwatch::control::SocketArgs;
 use knightwatch::lichess::model::{TimeControl, Variant};
 use knightwatch::{
-    book, bot, check, clock, control, daemon, demo, draw, engine::bench, epd, events, init,
-    logging, perft, sim, store, train, uci,
+    book, bot, check, clock, control, daemon, demo, draw, engine::bench, events, init, lab,
+    logging, sim, store, uci,
 };
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
@@ -41,7 +41,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
             divide,
             threads,
             hash,
-        } => perft::run(&perft::Options {
+        } => lab::perft::run(&lab::perft::Options {
             depth,
             fen,
             by_move: divide,
@@ -179,15 +179,15 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         }
         Command::Uci => uci::run(io::stdin().lock(), io::stdout())?,
         Command::Bench => bench::run(&mut io::stdout().lock())?,
-        Command::Epd(options) => epd::run(&options, &mut io::stdout().lock())?,
-        Command::Datagen(options) => train::datagen::run(&options)?,
-        Command::Match(options) => train::contest::run(&options)?,
-        Command::Gauntlet(options) => train::gauntlet::run(&options)?,
-        Command::Calibrate(options) => train::calibration::run(&options)?,
-        Command::Texel(options) => train::texel::run(&options)?,
-        Command::FitWdl(options) => train::fit_wdl::run(&options)?,
-        Command::Tune(options) => train::tune::run(&options)?,
-        Command::Train(options) => train::trainer::run(&options)?,
+        Command::Epd(options) => lab::epd::run(&options, &mut io::stdout().lock())?,
+        Command::Datagen(options) => lab::datagen::run(&options)?,
+        Command::Match(options) => lab::contest::run(&options)?,
+        Command::Gauntlet(options) => lab::gauntlet::run(&options)?,
+        Command::Calibrate(options) => lab::calibration::run(&options)?,
+        Command::Texel(options) => lab::texel::run(&options)?,
+        Command::FitWdl(options) => lab::fit_wdl::run(&options)?,
+        Command::Tune(options) => lab::tune::run(&options)?,
+        Command::Train(options) => lab::trainer::run(&options)?,
         Command::Sim(args) => {
             logging::start(LogLevel::Info);
             runtime()?.block_on(sim::run_command(args, shutdown_signal()))?;

@@ -7,12 +7,13 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::sync::Arc;
 
-use aws_lc_rs::constant_time::verify_slices_are_equal;
 use axum::extract::{Request, State};
 use axum::http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, HOST, ORIGIN};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use ring::rand::{SecureRandom, SystemRandom};
+use subtle::ConstantTimeEq;
 use tracing::warn;
 
 use crate::input;
@@ -50,7 +51,8 @@ impl Key {
     /// If the system has no randomness.
     fn new() -> io::Result<Self> {
         let mut bytes = [0; KEY_DIGITS / 2];
-        aws_lc_rs::rand::fill(&mut bytes)
+        SystemRandom::new()
+            .fill(&mut bytes)
             .map_err(|_| io::Error::other("the system has no random numbers"))?;
         let text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         Ok(Self(text.into()))
@@ -117,7 +119,7 @@ impl Key {
         let presented = headers
             .get(KEY_HEADER)
             .map_or(&b""[..], HeaderValue::as_bytes);
-        verify_slices_are_equal(presented, self.0.as_bytes()).is_ok()
+        presented.ct_eq(self.0.as_bytes()).into()
     }
 }
 

@@ -524,5 +524,6 @@ fn accounts_are_known_to_records_page_and_check() {
 
 fn get(url: &str) -> String {
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    runtime.block_on(async { reqwest::get(url).await.unwrap().text().await.unwrap() })
+    let response = crate::common::http_client().get(url).send();
+    runtime.block_on(async { response.await.unwrap().text().await.unwrap() })
 }

@@ -21,7 +21,7 @@ fn start_proxy(
     site: &Site,
     change: impl Fn(&str, Value) -> Vec<Value> + Send + Sync + 'static,
 ) -> String {
-    let (url, http) = (site.url.clone(), reqwest::Client::new());
+    let (url, http) = (site.url.clone(), crate::common::http_client());
     let change: Arc<Change> = Arc::new(change);
     site.serve(Router::new().fallback(move |request: Request| {
         let (url, http, change) = (url.clone(), http.clone(), Arc::clone(&change));

@@ -21,6 +21,12 @@ use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 
+/// A client of HTTP for the tests.
+pub fn http_client() -> reqwest::Client {
+    knightwatch::lichess::install_tls_provider();
+    reqwest::Client::new()
+}
+
 /// User name of the bot in every test.
 pub const BOT: &str = "Knightwatch";
 
@@ -117,7 +123,7 @@ impl Site {
         Player {
             site: self,
             name: name.to_owned(),
-            http: reqwest::Client::new(),
+            http: http_client(),
         }
     }
 

@@ -362,7 +362,7 @@ const COMPARED: [&str; 13] = [
 fn compared_features_are_tested() {
     let page = read("docs/comparison.md");
     let played = tests_in("tests/it");
-    let tests = [played.clone(), tests_in("src")].concat();
+    let tests = [played.clone(), tests_in("src"), tests_in("crates")].concat();
     for heading in COMPARED {
         assert!(rows(section(&page, heading)).len() >= 3, "{heading}");
     }

@@ -1,19 +1,13 @@
-//! Module dependencies: each top-level module may use only the modules listed here.
+//! Module dependencies of the daemon: each top-level module may use only the modules and crates listed here. Cargo enforces
+//! the dependencies between the crates.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// Modules and the modules that each may use; `*` allows all.
+/// Modules, and the modules and re-exported crates that each may use; `*` allows all.
 const ALLOWED: &[(&str, &[&str])] = &[
-    ("atomic_file", &[]),
-    ("chess", &[]),
-    ("clock", &[]),
-    ("plural", &[]),
     ("events", &["chess"]),
-    ("input", &[]),
-    ("book", &["atomic_file", "chess", "input", "plural"]),
-    ("engine", &["chess", "input"]),
     ("metrics", &["events", "plural"]),
     ("store", &["atomic_file", "chess", "events", "plural"]),
     ("control", &["bot", "events", "lichess", "metrics"]),
@@ -24,27 +18,6 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "chess", "draw", "events", "input", "metrics", "serve", "store", "control", "plural",
         ],
     ),
-    ("progress", &[]),
-    ("serve", &[]),
-    ("spelling", &[]),
-    ("epd", &["chess", "engine", "input", "progress"]),
-    (
-        "train",
-        &[
-            "atomic_file",
-            "chess",
-            "engine",
-            "input",
-            "progress",
-            "spelling",
-        ],
-    ),
-    ("lichess", &["chess", "clock", "input"]),
-    (
-        "sim",
-        &["chess", "engine", "input", "plural", "serve", "spelling"],
-    ),
-    ("uci", &["chess", "engine", "book"]),
     ("config", &["input", "lichess", "plural", "spelling"]),
     (
         "bot",
@@ -64,18 +37,39 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
     ("logging", &["config", "plural"]),
     ("cli", &["*"]),
-    ("perft", &["*"]),
     ("daemon", &["*"]),
     ("demo", &["*"]),
     ("check", &["*"]),
     ("init", &["*"]),
 ];
 
+/// Dependencies of each crate on others of the workspace.
+const CRATES: &[(&str, &[&str])] = &[
+    ("util", &[]),
+    ("serve", &[]),
+    ("chess", &[]),
+    ("book", &["chess", "util"]),
+    ("engine", &["book", "chess", "util"]),
+    ("lichess", &["chess", "util"]),
+    ("sim", &["chess", "engine", "serve", "util"]),
+    ("lab", &["chess", "engine", "util"]),
+];
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
 /// The source files of a module: `src/module.rs` or everything in `src/module/`.
 fn sources(module: &str) -> Vec<(String, String)> {
-    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let src = root().join("src");
+    let found = rust_files(vec![src.join(module), src.join(format!("{module}.rs"))]);
+    assert!(!found.is_empty(), "there is no module `{module}`");
+    found
+}
+
+/// Paths and contents of all Rust files in `open`, files or directories.
+fn rust_files(mut open: Vec<PathBuf>) -> Vec<(String, String)> {
     let mut found = Vec::new();
-    let mut open = vec![src.join(module), src.join(format!("{module}.rs"))];
     while let Some(path) = open.pop() {
         if path.is_dir() {
             open.extend(
@@ -90,7 +84,6 @@ fn sources(module: &str) -> Vec<(String, String)> {
             ));
         }
     }
-    assert!(!found.is_empty(), "there is no module `{module}`");
     found
 }
 
@@ -138,7 +131,7 @@ fn first_name(text: &str) -> String {
 
 /// The modules that `lib.rs` declares.
 fn declared() -> Vec<String> {
-    let lib = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/lib.rs")).unwrap();
+    let lib = fs::read_to_string(root().join("src/lib.rs")).unwrap();
     let name = |line: &str| {
         Some(
             line.trim()
@@ -172,7 +165,7 @@ fn modules_depend_only_on_allowed_modules() {
 
 #[test]
 fn chess_depends_on_nothing() {
-    for (file, text) in sources("chess") {
+    for (file, text) in rust_files(vec![root().join("crates/chess/src")]) {
         for foreign in [
             "tokio",
             "serde",
@@ -198,14 +191,29 @@ fn chess_depends_on_nothing() {
 
 #[test]
 fn only_client_uses_reqwest() {
-    for module in declared() {
-        for (file, text) in sources(&module) {
-            let is_client = file.ends_with("lichess/client.rs");
-            assert!(
-                is_client || !text.contains("reqwest::"),
-                "{file} uses reqwest"
-            );
-        }
+    for (file, text) in rust_files(vec![root().join("src"), root().join("crates")]) {
+        let is_client = file.ends_with("lichess/src/client.rs") || file.contains("/tests/");
+        assert!(
+            is_client || !text.contains("reqwest::"),
+            "{file} uses reqwest"
+        );
+    }
+}
+
+#[test]
+fn crates_depend_only_on_allowed_crates() {
+    let directories = fs::read_dir(root().join("crates")).unwrap();
+    assert_eq!(directories.count(), CRATES.len());
+    for (name, allowed) in CRATES {
+        let manifest = root().join("crates").join(name).join("Cargo.toml");
+        let manifest: toml::Table = fs::read_to_string(manifest).unwrap().parse().unwrap();
+        let dependencies = manifest.get("dependencies").and_then(toml::Value::as_table);
+        let used: Vec<&str> = dependencies
+            .into_iter()
+            .flat_map(toml::Table::keys)
+            .filter_map(|key| key.strip_prefix("knightwatch-"))
+            .collect();
+        assert_eq!(used, *allowed, "{name}");
     }
 }
 

@@ -39,7 +39,6 @@ mod service;
 mod sim;
 mod soak;
 mod strength;
-mod table_races;
 mod terminal;
 mod threads;
 mod tls;

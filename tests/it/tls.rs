@@ -23,7 +23,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
-use tokio_rustls::rustls::crypto::aws_lc_rs;
+use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 
 use crate::common::{BOT, Daemon, Site, wait};
@@ -116,13 +116,12 @@ impl TlsProxy {
         let ca = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(ca.path(), made.cert.pem()).unwrap();
         let key = PrivateKeyDer::Pkcs8(made.signing_key.serialize_der().into());
-        let mut config =
-            ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
-                .with_safe_default_protocol_versions()
-                .unwrap()
-                .with_no_client_auth()
-                .with_single_cert(vec![made.cert.der().clone()], key)
-                .unwrap();
+        let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![made.cert.der().clone()], key)
+            .unwrap();
         config.alpn_protocols = vec![b"h2".to_vec()];
         let acceptor = TlsAcceptor::from(Arc::new(config));
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -137,7 +136,7 @@ impl TlsProxy {
         let upstream = site.url.clone();
         let (shared_freezer, seen) = (Arc::clone(&freezer), Arc::clone(&versions));
         runtime.spawn(async move {
-            let http = reqwest::Client::new();
+            let http = crate::common::http_client();
             loop {
                 let (tcp, _) = listener.accept().await.unwrap();
                 tcp.set_nodelay(true).unwrap();

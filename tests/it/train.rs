@@ -5,9 +5,9 @@ use std::io::{BufRead, BufReader, Lines};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use knightwatch::train::archive;
-use knightwatch::train::record::Record;
-use knightwatch::train::signal::is_hangup_ignored;
+use knightwatch::lab::archive;
+use knightwatch::lab::record::Record;
+use knightwatch::lab::signal::is_hangup_ignored;
 
 use crate::cli::{knightwatch, output, stdout};
 use crate::common::{signal, wait};

@@ -141,11 +141,18 @@ pub fn millis(pace: Pace, time: Duration) -> Option<u64> {
 }
 
 #[cfg(test)]
+#[path = "../../../crates/lichess/src/model/mutate.rs"]
+mod mutate;
+
+#[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
 
+    use super::mutate::{mutations, values};
     use super::*;
-    use crate::lichess::model::mutations::{fulls, mutations};
+
+    const GAME_STARTS: &str =
+        include_str!("../../../crates/lichess/tests/fixtures/game-full.ndjson");
 
     fn full(patch: Value) -> GameFull {
         let mut full = json!({
@@ -229,7 +236,7 @@ mod tests {
         let info = json!({"gameId": "STANDARD", "color": "black"});
         let info: GameInfo = serde_json::from_value(info).unwrap();
         let me = Username::new("kestrel");
-        for full in fulls("STANDARD") {
+        for full in values(GAME_STARTS, "STANDARD") {
             for (what, full) in mutations(&full, &but) {
                 let full: GameFull = serde_json::from_value(full).unwrap();
                 let header = GameHeader::read(&full, &me, Some(&info));

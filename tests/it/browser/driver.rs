@@ -51,7 +51,7 @@ impl Browser {
         let mut browser = Self {
             driver,
             session: format!("http://127.0.0.1:{port}"),
-            http: reqwest::Client::new(),
+            http: crate::common::http_client(),
             runtime: tokio::runtime::Builder::new_current_thread()
                 .enable_all()
                 .build()

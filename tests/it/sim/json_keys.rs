@@ -10,9 +10,9 @@ use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::site::Site;
 
-const EVENTS: &str = include_str!("../../fixtures/event-stream.ndjson");
-const FULL: &str = include_str!("../../fixtures/game-full.ndjson");
-const GAME: &str = include_str!("../../fixtures/game-stream.ndjson");
+const EVENTS: &str = include_str!("../../../crates/lichess/tests/fixtures/event-stream.ndjson");
+const FULL: &str = include_str!("../../../crates/lichess/tests/fixtures/game-full.ndjson");
+const GAME: &str = include_str!("../../../crates/lichess/tests/fixtures/game-stream.ndjson");
 
 /// The keys of an object in order, nested ones joined with dots.
 struct Shape(Vec<String>);

@@ -48,7 +48,7 @@ impl Site {
         Self {
             sim,
             base,
-            http: reqwest::Client::new(),
+            http: crate::common::http_client(),
             _stop: stop,
         }
     }

@@ -1,0 +1,583 @@
+//! Forsyth-Edwards Notation (FEN), with the castling letters of X-FEN and Shredder-FEN for Chess960.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::position::back_rank;
+use super::quote::Quoted;
+use super::{Bitboard, CastlingSide, Color, File, Piece, Position, Rank, Role, Square};
+use super::{attacks, zobrist};
+
+/// Error of reading a FEN. Its display is meant for users.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum FenError {
+    /// The text is empty.
+    Empty,
+    /// There are more than six fields; this is the seventh.
+    TooManyFields(String),
+    /// The board has this many ranks instead of eight.
+    RankCount(usize),
+    /// This rank does not have eight squares.
+    RankWidth(Rank),
+    /// Not a piece letter.
+    PieceLetter(char),
+    /// A side has this many kings instead of one.
+    Kings(Color, u32),
+    /// A pawn is on the first or last rank.
+    PawnSquare(Square),
+    /// A side has this many pawns: more than eight.
+    Pawns(Color, u32),
+    /// A side has this many pieces, pawns and king included: more than sixteen.
+    Pieces(Color, u32),
+    /// A side has this many promoted pieces: more than missing pawns.
+    Promoted(Color, u32),
+    /// The side to move is neither `w` nor `b`.
+    Turn(String),
+    /// The castling field is malformed.
+    Castling(String),
+    /// A castling right without king and rook in place.
+    CastlingRight(char),
+    /// The en passant field is not a square.
+    EnPassant(String),
+    /// No pawn can just have moved over the en passant square.
+    EnPassantSquare(Square),
+    /// The side to move is in a check that existed before the double push over the en passant square.
+    EnPassantCheck(Square),
+    /// A counter is not a number from 0 to 65,535.
+    Counter(String),
+    /// The side that is not to move is in check.
+    OppositeCheck(Color),
+    /// The side to move is in a check that no move can give.
+    ImpossibleCheck,
+}
+
+impl fmt::Display for FenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FenError::Empty => write!(f, "the FEN is empty"),
+            FenError::TooManyFields(text) => {
+                let text = Quoted(text);
+                write!(f, "a FEN has six fields; unexpected {text} after them")
+            }
+            FenError::RankCount(count) => {
+                write!(
+                    f,
+                    "the board must have 8 ranks separated by slashes, not {count}"
+                )
+            }
+            FenError::RankWidth(rank) => {
+                write!(f, "rank {rank} of the board does not have 8 squares")
+            }
+            FenError::PieceLetter(letter) => {
+                let letter = letter.to_string();
+                let letter = Quoted(&letter);
+                write!(f, "{letter} is not a piece; use PNBRQK and pnbrqk")
+            }
+            FenError::Kings(color, 0) => write!(f, "{color} has no king"),
+            FenError::Kings(color, count) => write!(f, "{color} has {count} kings"),
+            FenError::PawnSquare(square) => write!(f, "a pawn cannot be on {square}"),
+            FenError::Pawns(color, count) => write!(f, "{color} has {count} pawns, more than 8"),
+            FenError::Pieces(color, count) => write!(f, "{color} has {count} pieces, more than 16"),
+            FenError::Promoted(color, count) => {
+                write!(
+                    f,
+                    "{color} has {count} promoted pieces, more than missing pawns"
+                )
+            }
+            FenError::Turn(text) => {
+                write!(f, "the side to move must be w or b, not {}", Quoted(text))
+            }
+            FenError::Castling(text) => write!(
+                f,
+                "{} is not a castling field; use KQkq, the rooks' files like HAha, or -",
+                Quoted(text)
+            ),
+            FenError::CastlingRight(letter) => write!(
+                f,
+                "castling \"{letter}\" is not possible: king or rook is not in place on the back rank"
+            ),
+            FenError::EnPassant(text) => {
+                write!(
+                    f,
+                    "{} is not an en passant square; use one like e3, or -",
+                    Quoted(text)
+                )
+            }
+            FenError::EnPassantSquare(square) => {
+                write!(
+                    f,
+                    "no pawn can just have moved over the en passant square {square}"
+                )
+            }
+            FenError::EnPassantCheck(square) => {
+                write!(
+                    f,
+                    "en passant square {square} is impossible: the check is older than the last move"
+                )
+            }
+            FenError::Counter(text) => {
+                let text = Quoted(text);
+                write!(f, "{text} is not a counter; use a number from 0 to 65535")
+            }
+            FenError::OppositeCheck(color) => write!(f, "{color} is in check but not to move"),
+            FenError::ImpossibleCheck => write!(f, "no move can give this check"),
+        }
+    }
+}
+
+impl std::error::Error for FenError {}
+
+impl FromStr for Position {
+    type Err = FenError;
+
+    fn from_str(text: &str) -> Result<Position, FenError> {
+        Position::from_fen(text)
+    }
+}
+
+impl Position {
+    /// Parses FEN, X-FEN and Shredder-FEN. Missing trailing fields default to `w - - 0 1`; fields may be separated by
+    /// several blanks.
+    ///
+    /// # Errors
+    ///
+    /// If the text is malformed, or the position is impossible in chess. The error's display explains why.
+    ///
+    /// ```
+    /// use knightwatch_chess::Position;
+    ///
+    /// let position = Position::from_fen("8/8/8/4k3/8/8/4P3/4K3 b - - 5 60")?;
+    /// assert_eq!(position.fen(), "8/8/8/4k3/8/8/4P3/4K3 b - - 5 60");
+    ///
+    /// let error = Position::from_fen("8/8/8/8/8/8/4P3/4K3 w - - 0 1").unwrap_err();
+    /// assert_eq!(error.to_string(), "Black has no king");
+    /// # Ok::<(), knightwatch_chess::FenError>(())
+    /// ```
+    pub fn from_fen(text: &str) -> Result<Position, FenError> {
+        let mut fields = text.split_ascii_whitespace();
+        let mut position = Position::empty();
+        position.read_board(fields.next().ok_or(FenError::Empty)?)?;
+        position.turn = match fields.next() {
+            None | Some("w" | "W") => Color::White,
+            Some("b" | "B") => Color::Black,
+            Some(other) => return Err(FenError::Turn(other.to_owned())),
+        };
+        position.check_material()?;
+        position.read_castling(fields.next().unwrap_or("-"))?;
+        let en_passant = fields.next().unwrap_or("-");
+        position.halfmoves = read_counter(fields.next(), 0)?;
+        position.fullmoves = read_counter(fields.next(), 1)?.max(1);
+        if let Some(excess) = fields.next() {
+            return Err(FenError::TooManyFields(excess.to_owned()));
+        }
+        position.read_en_passant(en_passant)?;
+        if position.turn == Color::White {
+            position.key ^= zobrist::WHITE_TO_MOVE;
+        }
+        position.refresh();
+        position.check_checks()?;
+        Ok(position)
+    }
+
+    fn read_board(&mut self, field: &str) -> Result<(), FenError> {
+        let count = field.split('/').count();
+        if count != 8 {
+            return Err(FenError::RankCount(count));
+        }
+        for (text, rank) in field.split('/').zip(Rank::ALL.into_iter().rev()) {
+            let mut file = 0u8;
+            for letter in text.chars() {
+                if let Some(empty @ 1..=8) = letter.to_digit(10) {
+                    file += empty as u8;
+                } else {
+                    let piece = Piece::from_char(letter).ok_or(FenError::PieceLetter(letter))?;
+                    let place = File::from_index(file).ok_or(FenError::RankWidth(rank))?;
+                    self.toggle(piece.color, piece.role, Square::new(place, rank));
+                    file += 1;
+                }
+                if file > 8 {
+                    return Err(FenError::RankWidth(rank));
+                }
+            }
+            if file != 8 {
+                return Err(FenError::RankWidth(rank));
+            }
+        }
+        Ok(())
+    }
+
+    /// One king each, and no more of the rest than promotion allows. It also bounds the number of legal moves.
+    fn check_material(&self) -> Result<(), FenError> {
+        let ends = Bitboard::rank(Rank::First) | Bitboard::rank(Rank::Eighth);
+        if let Some(square) = (self.by_role(Role::Pawn) & ends).first() {
+            return Err(FenError::PawnSquare(square));
+        }
+        for color in Color::ALL {
+            let count = |role| self.pieces(color, role).count();
+            let (kings, pawns) = (count(Role::King), count(Role::Pawn));
+            let all = self.by_color(color).count();
+            let promoted = count(Role::Knight).saturating_sub(2)
+                + count(Role::Bishop).saturating_sub(2)
+                + count(Role::Rook).saturating_sub(2)
+                + count(Role::Queen).saturating_sub(1);
+            if kings != 1 {
+                return Err(FenError::Kings(color, kings));
+            } else if pawns > 8 {
+                return Err(FenError::Pawns(color, pawns));
+            } else if all > 16 {
+                return Err(FenError::Pieces(color, all));
+            } else if promoted + pawns > 8 {
+                return Err(FenError::Promoted(color, promoted));
+            }
+        }
+        Ok(())
+    }
+
+    fn read_castling(&mut self, field: &str) -> Result<(), FenError> {
+        if field == "-" {
+            return Ok(());
+        }
+        for letter in field.chars() {
+            let color = if letter.is_ascii_uppercase() {
+                Color::White
+            } else {
+                Color::Black
+            };
+            let rank = back_rank(color);
+            let king = self.king(color);
+            let rooks = self.pieces(color, Role::Rook) & Bitboard::rank(rank);
+            let rook = match letter.to_ascii_uppercase() {
+                'K' => rooks.last().filter(|rook| rook.index() > king.index()),
+                'Q' => rooks.first().filter(|rook| rook.index() < king.index()),
+                other => {
+                    let file = File::from_char(other)
+                        .ok_or_else(|| FenError::Castling(field.to_owned()))?;
+                    Some(Square::new(file, rank)).filter(|rook| rooks.contains(*rook))
+                }
+            };
+            let rook = rook
+                .filter(|_| king.rank() == rank)
+                .ok_or(FenError::CastlingRight(letter))?;
+            let side = if rook.index() > king.index() {
+                CastlingSide::King
+            } else {
+                CastlingSide::Queen
+            };
+            if self
+                .castling_rook(color, side)
+                .is_some_and(|other| other != rook)
+            {
+                return Err(FenError::CastlingRight(letter));
+            }
+            self.castling = self.castling.with(rook);
+        }
+        self.key ^= self.castling_key(self.castling);
+        Ok(())
+    }
+
+    fn read_en_passant(&mut self, field: &str) -> Result<(), FenError> {
+        if field == "-" {
+            return Ok(());
+        }
+        let square: Square = field
+            .parse()
+            .map_err(|_| FenError::EnPassant(field.to_owned()))?;
+        let (rank, home, pawn) = match self.turn {
+            Color::White => (Rank::Sixth, Rank::Seventh, Rank::Fifth),
+            Color::Black => (Rank::Third, Rank::Second, Rank::Fourth),
+        };
+        let home = Square::new(square.file(), home);
+        let pawn = Square::new(square.file(), pawn);
+        if square.rank() != rank
+            || self.role_at(square).is_some()
+            || self.role_at(home).is_some()
+            || !self.pieces(!self.turn, Role::Pawn).contains(pawn)
+        {
+            return Err(FenError::EnPassantSquare(square));
+        }
+        // Only the pawn or a piece it discovered can give check. A pawn that shields the king from an earlier checker
+        // is just as impossible, but occurs in the test positions of many programs.
+        let king = self.king(self.turn);
+        let before = self.occupied().without(pawn).with(home);
+        let checkers = self.attackers_to(king, self.occupied()) & self.attackers_to(king, before);
+        if (checkers.without(pawn)).intersects(self.by_color(!self.turn)) {
+            return Err(FenError::EnPassantCheck(square));
+        }
+        if attacks::pawn(!self.turn, square).intersects(self.pieces(self.turn, Role::Pawn)) {
+            self.en_passant = Some(square);
+            self.key ^= zobrist::en_passant(square.file());
+        }
+        Ok(())
+    }
+
+    fn check_checks(&self) -> Result<(), FenError> {
+        let king_to_capture = self.king(!self.turn);
+        if self
+            .attackers_to(king_to_capture, self.occupied())
+            .intersects(self.by_color(self.turn))
+        {
+            return Err(FenError::OppositeCheck(!self.turn));
+        }
+        let mut checkers = self.checkers.into_iter();
+        if let (Some(first), Some(second)) = (checkers.next(), checkers.next()) {
+            let sliders = self.checkers & !self.by_role(Role::Pawn) & !self.by_role(Role::Knight);
+            let aligned = attacks::line(first, second).contains(self.king(self.turn));
+            if checkers.next().is_some()
+                || sliders.is_empty()
+                || (aligned && sliders.more_than_one())
+            {
+                return Err(FenError::ImpossibleCheck);
+            }
+        }
+        Ok(())
+    }
+
+    /// The position as X-FEN: a FEN in which a castling right with an inner rook is written as the rook's file. The
+    /// en passant square is written only if a pawn attacks it.
+    pub fn fen(&self) -> String {
+        self.write_fen(false)
+    }
+
+    /// The position as Shredder-FEN: castling rights as files of the rooks, `HAha` in the start position.
+    pub fn shredder_fen(&self) -> String {
+        self.write_fen(true)
+    }
+
+    fn write_fen(&self, by_file: bool) -> String {
+        let mut text = String::with_capacity(80);
+        for rank in Rank::ALL.into_iter().rev() {
+            let mut empty = 0;
+            for file in File::ALL {
+                match self.piece_at(Square::new(file, rank)) {
+                    None => empty += 1,
+                    Some(piece) => {
+                        if empty > 0 {
+                            text += &empty.to_string();
+                            empty = 0;
+                        }
+                        text.push(piece.char());
+                    }
+                }
+            }
+            if empty > 0 {
+                text += &empty.to_string();
+            }
+            if rank != Rank::First {
+                text.push('/');
+            }
+        }
+        text.push(' ');
+        text.push(self.turn.char());
+        text.push(' ');
+        if self.castling.is_empty() {
+            text.push('-');
+        }
+        for color in Color::ALL {
+            for side in CastlingSide::ALL {
+                if let Some(rook) = self.castling_rook(color, side) {
+                    let letter = self.castling_letter(color, side, rook, by_file);
+                    text.push(if color.is_white() {
+                        letter.to_ascii_uppercase()
+                    } else {
+                        letter
+                    });
+                }
+            }
+        }
+        let en_passant = self
+            .en_passant
+            .map_or("-".to_owned(), |square| square.to_string());
+        text + &format!(" {en_passant} {} {}", self.halfmoves, self.fullmoves)
+    }
+
+    fn castling_letter(
+        &self,
+        color: Color,
+        side: CastlingSide,
+        rook: Square,
+        by_file: bool,
+    ) -> char {
+        let rooks = self.pieces(color, Role::Rook) & Bitboard::rank(back_rank(color));
+        match side {
+            CastlingSide::King if !by_file && rooks.last() == Some(rook) => 'k',
+            CastlingSide::Queen if !by_file && rooks.first() == Some(rook) => 'q',
+            _ => rook.file().char(),
+        }
+    }
+}
+
+fn read_counter(field: Option<&str>, default: u16) -> Result<u16, FenError> {
+    match field {
+        None | Some("-") => Ok(default),
+        Some(text) if text.bytes().all(|byte| byte.is_ascii_digit()) => {
+            text.parse().map_err(|_| FenError::Counter(text.to_owned()))
+        }
+        Some(text) => Err(FenError::Counter(text.to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error_text(fen: &str) -> String {
+        Position::from_fen(fen)
+            .expect_err("no chess position")
+            .to_string()
+    }
+
+    #[test]
+    fn from_fen_accepts_common_variations() {
+        let cases = [
+            // Missing fields, blanks, dashes for counters, move number 0.
+            ("4k3/8/8/8/8/8/8/4K3", "4k3/8/8/8/8/8/8/4K3 w - - 0 1"),
+            (
+                "  4k3/8/8/8/8/8/8/4K3   b\t-  -\n",
+                "4k3/8/8/8/8/8/8/4K3 b - - 0 1",
+            ),
+            (
+                "4k3/8/8/8/8/8/8/4K3 b - - - -",
+                "4k3/8/8/8/8/8/8/4K3 b - - 0 1",
+            ),
+            (
+                "4k3/8/8/8/8/8/8/4K3 b - - 7 0",
+                "4k3/8/8/8/8/8/8/4K3 b - - 7 1",
+            ),
+            // Castling by letters in any order and by files.
+            (
+                "r3k2r/8/8/8/8/8/8/R3K2R w qkQK - 0 1",
+                "r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1",
+            ),
+            (
+                "r3k2r/8/8/8/8/8/8/R3K2R w HAha - 0 1",
+                "r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1",
+            ),
+            // An inner rook castles: written as its file.
+            (
+                "4k3/8/8/8/8/8/8/RR2K1RR w GB - 0 1",
+                "4k3/8/8/8/8/8/8/RR2K1RR w GB - 0 1",
+            ),
+            (
+                "4k3/8/8/8/8/8/8/RR2K1RR w KQ - 0 1",
+                "4k3/8/8/8/8/8/8/RR2K1RR w KQ - 0 1",
+            ),
+            // En passant without an attacking pawn is dropped.
+            (
+                "4k3/8/8/8/4P3/8/8/4K3 b - e3 0 1",
+                "4k3/8/8/8/4P3/8/8/4K3 b - - 0 1",
+            ),
+            (
+                "4k3/8/8/8/3pP3/8/8/4K3 b - e3 0 1",
+                "4k3/8/8/8/3pP3/8/8/4K3 b - e3 0 1",
+            ),
+        ];
+        for (given, expected) in cases {
+            let position = Position::from_fen(given).unwrap_or_else(|e| panic!("{given}: {e}"));
+            assert_eq!(position.fen(), expected);
+        }
+    }
+
+    #[test]
+    fn from_fen_of_bad_positions_explains_why() {
+        let cases = [
+            ("", "the FEN is empty"),
+            ("8/8/8/8/8/8/8 w - - 0 1", "not 7"),
+            (
+                "4k3/8/8/7/8/8/8/4K3 w - - 0 1",
+                "rank 5 of the board does not have 8 squares",
+            ),
+            ("4k3/8/8/8/8/88/8/4K3 w - - 0 1", "rank 3"),
+            ("4k3/8/8/8/8/8/8/ppppkppppp w - - 0 1", "rank 1"),
+            ("4k3/8/8/8/8/8/8/4X3 w - - 0 1", "\"X\" is not a piece"),
+            ("4k3/8/8/8/8/8/8/4é3 w - - 0 1", "\"é\" is not a piece"),
+            ("8/8/8/8/8/8/8/4K3 w - - 0 1", "Black has no king"),
+            ("4k3/8/8/8/8/8/8/3KK3 w - - 0 1", "White has 2 kings"),
+            ("4k3/8/8/8/8/8/8/P3K3 w - - 0 1", "a pawn cannot be on a1"),
+            (
+                "4k3/8/8/8/8/P7/PPPPPPPP/4K3 w - - 0 1",
+                "White has 9 pawns, more than 8",
+            ),
+            (
+                "4k3/8/8/8/QQQQQQQQ/QQQQQQQQ/8/4K3 w - - 0 1",
+                "White has 17 pieces, more than 16",
+            ),
+            (
+                "4k3/8/8/8/8/QQQ5/PPPPPPPP/4K3 w - - 0 1",
+                "White has 2 promoted pieces",
+            ),
+            ("4k3/8/8/8/8/8/8/4K3 x - - 0 1", "not \"x\""),
+            (
+                "4k3/8/8/8/8/8/8/4K3 w KX - 0 1",
+                "castling \"K\" is not possible",
+            ),
+            (
+                "4k3/8/8/8/8/8/8/4K2R w KX - 0 1",
+                "\"KX\" is not a castling field",
+            ),
+            (
+                "4k3/8/8/8/8/8/4K3/7R w K - 0 1",
+                "castling \"K\" is not possible",
+            ),
+            (
+                "4k3/8/8/8/8/8/8/4K1RR w GH - 0 1",
+                "castling \"H\" is not possible",
+            ),
+            (
+                "4k3/8/8/8/8/8/8/4K3 w - e9 0 1",
+                "\"e9\" is not an en passant square",
+            ),
+            (
+                "4k3/8/8/8/8/8/8/4K3 w - e6 0 1",
+                "no pawn can just have moved over the en passant square e6",
+            ),
+            ("4k3/4p3/8/3Pp3/8/8/8/4K3 w - e6 0 1", "square e6"),
+            ("4k3/8/8/8/3pP3/8/8/4K3 w - e3 0 1", "square e3"),
+            // A check older than the double push; checks by the pawn and discovered checks are fine.
+            (
+                "R3k3/8/8/8/3pP3/8/8/4K3 b - e3 0 1",
+                "en passant square e3 is impossible: the check is older than the last move",
+            ),
+            ("8/8/8/3k4/3pP3/8/8/4K3 b - e3 0 1", ""),
+            ("8/8/8/8/3pP1k1/8/8/3BK3 b - e3 0 1", ""),
+            ("4k3/8/8/8/8/8/8/4K3 w - - x 1", "\"x\" is not a counter"),
+            (
+                "4k3/8/8/8/8/8/8/4K3 w - - 0 65536",
+                "\"65536\" is not a counter",
+            ),
+            ("4k3/8/8/8/8/8/8/4K3 w - - -1 1", "\"-1\" is not a counter"),
+            (
+                "4k3/8/8/8/8/8/8/4K3 w - - 0 1 hmm",
+                "unexpected \"hmm\" after them",
+            ),
+            (
+                "4k3/8/8/8/8/8/8/4RK2 w - - 0 1",
+                "Black is in check but not to move",
+            ),
+            ("8/8/8/8/8/8/4k3/4K3 w - - 0 1", "Black is in check"),
+            (
+                "4k3/8/5N2/8/8/8/2b5/1R2R1K1 b - - 0 1",
+                "", // Two checkers, one of them a slider: possible.
+            ),
+            (
+                "4k3/8/3N1N2/8/8/8/8/4K3 b - - 0 1",
+                "no move can give this check",
+            ),
+            (
+                "R3k2R/8/8/8/8/8/8/4K3 b - - 0 1",
+                "no move can give this check",
+            ),
+            (
+                "4k3/8/5N2/1B6/8/8/8/4RK2 b - - 0 1",
+                "no move can give this check",
+            ),
+        ];
+        for (fen, part) in cases {
+            if part.is_empty() {
+                assert!(Position::from_fen(fen).is_ok(), "{fen}");
+            } else {
+                let message = error_text(fen);
+                assert!(message.contains(part), "{fen}: {message}");
+            }
+        }
+    }
+}

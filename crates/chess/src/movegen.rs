@@ -1,0 +1,383 @@
+//! Legal move generation: targets are restricted by check mask and pin rays.
+
+use super::position::back_rank;
+use super::{
+    Bitboard, Color, File, Move, MoveKind, MoveList, Position, Rank, Role, Square, attacks,
+};
+
+/// Selects which moves to generate.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Generate {
+    /// Every legal move.
+    All,
+    /// Captures, en passant included, and promotions.
+    Noisy,
+    /// The other moves.
+    Quiet,
+}
+
+const ALL: u8 = 0;
+const NOISY: u8 = 1;
+const QUIET: u8 = 2;
+
+/// Receives legal moves in sets.
+trait Sink {
+    /// The piece on `from`, other than a pawn, can move to each square of `to`.
+    fn piece(&mut self, from: Square, to: Bitboard);
+    /// Pawns can move by `step` squares to each square of `to`, none on the last rank.
+    fn pawns(&mut self, to: Bitboard, step: i8, kind: MoveKind);
+    /// Pawns can move by `step` squares to each square of `to`, all on the last rank.
+    fn promotions(&mut self, to: Bitboard, step: i8, capture: bool);
+    /// A single move: castling or en passant.
+    fn single(&mut self, from: Square, to: Square, kind: MoveKind);
+}
+
+/// Passes single moves to a function.
+struct Each<F> {
+    take: F,
+    them: Bitboard,
+}
+
+/// The from square of a pawn move.
+#[inline]
+fn origin(to: Square, step: i8) -> Square {
+    Square::wrap((to.index() as i8).wrapping_sub(step) as u8)
+}
+
+impl<F: FnMut(Move)> Sink for Each<F> {
+    #[inline]
+    fn piece(&mut self, from: Square, to: Bitboard) {
+        for to in to & self.them {
+            (self.take)(Move::new(from, to, MoveKind::Capture));
+        }
+        for to in to & !self.them {
+            (self.take)(Move::new(from, to, MoveKind::Quiet));
+        }
+    }
+
+    #[inline]
+    fn pawns(&mut self, to: Bitboard, step: i8, kind: MoveKind) {
+        for to in to {
+            (self.take)(Move::new(origin(to, step), to, kind));
+        }
+    }
+
+    #[inline]
+    fn promotions(&mut self, to: Bitboard, step: i8, capture: bool) {
+        for to in to {
+            for role in [Role::Queen, Role::Knight, Role::Rook, Role::Bishop] {
+                let kind = if capture {
+                    MoveKind::CapturePromotion(role)
+                } else {
+                    MoveKind::Promotion(role)
+                };
+                (self.take)(Move::new(origin(to, step), to, kind));
+            }
+        }
+    }
+
+    #[inline]
+    fn single(&mut self, from: Square, to: Square, kind: MoveKind) {
+        (self.take)(Move::new(from, to, kind));
+    }
+}
+
+/// Counts moves without creating them.
+struct Counter(u64);
+
+impl Sink for Counter {
+    #[inline]
+    fn piece(&mut self, _from: Square, to: Bitboard) {
+        self.0 += u64::from(to.count());
+    }
+
+    #[inline]
+    fn pawns(&mut self, to: Bitboard, _step: i8, _kind: MoveKind) {
+        self.0 += u64::from(to.count());
+    }
+
+    #[inline]
+    fn promotions(&mut self, to: Bitboard, _step: i8, _capture: bool) {
+        self.0 += u64::from(to.count() * 4);
+    }
+
+    #[inline]
+    fn single(&mut self, _from: Square, _to: Square, _kind: MoveKind) {
+        self.0 += 1;
+    }
+}
+
+const fn color<const WHITE: bool>() -> Color {
+    if WHITE { Color::White } else { Color::Black }
+}
+
+/// Shifts squares one rank forward, seen from the side: -1 towards the a-file, 0 straight, 1 towards the h-file.
+#[inline]
+const fn ahead<const WHITE: bool>(pawns: Bitboard, sideways: i8) -> Bitboard {
+    let bytes_used = match sideways {
+        -1 => pawns.0 & !Bitboard::file(File::A).0,
+        1 => pawns.0 & !Bitboard::file(File::H).0,
+        _ => pawns.0,
+    };
+    Bitboard(bytes_used).shifted(step::<WHITE>(sideways))
+}
+
+const fn step<const WHITE: bool>(sideways: i8) -> i8 {
+    if WHITE { 8 + sideways } else { sideways - 8 }
+}
+
+/// Passes all legal moves to the sink.
+#[inline]
+fn visit<const WHITE: bool, const WHICH: u8, S: Sink>(position: &Position, sink: &mut S) {
+    let us = position.by_color(color::<WHITE>());
+    let them = position.by_color(!color::<WHITE>());
+    let occupied = us | them;
+    let king = position.king(color::<WHITE>());
+    let wanted = match WHICH {
+        NOISY => them,
+        QUIET => !occupied,
+        _ => !us,
+    };
+
+    // Computing attacked squares visits every enemy piece: only if the king can move.
+    let checkers = position.checkers;
+    let steps = attacks::king(king) & wanted;
+    let mut rooks = Bitboard::EMPTY;
+    if WHICH != NOISY && checkers.is_empty() {
+        for rook in position.castling & Bitboard::rank(back_rank(color::<WHITE>())) {
+            if !attacks::between(king, rook).intersects(occupied) {
+                rooks = rooks.with(rook);
+            }
+        }
+    }
+    if !(steps | rooks).is_empty() {
+        let danger = position.danger::<WHITE>(king);
+        sink.piece(king, steps & !danger);
+        for rook in rooks {
+            if position.may_castle(king, rook, danger) {
+                sink.single(king, rook, MoveKind::Castle);
+            }
+        }
+    }
+    if checkers.more_than_one() {
+        return;
+    }
+    let allowed = match checkers.first() {
+        Some(checker) => attacks::between(king, checker) | checkers,
+        None => Bitboard::FULL,
+    };
+    let targets = wanted & allowed;
+    let pinned = position.pinned;
+
+    for from in position.by_role(Role::Knight) & us & !pinned {
+        sink.piece(from, attacks::knight(from) & targets);
+    }
+    let queens = position.by_role(Role::Queen);
+    let diagonal = (position.by_role(Role::Bishop) | queens) & us;
+    let straight = (position.by_role(Role::Rook) | queens) & us;
+    for from in diagonal & !pinned {
+        sink.piece(from, attacks::bishop(from, occupied) & targets);
+    }
+    for from in straight & !pinned {
+        sink.piece(from, attacks::rook(from, occupied) & targets);
+    }
+    // A pinned piece cannot resolve a check.
+    if checkers.is_empty() {
+        for from in diagonal & pinned {
+            let line = attacks::line(king, from);
+            sink.piece(from, attacks::bishop(from, occupied) & targets & line);
+        }
+        for from in straight & pinned {
+            let line = attacks::line(king, from);
+            sink.piece(from, attacks::rook(from, occupied) & targets & line);
+        }
+    }
+    pawns::<WHITE, WHICH, S>(position, king, allowed, sink);
+}
+
+#[inline]
+fn pawns<const WHITE: bool, const WHICH: u8, S: Sink>(
+    position: &Position,
+    king: Square,
+    allowed: Bitboard,
+    sink: &mut S,
+) {
+    let us = position.by_color(color::<WHITE>());
+    let them = position.by_color(!color::<WHITE>());
+    let empty = !(us | them);
+    let pawns = position.by_role(Role::Pawn) & us;
+    let pinned = position.pinned;
+    let last = Bitboard::rank(if WHITE { Rank::Eighth } else { Rank::First });
+
+    // A pinned pawn may go on along its line, whichever of the king's lines that is.
+    let single = ahead::<WHITE>(pawns & (!pinned | attacks::vertical(king)), 0) & empty;
+    if WHICH != NOISY {
+        let third = Bitboard::rank(if WHITE { Rank::Third } else { Rank::Sixth });
+        let double = ahead::<WHITE>(single & third, 0) & empty;
+        sink.pawns(single & allowed & !last, step::<WHITE>(0), MoveKind::Quiet);
+        sink.pawns(double & allowed, 2 * step::<WHITE>(0), MoveKind::DoublePush);
+    }
+    if WHICH == QUIET {
+        return;
+    }
+    let promoting = single & allowed & last;
+    if !promoting.is_empty() {
+        sink.promotions(promoting, step::<WHITE>(0), false);
+    }
+    // Towards the h-file, White's pawns move along rising diagonals and Black's along falling ones.
+    let (to_a, to_h) = if WHITE {
+        (attacks::falling(king), attacks::rising(king))
+    } else {
+        (attacks::rising(king), attacks::falling(king))
+    };
+    for (sideways, line) in [(-1, to_a), (1, to_h)] {
+        let taken = ahead::<WHITE>(pawns & (!pinned | line), sideways) & them & allowed;
+        sink.pawns(taken & !last, step::<WHITE>(sideways), MoveKind::Capture);
+        let promoting = taken & last;
+        if !promoting.is_empty() {
+            sink.promotions(promoting, step::<WHITE>(sideways), true);
+        }
+    }
+    if let Some(to) = position.en_passant {
+        for from in attacks::pawn(!color::<WHITE>(), to) & pawns {
+            if position.en_passant_is_safe::<WHITE>(from, to) {
+                sink.single(from, to, MoveKind::EnPassant);
+            }
+        }
+    }
+}
+
+impl Position {
+    /// Squares attacked by the other side, with this side's king removed, since it cannot hide behind itself.
+    #[inline]
+    fn danger<const WHITE: bool>(&self, king: Square) -> Bitboard {
+        let them = self.by_color(!color::<WHITE>());
+        let occupied = self.occupied().without(king);
+        let pawns = self.by_role(Role::Pawn) & them;
+        let queens = self.by_role(Role::Queen);
+        let mut danger = attacks::king(self.king(!color::<WHITE>()));
+        if WHITE {
+            danger |= ahead::<false>(pawns, -1) | ahead::<false>(pawns, 1);
+        } else {
+            danger |= ahead::<true>(pawns, -1) | ahead::<true>(pawns, 1);
+        }
+        for knight in self.by_role(Role::Knight) & them {
+            danger |= attacks::knight(knight);
+        }
+        for slider in (self.by_role(Role::Bishop) | queens) & them {
+            danger |= attacks::bishop(slider, occupied);
+        }
+        for slider in (self.by_role(Role::Rook) | queens) & them {
+            danger |= attacks::rook(slider, occupied);
+        }
+        danger
+    }
+
+    /// Whether an en passant capture leaves the own king safe. Both pawns leave their squares, so pins and check mask
+    /// are not enough.
+    #[inline(never)]
+    fn en_passant_is_safe<const WHITE: bool>(&self, from: Square, to: Square) -> bool {
+        let king = self.king(color::<WHITE>());
+        let them = self.by_color(!color::<WHITE>());
+        let taken = Bitboard::of(origin(to, step::<WHITE>(0)));
+        let occupied = (self.occupied() ^ Bitboard::of(from) ^ taken) | Bitboard::of(to);
+        let queens = self.by_role(Role::Queen);
+        let sliders = attacks::rook(king, occupied) & (self.by_role(Role::Rook) | queens)
+            | attacks::bishop(king, occupied) & (self.by_role(Role::Bishop) | queens);
+        let leapers = self.by_role(Role::Pawn) | self.by_role(Role::Knight);
+        !sliders.intersects(them) && !(self.checkers & leapers).intersects(!taken)
+    }
+
+    /// Whether the king, not in check, can castle with a rook that has the right: the squares between are empty, and
+    /// none on the king's way is attacked.
+    #[inline]
+    fn may_castle(&self, king: Square, rook: Square, danger: Bitboard) -> bool {
+        let mv = Move::new(king, rook, MoveKind::Castle);
+        let (king_to, rook_to) = (mv.castled_king(), mv.castled_rook());
+        let path = attacks::between(king, king_to).with(king_to);
+        let squares = path | attacks::between(rook, rook_to).with(rook_to);
+        let others = self.occupied().without(king).without(rook);
+        // A rook that shields its king on the back rank is pinned: castling would expose the king.
+        !(squares | attacks::between(king, rook)).intersects(others)
+            && !path.without(king).intersects(danger)
+            && !self.pinned.contains(rook)
+    }
+
+    /// [`may_castle`](Position::may_castle) for the side to move.
+    pub(super) fn castling_is_free(&self, king: Square, rook: Square) -> bool {
+        let danger = match self.turn {
+            Color::White => self.danger::<true>(king),
+            Color::Black => self.danger::<false>(king),
+        };
+        self.may_castle(king, rook, danger)
+    }
+
+    /// [`en_passant_is_safe`](Position::en_passant_is_safe) for the side to move.
+    pub(super) fn en_passant_leaves_no_check(&self, from: Square, to: Square) -> bool {
+        match self.turn {
+            Color::White => self.en_passant_is_safe::<true>(from, to),
+            Color::Black => self.en_passant_is_safe::<false>(from, to),
+        }
+    }
+
+    #[inline]
+    fn visit<const WHICH: u8, S: Sink>(&self, sink: &mut S) {
+        match self.turn {
+            Color::White => visit::<true, WHICH, S>(self, sink),
+            Color::Black => visit::<false, WHICH, S>(self, sink),
+        }
+    }
+
+    /// Appends the legal moves of a kind to a list.
+    ///
+    /// ```
+    /// use knightwatch_chess::{Generate, MoveList, Position};
+    ///
+    /// let position = Position::from_fen("4k3/P7/8/3p4/4P3/8/8/4K3 w - - 0 1")?;
+    /// let mut noisy = MoveList::new();
+    /// position.generate(Generate::Noisy, &mut noisy);
+    /// assert_eq!(noisy.len(), 5, "a capture and four promotions");
+    /// # Ok::<(), knightwatch_chess::FenError>(())
+    /// ```
+    #[inline]
+    pub fn generate(&self, which: Generate, list: &mut MoveList) {
+        let mut sink = Each {
+            take: |mv| list.push(mv),
+            them: self.by_color(!self.turn),
+        };
+        match which {
+            Generate::All => self.visit::<ALL, _>(&mut sink),
+            Generate::Noisy => self.visit::<NOISY, _>(&mut sink),
+            Generate::Quiet => self.visit::<QUIET, _>(&mut sink),
+        }
+    }
+
+    /// All legal moves.
+    #[inline]
+    pub fn legal_moves(&self) -> MoveList {
+        let mut list = MoveList::new();
+        self.generate(Generate::All, &mut list);
+        list
+    }
+
+    /// Calls `take` with each legal move, without a list.
+    #[inline]
+    pub fn for_each_move(&self, take: impl FnMut(Move)) {
+        let them = self.by_color(!self.turn);
+        self.visit::<ALL, _>(&mut Each { take, them });
+    }
+
+    /// The number of legal moves, faster than generating a list.
+    #[inline]
+    pub fn count_legal_moves(&self) -> u64 {
+        let mut counter = Counter(0);
+        self.visit::<ALL, _>(&mut counter);
+        counter.0
+    }
+
+    /// Whether the side to move has a legal move.
+    #[inline]
+    pub fn has_legal_move(&self) -> bool {
+        self.count_legal_moves() != 0
+    }
+}

@@ -1,0 +1,419 @@
+//! Moves and lists of moves.
+
+use std::fmt;
+use std::num::NonZeroU16;
+use std::ops::{Deref, DerefMut};
+
+use super::{Color, File, Position, Rank, Role, Square};
+
+/// Kind of a move.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum MoveKind {
+    /// A piece moves to an empty square; a pawn one square forward.
+    Quiet,
+    /// A pawn moves two squares forward.
+    DoublePush,
+    /// King and rook castle; the move's `to` is the square of the rook.
+    Castle,
+    /// A capture, without promotion.
+    Capture,
+    /// An en passant capture; the move's `to` is the empty square behind the captured pawn.
+    EnPassant,
+    /// A pawn promotes to a knight, bishop, rook or queen.
+    Promotion(Role),
+    /// A pawn captures and promotes to a knight, bishop, rook or queen.
+    CapturePromotion(Role),
+}
+
+const CAPTURE: u16 = 4;
+const PROMOTION: u16 = 8;
+
+impl MoveKind {
+    const fn code(self) -> u16 {
+        match self {
+            MoveKind::Quiet => 0,
+            MoveKind::DoublePush => 1,
+            MoveKind::Castle => 2,
+            MoveKind::Capture => CAPTURE,
+            MoveKind::EnPassant => CAPTURE | 1,
+            MoveKind::Promotion(role) => PROMOTION | promotion_code(role),
+            MoveKind::CapturePromotion(role) => PROMOTION | CAPTURE | promotion_code(role),
+        }
+    }
+}
+
+const fn promotion_code(role: Role) -> u16 {
+    match role {
+        Role::Knight => 0,
+        Role::Bishop => 1,
+        Role::Rook => 2,
+        _ => 3,
+    }
+}
+
+/// Notation of castling in UCI.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum CastlingNotation {
+    /// The king's from and to squares, `e1g1`: standard chess.
+    #[default]
+    Standard,
+    /// The squares of king and rook, `e1h1`: Chess960.
+    KingTakesRook,
+}
+
+impl Position {
+    /// The notation in which castling is unambiguous: that of Chess960 if a king or rook does not start from its
+    /// standard square.
+    ///
+    /// ```
+    /// use knightwatch_chess::{CastlingNotation, Position};
+    ///
+    /// assert_eq!(Position::startpos().castling_notation(), CastlingNotation::Standard);
+    /// let shifted = Position::from_fen("4k3/8/8/8/8/8/8/5KR1 w G - 0 1")?;
+    /// assert_eq!(shifted.castling_notation(), CastlingNotation::KingTakesRook);
+    /// # Ok::<(), knightwatch_chess::FenError>(())
+    /// ```
+    pub fn castling_notation(&self) -> CastlingNotation {
+        let common = self.castling_rooks().into_iter().all(|rook| {
+            let color = if rook.rank() == Rank::First {
+                Color::White
+            } else {
+                Color::Black
+            };
+            matches!(rook.file(), File::A | File::H) && self.king(color).file() == File::E
+        });
+        if common {
+            CastlingNotation::Standard
+        } else {
+            CastlingNotation::KingTakesRook
+        }
+    }
+}
+
+/// A move in 16 bits: from, to and [kind](MoveKind). Castling is encoded as king takes own rook.
+///
+/// A move is only meaningful in the position it was made for; [`Position::is_legal`](super::Position::is_legal)
+/// checks it against another.
+///
+/// ```
+/// use knightwatch_chess::{MoveKind, Position, Square};
+///
+/// let position = Position::startpos();
+/// let mv = position.parse_uci("e2e4")?;
+/// assert_eq!((mv.from(), mv.to()), (Square::E2, Square::E4));
+/// assert_eq!(mv.kind(), MoveKind::DoublePush);
+/// assert_eq!(size_of_val(&Some(mv)), 2);
+/// # Ok::<(), knightwatch_chess::MoveError>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Move(NonZeroU16);
+
+impl Move {
+    /// Creates a move.
+    ///
+    /// # Panics
+    ///
+    /// If the bits are zero: a quiet move from a1 to a1, which does not exist.
+    #[inline]
+    pub const fn new(from: Square, to: Square, kind: MoveKind) -> Move {
+        Move::with_code(from, to, kind.code())
+    }
+
+    #[inline]
+    const fn with_code(from: Square, to: Square, code: u16) -> Move {
+        let bits = code << 12 | (to.index() << 6) as u16 | from.index() as u16;
+        Move(NonZeroU16::new(bits).expect("a piece leaves its square"))
+    }
+
+    /// The from square.
+    #[inline]
+    pub const fn from(self) -> Square {
+        Square::wrap((self.0.get() & 63) as u8)
+    }
+
+    /// The to square; for castling, the square of the own rook.
+    #[inline]
+    pub const fn to(self) -> Square {
+        Square::wrap((self.0.get() >> 6 & 63) as u8)
+    }
+
+    #[inline]
+    const fn code(self) -> u16 {
+        self.0.get() >> 12
+    }
+
+    /// The kind of the move.
+    #[inline]
+    pub const fn kind(self) -> MoveKind {
+        match self.code() {
+            0 => MoveKind::Quiet,
+            1 => MoveKind::DoublePush,
+            2 => MoveKind::Castle,
+            4 => MoveKind::Capture,
+            5 => MoveKind::EnPassant,
+            8 => MoveKind::Promotion(Role::Knight),
+            9 => MoveKind::Promotion(Role::Bishop),
+            10 => MoveKind::Promotion(Role::Rook),
+            11 => MoveKind::Promotion(Role::Queen),
+            12 => MoveKind::CapturePromotion(Role::Knight),
+            13 => MoveKind::CapturePromotion(Role::Bishop),
+            14 => MoveKind::CapturePromotion(Role::Rook),
+            15 => MoveKind::CapturePromotion(Role::Queen),
+            // `from_bits` does not accept 3, 6 and 7.
+            _ => MoveKind::Quiet,
+        }
+    }
+
+    /// The role that a pawn promotes to.
+    #[inline]
+    pub const fn promotion(self) -> Option<Role> {
+        match self.kind() {
+            MoveKind::Promotion(role) | MoveKind::CapturePromotion(role) => Some(role),
+            _ => None,
+        }
+    }
+
+    /// Whether it is a capture, en passant included.
+    #[inline]
+    pub const fn is_capture(self) -> bool {
+        self.code() & CAPTURE != 0
+    }
+
+    /// Whether it is castling.
+    #[inline]
+    pub const fn is_castle(self) -> bool {
+        self.code() == 2
+    }
+
+    /// Whether it is castling in which the king stays on its square, as is possible in Chess960.
+    pub const fn is_castle_in_place(self) -> bool {
+        self.is_castle() && self.castled_king().index() == self.from().index()
+    }
+
+    /// Whether it is a promotion.
+    #[inline]
+    pub const fn is_promotion(self) -> bool {
+        self.code() & PROMOTION != 0
+    }
+
+    /// Whether it is a capture or promotion.
+    #[inline]
+    pub const fn is_noisy(self) -> bool {
+        self.code() & (CAPTURE | PROMOTION) != 0
+    }
+
+    /// The move as 16 bits, for compact storage.
+    #[inline]
+    pub const fn bits(self) -> u16 {
+        self.0.get()
+    }
+
+    /// Decodes [`bits`](Move::bits); `None` if they do not encode a move.
+    #[inline]
+    pub const fn from_bits(bits: u16) -> Option<Move> {
+        match NonZeroU16::new(bits) {
+            Some(inner) if !matches!(bits >> 12, 3 | 6 | 7) => Some(Move(inner)),
+            _ => None,
+        }
+    }
+
+    /// The move in UCI notation: `e2e4`, `e7e8q`, and `e1g1` or `e1h1` for castling.
+    ///
+    /// ```
+    /// use knightwatch_chess::{CastlingNotation, Position};
+    ///
+    /// let position = Position::from_fen("4k3/8/8/8/8/8/8/4K2R w K - 0 1")?;
+    /// let castle = position.parse_san("O-O")?;
+    /// assert_eq!(castle.uci(CastlingNotation::Standard).to_string(), "e1g1");
+    /// assert_eq!(castle.uci(CastlingNotation::KingTakesRook).to_string(), "e1h1");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn uci(self, notation: CastlingNotation) -> impl fmt::Display {
+        Uci { mv: self, notation }
+    }
+
+    /// The king's square after castling with the rook on `to`.
+    pub(super) const fn castled_king(self) -> Square {
+        let file = if self.to().index() > self.from().index() {
+            File::G
+        } else {
+            File::C
+        };
+        Square::new(file, self.from().rank())
+    }
+
+    /// The rook's square after castling.
+    pub(super) const fn castled_rook(self) -> Square {
+        let file = if self.to().index() > self.from().index() {
+            File::F
+        } else {
+            File::D
+        };
+        Square::new(file, self.from().rank())
+    }
+}
+
+struct Uci {
+    mv: Move,
+    notation: CastlingNotation,
+}
+
+impl fmt::Display for Uci {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let to = if self.mv.is_castle() && self.notation == CastlingNotation::Standard {
+            self.mv.castled_king()
+        } else {
+            self.mv.to()
+        };
+        write!(f, "{}{}", self.mv.from(), to)?;
+        match self.mv.promotion() {
+            Some(role) => write!(f, "{}", role.char()),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Debug for Move {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} {:?}",
+            self.uci(CastlingNotation::KingTakesRook),
+            self.kind()
+        )
+    }
+}
+
+/// A list of moves, stored inline without allocation.
+///
+/// No position accepted by [`Position::from_fen`](super::Position::from_fen) has more than 218 legal moves.
+///
+/// ```
+/// use knightwatch_chess::{MoveList, Position};
+///
+/// let moves: MoveList = Position::startpos().legal_moves();
+/// assert_eq!(moves.len(), 20);
+/// assert!(moves.iter().all(|mv| !mv.is_capture()));
+/// ```
+#[derive(Clone)]
+pub struct MoveList {
+    moves: [Move; MoveList::CAPACITY],
+    len: usize,
+}
+
+impl MoveList {
+    /// The maximum number of moves.
+    pub const CAPACITY: usize = 256;
+
+    /// Creates an empty list.
+    #[inline]
+    pub const fn new() -> MoveList {
+        const FILLER: Move = Move::new(Square::A1, Square::B1, MoveKind::Quiet);
+        MoveList {
+            moves: [FILLER; MoveList::CAPACITY],
+            len: 0,
+        }
+    }
+
+    /// Appends a move; does nothing if the list is full.
+    #[inline]
+    pub fn push(&mut self, mv: Move) {
+        if let Some(place) = self.moves.get_mut(self.len) {
+            *place = mv;
+            self.len += 1;
+        }
+    }
+
+    /// Removes all moves.
+    #[inline]
+    pub fn clear(&mut self) {
+        self.len = 0;
+    }
+}
+
+impl Default for MoveList {
+    fn default() -> MoveList {
+        MoveList::new()
+    }
+}
+
+impl Deref for MoveList {
+    type Target = [Move];
+
+    #[inline]
+    fn deref(&self) -> &[Move] {
+        &self.moves[..self.len]
+    }
+}
+
+impl DerefMut for MoveList {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [Move] {
+        &mut self.moves[..self.len]
+    }
+}
+
+impl<'a> IntoIterator for &'a MoveList {
+    type Item = Move;
+    type IntoIter = std::iter::Copied<std::slice::Iter<'a, Move>>;
+
+    #[inline]
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter().copied()
+    }
+}
+
+impl fmt::Debug for MoveList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn from_bits_accepts_exactly_the_encodings_of_moves() {
+        let mut moves = 0;
+        for bits in 0..=u16::MAX {
+            if let Some(mv) = Move::from_bits(bits) {
+                assert_eq!(Move::new(mv.from(), mv.to(), mv.kind()), mv);
+                assert_eq!(mv.bits(), bits);
+                moves += 1;
+            }
+        }
+        assert_eq!(moves, 13 * 4096 - 1);
+    }
+
+    #[test]
+    fn kinds_of_moves_match_their_predicates() {
+        let promotion = Move::new(
+            Square::A7,
+            Square::B8,
+            MoveKind::CapturePromotion(Role::Rook),
+        );
+        assert!(promotion.is_capture() && promotion.is_promotion() && promotion.is_noisy());
+        assert_eq!(promotion.promotion(), Some(Role::Rook));
+        assert_eq!(
+            promotion.uci(CastlingNotation::Standard).to_string(),
+            "a7b8r"
+        );
+        let castle = Move::new(Square::E8, Square::A8, MoveKind::Castle);
+        assert!(castle.is_castle() && !castle.is_noisy());
+        assert_eq!(castle.uci(CastlingNotation::Standard).to_string(), "e8c8");
+        assert!(Move::new(Square::E5, Square::D6, MoveKind::EnPassant).is_capture());
+    }
+
+    #[test]
+    fn push_to_full_list_is_ignored() {
+        let mut list = MoveList::new();
+        let mv = Move::new(Square::A2, Square::A3, MoveKind::Quiet);
+        for _ in 0..MoveList::CAPACITY {
+            list.push(mv);
+        }
+        assert_eq!(list.len(), MoveList::CAPACITY);
+        list.clear();
+        assert!(list.is_empty());
+    }
+}

@@ -1,0 +1,537 @@
+//! Positions: pieces, rights, and making moves.
+
+use std::fmt;
+
+use super::{Bitboard, Color, File, Move, MoveKind, Piece, Rank, Role, Square};
+use super::{attacks, zobrist};
+
+/// The rook's side in castling. In Chess960 it determines the target files: g and f, or c and d.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum CastlingSide {
+    /// Short castling, `O-O`: with the rook nearer to the h-file.
+    King,
+    /// Long castling, `O-O-O`: with the rook nearer to the a-file.
+    Queen,
+}
+
+impl CastlingSide {
+    /// Short, then long.
+    pub const ALL: [CastlingSide; 2] = [CastlingSide::King, CastlingSide::Queen];
+}
+
+/// A position of standard chess or Chess960. It is small and cheap to copy: to unmake a move, keep a copy.
+///
+/// ```
+/// use knightwatch_chess::Position;
+///
+/// let mut position = Position::startpos();
+/// for uci in ["e2e4", "c7c5", "g1f3"] {
+///     let mv = position.parse_uci(uci)?;
+///     position.play(mv);
+/// }
+/// assert_eq!(position.fen(), "rnbqkbnr/pp1ppppp/8/2p5/4P3/5N2/PPPP1PPP/RNBQKB1R b KQkq - 1 2");
+/// assert_eq!(position.legal_moves().len(), 22);
+/// # Ok::<(), knightwatch_chess::MoveError>(())
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct Position {
+    pub(super) roles: [Bitboard; 6],
+    pub(super) colors: [Bitboard; 2],
+    pub(super) key: u64,
+    /// Pieces that give check to the side to move.
+    pub(super) checkers: Bitboard,
+    /// Pinned pieces of the side to move.
+    pub(super) pinned: Bitboard,
+    /// Rooks with castling rights.
+    pub(super) castling: Bitboard,
+    /// En passant square, if a pawn of the side to move attacks it; the capture may be illegal.
+    pub(super) en_passant: Option<Square>,
+    pub(super) turn: Color,
+    pub(super) halfmoves: u16,
+    pub(super) fullmoves: u16,
+}
+
+impl Position {
+    /// An empty board, for the FEN parser.
+    pub(super) fn empty() -> Position {
+        Position {
+            roles: [Bitboard::EMPTY; 6],
+            colors: [Bitboard::EMPTY; 2],
+            key: 0,
+            checkers: Bitboard::EMPTY,
+            pinned: Bitboard::EMPTY,
+            castling: Bitboard::EMPTY,
+            en_passant: None,
+            turn: Color::White,
+            halfmoves: 0,
+            fullmoves: 1,
+        }
+    }
+
+    /// The start position of standard chess.
+    pub fn startpos() -> Position {
+        Position::from_fen("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1")
+            .expect("the start position is legal")
+    }
+
+    /// The side to move.
+    #[inline]
+    pub fn turn(&self) -> Color {
+        self.turn
+    }
+
+    /// All occupied squares.
+    #[inline]
+    pub fn occupied(&self) -> Bitboard {
+        self.colors[0] | self.colors[1]
+    }
+
+    /// Squares of a side's pieces.
+    #[inline]
+    pub fn by_color(&self, color: Color) -> Bitboard {
+        self.colors[color.index()]
+    }
+
+    /// Squares of a role's pieces.
+    #[inline]
+    pub fn by_role(&self, role: Role) -> Bitboard {
+        self.roles[role.index()]
+    }
+
+    /// Squares of a side's pieces of a role.
+    #[inline]
+    pub fn pieces(&self, color: Color, role: Role) -> Bitboard {
+        self.colors[color.index()] & self.roles[role.index()]
+    }
+
+    /// The piece on a square.
+    #[inline]
+    pub fn piece_at(&self, square: Square) -> Option<Piece> {
+        let role = self.role_at(square)?;
+        Some(Piece {
+            color: self.color_at(square),
+            role,
+        })
+    }
+
+    /// The role of the piece on a square.
+    #[inline]
+    pub fn role_at(&self, square: Square) -> Option<Role> {
+        self.occupied()
+            .contains(square)
+            .then_some(self.role_on(square))
+    }
+
+    /// The role of the piece on an occupied square. There is no mailbox board: copying one with every move costs more
+    /// than this (perft would be a quarter slower).
+    #[inline]
+    fn role_on(&self, square: Square) -> Role {
+        const ROLES: [Role; 8] = [
+            Role::Pawn,
+            Role::Knight,
+            Role::Bishop,
+            Role::Rook,
+            Role::Queen,
+            Role::King,
+            Role::King,
+            Role::King,
+        ];
+        let number =
+            |role: Role| (self.by_role(role).0 >> square.index() & 1) as usize * role.index();
+        let index = number(Role::Knight)
+            | number(Role::Bishop)
+            | number(Role::Rook)
+            | number(Role::Queen)
+            | number(Role::King);
+        ROLES[index & 7]
+    }
+
+    /// The colour of the piece on an occupied square.
+    #[inline]
+    fn color_at(&self, square: Square) -> Color {
+        if self.colors[1].contains(square) {
+            Color::Black
+        } else {
+            Color::White
+        }
+    }
+
+    /// The square of a side's king.
+    #[inline]
+    pub fn king(&self, color: Color) -> Square {
+        Square::wrap(self.pieces(color, Role::King).0.trailing_zeros() as u8)
+    }
+
+    /// Pieces that give check to the side to move.
+    #[inline]
+    pub fn checkers(&self) -> Bitboard {
+        self.checkers
+    }
+
+    /// Whether the side to move is in check.
+    #[inline]
+    pub fn in_check(&self) -> bool {
+        !self.checkers.is_empty()
+    }
+
+    /// Rooks of both sides with castling rights.
+    #[inline]
+    pub fn castling_rooks(&self) -> Bitboard {
+        self.castling
+    }
+
+    /// The rook with castling rights on a side of a colour's king.
+    pub fn castling_rook(&self, color: Color, side: CastlingSide) -> Option<Square> {
+        let king = self.king(color).index();
+        let rooks = self.castling & Bitboard::rank(back_rank(color));
+        rooks
+            .into_iter()
+            .find(|rook| (rook.index() > king) == (side == CastlingSide::King))
+    }
+
+    /// The square behind a pawn that has just moved two squares, if a pawn of the side to move attacks it. The
+    /// capture may still be illegal because of a pin.
+    #[inline]
+    pub fn en_passant(&self) -> Option<Square> {
+        self.en_passant
+    }
+
+    /// Plies since the last capture or pawn move; the game is drawn at 100.
+    #[inline]
+    pub fn halfmove_clock(&self) -> u32 {
+        self.halfmoves.into()
+    }
+
+    /// The full move number: 1 at the start, incremented after Black's moves.
+    #[inline]
+    pub fn fullmove_number(&self) -> u32 {
+        self.fullmoves.into()
+    }
+
+    /// The Zobrist key as defined by the Polyglot book format: pieces, side to move, castling rights, and en passant
+    /// if a pawn attacks the square.
+    ///
+    /// ```
+    /// # use knightwatch_chess::Position;
+    /// assert_eq!(Position::startpos().key(), 0x463b96181691fc9c);
+    /// ```
+    #[inline]
+    pub fn key(&self) -> u64 {
+        self.key
+    }
+
+    /// Pieces of both sides that attack a square, given an occupancy; attackers need not be part of `occupied`.
+    ///
+    /// ```
+    /// use knightwatch_chess::{Position, Square};
+    ///
+    /// let start = Position::startpos();
+    /// let attackers = start.attackers_to(Square::F3, start.occupied());
+    /// assert_eq!(attackers.into_iter().collect::<Vec<_>>(), [Square::G1, Square::E2, Square::G2]);
+    /// ```
+    #[inline]
+    pub fn attackers_to(&self, square: Square, occupied: Bitboard) -> Bitboard {
+        let queens = self.by_role(Role::Queen);
+        attacks::pawn(Color::White, square) & self.pieces(Color::Black, Role::Pawn)
+            | attacks::pawn(Color::Black, square) & self.pieces(Color::White, Role::Pawn)
+            | attacks::knight(square) & self.by_role(Role::Knight)
+            | attacks::king(square) & self.by_role(Role::King)
+            | attacks::bishop(square, occupied) & (self.by_role(Role::Bishop) | queens)
+            | attacks::rook(square, occupied) & (self.by_role(Role::Rook) | queens)
+    }
+
+    /// Pieces of a side pinned to their king.
+    #[inline]
+    pub fn pinned(&self, color: Color) -> Bitboard {
+        if color == self.turn {
+            self.pinned
+        } else {
+            self.slider_checks_and_pins(color).1
+        }
+    }
+
+    /// Sliders that check a side's king, and that side's pinned pieces.
+    #[inline]
+    pub(super) fn slider_checks_and_pins(&self, color: Color) -> (Bitboard, Bitboard) {
+        let king = self.king(color);
+        let us = self.by_color(color);
+        let queens = self.by_role(Role::Queen);
+        let snipers = self.by_color(!color)
+            & (attacks::rook_rays(king) & (self.by_role(Role::Rook) | queens)
+                | attacks::bishop_rays(king) & (self.by_role(Role::Bishop) | queens));
+        let occupied = self.occupied();
+        let (mut checkers, mut pinned) = (Bitboard::EMPTY, Bitboard::EMPTY);
+        for sniper in snipers {
+            let blockers = attacks::between(king, sniper) & occupied;
+            if blockers.is_empty() {
+                checkers = checkers.with(sniper);
+            } else if !blockers.more_than_one() {
+                pinned |= blockers & us;
+            }
+        }
+        (checkers, pinned)
+    }
+
+    /// Computes checkers and pins of the side to move.
+    #[inline]
+    pub(super) fn refresh(&mut self) {
+        let king = self.king(self.turn);
+        let them = self.by_color(!self.turn);
+        let (checkers, pinned) = self.slider_checks_and_pins(self.turn);
+        self.checkers = checkers
+            | them
+                & (attacks::pawn(self.turn, king) & self.by_role(Role::Pawn)
+                    | attacks::knight(king) & self.by_role(Role::Knight));
+        self.pinned = pinned;
+    }
+
+    /// Adds a piece to an empty square, or removes it.
+    #[inline]
+    pub(super) fn toggle(&mut self, color: Color, role: Role, square: Square) {
+        self.roles[role.index()] ^= Bitboard::of(square);
+        self.colors[color.index()] ^= Bitboard::of(square);
+        self.key ^= zobrist::piece(color, role, square);
+    }
+
+    /// The key of castling rights with these rooks.
+    pub(super) fn castling_key(&self, rooks: Bitboard) -> u64 {
+        rooks.into_iter().fold(0, |key, rook| {
+            let color = if rook.rank() == Rank::First {
+                Color::White
+            } else {
+                Color::Black
+            };
+            key ^ zobrist::castling(color, rook.index() < self.king(color).index())
+        })
+    }
+
+    /// Removes the castling rights of these rooks. The king must still be on its original square.
+    #[inline]
+    fn lose_castling(&mut self, rooks: Bitboard) {
+        let lost = self.castling & rooks;
+        if !lost.is_empty() {
+            self.key ^= self.castling_key(lost);
+            self.castling ^= lost;
+        }
+    }
+
+    /// Plays a legal move. An illegal one leaves an invalid position; use [`is_legal`](Position::is_legal) for moves
+    /// of unknown origin.
+    ///
+    /// # Panics
+    ///
+    /// In debug builds, if the move is illegal.
+    #[inline]
+    pub fn play(&mut self, mv: Move) {
+        debug_assert!(self.is_legal(mv), "{mv:?} in {}", self.fen());
+        match self.turn {
+            Color::White => self.play_as::<true>(mv),
+            Color::Black => self.play_as::<false>(mv),
+        }
+    }
+
+    #[inline]
+    pub(super) fn play_as<const WHITE: bool>(&mut self, mv: Move) {
+        let (us, them) = if WHITE {
+            (Color::White, Color::Black)
+        } else {
+            (Color::Black, Color::White)
+        };
+        let (from, to) = (mv.from(), mv.to());
+        let role = self.role_on(from);
+
+        self.key ^= zobrist::WHITE_TO_MOVE;
+        if let Some(square) = self.en_passant.take() {
+            self.key ^= zobrist::en_passant(square.file());
+        }
+        if self
+            .castling
+            .intersects(Bitboard::of(from) | Bitboard::of(to))
+        {
+            self.lose_castling(Bitboard::of(from) | Bitboard::of(to));
+        }
+        if role == Role::King && self.castling.intersects(Bitboard::rank(back_rank(us))) {
+            self.lose_castling(Bitboard::rank(back_rank(us)));
+        }
+
+        self.halfmoves = self.halfmoves.saturating_add(1);
+        if role == Role::Pawn {
+            self.halfmoves = 0;
+        }
+        match mv.kind() {
+            MoveKind::Castle => {
+                self.toggle(us, Role::King, from);
+                self.toggle(us, Role::Rook, to);
+                self.toggle(us, Role::King, mv.castled_king());
+                self.toggle(us, Role::Rook, mv.castled_rook());
+            }
+            kind => {
+                if mv.is_capture() {
+                    let square = if kind == MoveKind::EnPassant {
+                        behind::<WHITE>(to)
+                    } else {
+                        to
+                    };
+                    self.toggle(them, self.role_on(square), square);
+                    self.halfmoves = 0;
+                }
+                self.toggle(us, role, from);
+                self.toggle(us, mv.promotion().unwrap_or(role), to);
+                if kind == MoveKind::DoublePush {
+                    let passed = behind::<WHITE>(to);
+                    if attacks::pawn(us, passed).intersects(self.pieces(them, Role::Pawn)) {
+                        self.en_passant = Some(passed);
+                        self.key ^= zobrist::en_passant(passed.file());
+                    }
+                }
+            }
+        }
+
+        self.turn = them;
+        if !WHITE {
+            self.fullmoves = self.fullmoves.saturating_add(1);
+        }
+        self.refresh();
+    }
+
+    /// Plays a null move: passes the turn and clears en passant. Only for the search. The side to move must not be in
+    /// check.
+    ///
+    /// # Panics
+    ///
+    /// In debug builds, if the side to move is in check.
+    #[inline]
+    pub fn play_null(&mut self) {
+        debug_assert!(!self.in_check());
+        self.key ^= zobrist::WHITE_TO_MOVE;
+        if let Some(square) = self.en_passant.take() {
+            self.key ^= zobrist::en_passant(square.file());
+        }
+        self.halfmoves = self.halfmoves.saturating_add(1);
+        if self.turn == Color::Black {
+            self.fullmoves = self.fullmoves.saturating_add(1);
+        }
+        self.turn = !self.turn;
+        self.refresh();
+    }
+
+    /// The position after a legal move, [played](Position::play) on a copy.
+    ///
+    /// ```
+    /// use knightwatch_chess::Position;
+    ///
+    /// let start = Position::startpos();
+    /// let next = start.after(start.parse_san("Nf3")?);
+    /// assert_eq!(next.fen(), "rnbqkbnr/pppppppp/8/8/8/5N2/PPPPPPPP/RNBQKB1R b KQkq - 1 1");
+    /// assert_eq!(start, Position::startpos());
+    /// # Ok::<(), knightwatch_chess::MoveError>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// In debug builds, if the move is illegal.
+    #[inline]
+    pub fn after(&self, mv: Move) -> Position {
+        let mut next = self.clone();
+        next.play(mv);
+        next
+    }
+
+    /// The key after a quiet move or ordinary capture, ignoring changes of castling and en passant rights and special
+    /// moves. For prefetching only.
+    #[inline]
+    pub fn likely_key_after(&self, mv: Move) -> u64 {
+        let (from, to) = (mv.from(), mv.to());
+        let (us, role) = (self.turn, self.role_on(from));
+        let mut key = self.key
+            ^ zobrist::WHITE_TO_MOVE
+            ^ zobrist::piece(us, role, from)
+            ^ zobrist::piece(us, role, to);
+        if let Some(taken) = self.piece_at(to) {
+            key ^= zobrist::piece(taken.color, taken.role, to);
+        }
+        key
+    }
+
+    /// Whether the side to move is checkmated.
+    pub fn is_checkmate(&self) -> bool {
+        self.in_check() && !self.has_legal_move()
+    }
+
+    /// Whether the side to move is stalemated.
+    pub fn is_stalemate(&self) -> bool {
+        !self.in_check() && !self.has_legal_move()
+    }
+}
+
+#[inline]
+pub(super) const fn back_rank(color: Color) -> Rank {
+    match color {
+        Color::White => Rank::First,
+        Color::Black => Rank::Eighth,
+    }
+}
+
+/// The square behind a pawn.
+#[inline]
+fn behind<const WHITE: bool>(square: Square) -> Square {
+    let index = square.index() as u8;
+    Square::wrap(if WHITE {
+        index.wrapping_sub(8)
+    } else {
+        index.wrapping_add(8)
+    })
+}
+
+impl fmt::Debug for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Position({})", self.fen())
+    }
+}
+
+impl fmt::Display for Position {
+    /// The board as text, White at the bottom, followed by the FEN.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for rank in Rank::ALL.into_iter().rev() {
+            write!(f, "{rank} ")?;
+            for file in File::ALL {
+                match self.piece_at(Square::new(file, rank)) {
+                    Some(piece) => write!(f, " {piece}")?,
+                    None => write!(f, " .")?,
+                }
+            }
+            writeln!(f)?;
+        }
+        writeln!(f, "\n   a b c d e f g h\n")?;
+        write!(f, "{}", self.fen())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn likely_key_of_ordinary_moves_is_exact() {
+        let kiwipete = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1";
+        let root: Position = kiwipete.parse().unwrap();
+        let (mut right, mut all) = (0, 0);
+        for &first in root.legal_moves().iter() {
+            let pos = root.after(first);
+            for &mv in pos.legal_moves().iter() {
+                let child = pos.after(mv);
+                let ordinary = child.castling == pos.castling
+                    && child.en_passant == pos.en_passant
+                    && matches!(
+                        mv.kind(),
+                        MoveKind::Quiet | MoveKind::Capture | MoveKind::DoublePush
+                    );
+                let is_right = pos.likely_key_after(mv) == child.key();
+                assert!(is_right || !ordinary, "{mv:?} in {pos:?}");
+                right += u32::from(is_right);
+                all += 1;
+            }
+        }
+        assert!(right * 2 > all, "{right} of {all}");
+    }
+}

@@ -1,0 +1,274 @@
+//! Staged move picker. Moves are generated stage by stage, so that no work goes into moves that are never searched.
+//!
+//! The stages: TT move, captures and promotions that do not lose material, quiet moves by history, losing captures.
+
+use super::history::{History, HistoryContext, QuietHistory};
+use super::value::Value;
+use super::{params, see};
+use knightwatch_chess::{Bitboard, Generate, Move, MoveList, Position, Role, attacks};
+
+/// A move and its ordering score.
+#[derive(Clone, Copy)]
+pub(crate) struct ScoredMove {
+    mv: Move,
+    score: i32,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Stage {
+    TtMove,
+    GenerateNoisy,
+    GoodNoisy,
+    GenerateQuiet,
+    Quiet,
+    BadNoisy,
+    Done,
+}
+
+/// Inputs of move ordering.
+pub(crate) struct OrderingContext<'a> {
+    pub history: &'a History,
+    pub context: &'a HistoryContext,
+    pub killer: Option<Move>,
+}
+
+/// Yields the moves of one node, best first.
+///
+/// The moves lie in a list shared by all nodes of the line, from `base` on; [`MovePicker::release`] removes them.
+pub(crate) struct MovePicker {
+    tt_move: Option<Move>,
+    stage: Stage,
+    /// Captures with a lower SEE value are bad.
+    threshold: Value,
+    with_quiets: bool,
+    with_bad_noisy: bool,
+    base: usize,
+    /// End of the bad captures, which are collected from `base` on.
+    bad_end: usize,
+    next: usize,
+}
+
+impl MovePicker {
+    /// Picks all moves. The TT move must be legal.
+    pub fn all(tt_move: Option<Move>, list: &[ScoredMove]) -> MovePicker {
+        MovePicker {
+            tt_move,
+            stage: Stage::TtMove,
+            threshold: 0,
+            with_quiets: true,
+            with_bad_noisy: true,
+            base: list.len(),
+            bad_end: list.len(),
+            next: list.len(),
+        }
+    }
+
+    /// Picks only captures and promotions with a SEE value of at least `threshold`.
+    pub fn noisy(tt_move: Option<Move>, threshold: Value, list: &[ScoredMove]) -> MovePicker {
+        MovePicker {
+            threshold,
+            with_quiets: false,
+            with_bad_noisy: false,
+            ..MovePicker::all(tt_move, list)
+        }
+    }
+
+    /// Skips the remaining quiet moves.
+    pub fn skip_quiets(&mut self) {
+        self.with_quiets = false;
+    }
+
+    /// The next move, or `None` at the end.
+    pub fn next(
+        &mut self,
+        pos: &Position,
+        list: &mut Vec<ScoredMove>,
+        ordering: &OrderingContext,
+    ) -> Option<Move> {
+        loop {
+            match self.stage {
+                Stage::TtMove => {
+                    self.stage = Stage::GenerateNoisy;
+                    if self.tt_move.is_some() {
+                        return self.tt_move;
+                    }
+                }
+                Stage::GenerateNoisy => {
+                    self.generate_noisies(pos, list, ordering);
+                    self.stage = Stage::GoodNoisy;
+                }
+                Stage::GoodNoisy => {
+                    while let Some(mv) = self.pick_best(list) {
+                        if see::is_at_least(pos, mv, self.threshold) {
+                            return Some(mv);
+                        }
+                        list[self.bad_end].mv = mv;
+                        self.bad_end += 1;
+                    }
+                    self.stage = Stage::GenerateQuiet;
+                }
+                Stage::GenerateQuiet => {
+                    if self.with_quiets {
+                        self.generate_quiets(pos, list, ordering);
+                    }
+                    self.stage = Stage::Quiet;
+                }
+                Stage::Quiet => {
+                    if self.with_quiets
+                        && let Some(mv) = self.pick_best(list)
+                    {
+                        return Some(mv);
+                    }
+                    self.next = self.base;
+                    self.stage = if self.with_bad_noisy {
+                        Stage::BadNoisy
+                    } else {
+                        Stage::Done
+                    };
+                }
+                Stage::BadNoisy => {
+                    if self.next < self.bad_end {
+                        self.next += 1;
+                        return Some(list[self.next - 1].mv);
+                    }
+                    self.stage = Stage::Done;
+                }
+                Stage::Done => return None,
+            }
+        }
+    }
+
+    /// Removes the picker's moves from the list.
+    pub fn release(&self, list: &mut Vec<ScoredMove>) {
+        list.truncate(self.base);
+    }
+
+    /// Not inlined, like [`generate_quiets`](Self::generate_quiets): [`next`](Self::next) is called far more often
+    /// and would save registers for them each time.
+    #[inline(never)]
+    fn generate_noisies(
+        &mut self,
+        pos: &Position,
+        list: &mut Vec<ScoredMove>,
+        ordering: &OrderingContext,
+    ) {
+        self.generate(pos, list, Generate::Noisy, |mv| {
+            noisy_score(pos, mv, ordering)
+        });
+    }
+
+    #[inline(never)]
+    fn generate_quiets(
+        &mut self,
+        pos: &Position,
+        list: &mut Vec<ScoredMove>,
+        ordering: &OrderingContext,
+    ) {
+        let quiets = ordering.history.quiets(pos.turn(), ordering.context);
+        let masks = Masks::new(pos, ordering.context);
+        let score = |mv| quiet_score(pos, mv, ordering.killer, &quiets, &masks);
+        self.generate(pos, list, Generate::Quiet, score);
+    }
+
+    #[inline(always)]
+    fn generate(
+        &mut self,
+        pos: &Position,
+        list: &mut Vec<ScoredMove>,
+        kind: Generate,
+        score: impl Fn(Move) -> i32,
+    ) {
+        let mut moves = MoveList::new();
+        pos.generate(kind, &mut moves);
+        self.next = list.len();
+        for mv in &moves {
+            if Some(mv) != self.tt_move {
+                list.push(ScoredMove {
+                    mv,
+                    score: score(mv),
+                });
+            }
+        }
+    }
+
+    /// One step of selection sort: most nodes need only the first few moves.
+    fn pick_best(&mut self, list: &mut [ScoredMove]) -> Option<Move> {
+        let rest = &mut list[self.next..];
+        let (first, others) = rest.split_first()?;
+        let (mut best, mut score) = (0, first.score);
+        for (i, other) in others.iter().enumerate() {
+            if other.score > score {
+                (best, score) = (i + 1, other.score);
+            }
+        }
+        rest.swap(0, best);
+        self.next += 1;
+        Some(rest[0].mv)
+    }
+}
+
+/// MVV, then capture history.
+fn noisy_score(pos: &Position, mv: Move, ordering: &OrderingContext) -> i32 {
+    const VICTIM_SCALE: i32 = 16;
+    let captured = see::captured_role(pos, mv);
+    let victim = captured.map_or(0, see::value_of);
+    let promotion = match mv.promotion() {
+        Some(Role::Queen) => see::value_of(Role::Queen),
+        Some(_) => -see::value_of(Role::Queen),
+        None => 0,
+    };
+    let history = pos
+        .piece_at(mv.from())
+        .map_or(0, |piece| ordering.history.noisy(piece, mv, captured));
+    VICTIM_SCALE * (victim + promotion) + history
+}
+
+/// Masks for scoring quiet moves, by role of the moving piece.
+struct Masks {
+    /// Squares from which the enemy king is attacked.
+    checks: [Bitboard; 6],
+    /// Squares attacked by a piece of lower value.
+    danger: [Bitboard; 6],
+}
+
+impl Masks {
+    fn new(pos: &Position, context: &HistoryContext) -> Masks {
+        let (king, occupied) = (pos.king(!pos.turn()), pos.occupied());
+        let (bishop, rook) = (
+            attacks::bishop(king, occupied),
+            attacks::rook(king, occupied),
+        );
+        Masks {
+            checks: [
+                attacks::pawn(!pos.turn(), king),
+                attacks::knight(king),
+                bishop,
+                rook,
+                bishop | rook,
+                Bitboard::EMPTY,
+            ],
+            danger: Role::ALL.map(|role| context.threats.by_lower_value(role)),
+        }
+    }
+}
+
+/// Sum of the histories, and terms for killers, checks and pieces that leave or enter danger.
+#[inline(always)]
+fn quiet_score(
+    pos: &Position,
+    mv: Move,
+    killer: Option<Move>,
+    quiets: &QuietHistory,
+    masks: &Masks,
+) -> i32 {
+    const KILLER: i32 = 1 << 20;
+    let piece = pos.piece_at(mv.from()).expect("a legal move has a piece");
+    let role = piece.role.index();
+    let (checks, danger) = (masks.checks[role], masks.danger[role]);
+    let bonus_if = |holds: bool, by: i32| if holds { by } else { 0 };
+    quiets.score(piece, mv)
+        + bonus_if(Some(mv) == killer, KILLER)
+        + bonus_if(checks.contains(mv.to()), params::check_bonus())
+        + bonus_if(danger.contains(mv.from()), params::escape_bonus())
+        - bonus_if(danger.contains(mv.to()), params::exposure_malus())
+}

@@ -1,0 +1,269 @@
+//! Search parameters.
+//!
+//! Values are in centipawns, depths in plies, reductions in 1024ths of a ply. Parameters that can be tuned at fixed
+//! nodes are in one table: name, value, range, and the tuner's first step. Each is a function of its name: see
+//! [`tunable`](super::tunable).
+
+use super::tunable::tunables;
+
+// Time management.
+
+/// Moves that the clock should last for at the start of a game (30 to 60).
+pub(crate) const MOVES_TO_GO_MAX: u32 = 48;
+/// The same late in the game (15 to 30).
+pub(crate) const MOVES_TO_GO_MIN: u32 = 24;
+/// Moves that the clock should last for if each loses more to lag than the increment gives (40 to 80).
+pub(crate) const MOVES_TO_GO_FOR_LAG: u32 = 60;
+/// Soft limit in equal shares of the clock (0.5 to 1.5).
+pub(crate) const SOFT_SCALE: f64 = 0.9;
+/// Hard limit in equal shares of the clock (2 to 8).
+pub(crate) const HARD_SCALE: f64 = 4.5;
+/// A move uses at most this share of the clock (0.2 to 0.7).
+pub(crate) const MAX_CLOCK_SHARE: f64 = 0.4;
+/// The same for the last move before the time control (0.6 to 0.9).
+pub(crate) const MAX_LAST_MOVE_SHARE: f64 = 0.8;
+/// This share of the clock is for thinking even if the lag of the moves to come would use up all of it (0.05 to 0.5).
+pub(crate) const MIN_SHARE_DESPITE_LAG: f64 = 0.15;
+
+/// Factor of the soft limit when the best move has just changed (1.1 to 1.5) ...
+pub(crate) const NEW_BEST_MOVE_FACTOR: f64 = 1.25;
+/// ... less this for every iteration since (0.02 to 0.1) ...
+pub(crate) const STABILITY_DISCOUNT: f64 = 0.05;
+/// ... up to this many (5 to 15).
+pub(crate) const STABILITY_MAX: u32 = 10;
+/// Factor of the soft limit when no nodes are spent on the best move (1.3 to 1.8) ...
+pub(crate) const EFFORT_FACTOR: f64 = 1.55;
+/// ... less this when all of them are (0.6 to 1.4).
+pub(crate) const EFFORT_DISCOUNT: f64 = 0.95;
+/// Range of the factor from the best move's share of the nodes.
+pub(crate) const EFFORT_RANGE: (f64, f64) = (0.5, 1.5);
+/// Increase of the factor per centipawn that the score has dropped (0.002 to 0.02).
+pub(crate) const SCORE_DROP_FACTOR: f64 = 0.01;
+/// Range of the score drop that counts, in centipawns.
+pub(crate) const SCORE_DROP_RANGE: (i32, i32) = (-20, 60);
+
+/// Iterations of a forced move, to have a score to report (1 to 10).
+pub(crate) const FORCED_DEPTH: usize = 4;
+
+// Fifty-move rule.
+
+/// TT scores are not trusted from this halfmove clock on (80 to 98).
+pub(crate) const MAX_TT_HALFMOVE_CLOCK: u32 = 88;
+
+tunables! {
+    // Iterations.
+
+    /// Half width of the first aspiration window.
+    aspiration_window = 14 in 8..=40 step 3;
+    /// Full windows in iterations shallower than this.
+    aspiration_depth = 5 in 3..=8 step 1;
+    /// Percentage of the recent score swing added to the window.
+    aspiration_swing = 30 in 0..=100 step 10;
+    /// Percentage by which a failed window grows.
+    aspiration_growth = 50 in 20..=150 step 15;
+    /// Maximum depth reduction at the root after failing high.
+    fail_high_reduction_max = 3 in 0..=4 step 1;
+
+    // Static evaluation of a node.
+
+    /// Correction history: units per centipawn.
+    correction_divisor = 800 in 300..=1600 step 100;
+    /// Correction history: learning rate.
+    correction_rate = 4 in 1..=16 step 2;
+    /// Correction history: weight of the pawn table; the others have 1.
+    correction_pawns = 2 in 1..=4 step 1;
+
+    // Node pruning.
+
+    /// Reverse futility pruning: margin above beta per ply.
+    rfp_margin = 78 in 50..=120 step 6;
+    /// Reverse futility pruning: maximum depth.
+    rfp_depth = 9 in 5..=12 step 1;
+    /// Reverse futility pruning: the surplus over beta is divided by this in the returned score.
+    rfp_divisor = 3 in 1..=8 step 1;
+    /// Razoring: margin below alpha per ply.
+    razor_margin = 260 in 150..=400 step 20;
+    /// Razoring: maximum depth.
+    razor_depth = 4 in 1..=5 step 1;
+    /// Null move: minimum depth.
+    null_depth = 3 in 2..=4 step 1;
+    /// Null move: base reduction in plies ...
+    null_reduction = 4 in 3..=6 step 1;
+    /// ... plus this share of the depth, in thousandths.
+    null_slope = 334 in 150..=500 step 40;
+    /// Null move: one more ply of reduction for every this many centipawns above beta ...
+    null_surplus = 200 in 100..=300 step 20;
+    /// ... up to this.
+    null_surplus_max = 3 in 2..=5 step 1;
+    /// Null move: the evaluation may be below beta by this per ply ...
+    null_eval_slope = 20 in 0..=40 step 4;
+    /// ... less this.
+    null_eval_margin = 120 in 0..=250 step 20;
+    /// Null move: verification search from this depth ...
+    null_verify_depth = 14 in 10..=18 step 1;
+    /// ... within which it is not tried for this percentage of the remaining depth.
+    null_verify_share = 75 in 50..=100 step 10;
+    /// ProbCut: margin above beta.
+    probcut_margin = 190 in 100..=300 step 20;
+    /// ProbCut: smaller margin when improving.
+    probcut_improving = 50 in 0..=100 step 10;
+    /// ProbCut: minimum depth.
+    probcut_depth = 5 in 4..=7 step 1;
+    /// ProbCut: depth reduction.
+    probcut_reduction = 4 in 3..=5 step 1;
+    /// Hindsight: a node reduced by at least this is searched deeper if the parent's evaluation gave no reason for
+    /// it.
+    hindsight_reduction_min = 3 in 2..=5 step 1;
+    /// Hindsight: a reduced node is searched shallower if both sides' evaluations add up to more than this.
+    hindsight_margin = 170 in 50..=400 step 20;
+    /// Internal iterative reduction: minimum depth.
+    iir_depth = 4 in 3..=6 step 1;
+
+    // Move pruning.
+
+    /// SEE pruning of noisy moves: margin per ply ...
+    see_noisy_margin = 85 in 50..=150 step 10;
+    /// ... plus history divided by this.
+    see_noisy_history = 100 in 50..=200 step 15;
+    /// SEE pruning of noisy moves: maximum depth.
+    see_noisy_depth = 9 in 6..=12 step 1;
+    /// SEE pruning of quiet moves: margin per reduced ply squared.
+    see_quiet_margin = 24 in 15..=40 step 3;
+    /// SEE pruning of quiet moves: maximum reduced depth.
+    see_quiet_depth = 9 in 5..=12 step 1;
+    /// Late move pruning: moves searched at depth 0 ...
+    lmp_base = 6 in 2..=12 step 1;
+    /// ... plus this many hundredths of the depth squared.
+    lmp_slope = 150 in 60..=250 step 15;
+    /// Futility pruning: margin at depth 0.
+    futility_base = 90 in 30..=150 step 12;
+    /// Futility pruning: margin per reduced ply.
+    futility_slope = 85 in 50..=150 step 8;
+    /// Futility pruning: maximum reduced depth.
+    futility_depth = 9 in 5..=12 step 1;
+    /// History pruning: quiet moves with a history below minus this per ply ...
+    history_margin = 3500 in 1000..=6000 step 400;
+    /// ... up to this reduced depth.
+    history_depth = 4 in 2..=6 step 1;
+    /// Quiescence: maximum loss by SEE.
+    quiescence_loss = 40 in 1..=100 step 12;
+    /// Quiescence: futility margin of captures.
+    quiescence_futility = 160 in 50..=300 step 20;
+
+    // Extensions.
+
+    /// Singular extension: minimum depth.
+    singular_depth = 7 in 5..=9 step 1;
+    /// Singular extension: maximum depth deficit of the TT entry.
+    singular_tt_depth = 3 in 2..=5 step 1;
+    /// Singular extension: margin below the TT score per ply.
+    singular_slope = 2 in 1..=4 step 1;
+    /// Double extension: margin.
+    double_margin = 18 in 8..=40 step 4;
+    /// Triple extension: margin, for quiet TT moves.
+    triple_margin = 90 in 40..=200 step 10;
+    /// Additional margin of double and triple extensions in PV nodes.
+    extension_pv_margin = 120 in 20..=300 step 20;
+    /// Maximum double extensions in one line.
+    double_extensions_max = 8 in 4..=12 step 1;
+    /// Negative extension if the TT score fails high.
+    negative_tt = 2 in 1..=3 step 1;
+    /// Negative extension in cut nodes.
+    negative_cut = 1 in 0..=2 step 1;
+
+    // Late move reductions, in 1024ths of a ply.
+
+    /// Base of quiet moves.
+    lmr_quiet_base = 640 in 0..=1400 step 100;
+    /// Quiet moves: per product of the binary logarithms of depth and move number, in thousandths.
+    lmr_quiet_slope = 220 in 120..=350 step 16;
+    /// Noisy moves: the same.
+    lmr_noisy_slope = 170 in 80..=300 step 16;
+    /// Cut nodes.
+    lmr_cut = 1400 in 400..=2600 step 160;
+    /// Not improving.
+    lmr_not_improving = 600 in 0..=1600 step 120;
+    /// The TT move is noisy.
+    lmr_tt_noisy = 900 in 0..=1800 step 120;
+    /// Many children have failed high: ...
+    lmr_cutoffs = 900 in 0..=1800 step 120;
+    /// ... more than this.
+    lmr_cutoffs_min = 3 in 1..=6 step 1;
+    /// The position is or was in a PV.
+    lmr_pv = 1200 in 300..=2400 step 150;
+    /// The move gives check.
+    lmr_check = 1000 in 0..=2000 step 130;
+    /// The move failed high in a sibling.
+    lmr_killer = 1000 in 0..=2000 step 130;
+    /// Less per centipawn of correction: the node is complex.
+    lmr_correction = 6 in 0..=30 step 3;
+    /// Quiet history worth one ply.
+    lmr_quiet_history = 11000 in 5000..=20000 step 1000;
+    /// Noisy history worth one ply.
+    lmr_noisy_history = 9000 in 4000..=18000 step 1000;
+    /// The re-search of a move is deeper if it beats the best score by this ...
+    deeper_margin = 45 in 20..=80 step 6;
+    /// ... plus this per ply.
+    deeper_slope = 2 in 0..=6 step 1;
+    /// It is shallower if the move beats the best score by less than this.
+    shallower_margin = 8 in 4..=16 step 2;
+
+    // Histories.
+
+    /// Bonus of a good move, per ply ...
+    bonus_slope = 170 in 80..=350 step 18;
+    /// ... less this ...
+    bonus_offset = 60 in -200..=300 step 30;
+    /// ... up to this.
+    bonus_max = 1800 in 900..=3500 step 160;
+    /// Percentage of the bonus for the opponent's quiet move before a node that fails low.
+    bonus_prior = 60 in 0..=200 step 15;
+    /// Percentage of the bonus for a quiet TT move that causes a cutoff without search.
+    bonus_tt = 60 in 0..=200 step 15;
+    /// Bonus of a quiet move per centipawn by which it raised the evaluation ...
+    swing_slope = 8 in 0..=24 step 2;
+    /// ... up to this.
+    swing_max = 1400 in 400..=3000 step 150;
+    /// Malus of a failed move, per ply ...
+    malus_slope = 190 in 80..=400 step 18;
+    /// ... less this ...
+    malus_offset = 40 in -200..=300 step 30;
+    /// ... up to this.
+    malus_max = 1500 in 700..=3200 step 160;
+
+    // Ordering of quiet moves.
+
+    /// Weight of the pawn history in percent.
+    history_pawns = 100 in 0..=200 step 15;
+    /// Bonus for a piece that leaves a square attacked by a piece of lower value.
+    escape_bonus = 8000 in 0..=20000 step 1000;
+    /// Malus for a piece that moves to such a square.
+    exposure_malus = 8000 in 0..=20000 step 1000;
+    /// Bonus for checks.
+    check_bonus = 4000 in 0..=20000 step 1000;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::TUNABLES;
+    use crate::Tunable;
+
+    #[test]
+    fn tunables_have_consistent_ranges() {
+        for (i, tunable) in TUNABLES.iter().enumerate() {
+            let Tunable {
+                name,
+                value,
+                min,
+                max,
+                step,
+            } = *tunable;
+            assert!(min <= value && value <= max, "{name}");
+            assert!(step > 0 && step <= max - min, "{name}");
+            assert!(
+                TUNABLES[..i].iter().all(|other| other.name != name),
+                "{name}"
+            );
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! Terminal nodes: draws by rule, and the maximum ply.
+
+use super::Search;
+use crate::value::{DRAW, MAX_PLY, Value};
+use knightwatch_chess::Position;
+
+/// Halfmove clock at which the fifty-move rule applies.
+const FIFTY_MOVES: u32 = 100;
+/// With more pieces, kings included, there is always enough material to mate.
+const MAX_DEAD_DRAW_PIECES: u32 = 4;
+/// No position repeats in fewer plies.
+const MIN_REPETITION_PLIES: usize = 4;
+
+impl Search<'_> {
+    /// The value of a position that is not searched further.
+    pub(super) fn terminal_value(&mut self, pos: &Position, ply: usize) -> Option<Value> {
+        let dead = || pos.occupied().count() <= MAX_DEAD_DRAW_PIECES && pos.insufficient_material();
+        if self.is_repetition(pos) || dead() {
+            return Some(DRAW);
+        }
+        let mated = || pos.in_check() && !pos.has_legal_move();
+        if pos.halfmove_clock() >= FIFTY_MOVES && !mated() {
+            return Some(DRAW);
+        }
+        if ply < MAX_PLY - 1 {
+            return None;
+        }
+        Some(if pos.in_check() {
+            DRAW
+        } else {
+            self.thread_data.evaluator.evaluate(pos)
+        })
+    }
+
+    /// Whether the side to move can repeat a position of this search.
+    pub(super) fn has_upcoming_repetition(&self, pos: &Position) -> bool {
+        let current = self.keys.len() - 1;
+        let reversible = (pos.halfmove_clock() as usize).min(current - self.null_move_barrier);
+        let reached = current - self.root_index;
+        (MIN_REPETITION_PLIES - 1..=reversible)
+            .step_by(2)
+            .take_while(|&back| back < reached)
+            .any(|back| pos.can_move_back_to(self.keys[current - back]))
+    }
+
+    /// Whether the position occurred once before in this search, or twice in the game.
+    fn is_repetition(&self, pos: &Position) -> bool {
+        let current = self.keys.len() - 1;
+        let reversible = (pos.halfmove_clock() as usize).min(current - self.null_move_barrier);
+        let mut in_game = 0;
+        for back in (MIN_REPETITION_PLIES..=reversible).step_by(2) {
+            if self.keys[current - back] == self.keys[current] {
+                in_game += 1;
+                if current - back > self.root_index || in_game == 2 {
+                    return true;
+                }
+            }
+        }
+        false
+    }
+}

@@ -1,0 +1,83 @@
+//! Singular extensions.
+//!
+//! A search without the TT move at half the depth tests whether any other move comes near the TT score. If none does,
+//! the TT move is extended. If others beat beta as well, the node is cut (multicut).
+
+use super::Search;
+use super::node::Node;
+use super::node_type::{NodeType, NonPvNode};
+use crate::table::Hit;
+use crate::value::{Value, is_mate};
+use crate::{Bound, params};
+use knightwatch_chess::Move;
+
+/// Lines are extended up to this multiple of the iteration's depth.
+const MAX_EXTENSION_FACTOR: usize = 2;
+
+/// Result of a singularity test.
+pub(super) enum Extension {
+    /// Search the move this much deeper, or less deep if negative.
+    By(i32),
+    /// Several moves fail high: return this value.
+    Cutoff(Value),
+}
+
+impl Search<'_> {
+    /// The extension of a move.
+    pub(super) fn extension<N: NodeType>(&mut self, node: &Node, mv: Move) -> Extension {
+        // Undo the effect of the previous move's extension.
+        self.frame(node.ply).double_extensions = self.frame_before(node.ply, 1).double_extensions;
+        let is_tested = !N::ROOT && Some(mv) == node.tt_move && node.excluded.is_none();
+        match node.hit {
+            Some(hit) if is_tested && self.may_be_singular(node, &hit) => {
+                self.test_singularity::<N>(node, &hit)
+            }
+            _ => Extension::By(0),
+        }
+    }
+
+    fn may_be_singular(&self, node: &Node, hit: &Hit) -> bool {
+        let is_long = node.ply >= MAX_EXTENSION_FACTOR * self.iteration;
+        node.depth >= params::singular_depth()
+            && hit.depth >= node.depth - params::singular_tt_depth()
+            && hit.bound != Bound::Upper
+            && !is_mate(hit.value)
+            && !is_long
+    }
+
+    fn test_singularity<N: NodeType>(&mut self, node: &Node, hit: &Hit) -> Extension {
+        let &Node { pos, ply, beta, .. } = node;
+        let bar = hit.value - params::singular_slope() * node.depth;
+        let half = (node.depth - 1) / 2;
+        self.frame(ply).excluded = node.tt_move;
+        let value = self.search::<NonPvNode>(pos, ply, half, bar - 1, bar, node.cut);
+        self.frame(ply).excluded = None;
+        if self.aborted {
+            return Extension::By(0);
+        }
+        let is_singular = value < bar;
+        if is_singular {
+            let lead = bar
+                - value
+                - if N::PV {
+                    params::extension_pv_margin()
+                } else {
+                    0
+                };
+            let is_quiet = !node.tt_move.is_some_and(Move::is_noisy);
+            let may = self.frame(ply).double_extensions < params::double_extensions_max();
+            let double = may && lead > params::double_margin();
+            let triple = double && is_quiet && lead > params::triple_margin();
+            self.frame(ply).double_extensions += i32::from(double);
+            Extension::By(1 + i32::from(double) + i32::from(triple))
+        } else if value >= beta && !is_mate(value) {
+            Extension::Cutoff(value)
+        } else if hit.value >= beta {
+            Extension::By(-params::negative_tt())
+        } else if node.cut {
+            Extension::By(-params::negative_cut())
+        } else {
+            Extension::By(0)
+        }
+    }
+}

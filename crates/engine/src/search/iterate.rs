@@ -1,0 +1,160 @@
+//! Iterative deepening.
+
+use super::Search;
+use super::root::RootMove;
+use crate::time::Progress;
+use crate::value::{DRAW, INFINITE, MATE, MAX_PLY, Value, is_mate, mate_in, mated_in, to_score};
+use crate::{Score, SearchReport, params};
+use knightwatch_chess::Move;
+
+impl Search<'_> {
+    /// Searches deeper and deeper until a limit is reached, and reports every line of every iteration. Returns the
+    /// result. The main thread watches the clock; helpers continue until they are stopped.
+    pub fn iterate(&mut self, on_report: &mut dyn FnMut(&SearchReport)) -> SearchReport {
+        let pos = self.game.position().clone();
+        if self.root.is_empty() {
+            let value = if pos.in_check() && !pos.has_legal_move() {
+                mated_in(0)
+            } else {
+                DRAW
+            };
+            let report = SearchReport::without_search(None, to_score(value));
+            on_report(&report);
+            return report;
+        }
+        let is_main = self.thread_id == 0;
+        let lines = self.limits.lines().min(self.root.len());
+        // Below full strength more lines are searched than reported.
+        let max_reported = self.limits.multi_pv.max(1);
+        let on_report = &mut |report: &SearchReport| {
+            if report.multipv <= max_reported {
+                on_report(report);
+            }
+        };
+        let deepest = match self.limits.depth {
+            Some(depth) if is_main => (depth.max(1) as usize).min(MAX_PLY - 1),
+            _ => MAX_PLY - 1,
+        };
+        let mut progress = Progress::default();
+        let mut completed = 0;
+        // The best move and its score as last reported.
+        let mut last_reported = None;
+        // Every second helper starts one ply deeper, so that they diverge.
+        for depth in 1 + self.thread_id % 2..=deepest {
+            self.iteration = depth;
+            let best_before = self.root[0].mv;
+            self.root.iter_mut().for_each(RootMove::start_iteration);
+            for index in 0..lines {
+                self.pv_index = index;
+                self.seldepth = 0;
+                self.aspiration_search(&pos, depth as i32, on_report);
+                self.root[..=index].sort_by_key(|root| -root.value);
+                if self.aborted {
+                    break;
+                }
+            }
+            if self.aborted {
+                break;
+            }
+            completed = depth;
+            for index in 0..lines {
+                let report = self.line_report(index, depth);
+                on_report(&report);
+            }
+            let best = &self.root[0];
+            let score_drop =
+                last_reported.map_or(0, |(_, before): (Move, Value)| before - best.last_value);
+            last_reported = Some((best.mv, best.last_value));
+            if is_main && self.should_stop(depth, best_before, score_drop, &mut progress) {
+                break;
+            }
+        }
+        self.report_nodes();
+        let best = &self.root[0];
+        if last_reported.is_some_and(|last_reported| last_reported != (best.mv, best.last_value)) {
+            // The unfinished iteration has found a better move.
+            on_report(&self.line_report(0, completed));
+        }
+        let index = self.chosen_index(lines);
+        let mut result = self.line_report(index, completed);
+        result.multipv = 1;
+        let expected = result.mv.and_then(|mv| self.expected_reply(mv));
+        result.ponder = result.ponder.or(expected);
+        result
+    }
+
+    /// The index of the root move to play: 0 at full strength.
+    fn chosen_index(&self, lines: usize) -> usize {
+        let Some(strength) = self.limits.strength else {
+            return 0;
+        };
+        let score = |(index, root): (usize, &RootMove)| -> (Move, Option<Score>) {
+            let has_value = index < lines && root.last_value > -INFINITE;
+            (root.mv, has_value.then(|| to_score(root.last_value)))
+        };
+        let moves: Vec<_> = self.root.iter().enumerate().map(score).collect();
+        strength.pick(self.game, &moves)
+    }
+
+    /// Whether to stop after this iteration.
+    fn should_stop(
+        &self,
+        depth: usize,
+        best_before: Move,
+        score_drop: Value,
+        progress: &mut Progress,
+    ) -> bool {
+        let best = &self.root[0];
+        progress.stable_iterations = if best.mv == best_before {
+            progress.stable_iterations + 1
+        } else {
+            0
+        };
+        progress.best_move_share = best.nodes as f64 / self.nodes.max(1) as f64;
+        progress.score_drop = if is_mate(best.value) { 0 } else { score_drop };
+        let wanted_mate_found = self.limits.mate.is_some_and(|moves| {
+            let plies = 2 * (moves as usize).clamp(1, MAX_PLY);
+            is_mate(best.value) && best.value >= mate_in(plies)
+        });
+        let forced = self.root.len() == 1 && depth >= params::FORCED_DEPTH;
+        let decided = is_mate(best.value) && 2 * (MATE - best.value.abs()) as usize <= depth;
+        let soft_node_limit = self
+            .limits
+            .soft_node_limit()
+            .is_some_and(|nodes| self.all_nodes() >= nodes);
+        progress.decided = forced || decided;
+        wanted_mate_found
+            || soft_node_limit
+            || progress.decided && self.limits.strength.is_some()
+            || self.control.should_stop_after(progress)
+    }
+
+    pub(super) fn line_report(&self, index: usize, depth: usize) -> SearchReport {
+        let root = &self.root[index];
+        // A line not reached in this iteration keeps its last score.
+        let value = Some(root.last_value).filter(|&last_value| last_value > -INFINITE);
+        SearchReport {
+            mv: Some(root.mv),
+            ponder: root.pv.get(1).copied(),
+            score: to_score(value.unwrap_or(DRAW)),
+            depth: depth as u32,
+            seldepth: root.seldepth as u32 + 1,
+            nodes: self.all_nodes(),
+            elapsed: self.control.elapsed(),
+            hashfull: self.table.hashfull(),
+            ordering: self.cutoffs.ordering(),
+            pv: root.pv.clone(),
+            multipv: index + 1,
+            bound: root.bound,
+        }
+    }
+
+    /// The TT move after `mv`, to ponder on if the PV ends there.
+    fn expected_reply(&self, mv: Move) -> Option<Move> {
+        let after = self.game.position().after(mv);
+        self.table
+            .probe(after.key(), 0)
+            .and_then(|hit| hit.mv)
+            .filter(|&mv| after.is_legal(mv))
+    }
+}

@@ -1,0 +1,138 @@
+//! Quiescence search: captures, and evasions in check, until the position is quiet.
+
+use super::Search;
+use super::moves::BestSoFar;
+use super::node::{Node, better_estimate, tt_cutoff};
+use super::node_type::{NodeType, NonPvNode, PvNode};
+use crate::history::HistoryContext;
+use crate::movepick::MovePicker;
+use crate::value::{DRAW, MIN_MATE, Value, is_mate, mated_in};
+use crate::{Bound, params, see};
+use knightwatch_chess::{Move, Position};
+
+impl Search<'_> {
+    /// The value of a position after all sensible captures.
+    pub(super) fn quiesce<N: NodeType>(
+        &mut self,
+        pos: &Position,
+        ply: usize,
+        alpha: Value,
+        beta: Value,
+    ) -> Value {
+        self.enter_node::<N>(ply);
+        if self.aborted {
+            return DRAW;
+        }
+        if let Some(value) = self.terminal_value(pos, ply) {
+            return value;
+        }
+        let mut node = Node::new(pos, ply, 0, (alpha, beta), false);
+        node.hit = self.table.probe(pos.key(), ply);
+        if !N::PV
+            && let Some(value) = tt_cutoff(pos, node.hit, 0, alpha, beta)
+        {
+            return value;
+        }
+        node.was_pv = N::PV || node.hit.is_some_and(|hit| hit.pv);
+        let mut best = BestSoFar::new(alpha);
+        if !node.in_check {
+            self.stand_pat(&mut node, &mut best);
+            if best.value >= beta {
+                if node.hit.is_none() {
+                    best.bound = Bound::Lower;
+                    self.store_in_table(&node, &best);
+                }
+                return best.value;
+            }
+        }
+        self.search_captures::<N>(&mut node, best)
+    }
+
+    /// The side to move need not capture, unless it is in check.
+    fn stand_pat(&mut self, node: &mut Node, best: &mut BestSoFar) {
+        self.evaluate_node(node);
+        best.value = better_estimate(node.pos, node.eval, node.hit);
+        best.alpha = best.alpha.max(best.value);
+    }
+
+    /// Searches captures and promotions, or all moves if in check.
+    fn search_captures<N: NodeType>(&mut self, node: &mut Node, mut best: BestSoFar) -> Value {
+        let &mut Node {
+            pos,
+            ply,
+            beta,
+            in_check,
+            ..
+        } = node;
+        if in_check {
+            node.context = HistoryContext::new(pos, self.prior_moves(ply));
+        }
+        node.tt_move = node
+            .hit
+            .and_then(|hit| hit.mv)
+            .filter(|&mv| (in_check || mv.is_noisy()) && pos.is_legal(mv));
+        let mut picker = if in_check {
+            MovePicker::all(node.tt_move, &self.moves)
+        } else {
+            MovePicker::noisy(node.tt_move, 1 - params::quiescence_loss(), &self.moves)
+        };
+        let mut count = 0;
+        while let Some(mv) = self.next_move(&mut picker, pos, &node.context, None) {
+            count += 1;
+            let better_than_mated = best.value > -MIN_MATE;
+            if better_than_mated && in_check {
+                // It is no mate: search this move, then no other quiet evasion.
+                picker.skip_quiets();
+            } else if better_than_mated && let Some(hope) = futile(node, mv, best.alpha) {
+                best.value = best.value.max(hope);
+                continue;
+            }
+            let child = self.make_move(pos, mv, ply);
+            let value = if N::PV {
+                -self.quiesce::<PvNode>(&child, ply + 1, -beta, -best.alpha)
+            } else {
+                -self.quiesce::<NonPvNode>(&child, ply + 1, -beta, -best.alpha)
+            };
+            self.unmake_move();
+            if self.aborted {
+                return DRAW;
+            }
+            best.value = best.value.max(value);
+            if value <= best.alpha {
+                continue;
+            }
+            best.mv = Some(mv);
+            if N::PV {
+                self.update_pv(ply, mv);
+            }
+            if value >= beta {
+                best.bound = Bound::Lower;
+                break;
+            }
+            best.alpha = value;
+        }
+        picker.release(&mut self.moves);
+        if in_check && count == 0 {
+            return mated_in(ply);
+        }
+        if best.value >= beta && !is_mate(best.value) {
+            best.value = (best.value + beta) / 2;
+        }
+        self.store_in_table(node, &best);
+        best.value
+    }
+}
+
+/// Futility pruning: neither the captured piece nor the exchange raises the value to alpha. Returns the upper bound.
+fn futile(node: &Node, mv: Move, alpha: Value) -> Option<Value> {
+    let hope = node.eval + params::quiescence_futility();
+    if hope > alpha || mv.is_promotion() {
+        return None;
+    }
+    let gain = see::captured_role(node.pos, mv).map_or(0, see::value_of);
+    if hope + gain <= alpha {
+        Some(hope + gain)
+    } else {
+        (!see::is_at_least(node.pos, mv, 1)).then_some(hope)
+    }
+}

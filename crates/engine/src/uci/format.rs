@@ -1,0 +1,108 @@
+//! Formatting of UCI output.
+
+use std::fmt::Write as _;
+
+use crate::{Bound, Engine, SearchReport, Wdl};
+use knightwatch_chess::{CastlingNotation, Color, File, Move, Position, Rank, Square};
+
+/// An `info` line. With the material of the root position it includes `wdl`.
+pub(super) fn info_line(
+    report: &SearchReport,
+    notation: CastlingNotation,
+    wdl_material: Option<u32>,
+) -> String {
+    let bound = match report.bound {
+        Bound::Exact => "",
+        Bound::Lower => " lowerbound",
+        Bound::Upper => " upperbound",
+    };
+    let wdl = wdl_material.map_or_else(String::new, |material| {
+        let [win, board_text, loss] = Wdl::of(report.score, material).permille();
+        format!(" wdl {win} {board_text} {loss}")
+    });
+    let mut line = format!(
+        "info depth {} seldepth {} multipv {} score {}{bound}{wdl} nodes {} nps {} hashfull {} time {}",
+        report.depth,
+        report.seldepth,
+        report.multipv,
+        report.score,
+        report.nodes,
+        report.nps(),
+        report.hashfull,
+        report.elapsed.as_millis(),
+    );
+    if !report.pv.is_empty() {
+        line.push_str(" pv");
+        line.push_str(&moves_text(&report.pv, notation));
+    }
+    line
+}
+
+fn moves_text(moves: &[Move], notation: CastlingNotation) -> String {
+    let mut text = String::new();
+    for mv in moves {
+        write!(text, " {}", mv.uci(notation)).expect("a string takes all");
+    }
+    text
+}
+
+pub(super) fn best_move_line(report: &SearchReport, notation: CastlingNotation) -> String {
+    match (report.mv, report.ponder) {
+        (Some(mv), Some(ponder)) => {
+            format!(
+                "bestmove {} ponder {}",
+                mv.uci(notation),
+                ponder.uci(notation)
+            )
+        }
+        (Some(mv), None) => format!("bestmove {}", mv.uci(notation)),
+        (None, _) => "bestmove (none)".to_owned(),
+    }
+}
+
+/// The board as text, with FEN, key and checkers.
+pub(super) fn board_text(pos: &Position) -> String {
+    let mut text = String::new();
+    for rank in (0..8).rev().filter_map(Rank::from_index) {
+        text.push_str(" +---+---+---+---+---+---+---+---+\n");
+        for file in (0..8).filter_map(File::from_index) {
+            let piece = pos
+                .piece_at(Square::new(file, rank))
+                .map_or(' ', |piece| piece.char());
+            write!(text, " | {piece}").expect("a string takes all");
+        }
+        writeln!(text, " | {}", rank.char()).expect("a string takes all");
+    }
+    text.push_str(" +---+---+---+---+---+---+---+---+\n");
+    text.push_str("   a   b   c   d   e   f   g   h\n\n");
+    let checkers: Vec<String> = pos
+        .checkers()
+        .into_iter()
+        .map(|square| square.to_string())
+        .collect();
+    write!(
+        text,
+        "Fen: {}\nKey: {:016X}\nCheckers: {}",
+        pos.fen(),
+        pos.key(),
+        checkers.join(" ")
+    )
+    .expect("a string takes all");
+    text
+}
+
+pub(super) fn evaluation_text(engine: &Engine, pos: &Position) -> String {
+    if pos.in_check() {
+        return "Evaluation: none (in check)".to_owned();
+    }
+    let ours = engine.evaluate(pos);
+    let white = if pos.turn() == Color::White {
+        ours
+    } else {
+        -ours
+    };
+    format!(
+        "Evaluation: {:+.2} (pawns, from White's side)",
+        f64::from(white) / 100.0
+    )
+}

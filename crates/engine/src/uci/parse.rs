@@ -1,0 +1,149 @@
+//! Parsing of UCI input: positions, limits, option values.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use crate::{Clock, Limits};
+use knightwatch_chess::{Color, Game, Position};
+
+pub(super) fn number<T: FromStr>(what: &str, word: &str) -> Result<T, String> {
+    word.parse()
+        .map_err(|_| format!("{what}: not a number: {word}"))
+}
+
+pub(super) fn spin<T>(name: &str, value: &str, min: T, max: T) -> Result<T, String>
+where
+    T: FromStr + PartialOrd + std::fmt::Display + Copy,
+{
+    match value.parse() {
+        Ok(number) if number >= min && number <= max => Ok(number),
+        _ => Err(format!(
+            "{name}: expected a number from {min} to {max}, not `{value}`"
+        )),
+    }
+}
+
+pub(super) fn check(name: &str, value: &str) -> Result<bool, String> {
+    match value {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        _ => Err(format!("{name}: expected true or false, not `{value}`")),
+    }
+}
+
+/// Parses the arguments of `position`: `startpos moves ...` or `fen ... moves ...`.
+///
+/// # Errors
+///
+/// If the position or a move is invalid; the text is meant for the GUI.
+pub fn read_position(words: &[&str]) -> Result<Game, String> {
+    let at = words
+        .iter()
+        .position(|&word| word == "moves")
+        .unwrap_or(words.len());
+    let (start, moves) = (&words[..at], words.get(at + 1..).unwrap_or_default());
+    let initial = match start {
+        ["startpos"] => Position::startpos(),
+        ["fen", fen @ ..] => {
+            Position::from_fen(&fen.join(" ")).map_err(|error| format!("position: {error}"))?
+        }
+        _ => return Err("position: expected `startpos` or `fen`".to_owned()),
+    };
+    Game::from_moves(initial, moves.iter().copied()).map_err(|error| format!("position: {error}"))
+}
+
+/// Parses the arguments of `go`. Errors are passed to `on_error` and the rest is used.
+pub fn read_limits(
+    words: &[&str],
+    game: &Game,
+    overhead: Duration,
+    mut info_string: impl FnMut(&str),
+) -> Limits {
+    let mut limits = Limits::default();
+    let white = game.position().turn() == Color::White;
+    let (mut remaining, mut increment, mut moves_to_go) = (None, Duration::ZERO, None);
+    let mut words = words.iter().copied().peekable();
+    let (mut has_clock_args, mut has_error) = (false, false);
+    while let Some(word) = words.next() {
+        let mut read = || -> Result<(), String> {
+            let mut value = || {
+                let word_or_none = words
+                    .next()
+                    .ok_or_else(|| format!("go: {word} needs a value"))?;
+                number::<i64>(word, word_or_none).map(|number| number.max(0).unsigned_abs())
+            };
+            let count = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
+            match word {
+                "infinite" => limits.infinite = true,
+                "ponder" => limits.ponder = true,
+                "depth" => limits.depth = Some(count(value()?)),
+                "nodes" => limits.nodes = Some(value()?),
+                "mate" => limits.mate = Some(count(value()?)),
+                "movetime" => limits.movetime = Some(Duration::from_millis(value()?)),
+                // Some GUIs send 0 for "no time control".
+                "movestogo" => moves_to_go = Some(count(value()?)).filter(|&moves| moves > 0),
+                "wtime" | "btime" => {
+                    has_clock_args = true;
+                    let time = Duration::from_millis(value()?);
+                    if (word == "wtime") == white {
+                        remaining = Some(time);
+                    }
+                }
+                "winc" | "binc" => {
+                    has_clock_args = true;
+                    let time = Duration::from_millis(value()?);
+                    if (word == "winc") == white {
+                        increment = time;
+                    }
+                }
+                "searchmoves" => {
+                    while let Some(mv) = words
+                        .peek()
+                        .and_then(|word| game.position().parse_uci(word).ok())
+                    {
+                        limits.search_moves.push(mv);
+                        words.next();
+                    }
+                    if limits.search_moves.is_empty() {
+                        return Err("go: no legal move after searchmoves".to_owned());
+                    }
+                }
+                _ => return Err(format!("go: ignored `{word}`")),
+            }
+            Ok(())
+        };
+        if let Err(error) = read() {
+            info_string(&error);
+            has_error = true;
+        }
+    }
+    if has_clock_args && remaining.is_none() {
+        info_string("go: the side to move has no time");
+        has_error = true;
+    }
+    // The overhead is part of a time per move.
+    limits.movetime = limits
+        .movetime
+        .map(|time| time.saturating_sub(overhead).max(time / 2));
+    limits.clock = remaining.map(|remaining| Clock {
+        remaining,
+        increment,
+        moves_to_go,
+        overhead,
+        lag: overhead,
+    });
+    // An argument that was not understood may have been the only limit: a poor move is better than an endless search.
+    if has_error && !has_limit(&limits) && !limits.infinite {
+        limits.depth = Some(1);
+    }
+    limits
+}
+
+/// Whether the limits end the search without `stop`.
+pub(super) fn has_limit(limits: &Limits) -> bool {
+    limits.depth.is_some()
+        || limits.mate.is_some()
+        || limits.nodes.is_some()
+        || limits.movetime.is_some()
+        || limits.clock.is_some()
+}

@@ -1,0 +1,169 @@
+//! `knightwatch match`: a match between two configurations of this binary at a fixed number of nodes.
+//!
+//! Both sides search on one thread with a small table, so that the result depends neither on speed nor on the load of the
+//! machine.
+
+pub(super) mod pair;
+pub mod stats;
+pub(super) mod worker_pool;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use anyhow::Context;
+
+use self::stats::{MatchStats, Sprt, SprtResult};
+use super::datagen::HASH_MIB;
+use super::openings::Openings;
+use super::options::MatchOptions;
+use super::signal::stop_on_signal;
+use crate::progress::Progress;
+use knightwatch_engine::nnue::{self, Network};
+use knightwatch_engine::{Parameters, Searcher, Setting};
+
+/// Plays the match and prints its result.
+///
+/// # Errors
+/// When a network, a parameter or the openings cannot be used, or a thread cannot be started.
+pub fn run(options: &MatchOptions) -> anyhow::Result<()> {
+    let sprt = options.sprt()?;
+    let settings = [
+        setting(&options.network, &options.set)?,
+        setting(&options.opponent, &options.against)?,
+    ];
+    for (setting, numbers) in settings.iter().zip([&options.set, &options.against]) {
+        let network = nnue::describe(setting.network.as_deref());
+        let numbers: String = numbers
+            .iter()
+            .map(|(name, value)| format!(", {name} = {value}"))
+            .collect();
+        println!("{network}{numbers}");
+    }
+    let openings = options.setup.openings(options.chess960)?;
+    let stop = stop_on_signal();
+    let mut result = None;
+    let mut progress = Progress::default();
+    let stats = play(options, &settings, &openings, &stop, |stats| {
+        result = sprt.and_then(|sprt| sprt.result(stats));
+        if result.is_some() {
+            stop.store(true, Ordering::Relaxed);
+        }
+        progress.show(|| describe(stats, sprt));
+    })?;
+    progress.clear();
+    let seconds = progress.elapsed().as_secs_f64();
+    println!("{} in {seconds:.0} s", describe(&stats, sprt));
+    match (sprt, result) {
+        (Some(sprt), Some(SprtResult::Accepted)) => println!("accepted: rather {} Elo", sprt.elo1),
+        (Some(sprt), Some(SprtResult::Rejected)) => println!("rejected: rather {} Elo", sprt.elo0),
+        (Some(_), None) => println!("undecided"),
+        (None, _) => {}
+    }
+    Ok(())
+}
+
+/// Plays until all games are played or `stop` is set; `on_pair` is called after every pair. Pairs that finish after the stop
+/// do not count.
+fn play(
+    options: &MatchOptions,
+    settings: &[Setting; 2],
+    openings: &Openings,
+    stop: &AtomicBool,
+    mut on_pair: impl FnMut(&MatchStats),
+) -> anyhow::Result<MatchStats> {
+    let pairs = options.games.div_ceil(2);
+    let taken = AtomicU64::new(0);
+    let next = || {
+        let pair = taken.fetch_add(1, Ordering::Relaxed);
+        (pair < pairs && !stop.load(Ordering::Relaxed)).then_some(pair)
+    };
+    let worker = || {
+        let mut players = [0, 1].map(|side: usize| Searcher::new(HASH_MIB, &settings[side]));
+        move |pair| pair::play(&mut players, openings, pair, options.nodes)
+    };
+    let mut stats = MatchStats::default();
+    let threads = worker_pool::thread_count(options.setup.threads);
+    worker_pool::run(threads, next, worker, |points| {
+        if !stop.load(Ordering::Relaxed) || stats.count() == 0 {
+            stats.add(points);
+            on_pair(&stats);
+        }
+        Ok(())
+    })?;
+    Ok(stats)
+}
+
+/// The engine setting of one side.
+fn setting(network: &str, numbers: &[(String, i32)]) -> anyhow::Result<Setting> {
+    let network = match network {
+        "default" => Network::embedded(),
+        "none" => None,
+        "embedded" => Some(Network::embedded().context("this binary has no network")?),
+        path => Some(Arc::new(Network::open(Path::new(path))?)),
+    };
+    let mut parameters = Parameters::default();
+    for (name, value) in numbers {
+        parameters.set(name, *value)?;
+    }
+    Ok(Setting {
+        network,
+        parameters,
+    })
+}
+
+fn describe(stats: &MatchStats, sprt: Option<Sprt>) -> String {
+    let test = sprt.map_or(String::new(), |sprt| format!(", {}", sprt.describe(stats)));
+    format!("{}{test}", stats.describe())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::MatchSetup;
+
+    fn options(games: u64) -> MatchOptions {
+        MatchOptions {
+            network: "none".into(),
+            opponent: "none".into(),
+            set: Vec::new(),
+            against: Vec::new(),
+            nodes: 50,
+            games,
+            setup: MatchSetup {
+                threads: Some(2),
+                openings: None,
+                seed: 1,
+            },
+            chess960: 0,
+            sprt: None,
+        }
+    }
+
+    #[test]
+    fn match_of_equal_players_is_drawn() {
+        let openings = Openings::Random {
+            seed: 1,
+            chess960: 0,
+        };
+        let settings = [(); 2].map(|()| Setting::with_network(None));
+        let stop = AtomicBool::new(false);
+        let mut heard = 0;
+        let stats = play(&options(6), &settings, &openings, &stop, |_| heard += 1);
+        let stats = stats.expect("a match");
+        assert_eq!((stats.count(), heard), (6, 3));
+        assert_eq!(stats.pairs, [0, 0, 3, 0, 0]);
+        // No further pairs are played after the stop.
+        let stats = play(&options(1_000), &settings, &openings, &stop, |_| {
+            stop.store(true, Ordering::Relaxed);
+        });
+        assert_eq!(stats.expect("a match").count(), 2);
+    }
+
+    #[test]
+    fn parameters_are_set_with_feature_tune() {
+        let wanted = setting("none", &[("rfp_margin".into(), 90)]);
+        assert_eq!(wanted.is_ok(), cfg!(feature = "tune"));
+        assert!(setting("none", &[("courage".into(), 1)]).is_err());
+    }
+}

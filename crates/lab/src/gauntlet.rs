@@ -1,0 +1,238 @@
+//! `knightwatch gauntlet`: games against another engine over UCI with a clock, to measure strength; or against itself, to test
+//! for errors.
+//!
+//! A player who exceeds the clock loses. Games are adjudicated as won at 15 pawns for six plies in both engines' view, and as
+//! drawn after 400 plies. An engine that exits or sends an illegal move ends the run.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+
+use super::contest::stats::MatchStats;
+use super::contest::{pair, worker_pool};
+use super::datagen::HASH_MIB;
+use super::openings::Openings;
+use super::options::{GauntletOptions, TimeControl};
+use super::signal::stop_on_signal;
+use super::uci_engine::UciEngine;
+use crate::progress::Progress;
+use knightwatch_chess::{Color, Game};
+use knightwatch_engine::{Searcher, Setting};
+
+/// How much a player may exceed the clock in a game, for the latency between the processes.
+const TIME_MARGIN: Duration = Duration::from_millis(50);
+
+/// Options of both engines that are not set explicitly.
+const DEFAULT_OPTIONS: [(&str, i64); 2] = [("Hash", 16), ("Threads", 1)];
+
+/// Plays the games and prints the result, also of an interrupted run.
+///
+/// # Errors
+/// When an engine fails, the openings cannot be used, or a thread cannot be started.
+pub fn run(options: &GauntletOptions) -> anyhow::Result<()> {
+    let openings = options.setup.openings(0)?;
+    // Report wrong options before the first game.
+    let [us, them] = players(options)?.map(|player| player.name.clone());
+    println!("{us} against {them}, {}", options.tc);
+    let stop = stop_on_signal();
+    let (pairs, taken) = (options.games.div_ceil(2), AtomicU64::new(0));
+    let next = || {
+        let pair = taken.fetch_add(1, Ordering::Relaxed);
+        (pair < pairs && !stop.load(Ordering::Relaxed)).then_some(pair)
+    };
+    let worker = || {
+        // Started with the first job of the thread.
+        let mut engines = None;
+        let openings = &openings;
+        move |pair| {
+            let engines = match &mut engines {
+                Some(engines) => engines,
+                none => none.insert(Engines::new(options)?),
+            };
+            engines.play(openings, pair)
+        }
+    };
+    let (mut stats, mut time_losses) = (MatchStats::default(), [0; 2]);
+    let mut progress = Progress::default();
+    let played = worker_pool::run(
+        worker_pool::thread_count(options.setup.threads),
+        next,
+        worker,
+        |result: anyhow::Result<Pair>| {
+            let result = result?;
+            stats.add(result.points);
+            for (all, time_losses) in time_losses.iter_mut().zip(result.time_losses) {
+                *all += time_losses;
+            }
+            progress.show(|| stats.describe());
+            Ok(())
+        },
+    );
+    progress.clear();
+    let seconds = progress.elapsed().as_secs_f64();
+    // Played games count, even after an error.
+    println!("{} in {seconds:.0} s", stats.describe());
+    let [ours, theirs] = time_losses;
+    println!("lost on time: {ours} by us, {theirs} by the opponent");
+    played
+}
+
+/// Starts both engines: ours and the opponent.
+fn players(options: &GauntletOptions) -> anyhow::Result<[UciEngine; 2]> {
+    let own = std::env::current_exe().context("cannot find this program")?;
+    let them = match options.engine == Path::new("self") {
+        true => UciEngine::start(&own, &["uci"]),
+        false => UciEngine::start(&options.engine, &[]),
+    };
+    let mut players = [UciEngine::start(&own, &["uci"])?, them?];
+    for (player, settings) in players
+        .iter_mut()
+        .zip([&options.options, &options.opponent_options])
+    {
+        for (name, value) in DEFAULT_OPTIONS {
+            if !settings
+                .iter()
+                .any(|(set, _)| set.eq_ignore_ascii_case(name))
+            {
+                player.set_clamped(name, value)?;
+            }
+        }
+        for (name, value) in settings {
+            player.set(name, value)?;
+        }
+    }
+    Ok(players)
+}
+
+/// Result of two games from one opening.
+struct Pair {
+    /// Our half points in each.
+    points: [u8; 2],
+    /// Games lost on time by us and by the opponent.
+    time_losses: [u64; 2],
+}
+
+/// Reason for a game to end early.
+enum GameError {
+    /// This player has exceeded the clock.
+    TimeForfeit(usize),
+    Engine(anyhow::Error),
+}
+
+/// Engines of one thread.
+struct Engines {
+    players: [UciEngine; 2],
+    referee: Searcher,
+    tc: TimeControl,
+}
+
+impl Engines {
+    fn new(options: &GauntletOptions) -> anyhow::Result<Engines> {
+        Ok(Engines {
+            players: players(options)?,
+            referee: Searcher::new(HASH_MIB, &Setting::default()),
+            tc: options.tc,
+        })
+    }
+
+    /// Plays two games from one opening.
+    fn play(&mut self, openings: &Openings, pair: u64) -> anyhow::Result<Pair> {
+        let start = pair::opening(openings, pair, &mut self.referee);
+        let (mut points, mut time_losses) = ([0; 2], [0; 2]);
+        for (points, first) in points.iter_mut().zip([Color::White, Color::Black]) {
+            for player in &mut self.players {
+                player.new_game(&start)?;
+            }
+            let mut clocks = Clocks::new(self.tc);
+            let think = |side: usize, game: &Game| {
+                let limits = clocks.limits(first);
+                let since = Instant::now();
+                let thought = self.players[side]
+                    .think(game, &limits)
+                    .map_err(GameError::Engine)?;
+                match clocks.spend(side, since.elapsed()) {
+                    true => Ok(Some(thought)),
+                    false => Err(GameError::TimeForfeit(side)),
+                }
+            };
+            *points = match pair::play_game(think, Game::new(start.clone()), first) {
+                Ok(outcome) => outcome.points(first),
+                Err(GameError::TimeForfeit(side)) => {
+                    time_losses[side] += 1;
+                    [0, 2][side]
+                }
+                Err(GameError::Engine(error)) => return Err(error),
+            };
+        }
+        Ok(Pair {
+            points,
+            time_losses,
+        })
+    }
+}
+
+/// Clocks of both players.
+struct Clocks {
+    left: [Duration; 2],
+    /// How much each player may still exceed the clock.
+    margin: [Duration; 2],
+    increment: Duration,
+}
+
+impl Clocks {
+    fn new(tc: TimeControl) -> Clocks {
+        Clocks {
+            left: [tc.base; 2],
+            margin: [TIME_MARGIN; 2],
+            increment: tc.increment,
+        }
+    }
+
+    /// The UCI time limits, where player 0 has this color.
+    fn limits(&self, first: Color) -> String {
+        let [mut white, mut black] = self.left.map(|left| left.as_millis().max(1));
+        if !first.is_white() {
+            std::mem::swap(&mut white, &mut black);
+        }
+        let inc = self.increment.as_millis();
+        format!("wtime {white} btime {black} winc {inc} binc {inc}")
+    }
+
+    /// Subtracts the time of a move. Returns whether there was time for it.
+    fn spend(&mut self, side: usize, took: Duration) -> bool {
+        // The used part of the margin is not available to later moves.
+        let overstepped = took.saturating_sub(self.left[side]);
+        self.margin[side] = self.margin[side].saturating_sub(overstepped);
+        self.left[side] = self.left[side].saturating_sub(took) + self.increment;
+        !self.margin[side].is_zero()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clocks_subtract_time_and_margin() {
+        let ms = Duration::from_millis;
+        let mut clocks = Clocks::new(TimeControl {
+            base: ms(1_000),
+            increment: ms(20),
+        });
+        assert!(clocks.spend(0, ms(300)));
+        assert_eq!(
+            clocks.limits(Color::White),
+            "wtime 720 btime 1000 winc 20 binc 20"
+        );
+        assert_eq!(
+            clocks.limits(Color::Black),
+            "wtime 1000 btime 720 winc 20 binc 20"
+        );
+        assert!(clocks.spend(1, ms(1_030)), "within the margin");
+        assert_eq!(clocks.left, [ms(720), ms(20)]);
+        assert!(clocks.spend(1, ms(39)));
+        assert!(!clocks.spend(1, ms(21)), "which is used up");
+    }
+}

@@ -1,0 +1,403 @@
+//! Command line options of the training tools.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::ensure;
+use clap::builder::RangedU64ValueParser;
+
+use super::contest::stats::Sprt;
+use super::openings::Openings;
+use knightwatch_engine::Elo;
+
+/// `knightwatch datagen`
+#[derive(Clone, Debug, clap::Args)]
+pub struct DatagenOptions {
+    /// Directory for the games; each run adds files
+    #[arg(long, value_name = "DIR")]
+    pub data: PathBuf,
+    /// Concurrent games [default: all cores]
+    #[arg(long, value_name = "N", value_parser = threads())]
+    pub threads: Option<usize>,
+    /// Nodes after which no new iteration starts; eight times as many end the search at once
+    #[arg(long, value_name = "SOFT", default_value_t = 120, value_parser = some::<u64>())]
+    pub nodes: u64,
+    /// Stop after this many minutes [default: never]
+    #[arg(long, value_name = "M", value_parser = minutes)]
+    pub minutes: Option<Duration>,
+    /// Stop after this many games
+    #[arg(long, value_name = "N", value_parser = some::<u64>())]
+    pub games: Option<u64>,
+    /// Network to play with [default: the embedded one, if there is one]
+    #[arg(long, value_name = "FILE")]
+    pub network: Option<PathBuf>,
+    /// Play with the hand-crafted evaluation even if a network is embedded
+    #[arg(long, conflicts_with = "network")]
+    pub classical: bool,
+    /// Write a file at least every M minutes
+    #[arg(long, value_name = "M", default_value = "5", value_parser = minutes)]
+    pub file_minutes: Duration,
+    /// Write a file after this many MiB of games; compressed they take about 0.6 of that
+    #[arg(long, value_name = "MIB", default_value_t = 20, value_parser = some::<usize>())]
+    pub file_mib: usize,
+    /// Share of games from Chess960 positions, in percent
+    #[arg(long, value_name = "PERCENT", default_value_t = 10, value_parser = clap::value_parser!(u8).range(0..=100))]
+    pub chess960: u8,
+    /// Seed of the run; must be new in the directory [default: random]
+    #[arg(long, value_name = "SEED")]
+    pub seed: Option<u32>,
+    /// Prefix of the file names, such as the generation
+    #[arg(long, value_name = "WORD", default_value = "games")]
+    pub label: String,
+}
+
+/// Threads, openings and seed of engine games.
+#[derive(Clone, Debug, clap::Args)]
+pub struct MatchSetup {
+    /// Concurrent games [default: all cores]
+    #[arg(long, value_name = "N", value_parser = threads())]
+    pub threads: Option<usize>,
+    /// Openings, a file of EPD or FEN lines [default: eight or nine random plies]
+    #[arg(long, value_name = "FILE")]
+    pub openings: Option<PathBuf>,
+    /// Seed of the openings and of all other random choices
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    pub seed: u32,
+}
+
+impl MatchSetup {
+    /// The openings, with Chess960 positions in `chess960` percent of the random ones.
+    ///
+    /// # Errors
+    /// When the opening file cannot be used.
+    pub(super) fn openings(&self, chess960: u8) -> anyhow::Result<Openings> {
+        let seed = self.seed;
+        match &self.openings {
+            Some(path) => Openings::load(path, seed),
+            None => Ok(Openings::Random { seed, chess960 }),
+        }
+    }
+}
+
+/// `knightwatch match`
+#[derive(Clone, Debug, clap::Args)]
+pub struct MatchOptions {
+    /// Evaluation of the first side: a network file, `embedded`, `none` for the hand-crafted evaluation, or `default`
+    #[arg(value_name = "NETWORK", default_value = "default")]
+    pub network: String,
+    /// Evaluation of its opponent
+    #[arg(value_name = "OPPONENT", default_value = "default")]
+    pub opponent: String,
+    /// Search parameter of the first side; needs a build with `--features tune`
+    #[arg(long, value_name = "NAME=VALUE", value_parser = number)]
+    pub set: Vec<(String, i32)>,
+    /// Search parameter of its opponent
+    #[arg(long, value_name = "NAME=VALUE", value_parser = number)]
+    pub against: Vec<(String, i32)>,
+    /// Nodes after which no new iteration starts
+    #[arg(long, value_name = "SOFT", default_value_t = 5000, value_parser = some::<u64>())]
+    pub nodes: u64,
+    /// Games, two per opening; with `--sprt` the maximum
+    #[arg(long, value_name = "N", default_value_t = 400, value_parser = some::<u64>())]
+    pub games: u64,
+    #[command(flatten)]
+    pub setup: MatchSetup,
+    /// Share of random openings from Chess960 positions, in percent
+    #[arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=100), conflicts_with = "openings")]
+    pub chess960: u8,
+    /// Stop as soon as the test decides whether the first side is ELO1 or only ELO0 stronger
+    #[arg(long, num_args = 2, value_names = ["ELO0", "ELO1"], value_parser = elo, allow_negative_numbers = true)]
+    pub sprt: Option<Vec<f64>>,
+}
+
+impl MatchOptions {
+    /// The test that ends the match, if requested.
+    ///
+    /// # Errors
+    /// When `elo0` is not below `elo1`.
+    pub(super) fn sprt(&self) -> anyhow::Result<Option<Sprt>> {
+        let Some(&[elo0, elo1]) = self.sprt.as_deref() else {
+            return Ok(None);
+        };
+        ensure!(
+            elo0 < elo1,
+            "--sprt {elo0} {elo1}: the first difference in Elo has to be the smaller one"
+        );
+        Ok(Some(Sprt { elo0, elo1 }))
+    }
+}
+
+/// `knightwatch gauntlet`
+#[derive(Clone, Debug, clap::Args)]
+pub struct GauntletOptions {
+    /// UCI engine, or `self` for a second instance of this one
+    #[arg(value_name = "ENGINE")]
+    pub engine: PathBuf,
+    /// UCI option of the opponent, such as UCI_LimitStrength=true; repeatable
+    #[arg(long = "opponent-option", value_name = "NAME=VALUE", value_parser = option)]
+    pub opponent_options: Vec<(String, String)>,
+    /// UCI option of this engine; repeatable. By default both have 16 MiB of hash and one thread
+    #[arg(long = "option", value_name = "NAME=VALUE", value_parser = option)]
+    pub options: Vec<(String, String)>,
+    /// Base time and increment in seconds
+    #[arg(long, value_name = "BASE+INC", default_value = "8+0.08", value_parser = time_control)]
+    pub tc: TimeControl,
+    /// Games, two per opening
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = some::<u64>())]
+    pub games: u64,
+    #[command(flatten)]
+    pub setup: MatchSetup,
+}
+
+/// Base time and increment of a clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimeControl {
+    pub base: Duration,
+    pub increment: Duration,
+}
+
+/// The form of the command line.
+impl fmt::Display for TimeControl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (base, increment) = (self.base.as_secs_f64(), self.increment.as_secs_f64());
+        write!(f, "{base}+{increment}")
+    }
+}
+
+/// Upper limit of a number of threads.
+const MAX_THREADS: u64 = 512;
+
+fn threads() -> RangedU64ValueParser<usize> {
+    RangedU64ValueParser::new().range(1..=MAX_THREADS)
+}
+
+/// A number of at least 1.
+fn some<T: TryFrom<u64>>() -> RangedU64ValueParser<T> {
+    RangedU64ValueParser::new().range(1..)
+}
+
+/// Parses a finite number for which `fits` holds; `expected` describes it in the error.
+fn number_of(text: &str, expected: &str, fits: impl FnOnce(&f64) -> bool) -> Result<f64, String> {
+    let number = text.trim().parse().ok();
+    number
+        .filter(|number: &f64| number.is_finite() && fits(number))
+        .ok_or_else(|| format!("expected {expected}"))
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    number_of(text, "a share from 0.0 to 1.0", |share| {
+        (0.0..=1.0).contains(share)
+    })
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    number_of(text, "a number above 0", |number| *number > 0.0)
+}
+
+fn elo(text: &str) -> Result<f64, String> {
+    number_of(text, "a difference in Elo", |_| true)
+}
+
+fn not_negative(text: &str) -> Result<f64, String> {
+    number_of(text, "a number from 0 on", |number| *number >= 0.0)
+}
+
+fn minutes(text: &str) -> Result<Duration, String> {
+    let read = || {
+        let minutes: f64 = text.trim().parse().ok()?;
+        let time = Duration::try_from_secs_f64(minutes * 60.0).ok()?;
+        (!time.is_zero()).then_some(time)
+    };
+    read().ok_or_else(|| "expected minutes, more than 0".to_owned())
+}
+
+fn option(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
+    Ok((name.trim().to_owned(), value.trim().to_owned()))
+}
+
+fn time_control(text: &str) -> Result<TimeControl, String> {
+    let seconds = |text: &str| Duration::try_from_secs_f64(text.trim().parse().ok()?).ok();
+    let read = || {
+        let (base, increment) = text.split_once('+')?;
+        let (base, increment) = (seconds(base)?, seconds(increment)?);
+        (!base.is_zero()).then_some(TimeControl { base, increment })
+    };
+    read().ok_or_else(|| "expected seconds and what a move adds, as in 8+0.08".to_owned())
+}
+
+/// `knightwatch calibrate`
+#[derive(Clone, Debug, clap::Args)]
+pub struct CalibrateOptions {
+    /// UCI engine that supports UCI_LimitStrength and UCI_Elo
+    #[arg(value_name = "ENGINE")]
+    pub engine: PathBuf,
+    /// Levels of `strength` to measure; each plays the next one
+    #[arg(long, value_name = "ELO", required = true, value_delimiter = ',', value_parser = level)]
+    pub levels: Vec<Elo>,
+    /// Levels of the other engine with known Elo, and its nodes per move
+    #[arg(long, value_name = "ELO@NODES", required = true, value_delimiter = ',', value_parser = anchor)]
+    pub anchors: Vec<Anchor>,
+    /// A level plays the anchors within this distance
+    #[arg(long, value_name = "ELO", default_value_t = 250)]
+    pub near: u16,
+    /// Games of each pairing, two per opening
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = some::<u64>())]
+    pub games: u64,
+    #[command(flatten)]
+    pub setup: MatchSetup,
+}
+
+/// A level of the other engine with a known rating.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Anchor {
+    pub elo: u16,
+    /// Nodes per move.
+    pub nodes: u64,
+}
+
+fn level(text: &str) -> Result<Elo, String> {
+    let elo: i32 = text.trim().parse().unwrap_or(0);
+    let known = Some(Elo::nearest(elo)).filter(|level| i32::from(level.get()) == elo);
+    known.ok_or_else(|| format!("expected an Elo from {} to {}", Elo::MIN, Elo::MAX))
+}
+
+fn anchor(text: &str) -> Result<Anchor, String> {
+    let read = || {
+        let (elo, nodes) = text.trim().split_once('@')?;
+        let (elo, nodes) = (elo.parse().ok()?, nodes.parse().ok()?);
+        (nodes > 0).then_some(Anchor { elo, nodes })
+    };
+    read().ok_or_else(|| "expected an Elo and positions for a move, as in 1700@20000".to_owned())
+}
+
+/// `knightwatch tune`
+#[derive(Clone, Debug, clap::Args)]
+pub struct TuneOptions {
+    /// State of the run; continues the run in the file, if there is one
+    #[arg(long, value_name = "FILE")]
+    pub state: PathBuf,
+    /// Tune only this parameter; repeatable [default: all of src/engine/params.rs]
+    #[arg(long, value_name = "NAME")]
+    pub only: Vec<String>,
+    /// Nodes after which no new iteration starts
+    #[arg(long, value_name = "SOFT", default_value_t = 2500, value_parser = some::<u64>())]
+    pub nodes: u64,
+    /// Games, two per opening
+    #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(2..))]
+    pub games: u64,
+    /// How far a won pair moves a parameter at the end, in its steps
+    #[arg(long, value_name = "RATE", default_value_t = 0.006, value_parser = positive)]
+    pub rate: f64,
+    #[command(flatten)]
+    pub setup: MatchSetup,
+}
+
+fn number(text: &str) -> Result<(String, i32), String> {
+    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
+    let value = value.trim().parse();
+    value
+        .map(|value| (name.trim().to_owned(), value))
+        .map_err(|_| "expected a whole number after the =".to_owned())
+}
+
+/// `knightwatch train`
+#[derive(Clone, Debug, clap::Args)]
+pub struct TrainOptions {
+    /// Directories (or files) of games
+    #[arg(long, value_name = "DIR", required = true, num_args = 1..)]
+    pub data: Vec<PathBuf>,
+    /// Network file to write; the log has the same name with .log
+    #[arg(long, value_name = "FILE")]
+    pub out: PathBuf,
+    /// Hidden units, a multiple of 32
+    #[arg(long, value_name = "H", default_value_t = 128)]
+    pub hidden: usize,
+    /// Output rows, chosen by the number of pieces
+    #[arg(long, value_name = "B", default_value_t = 8)]
+    pub buckets: usize,
+    /// [default: all cores]
+    #[arg(long, value_name = "N", value_parser = threads())]
+    pub threads: Option<usize>,
+    /// Passes over the positions
+    #[arg(long, value_name = "N", default_value_t = 30, value_parser = some::<usize>())]
+    pub epochs: usize,
+    /// Stop after this many minutes; the learning rate follows epochs or time, whichever ends first
+    #[arg(long, value_name = "M", value_parser = minutes)]
+    pub minutes: Option<Duration>,
+    /// Weight of the game's result in the target, the rest is the score (0.0 to 1.0)
+    #[arg(long, value_name = "W", default_value_t = 0.05, value_parser = share)]
+    pub wdl: f64,
+    /// Initial learning rate; it decays to a hundredth along a cosine
+    #[arg(long, value_name = "RATE", default_value_t = 0.001, value_parser = positive)]
+    pub rate: f64,
+    /// Weight decay
+    #[arg(long, value_name = "D", default_value_t = 0.01, value_parser = not_negative)]
+    pub decay: f64,
+    /// Batch size [default: 4096 below five million positions, else 16384]
+    #[arg(long, value_name = "N", value_parser = some::<usize>())]
+    pub batch: Option<usize>,
+    /// Centipawns per unit of output, 40 to 2000 [default: fitted on the data]
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(40..=2000))]
+    pub scale: Option<u32>,
+    /// Share of the games used for validation (0.0 to 1.0)
+    #[arg(long, value_name = "SHARE", default_value_t = 0.02, value_parser = share)]
+    pub validation: f64,
+    /// Continue from this network instead of random weights; missing hidden units are added
+    #[arg(long, value_name = "FILE")]
+    pub from: Option<PathBuf>,
+    /// Name of the network [default: its file name]
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    pub seed: u64,
+}
+
+/// `knightwatch texel`
+#[derive(Clone, Debug, clap::Args)]
+pub struct TexelOptions {
+    /// Directories (or files) of games
+    #[arg(long, value_name = "DIR", required = true, num_args = 1..)]
+    pub data: Vec<PathBuf>,
+    /// File of weights to write, a replacement for src/engine/eval/weights.rs
+    #[arg(long, value_name = "FILE")]
+    pub out: PathBuf,
+    /// [default: all cores]
+    #[arg(long, value_name = "N", value_parser = threads())]
+    pub threads: Option<usize>,
+    /// Passes over the positions
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = some::<usize>())]
+    pub epochs: usize,
+    /// Weight of the game's result in the target, the rest is the score (0.0 to 1.0)
+    #[arg(long, value_name = "W", default_value_t = 0.3, value_parser = share)]
+    pub wdl: f64,
+    /// Initial step size in centipawns; it decays to a hundredth along a cosine
+    #[arg(long, value_name = "RATE", default_value_t = 1.0, value_parser = positive)]
+    pub rate: f64,
+    /// Batch size
+    #[arg(long, value_name = "N", default_value_t = 16_384, value_parser = some::<usize>())]
+    pub batch: usize,
+    /// Centipawns at which the odds are e to 1 [default: fitted on the results]
+    #[arg(long, value_name = "K", value_parser = positive)]
+    pub scale: Option<f64>,
+    /// Regularization: hold each weight at its initial value with the weight of N positions
+    #[arg(long, value_name = "N", default_value_t = 1000.0, value_parser = not_negative)]
+    pub hold: f64,
+    /// Share of the games used for validation (0.0 to 1.0)
+    #[arg(long, value_name = "SHARE", default_value_t = 0.05, value_parser = share)]
+    pub validation: f64,
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    pub seed: u64,
+}
+
+/// `knightwatch fit-wdl`
+#[derive(Clone, Debug, clap::Args)]
+pub struct FitWdlOptions {
+    /// Directories (or files) of games
+    #[arg(long, value_name = "DIR", required = true, num_args = 1..)]
+    pub data: Vec<PathBuf>,
+    /// Only positions with scores of at most this many centipawns
+    #[arg(long, value_name = "CP", default_value_t = 600, value_parser = clap::value_parser!(i32).range(1..=3000))]
+    pub within: i32,
+}

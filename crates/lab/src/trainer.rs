@@ -1,0 +1,585 @@
+//! Network trainer: data-parallel mini-batch training with AdamW.
+//!
+//! Every thread has a replica of the weights and a gradient. A batch has two barriers: after the first one, each thread sums all
+//! gradients over its own range of the parameters and updates that range; after the second one, each copies the other ranges
+//! into its replica. No thread waits for a main thread, and no lock is contended.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::thread::Builder;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, ensure};
+
+use super::contest::worker_pool;
+use super::dataset::{Dataset, Sources};
+use super::kernel::{Loss, SimdLevel, TILE, Target, Tile};
+use super::log::RunLog;
+use super::model::{CLIP, Model, Row};
+use super::options::TrainOptions;
+use super::sample::Sample;
+use super::spin_barrier::{AbortOnPanic, SpinBarrier};
+use knightwatch_engine::nnue::{Kernels, Network, Shape};
+use knightwatch_util::atomic_file;
+
+const BETA1: f32 = 0.9;
+const BETA2: f32 = 0.999;
+/// Final learning rate relative to the first.
+const FINAL_RATE_FACTOR: f32 = 0.01;
+/// Limits of a network's scale relative to the scale it was trained with.
+const SCALE_RATIO_LIMITS: [f64; 2] = [0.5, 2.0];
+/// Upper limit of positions on which the integer network is compared at the end.
+const MAX_COMPARED_POSITIONS: usize = 50_000;
+
+/// Settings of a training run.
+#[derive(Clone, Debug)]
+struct TrainingSettings {
+    target: Target,
+    batch: usize,
+    epochs: usize,
+    limit: Option<Duration>,
+    rate: f32,
+    decay: f32,
+    threads: usize,
+    seed: u64,
+}
+
+/// Reads the games, trains a network and writes it to `options.out` after every epoch that is the best so far.
+///
+/// # Errors
+/// When there are no games, a file cannot be read or written, or the options are invalid.
+pub fn run(options: &TrainOptions) -> anyhow::Result<()> {
+    let shape = Shape {
+        hidden: options.hidden,
+        buckets: options.buckets,
+    };
+    shape.check()?;
+    let mut log = RunLog::for_network(&options.out)?;
+    let from = options.from.as_deref();
+    let from = from.map(|path| open_network(path, shape)).transpose()?;
+    let threads = worker_pool::thread_count(options.threads);
+    let began = Instant::now();
+    let sources = Sources::find(&options.data)?;
+    let data = sources.load(threads, options.validation, options.seed, Sample::new)?;
+    let (training_count, validation_count) = (data.training.len(), data.validation.len());
+    log.print(&format!(
+        "data: {} files, {} games, {} plies, {} positions kept ({:.1} a game, {:.1} %), {validation_count} for validation; read in {:.1} s",
+        sources.len(),
+        data.games,
+        data.plies,
+        training_count + validation_count,
+        (training_count + validation_count) as f64 / data.games.max(1) as f64,
+        (training_count + validation_count) as f64 * 100.0 / data.plies.max(1) as f64,
+        began.elapsed().as_secs_f64()
+    ))?;
+    ensure!(
+        training_count >= 64 && validation_count > 0,
+        "too few positions: {training_count} to learn from, and {validation_count} set apart (--validation {})",
+        options.validation
+    );
+    let scale = options
+        .scale
+        .map_or_else(|| fit_scale(&data.training), |scale| scale as f32);
+    let batch = options.batch.unwrap_or(if training_count < 5_000_000 {
+        4096
+    } else {
+        16_384
+    });
+    let settings = TrainingSettings {
+        target: Target {
+            wdl: options.wdl as f32,
+            scale,
+        },
+        batch: batch.min(training_count),
+        epochs: options.epochs,
+        limit: options.minutes,
+        rate: options.rate as f32,
+        decay: options.decay as f32,
+        threads,
+        seed: options.seed,
+    };
+    let model = match from {
+        Some(network) => Model::from_network(&network, scale).widened(shape.hidden, options.seed),
+        None => Model::random(shape, options.seed),
+    };
+    log.print(&format!(
+        "network: (768 -> {}) x 2 -> 1 x {}; wdl {}, K {scale:.0}, batch {}, epochs {}, limit {:?}, rate {}, decay {}, seed {}, {} threads, {:?}",
+        shape.hidden, shape.buckets, options.wdl, settings.batch, settings.epochs, settings.limit, settings.rate, settings.decay, settings.seed, threads,
+        SimdLevel::best()
+    ))?;
+    let name = options.name.clone().unwrap_or_else(|| stem(&options.out));
+    let mut best: Option<(f64, Network)> = None;
+    let mut failed = None;
+    train(model, &data, &settings, |report| {
+        let result = (|| {
+            log.print(&report.line)?;
+            let loss = report.validation.mean();
+            ensure!(
+                loss.is_finite(),
+                "the loss is not finite; try a lower --rate"
+            );
+            if best.as_ref().is_none_or(|(least, _)| loss < *least) {
+                let network = report.model.quantise(&name, report.scale(scale))?;
+                atomic_file::write(&options.out, &network.to_bytes())
+                    .with_context(|| format!("cannot write {}", options.out.display()))?;
+                log.start_file()?;
+                best = Some((loss, network));
+            }
+            anyhow::Ok(())
+        })();
+        failed = result.err();
+        match failed {
+            None => ControlFlow::Continue(()),
+            Some(_) => ControlFlow::Break(()),
+        }
+    })?;
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    let (loss, network) = best.context("no epoch was finished")?;
+    let (integer, magnitude) = compare(&network, &data.validation, settings.target);
+    if SCALE_RATIO_LIMITS
+        .map(|ratio| scaled(scale, ratio))
+        .contains(&network.scale())
+    {
+        log.print("the evaluations differ in size from the scores of the games; the scale is limited to half or twice K")?;
+    }
+    log.print(&format!(
+        "best: validation {loss:.6}, as integers {integer:.6} (on up to {MAX_COMPARED_POSITIONS}); scale {}, mean |evaluation| {magnitude:.0}; {} in {:.0} s",
+        network.scale(),
+        options.out.display(),
+        began.elapsed().as_secs_f64()
+    ))
+}
+
+/// Opens the network to continue from, if it has a compatible shape.
+fn open_network(path: &Path, shape: Shape) -> anyhow::Result<Network> {
+    let network = Network::open(path)?;
+    let has = network.shape();
+    ensure!(
+        has.buckets == shape.buckets && has.hidden <= shape.hidden,
+        "{} has {} hidden units and {} output rows: continue with --buckets {} and at least as many hidden units",
+        path.display(),
+        has.hidden,
+        has.buckets,
+        has.buckets
+    );
+    Ok(network)
+}
+
+/// Report of an epoch.
+struct EpochReport<'a> {
+    model: &'a Model,
+    validation: Loss,
+    line: String,
+}
+
+impl EpochReport<'_> {
+    /// Centipawns per unit of output at which evaluations are as large as the scores.
+    fn scale(&self, trained: f32) -> i32 {
+        let ratio = if self.validation.outputs > 0.0 {
+            self.validation.scores / self.validation.outputs
+        } else {
+            1.0
+        };
+        let [least, most] = SCALE_RATIO_LIMITS;
+        scaled(trained, ratio.clamp(least, most))
+    }
+}
+
+fn scaled(scale: f32, ratio: f64) -> i32 {
+    (f64::from(scale) * ratio).round() as i32
+}
+
+/// One thread's range of the parameters, with the moments of AdamW.
+struct Shard {
+    from: usize,
+    weights: Vec<Row>,
+    first: Vec<Row>,
+    second: Vec<Row>,
+}
+
+/// State shared by all threads.
+struct Shared<'a> {
+    data: &'a Dataset,
+    settings: &'a TrainingSettings,
+    gradients: Vec<RwLock<Vec<Row>>>,
+    shards: Vec<RwLock<Shard>>,
+    losses: Vec<Mutex<(Loss, Loss)>>,
+    barrier: SpinBarrier,
+    /// Learning rate of the next step, as the bits of an `f32`.
+    rate: AtomicU32,
+    stop: AtomicBool,
+}
+
+/// Trains `model`. `report` is called after every epoch, on one thread, and may end the training.
+///
+/// # Errors
+/// When a thread cannot be started.
+fn train(
+    model: Model,
+    data: &Dataset,
+    settings: &TrainingSettings,
+    report: impl FnMut(&EpochReport) -> ControlFlow<()> + Send,
+) -> anyhow::Result<()> {
+    let rows = model.layout.rows();
+    let share = rows.div_ceil(settings.threads);
+    let shared = Shared {
+        data,
+        settings,
+        gradients: (0..settings.threads)
+            .map(|_| RwLock::new(vec![Row::ZERO; rows]))
+            .collect(),
+        shards: (0..settings.threads)
+            .map(|at| {
+                let range = (at * share).min(rows)..((at + 1) * share).min(rows);
+                let zeros = vec![Row::ZERO; range.len()];
+                RwLock::new(Shard {
+                    from: range.start,
+                    weights: model.rows[range].to_vec(),
+                    first: zeros.clone(),
+                    second: zeros,
+                })
+            })
+            .collect(),
+        losses: (0..settings.threads).map(|_| Mutex::default()).collect(),
+        barrier: SpinBarrier::new(settings.threads),
+        rate: AtomicU32::new(settings.rate.to_bits()),
+        stop: AtomicBool::new(false),
+    };
+    let mut report = Some(report);
+    std::thread::scope(|scope| -> anyhow::Result<()> {
+        for thread in 0..settings.threads {
+            let (shared, model) = (&shared, model.clone());
+            let report = report.take();
+            let work = move || {
+                let _abort = AbortOnPanic(&shared.barrier);
+                Worker {
+                    thread,
+                    tile: Tile::new(model.layout, SimdLevel::best()),
+                    model,
+                    shared,
+                }
+                .run(report);
+            };
+            let started = Builder::new()
+                .name("trainer".into())
+                .spawn_scoped(scope, work);
+            if let Err(error) = started {
+                shared.barrier.abort();
+                return Err(error).context("cannot start a thread");
+            }
+        }
+        Ok(())
+    })
+}
+
+struct Worker<'a> {
+    thread: usize,
+    tile: Tile,
+    model: Model,
+    shared: &'a Shared<'a>,
+}
+
+impl Worker<'_> {
+    /// Runs the training loop. The thread with `report` is the leader: it sets the learning rate, ends the training and prints.
+    /// All threads stop when one has panicked.
+    fn run<F: FnMut(&EpochReport) -> ControlFlow<()>>(&mut self, mut report: Option<F>) {
+        let (shared, settings) = (self.shared, self.shared.settings);
+        let count = shared.data.training.len();
+        let batches = count.div_ceil(settings.batch);
+        let began = Instant::now();
+        let mut last_report = began;
+        let mut step = 0u32;
+        for epoch in 0..settings.epochs {
+            let order = Permutation::new(count, settings.seed ^ (epoch as u64 + 1));
+            let mut loss = Loss::default();
+            for batch in 0..batches {
+                let range = batch * settings.batch..((batch + 1) * settings.batch).min(count);
+                let size = range.len();
+                // The leader sets the next rate while others are still in their step.
+                let rate = f32::from_bits(shared.rate.load(Ordering::Relaxed));
+                loss.add(&self.gradient(&order, range));
+                if !shared.barrier.wait() {
+                    return;
+                }
+                step += 1;
+                self.step(step, rate, size);
+                if report.is_some() {
+                    let progress = self.progress(
+                        began,
+                        (epoch * batches + batch + 1) as f32 / (settings.epochs * batches) as f32,
+                    );
+                    shared
+                        .rate
+                        .store(cosine(settings.rate, progress).to_bits(), Ordering::Relaxed);
+                    shared.stop.store(progress >= 1.0, Ordering::Relaxed);
+                    if last_report.elapsed() > Duration::from_secs(10) {
+                        last_report = Instant::now();
+                        let done = (epoch * count + (batch + 1) * settings.batch) as f64;
+                        eprintln!(
+                            "  {:.1} % {}, {:.2} M positions/s",
+                            progress * 100.0,
+                            time_left(began, progress),
+                            done / began.elapsed().as_secs_f64() / 1e6
+                        );
+                    }
+                }
+                if !shared.barrier.wait() {
+                    return;
+                }
+                self.gather();
+                if shared.stop.load(Ordering::Relaxed) {
+                    break;
+                }
+            }
+            let validation = self.validate();
+            *lock(&shared.losses[self.thread]) = (loss, validation);
+            if !shared.barrier.wait() {
+                return;
+            }
+            if let Some(report) = &mut report {
+                let (mut training, mut validation) = (Loss::default(), Loss::default());
+                for losses in &shared.losses {
+                    let losses = lock(losses);
+                    training.add(&losses.0);
+                    validation.add(&losses.1);
+                }
+                let progress = self.progress(began, (epoch + 1) as f32 / settings.epochs as f32);
+                let seconds = began.elapsed().as_secs_f64();
+                let speed = step as f64 * settings.batch as f64 / seconds;
+                let line = format!(
+                    "epoch {:>3}: loss {:.6}, validation {:.6}; {:.2} M positions/s, {:.2} M a thread; {seconds:.0} s, {}",
+                    epoch + 1,
+                    training.mean(),
+                    validation.mean(),
+                    speed / 1e6,
+                    speed / 1e6 / settings.threads as f64,
+                    time_left(began, progress)
+                );
+                let flow = report(&EpochReport {
+                    model: &self.model,
+                    validation,
+                    line,
+                });
+                if flow.is_break() {
+                    shared.stop.store(true, Ordering::Relaxed);
+                }
+            }
+            if !shared.barrier.wait() || shared.stop.load(Ordering::Relaxed) {
+                break;
+            }
+        }
+    }
+
+    /// Computes the gradient of this thread's share of a batch.
+    fn gradient(&mut self, order: &Permutation, batch: std::ops::Range<usize>) -> Loss {
+        let (shared, threads) = (self.shared, self.shared.settings.threads);
+        let mut gradient = write(&shared.gradients[self.thread]);
+        gradient.fill(Row::ZERO);
+        let mut loss = Loss::default();
+        let share = batch.len().div_ceil(threads);
+        let from = (batch.start + self.thread * share).min(batch.end);
+        let to = (from + share).min(batch.end);
+        let mut samples = Vec::with_capacity(TILE);
+        for start in (from..to).step_by(TILE) {
+            samples.clear();
+            samples.extend(
+                (start..(start + TILE).min(to)).map(|at| shared.data.training[order.at(at)]),
+            );
+            loss.add(&self.tile.run(
+                &self.model.rows,
+                &samples,
+                shared.settings.target,
+                Some(&mut gradient),
+            ));
+        }
+        loss
+    }
+
+    /// AdamW step on this thread's range of the parameters.
+    fn step(&mut self, step: u32, rate: f32, batch: usize) {
+        let (shared, settings) = (self.shared, self.shared.settings);
+        let gradients: Vec<RwLockReadGuard<Vec<Row>>> = shared.gradients.iter().map(read).collect();
+        let mut shard = write(&shared.shards[self.thread]);
+        let Shard {
+            from,
+            weights,
+            first,
+            second,
+        } = &mut *shard;
+        let correction = |beta: f32| 1.0 / (1.0 - beta.powi(step.min(100_000) as i32));
+        let (first_correction, second_correction) = (correction(BETA1), correction(BETA2));
+        let mean = 1.0 / batch as f32;
+        let biases = self.model.layout.output_biases();
+        for (at, ((weights, first), second)) in
+            weights.iter_mut().zip(first).zip(second).enumerate()
+        {
+            let at = *from + at;
+            let mut sum = gradients[0][at].0;
+            for gradient in &gradients[1..] {
+                for (sum, value) in sum.iter_mut().zip(gradient[at].0) {
+                    *sum += value;
+                }
+            }
+            let clip = if at == biases { f32::INFINITY } else { CLIP };
+            for (lane, sum) in sum.into_iter().enumerate() {
+                let slope = sum * mean;
+                first.0[lane] = BETA1 * first.0[lane] + (1.0 - BETA1) * slope;
+                second.0[lane] = BETA2 * second.0[lane] + (1.0 - BETA2) * slope * slope;
+                let direction = first.0[lane] * first_correction
+                    / ((second.0[lane] * second_correction).sqrt() + 1e-8);
+                let weight = weights.0[lane] * (1.0 - rate * settings.decay) - rate * direction;
+                weights.0[lane] = weight.clamp(-clip, clip);
+            }
+        }
+    }
+
+    /// Copies all ranges into this thread's replica.
+    fn gather(&mut self) {
+        for shard in &self.shared.shards {
+            let shard = read(shard);
+            self.model.rows[shard.from..][..shard.weights.len()].copy_from_slice(&shard.weights);
+        }
+    }
+
+    /// Loss on this thread's share of the validation set.
+    fn validate(&mut self) -> Loss {
+        let samples = &self.shared.data.validation;
+        let share = samples.len().div_ceil(self.shared.settings.threads);
+        let from = (self.thread * share).min(samples.len());
+        let mut loss = Loss::default();
+        for tile in samples[from..(from + share).min(samples.len())].chunks(TILE) {
+            loss.add(
+                &self
+                    .tile
+                    .run(&self.model.rows, tile, self.shared.settings.target, None),
+            );
+        }
+        loss
+    }
+
+    /// Progress of the run (0.0 to 1.0): by epochs or by time, whichever is further.
+    fn progress(&self, began: Instant, epochs: f32) -> f32 {
+        let time = self.shared.settings.limit.map_or(0.0, |limit| {
+            began.elapsed().as_secs_f32() / limit.as_secs_f32()
+        });
+        epochs.max(time).min(1.0)
+    }
+}
+
+/// The learning rate after `progress` of the run.
+pub(super) fn cosine(rate: f32, progress: f32) -> f32 {
+    let share = 0.5 * (1.0 + (std::f32::consts::PI * progress).cos());
+    rate * (FINAL_RATE_FACTOR + (1.0 - FINAL_RATE_FACTOR) * share)
+}
+
+/// The time left after `progress` of the run, as text.
+pub(super) fn time_left(began: Instant, progress: f32) -> String {
+    let seconds = began.elapsed().as_secs_f32() * (1.0 / progress.max(1e-6) - 1.0);
+    format!(
+        "{:.0} min {:02.0} s left",
+        (seconds / 60.0).floor(),
+        seconds % 60.0
+    )
+}
+
+/// A permutation of `0..count` that needs no memory: the set is shuffled once when it is read, and every epoch visits it with
+/// another stride, so that batches never repeat.
+struct Permutation {
+    count: u64,
+    stride: u64,
+    offset: u64,
+}
+
+impl Permutation {
+    fn new(count: usize, seed: u64) -> Permutation {
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let count = count as u64;
+        let mut stride = rng.u64(0..count) | 1;
+        while gcd(stride, count) != 1 {
+            stride = rng.u64(0..count) | 1;
+        }
+        Permutation {
+            count,
+            stride,
+            offset: rng.u64(0..count),
+        }
+    }
+
+    fn at(&self, index: usize) -> usize {
+        ((index as u64 * self.stride + self.offset) % self.count) as usize
+    }
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+/// The scale K for which `sigmoid(score / K)` best predicts the results, on a part of the data.
+fn fit_scale(samples: &[Sample]) -> f32 {
+    let step = samples.len().div_ceil(500_000);
+    best_scale(|scale| {
+        let squares = samples.iter().step_by(step).map(|sample| {
+            let expected = super::kernel::sigmoid(f32::from(sample.score()) / scale);
+            f64::from((expected - sample.result()).powi(2))
+        });
+        squares.sum()
+    })
+}
+
+/// The scale of the lowest error, by golden-section search.
+pub(super) fn best_scale(error: impl Fn(f32) -> f64) -> f32 {
+    let golden = 0.618_034;
+    let (mut low, mut high) = (40.0f32, 2000.0f32);
+    while high - low > 0.5 {
+        let (left, right) = (high - golden * (high - low), low + golden * (high - low));
+        if error(left) < error(right) {
+            high = right;
+        } else {
+            low = left;
+        }
+    }
+    (low + high) / 2.0
+}
+
+/// The integer network's loss on a part of the validation set, and its mean |evaluation| in centipawns.
+fn compare(network: &Network, samples: &[Sample], target: Target) -> (f64, f64) {
+    let kernels = Kernels::best();
+    let (mut loss, mut magnitude) = (0.0, 0.0);
+    let step = samples.len().div_ceil(MAX_COMPARED_POSITIONS).max(1);
+    let chosen: Vec<&Sample> = samples.iter().step_by(step).collect();
+    for sample in &chosen {
+        let (mut ours, mut theirs) = ([0; 32], [0; 32]);
+        sample.features(&mut ours, &mut theirs);
+        let count = sample.count();
+        let value = network.evaluate_inputs(kernels, &ours[..count], &theirs[..count]);
+        let expected = super::kernel::sigmoid(value as f32 / network.scale() as f32);
+        loss += f64::from((expected - target.of(sample)).powi(2));
+        magnitude += f64::from(value.abs());
+    }
+    (loss / chosen.len() as f64, magnitude / chosen.len() as f64)
+}
+
+fn stem(path: &Path) -> String {
+    let stem = path.file_stem().unwrap_or_default();
+    stem.to_string_lossy().into_owned()
+}
+
+fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
+    lock.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn write<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
+    lock.write().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+#[path = "trainer_tests.rs"]
+mod tests;

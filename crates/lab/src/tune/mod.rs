@@ -1,0 +1,300 @@
+//! `knightwatch tune`: tunes search parameters by SPSA ([`spsa`]).
+//!
+//! Needs a build with the feature `tune`, where the parameters can be set.
+
+pub mod spsa;
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, ensure};
+use serde::{Deserialize, Serialize};
+
+use self::spsa::{Axis, Spsa, Trial};
+use super::contest::{pair, worker_pool};
+use super::datagen::HASH_MIB;
+use super::openings::Openings;
+use super::options::TuneOptions;
+use super::signal::stop_on_signal;
+use crate::progress::Progress;
+use knightwatch_engine::{ParameterError, Parameters, Searcher, Setting, Tunable};
+use knightwatch_util::atomic_file;
+use knightwatch_util::input;
+
+/// Interval between writes of the state.
+const WRITE_INTERVAL: Duration = Duration::from_secs(30);
+
+/// Upper limit of a state file, in bytes.
+const MAX_FILE_BYTES: u64 = 16 << 20;
+
+/// A run, as stored in the state file.
+#[derive(Serialize, Deserialize)]
+struct Run {
+    /// The options the run was started with; it can only be continued with the same.
+    plan: Plan,
+    spsa: Spsa,
+}
+
+#[derive(PartialEq, Debug, Serialize, Deserialize)]
+struct Plan {
+    names: Vec<String>,
+    nodes: u64,
+    pairs: u64,
+    rate: f64,
+    seed: u64,
+}
+
+/// Plays until all games are played or a signal arrives, and prints the parameters.
+///
+/// # Errors
+/// When the parameters are compiled in, the state cannot be read or written or belongs to another run, or a thread cannot be
+/// started.
+pub fn run(options: &TuneOptions) -> anyhow::Result<()> {
+    let tunables = chosen(&options.only)?;
+    let openings = options.setup.openings(0)?;
+    let mut run = Run::load_or_new(options, &tunables)?;
+    println!(
+        "{} numbers, {} of {} games of {} nodes a move are played",
+        tunables.len(),
+        2 * run.spsa.done,
+        2 * run.plan.pairs,
+        run.plan.nodes
+    );
+    run.play(options, &tunables, &openings)?;
+    run.write(&options.state)?;
+    for (tunable, value) in tunables.iter().zip(&run.spsa.values) {
+        println!("{}", definition(tunable, *value));
+    }
+    Ok(())
+}
+
+/// The parameters to tune.
+fn chosen(only: &[String]) -> anyhow::Result<Vec<Tunable>> {
+    let all = Parameters::tunable();
+    ensure!(!all.is_empty(), ParameterError::CompiledIn);
+    if only.is_empty() {
+        return Ok(all.to_vec());
+    }
+    only.iter()
+        .map(|name| {
+            let found = all.iter().find(|tunable| tunable.name == name);
+            found
+                .copied()
+                .ok_or_else(|| ParameterError::Unknown(name.clone()).into())
+        })
+        .collect()
+}
+
+fn axes(tunables: &[Tunable]) -> Vec<Axis> {
+    let axis = |tunable: &Tunable| Axis {
+        min: f64::from(tunable.min),
+        max: f64::from(tunable.max),
+        step: f64::from(tunable.step),
+    };
+    tunables.iter().map(axis).collect()
+}
+
+/// A line for params.rs, with the old value.
+fn definition(tunable: &Tunable, value: f64) -> String {
+    let Tunable {
+        name,
+        value: before,
+        min,
+        max,
+        step,
+    } = tunable;
+    let now = value.round();
+    format!("    {name} = {now} in {min}..={max} step {step}; // {value:.2}, was {before}")
+}
+
+impl Run {
+    /// Continues the run in the state file, or creates a new one.
+    fn load_or_new(options: &TuneOptions, tunables: &[Tunable]) -> anyhow::Result<Run> {
+        let plan = Plan {
+            names: tunables.iter().map(|tunable| tunable.name.into()).collect(),
+            nodes: options.nodes,
+            pairs: options.games / 2,
+            rate: options.rate,
+            seed: options.setup.seed.into(),
+        };
+        let name = options.state.display();
+        let text = match input::read(&options.state, MAX_FILE_BYTES) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                let values = tunables.iter().map(|tunable| f64::from(tunable.value));
+                let spsa = Spsa::new(values.collect(), plan.pairs, plan.rate);
+                return Ok(Run { plan, spsa });
+            }
+            Err(error) => return Err(error).with_context(|| format!("cannot read {name}")),
+        };
+        let run: Run = serde_json::from_slice(&text)
+            .with_context(|| format!("{name} is not the state of a run"))?;
+        ensure!(
+            run.plan == plan && run.spsa.values.len() == tunables.len(),
+            "{name} is of a run with other options: {:?}",
+            run.plan
+        );
+        Ok(run)
+    }
+
+    fn write(&self, path: &Path) -> anyhow::Result<()> {
+        atomic_file::write(path, &serde_json::to_vec_pretty(self)?)
+            .with_context(|| format!("cannot write {}", path.display()))
+    }
+
+    fn play(
+        &mut self,
+        options: &TuneOptions,
+        tunables: &[Tunable],
+        openings: &Openings,
+    ) -> anyhow::Result<()> {
+        let axes = axes(tunables);
+        let stop = stop_on_signal();
+        let (began, first, planned) = (Instant::now(), self.spsa.done, self.plan.pairs);
+        let (nodes, seed) = (self.plan.nodes, self.plan.seed);
+        let taken = AtomicU64::new(first);
+        let shared = Mutex::new(&mut *self);
+        let next = || {
+            let number = taken.fetch_add(1, Ordering::Relaxed);
+            if number >= planned || stop.load(Ordering::Relaxed) {
+                return None;
+            }
+            // A separate seed, so that perturbations do not correlate with openings.
+            let mut rng = fastrand::Rng::with_seed(!(seed << 32 | number));
+            let trial = lock(&shared).spsa.trial(number, &axes, &mut rng);
+            Some((number, trial))
+        };
+        let worker = || {
+            let mut players = [(); 2].map(|()| Searcher::new(HASH_MIB, &Setting::default()));
+            move |(number, trial): (u64, Trial)| {
+                players[0].set(&setting(tunables, &trial.plus));
+                players[1].set(&setting(tunables, &trial.minus));
+                let [white, black] = pair::play(&mut players, openings, number, nodes);
+                (trial, f64::from(white) + f64::from(black) - 2.0)
+            }
+        };
+        let mut progress = Progress::default();
+        let mut written = Instant::now();
+        let threads = worker_pool::thread_count(options.setup.threads);
+        worker_pool::run(threads, next, worker, |(trial, result)| {
+            let mut run = lock(&shared);
+            run.spsa.update(&trial, &axes, result);
+            if written.elapsed() >= WRITE_INTERVAL {
+                written = Instant::now();
+                run.write(&options.state)?;
+            }
+            progress.show(|| run.describe(tunables, first, began.elapsed()));
+            Ok(())
+        })
+    }
+
+    /// One-line progress: games, time left, and the parameter that moved most.
+    fn describe(&self, tunables: &[Tunable], first: u64, elapsed: Duration) -> String {
+        let moved = |(tunable, value): (&Tunable, &f64)| {
+            (value - f64::from(tunable.value)) / f64::from(tunable.step)
+        };
+        let all = || tunables.iter().zip(&self.spsa.values);
+        let far = all().max_by(|a, b| moved(*a).abs().total_cmp(&moved(*b).abs()));
+        let (name, steps) = far.map_or(("", 0.0), |pair| (pair.0.name, moved(pair)));
+        let (done, planned) = (self.spsa.done, self.plan.pairs);
+        let left =
+            elapsed.as_secs_f64() / (done - first) as f64 * planned.saturating_sub(done) as f64;
+        format!(
+            "{} of {} games, {:.0} min left; {name} by {steps:+.2} steps",
+            2 * done,
+            2 * planned,
+            left / 60.0
+        )
+    }
+}
+
+/// The default setting with these parameters.
+fn setting(tunables: &[Tunable], values: &[i32]) -> Setting {
+    let mut setting = Setting::default();
+    for (tunable, value) in tunables.iter().zip(values) {
+        let set = setting.parameters.set(tunable.name, *value);
+        set.expect("a trial stays in range");
+    }
+    setting
+}
+
+fn lock<'a, T>(mutex: &'a Mutex<T>) -> MutexGuard<'a, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::MatchSetup;
+
+    const SOME: [Tunable; 2] = [
+        Tunable {
+            name: "courage",
+            value: 5,
+            min: 0,
+            max: 10,
+            step: 1,
+        },
+        Tunable {
+            name: "rfp_margin",
+            value: 70,
+            min: 0,
+            max: 100,
+            step: 10,
+        },
+    ];
+
+    fn options(state: &Path, games: u64) -> TuneOptions {
+        TuneOptions {
+            state: state.to_owned(),
+            only: Vec::new(),
+            nodes: 30,
+            games,
+            rate: 0.006,
+            setup: MatchSetup {
+                threads: Some(2),
+                openings: None,
+                seed: 1,
+            },
+        }
+    }
+
+    #[test]
+    fn state_file_continues_the_same_run_only() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("state.json");
+        let mut run = Run::load_or_new(&options(&path, 100), &SOME).expect("a new one");
+        assert_eq!((run.spsa.done, &run.spsa.values[..]), (0, &[5.0, 70.0][..]));
+        run.spsa.done = 7;
+        run.spsa.values[1] = 72.5;
+        run.write(&path).expect("written");
+        let again = Run::load_or_new(&options(&path, 100), &SOME).expect("the same");
+        assert_eq!(again.spsa, run.spsa);
+        assert!(Run::load_or_new(&options(&path, 200), &SOME).is_err());
+        assert!(Run::load_or_new(&options(&path, 100), &SOME[..1]).is_err());
+        std::fs::write(&path, "{").expect("written");
+        assert!(Run::load_or_new(&options(&path, 100), &SOME).is_err());
+    }
+
+    #[test]
+    fn definition_has_the_form_of_params_rs() {
+        assert_eq!(
+            definition(&SOME[1], 72.5),
+            "    rfp_margin = 73 in 0..=100 step 10; // 72.50, was 70"
+        );
+    }
+
+    #[cfg(feature = "tune")]
+    #[test]
+    fn few_games_change_parameters() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("state.json");
+        run(&options(&path, 12)).expect("a run");
+        let tunables = chosen(&[]).expect("all");
+        let after = Run::load_or_new(&options(&path, 12), &tunables).expect("the state");
+        assert_eq!(after.spsa.done, 6);
+        assert!(chosen(&["courage".into()]).is_err());
+    }
+}

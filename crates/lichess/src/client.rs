@@ -1,0 +1,598 @@
+//! HTTP client: connections, authorization and rate-limit pauses. The only file that uses the HTTP library; the endpoints
+//! are in [`super::api`].
+
+use std::fmt;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use bytes::{Bytes, BytesMut};
+use futures::{StreamExt, TryStreamExt};
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, DATE, HeaderValue, RETRY_AFTER, USER_AGENT};
+use reqwest::{Method, RequestBuilder, Response};
+use serde::Serialize;
+use tokio::time::timeout_at;
+use url::Url;
+
+use super::endpoint::Endpoint;
+use super::error::{Error, ErrorResponse};
+use super::model::{FromLine, Username, clip};
+use super::request_counts::RequestCounts;
+use super::retry::{Gate, RequestKind};
+use super::stream::Ndjson;
+use super::token::Token;
+use crate::clock;
+use knightwatch_util::input;
+
+/// Upper limit of a response body, in bytes. The largest, 500 online bots, is about 1 MB.
+const MAX_RESPONSE_BYTES: usize = 16 << 20;
+
+/// Upper limit of the body of an error response, in bytes.
+const MAX_ERROR_BYTES: usize = 64 << 10;
+
+/// Idle HTTP/1.1 connections that are kept open: enough for the moves of several games at once.
+const MAX_IDLE_CONNECTIONS: usize = 16;
+
+/// Client of one Lichess account. Clones share their connections, and so do the clients made by
+/// [`with_token`](Self::with_token).
+///
+/// Nothing is retried here; [`super::retry`] says what to do after a failure. Requests and streams use separate
+/// connections. Moves never wait for a pause or a lock. Queries, challenges, arena requests and chat are sent one at a time
+/// each, as Lichess asks.
+#[derive(Clone)]
+pub struct Client {
+    shared: Arc<Shared>,
+    user_agent: HeaderValue,
+}
+
+struct Shared {
+    transport: Arc<Transport>,
+    token: Token,
+    authorization: HeaderValue,
+    gate: Mutex<Gate>,
+    request_counts: RequestCounts,
+}
+
+/// Connections, IP-wide pauses and locks, shared by all accounts of this process.
+struct Transport {
+    base: Url,
+    requests: FailoverPool,
+    streams: FailoverPool,
+    /// Pauses of all accounts.
+    gate: Mutex<Gate>,
+    locks: SerialLocks,
+}
+
+/// One lock for each kind of request that is sent one at a time.
+#[derive(Default)]
+struct SerialLocks {
+    chat: tokio::sync::Mutex<()>,
+    challenge: tokio::sync::Mutex<()>,
+    arena: tokio::sync::Mutex<()>,
+    query: tokio::sync::Mutex<()>,
+}
+
+impl SerialLocks {
+    fn of(&self, kind: RequestKind) -> Option<&tokio::sync::Mutex<()>> {
+        match kind {
+            RequestKind::Chat => Some(&self.chat),
+            RequestKind::Challenge => Some(&self.challenge),
+            RequestKind::Arena => Some(&self.arena),
+            RequestKind::Query => Some(&self.query),
+            RequestKind::Move
+            | RequestKind::Command
+            | RequestKind::Offer
+            | RequestKind::Claim
+            | RequestKind::Answer
+            | RequestKind::Withdrawal
+            | RequestKind::EventStream
+            | RequestKind::GameStream => None,
+        }
+    }
+}
+
+/// Two connection pools, one of which is in use. All requests of an HTTP/2 pool share a connection. If it dies silently,
+/// they would all fail until its pings do; so after a timeout the other pool is used.
+struct FailoverPool {
+    pools: [reqwest::Client; 2],
+    current: AtomicUsize,
+}
+
+impl FailoverPool {
+    fn current(&self) -> usize {
+        self.current.load(Ordering::Relaxed)
+    }
+
+    /// Switches to the other pool after a timeout on `pool`. Only the first of several timeouts switches.
+    fn fail_over(&self, pool: usize) {
+        let _ = self
+            .current
+            .compare_exchange(pool, 1 - pool, Ordering::Relaxed, Ordering::Relaxed);
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client")
+            .field("base", &self.shared.transport.base.as_str())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Client {
+    /// Creates a client for the owner of `token`; `name` goes into the `User-Agent`. Connects on first use.
+    ///
+    /// # Errors
+    /// When the CA file cannot be read, or TLS cannot be set up.
+    pub fn new(endpoint: &Endpoint, token: Token, name: Option<&str>) -> Result<Self, Error> {
+        install_tls_provider();
+        let certificates = match endpoint.ca_file() {
+            Some(file) => certificates(file)?,
+            None => Vec::new(),
+        };
+        let pools =
+            |build: fn(reqwest::ClientBuilder) -> reqwest::ClientBuilder| -> Result<FailoverPool, Error> {
+                let build_one = || {
+                    let builder = http_client_builder(endpoint.is_plain(), &certificates);
+                    build(builder).build().map_err(|error| {
+                        Error::Setup(format!(
+                            "{}. Install the package ca-certificates",
+                            root_cause(&error)
+                        ))
+                    })
+                };
+                Ok(FailoverPool {
+                    pools: [build_one()?, build_one()?],
+                    current: AtomicUsize::new(0),
+                })
+            };
+        let transport = Transport {
+            base: endpoint.base().clone(),
+            requests: pools(|builder| {
+                builder
+                    // Longer than most moves take, so that the next request finds an open connection.
+                    .pool_idle_timeout(seconds(300))
+                    .http2_keep_alive_interval(seconds(5))
+                    .http2_keep_alive_timeout(seconds(3))
+                    .http2_keep_alive_while_idle(true)
+            })?,
+            streams: pools(|builder| {
+                builder
+                    .pool_idle_timeout(seconds(10))
+                    .http2_keep_alive_interval(seconds(5))
+                    .http2_keep_alive_timeout(seconds(3))
+            })?,
+            gate: Mutex::default(),
+            locks: SerialLocks::default(),
+        };
+        Ok(Self::on(Arc::new(transport), token, name))
+    }
+
+    /// Creates a client for another account over the same connections, so that both share the limits per IP address.
+    pub fn with_token(&self, token: Token) -> Self {
+        Self::on(Arc::clone(&self.shared.transport), token, None)
+    }
+
+    fn on(transport: Arc<Transport>, token: Token, name: Option<&str>) -> Self {
+        let mut authorization = HeaderValue::try_from(format!("Bearer {}", token.reveal()))
+            .expect("a token is visible ASCII");
+        authorization.set_sensitive(true);
+        let shared = Shared {
+            transport,
+            token,
+            authorization,
+            gate: Mutex::default(),
+            request_counts: RequestCounts::default(),
+        };
+        Self {
+            shared: Arc::new(shared),
+            user_agent: user_agent(name),
+        }
+    }
+
+    /// The same client with this user name in its `User-Agent`. Lichess compares it with the owner of the token.
+    pub fn named(&self, username: &Username) -> Self {
+        Self {
+            shared: Arc::clone(&self.shared),
+            user_agent: user_agent(Some(username.as_str())),
+        }
+    }
+
+    /// The counts of requests by kind and outcome.
+    pub fn request_counts(&self) -> &RequestCounts {
+        &self.shared.request_counts
+    }
+
+    /// The kinds of request that are paused by a 429 of Lichess, and the time left.
+    pub fn pauses(&self) -> Vec<(RequestKind, Duration)> {
+        let now = clock::now();
+        let left = |kind: RequestKind| {
+            let transport = open(&self.shared.transport.gate).lichess_pause(kind, now);
+            Some((kind, self.gate().lichess_pause(kind, now).max(transport)?))
+        };
+        RequestKind::ALL.into_iter().filter_map(left).collect()
+    }
+
+    /// The time left of a pause that a proxy in front of Lichess asked for.
+    pub fn proxy_pause(&self) -> Option<Duration> {
+        open(&self.shared.transport.gate).proxy_pause(clock::now())
+    }
+
+    /// Pauses a kind of request, for example to restore a pause after a restart.
+    pub fn pause(&self, kind: RequestKind, wait: Duration) {
+        self.gate().pause(kind, wait, clock::now());
+    }
+
+    pub(super) fn token(&self) -> &Token {
+        &self.shared.token
+    }
+
+    pub(super) fn get(&self, path: &[&str]) -> Request {
+        self.request(Method::GET, path, true)
+    }
+
+    pub(super) fn post(&self, path: &[&str]) -> Request {
+        self.request(Method::POST, path, true)
+    }
+
+    pub(super) fn get_without_token(&self, path: &[&str]) -> Request {
+        self.request(Method::GET, path, false)
+    }
+
+    pub(super) fn post_without_token(&self, path: &[&str]) -> Request {
+        self.request(Method::POST, path, false)
+    }
+
+    fn request(&self, method: Method, path: &[&str], with_token: bool) -> Request {
+        let pool = self.shared.transport.requests.current();
+        let builder = self.build(
+            &self.shared.transport.requests.pools[pool],
+            method,
+            path,
+            with_token,
+        );
+        Request {
+            pool,
+            builder,
+            past_pauses: false,
+        }
+    }
+
+    fn build(
+        &self,
+        pool: &reqwest::Client,
+        method: Method,
+        path: &[&str],
+        with_token: bool,
+    ) -> RequestBuilder {
+        let mut url = self.shared.transport.base.clone();
+        url.path_segments_mut()
+            .expect("http addresses have a path")
+            .pop_if_empty()
+            .extend(path);
+        let builder = pool
+            .request(method, url)
+            .header(USER_AGENT, &self.user_agent);
+        if with_token {
+            builder.header(AUTHORIZATION, &self.shared.authorization)
+        } else {
+            builder
+        }
+    }
+
+    /// Sends a request and reads the response, all within `timeout`.
+    pub(super) async fn send(
+        &self,
+        kind: RequestKind,
+        timeout: Duration,
+        request: Request,
+    ) -> Result<Bytes, Error> {
+        let outcome = self.exchange(kind, timeout, request).await;
+        self.shared.request_counts.record(kind, &outcome);
+        outcome
+    }
+
+    async fn exchange(
+        &self,
+        kind: RequestKind,
+        timeout: Duration,
+        request: Request,
+    ) -> Result<Bytes, Error> {
+        let deadline = clock::wall_deadline(timeout);
+        let late = Error::Timeout(timeout);
+        let _lock = match self.shared.transport.locks.of(kind) {
+            Some(lock) => Some(
+                timeout_at(deadline, lock.lock())
+                    .await
+                    .map_err(|_| late.clone())?,
+            ),
+            None => None,
+        };
+        if !request.past_pauses {
+            self.pass_gate(kind)?;
+        }
+        let exchange = async {
+            let response = request.builder.send().await.map_err(network_error)?;
+            if response.status().is_success() {
+                read(response, MAX_RESPONSE_BYTES).await
+            } else {
+                Err(read_error_response(response).await)
+            }
+        };
+        match timeout_at(deadline, exchange).await {
+            Ok(Err(Error::Status(error))) => {
+                self.record_limit(kind, &error);
+                Err(Error::Status(error))
+            }
+            Ok(result) => result,
+            Err(_) => {
+                // For other requests the HTTP/2 pings decide. A slow response to a query must not cost the next move
+                // its warm connection.
+                if kind == RequestKind::Move {
+                    self.shared.transport.requests.fail_over(request.pool);
+                }
+                Err(late)
+            }
+        }
+    }
+
+    /// Sends a query and returns the `Date` header of the response.
+    pub(super) async fn date(
+        &self,
+        timeout: Duration,
+        request: Request,
+    ) -> Result<Option<String>, Error> {
+        self.pass_gate(RequestKind::Query)?;
+        let answer = clock::timeout(timeout, request.builder.send()).await;
+        let response = answer
+            .map_err(|_| Error::Timeout(timeout))?
+            .map_err(network_error)?;
+        let date = response.headers().get(DATE);
+        Ok(date.and_then(|date| date.to_str().ok()).map(str::to_owned))
+    }
+
+    /// Opens a stream. Neither the response nor any gap between bytes may take longer than `silence`.
+    pub(super) async fn open<T: FromLine>(
+        &self,
+        kind: RequestKind,
+        path: &[&str],
+        silence: Duration,
+    ) -> Result<Ndjson<T>, Error> {
+        let outcome = self.try_open(kind, path, silence).await;
+        self.shared.request_counts.record(kind, &outcome);
+        outcome
+    }
+
+    async fn try_open<T: FromLine>(
+        &self,
+        kind: RequestKind,
+        path: &[&str],
+        silence: Duration,
+    ) -> Result<Ndjson<T>, Error> {
+        let pool = self.shared.transport.streams.current();
+        let request = self.build(
+            &self.shared.transport.streams.pools[pool],
+            Method::GET,
+            path,
+            true,
+        );
+        let opening = async {
+            let response = request.send().await.map_err(network_error)?;
+            if response.status().is_success() {
+                Ok(response)
+            } else {
+                Err(read_error_response(response).await)
+            }
+        };
+        match clock::timeout(silence, opening).await {
+            Ok(Ok(response)) => {
+                let bytes = response
+                    .bytes_stream()
+                    .map_err(|error| root_cause(&error))
+                    .boxed();
+                let transport = Arc::clone(&self.shared.transport);
+                Ok(Ndjson::new(bytes, silence)
+                    .on_silence(move || transport.streams.fail_over(pool)))
+            }
+            Ok(Err(error)) => {
+                if let Error::Status(error) = &error {
+                    self.record_limit(kind, error);
+                }
+                Err(error)
+            }
+            Err(_) => {
+                self.shared.transport.streams.fail_over(pool);
+                Err(Error::Timeout(silence))
+            }
+        }
+    }
+
+    fn pass_gate(&self, kind: RequestKind) -> Result<(), Error> {
+        if kind == RequestKind::Move {
+            return Ok(());
+        }
+        match self.remaining_pause(kind, clock::now()) {
+            Some(left) => Err(Error::Paused(kind, left)),
+            None => Ok(()),
+        }
+    }
+
+    /// The time left of a pause of this kind, for this account or for its IP address.
+    fn remaining_pause(&self, kind: RequestKind, now: Instant) -> Option<Duration> {
+        let transport = open(&self.shared.transport.gate).remaining_pause(kind, now);
+        self.gate().remaining_pause(kind, now).max(transport)
+    }
+
+    fn record_limit(&self, kind: RequestKind, error: &ErrorResponse) {
+        if error.code != 429 {
+            return;
+        }
+        let now = clock::now();
+        match error.is_per_ip() {
+            true => open(&self.shared.transport.gate).on_error_response(kind, error, now),
+            false => self.gate().on_error_response(kind, error, now),
+        }
+    }
+
+    fn gate(&self) -> MutexGuard<'_, Gate> {
+        open(&self.shared.gate)
+    }
+}
+
+fn open(gate: &Mutex<Gate>) -> MutexGuard<'_, Gate> {
+    gate.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A request and the connection pool it is sent over.
+pub(super) struct Request {
+    pool: usize,
+    builder: RequestBuilder,
+    /// Sends the request although its kind is paused.
+    past_pauses: bool,
+}
+
+impl Request {
+    pub(super) fn past_pauses(self) -> Self {
+        Self {
+            past_pauses: true,
+            ..self
+        }
+    }
+
+    pub(super) fn query(self, query: &impl Serialize) -> Self {
+        let builder = self.builder.query(query);
+        Self { builder, ..self }
+    }
+
+    pub(super) fn form(self, form: &impl Serialize) -> Self {
+        let builder = self.builder.form(form);
+        Self { builder, ..self }
+    }
+
+    pub(super) fn text(self, body: &str) -> Self {
+        let builder = self
+            .builder
+            .header(CONTENT_TYPE, "text/plain")
+            .body(body.to_owned());
+        Self { builder, ..self }
+    }
+}
+
+/// Makes ring the cryptography of all TLS connections of the process, unless a provider is installed already. Needed before
+/// a client of `reqwest` is built; [`Client::new`] does it.
+pub fn install_tls_provider() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+}
+
+/// A duration for the HTTP library, which does not know the scaled clock.
+fn seconds(seconds: u64) -> Duration {
+    clock::to_wall_clock(Duration::from_secs(seconds))
+}
+
+fn http_client_builder(
+    plain: bool,
+    certificates: &[reqwest::Certificate],
+) -> reqwest::ClientBuilder {
+    let builder = reqwest::Client::builder()
+        // The token is sent to the configured host only.
+        .redirect(reqwest::redirect::Policy::none())
+        .connect_timeout(seconds(5))
+        .pool_max_idle_per_host(MAX_IDLE_CONNECTIONS)
+        .tcp_nodelay(true)
+        .tcp_keepalive(Duration::from_secs(15));
+    if plain {
+        // Plain http is allowed for loopback only, which needs neither a proxy nor certificates.
+        builder.no_proxy().tls_certs_only([])
+    } else {
+        builder.tls_certs_merge(certificates.iter().cloned())
+    }
+}
+
+/// Upper limit of a CA file, in bytes. The bundle of a whole system has a quarter of a megabyte.
+const MAX_CA_FILE_BYTES: u64 = 16 << 20;
+
+fn certificates(file: &Path) -> Result<Vec<reqwest::Certificate>, Error> {
+    let invalid = |why: String| Error::CaFile {
+        file: file.to_owned(),
+        why,
+    };
+    let pem = input::read(file, MAX_CA_FILE_BYTES).map_err(|error| invalid(error.to_string()))?;
+    let certificates =
+        reqwest::Certificate::from_pem_bundle(&pem).map_err(|error| invalid(root_cause(&error)))?;
+    if certificates.is_empty() {
+        return Err(invalid("there is no certificate in it".to_owned()));
+    }
+    // Bad certificates are reported only when they are used.
+    reqwest::Client::builder()
+        .no_proxy()
+        .tls_certs_only(certificates.iter().cloned())
+        .build()
+        .map_err(|error| invalid(root_cause(&error)))?;
+    Ok(certificates)
+}
+
+/// `knightwatch/0.1.0 user:Name`. A name that is not a valid user name is left out.
+fn user_agent(name: Option<&str>) -> HeaderValue {
+    const PROGRAM: &str = concat!("knightwatch/", env!("CARGO_PKG_VERSION"));
+    let is_user_name = |name: &&str| {
+        (3..=31).contains(&name.len())
+            && name
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
+    };
+    name.filter(is_user_name)
+        .and_then(|name| HeaderValue::try_from(format!("{PROGRAM} user:{name}")).ok())
+        .unwrap_or(HeaderValue::from_static(PROGRAM))
+}
+
+/// Reads a body of up to `max_bytes` bytes.
+async fn read(mut response: Response, max_bytes: usize) -> Result<Bytes, Error> {
+    let mut body = BytesMut::new();
+    while let Some(chunk) = response.chunk().await.map_err(network_error)? {
+        if body.len() + chunk.len() > max_bytes {
+            return Err(Error::Decode(format!("more than {max_bytes} bytes")));
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body.freeze())
+}
+
+/// Reads an error response. Its body may be incomplete; the status is what counts.
+async fn read_error_response(mut response: Response) -> Error {
+    let code = response.status().as_u16();
+    let retry_after = response
+        .headers()
+        .get(RETRY_AFTER)
+        .and_then(|value| value.to_str().ok())
+        .map(str::to_owned);
+    let mut body = BytesMut::new();
+    let reading = async {
+        while let Ok(Some(chunk)) = response.chunk().await {
+            body.extend_from_slice(&chunk);
+            if body.len() > MAX_ERROR_BYTES {
+                break;
+            }
+        }
+    };
+    // A body that never ends must not delay the error.
+    let _ = clock::timeout(Duration::from_millis(500), reading).await;
+    Error::Status(ErrorResponse::read(code, retry_after.as_deref(), &body))
+}
+
+/// An error below HTTP.
+fn network_error(error: reqwest::Error) -> Error {
+    Error::Network {
+        connecting: error.is_connect(),
+        detail: root_cause(&error.without_url()),
+    }
+}
+
+/// The root cause of an error. The causes above it only name the layers it passed.
+fn root_cause(error: &dyn std::error::Error) -> String {
+    let mut root = error;
+    while let Some(cause) = root.source() {
+        root = cause;
+    }
+    clip(&root.to_string(), 300)
+}

@@ -1,0 +1,37 @@
+//! Client of the Lichess Bot API: requests, streams and the retry policy. Knows nothing about bots.
+//!
+//! [`Client`] has a method for each endpoint. [`EventStream`] and [`GameStream`] are the two NDJSON streams as typed
+//! events. [`retry`] says what to do after a failure; the caller does it.
+
+mod api;
+mod client;
+pub mod clock;
+mod endpoint;
+mod error;
+pub mod model;
+mod reconnect;
+mod request_counts;
+pub mod retry;
+mod stream;
+#[cfg(test)]
+mod tests;
+mod token;
+
+pub use api::{MOVE_TIMEOUT, Playing, decode};
+pub use client::{Client, install_tls_provider};
+pub use endpoint::{Endpoint, EndpointError};
+pub use error::{Error, ErrorResponse, RateLimit};
+pub use request_counts::{Outcome, RequestCounts};
+pub use stream::{
+    EventStream, GameStream, LastActivity, Line, LineSplitter, MAX_LINE_BYTES, Ndjson, Raw,
+    RawGameStream, StreamError,
+};
+pub use token::{
+    CREDENTIALS_VARIABLE, Token, TokenError, TokenFault, is_credential, readable_by_others,
+    redact_prefixed_tokens, redact_tokens,
+};
+
+/// Runs the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,0 +1,277 @@
+//! HTTP/1.1 server with limits on connections and time.
+
+use std::io;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::ConnectInfo;
+use axum::http::Request;
+use axum::serve::Listener;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio::time::{Sleep, sleep};
+use tokio_util::sync::CancellationToken;
+use tracing::debug;
+
+/// Limits of a server.
+#[derive(Clone, Copy, Debug)]
+pub struct ServerLimits {
+    /// Concurrent connections. Further clients wait until one of them closes.
+    pub max_connections: usize,
+    /// Time limit for the head of a request, and for an idle connection.
+    pub head_timeout: Duration,
+    /// Time limit for a client that reads nothing of a response.
+    pub stall_timeout: Duration,
+}
+
+/// Serves until `closing`, then finishes open requests. Handlers get the client's address as `ConnectInfo`.
+pub async fn serve<L>(
+    mut listener: L,
+    app: Router,
+    limits: ServerLimits,
+    closing: impl Future<Output = ()>,
+) where
+    L: Listener,
+    L::Addr: Clone + Sync,
+{
+    let permits = Arc::new(Semaphore::new(limits.max_connections));
+    let stop = CancellationToken::new();
+    let mut connections = JoinSet::new();
+    let mut closing = pin!(closing);
+    loop {
+        let accept = async {
+            // The semaphore is never closed.
+            let permit = Arc::clone(&permits).acquire_owned().await;
+            (permit, listener.accept().await)
+        };
+        tokio::select! {
+            () = &mut closing => break,
+            (permit, (stream, address)) = accept => {
+                let (app, stop) = (app.clone(), stop.clone());
+                connections.spawn(async move {
+                    let _permit = permit;
+                    handle_connection(stream, address, app, limits, stop).await;
+                });
+            }
+            Some(_) = connections.join_next() => {}
+        }
+    }
+    stop.cancel();
+    while connections.join_next().await.is_some() {}
+}
+
+/// Serves one connection.
+async fn handle_connection<S, A>(
+    stream: S,
+    address: A,
+    app: Router,
+    limits: ServerLimits,
+    stop: CancellationToken,
+) where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    A: Clone + Send + Sync + 'static,
+{
+    let app = TowerToHyperService::new(app);
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        request
+            .extensions_mut()
+            .insert(ConnectInfo(address.clone()));
+        app.call(request.map(Body::new))
+    });
+    let stream = StallLimited {
+        stream,
+        limit: limits.stall_timeout,
+        stalled: None,
+    };
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.head_timeout)
+        .serve_connection(TokioIo::new(stream), service);
+    let mut connection = pin!(connection);
+    let result = tokio::select! {
+        result = connection.as_mut() => result,
+        () = stop.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = result {
+        debug!("connection failed: {error}");
+    }
+}
+
+/// A stream whose writes fail when they stall for too long.
+struct StallLimited<S> {
+    stream: S,
+    limit: Duration,
+    /// The timer of a stalled write.
+    stalled: Option<Pin<Box<Sleep>>>,
+}
+
+impl<S> StallLimited<S> {
+    /// The result of a write, or a timeout error.
+    fn check_stall<T>(
+        &mut self,
+        written: Poll<io::Result<T>>,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<T>> {
+        if written.is_ready() {
+            self.stalled = None;
+            return written;
+        }
+        let limit = self.limit;
+        let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(limit)));
+        ready!(stalled.as_mut().poll(context));
+        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for StallLimited<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for StallLimited<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.check_stall(written, context)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let flushed = Pin::new(&mut self.stream).poll_flush(context);
+        self.check_stall(flushed, context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let shut = Pin::new(&mut self.stream).poll_shutdown(context);
+        self.check_stall(shut, context)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, bytes);
+        self.check_stall(written, context)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::routing::get;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::{TcpListener, TcpStream};
+    use tokio::sync::oneshot;
+    use tokio::time::timeout;
+
+    use super::*;
+
+    const LIMITS: ServerLimits = ServerLimits {
+        max_connections: 2,
+        head_timeout: Duration::from_millis(300),
+        stall_timeout: Duration::from_millis(300),
+    };
+
+    /// Time limit for slow machines.
+    const TIMEOUT: Duration = Duration::from_secs(30);
+
+    /// Starts a server; the sender closes it.
+    async fn server() -> (std::net::SocketAddr, oneshot::Sender<()>) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let endless = || async {
+            Body::from_stream(futures::stream::repeat_with(|| {
+                Ok::<_, io::Error>(vec![b'x'; 1 << 16])
+            }))
+        };
+        let app = Router::new()
+            .route("/", get("hello"))
+            .route("/endless", get(endless));
+        let (close, closed) = oneshot::channel::<()>();
+        tokio::spawn(serve(
+            listener,
+            app,
+            LIMITS,
+            async move { drop(closed.await) },
+        ));
+        (address, close)
+    }
+
+    async fn connect(address: std::net::SocketAddr, text: &str) -> TcpStream {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(text.as_bytes()).await.unwrap();
+        stream
+    }
+
+    /// Reads until the server closes the connection.
+    async fn read_to_end(mut stream: TcpStream) -> String {
+        let mut text = Vec::new();
+        // A reset ends the stream as well.
+        let _ = timeout(TIMEOUT, stream.read_to_end(&mut text))
+            .await
+            .unwrap();
+        String::from_utf8_lossy(&text).into_owned()
+    }
+
+    const REQUEST: &str = "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+
+    #[tokio::test]
+    async fn incomplete_request_times_out() {
+        let (address, _close) = server().await;
+        let half = connect(address, "GET / HTTP/1.1\r\nHo").await;
+        let idle = connect(address, "").await;
+        let third = connect(address, REQUEST).await;
+        assert!(read_to_end(third).await.ends_with("hello"));
+        assert!(!read_to_end(half).await.contains("hello"));
+        assert_eq!(read_to_end(idle).await, "");
+    }
+
+    #[tokio::test]
+    async fn stalled_client_is_disconnected() {
+        let (address, _close) = server().await;
+        let ask = "GET /endless HTTP/1.1\r\nHost: localhost\r\n\r\n";
+        let _lazy = [connect(address, ask).await, connect(address, ask).await];
+        let third = connect(address, REQUEST).await;
+        assert!(read_to_end(third).await.ends_with("hello"));
+    }
+
+    #[tokio::test]
+    async fn http_2_is_rejected() {
+        let (address, _close) = server().await;
+        let stream = connect(address, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await;
+        let answer = read_to_end(stream).await;
+        assert!(
+            answer.is_empty() || answer.starts_with("HTTP/1."),
+            "{answer}"
+        );
+    }
+}
+
+/// Runs the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

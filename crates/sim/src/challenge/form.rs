@@ -1,0 +1,333 @@
+//! Forms of new challenges and of games against the AI.
+
+use std::time::Duration;
+
+use knightwatch_chess::Position;
+
+use crate::challenge::ChallengeConfig;
+use crate::http::error::{ApiError, INVALID, NOT_A_NUMBER, REQUIRED};
+use crate::http::params::Params;
+use crate::options::{DAYS_PER_TURN, MAX_INCREMENT_SECONDS, TimeControl, is_initial_time};
+use crate::players::ColorChoice;
+use crate::site::time::SimTime;
+use crate::site::variant::{Speed, Variant};
+
+const RULES: [&str; 5] = [
+    "noAbort",
+    "noRematch",
+    "noGiveTime",
+    "noClaimWin",
+    "noEarlyDraw",
+];
+
+/// Maximum lifetime of an open challenge.
+const MAX_OPEN_LIFETIME: Duration = Duration::from_secs(14 * 86_400);
+
+type Errors = Vec<(&'static str, String)>;
+
+/// Parses the form of a challenge.
+///
+/// # Errors
+/// Lists all invalid fields.
+pub(crate) fn challenge_config(params: &Params) -> Result<ChallengeConfig, ApiError> {
+    let mut errors = Errors::new();
+    let variant = variant(params, &mut errors);
+    let time_control = time_control(params, &mut errors);
+    let rated = flag(params, "rated", &mut errors);
+    let keep_alive = flag(params, "keepAliveStream", &mut errors);
+    let only_if_followed = flag(params, "onlyIfOpponentFollowsMe", &mut errors);
+    let color = color(params, &mut errors);
+    let rules = rules(params, &mut errors);
+    if !errors.is_empty() {
+        return Err(ApiError::invalid_form(&errors));
+    }
+    let (variant, start) = start(variant, params.get("fen"))
+        .map_err(|text| ApiError::invalid_form(&[("global", text.to_owned())]))?;
+    let has_clock = matches!(time_control, TimeControl::Clock { .. });
+    if rated && (variant == Variant::FromPosition || !(has_clock || variant == Variant::Standard)) {
+        return Err(ApiError::invalid_form(&[(
+            "global",
+            "can't be rated".to_owned(),
+        )]));
+    }
+    Ok(ChallengeConfig {
+        rated: rated && may_be_rated(variant, time_control),
+        variant,
+        start,
+        time_control,
+        color,
+        rules,
+        keep_alive,
+        only_if_followed,
+    })
+}
+
+/// Returns whether the game can be rated. Otherwise the challenge becomes casual without an error.
+fn may_be_rated(variant: Variant, time_control: TimeControl) -> bool {
+    match (variant, time_control) {
+        (Variant::Standard, _) => true,
+        (Variant::Chess960, TimeControl::Clock { limit, increment }) => {
+            Speed::of(time_control) >= Speed::Bullet && (limit > 0 || increment > 1)
+        }
+        _ => false,
+    }
+}
+
+/// Returns the variant with its starting position. A custom position turns a standard game into one from a position.
+/// Chess960 accepts only its own starting positions and otherwise gets a random one.
+fn start(variant: Variant, fen: Option<&str>) -> Result<(Variant, Option<Position>), &'static str> {
+    const INVALID_FEN: &str = "invalidFen";
+    match (variant, fen) {
+        (Variant::Standard | Variant::Chess960, None) => Ok((variant, None)),
+        (Variant::FromPosition, None) => Err(INVALID_FEN),
+        (Variant::Chess960, Some(fen)) => {
+            let requested = Position::from_fen(fen).map_err(|_| INVALID_FEN)?;
+            let start = (0..960)
+                .filter_map(Position::chess960_start)
+                .find(|start| *start == requested);
+            Ok((variant, start))
+        }
+        (Variant::Standard | Variant::FromPosition, Some(fen)) => {
+            let start = Position::from_fen(fen).map_err(|_| INVALID_FEN)?;
+            if start == Position::startpos() {
+                return Ok((Variant::Standard, None));
+            }
+            if !start.has_legal_move() || start.insufficient_material() {
+                return Err(INVALID_FEN);
+            }
+            Ok((Variant::FromPosition, Some(start)))
+        }
+    }
+}
+
+fn variant(params: &Params, errors: &mut Errors) -> Variant {
+    let key = params.get("variant").unwrap_or("standard");
+    Variant::from_key(key).unwrap_or_else(|why| {
+        errors.push(("variant", why));
+        Variant::Standard
+    })
+}
+
+fn time_control(params: &Params, errors: &mut Errors) -> TimeControl {
+    let limit = number(params, "clock.limit", errors);
+    let increment = number(params, "clock.increment", errors);
+    let days = number(params, "days", errors);
+    if limit.is_none() && increment.is_none() {
+        return match days {
+            None => TimeControl::Unlimited,
+            Some(days) => {
+                if !DAYS_PER_TURN.contains(&days) {
+                    errors.push(("days", INVALID.to_owned()));
+                }
+                TimeControl::Days(days)
+            }
+        };
+    }
+    let mut required = |name, value: Option<u32>| {
+        let known = errors.iter().any(|(field, _)| *field == name);
+        if value.is_none() && !known {
+            errors.push((name, REQUIRED.to_owned()));
+        }
+        value.unwrap_or(0)
+    };
+    let limit = required("clock.limit", limit);
+    let increment = required("clock.increment", increment);
+    if !is_initial_time(limit) {
+        errors.push(("clock.limit", INVALID.to_owned()));
+    }
+    if increment > MAX_INCREMENT_SECONDS {
+        errors.push(("clock.increment", "Must be less or equal to 60".to_owned()));
+    }
+    if limit == 0 && increment == 0 && errors.is_empty() {
+        errors.push(("clock", "Invalid clock".to_owned()));
+    }
+    TimeControl::Clock { limit, increment }
+}
+
+fn number(params: &Params, name: &'static str, errors: &mut Errors) -> Option<u32> {
+    let text = params.get(name)?;
+    text.parse()
+        .map_err(|_| errors.push((name, NOT_A_NUMBER.to_owned())))
+        .ok()
+}
+
+/// Restrictions and expiry of an open challenge.
+pub(crate) struct OpenChallengeConfig {
+    pub players: Option<[String; 2]>,
+    pub expires_at: SimTime,
+}
+
+pub(crate) fn open_config(params: &Params, now: SimTime) -> Result<OpenChallengeConfig, ApiError> {
+    let mut errors = Errors::new();
+    let users = params.get("users").map(|users| {
+        let names: Vec<String> = users
+            .split(',')
+            .map(|name| name.trim().to_owned())
+            .collect();
+        <[String; 2]>::try_from(names)
+    });
+    let players = match users {
+        Some(Ok(players)) if !players[0].eq_ignore_ascii_case(&players[1]) => Some(players),
+        Some(_) => {
+            errors.push(("users", INVALID.to_owned()));
+            None
+        }
+        None => None,
+    };
+    let expires_at = match params.get("expiresAt").map(str::parse) {
+        None => now + crate::challenge::open::DEFAULT_LIFETIME,
+        Some(Ok(at)) if SimTime(at) > now && SimTime(at) <= now + MAX_OPEN_LIFETIME => SimTime(at),
+        Some(_) => {
+            errors.push(("expiresAt", INVALID.to_owned()));
+            now
+        }
+    };
+    if !errors.is_empty() {
+        return Err(ApiError::invalid_form(&errors));
+    }
+    Ok(OpenChallengeConfig {
+        players,
+        expires_at,
+    })
+}
+
+/// Parses the level of the AI, 1 to 8.
+pub(crate) fn level(params: &Params) -> Result<u8, ApiError> {
+    let mut errors = Errors::new();
+    let level = number(params, "level", &mut errors);
+    match level {
+        Some(level @ 1..=8) => return Ok(level as u8),
+        Some(_) => errors.push(("level", INVALID.to_owned())),
+        None if errors.is_empty() => errors.push(("level", REQUIRED.to_owned())),
+        None => {}
+    }
+    Err(ApiError::invalid_form(&errors))
+}
+
+fn flag(params: &Params, name: &'static str, errors: &mut Errors) -> bool {
+    let text = params.get(name).unwrap_or("false");
+    if !matches!(text, "false" | "False" | "0" | "off" | "no") && !crate::http::params::is_yes(text)
+    {
+        errors.push((name, INVALID.to_owned()));
+    }
+    crate::http::params::is_yes(text)
+}
+
+fn color(params: &Params, errors: &mut Errors) -> ColorChoice {
+    match params.get("color") {
+        None | Some("random") => ColorChoice::Random,
+        Some("white") => ColorChoice::White,
+        Some("black") => ColorChoice::Black,
+        Some(_) => {
+            errors.push(("color", INVALID.to_owned()));
+            ColorChoice::Random
+        }
+    }
+}
+
+fn rules(params: &Params, errors: &mut Errors) -> Vec<&'static str> {
+    let mut rules = Vec::new();
+    for name in params.get("rules").unwrap_or_default().split(',') {
+        match RULES.into_iter().find(|rule| *rule == name.trim()) {
+            Some(rule) => rules.push(rule),
+            None if name.is_empty() => {}
+            None => {
+                errors.push(("rules", INVALID.to_owned()));
+                break;
+            }
+        }
+    }
+    rules
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(query: &str) -> Result<ChallengeConfig, String> {
+        challenge_config(&Params::read(query, "", b"").unwrap()).map_err(|failure| {
+            match failure.body {
+                crate::http::error::ErrorBody::Json(text) => text,
+                _ => String::new(),
+            }
+        })
+    }
+
+    #[test]
+    fn form_parses_time_controls() {
+        for (query, expected) in [
+            (
+                "clock.limit=180&clock.increment=2",
+                TimeControl::clock(180, 2),
+            ),
+            (
+                "clock.limit=15&clock.increment=0",
+                TimeControl::clock(15, 0),
+            ),
+            ("clock.limit=0&clock.increment=1", TimeControl::clock(0, 1)),
+            ("days=3", TimeControl::Days(3)),
+            ("", TimeControl::Unlimited),
+        ] {
+            assert_eq!(read(query).unwrap().time_control, expected, "{query}");
+        }
+        for (query, field) in [
+            ("clock.limit=61&clock.increment=0", "clock.limit"),
+            ("clock.limit=60&clock.increment=61", "clock.increment"),
+            ("clock.limit=60", "clock.increment"),
+            ("clock.limit=x&clock.increment=1", "clock.limit"),
+            ("clock.limit=0&clock.increment=0", "clock"),
+            ("days=4", "days"),
+        ] {
+            let error = read(query).unwrap_err();
+            let value: serde_json::Value = serde_json::from_str(&error).unwrap();
+            assert!(value[field][0].is_string(), "{query}: {error}");
+            assert_eq!(value[field], value["error"][field], "{query}: {error}");
+        }
+    }
+
+    #[test]
+    fn form_variant_from_position() {
+        let start = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1".replace(' ', "+");
+        let other = "4k3/8/8/8/8/8/4P3/4K3 b - - 0 1".replace(' ', "+");
+        let variant = |query: String| read(&query).map(|config| config.variant);
+        assert_eq!(variant(format!("fen={start}")), Ok(Variant::Standard));
+        assert_eq!(
+            variant(format!("variant=fromPosition&fen={start}")),
+            Ok(Variant::Standard)
+        );
+        assert_eq!(variant(format!("fen={other}")), Ok(Variant::FromPosition));
+        let casual = read(&format!("variant=chess960&fen={other}")).unwrap();
+        assert!(casual.start.is_none());
+        assert!(
+            variant("variant=fromPosition".to_owned())
+                .unwrap_err()
+                .contains("invalidFen")
+        );
+        assert!(
+            variant(format!("fen={other}&rated=true"))
+                .unwrap_err()
+                .contains("can't be rated")
+        );
+        assert!(
+            variant("variant=atomic".to_owned())
+                .unwrap_err()
+                .contains("does not play atomic")
+        );
+    }
+
+    #[test]
+    fn form_unratable_game_becomes_casual() {
+        let rated = |query| read(query).unwrap().rated;
+        assert!(rated("rated=true"));
+        assert!(rated(
+            "rated=true&variant=chess960&clock.limit=60&clock.increment=0"
+        ));
+        assert!(!rated(
+            "rated=true&variant=chess960&clock.limit=0&clock.increment=1"
+        ));
+        assert!(!rated(
+            "rated=true&variant=chess960&clock.limit=15&clock.increment=0"
+        ));
+        assert!(read("rated=true&variant=chess960").is_err());
+    }
+}

@@ -1,0 +1,98 @@
+//! Handlers for games against the AI and for changes to clocks.
+
+use super::{ApiRequest, ApiResult, Reply};
+use crate::Sim;
+use crate::challenge::form;
+use crate::http::error::ApiError;
+use crate::http::limits::{AI_GAMES, GAME_SETUPS};
+use crate::referee::{Centis, GameError};
+use crate::round::{COLORS, Source};
+use crate::site::id::{GameId, UserId};
+use crate::site::users::AccountKind;
+use crate::wire;
+
+/// Range of seconds that can be added; other values are clamped.
+const ADD_TIME_SECONDS: (u32, u32) = (5, 60);
+
+pub(super) fn play_engine(sim: &Sim, request: &ApiRequest<'_>, me: &UserId) -> ApiResult {
+    let config = form::challenge_config(&request.params)?;
+    let level = form::level(&request.params)?;
+    let now = sim.time().now();
+    {
+        let mut state = sim.state();
+        state
+            .limits
+            .charge(&GAME_SETUPS, &request.address, 1, now)?;
+        if state.user(me).bot {
+            state.limits.charge(&AI_GAMES, me.as_str(), 1, now)?;
+        }
+    }
+    let engine = sim.add_ai_player(level);
+    let mut state = sim.state();
+    let id = state.start_ai_game(me, engine, config, now);
+    let game = state.rounds.get(&id).and_then(|round| round.ai_game(me));
+    Ok(Reply::Created(wire::json(&game)))
+}
+
+/// Starts the clocks of a game with the tokens of both players.
+pub(super) fn start_clocks(sim: &Sim, request: &ApiRequest<'_>, id: GameId) -> ApiResult {
+    const SCOPE: &str = "challenge:write";
+    let now = sim.time().now();
+    let mut state = sim.state();
+    let mut users = Vec::new();
+    for name in ["token1", "token2"] {
+        let Some(token) = request.params.get(name) else {
+            continue;
+        };
+        let grant = state.grant(token);
+        let grant = grant.ok_or_else(|| ApiError::new(401, "No such token"))?;
+        if !grant.scopes.iter().any(|scope| scope == SCOPE) {
+            return Err(ApiError::new(403, &format!("Missing scope: {SCOPE}")));
+        }
+        users.push(grant.user.clone());
+    }
+    match &users[..] {
+        [] => return Err(ApiError::new(401, "Missing authorization header")),
+        [one, other] if one == other => {
+            return Err(ApiError::new(401, "Both tokens belong to the same user"));
+        }
+        _ => {}
+    }
+    let round = state.rounds.get_mut(&id).ok_or_else(ApiError::not_found)?;
+    // The AI has no token.
+    let all_agree = COLORS.into_iter().all(|color| {
+        let side = round.side(color);
+        matches!(side.account_kind, AccountKind::Ai(_)) || users.contains(&side.user)
+    });
+    let all_play = users.iter().all(|user| round.color_of(user).is_some());
+    if !(all_agree && all_play) {
+        return Err(ApiError::not_found());
+    }
+    round.referee.start_clock(now);
+    Ok(Reply::ok())
+}
+
+pub(super) fn add_time(sim: &Sim, me: &UserId, id: GameId, seconds: u32) -> ApiResult {
+    let now = sim.time().now();
+    let mut state = sim.state();
+    let (round, color) = state
+        .player_of(me, Some(id))
+        .map_err(|_| ApiError::not_found())?;
+    if matches!(round.source, Source::Arena { .. }) {
+        return Err(GameError::CannotGiveTime.into());
+    }
+    let time = Centis::from_seconds(seconds.clamp(ADD_TIME_SECONDS.0, ADD_TIME_SECONDS.1));
+    let is_pushed = state.quirks.add_time_push;
+    state.with_referee(
+        id,
+        |referee| {
+            let mut outcome = referee.give_time(color, time, now);
+            if !is_pushed {
+                outcome.snapshots.clear();
+            }
+            outcome
+        },
+        now,
+    )?;
+    Ok(Reply::ok())
+}

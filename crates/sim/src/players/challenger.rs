@@ -1,0 +1,192 @@
+//! Sender of a built-in player's challenges.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use crate::Sim;
+use crate::challenge::ChallengeConfig;
+use crate::site::id::{GameId, UserId};
+use crate::site::state::SiteState;
+use crate::site::time::SimTime;
+use crate::site::variant::Variant;
+use knightwatch_chess::Position;
+
+use super::ChallengePlan;
+
+/// Unanswered challenges are cancelled after this.
+const CHALLENGE_TIMEOUT: Duration = Duration::from_secs(25);
+/// Upper bound of the random delay before a deliberate cancel.
+const MAX_CANCEL_DELAY: Duration = Duration::from_secs(1);
+/// Wait after a challenge that did not become a game.
+const RETRY_INTERVAL: Duration = Duration::from_secs(5);
+/// Interval of checking whether the opponent is online.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
+
+pub(super) struct Challenger {
+    me: UserId,
+    plan: ChallengePlan,
+    rng: fastrand::Rng,
+    /// Pending challenges, each with the time of its cancellation, and running games, with `None`.
+    open: HashMap<GameId, Option<SimTime>>,
+    /// Started games and pending challenges.
+    started: usize,
+    /// All challenges sent.
+    sent: usize,
+    not_before: SimTime,
+}
+
+impl Challenger {
+    pub fn new(me: UserId, plan: ChallengePlan, rng: fastrand::Rng, now: SimTime) -> Self {
+        Self {
+            me,
+            plan,
+            rng,
+            open: HashMap::new(),
+            started: 0,
+            sent: 0,
+            not_before: now,
+        }
+    }
+
+    /// The time of the next [`run`](Self::run) without an event before it.
+    pub fn next_wakeup(&self) -> Option<SimTime> {
+        let next_cancel = self.open.values().flatten().min().copied();
+        next_cancel.or_else(|| self.has_room().then_some(self.not_before))
+    }
+
+    fn has_room(&self) -> bool {
+        self.open.len() < self.plan.concurrency
+            && self.plan.count.is_none_or(|max| self.started < max)
+    }
+
+    pub fn on_game_start(&mut self, id: GameId) {
+        if let Some(cancel_at) = self.open.get_mut(&id) {
+            *cancel_at = None;
+        }
+    }
+
+    pub fn on_game_over(&mut self, id: GameId) {
+        self.open.remove(&id);
+    }
+
+    /// The challenge was declined, was cancelled or has expired.
+    pub fn on_challenge_ended(&mut self, id: GameId, now: SimTime) {
+        if self.open.remove(&id).is_some() {
+            self.started -= 1;
+            self.not_before = now + RETRY_INTERVAL;
+        }
+    }
+
+    /// Cancels unanswered challenges, and sends the next one if there is room for it.
+    pub fn run(&mut self, sim: &Sim) {
+        let now = sim.time().now();
+        let is_due =
+            |cancel_at: &Option<SimTime>| cancel_at.is_some_and(|cancel_at| cancel_at <= now);
+        let overdue: Vec<GameId> = self
+            .open
+            .iter()
+            .filter(|(_, cancel_at)| is_due(cancel_at))
+            .map(|(id, _)| *id)
+            .collect();
+        for id in overdue {
+            let mut state = sim.state();
+            // If it was accepted just now, a notice follows.
+            if !state.rounds.contains_key(&id) && state.cancel(&self.me, id, None, now).is_err() {
+                self.on_challenge_ended(id, now);
+            }
+        }
+        // A second challenge to the same user would replace the first.
+        let is_pending = self.open.values().any(Option::is_some);
+        if is_pending || !self.has_room() || now < self.not_before {
+            return;
+        }
+        self.not_before = now + POLL_INTERVAL;
+        for _ in 0..self.plan.burst.max(1) {
+            self.send(&mut sim.state(), now);
+        }
+    }
+
+    /// Sends a challenge, even if another one is pending.
+    fn send(&mut self, state: &mut SiteState, now: SimTime) {
+        for (id, cancel_at) in &mut self.open {
+            if state.rounds.contains_key(id) {
+                *cancel_at = None;
+            }
+        }
+        let pending = self.open.values().flatten().count();
+        let max = self.plan.count.unwrap_or(usize::MAX);
+        if self.open.len() - pending >= self.plan.concurrency || self.started - pending >= max {
+            return;
+        }
+        let opponent = &self.plan.opponent;
+        let is_online = state
+            .user_by_name(opponent)
+            .is_some_and(|user| user.is_online(now));
+        if !is_online {
+            return;
+        }
+        let result = next_challenge(&self.plan, self.started)
+            .ok_or_else(|| "invalid challenge plan".to_owned())
+            .and_then(|config| {
+                state
+                    .challenge(&self.me, opponent, config, now)
+                    .map_err(|error| error.to_string())
+            });
+        match result {
+            Ok((id, _)) => {
+                // The challenge that it replaces gets no notice.
+                self.open.retain(|_, cancel_at| cancel_at.is_none());
+                self.started = self.started - pending + 1;
+                self.sent += 1;
+                let will_cancel = self
+                    .plan
+                    .cancel_every
+                    .is_some_and(|nth| self.sent.is_multiple_of(nth));
+                let timeout = if will_cancel {
+                    self.cancel_delay()
+                } else {
+                    CHALLENGE_TIMEOUT
+                };
+                self.open.insert(id, Some(now + timeout));
+            }
+            Err(error) => {
+                tracing::warn!(
+                    "{}: challenge to {opponent} failed: {error}; retrying in 5 s",
+                    self.me
+                );
+                self.not_before = now + RETRY_INTERVAL;
+            }
+        }
+    }
+
+    fn cancel_delay(&mut self) -> Duration {
+        Duration::from_millis(self.rng.u64(0..=MAX_CANCEL_DELAY.as_millis() as u64))
+    }
+}
+
+/// The challenge with this number, counted from 0. `None` if the plan is invalid.
+fn next_challenge(plan: &ChallengePlan, number: usize) -> Option<ChallengeConfig> {
+    let mut variant = Variant::from_key(&plan.variant).ok()?;
+    let start = match &plan.fen {
+        Some(fen) => Some(Position::from_fen(fen).ok()?),
+        None => None,
+    };
+    if variant == Variant::Standard && start.is_some() {
+        variant = Variant::FromPosition;
+    }
+    if variant == Variant::FromPosition && start.is_none() {
+        return None;
+    }
+    Some(ChallengeConfig {
+        variant,
+        start,
+        rated: plan.rated && variant != Variant::FromPosition,
+        time_control: *plan
+            .time_controls
+            .get(number % plan.time_controls.len().max(1))?,
+        color: *plan.colors.get(number % plan.colors.len().max(1))?,
+        rules: Vec::new(),
+        keep_alive: false,
+        only_if_followed: false,
+    })
+}

@@ -1,0 +1,134 @@
+//! Result types of the referee: game status, states to send, errors.
+
+use std::fmt;
+use std::time::Duration;
+
+use knightwatch_chess::{Color, Square};
+
+/// Game status, with the names and ids of scalachess.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    Started,
+    Aborted,
+    Mate,
+    Resign,
+    Stalemate,
+    Timeout,
+    Draw,
+    OutOfTime,
+    /// A player did not make their first move in an arena game.
+    NoStart,
+    InsufficientMaterialClaim,
+}
+
+impl Status {
+    pub fn id(self) -> u8 {
+        match self {
+            Self::Started => 20,
+            Self::Aborted => 25,
+            Self::Mate => 30,
+            Self::Resign => 31,
+            Self::Stalemate => 32,
+            Self::Timeout => 33,
+            Self::Draw => 34,
+            Self::OutOfTime => 35,
+            Self::NoStart => 37,
+            Self::InsufficientMaterialClaim => 39,
+        }
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Started => "started",
+            Self::Aborted => "aborted",
+            Self::Mate => "mate",
+            Self::Resign => "resign",
+            Self::Stalemate => "stalemate",
+            Self::Timeout => "timeout",
+            Self::Draw => "draw",
+            Self::OutOfTime => "outoftime",
+            Self::NoStart => "noStart",
+            Self::InsufficientMaterialClaim => "insufficientMaterialClaim",
+        }
+    }
+}
+
+/// Rejected game action. The text is that of Lichess.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GameError {
+    InvalidUci(String),
+    NotYourTurn,
+    NoPiece(Square),
+    NotMyPiece(Square),
+    Illegal(Square, Square),
+    IllegalDrop(String),
+    CannotAbort,
+    CannotResign,
+    CannotClaimVictory,
+    CannotClaimDraw,
+    CannotBerserk,
+    CannotGiveTime,
+}
+
+impl fmt::Display for GameError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::InvalidUci(text) => write!(f, "Invalid UCI: {text}"),
+            Self::NotYourTurn => f.write_str("Not your turn, or game already over"),
+            Self::NoPiece(from) => write!(f, "No piece on {from}"),
+            Self::NotMyPiece(from) => write!(f, "Not my piece on {from}"),
+            Self::Illegal(from, to) => write!(f, "Piece on {from} cannot move to {to}"),
+            Self::IllegalDrop(text) => write!(f, "Cannot drop {text}"),
+            Self::CannotAbort => f.write_str("This game can no longer be aborted"),
+            Self::CannotResign => f.write_str("This game cannot be resigned"),
+            Self::CannotClaimVictory => f.write_str("You cannot claim the win on this game"),
+            Self::CannotBerserk => f.write_str("Cannot berserk"),
+            Self::CannotGiveTime => f.write_str("This game doesn't allow giving time"),
+            Self::CannotClaimDraw => f.write_str("You cannot claim draw on this game"),
+        }
+    }
+}
+
+/// The changing part of a game at one moment, as sent to clients.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StateSnapshot {
+    pub moves: String,
+    pub millis: [i64; 2],
+    pub increment: i64,
+    pub status: Status,
+    pub winner: Option<Color>,
+    pub draw_offers: [bool; 2],
+    pub takeback_offers: [bool; 2],
+    /// Limit for the first move; only in games that can be lost by not starting them.
+    pub expiration: Option<Expiration>,
+}
+
+/// Time limit for the first move: time already spent and total.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Expiration {
+    pub idle: Duration,
+    pub allowed: Duration,
+}
+
+/// Result of a game action: states to send to watchers, in order, and whether the action succeeded.
+#[derive(Clone, Debug)]
+pub struct ActionOutcome {
+    pub snapshots: Vec<StateSnapshot>,
+    pub result: Result<(), GameError>,
+}
+
+impl ActionOutcome {
+    pub fn accepted(snapshots: Vec<StateSnapshot>) -> Self {
+        Self {
+            snapshots,
+            result: Ok(()),
+        }
+    }
+
+    pub fn rejected(error: GameError) -> Self {
+        Self {
+            snapshots: Vec::new(),
+            result: Err(error),
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Follows and blocks between users.
+
+use std::collections::BTreeSet;
+
+use crate::site::id::UserId;
+
+/// Users whom one user follows and blocks.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Relations {
+    follows: BTreeSet<UserId>,
+    blocks: BTreeSet<UserId>,
+}
+
+impl Relations {
+    pub fn following(names: &[String]) -> Self {
+        Self {
+            follows: names.iter().map(|name| UserId::of(name)).collect(),
+            blocks: BTreeSet::new(),
+        }
+    }
+
+    pub fn follows(&self, other: &UserId) -> bool {
+        self.follows.contains(other)
+    }
+
+    pub fn blocks(&self, other: &UserId) -> bool {
+        self.blocks.contains(other)
+    }
+
+    pub fn following_ids(&self) -> impl Iterator<Item = &UserId> {
+        self.follows.iter()
+    }
+
+    pub fn follow(&mut self, other: UserId) {
+        self.blocks.remove(&other);
+        self.follows.insert(other);
+    }
+
+    pub fn unfollow(&mut self, other: &UserId) {
+        self.follows.remove(other);
+    }
+
+    /// Blocks a user, which also unfollows them.
+    pub fn block(&mut self, other: UserId) {
+        self.follows.remove(&other);
+        self.blocks.insert(other);
+    }
+
+    pub fn unblock(&mut self, other: &UserId) {
+        self.blocks.remove(other);
+    }
+}

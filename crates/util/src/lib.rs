@@ -1,0 +1,11 @@
+//! Files, counts and suggestions for the crates of Knightwatch.
+
+pub mod atomic_file;
+pub mod input;
+pub mod plural;
+pub mod spelling;
+
+/// Runs the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
