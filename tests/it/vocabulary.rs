@@ -95,7 +95,9 @@ fn files() -> Vec<PathBuf> {
         }
     }
     let mut files = Vec::new();
-    for directory in [".ci", "src", "crates", "tests", "benches", "fuzz", "docs", "systemd"] {
+    for directory in [
+        ".ci", "src", "crates", "tests", "benches", "fuzz", "docs", "systemd",
+    ] {
         collect(&root().join(directory), &mut files);
     }
     let top = fs::read_dir(root()).unwrap().map(Result::unwrap);
