@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::command::SocketArgs;
-use super::owner::untrusted_peer;
+use super::socket_owner::untrusted_peer;
 use super::{Candidate, Request, Response, candidates};
 use crate::lichess::model::clean;
 use crate::metrics::{Health, Status};

@@ -7,7 +7,7 @@
 mod client;
 mod command;
 mod dispatch;
-mod owner;
+mod socket_owner;
 mod server;
 
 use std::path::{Path, PathBuf};

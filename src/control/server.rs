@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, interval_at, timeout};
 use tracing::{debug, info, warn};
 
-use super::owner::directory_problem;
+use super::socket_owner::directory_problem;
 use super::{Dispatcher, Request, Response, directory_of, effective_uid};
 
 /// Maximum length of a request in bytes.

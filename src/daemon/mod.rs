@@ -1,6 +1,7 @@
 //! Wiring of the daemon: assembly, signals, systemd, two-stage shutdown.
 
 mod accounts;
+mod other_instance;
 
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
@@ -17,29 +18,26 @@ use tracing::{debug, info, warn};
 
 use crate::book::{self, Book};
 use crate::bot::trace::{self, Traces};
-use crate::bot::{self, BookSet, BotParts, FindOtherProcess, ReloadSettings};
+use crate::bot::{self, BookSet, BotParts, ReloadSettings};
 use crate::clock;
 use crate::config::{self, PgnFiles, Selection, Settings, Sources, TokenSource};
 use crate::control::{self, Request, Response};
 use crate::demo;
 use crate::engine::{Engine, EngineOptions};
 use crate::events::Bus;
-use crate::lichess::model::Username;
 use crate::lichess::{self, Client, Endpoint, EndpointError, Token, TokenError};
 use crate::plural;
 use crate::sim;
 use crate::store::{self, Recorder};
 use crate::web::{self, Page};
 use accounts::Accounts;
+use other_instance::{find_other_process, refuse_second_instance};
 
 /// Worker threads of the async runtime; the engine has its own threads.
 const NETWORK_THREADS: usize = 2;
 
 /// A hundred years: blocking threads are never stopped.
 const THREAD_KEEP_ALIVE: Duration = Duration::from_secs(100 * 365 * 86_400);
-
-/// Time limit for the account lookup at startup while another instance runs on this machine.
-const ACCOUNT_LOOKUP_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Time limit for writing the remaining records, and the traces, on shutdown.
 const RECORDS_FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
@@ -268,18 +266,6 @@ fn settings_reloader(sources: Sources, account: Option<String>) -> ReloadSetting
     })
 }
 
-/// Returns a function that finds the other process on this machine that plays an account, by its control socket.
-fn find_other_process(settings: &Settings) -> FindOtherProcess {
-    let socket = settings.daemon.socket.clone();
-    let server = settings.lichess.url.to_string();
-    Arc::new(move |account| {
-        let others = control::running_statuses(socket.as_deref()).into_iter();
-        let mut others = others.filter(|status| status.pid != std::process::id());
-        let same = others.find(|status| status.has_account(account.as_str(), &server));
-        same.map(|status| status.pid)
-    })
-}
-
 /// Opens the configured books.
 fn book_set(settings: &Settings) -> Result<BookSet, Error> {
     let wanted = &settings.book;
@@ -398,36 +384,6 @@ async fn supervise(
             }
         }
     }
-}
-
-/// Fails if another process on this machine already plays all accounts, before the addresses of the page and the socket are
-/// found in use. If the owner of a token cannot be determined now, the account repeats this check after login.
-async fn refuse_second_instance(parts: &[BotParts], settings: &Settings) -> Result<(), Error> {
-    let server = settings.lichess.url.to_string();
-    let socket = settings.daemon.socket.clone();
-    let mut others = spawn_blocking(move || control::running_statuses(socket.as_deref())).await?;
-    others.retain(|status| status.pid != std::process::id());
-    if others.is_empty() {
-        return Ok(());
-    }
-    let mut second = None;
-    for part in parts {
-        let account = match &part.settings.name {
-            Some(name) => Username::new(name),
-            None => match clock::timeout(ACCOUNT_LOOKUP_TIMEOUT, part.client.account()).await {
-                Ok(Ok(user)) => user.username,
-                _ => return Ok(()),
-            },
-        };
-        let mut playing = others.iter();
-        let Some(other) = playing.find(|status| status.has_account(account.as_str(), &server))
-        else {
-            return Ok(());
-        };
-        let pid = other.pid;
-        second.get_or_insert(bot::Error::AlreadyRunning { account, pid });
-    }
-    second.map_or(Ok(()), |second| Err(second.into()))
 }
 
 /// Starts the metrics tasks and the control socket. Their failure does not stop the bot.

@@ -4,9 +4,10 @@
 //! [`LiveState`]. Readers get both as one [`Status`].
 
 mod accounts;
+mod prometheus;
 mod sample;
 mod status;
-mod text;
+mod status_text;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -290,7 +291,7 @@ impl Metrics {
 
     /// All metrics in Prometheus text format.
     pub fn text(&self) -> String {
-        text::encode(self)
+        prometheus::encode(self)
     }
 }
 

@@ -1,11 +1,8 @@
 //! Status of the daemon, as `knightwatch status` gets and shows it.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use super::Quantiles;
-use crate::plural;
 
 /// Status of the daemon at one moment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -128,26 +125,6 @@ pub struct ArenaStatus {
     pub text: String,
 }
 
-/// `Friday Arena (may24bot), running, number 3 of 12, we are in it`
-impl fmt::Display for ArenaStatus {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.name {
-            Some(name) => write!(f, "{name} ({})", self.id)?,
-            None => f.write_str(&self.id)?,
-        }
-        if let Some(state) = &self.state {
-            write!(f, ", {state}")?;
-        }
-        if let Some(rank) = self.rank {
-            write!(f, ", number {rank} of {}", self.players)?;
-        }
-        match self.text.is_empty() {
-            true => Ok(()),
-            false => write!(f, ", {}", self.text),
-        }
-    }
-}
-
 /// An open challenge of ours.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenChallenge {
@@ -157,13 +134,6 @@ pub struct OpenChallenge {
     pub to: String,
     /// Time control and mode, such as `3+2, rated`.
     pub terms: String,
-}
-
-/// `Bruno to 3+2, rated`
-impl fmt::Display for OpenChallenge {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} to {}", self.to, self.terms)
-    }
 }
 
 /// An open stream.
@@ -275,145 +245,6 @@ pub struct EngineStatus {
     pub hashfull_permille: u32,
 }
 
-/// Human-readable form.
-impl fmt::Display for Status {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let account = self.account.as_deref().unwrap_or("account not known yet");
-        writeln!(
-            f,
-            "knightwatch {}, {account}, {}{}, up {}",
-            self.version,
-            if self.stage.is_empty() {
-                "starting"
-            } else {
-                &self.stage
-            },
-            if self.paused {
-                " but PAUSED: no new games until knightwatch resume"
-            } else {
-                ""
-            },
-            span(self.uptime_s)
-        )?;
-        match &self.health {
-            Health::Ok => writeln!(f, "health   ok")?,
-            Health::Unhealthy { reason } => writeln!(f, "health   UNHEALTHY: {reason}")?,
-        }
-        for account in &self.accounts {
-            writeln!(f, "account  {}", account.summary_line())?;
-        }
-        match self.stream {
-            _ if !self.accounts.is_empty() => {}
-            Some(stream) => writeln!(
-                f,
-                "stream   open for {}, last data {:.1} s ago",
-                span(stream.open_s as u64),
-                stream.silent_s
-            )?,
-            None => writeln!(f, "stream   not open")?,
-        }
-        if let Some(page) = &self.page {
-            writeln!(f, "page     {page} (with its key: knightwatch page)")?;
-        }
-        let c = &self.counts;
-        writeln!(
-            f,
-            "games    {} running; {} won, {} drawn, {} lost ({} on time), {} aborted",
-            self.games.len(),
-            c.won,
-            c.drawn,
-            c.lost,
-            c.lost_on_time,
-            c.aborted
-        )?;
-        for game in &self.games {
-            writeln!(f, "  {}  {game}", game.id)?;
-        }
-        for status in self.per_account() {
-            if let Some(idle) = &status.idle {
-                let next = idle
-                    .next_s
-                    .map(|next| format!("; next try in {}", span(next)));
-                let next = next.unwrap_or_default();
-                writeln!(
-                    f,
-                    "idle     {}{}{next}",
-                    self.account_prefix(status),
-                    idle.reason
-                )?;
-            }
-            let limits: Vec<String> = status.limits.iter().map(ToString::to_string).collect();
-            if !limits.is_empty() {
-                writeln!(
-                    f,
-                    "limits   {}{}",
-                    self.account_prefix(status),
-                    limits.join(", ")
-                )?;
-            }
-        }
-        for challenge in &self.challenges {
-            writeln!(f, "sent     {challenge}")?;
-        }
-        for arena in &self.arenas {
-            writeln!(f, "arena    {arena}")?;
-        }
-        if !self.blocked.is_empty() {
-            writeln!(f, "blocked  {}", self.blocked.join(", "))?;
-        }
-        writeln!(
-            f,
-            "moves    {} ({} from the book); POST {}; reaction {}",
-            c.moves,
-            c.book_moves,
-            quantiles(self.latency.post_ms),
-            quantiles(self.latency.reaction_ms)
-        )?;
-        writeln!(
-            f,
-            "engine   {}, {} MiB hash ({}.{} % full), {:.2} Mn/s; {} MiB resident memory",
-            plural::count(self.engine.threads, "thread", "threads"),
-            self.engine.hash_mib,
-            self.engine.hashfull_permille / 10,
-            self.engine.hashfull_permille % 10,
-            self.engine.nodes_per_second as f64 / 1e6,
-            self.memory_mib
-        )?;
-        write!(f, "requests")?;
-        let mut any = false;
-        for requests in &self.requests {
-            let counts: Vec<String> = requests
-                .outcomes
-                .iter()
-                .filter(|(_, count)| *count > 0)
-                .map(|(outcome, count)| format!("{count} {outcome}"))
-                .collect();
-            if !counts.is_empty() {
-                write!(
-                    f,
-                    "{} {}: {}",
-                    if any { ";" } else { " " },
-                    requests.kind,
-                    counts.join(", ")
-                )?;
-                any = true;
-            }
-        }
-        writeln!(f, "{}", if any { "" } else { " none" })?;
-        write!(
-            f,
-            "problems {}, {}; {} declined",
-            plural::count(
-                self.stuck_game_recoveries,
-                "recovery of a stuck game",
-                "recoveries of stuck games"
-            ),
-            plural::count(c.errors, "error", "errors"),
-            plural::count(c.declined, "challenge", "challenges")
-        )
-    }
-}
-
 impl Status {
     /// Whether this process plays this account of this server.
     pub fn has_account(&self, account: &str, server: &str) -> bool {
@@ -435,86 +266,10 @@ impl Status {
     }
 
     /// Prefix that names the account of a line, if there are several.
-    fn account_prefix(&self, status: &Self) -> String {
+    pub(super) fn account_prefix(&self, status: &Self) -> String {
         match self.accounts.is_empty() {
             true => String::new(),
             false => format!("{}: ", status.display_name()),
         }
-    }
-}
-
-/// `challenges 5 of 200 (one to a person counts 5; reset in 3 h 5 min)`
-impl fmt::Display for LimitStatus {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {} of {}", self.name, self.used, self.capacity)?;
-        let reset = self
-            .resets_in_s
-            .map(|seconds| format!("reset in {}", span(seconds)));
-        match (self.note.as_ref().filter(|_| self.used > 0), reset) {
-            (Some(note), Some(reset)) => write!(f, " ({note}; {reset})"),
-            (None, Some(reset)) => write!(f, " ({reset})"),
-            (_, None) => Ok(()),
-        }
-    }
-}
-
-/// `move 12 with white against Anna (1500), 3+2, clocks 1:23 and 0:45, +0.35: our move for 0.4 s, searching`
-impl fmt::Display for GameStatus {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "move {}", self.ply / 2 + 1)?;
-        if let Some(color) = &self.color {
-            write!(f, " with {color}")?;
-        }
-        write!(f, " against {}", self.opponent)?;
-        if let Some(rating) = self.rating {
-            write!(f, " ({rating})")?;
-        }
-        if let Some(time) = &self.time_control {
-            write!(f, ", {time}")?;
-        }
-        if let (Some(ours), Some(theirs)) = (self.our_clock_ms, self.their_clock_ms) {
-            write!(f, ", clocks {} and {}", clock(ours), clock(theirs))?;
-        }
-        if let Some(score) = &self.score {
-            write!(f, ", {score}")?;
-        }
-        match self.our_turn_ms {
-            Some(ms) => {
-                let seconds = ms as f64 / 1_000.0;
-                write!(f, ": our move for {seconds:.1} s, {}", self.activity)
-            }
-            None => f.write_str(": their move"),
-        }
-    }
-}
-
-/// A clock as `1:23` or `1:02:03`; below ten seconds with tenths.
-fn clock(millis: u64) -> String {
-    let (seconds, tenths) = (millis / 1_000, millis / 100 % 10);
-    match (seconds / 3_600, seconds / 60 % 60, seconds % 60) {
-        (0, 0, seconds) if seconds < 10 => format!("0:{seconds:02}.{tenths}"),
-        (0, minutes, seconds) => format!("{minutes}:{seconds:02}"),
-        (hours, minutes, seconds) => format!("{hours}:{minutes:02}:{seconds:02}"),
-    }
-}
-
-fn quantiles(quantiles: Quantiles) -> String {
-    match quantiles.count {
-        0 => "not measured yet".to_owned(),
-        _ => format!(
-            "{:.1} ms (median), {:.1} ms (99 %)",
-            quantiles.p50, quantiles.p99
-        ),
-    }
-}
-
-/// A duration as `3 d 4 h`, `2 h 5 min` or `17 s`.
-fn span(seconds: u64) -> String {
-    let (days, hours, minutes) = (seconds / 86_400, seconds / 3_600 % 24, seconds / 60 % 60);
-    match (days, hours, minutes) {
-        (0, 0, 0) => format!("{seconds} s"),
-        (0, 0, _) => format!("{minutes} min {} s", seconds % 60),
-        (0, _, _) => format!("{hours} h {minutes} min"),
-        _ => format!("{days} d {hours} h"),
     }
 }

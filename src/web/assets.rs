@@ -79,6 +79,7 @@ pub(super) async fn index() -> Response {
 static MINIFIED: LazyLock<Vec<Cow<'static, str>>> = LazyLock::new(|| {
     let minified = |&(_, kind, text): &(&str, &str, &'static str)| match kind {
         SVG => Cow::Borrowed(text),
+        STYLE => Cow::Owned(minify_style(text)),
         _ => Cow::Owned(minify(text)),
     };
     FILES.iter().map(minified).collect()
@@ -99,6 +100,19 @@ fn minify(text: &str) -> String {
         }
     }
     minified
+}
+
+/// Removes also the spaces that a style does not need. Lines with strings stay as they are.
+fn minify_style(text: &str) -> String {
+    let lines = minify(text);
+    let lines = lines.lines().map(|line| match line.contains('"') {
+        true => line.to_owned(),
+        false => line
+            .replace(": ", ":")
+            .replace(" {", "{")
+            .replace(", ", ","),
+    });
+    lines.collect()
 }
 
 /// `GET /assets/NAME`.

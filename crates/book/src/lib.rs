@@ -10,6 +10,7 @@ mod error;
 mod games;
 mod probe;
 mod record;
+mod selection;
 
 pub use build::{BuildError, Builder, Problem, build};
 pub use command::{BuildOptions, CommandError, build_command, probe_command};
@@ -17,11 +18,11 @@ pub use error::{Damage, Error};
 pub use games::GameOptions;
 pub use probe::Probe;
 pub use record::Record;
+pub use selection::{PickOptions, Selection, UnknownSelection};
 
 use std::borrow::Cow;
 use std::fmt;
 use std::path::Path;
-use std::str::FromStr;
 
 use tracing::warn;
 
@@ -52,55 +53,6 @@ pub struct Entry {
     pub weight: u16,
     /// Data of learning programs; 0 in most books.
     pub learn: u32,
-}
-
-/// How one of a position's book moves is chosen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Selection {
-    /// The move with the largest weight; the first one if there are several.
-    Best,
-    /// A random move, in proportion to the weights.
-    #[default]
-    Weighted,
-    /// A random move, all with the same probability.
-    Uniform,
-}
-
-impl FromStr for Selection {
-    type Err = UnknownSelection;
-
-    fn from_str(text: &str) -> Result<Self, UnknownSelection> {
-        match text {
-            "best" => Ok(Selection::Best),
-            "weighted" => Ok(Selection::Weighted),
-            "uniform" => Ok(Selection::Uniform),
-            _ => Err(UnknownSelection(text.to_owned())),
-        }
-    }
-}
-
-/// Error of parsing a [`Selection`].
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("\"{0}\" is not one of best, weighted, uniform")]
-pub struct UnknownSelection(String);
-
-/// Options of [`Book::pick`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PickOptions {
-    /// How to choose.
-    pub selection: Selection,
-    /// Moves with a smaller weight are ignored. With 0, moves of weight 0 can be played, but never by
-    /// [`Selection::Weighted`].
-    pub min_weight: u16,
-}
-
-impl Default for PickOptions {
-    fn default() -> Self {
-        PickOptions {
-            selection: Selection::default(),
-            min_weight: 1,
-        }
-    }
 }
 
 /// The largest book file that is read; it is kept in memory.
@@ -185,35 +137,6 @@ impl Book {
         entries.sort_by_key(|entry| std::cmp::Reverse(entry.weight));
         entries
     }
-
-    /// Chooses a move; `None` if the book has no suitable move for the position.
-    pub fn pick(
-        &self,
-        position: &Position,
-        options: &PickOptions,
-        rng: &mut fastrand::Rng,
-    ) -> Option<Move> {
-        let mut entries = self.entries(position);
-        entries.retain(|entry| entry.weight >= options.min_weight);
-        let chosen = match options.selection {
-            Selection::Best => entries.first(),
-            Selection::Weighted => weighted(&entries, rng),
-            Selection::Uniform => rng.choice(&entries),
-        };
-        chosen.map(|entry| entry.mv)
-    }
-}
-
-/// A random entry in proportion to the weights; `None` if all are 0.
-fn weighted<'a>(entries: &'a [Entry], rng: &mut fastrand::Rng) -> Option<&'a Entry> {
-    let total: u64 = entries.iter().map(|entry| u64::from(entry.weight)).sum();
-    let mut threshold = (total > 0).then(|| rng.u64(..total))?;
-    entries.iter().find(|entry| {
-        let weight = u64::from(entry.weight);
-        let wins = threshold < weight;
-        threshold = threshold.saturating_sub(weight);
-        wins
-    })
 }
 
 fn records(bytes: &[u8]) -> impl ExactSizeIterator<Item = Record> {
