@@ -165,7 +165,7 @@ pub enum Command {
         account_panics: Option<u64>,
     },
 
-    /// Watch the bot play against built-in opponents on a simulated Lichess, without a network
+    /// Watch the bot play built-in opponents on a simulated Lichess, offline
     #[command(
         after_help = "Examples:\n  knightwatch demo\n  knightwatch demo --games 5\n  \
         knightwatch demo --web 127.0.0.1:9664\n\n\
@@ -346,7 +346,7 @@ pub enum Command {
         knightwatch sim --user MyBot:bot --player Echo,kind=engine,nodes=2000,challenges=MyBot,count=10\n  \
         knightwatch sim --user MyBot:bot --player Pest,human,challenges=MyBot,clock=180+2,chats\n  \
         knightwatch sim --user MyBot:bot --player Rival,challenges=MyBot --speed 10 --limits --faults F6\n  \
-        knightwatch sim --user MyBot:bot --player Foe,copies=9,joins-arenas --arena Fri,clock=60+0,starts-in=30s,bots\n\n\
+        knightwatch sim --user MyBot:bot --player Foe,copies=9,joins-arenas --arena Fri,clock=60+0,bots\n\n\
         Point a client at the address with the token that is printed for its user:\n  \
         Knightwatch  LICHESS_TOKEN=lip_mybot knightwatch run --set lichess.url=http://127.0.0.1:9663\n  \
         lichess-bot  in config.yml token: \"lip_mybot\" and url: \"http://127.0.0.1:9663/\", online_moves off\n  \

@@ -13,7 +13,7 @@ use crate::bot::argument;
 /// Commands to a running bot.
 #[derive(Debug, Subcommand)]
 pub enum OperatorCommand {
-    /// Print the address of a running bot's page, with the key that allows you to control the bot
+    /// Print the address of a running bot's page, with the key that controls the bot
     #[command(
         after_help = "Examples:\n  knightwatch page\n  knightwatch page --open\n  \
         sudo knightwatch page --socket /run/knightwatch/control.sock\n\n\

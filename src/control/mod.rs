@@ -7,8 +7,8 @@
 mod client;
 mod command;
 mod dispatch;
-mod socket_owner;
 mod server;
+mod socket_owner;
 
 use std::path::{Path, PathBuf};
 

@@ -436,7 +436,9 @@ fn accounts_command_names_its_account() {
     for order in [&["challenge", "Bert", "3+2"][..], &["join", "rehearse"]] {
         let why = run_failing_command(&bot, order);
         assert!(
-            why.contains(&format!("say --account NAME: {BOT}, {OTHER_BOT}")),
+            why.contains(&format!(
+                "select one with --account NAME: {BOT}, {OTHER_BOT}"
+            )),
             "{why}"
         );
     }
