@@ -1,7 +1,7 @@
 //! The bot: plays games on one Lichess account.
 //!
-//! [`run`] follows the event stream ([`account`]), evaluates challenges ([`policy`]) and runs one task for each game
-//! ([`game`]) until the game is over.
+//! [`run`] follows the event stream (`account`), evaluates challenges ([`policy`]) and runs one task for each game
+//! (`game`) until the game is over.
 
 mod account;
 pub mod argument;

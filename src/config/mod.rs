@@ -1,6 +1,6 @@
 //! Settings: defaults < file < environment < flags.
 //!
-//! [`settings`] defines the settings and their defaults, [`layers`] reads the sources, [`check`] finds contradictions. All
+//! `settings` defines the settings and their defaults, `layers` reads the sources, `check` finds contradictions. All
 //! problems are reported at once, each with its place and a hint.
 
 mod account;

@@ -1,6 +1,6 @@
 //! Logging to stderr: with colors and the time of day on a terminal, with syslog levels and no time for the journal.
 //!
-//! Logging never blocks and never fails ([`queue`]): a full disk, a pipe without a reader or a stopped terminal loses log lines
+//! Logging never blocks and never fails (`queue`): a full disk, a pipe without a reader or a stopped terminal loses log lines
 //! and nothing else.
 
 mod queue;

@@ -1,7 +1,7 @@
 //! The chess engine: search, evaluation and time management; no async, no serde.
 //!
 //! [`Engine`] is the entry point. One engine serves any number of games at the same time; they share one
-//! transposition table and one thread pool ([`threads`]). A [`Task`] describes a search; it runs until it is done or
+//! transposition table and one thread pool (`threads`). A [`Task`] describes a search; it runs until it is done or
 //! the [`SearchHandle`] that [`Engine::start`] returned is dropped.
 
 pub mod bench;

@@ -45,7 +45,7 @@ pub struct ErrorResponse {
     /// front of it.
     pub by_lichess: bool,
     pub ratelimit: Option<RateLimit>,
-    /// The `Retry-After` header, for a proxy at most [`MAX_PROXY_WAIT`].
+    /// The `Retry-After` header, for a proxy at most two minutes.
     pub retry_after: Option<Duration>,
 }
 

@@ -3,7 +3,7 @@
 //! The simulator follows the documented contract of the Bot API, independently of the bot. Its wire types are its own,
 //! so client and simulator are two independent readings of the same documents.
 //!
-//! One [`SiteState`] behind one lock owns users, challenges, games and open streams. Every HTTP request and every
+//! One `SiteState` behind one lock owns users, challenges, games and open streams. Every HTTP request and every
 //! action of a built-in player is a method call on it. The referee and the game clock are pure. All timers use one
 //! source of time, which can run faster than wall time.
 

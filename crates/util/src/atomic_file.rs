@@ -14,16 +14,16 @@ pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     write_with(path, |file| file.write_all(bytes))
 }
 
-/// Like [`write`], with mode 0600 whatever mode the file had.
+/// Like [`write()`], with mode 0600 whatever mode the file had.
 ///
 /// # Errors
 ///
-/// As for [`write`].
+/// As for [`write()`].
 pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     write_with_mode(path, Some(0o600), |file| file.write_all(bytes))
 }
 
-/// Like [`write`], with the content that `content` writes. Symbolic links are followed and an existing file keeps its
+/// Like [`write()`], with the content that `content` writes. Symbolic links are followed and an existing file keeps its
 /// mode; pipes and devices are written to directly.
 ///
 /// # Errors

@@ -1,8 +1,8 @@
 //! Replay of games without network, engine or clock.
 //!
-//! Feeds recorded or generated lines of a stream to the [`core`](crate::bot::game::core) of the game task. Whatever a server
+//! Feeds recorded or generated lines of a stream to the `core` of the game task. Whatever a server
 //! sends, the core must not panic, use unbounded memory, or search a position that is not on the board. From a
-//! [trace](super::trace), a replay repeats the decisions for comparison ([`command`]).
+//! [trace](super::trace), a replay repeats the decisions for comparison (`command`).
 
 mod command;
 mod compare;

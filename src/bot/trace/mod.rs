@@ -58,7 +58,7 @@ pub struct Header {
     pub settings: EffectiveSettings,
 }
 
-/// Settings that affect the decisions of a game, before rules; [`Terms`] are those after rules.
+/// Settings that affect the decisions of a game, before rules; `PlaySettings` are those after rules.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EffectiveSettings {
     pub move_overhead: Duration,
@@ -196,7 +196,7 @@ pub struct PostResponse {
     pub text: String,
 }
 
-/// [`PostFailure`] with waits in nanoseconds.
+/// `PostFailure` with waits in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PostError {

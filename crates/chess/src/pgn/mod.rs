@@ -1,4 +1,4 @@
-//! Portable Game Notation (PGN), with clocks and evaluations in comments as on Lichess: [`write`] for one game,
+//! Portable Game Notation (PGN), with clocks and evaluations in comments as on Lichess: [`write()`] for one game,
 //! [`Reader`] for any number.
 //!
 //! ```

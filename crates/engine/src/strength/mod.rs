@@ -14,7 +14,7 @@ use std::fmt;
 
 use super::Limits;
 
-/// Playing strength, on a scale of engines: see [`CALIBRATION`].
+/// Playing strength, on a scale of engines: see `CALIBRATION`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Elo(u16);
 
@@ -42,7 +42,7 @@ impl Elo {
         self.0
     }
 
-    /// The handicap step of this Elo, the second column of [`CALIBRATION`].
+    /// The handicap step of this Elo, the second column of `CALIBRATION`.
     pub fn step(self) -> f64 {
         let elo = f64::from(self.0);
         let above = CALIBRATION
