@@ -6,8 +6,8 @@ const GAME: &str = include_str!("../crates/lichess/tests/fixtures/game-stream.nd
 const PLAYING: &str = include_str!("../crates/lichess/tests/fixtures/playing.ndjson");
 const USERS: &str = include_str!("../crates/lichess/tests/fixtures/users.ndjson");
 const CONFIG: &str = include_str!("../config.example.toml");
-const STANDARD: &str = include_str!("../tests/suites/standard.perft");
-const CHESS960: &str = include_str!("../tests/suites/chess960.perft");
+const STANDARD: &str = include_str!("../crates/chess/tests/suites/standard.perft");
+const CHESS960: &str = include_str!("../crates/chess/tests/suites/chess960.perft");
 const REPERTOIRE: &[u8] = include_bytes!("../crates/book/src/repertoire.bin");
 
 const OPENING: &str = "e2e4 e7e5 g1f3 b8c6 f1c4 f8c5 e1g1 g8f6 d2d3 e8h8";

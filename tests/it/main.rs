@@ -33,7 +33,6 @@ mod ponder;
 mod proxy;
 mod records;
 mod replay;
-mod rules;
 mod security;
 mod service;
 mod sim;

@@ -1,6 +1,6 @@
 //! FEN reader with damaged and random text.
 
-use knightwatch::chess::Position;
+use knightwatch_chess::Position;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use knightwatch::chess::Position;
+use knightwatch_chess::Position;
 use shakmaty::fen::Fen;
 use shakmaty::{CastlingMode, Chess};
 
@@ -28,7 +28,7 @@ fn perft_of_chess960_matches() {
         let position = Position::from_fen(fen).expect("a position");
         for (depth, &count) in (1..).zip(counts) {
             assert_eq!(
-                knightwatch::chess::perft::perft(&position, depth),
+                knightwatch_chess::perft::perft(&position, depth),
                 count,
                 "{fen} at depth {depth}"
             );
@@ -38,7 +38,7 @@ fn perft_of_chess960_matches() {
             .into_position(CastlingMode::Chess960)
             .expect("a position");
         assert_eq!(
-            knightwatch::chess::perft::perft(&position, 4),
+            knightwatch_chess::perft::perft(&position, 4),
             shakmaty::perft(&theirs, 4),
             "{fen}"
         );
@@ -49,8 +49,8 @@ fn perft_of_chess960_matches() {
 #[test]
 fn perft_of_suites_matches() {
     let suites = [
-        include_str!("../../suites/standard.perft"),
-        include_str!("../../suites/chess960.perft"),
+        include_str!("../suites/standard.perft"),
+        include_str!("../suites/chess960.perft"),
     ];
     for (suite, min_positions) in suites.into_iter().zip([60, 30]) {
         let mut rule = "";
@@ -66,7 +66,7 @@ fn perft_of_suites_matches() {
             for (depth, count) in (1..).zip(counts.split(' ')) {
                 let count: u64 = count.parse().expect("a count");
                 assert_eq!(
-                    knightwatch::chess::perft::perft(&position, depth),
+                    knightwatch_chess::perft::perft(&position, depth),
                     count,
                     "{rule}: {fen} at depth {depth}"
                 );

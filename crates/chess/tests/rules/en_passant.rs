@@ -1,6 +1,6 @@
 //! En passant legality, checked by brute force: capture, and see whether the king is in check.
 
-use knightwatch::chess::{
+use knightwatch_chess::{
     Color, FenError, File, Move, MoveKind, Piece, Position, Rank, Role, Square,
 };
 

@@ -5,13 +5,13 @@
 //! position by cozy-chess, and the table shows the speed relative to those: the median of the rounds. On Linux, CPU time
 //! is measured.
 //!
-//! - `cargo bench --bench perft` prints the table; a number after `--` sets the rounds.
-//! - `cargo bench --bench perft -- knightwatch 1` runs one library, each position 1 ply less deep, for a profiler.
+//! - `cargo run --release` in this directory prints the table; a number after `--` sets the rounds.
+//! - `cargo run --release -- knightwatch 1` runs one library, each position 1 ply less deep, for a profiler.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use knightwatch::chess::{Position, perft::perft};
+use knightwatch_chess::{Position, perft::perft};
 
 /// Perft of a FEN.
 type Perft = fn(&str, u32) -> u64;

@@ -12,7 +12,7 @@ use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 
-use knightwatch::chess::{
+use knightwatch_chess::{
     Bitboard, CastlingNotation, Color, Game, Generate, Move, MoveKind, MoveList, Position, Role,
     Termination, attacks,
 };
