@@ -74,6 +74,7 @@ impl fmt::Display for Problem {
 /// Error of building a book: the first problem of each bad line; empty if there was no move at all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BuildError {
+    /// Skipped lines and games, with the reason.
     pub problems: Vec<Problem>,
 }
 

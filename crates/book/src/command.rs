@@ -21,11 +21,13 @@ pub enum CommandError {
     Position {
         /// The given text.
         line: String,
+        /// The reason.
         cause: NotationError,
     },
     /// A file with lines or games cannot be read.
     #[error("cannot read {}: {cause}", path.display())]
     Lines {
+        /// The file.
         path: PathBuf,
         /// The operating system's error.
         cause: io::Error,

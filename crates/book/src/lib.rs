@@ -4,6 +4,9 @@
 //! chess programs read. [`Book::entries`] finds the moves of a position, [`Book::pick`] chooses one, [`Builder`]
 //! makes a book from lines of moves.
 
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
 mod build;
 mod command;
 mod error;
@@ -48,6 +51,7 @@ pub struct Book {
 /// A legal move in a book.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
+    /// The move.
     pub mv: Move,
     /// Weight relative to the other moves of the position; 0 for a move that is known but should not be played.
     pub weight: u16,

@@ -14,6 +14,7 @@ pub struct Probe<'a> {
 }
 
 impl<'a> Probe<'a> {
+    /// Looks up a position.
     pub fn new(book: &'a Book, position: &'a Position) -> Probe<'a> {
         Probe {
             book: book.name(),

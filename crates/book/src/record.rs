@@ -10,6 +10,7 @@ pub struct Record {
     /// The move: from bit 0, three bits each for file and rank of the to square, file and rank of the from square,
     /// and the promotion (0 none, 1 knight, 2 bishop, 3 rook, 4 queen). Castling is king takes own rook.
     pub mv: u16,
+    /// Weight relative to the other moves of the position.
     pub weight: u16,
     /// Data of learning programs.
     pub learn: u32,

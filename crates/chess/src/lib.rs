@@ -4,6 +4,7 @@
 //! history and detects draws that depend on it. Moves are read and written in UCI and SAN notation, positions as FEN,
 //! games as [PGN](pgn).
 
+#![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
 pub mod attacks;

@@ -238,6 +238,11 @@ impl Client {
         self.query(self.get(&["api", "challenge"])).await
     }
 
+    /// One of our challenges, incoming or outgoing.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] if the request fails.
     pub async fn challenge_by_id(&self, id: &ChallengeId) -> Result<Challenge, Error> {
         self.query::<ChallengeResponse>(self.get(&["api", "challenge", id.as_str(), "show"]))
             .await
@@ -356,6 +361,11 @@ impl Client {
         ))
     }
 
+    /// A team.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] if the request fails.
     pub async fn team(&self, team: &str) -> Result<Team, Error> {
         self.query(self.get(&["api", "team", team])).await
     }
@@ -400,6 +410,11 @@ impl Client {
         Ok(all)
     }
 
+    /// The public data of a user.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] if the request fails.
     pub async fn user(&self, name: &Username) -> Result<User, Error> {
         self.query(self.get(&["api", "user", name.as_str()])).await
     }

@@ -26,16 +26,21 @@ pub struct Endpoint {
 /// Reasons to reject a server address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EndpointError {
+    /// The address cannot be parsed.
     #[error("`{0}` is not an address such as https://lichess.org ({1})")]
     NotAnUrl(String, url::ParseError),
     #[error(
         "`{0}` would send the token unencrypted; only https is possible, and http to this machine itself"
     )]
+    /// Plain HTTP to another machine.
     Unencrypted(String),
+    /// Another scheme than HTTP and HTTPS.
     #[error("`{0}` must begin with https://")]
     Scheme(String),
+    /// A name or password in the address.
     #[error("the address must not contain a user name or password")]
     Credentials,
+    /// A path, query or fragment after the host.
     #[error("`{0}` must end after the path, without ? or #")]
     Trailing(String),
 }

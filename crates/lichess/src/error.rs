@@ -20,13 +20,23 @@ pub enum Error {
     Timeout(Duration),
     /// The connection could not be made, or broke. In the second case the request may have been executed.
     #[error("{}: {detail}", if *.connecting { "cannot connect to Lichess" } else { "the connection to Lichess broke" })]
-    Network { connecting: bool, detail: String },
+    Network {
+        /// Whether the connection could not be made.
+        connecting: bool,
+        /// The reason.
+        detail: String,
+    },
     /// An unexpected response body.
     #[error("unexpected response from Lichess: {0}")]
     Decode(String),
     /// The configured CA file cannot be used.
     #[error("the certificates in {} cannot be used: {why}; see lichess.ca_file", file.display())]
-    CaFile { file: PathBuf, why: String },
+    CaFile {
+        /// The file.
+        file: PathBuf,
+        /// The reason.
+        why: String,
+    },
     /// TLS cannot be set up on this machine.
     #[error("TLS cannot be set up: {0}")]
     Setup(String),
@@ -38,12 +48,14 @@ pub enum Error {
 /// A response with a status outside of 200 to 299.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ErrorResponse {
+    /// HTTP status code.
     pub code: u16,
     /// The server's message, safe to print, at most 300 characters.
     pub message: String,
     /// Whether Lichess itself responded: its error responses are JSON objects with an `error`. All others come from a proxy in
     /// front of it.
     pub by_lichess: bool,
+    /// The limit that was exceeded, if the body names it.
     pub ratelimit: Option<RateLimit>,
     /// The `Retry-After` header, for a proxy at most two minutes.
     pub retry_after: Option<Duration>,
@@ -52,7 +64,9 @@ pub struct ErrorResponse {
 /// The rate limit that was hit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RateLimit {
+    /// Name of the limit.
     pub key: String,
+    /// Time until the limit ends.
     pub seconds: Option<Duration>,
 }
 

@@ -3,6 +3,9 @@
 //! [`Client`] has a method for each endpoint. [`EventStream`] and [`GameStream`] are the two NDJSON streams as typed
 //! events. [`retry`] says what to do after a failure; the caller does it.
 
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
 mod api;
 mod client;
 pub mod clock;

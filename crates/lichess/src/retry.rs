@@ -86,6 +86,7 @@ pub enum Retry {
     /// Send the request again after this time, unless it has become pointless: the stream shows the move, the game is over,
     /// the challenge is gone. Check the stream first; see [`Error::may_have_worked`].
     After(Duration),
+    /// No further attempt.
     GiveUp,
 }
 

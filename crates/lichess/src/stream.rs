@@ -30,6 +30,7 @@ pub type RawGameStream = Ndjson<Raw<GameEvent>>;
 pub struct Raw<T> {
     /// The line without its line feed; empty if it was too long.
     pub line: String,
+    /// The event.
     pub event: T,
 }
 
@@ -77,6 +78,7 @@ pub struct LineSplitter {
 pub enum Line {
     /// Bytes that are not UTF-8 were replaced.
     Text(String),
+    /// A line is longer than the limit.
     TooLong,
 }
 

@@ -15,34 +15,58 @@ pub struct Token(Box<str>);
 /// Errors of reading a token. Never quote what was read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TokenError {
+    /// The token file cannot be read.
     #[error("the token file {} cannot be read: {why}", display_path(path))]
-    Unreadable { path: PathBuf, why: String },
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        why: String,
+    },
     #[error(
         "token_file must name a file, but its value looks like the token itself: put the token into a file of its own with mode \
          0600, and set token_file to its path"
     )]
+    /// The value of `token_file` looks like a token.
     NotAName,
     #[error(
         "the token file {} cannot be read: %d stands for the service's credentials directory, and CREDENTIALS_DIRECTORY is not \
          set; to run by hand, set it to the directory of the file, such as /etc/knightwatch",
         display_path(.0)
     )]
+    /// systemd passes no credentials.
     NoCredentials(PathBuf),
+    /// The content of the token file is not a token.
     #[error("the token file {} {why}", display_path(path))]
-    InFile { path: PathBuf, why: TokenFault },
+    InFile {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        why: TokenFault,
+    },
+    /// The value of the environment variable is not a token.
     #[error("the environment variable {name} {why}")]
-    InEnvironment { name: String, why: TokenFault },
+    InEnvironment {
+        /// The variable.
+        name: String,
+        /// The reason.
+        why: TokenFault,
+    },
 }
 
 /// Reasons why a text is not a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TokenFault {
+    /// Nothing but white space.
     #[error("is empty")]
     Empty,
+    /// More than one word.
     #[error("holds more than one word; it must hold the token only")]
     Words,
+    /// Characters that no token has.
     #[error("holds characters that a token cannot have")]
     Characters,
+    /// Longer than any token.
     #[error("is too long for a token (at most 512 characters)")]
     Long,
 }

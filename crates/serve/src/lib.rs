@@ -1,5 +1,8 @@
 //! HTTP/1.1 server with limits on connections and time.
 
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
 use std::io;
 use std::pin::{Pin, pin};
 use std::sync::Arc;

@@ -7,6 +7,8 @@
 //! action of a built-in player is a method call on it. The referee and the game clock are pure. All timers use one
 //! source of time, which can run faster than wall time.
 
+#![forbid(unsafe_code)]
+
 mod arena;
 mod challenge;
 mod command;

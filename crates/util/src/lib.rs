@@ -1,5 +1,8 @@
 //! Files, counts and suggestions for the crates of Knightwatch.
 
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
 pub mod atomic_file;
 pub mod input;
 pub mod plural;

@@ -11,8 +11,11 @@ use super::text;
 /// An arena, as seen by an authenticated user.
 #[derive(Debug, Clone)]
 pub struct Arena {
+    /// Its id.
     pub id: ArenaId,
+    /// Its name.
     pub name: String,
+    /// The variant of its games.
     pub variant: Variant,
     /// Bots may join.
     pub bots_allowed: bool,
@@ -20,6 +23,7 @@ pub struct Arena {
     pub starts_in: Option<Duration>,
     /// Time to the end; `None` before the start and after the end.
     pub ends_in: Option<Duration>,
+    /// Whether it is over.
     pub finished: bool,
     /// Number of players.
     pub players: u32,
@@ -34,6 +38,7 @@ pub struct Arena {
 /// Our standing in an arena.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Standing {
+    /// Rank, 1 for the leader.
     pub rank: u32,
     /// We are not paired any more.
     pub withdrawn: bool,
@@ -44,9 +49,13 @@ pub struct Standing {
 /// An arena in a list, which does not say whether bots may join.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListedArena {
+    /// Its id.
     pub id: ArenaId,
+    /// Its name.
     pub name: String,
+    /// The time control of its games.
     pub clock: TimeControl,
+    /// The variant of its games.
     pub variant: Variant,
     /// Duration in minutes.
     pub minutes: u32,
@@ -54,6 +63,7 @@ pub struct ListedArena {
     pub starts_at: i64,
     /// Milliseconds since 1970.
     pub finishes_at: i64,
+    /// Whether it is over.
     pub finished: bool,
     /// Requires a password.
     pub private: bool,
@@ -132,10 +142,14 @@ impl<'de> Deserialize<'de> for ListedArena {
 /// A player in the results of an arena.
 #[derive(Debug, Clone, Deserialize)]
 pub struct ArenaLine {
+    /// Rank, 1 for the leader.
     pub rank: u32,
+    /// Points.
     #[serde(default, deserialize_with = "text::count_or_none")]
     pub score: u32,
+    /// Name of the player.
     pub username: Username,
+    /// Performance rating.
     #[serde(default, deserialize_with = "text::rating")]
     pub performance: Option<i32>,
 }
@@ -143,6 +157,7 @@ pub struct ArenaLine {
 /// A team, as seen by an authenticated user.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Team {
+    /// Its name.
     #[serde(default, deserialize_with = "text::text")]
     pub name: String,
     /// Whether we are a member.

@@ -10,7 +10,9 @@ use super::text;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Challenge {
+    /// Its id.
     pub id: ChallengeId,
+    /// Its state.
     #[serde(default = "created")]
     pub status: ChallengeStatus,
     /// `None` when the challenge is open or anonymous.
@@ -19,12 +21,16 @@ pub struct Challenge {
     /// `None` when the challenge is open.
     #[serde(default, deserialize_with = "text::lenient")]
     pub dest_user: Option<ChallengeUser>,
+    /// The variant.
     #[serde(default)]
     pub variant: Variant,
+    /// Whether the game would be rated.
     #[serde(default, deserialize_with = "text::lenient")]
     pub rated: bool,
+    /// The speed, from the time control.
     #[serde(default)]
     pub speed: Speed,
+    /// The time control.
     #[serde(default, deserialize_with = "text::lenient")]
     pub time_control: TimeControl,
     /// The color that the challenger asked for, for themselves.
@@ -45,6 +51,7 @@ pub struct Challenge {
     /// The localized decline reason.
     #[serde(default, deserialize_with = "text::text_option")]
     pub decline_reason: Option<String>,
+    /// Reason of a decline, as a key.
     #[serde(default)]
     pub decline_reason_key: Option<DeclineReason>,
     /// noAbort, noRematch, noGiveTime, noClaimWin, noEarlyDraw.
@@ -59,18 +66,24 @@ fn created() -> ChallengeStatus {
 /// One side of a challenge.
 #[derive(Debug, Clone, Deserialize)]
 pub struct ChallengeUser {
+    /// Name.
     pub name: Username,
+    /// Title, such as `BOT` or `GM`.
     #[serde(default, deserialize_with = "text::title")]
     pub title: Option<String>,
+    /// Rating in the variant or speed of the challenge.
     #[serde(default, deserialize_with = "text::rating")]
     pub rating: Option<i32>,
+    /// Whether the rating is provisional.
     #[serde(default, deserialize_with = "text::lenient")]
     pub provisional: bool,
+    /// Whether the user is online.
     #[serde(default, deserialize_with = "text::lenient")]
     pub online: bool,
 }
 
 impl ChallengeUser {
+    /// Whether the user has the title `BOT`.
     pub fn is_bot(&self) -> bool {
         self.title.as_deref() == Some("BOT")
     }
@@ -81,13 +94,17 @@ impl ChallengeUser {
 pub enum TimeControl {
     /// Initial time and increment in seconds. A limit of 0 starts with max(increment, 3 s).
     Clock {
+        /// Initial time in seconds.
         limit: u32,
+        /// Increment in seconds.
         increment: u32,
     },
     /// Days per move; 0 if absent.
     Correspondence {
+        /// Days per move.
         days: u32,
     },
+    /// No clock.
     Unlimited,
     /// Something newer than this program.
     #[default]
@@ -162,8 +179,11 @@ impl std::fmt::Display for TimeControl {
 /// Color that the challenger asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ColorChoice {
+    /// We play White.
     White,
+    /// We play Black.
     Black,
+    /// Lichess draws the color.
     #[default]
     Random,
 }
@@ -190,7 +210,9 @@ fn color_choice<'de, D: Deserializer<'de>>(from: D) -> Result<ColorChoice, D::Er
 /// Direction of a challenge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
+    /// From another user to us.
     In,
+    /// From us to another user.
     Out,
 }
 
@@ -205,8 +227,10 @@ fn direction<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Direction>, D:
 /// The response of `/api/challenge`: pending challenges, without those whose challenger went offline.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct Challenges {
+    /// Challenges of others to us.
     #[serde(rename = "in", default, deserialize_with = "text::list")]
     pub incoming: Vec<Challenge>,
+    /// Our challenges to others.
     #[serde(rename = "out", default, deserialize_with = "text::list")]
     pub outgoing: Vec<Challenge>,
 }
@@ -214,10 +238,13 @@ pub struct Challenges {
 /// A challenge to create.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewChallenge {
+    /// The time control.
     pub time_control: TimeControl,
+    /// Whether the game is rated.
     pub rated: bool,
     /// Our color.
     pub color: ColorChoice,
+    /// The variant.
     pub variant: Variant,
     /// Starting position, for standard, fromPosition and chess960.
     pub fen: Option<String>,

@@ -32,8 +32,11 @@ pub enum Event {
 pub enum GameEvent {
     /// The first line of every stream, and the only one of a finished game.
     Full(Box<GameFull>),
+    /// Moves, clocks or status have changed.
     State(GameState),
+    /// A line of chat.
     Chat(ChatLine),
+    /// The opponent has left, or is back.
     OpponentGone(OpponentGone),
     /// An unknown event, by its type.
     Unknown(String),
@@ -70,8 +73,10 @@ impl Skipped {
 
 /// Types parsed from a line of NDJSON. Every line has a value, so that no line ends a stream.
 pub trait FromLine: Sized {
+    /// Parses a line; never fails.
     fn from_line(line: &str) -> Self;
 
+    /// The event for a line that could not be parsed.
     fn skipped(skipped: Skipped) -> Self;
 }
 

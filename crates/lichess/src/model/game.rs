@@ -11,6 +11,7 @@ use super::text::{self, UNLIMITED};
 /// A game in the account's event stream or in `/api/account/playing`.
 #[derive(Debug, Clone)]
 pub struct GameInfo {
+    /// Its id.
     pub id: GameId,
     /// Our color.
     pub color: Color,
@@ -20,17 +21,27 @@ pub struct GameInfo {
     pub last_move: Option<String>,
     /// friend, ai, api, arena, lobby ...
     pub source: Option<String>,
+    /// Its status.
     pub status: Status,
+    /// The variant.
     pub variant: Variant,
+    /// The speed.
     pub speed: Speed,
+    /// Whether it is rated.
     pub rated: bool,
+    /// Whether we have moved.
     pub has_moved: bool,
+    /// The opponent.
     pub opponent: Opponent,
+    /// Whether it is our turn.
     pub is_my_turn: bool,
     /// Our clock; `None` in an unlimited game.
     pub time_left: Option<Duration>,
+    /// Id of its arena.
     pub tournament: Option<GameId>,
+    /// The winner, once it is over.
     pub winner: Option<Color>,
+    /// Our rating.
     pub rating: Option<i32>,
     /// Only of finished rated games.
     pub rating_diff: Option<i32>,
@@ -43,7 +54,9 @@ pub struct GameInfo {
 pub struct Opponent {
     /// Also `Anonymous` and `Stockfish level 3`.
     pub name: Username,
+    /// Title, such as `BOT` or `GM`.
     pub title: Option<String>,
+    /// Rating.
     pub rating: Option<i32>,
     /// The level of Lichess's own engine.
     pub ai_level: Option<u8>,
@@ -52,8 +65,10 @@ pub struct Opponent {
 /// The APIs that may play a game.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 pub struct Compat {
+    /// The Bot API may play it.
     #[serde(default, deserialize_with = "text::lenient")]
     pub bot: bool,
+    /// The Board API may play it.
     #[serde(default, deserialize_with = "text::lenient")]
     pub board: bool,
 }
@@ -185,6 +200,7 @@ impl Opponent {
         }
     }
 
+    /// Whether the opponent has the title `BOT`.
     pub fn is_bot(&self) -> bool {
         self.title.as_deref() == Some("BOT")
     }
@@ -194,14 +210,20 @@ impl Opponent {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GameFull {
+    /// Its id.
     pub id: GameId,
+    /// The variant.
     pub variant: Variant,
+    /// The speed.
     #[serde(default)]
     pub speed: Speed,
+    /// Whether it is rated.
     #[serde(default, deserialize_with = "text::lenient")]
     pub rated: bool,
+    /// The player of the white pieces.
     #[serde(default, deserialize_with = "text::lenient")]
     pub white: Player,
+    /// The player of the black pieces.
     #[serde(default, deserialize_with = "text::lenient")]
     pub black: Player,
     /// `None` for the variant's initial position ("startpos" on the wire).
@@ -211,8 +233,10 @@ pub struct GameFull {
     clock: Option<GameClock>,
     #[serde(default, deserialize_with = "text::count")]
     days_per_turn: Option<u32>,
+    /// Id of its arena.
     #[serde(default, deserialize_with = "text::lenient")]
     pub tournament_id: Option<GameId>,
+    /// Moves, clocks and status when the stream was opened.
     pub state: GameState,
 }
 
@@ -224,9 +248,11 @@ fn initial_fen<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::
 /// Time control of a game.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GameTime {
+    /// A chess clock.
     Clock(GameClock),
     /// Days per move; 0 if absent.
     Days(u32),
+    /// No clock.
     Unlimited,
 }
 
@@ -246,6 +272,7 @@ impl GameFull {
         }
     }
 
+    /// The player of a color.
     pub fn player(&self, color: Color) -> &Player {
         match color {
             Color::White => &self.white,
@@ -270,21 +297,28 @@ impl GameFull {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Player {
+    /// Id; `None` for a guest or the AI of Lichess.
     #[serde(default, deserialize_with = "text::lenient")]
     pub id: Option<Username>,
+    /// Name; `None` for a guest or the AI of Lichess.
     #[serde(default, deserialize_with = "text::lenient")]
     pub name: Option<Username>,
+    /// Title, such as `BOT` or `GM`.
     #[serde(default, deserialize_with = "text::title")]
     pub title: Option<String>,
+    /// Rating.
     #[serde(default, deserialize_with = "text::rating")]
     pub rating: Option<i32>,
+    /// Whether the rating is provisional.
     #[serde(default, deserialize_with = "text::lenient")]
     pub provisional: bool,
+    /// Level of the AI of Lichess, 1 to 8.
     #[serde(default, deserialize_with = "text::lenient")]
     pub ai_level: Option<u8>,
 }
 
 impl Player {
+    /// Whether the player has the title `BOT`.
     pub fn is_bot(&self) -> bool {
         self.title.as_deref() == Some("BOT")
     }
@@ -302,8 +336,10 @@ impl Player {
 /// The configured clock. In a game of 0+N the players start with max(increment, 3 s).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct GameClock {
+    /// Initial time.
     #[serde(default, deserialize_with = "text::millis")]
     pub initial: Duration,
+    /// Increment.
     #[serde(default, deserialize_with = "text::millis")]
     pub increment: Duration,
 }
@@ -317,25 +353,31 @@ pub struct GameState {
     /// White's clock when the server sent this, with the running time already subtracted; [`UNLIMITED`] without a clock.
     #[serde(default, deserialize_with = "text::millis")]
     pub wtime: Duration,
+    /// Black's clock.
     #[serde(default, deserialize_with = "text::millis")]
     pub btime: Duration,
+    /// White's increment.
     #[serde(default, deserialize_with = "text::millis")]
     pub winc: Duration,
+    /// Black's increment.
     #[serde(default, deserialize_with = "text::millis")]
     pub binc: Duration,
     /// `started` if absent.
     #[serde(default = "started", deserialize_with = "status")]
     pub status: Status,
+    /// The winner, once it is over.
     #[serde(default, deserialize_with = "text::color")]
     pub winner: Option<Color>,
     /// White offers a draw. Still set in the state in which Black replies with a move.
     #[serde(default, deserialize_with = "text::lenient")]
     pub wdraw: bool,
+    /// Black offers a draw.
     #[serde(default, deserialize_with = "text::lenient")]
     pub bdraw: bool,
     /// White proposes a takeback.
     #[serde(default, deserialize_with = "text::lenient")]
     pub wtakeback: bool,
+    /// Black proposes a takeback.
     #[serde(default, deserialize_with = "text::lenient")]
     pub btakeback: bool,
     /// The next game, once a rematch was accepted.
@@ -398,6 +440,7 @@ impl GameState {
 /// A chat line. Ours are echoed; Lichess's own messages come from the user `lichess`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct ChatLine {
+    /// The room.
     #[serde(default = "player_room")]
     pub room: Room,
     /// `user` in a chat log.
@@ -407,6 +450,7 @@ pub struct ChatLine {
         deserialize_with = "user_or_anonymous"
     )]
     pub username: Username,
+    /// The text.
     #[serde(default, deserialize_with = "text::text")]
     pub text: String,
 }
@@ -427,6 +471,7 @@ fn user_or_anonymous<'de, D: Deserializer<'de>>(from: D) -> Result<Username, D::
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OpponentGone {
+    /// Whether the opponent is gone.
     #[serde(default, deserialize_with = "text::lenient")]
     pub gone: bool,
     /// Time until we may claim victory; zero means now.

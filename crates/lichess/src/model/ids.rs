@@ -26,6 +26,7 @@ impl GameId {
         Self("unknown".into())
     }
 
+    /// The id as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -85,6 +86,7 @@ impl Username {
         Self(text::clip(name, MAX_NAME_CHARS).into())
     }
 
+    /// The name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -139,7 +141,11 @@ macro_rules! keys {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
         pub enum $name {
-            $($(#[$note])* $variant,)+
+            $(
+                #[doc = concat!("`", $key, "`.")]
+                $(#[$note])*
+                $variant,
+            )+
             /// Something newer than this program.
             #[default]
             Unknown,

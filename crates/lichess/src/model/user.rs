@@ -12,12 +12,15 @@ use super::text;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct User {
+    /// Name.
     pub username: Username,
+    /// Title, such as `BOT` or `GM`.
     #[serde(default, deserialize_with = "text::title")]
     pub title: Option<String>,
     /// Ratings by speed or variant: `bullet`, `blitz`, `chess960` ...
     #[serde(default, deserialize_with = "text::map")]
     pub perfs: BTreeMap<String, Perf>,
+    /// The public profile.
     #[serde(default, deserialize_with = "text::lenient")]
     pub profile: Profile,
     /// Only in responses about ourselves or a single user.
@@ -26,6 +29,7 @@ pub struct User {
     /// Milliseconds since 1970; `None` for a closed account.
     #[serde(default, deserialize_with = "text::timestamp_ms")]
     pub created_at: Option<i64>,
+    /// Whether the account is marked for a violation of the terms of service.
     #[serde(default, deserialize_with = "text::lenient")]
     pub tos_violation: bool,
     /// The account was closed.
@@ -37,6 +41,7 @@ pub struct User {
 }
 
 impl User {
+    /// Whether the user has the title `BOT`.
     pub fn is_bot(&self) -> bool {
         self.title.as_deref() == Some("BOT")
     }
@@ -59,8 +64,10 @@ impl User {
 /// Rating in one speed or variant. Modes without one (storm, racer) have zero games.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 pub struct Perf {
+    /// Number of rated games.
     #[serde(default, deserialize_with = "text::lenient")]
     pub games: u64,
+    /// Rating.
     #[serde(default, deserialize_with = "text::rating")]
     pub rating: Option<i32>,
     /// Rating deviation.
@@ -74,6 +81,7 @@ pub struct Perf {
 /// Public profile.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct Profile {
+    /// Biography.
     #[serde(default, deserialize_with = "text::text_option")]
     pub bio: Option<String>,
 }
@@ -89,6 +97,7 @@ pub struct Preferences {
 /// Game counts.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 pub struct Count {
+    /// All games.
     #[serde(default, deserialize_with = "text::lenient")]
     pub all: u64,
 }
@@ -97,14 +106,18 @@ pub struct Count {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UserStatus {
+    /// Name.
     pub name: Username,
+    /// Title, such as `BOT` or `GM`.
     #[serde(default, deserialize_with = "text::title")]
     pub title: Option<String>,
+    /// Whether the user is online.
     #[serde(default, deserialize_with = "text::lenient")]
     pub online: bool,
     /// `true`, or an object that describes the game.
     #[serde(default, deserialize_with = "truthy")]
     pub playing: bool,
+    /// Id of the game that the user plays.
     #[serde(default, deserialize_with = "text::lenient")]
     pub playing_id: Option<GameId>,
 }
@@ -127,6 +140,7 @@ fn truthy<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
 /// Owner, scopes and expiry of a token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenInfo {
+    /// Owner of the token.
     pub user: Username,
     /// `bot:play`, `challenge:write` ...
     pub scopes: Vec<String>,
@@ -135,6 +149,7 @@ pub struct TokenInfo {
 }
 
 impl TokenInfo {
+    /// Whether the token has a scope.
     pub fn has(&self, scope: &str) -> bool {
         self.scopes.iter().any(|s| s == scope)
     }
