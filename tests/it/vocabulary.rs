@@ -71,7 +71,11 @@ const ALLOWED: &[(&str, &str, &str)] = &[
     ("tests/it/vocabulary.rs", "", "lists the words"),
     ("", "farewell", "the key chat.farewell, as in other bots"),
     ("docs/simulator.md", "patience", "name of a player"),
-    ("src/sim/faults/library/", "patience", "name of a player"),
+    (
+        "crates/sim/src/faults/library/",
+        "patience",
+        "name of a player",
+    ),
     ("tests/it/faults/", "patience", "name of a player"),
 ];
 
