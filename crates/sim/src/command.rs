@@ -28,7 +28,7 @@ pub struct SimArgs {
     /// accepts takeback proposals
     #[arg(long = "user", value_name = "NAME[:bot|:guest|:browser]")]
     pub users: Vec<NewUser>,
-    /// Create an arena, as in `Friday,clock=60+0,minutes=10,starts=30s,bots,rated`; further keys: id, variant,
+    /// Create an arena, as in `Friday,clock=60+0,minutes=10,starts-in=30s,bots,rated`; further keys: id, variant,
     /// position, password, team, teams, min-rating, max-rating, min-rated-games, allow, banned, berserkable,
     /// streakable, created-by
     #[arg(long = "arena", value_name = "NAME[,KEY=VALUE]...")]
