@@ -116,7 +116,7 @@ impl CommandHandle {
     /// Takes no new games, finishes running games, however long they take, and ends the program.
     pub fn drain(&self) -> CommandResult {
         self.shutdown.drain();
-        Ok("no new games, and challenges of ours are taken back; the program ends when the games that are on are over"
+        Ok("no new games, and our open challenges are cancelled; the program ends when the running games are over"
             .to_owned())
     }
 

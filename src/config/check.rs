@@ -84,7 +84,7 @@ pub(super) fn contradictions(settings: &Settings) -> Vec<Contradiction> {
     findings.in_section("games").add_if(
         settings.matchmaking.enabled && reserved == all && all > 0,
         &["reserved_for_humans", "concurrency"],
-        "all places are reserved for people, so none is left for the games of [matchmaking]; leave one, or \
+        "all slots are reserved for humans, so none is left for the games of [matchmaking]; reserve one less, or \
          write enabled = false there",
     );
     correspondence(
@@ -336,8 +336,8 @@ fn games(games: &Games, findings: &mut Findings) {
         reserved > all,
         &["reserved_for_humans", "concurrency"],
         format!(
-            "{} reserved for people, but {} in all",
-            plural::count(reserved, "place is", "places are"),
+            "{} reserved for humans, but {} in all",
+            plural::count(reserved, "slot is", "slots are"),
             match all {
                 1 => "there is 1".to_owned(),
                 all => format!("there are {all}"),

@@ -169,7 +169,7 @@ impl ConsoleLog {
             board.truncate(ply as usize);
         }
         live.waiting = None;
-        vec![self.line(self.games[game].tag, &format!("taken back to ply {ply}"))]
+        vec![self.line(self.games[game].tag, &format!("takeback to ply {ply}"))]
     }
 
     fn on_game_finished(&mut self, end: &GameFinished, now: Instant) -> Vec<String> {

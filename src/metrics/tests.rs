@@ -208,7 +208,7 @@ fn status_shows_idle_reason_and_limits() {
         account: Some(name.to_owned()),
         stage: "running",
         idle: Some(IdleStatus {
-            reason: "no game is on; 92 of 100 games between bots are played".to_owned(),
+            reason: "no game is running; 92 of 100 games between bots are played".to_owned(),
             next_s: Some(754),
         }),
         limits: vec![
@@ -233,7 +233,7 @@ fn status_shows_idle_reason_and_limits() {
     alone.set_live(live("MyBot", 92));
     let shown = alone.status().to_string();
     for line in [
-        "idle     no game is on; 92 of 100 games between bots are played; next try in 12 min 34 s",
+        "idle     no game is running; 92 of 100 games between bots are played; next try in 12 min 34 s",
         "limits   bot games 92 of 100 (reset in 2 h 1 min), arenas 0 of 30",
     ] {
         assert!(shown.lines().any(|found| found == line), "{line}\n{shown}");

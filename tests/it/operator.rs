@@ -83,7 +83,7 @@ fn operator_pause_survives_crash() {
     let game = anna.start(&[BLITZ[0], BLITZ[1], ("color", "white")]);
     // Waiting challenges are answered too.
     let waiting = bert.challenge(&BLITZ);
-    wait_for_log(&bot, "is to wait");
+    wait_for_log(&bot, "is queued");
     let done = run_command(&bot, &["pause"]);
     assert!(done.contains("the game that is on goes on"), "{done}");
     assert_eq!(bert.answer(&waiting), "later");
@@ -271,7 +271,7 @@ fn operator_shutdown_cancels_open_challenge() {
         match by_signal {
             true => bot.signal("TERM"),
             false => {
-                assert!(run_command(&bot, &["drain"]).contains("challenges of ours are taken back"))
+                assert!(run_command(&bot, &["drain"]).contains("our open challenges are cancelled"))
             }
         }
         assert_eq!(bot.ended().code(), Some(0));
@@ -363,7 +363,7 @@ fn operator_challenge_overrides_pause() {
     run_command(&bot, &["pause"]);
     let done = run_command(&bot, &["challenge", "Rival", "5+0"]);
     assert!(
-        done.contains("the bot is paused, and this challenge is made all the same"),
+        done.contains("the bot is paused, and this challenge is sent anyway"),
         "{done}"
     );
     assert_eq!(challenge_status(&site, &challenge_id(&done)), "created");
@@ -414,7 +414,7 @@ fn operator_drain_finishes_games_and_exits() {
     for (order, words) in [
         (
             "resume",
-            "it was not paused, but the program is about to end, which cannot be taken back: start it again",
+            "it was not paused, but the program is stopping, which cannot be undone: start it again",
         ),
         ("pause", "paused: no new games"),
         (
@@ -428,7 +428,7 @@ fn operator_drain_finishes_games_and_exits() {
     assert!(!bot.log().contains("new games are taken again"));
     assert_eq!(challenge_and_wait(&bert, &BLITZ), "later");
     let refusal = run_failing_command(&bot, &["challenge", "Rival", "3+2"]);
-    assert!(refusal.contains("about to stop"), "{refusal}");
+    assert!(refusal.contains("shutting down"), "{refusal}");
     assert!(bot.is_running());
     let (resigned, _) = anna.post(&format!("/api/bot/game/{game}/resign"), &[]);
     assert_eq!(resigned, 200);
@@ -609,7 +609,7 @@ fn operator_challenge_results_are_recorded() {
     });
     let expected = [
         "declined: Rival has declined (generic)",
-        "accepted: as the operator says",
+        "accepted: by operator command",
         "dropped: Lichess answered 400: No such user: Nobody",
     ];
     assert_eq!(words, expected);

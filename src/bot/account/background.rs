@@ -201,7 +201,7 @@ impl Account {
                 self.cancelling = self.cancelling.saturating_sub(1);
                 match taken_back {
                     Ok(true) => {
-                        info!(challenge = %id, "taken back");
+                        info!(challenge = %id, "cancelled");
                         self.publish_challenge(&challenge, Decision::Dropped, why.to_owned());
                     }
                     Ok(false) => {
@@ -212,7 +212,7 @@ impl Account {
                             ALREADY_ACCEPTED.to_owned(),
                         );
                     }
-                    Err(failure) => info!(challenge = %id, "cannot take it back: {failure}"),
+                    Err(failure) => info!(challenge = %id, "cannot cancel it: {failure}"),
                 }
             }
             Ok(TaskResult::TokenChecked(Ok(()))) => self.token_confirmed_at = Some(clock::now()),

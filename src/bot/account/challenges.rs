@@ -186,7 +186,7 @@ impl Account {
             ChallengeAnswer::Decline(reason) => self.decline(challenge, reason, assessment.reason),
             ChallengeAnswer::Wait => {
                 if !is_queued {
-                    info!(challenge = %challenge.id, "{} is to wait: {}", describe(challenge), assessment.reason);
+                    info!(challenge = %challenge.id, "{} is queued: {}", describe(challenge), assessment.reason);
                     self.publish_challenge(challenge, Decision::Queued, assessment.reason);
                 }
                 let rank = self.rank(&incoming);
@@ -325,7 +325,7 @@ impl Account {
 
     fn report_withdrawn(&self, challenge: &Challenge) {
         info!(challenge = %challenge.id, "{} is no longer there", describe(challenge));
-        let why = "it was taken back, or its challenger has left".to_owned();
+        let why = "it was cancelled, or the challenger went offline".to_owned();
         self.publish_challenge(challenge, Decision::Dropped, why);
     }
 

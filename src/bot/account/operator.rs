@@ -34,10 +34,10 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Added to responses during shutdown: a drain cannot be undone.
 const ENDING_NOTE: &str =
-    "the program is about to end, which cannot be taken back: start it again when it has ended";
+    "the program is stopping, which cannot be undone: start it again when it has stopped";
 
 /// Reason reported for such a game.
-const BY_OPERATOR: &str = "as the operator says";
+const BY_OPERATOR: &str = "by operator command";
 
 /// State set by the operator.
 pub(super) struct OperatorState {
@@ -117,7 +117,7 @@ impl OperatorState {
         let mut settings = self.overrides.apply_to(&self.settings);
         if !self.play.is_empty() {
             let rule = |(who, play): &(Pattern, Play)| Rule {
-                name: format!("{who}, as the operator says"),
+                name: format!("{who}, by operator command"),
                 matching: Match {
                     name: vec![who.clone()],
                     ..Match::default()
@@ -166,7 +166,7 @@ impl Account {
         self.tournaments.pause(paused);
         self.last_idle = None;
         let games = match self.games.len() {
-            0 => "no game is on".to_owned(),
+            0 => "no game is running".to_owned(),
             1 => "the game that is on goes on".to_owned(),
             games => format!("the {games} games that are on go on"),
         };
@@ -292,8 +292,8 @@ impl Account {
         if clocked && self.slots.is_full(true, clock::now()) {
             let places = self.ctx.settings.games.concurrency;
             return responder.fail(match places {
-                1 => "the one place is taken".to_owned(),
-                places => format!("all {places} places are taken"),
+                1 => "the only slot is taken".to_owned(),
+                places => format!("all {places} slots are taken"),
             });
         }
         // A refused challenge would extend the limit.
@@ -338,7 +338,7 @@ impl Account {
                     Some(challenge) => challenge,
                     None if failure.may_have_worked() => {
                         return responder.fail(format!(
-                            "{failure}; if the challenge was created all the same, it is tracked"
+                            "{failure}; if the challenge was created anyway, it is tracked"
                         ));
                     }
                     None => return responder.fail(failure.to_string()),
@@ -346,7 +346,7 @@ impl Account {
             }
         };
         let paused = match self.operator.overrides.paused {
-            true => "; the bot is paused, and this challenge is made all the same",
+            true => "; the bot is paused, and this challenge is sent anyway",
             false => "",
         };
         responder.succeed(self.track_challenge(challenge) + paused);
@@ -360,11 +360,11 @@ impl Account {
         let to = challenge.dest_user.as_ref().map(|user| user.name.clone());
         let user = to.as_ref().map_or("nobody", Username::as_str);
         let time = challenge.time_control;
-        info!(challenge = %id, "challenging {user} to {time}, {rated}, as the operator says");
+        info!(challenge = %id, "challenging {user} to {time}, {rated}, by operator command");
         let mut done = format!("{user} is challenged to {time}, {rated}: {id}");
         if self.knows_game(&id) {
             self.publish_challenge(&challenge, Decision::Accepted, BY_OPERATOR.to_owned());
-            return done + ", and the game is on";
+            return done + ", and the game has started";
         }
         if clocked {
             let holder = SlotHolder {
@@ -376,7 +376,7 @@ impl Account {
             self.slots.reserve_until(id.clone(), holder, until);
             if self.is_stopping() {
                 self.cancel_challenge(challenge, SHUTTING_DOWN);
-                return done + "; it is taken back, since we are about to stop";
+                return done + "; it is cancelled, since the bot is shutting down";
             }
             let unanswered = id.clone();
             self.background.spawn(async move {
@@ -384,7 +384,7 @@ impl Account {
                 TaskResult::ChallengeExpired(unanswered)
             });
             done += &format!(
-                "; it is taken back if nobody answers within {} s",
+                "; it is cancelled without an answer within {} s",
                 ANSWER_TIMEOUT.as_secs()
             );
         }

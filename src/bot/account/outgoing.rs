@@ -29,10 +29,10 @@ use crate::metrics::OpenChallenge;
 const ECHO_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Reason for cancelling a challenge during shutdown.
-pub(super) const SHUTTING_DOWN: &str = "we are about to stop";
+pub(super) const SHUTTING_DOWN: &str = "the bot is shutting down";
 
 /// Reason reported when a challenge became a game before it could be cancelled.
-pub(super) const ALREADY_ACCEPTED: &str = "it was accepted before it could be taken back";
+pub(super) const ALREADY_ACCEPTED: &str = "it was accepted before it could be cancelled";
 
 /// Origin of a challenge. Matchmaking tracks its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -367,7 +367,7 @@ impl Account {
     /// A challenge of ours was accepted before it could be cancelled: its game starts now.
     pub(super) fn on_late_acceptance(&mut self, challenge: &Challenge) {
         let id = &challenge.id;
-        info!(challenge = %id, "not taken back: it was accepted, and its game is played");
+        info!(challenge = %id, "not cancelled: it was accepted, and its game is being played");
         if !self.knows_game(id) {
             let user = challenge.dest_user.as_ref();
             let holder = SlotHolder {
@@ -454,7 +454,7 @@ pub(super) fn closing_reason(answer: &Challenge) -> (Decision, String) {
                 format!("{user} has declined ({reason})"),
             )
         }
-        _ => (Decision::Dropped, "it was taken back".to_owned()),
+        _ => (Decision::Dropped, "it was cancelled".to_owned()),
     }
 }
 

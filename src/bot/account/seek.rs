@@ -120,7 +120,7 @@ impl Account {
             SeekResult::Challenged(attempt) => self.on_challenge_attempt(attempt),
             SeekResult::Cancelled(id, answer) => {
                 match &answer {
-                    Ok(true) => debug!(challenge = %id, "taken back"),
+                    Ok(true) => debug!(challenge = %id, "cancelled"),
                     Ok(false) => {
                         let pending = self.matchmaking.pending().cloned();
                         let is_known = self.knows_game(&id);
@@ -266,22 +266,26 @@ impl Account {
         }
         let (reason, next) = match self.matchmaking.idle() {
             _ if self.operator.overrides.paused => (
-                "no game is on, and the operator has paused the bot".to_owned(),
+                "no game is running, and the operator has paused the bot".to_owned(),
                 None,
             ),
             _ if self.slots.arenas_awaited() > 0 => (
                 format!(
-                    "no game is on; waiting for a pairing in {}",
+                    "no game is running; waiting for a pairing in {}",
                     self.arena_names()
                 ),
                 None,
             ),
-            Some(idle) => (format!("no game is on; {}", idle.reason), Some(idle.next)),
-            None if self.ctx.settings.challenge.accept => {
-                ("no game is on; waiting for challenges".to_owned(), None)
-            }
+            Some(idle) => (
+                format!("no game is running; {}", idle.reason),
+                Some(idle.next),
+            ),
+            None if self.ctx.settings.challenge.accept => (
+                "no game is running; waiting for challenges".to_owned(),
+                None,
+            ),
             None => (
-                "no game is on, and challenges are switched off".to_owned(),
+                "no game is running, and challenges are switched off".to_owned(),
                 None,
             ),
         };

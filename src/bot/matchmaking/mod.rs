@@ -472,7 +472,7 @@ impl Matchmaking {
                     pending_challenge.user.clone(),
                 );
                 self.state = State::Idle;
-                self.back_off(BACKOFF_AFTER_REFUSAL, "the last challenge was taken back");
+                self.back_off(BACKOFF_AFTER_REFUSAL, "the last challenge was cancelled");
                 of
             }
             State::Idle | State::Listing | State::AwaitingEcho { .. } => return None,
@@ -507,7 +507,7 @@ impl Matchmaking {
                 return None;
             }
         };
-        self.back_off(BACKOFF_AFTER_REFUSAL, "the last challenge was taken back");
+        self.back_off(BACKOFF_AFTER_REFUSAL, "the last challenge was cancelled");
         if !(unanswered && done) {
             return None;
         }

@@ -349,7 +349,7 @@ impl Evaluator {
         );
         let later = |reason: String| Some((DeclineReason::Later, reason));
         let objection = if load.draining {
-            later("we are about to stop".to_owned())
+            later("the bot is shutting down".to_owned())
         } else if load.paused {
             later("the operator has paused the bot".to_owned())
         } else if load.games_vs_opponent >= against {
@@ -357,8 +357,8 @@ impl Evaluator {
             later(format!("the limit is {games} against the same opponent"))
         } else if load.full && load.queue_full {
             later(match all {
-                1 => "the one place is not free for it".to_owned(),
-                all => format!("none of the {all} places is free for it"),
+                1 => "the only slot is not free for it".to_owned(),
+                all => format!("none of the {all} slots is free for it"),
             })
         } else {
             None
@@ -368,7 +368,7 @@ impl Evaluator {
             n => format!(", {n} of them for people"),
         };
         let otherwise = format!("{all} in all{reserved}, {against} against one opponent");
-        self.check("places", objection, &otherwise)?;
+        self.check("slots", objection, &otherwise)?;
         if load.full {
             self.reason = format!("{}, and waits for a place", self.reason);
             return Err(ChallengeAnswer::Wait);

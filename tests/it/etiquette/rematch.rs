@@ -58,7 +58,7 @@ fn rematch_is_offered_once() {
     let site = site(&["Anna"]);
     let bot = Daemon::start(&site, "[games]\noffer_rematch = true\n");
     let anna = site.player("Anna");
-    let idle = "idle: no game is on";
+    let idle = "idle: no game is running";
     let first = anna.start(&[CLOCK[0], CLOCK[1], ("color", "white")]);
     move_and_resign(&site, &anna, &first);
     let second = wait("the bot offers a rematch", || rematch_offer(&anna));
@@ -89,7 +89,7 @@ fn rematch_offer_without_answer_is_cancelled() {
     let first = anna.start(&[CLOCK[0], CLOCK[1], ("color", "white")]);
     move_and_resign(&site, &anna, &first);
     wait_for_log(&bot, "offering Anna a rematch", 1);
-    wait_for_log(&bot, "taken back", 1);
+    wait_for_log(&bot, "cancelled", 1);
     assert_eq!(rematch_offer(&anna), None);
 }
 
@@ -103,7 +103,7 @@ fn rematch_of_opponent_cancels_own_offer() {
     wait("the bot offers a rematch", || rematch_offer(&anna));
     let second = site.sim.offer_rematch("Anna", &first).unwrap();
     site.plies(&second, 1);
-    wait_for_log(&bot, "taken back", 1);
+    wait_for_log(&bot, "cancelled", 1);
     assert_eq!(rematch_offer(&anna), None);
 }
 
@@ -114,7 +114,7 @@ fn rematch_is_not_offered_to_blocked_opponent() {
     let anna = site.player("Anna");
     let first = anna.start(&[CLOCK[0], CLOCK[1], ("color", "white")]);
     run_command(&bot, &["block", "Anna"]);
-    let idle = "idle: no game is on";
+    let idle = "idle: no game is running";
     let before = bot.log().matches(idle).count();
     move_and_resign(&site, &anna, &first);
     wait_for_log(&bot, idle, before + 1);

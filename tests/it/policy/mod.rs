@@ -155,7 +155,7 @@ fn policy_rematch_waits_for_slot() {
     let [anna, bert] = ["Anna", "Bert"].map(|name| site.player(name));
     let first = anna.start(&[BLITZ[0], BLITZ[1], ("color", "white")]);
     let second = bert.challenge(&BLITZ);
-    wait_for_log(&bot, &second, "is to wait");
+    wait_for_log(&bot, &second, "is queued");
     for step in ["move/e2e4", "resign"] {
         let (status, answer) = anna.post(&format!("/api/board/game/{first}/{step}"), &[]);
         assert_eq!(status, 200, "{answer}");
@@ -164,7 +164,7 @@ fn policy_rematch_waits_for_slot() {
     assert_eq!(bert.answer(&second), "accepted");
     // Such an offer is in no list of challenges.
     let third = site.sim.offer_rematch("Anna", &first).unwrap();
-    wait_for_log(&bot, &third, "is to wait");
+    wait_for_log(&bot, &third, "is queued");
     abort(&bert, &second);
     site.plies(&third, 1);
 }
@@ -379,7 +379,7 @@ fn policy_reserved_slot_is_for_humans() {
     assert_eq!(challenge_and_wait(&robot, &BLITZ), "accepted");
     // A queued challenge does not delay others.
     let waits = rival.challenge(&BLITZ);
-    wait_for_log(&bot, &waits, "is to wait");
+    wait_for_log(&bot, &waits, "is queued");
     assert_eq!(challenge_and_wait(&anna, &BLITZ), "accepted");
     assert!(site.game(&waits).is_none());
 }
