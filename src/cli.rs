@@ -473,7 +473,7 @@ pub enum Command {
         hide = true,
         after_help = "Example: knightwatch tune --state tune.json --games 20000 --nodes 2500\n\n\
         Needs a build with `cargo build --profile dist --features tune`. Ctrl-C ends it at the end of the games that \
-        are on; the same command goes on. What comes out fits into src/engine/params.rs."
+        are on; the same command goes on. What comes out fits into crates/engine/src/params.rs."
     )]
     Tune(TuneOptions),
 

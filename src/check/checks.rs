@@ -203,7 +203,7 @@ async fn takebacks(settings: &Settings, client: &Client, info: &TokenInfo) -> Op
     Some(match (preferences.and_then(|it| it.takeback), wanted) {
         (None, _) => unknown(),
         (Some(1), _) => {
-            let text = "on, but the account allows nobody to ask for them";
+            let text = "accepted, but nobody may propose them to this account";
             Finding::warning("takebacks", text).hint(format!(
                 "allow Takebacks at {page}, or set games.takebacks = \"never\""
             ))

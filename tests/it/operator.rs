@@ -85,7 +85,7 @@ fn operator_pause_survives_crash() {
     let waiting = bert.challenge(&BLITZ);
     wait_for_log(&bot, "is queued");
     let done = run_command(&bot, &["pause"]);
-    assert!(done.contains("the game that is on goes on"), "{done}");
+    assert!(done.contains("the running game continues"), "{done}");
     assert_eq!(bert.answer(&waiting), "later");
     assert_eq!(challenge_and_wait(&rival, &BLITZ), "later");
     anna.play(&game, "e2e4");
@@ -142,7 +142,8 @@ fn operator_move_now_plays_at_once() {
     let anna = site.player("Anna");
     let id = anna.start(&SLOW);
     assert!(
-        run_failing_command(&bot, &["move-now", "nonesuch"]).contains("no game nonesuch is on")
+        run_failing_command(&bot, &["move-now", "nonesuch"])
+            .contains("no game nonesuch is running")
     );
     let turn = |bot: &Daemon| run_failing_command(bot, &["move-now", &id]);
     wait("the game is on", || {

@@ -249,7 +249,7 @@ fn arena_joined_and_left_by_command() {
     assert!(
         run_failing_command(&bot, &["join", "nonesuch"]).contains("there is no arena nonesuch")
     );
-    assert!(run_failing_command(&bot, &["leave", "rehearse"]).contains("we take no part in it"));
+    assert!(run_failing_command(&bot, &["leave", "rehearse"]).contains("we have not joined it"));
     let address = format!("{}/tournament/rehearse", site.url);
     let done = run_command(&bot, &["join", &address]);
     assert!(done.contains("joined Friday Arena"), "{done}");
@@ -266,7 +266,7 @@ fn arena_joined_and_left_by_command() {
     wait("the bot has left", || (!is_joined(&site)).then_some(()));
     bot.crash_and_restart();
     wait_online(&bot, 3);
-    assert!(run_failing_command(&bot, &["leave", "rehearse"]).contains("we take no part in it"));
+    assert!(run_failing_command(&bot, &["leave", "rehearse"]).contains("we have not joined it"));
 }
 
 #[test]

@@ -167,8 +167,8 @@ impl Account {
         self.last_idle = None;
         let games = match self.games.len() {
             0 => "no game is running".to_owned(),
-            1 => "the game that is on goes on".to_owned(),
-            games => format!("the {games} games that are on go on"),
+            1 => "the running game continues".to_owned(),
+            games => format!("the {games} running games continue"),
         };
         let done = match paused {
             true => format!(
@@ -241,7 +241,7 @@ impl Account {
 
     fn move_now(&self, id: &GameId, responder: Responder) {
         let Some(running) = self.games.get(id) else {
-            return responder.fail(format!("no game {id} is on"));
+            return responder.fail(format!("no game {id} is running"));
         };
         match running.status.snapshot() {
             GameSnapshot {
@@ -436,7 +436,7 @@ impl Account {
 
     fn leave_arena(&mut self, arena: &ArenaId, responder: Responder) {
         if !self.tournaments.leave_arena(arena) {
-            return responder.fail(format!("{arena}: we take no part in it"));
+            return responder.fail(format!("{arena}: we have not joined it"));
         }
         let done = format!("{arena}: leaving it");
         self.operator.forget_arena(arena);

@@ -220,7 +220,7 @@ fn report(input: &MatchInput, assessment: &Assessment, priority: i32) -> String 
                 0 => String::new(),
                 priority => format!(" with priority {priority}"),
             };
-            format!("\nAccepted, {why}; while there is no place it waits{first}\n")
+            format!("\nAccepted, {why}; queued while no slot is free{first}\n")
         }
     };
     text
