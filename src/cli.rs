@@ -430,7 +430,7 @@ pub enum Command {
     /// Let the engine play itself and store the games, for training
     #[command(
         after_help = "Example: knightwatch datagen --data games --threads 2 --nodes 120 --minutes 60\n\n\
-        Ctrl-C ends it at the end of the games that are on; the next run adds to what is there."
+        Ctrl-C stops it after the running games; the next run adds to what is there."
     )]
     Datagen(DatagenOptions),
 
@@ -457,13 +457,13 @@ pub enum Command {
         knightwatch gauntlet self --option Threads=2 --tc 2+0.02 --threads 1\n\n\
         Each opening is played twice with colours exchanged. Who oversteps the clock by 50 ms in all loses; a game is \
         won when both engines see 15 pawns for six plies, and a draw after 400 plies. \
-        Ctrl-C ends it at the end of the games that are on, with what they say.")]
+        Ctrl-C stops it after the running games and prints the result so far.")]
     Gauntlet(GauntletOptions),
 
     /// Measure the levels of `strength` against another engine at its levels
     #[command(
         after_help = "Example: knightwatch calibrate /usr/games/stockfish --levels 1200,1400 --anchors 1350@20000\n\n\
-        Ctrl-C ends it at the end of the games that are on, with what they say. Nothing depends on time. \
+        Ctrl-C stops it after the running games and prints the result so far. Nothing depends on time. \
         docs/engine/strength.md says what to do with what comes out."
     )]
     Calibrate(CalibrateOptions),
@@ -472,8 +472,8 @@ pub enum Command {
     #[command(
         hide = true,
         after_help = "Example: knightwatch tune --state tune.json --games 20000 --nodes 2500\n\n\
-        Needs a build with `cargo build --profile dist --features tune`. Ctrl-C ends it at the end of the games that \
-        are on; the same command goes on. What comes out fits into crates/engine/src/params.rs."
+        Needs a build with `cargo build --profile dist --features tune`. Ctrl-C stops it after the \
+        running games; the same command continues. The result fits into crates/engine/src/params.rs."
     )]
     Tune(TuneOptions),
 
