@@ -102,6 +102,13 @@ async fn bot_plays_built_in_player_to_the_end() {
         if plies % 2 == 1 {
             continue;
         }
+        if plies >= 40 {
+            post(format!("/api/bot/game/{id}/resign"))
+                .send()
+                .await
+                .unwrap();
+            continue;
+        }
         let uci = game.position().legal_moves()[plies % 3 % game.position().legal_moves().len()];
         let uci = uci.uci(knightwatch_chess::CastlingNotation::Standard);
         let played = post(format!("/api/bot/game/{id}/move/{uci}"))
@@ -109,12 +116,6 @@ async fn bot_plays_built_in_player_to_the_end() {
             .await
             .unwrap();
         assert!(played.status().is_success(), "{uci}");
-        if plies >= 40 {
-            post(format!("/api/bot/game/{id}/resign"))
-                .send()
-                .await
-                .unwrap();
-        }
     }
     let games = sim.games();
     assert_eq!(games.len(), 1);
