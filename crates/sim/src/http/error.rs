@@ -57,6 +57,10 @@ impl ApiError {
         Self::new(400, text.as_ref())
     }
 
+    pub fn no_token() -> Self {
+        Self::new(401, "Missing authorization header")
+    }
+
     pub fn not_found() -> Self {
         Self::new(404, "Not found")
     }
