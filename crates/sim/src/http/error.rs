@@ -110,16 +110,6 @@ impl ApiError {
         }
     }
 
-    /// The error message, or the whole body if it has none.
-    pub fn text(&self) -> String {
-        let ErrorBody::Json(text) = &self.body else {
-            return format!("status {}", self.status);
-        };
-        let body: Option<serde_json::Value> = serde_json::from_str(text).ok();
-        let error = body.and_then(|body| body["error"].as_str().map(str::to_owned));
-        error.unwrap_or_else(|| text.clone())
-    }
-
     /// Field errors of a challenge or chat form, which Lichess sends twice:
     /// `{"field":["text"],"error":{"field":["text"]}}`.
     pub fn invalid_form(errors: &[(&str, String)]) -> Self {
