@@ -31,8 +31,7 @@ impl SiteState {
     /// Checks the token, then that it has one of the accepted scopes (an empty list accepts any token), then that the
     /// `User-Agent` does not name another user.
     pub fn authorize(&self, headers: &HeaderMap, accepted: &[&str]) -> Result<Caller, ApiError> {
-        let token =
-            bearer(headers).ok_or_else(|| ApiError::new(401, "Missing authorization header"))?;
+        let token = bearer(headers).ok_or_else(ApiError::no_token)?;
         let grant = self
             .grant(token)
             .ok_or_else(|| ApiError::new(401, "No such token"))?;

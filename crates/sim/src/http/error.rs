@@ -57,6 +57,10 @@ impl ApiError {
         Self::new(400, text.as_ref())
     }
 
+    pub fn no_token() -> Self {
+        Self::new(401, "Missing authorization header")
+    }
+
     pub fn not_found() -> Self {
         Self::new(404, "Not found")
     }
@@ -104,16 +108,6 @@ impl ApiError {
             status: 400,
             body: ErrorBody::Json(format!("{{\"error\":{{{}}}}}", field_list(errors))),
         }
-    }
-
-    /// The error message, or the whole body if it has none.
-    pub fn text(&self) -> String {
-        let ErrorBody::Json(text) = &self.body else {
-            return format!("status {}", self.status);
-        };
-        let body: Option<serde_json::Value> = serde_json::from_str(text).ok();
-        let error = body.and_then(|body| body["error"].as_str().map(str::to_owned));
-        error.unwrap_or_else(|| text.clone())
     }
 
     /// Field errors of a challenge or chat form, which Lichess sends twice:

@@ -1,12 +1,10 @@
 //! Request pipeline: parameters, authentication, faults and headers around the [handlers](crate::http::handlers).
 
 use std::convert::Infallible;
-use std::pin::Pin;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::{Body, to_bytes};
+use axum::body::{Body, HttpBody, to_bytes};
 use axum::extract::{ConnectInfo, Request, State};
 use axum::http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, CONTENT_TYPE, DATE};
 use axum::http::request::Parts;
@@ -14,19 +12,18 @@ use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
 use axum::response::Response;
 use bytes::Bytes;
 use futures::StreamExt;
-use http_body::{Body as _, Frame, SizeHint};
+use http_body_util::BodyExt;
 
 use knightwatch_chess::Color;
 
 use crate::Sim;
 use crate::faults::{Endpoint, Fault, MatchedFaults, RequestContext, StreamFaults};
-use crate::http::auth::{Caller, bearer};
+use crate::http::auth::bearer;
 use crate::http::connection::Connection;
 use crate::http::error::{self, ApiError, proxy_page};
-use crate::http::handlers::{self, ApiRequest, Reply};
-use crate::http::limits::Permit;
+use crate::http::handlers::{ApiRequest, OK, Reply};
 use crate::http::params::Params;
-use crate::http::route::Route;
+use crate::http::route::RouteMatch;
 use crate::http::stream::{StreamBody, pieces};
 use crate::site::id::GameId;
 
@@ -59,7 +56,8 @@ async fn respond(sim: &Sim, parts: Parts, body: Body, connection: Connection) ->
     if parts.method == Method::OPTIONS {
         return preflight();
     }
-    let (mut matched, mover) = match match_faults(sim, &parts, &connection) {
+    let found = RouteMatch::find(&parts.method, parts.uri.path());
+    let (mut matched, mover) = match match_faults(sim, &found, &parts, &connection) {
         Ok(matched) => matched,
         Err(error) => return error_response(&error),
     };
@@ -77,9 +75,15 @@ async fn respond(sim: &Sim, parts: Parts, body: Body, connection: Connection) ->
     }
     sim.time().sleep(delay_before).await;
     let delay_after = matched.delay();
-    let request = Request::from_parts(parts, body);
     let stream_faults = matched.take_stream_faults();
-    let response = answer(sim.clone(), request, connection.clone(), stream_faults);
+    let response = answer(
+        sim.clone(),
+        found,
+        parts,
+        body,
+        connection.clone(),
+        stream_faults,
+    );
     let response = match matched.fault {
         Some(Fault::Status {
             code,
@@ -126,14 +130,13 @@ async fn respond(sim: &Sim, parts: Parts, body: Body, connection: Connection) ->
 /// matched only here. For a move, also returns its game and side.
 fn match_faults(
     sim: &Sim,
+    found: &RouteMatch,
     parts: &Parts,
     connection: &Connection,
 ) -> Result<(MatchedFaults, Option<(GameId, Color)>), ApiError> {
     let time = sim.time();
-    let path = percent_decoded(parts.uri.path());
-    let route = Route::parse(&parts.method, &path);
-    let id = route.id();
-    let game = id.map(|id| id.to_string());
+    let endpoint = found.route.endpoint;
+    let game = found.game.map(|id| id.to_string());
     let (user, ply, mover) = {
         let mut state = sim.state();
         let address = connection.address.to_string();
@@ -144,8 +147,8 @@ fn match_faults(
             return Err(ApiError::proxy(502));
         }
         let grant = bearer(&parts.headers).and_then(|token| state.grant(token));
-        let round = id.and_then(|id| state.rounds.get(&id));
-        let mover = matches!(route.endpoint(), Endpoint::Move)
+        let round = found.game.and_then(|id| state.rounds.get(&id));
+        let mover = (endpoint == Endpoint::Move)
             .then_some(round.zip(grant.as_ref()))
             .flatten()
             .and_then(|(round, grant)| Some((round.id, round.color_of(&grant.user)?)));
@@ -156,7 +159,7 @@ fn match_faults(
         )
     };
     let matched = sim.faults().on_request(&RequestContext {
-        endpoint: route.endpoint(),
+        endpoint,
         user: user.as_deref(),
         game: game.as_deref(),
         ply,
@@ -206,16 +209,14 @@ fn fault_response(code: u16, headers: &[(String, String)], body: &str) -> Respon
 /// Parses and authenticates a request and handles it.
 async fn answer(
     sim: Sim,
-    request: Request<Bytes>,
+    found: RouteMatch,
+    parts: Parts,
+    body: Bytes,
     connection: Connection,
     stream_faults: StreamFaults,
 ) -> Response {
-    let sim = &sim;
-    let (parts, body) = request.into_parts();
-    let path = percent_decoded(parts.uri.path());
-    let route = &Route::parse(&parts.method, &path);
-    let content_type = parts
-        .headers
+    let headers = &parts.headers;
+    let content_type = headers
         .get(CONTENT_TYPE)
         .and_then(|value| value.to_str().ok())
         .unwrap_or_default();
@@ -223,41 +224,27 @@ async fn answer(
     let Some(params) = Params::read(query, content_type, &body) else {
         return error_response(&ApiError::bad_request("Invalid Json"));
     };
-    let request = ApiRequest {
-        headers: &parts.headers,
+    let mut request = ApiRequest {
+        sim: &sim,
+        found: &found,
+        headers,
         params,
         body: &body,
         address: connection.address.to_string(),
+        is_head: parts.method == Method::HEAD,
+        caller: None,
     };
-    let Some(accepted) = handlers::accepted_scopes(route) else {
-        return answer_authorized(
-            sim,
-            &parts,
-            route,
-            &request,
-            None,
-            connection,
-            stream_faults,
-        )
-        .await;
+    let Some(accepted) = found.route.scopes else {
+        return answer_authorized(&request, connection, stream_faults).await;
     };
     // Read before the request is handled, which may revoke the token.
-    let token_scopes = bearer(&parts.headers)
+    let token_scopes = bearer(headers)
         .and_then(|token| sim.state().grant(token).map(|grant| grant.scopes.clone()));
-    let caller = sim.state().authorize(&parts.headers, accepted);
+    let caller = sim.state().authorize(headers, accepted);
     let mut response = match caller {
         Ok(caller) => {
-            let caller = Some(&caller);
-            answer_authorized(
-                sim,
-                &parts,
-                route,
-                &request,
-                caller,
-                connection,
-                stream_faults,
-            )
-            .await
+            request.caller = Some(caller);
+            answer_authorized(&request, connection, stream_faults).await
         }
         Err(error) => error_response(&error),
     };
@@ -269,34 +256,33 @@ async fn answer(
 
 /// Handles an authorized request.
 async fn answer_authorized(
-    sim: &Sim,
-    parts: &Parts,
-    route: &Route<'_>,
     request: &ApiRequest<'_>,
-    caller: Option<&Caller>,
     connection: Connection,
     stream_faults: StreamFaults,
 ) -> Response {
-    if let Err(error) = handlers::charge(sim, route, request, caller) {
-        return error_response(&error);
-    }
-    if parts.method == Method::HEAD && route.is_stream() {
-        // Opening the stream would end the one that is open.
-        return with_type(Body::empty(), "application/x-ndjson");
-    }
-    let permit = match handlers::acquire(sim, route, request) {
+    let route = request.found.route;
+    let acquire = |limit| request.sim.state().limits.acquire(limit, &request.address);
+    let permit = match route.concurrency.map(acquire).transpose() {
         Ok(permit) => permit,
         Err(error) => return error_response(&error),
     };
-    let response = match handlers::handle(sim, route, request, caller).await {
+    let response = match (route.handler)(request) {
         Ok(Reply::Stream { topic, feed }) => {
-            let body = StreamBody::new(sim.clone(), topic, feed, connection, stream_faults);
+            let sim = request.sim.clone();
+            let body = StreamBody::new(sim, topic, feed, connection, stream_faults);
             let mut response = with_type(body.into_body(), "application/x-ndjson");
             response.headers_mut().insert(
                 HeaderName::from_static("x-accel-buffering"),
                 HeaderValue::from_static("no"),
             );
             response
+        }
+        Ok(Reply::After(delay, command)) => {
+            request.sim.time().sleep(delay).await;
+            match command() {
+                Ok(()) => with_type(Body::from(OK), "application/json"),
+                Err(error) => error_response(&error.into()),
+            }
         }
         Ok(Reply::Created(text)) => {
             let mut response = with_type(Body::from(text), "application/json");
@@ -312,41 +298,16 @@ async fn answer_authorized(
         Ok(Reply::Text { kind, text }) => with_type(Body::from(text), kind),
         Err(error) => error_response(&error),
     };
-    match permit {
-        Some(permit) => response.map(|body| {
-            Body::new(PermitBody {
-                body,
-                _permit: permit,
-            })
-        }),
-        None => response,
-    }
-}
-
-/// Response body that holds the permit of its request until it is sent.
-struct PermitBody {
-    body: Body,
-    _permit: Permit,
-}
-
-impl http_body::Body for PermitBody {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(cx)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
+    let Some(permit) = permit else {
+        return response;
+    };
+    // The body owns the permit until it is sent.
+    response.map(|body| {
+        Body::new(body.map_err(move |error| {
+            let _running = &permit;
+            error
+        }))
+    })
 }
 
 fn add_scope_headers(response: &mut Response, token_scopes: &[String], accepted: &[&str]) {
@@ -407,39 +368,4 @@ fn error_response(error: &ApiError) -> Response {
     *response.status_mut() =
         StatusCode::from_u16(error.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     response
-}
-
-/// Decodes `N%40f3` to `N@f3`. Invalid escapes are kept.
-fn percent_decoded(path: &str) -> String {
-    let mut decoded = Vec::with_capacity(path.len());
-    let mut rest = path.as_bytes();
-    while let Some((&first, tail)) = rest.split_first() {
-        let code = tail
-            .get(..2)
-            .filter(|digits| first == b'%' && digits.iter().all(u8::is_ascii_hexdigit))
-            .and_then(|digits| std::str::from_utf8(digits).ok())
-            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        decoded.push(code.unwrap_or(first));
-        rest = if code.is_some() { &tail[2..] } else { tail };
-    }
-    String::from_utf8_lossy(&decoded).into_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn percent_decoding_needs_two_hex_digits() {
-        for (path, expected) in [
-            ("N%40f3", "N@f3"),
-            ("%2b%2B", "++"),
-            ("100%", "100%"),
-            ("%4", "%4"),
-            ("%+f%-1%g0", "%+f%-1%g0"),
-            ("%25+f", "%+f"),
-        ] {
-            assert_eq!(percent_decoded(path), expected);
-        }
-    }
 }

@@ -308,6 +308,6 @@ impl Sim {
             .ok_or_else(ApiError::not_found)
             .and_then(|game| request(&mut self.state(), &UserId::of(user), game, now))
             .map(|id| id.to_string())
-            .map_err(|failure| failure.text())
+            .map_err(|failure| failure.to_string())
     }
 }

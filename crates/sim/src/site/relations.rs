@@ -31,9 +31,9 @@ impl Relations {
         self.follows.iter()
     }
 
-    pub fn follow(&mut self, other: UserId) {
-        self.blocks.remove(&other);
-        self.follows.insert(other);
+    pub fn follow(&mut self, other: &UserId) {
+        self.blocks.remove(other);
+        self.follows.insert(other.clone());
     }
 
     pub fn unfollow(&mut self, other: &UserId) {
@@ -41,9 +41,9 @@ impl Relations {
     }
 
     /// Blocks a user, which also unfollows them.
-    pub fn block(&mut self, other: UserId) {
-        self.follows.remove(&other);
-        self.blocks.insert(other);
+    pub fn block(&mut self, other: &UserId) {
+        self.follows.remove(other);
+        self.blocks.insert(other.clone());
     }
 
     pub fn unblock(&mut self, other: &UserId) {

@@ -1,16 +1,42 @@
 //! Handlers for accounts and tokens.
 
-use super::{ApiRequest, ApiResult, NDJSON, Reply};
-use crate::Sim;
+use super::{ApiRequest, ApiResult, Reply};
 use crate::http::error::ApiError;
-use crate::site::id::UserId;
+use crate::http::limits::{ACCOUNT_READS, EVENT_STREAMS, PROFILE_READS, TOKEN_TESTS};
+use crate::http::route::{ANY_TOKEN, NO_TOKEN, Route, Scopes, routes};
+use crate::http::stream::Topic;
 use crate::site::users::AccountKind;
 use crate::site::variant::Variant;
 use crate::wire::{self, Ordered, PlayingJson, Relation, TokenInfo};
 
-pub(super) fn test_tokens(sim: &Sim, request: &ApiRequest<'_>) -> Reply {
+/// Scopes of bots and boards; challenges are events, too.
+const EVENTS: Scopes = Some(&["bot:play", "board:play", "challenge:read"]);
+
+pub(super) fn routes() -> Vec<Route> {
+    routes! {
+        GET "/__ping" Ping, NO_TOKEN => |_| Ok(ping());
+        GET "/api/account" Account, ANY_TOKEN => account;
+        GET "/api/account/playing" Playing, ANY_TOKEN => playing;
+        POST "/api/token/test" TokenTest, NO_TOKEN => test_tokens;
+        POST "/api/bot/account/upgrade" Upgrade, Some(&["bot:play"]) => upgrade;
+        GET "/api/stream/event" EventStream, EVENTS => events;
+        GET "/api/bot/online" BotsOnline, NO_TOKEN => bots_online;
+        GET "/api/users/status" UsersStatus, NO_TOKEN => users_status;
+        GET "/api/user/{name}" User, NO_TOKEN => user;
+    }
+}
+
+fn ping() -> Reply {
+    Reply::Text {
+        kind: "text/plain; charset=utf-8",
+        text: "pong".to_owned(),
+    }
+}
+
+fn test_tokens(request: &ApiRequest<'_>) -> ApiResult {
+    request.charge(&[TOKEN_TESTS], &request.address, request.item_count())?;
     let text = String::from_utf8_lossy(request.body);
-    let state = sim.state();
+    let state = request.state();
     let tokens = text.trim().split(',').filter(|token| !token.is_empty());
     let known = tokens.take(1_000).map(|token| {
         let info = state.grant(token).map(|grant| TokenInfo {
@@ -20,23 +46,33 @@ pub(super) fn test_tokens(sim: &Sim, request: &ApiRequest<'_>) -> Reply {
         });
         (token.to_owned(), info)
     });
-    Reply::json(&Ordered(known.collect()))
+    Ok(Reply::json(&Ordered(known.collect())))
 }
 
-pub(super) fn bots_online(sim: &Sim, request: &ApiRequest<'_>) -> Reply {
-    let now = sim.time().now();
-    let state = sim.state();
-    let bots = state.users.values().filter(|user| user.is_listed(now));
-    let lines = bots
-        .take(request.number("nb", 100, 512))
-        .map(|user| wire::json(&user.json()) + "\n");
-    Reply::Text {
-        kind: NDJSON,
-        text: lines.collect(),
+fn events(request: &ApiRequest<'_>) -> ApiResult {
+    let me = request.caller()?;
+    request.charge(&[EVENT_STREAMS], &me.token, 1)?;
+    if request.is_head {
+        return Ok(Reply::unopened_stream());
     }
+    let now = request.now();
+    let feed = request.state().open_event_stream(&me.token, &me.user, now);
+    let user = me.user.clone();
+    Ok(Reply::Stream {
+        topic: Topic::Events { user },
+        feed,
+    })
 }
 
-pub(super) fn users_status(sim: &Sim, request: &ApiRequest<'_>) -> ApiResult {
+fn bots_online(request: &ApiRequest<'_>) -> ApiResult {
+    let now = request.now();
+    let state = request.state();
+    let bots = state.users.values().filter(|user| user.is_listed(now));
+    let bots = bots.take(request.number("nb", 100, 512));
+    Ok(Reply::lines(bots.map(|user| wire::json(&user.json()))))
+}
+
+fn users_status(request: &ApiRequest<'_>) -> ApiResult {
     let ids = request.params.get("ids").unwrap_or_default();
     let ids: Vec<&str> = ids
         .split(',')
@@ -46,8 +82,8 @@ pub(super) fn users_status(sim: &Sim, request: &ApiRequest<'_>) -> ApiResult {
     if ids.is_empty() {
         return Err(ApiError::bad_request("No user ids provided"));
     }
-    let now = sim.time().now();
-    let state = sim.state();
+    let now = request.now();
+    let state = request.state();
     let with = |name| request.params.is_true(name);
     let statuses: Vec<_> = ids
         .into_iter()
@@ -69,12 +105,13 @@ pub(super) fn users_status(sim: &Sim, request: &ApiRequest<'_>) -> ApiResult {
     Ok(Reply::json(&statuses))
 }
 
-pub(super) fn user(sim: &Sim, request: &ApiRequest<'_>, name: &str) -> ApiResult {
-    let state = sim.state();
-    let user = state.find_user(name)?;
+fn user(request: &ApiRequest<'_>) -> ApiResult {
+    request.charge(&PROFILE_READS, &request.address, 1)?;
+    let state = request.state();
+    let user = state.find_user(request.arg(0))?;
     // A valid token adds the caller's relation to this user; an invalid one is ignored.
-    let relation = state.authorize(request.headers, &[]).ok().map(|me| {
-        let relations = &state.user(&me.user).relations;
+    let relation = request.optional_caller(&state).map(|me| {
+        let relations = &state.user(&me).relations;
         Relation {
             followable: true,
             following: relations.follows(&user.id),
@@ -84,8 +121,10 @@ pub(super) fn user(sim: &Sim, request: &ApiRequest<'_>, name: &str) -> ApiResult
     Ok(Reply::json(&state.profile(user, relation)))
 }
 
-pub(super) fn account(sim: &Sim, me: &UserId) -> ApiResult {
-    let state = sim.state();
+fn account(request: &ApiRequest<'_>) -> ApiResult {
+    let me = request.me()?;
+    request.charge(&[ACCOUNT_READS], me.as_str(), 1)?;
+    let state = request.state();
     if state.user(me).account_kind != AccountKind::User {
         return Err(ApiError::new(401, "No such user"));
     }
@@ -97,8 +136,16 @@ pub(super) fn account(sim: &Sim, me: &UserId) -> ApiResult {
     Ok(Reply::json(&state.profile(state.user(me), Some(relation))))
 }
 
-pub(super) fn upgrade(sim: &Sim, me: &UserId) -> ApiResult {
-    let mut state = sim.state();
+fn playing(request: &ApiRequest<'_>) -> ApiResult {
+    let max = request.number("nb", 9, 50);
+    let state = request.state();
+    let playing = state.now_playing(request.me()?, max, request.now());
+    Ok(Reply::json(&playing))
+}
+
+fn upgrade(request: &ApiRequest<'_>) -> ApiResult {
+    let me = request.me()?;
+    let mut state = request.state();
     let user = state.user_mut(me);
     if user.game_counts.all > 0 || !user.playing.is_empty() {
         return Err(ApiError::bad_request(

@@ -1,26 +1,47 @@
 //! Handlers for challenges.
 
 use super::{ApiRequest, ApiResult, Reply};
-use crate::Sim;
 use crate::challenge::DeclineReason;
 use crate::challenge::form;
 use crate::challenge::open::OpenChallenge;
 use crate::http::auth::bearer;
 use crate::http::error::ApiError;
 use crate::http::limits::CHALLENGES_PER_ADDRESS;
-use crate::http::route::ChallengeAction;
+use crate::http::route::{NO_TOKEN, Route, Scopes, routes};
 use crate::http::stream::Topic;
-use crate::site::id::{GameId, UserId};
 use knightwatch_chess::Color;
 
-pub(super) fn create(sim: &Sim, request: &ApiRequest<'_>, me: &UserId, name: &str) -> ApiResult {
+const READ: Scopes = Some(&["challenge:read"]);
+pub(super) const WRITE: Scopes = Some(&["challenge:write", "bot:play", "board:play"]);
+
+pub(super) fn routes() -> Vec<Route> {
+    routes! {
+        GET "/api/challenge" ChallengeList, READ => list;
+        POST "/api/challenge/open" ChallengeOpen, NO_TOKEN => open;
+        POST "/api/challenge/{name}" ChallengeCreate, WRITE => create;
+        GET "/api/challenge/{challenge}/show" ChallengeShow, READ => show;
+        POST "/api/challenge/{challenge}/accept" ChallengeAccept, WRITE => accept;
+        POST "/api/challenge/{challenge}/decline" ChallengeDecline, WRITE => decline;
+        POST "/api/challenge/{challenge}/cancel" ChallengeCancel, WRITE => cancel;
+    }
+}
+
+fn list(request: &ApiRequest<'_>) -> ApiResult {
+    let state = request.state();
+    Ok(Reply::json(
+        &state.list_challenges(request.me()?, request.now()),
+    ))
+}
+
+fn create(request: &ApiRequest<'_>) -> ApiResult {
+    let me = request.me()?;
     let config = form::challenge_config(&request.params)?;
-    let now = sim.time().now();
-    let mut state = sim.state();
+    let now = request.now();
+    let mut state = request.state();
     state
         .limits
         .charge(&CHALLENGES_PER_ADDRESS, &request.address, 1, now)?;
-    let (id, feed) = state.challenge(me, name, config, now)?;
+    let (id, feed) = state.challenge(me, request.arg(0), config, now)?;
     match feed {
         Some(feed) => Ok(Reply::Stream {
             topic: Topic::Challenge { id },
@@ -31,9 +52,9 @@ pub(super) fn create(sim: &Sim, request: &ApiRequest<'_>, me: &UserId, name: &st
 }
 
 /// Creates an open challenge. With a token, the creator is remembered.
-pub(super) fn open(sim: &Sim, request: &ApiRequest<'_>) -> ApiResult {
-    let now = sim.time().now();
-    let mut state = sim.state();
+fn open(request: &ApiRequest<'_>) -> ApiResult {
+    let now = request.now();
+    let mut state = request.state();
     let creator = match bearer(request.headers) {
         None => None,
         Some(_) => Some(state.authorize(request.headers, &["challenge:write"])?.user),
@@ -64,34 +85,42 @@ pub(super) fn open(sim: &Sim, request: &ApiRequest<'_>) -> ApiResult {
     Ok(Reply::json(&state.open_challenge(config, open, now)))
 }
 
-pub(super) fn act(
-    sim: &Sim,
-    request: &ApiRequest<'_>,
-    me: &UserId,
-    id: GameId,
-    action: ChallengeAction,
-) -> ApiResult {
-    let now = sim.time().now();
-    let mut state = sim.state();
-    match action {
-        ChallengeAction::Show => return Ok(Reply::json(&state.show_challenge(me, id, now)?)),
-        ChallengeAction::Accept => {
-            let color = match request.params.get("color") {
-                Some("white") => Some(Color::White),
-                Some("black") => Some(Color::Black),
-                _ => None,
-            };
-            state.accept_as(me, id, color, now)?;
-        }
-        ChallengeAction::Decline => {
-            let reason = request.params.get("reason").unwrap_or("generic");
-            state.decline(me, id, DeclineReason::from_key(reason), now)?;
-        }
-        ChallengeAction::Cancel => {
-            let token = request.params.get("opponentToken");
-            let opponent = token.map(|token| state.grant(token).map(|grant| grant.user.clone()));
-            state.cancel(me, id, opponent, now)?;
-        }
-    }
+fn show(request: &ApiRequest<'_>) -> ApiResult {
+    let now = request.now();
+    let shown = request
+        .state()
+        .show_challenge(request.me()?, request.game_id()?, now)?;
+    Ok(Reply::json(&shown))
+}
+
+fn accept(request: &ApiRequest<'_>) -> ApiResult {
+    let color = match request.params.get("color") {
+        Some("white") => Some(Color::White),
+        Some("black") => Some(Color::Black),
+        _ => None,
+    };
+    let now = request.now();
+    request
+        .state()
+        .accept_as(request.me()?, request.game_id()?, color, now)?;
+    Ok(Reply::ok())
+}
+
+fn decline(request: &ApiRequest<'_>) -> ApiResult {
+    let reason = request.params.get("reason").unwrap_or("generic");
+    let reason = DeclineReason::from_key(reason);
+    let now = request.now();
+    request
+        .state()
+        .decline(request.me()?, request.game_id()?, reason, now)?;
+    Ok(Reply::ok())
+}
+
+fn cancel(request: &ApiRequest<'_>) -> ApiResult {
+    let now = request.now();
+    let mut state = request.state();
+    let token = request.params.get("opponentToken");
+    let opponent = token.map(|token| state.grant(token).map(|grant| grant.user.clone()));
+    state.cancel(request.me()?, request.game_id()?, opponent, now)?;
     Ok(Reply::ok())
 }

@@ -1,25 +1,34 @@
 //! Handlers for games against the AI and for changes to clocks.
 
+use super::challenge::WRITE;
 use super::{ApiRequest, ApiResult, Reply};
-use crate::Sim;
 use crate::challenge::form;
 use crate::http::error::ApiError;
 use crate::http::limits::{AI_GAMES, GAME_SETUPS};
+use crate::http::route::{NO_TOKEN, Route, routes};
 use crate::referee::{Centis, GameError};
 use crate::round::{COLORS, Source};
-use crate::site::id::{GameId, UserId};
 use crate::site::users::AccountKind;
 use crate::wire;
 
 /// Range of seconds that can be added; other values are clamped.
 const ADD_TIME_SECONDS: (u32, u32) = (5, 60);
 
-pub(super) fn play_engine(sim: &Sim, request: &ApiRequest<'_>, me: &UserId) -> ApiResult {
+pub(super) fn routes() -> Vec<Route> {
+    routes! {
+        POST "/api/challenge/ai" ChallengeAi, WRITE => play_engine;
+        POST "/api/challenge/{challenge}/start-clocks" StartClocks, NO_TOKEN => start_clocks;
+        POST "/api/round/{challenge}/add-time/{seconds}" AddTime, Some(&["challenge:write"]) => add_time;
+    }
+}
+
+fn play_engine(request: &ApiRequest<'_>) -> ApiResult {
+    let me = request.me()?;
     let config = form::challenge_config(&request.params)?;
     let level = form::level(&request.params)?;
-    let now = sim.time().now();
+    let now = request.now();
     {
-        let mut state = sim.state();
+        let mut state = request.state();
         state
             .limits
             .charge(&GAME_SETUPS, &request.address, 1, now)?;
@@ -27,18 +36,19 @@ pub(super) fn play_engine(sim: &Sim, request: &ApiRequest<'_>, me: &UserId) -> A
             state.limits.charge(&AI_GAMES, me.as_str(), 1, now)?;
         }
     }
-    let engine = sim.add_ai_player(level);
-    let mut state = sim.state();
+    let engine = request.sim.add_ai_player(level);
+    let mut state = request.state();
     let id = state.start_ai_game(me, engine, config, now);
     let game = state.rounds.get(&id).and_then(|round| round.ai_game(me));
     Ok(Reply::Created(wire::json(&game)))
 }
 
 /// Starts the clocks of a game with the tokens of both players.
-pub(super) fn start_clocks(sim: &Sim, request: &ApiRequest<'_>, id: GameId) -> ApiResult {
+fn start_clocks(request: &ApiRequest<'_>) -> ApiResult {
     const SCOPE: &str = "challenge:write";
-    let now = sim.time().now();
-    let mut state = sim.state();
+    let id = request.game_id()?;
+    let now = request.now();
+    let mut state = request.state();
     let mut users = Vec::new();
     for name in ["token1", "token2"] {
         let Some(token) = request.params.get(name) else {
@@ -52,7 +62,7 @@ pub(super) fn start_clocks(sim: &Sim, request: &ApiRequest<'_>, id: GameId) -> A
         users.push(grant.user.clone());
     }
     match &users[..] {
-        [] => return Err(ApiError::new(401, "Missing authorization header")),
+        [] => return Err(ApiError::no_token()),
         [one, other] if one == other => {
             return Err(ApiError::new(401, "Both tokens belong to the same user"));
         }
@@ -72,11 +82,13 @@ pub(super) fn start_clocks(sim: &Sim, request: &ApiRequest<'_>, id: GameId) -> A
     Ok(Reply::ok())
 }
 
-pub(super) fn add_time(sim: &Sim, me: &UserId, id: GameId, seconds: u32) -> ApiResult {
-    let now = sim.time().now();
-    let mut state = sim.state();
+fn add_time(request: &ApiRequest<'_>) -> ApiResult {
+    let id = request.game_id()?;
+    let seconds: u32 = request.arg(1).parse().map_err(|_| ApiError::not_found())?;
+    let now = request.now();
+    let mut state = request.state();
     let (round, color) = state
-        .player_of(me, Some(id))
+        .player_of(request.me()?, Some(id))
         .map_err(|_| ApiError::not_found())?;
     if matches!(round.source, Source::Arena { .. }) {
         return Err(GameError::CannotGiveTime.into());

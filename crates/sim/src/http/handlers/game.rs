@@ -1,23 +1,24 @@
-//! Handlers for one game: the players' actions and the export.
+//! Handlers for the players of a game.
 
 use std::time::Duration;
 
-use super::public::game_reply;
-use super::{ApiRequest, ApiResult, NDJSON, Reply};
-use crate::Sim;
-use crate::http::auth::Caller;
+use super::{ApiRequest, ApiResult, Reply};
 use crate::http::error::{ApiError, INVALID, REQUIRED};
 use crate::http::params::{Params, is_yes};
-use crate::http::route::{Api, GameAction};
+use crate::http::route::{Route, Scopes, routes};
 use crate::http::stream::Topic;
 use crate::quirks::ChatLog;
-use crate::round::Source;
+use crate::referee::{ActionOutcome, Referee};
 use crate::round::chat::Room;
-use crate::site::id::GameId;
+use crate::round::{Round, Source};
 use crate::site::state::SiteState;
+use crate::site::time::SimTime;
 use crate::site::users::AccountKind;
 use crate::wire;
+use knightwatch_chess::Color;
 
+/// Path of the API for humans; bots have one of their own.
+const BOARD_API: &str = "/api/board/game";
 /// Delay before a claim is evaluated.
 const CLAIM_DELAY: Duration = Duration::from_millis(500);
 /// Delay of a move against the AI.
@@ -25,146 +26,191 @@ const ENGINE_MOVE_DELAY: Duration = Duration::from_millis(500);
 /// Maximum length of a chat line, in characters.
 const MAX_CHAT_CHARS: usize = 140;
 
-pub(super) fn export(sim: &Sim, request: &ApiRequest<'_>, id: &str) -> ApiResult {
-    let state = sim.state();
-    let round = GameId::parse_any(id)
-        .and_then(|id| state.rounds.get(&id))
-        .ok_or_else(ApiError::not_found)?;
-    Ok(game_reply(round, request, &state.base_url))
+pub(super) fn routes() -> Vec<Route> {
+    let mut routes = actions("/api/bot/game", Some(&["bot:play"]));
+    routes.extend(actions(BOARD_API, Some(&["board:play"])));
+    routes
 }
 
-pub(super) async fn act(
-    sim: &Sim,
-    request: &ApiRequest<'_>,
-    me: &Caller,
-    api: Api,
-    id: &str,
-    action: GameAction<'_>,
-) -> ApiResult {
-    let (id, color, is_ai_move) = {
-        let state = sim.state();
-        let is_bot = state.user(&me.user).bot;
-        if api == Api::Board && is_bot {
-            return Err(ApiError::not_for_bots());
-        }
-        let (round, color) = state.player_of(&me.user, GameId::parse_any(id))?;
-        // Players in a browser, with or without an account, are not restricted to the speeds of boards.
-        let is_board =
-            round.side(color).account_kind == AccountKind::User && !state.user(&me.user).browser;
-        match api {
-            Api::Bot if !is_bot => {
-                return Err(ApiError::bad_request(
-                    "This endpoint can only be used with a Bot account. See \
-                     https://lichess.org/api#operation/botAccountUpgrade",
-                ));
-            }
-            Api::Bot if !round.allows_bots() => {
-                return Err(ApiError::bad_request(
-                    "This game cannot be played with the Bot API.",
-                ));
-            }
-            Api::Board if !round.allows_boards() && is_board => {
-                return Err(ApiError::bad_request(
-                    "This game cannot be played with the Board API.",
-                ));
-            }
-            Api::Bot | Api::Board => {
-                let is_move = matches!(action, GameAction::Move(_));
-                (round.id, color, is_move && round.source == Source::Ai)
-            }
-        }
+fn actions(prefix: &str, scopes: Scopes) -> Vec<Route> {
+    let mut routes = routes! {
+        GET "/stream/{game}" GameStream, scopes => stream;
+        GET "/{game}/chat" ChatLog, scopes => chat_log;
+        POST "/{game}/chat" Chat, scopes => say;
+        POST "/{game}/move/{uci}" Move, scopes => play;
+        POST "/{game}/abort" Abort, scopes => |request| act(request, |referee, _, now| referee.abort(now));
+        POST "/{game}/resign" Resign, scopes => |request| act(request, Referee::resign);
+        POST "/{game}/draw/{answer}" Draw, scopes => draw;
+        POST "/{game}/takeback/{answer}" Takeback, scopes => takeback;
+        POST "/{game}/claim-victory" ClaimVictory, scopes => |request| claim(request, true);
+        POST "/{game}/claim-draw" ClaimDraw, scopes => |request| claim(request, false);
+        POST "/{game}/berserk" Berserk, scopes => berserk;
+        POST "/{game}" Other, scopes => unknown_action;
+        POST "/{game}/{*rest}" Other, scopes => unknown_action;
     };
-    if is_ai_move {
-        sim.time().sleep(ENGINE_MOVE_DELAY).await;
+    for route in &mut routes {
+        route.path.insert_str(0, prefix);
     }
-    let now = sim.time().now();
-    let mut state = sim.state();
-    match action {
-        GameAction::Stream => {
-            let (feed, color) = state.open_game_stream(&me.user, id, &me.user_agent, now)?;
-            let user = me.user.clone();
-            return Ok(Reply::Stream {
-                topic: Topic::Game { user, id, color },
-                feed,
-            });
-        }
-        GameAction::Move(uci) => {
-            let offering = request.params.is_true("offeringDraw");
-            state.with_referee(id, |referee| referee.play(color, uci, offering, now), now)?;
-        }
-        GameAction::Say => {
-            let (room, text) = chat_form(&request.params)?;
-            state.say(&me.user, id, room, &text);
-        }
-        GameAction::ChatLog => return Ok(chat_log(&state, id)),
-        GameAction::Abort => state.with_referee(id, |referee| referee.abort(now), now)?,
-        GameAction::Resign => state.with_referee(id, |referee| referee.resign(color, now), now)?,
-        GameAction::Draw(answer) => {
-            state.with_referee(id, |referee| referee.draw(color, is_yes(answer), now), now)?;
-        }
-        GameAction::Takeback(answer) => {
-            let yes = is_yes(answer);
-            state.with_referee(id, |referee| referee.takeback(color, yes, now), now)?;
-        }
-        GameAction::ClaimVictory | GameAction::ClaimDraw => {
-            drop(state);
-            return claim(sim, me, id, action == GameAction::ClaimVictory).await;
-        }
-        GameAction::Berserk if state.berserk(&me.user, id, now) => {}
-        GameAction::Berserk => return Err(ApiError::bad_request("Cannot berserk")),
-        GameAction::Unknown => return Err(ApiError::new(404, "No such command")),
+    routes
+}
+
+/// Checks that the caller plays the game and may use this API in it. Returns the game and the caller's side.
+fn player<'a>(
+    request: &ApiRequest<'_>,
+    state: &'a SiteState,
+) -> Result<(&'a Round, Color), ApiError> {
+    let me = request.me()?;
+    let user = state.user(me);
+    let board_api = request.found.route.path.starts_with(BOARD_API);
+    if board_api && user.bot {
+        return Err(ApiError::not_for_bots());
     }
+    let (round, color) = state.player_of(me, request.found.game)?;
+    // Players in a browser, with or without an account, are not restricted to the speeds of boards.
+    let is_board = round.side(color).account_kind == AccountKind::User && !user.browser;
+    let refusal = if board_api {
+        (!round.allows_boards() && is_board)
+            .then_some("This game cannot be played with the Board API.")
+    } else if !user.bot {
+        Some(
+            "This endpoint can only be used with a Bot account. See \
+             https://lichess.org/api#operation/botAccountUpgrade",
+        )
+    } else {
+        (!round.allows_bots()).then_some("This game cannot be played with the Bot API.")
+    };
+    match refusal {
+        Some(text) => Err(ApiError::bad_request(text)),
+        None => Ok((round, color)),
+    }
+}
+
+fn act(
+    request: &ApiRequest<'_>,
+    command: impl FnOnce(&mut Referee, Color, SimTime) -> ActionOutcome,
+) -> ApiResult {
+    let now = request.now();
+    let mut state = request.state();
+    let (round, color) = player(request, &state)?;
+    let id = round.id;
+    state.with_referee(id, |referee| command(referee, color, now), now)?;
+    Ok(Reply::ok())
+}
+
+fn stream(request: &ApiRequest<'_>) -> ApiResult {
+    if request.is_head {
+        return Ok(Reply::unopened_stream());
+    }
+    let me = request.caller()?;
+    let now = request.now();
+    let mut state = request.state();
+    let id = player(request, &state)?.0.id;
+    let (feed, color) = state.open_game_stream(&me.user, id, &me.user_agent, now)?;
+    let user = me.user.clone();
+    Ok(Reply::Stream {
+        topic: Topic::Game { user, id, color },
+        feed,
+    })
+}
+
+fn draw(request: &ApiRequest<'_>) -> ApiResult {
+    let yes = is_yes(request.arg(1));
+    act(request, |referee, color, now| referee.draw(color, yes, now))
+}
+
+fn takeback(request: &ApiRequest<'_>) -> ApiResult {
+    let yes = is_yes(request.arg(1));
+    act(request, |referee, color, now| {
+        referee.takeback(color, yes, now)
+    })
+}
+
+fn play(request: &ApiRequest<'_>) -> ApiResult {
+    let (id, color, is_ai_game) = {
+        let state = request.state();
+        let (round, color) = player(request, &state)?;
+        (round.id, color, round.source == Source::Ai)
+    };
+    let sim = request.sim.clone();
+    let uci = request.arg(1).to_owned();
+    let offering = request.params.is_true("offeringDraw");
+    let play = move || {
+        let now = sim.time().now();
+        let mut state = sim.state();
+        state.with_referee(id, |referee| referee.play(color, &uci, offering, now), now)
+    };
+    if is_ai_game {
+        return Ok(Reply::After(ENGINE_MOVE_DELAY, Box::new(play)));
+    }
+    play()?;
     Ok(Reply::ok())
 }
 
 /// Claims the win or a draw because the opponent left. A claim that is impossible by the rules is refused at once, any
 /// other is answered after a delay.
-pub(super) async fn claim(sim: &Sim, me: &Caller, id: GameId, victory: bool) -> ApiResult {
-    let now = sim.time().now();
-    let (verdict, waits) = {
-        let mut state = sim.state();
-        let (round, color) = state.player_of(&me.user, Some(id))?;
-        let gone = round.is_gone(!color, now);
-        let waits = if victory {
-            round.referee.allows_claims() && round.referee.turn() != color
-        } else {
-            round.referee.is_drawable()
-        };
-        let verdict = state.with_referee(
-            id,
-            |referee| {
-                if victory {
-                    referee.claim_victory(color, gone, now)
-                } else {
-                    referee.claim_draw(color, gone, now)
-                }
-            },
-            now,
-        );
-        (verdict, waits)
+fn claim(request: &ApiRequest<'_>, victory: bool) -> ApiResult {
+    let now = request.now();
+    let mut state = request.state();
+    let (round, color) = player(request, &state)?;
+    let id = round.id;
+    let gone = round.is_gone(!color, now);
+    let waits = if victory {
+        round.referee.allows_claims() && round.referee.turn() != color
+    } else {
+        round.referee.is_drawable()
     };
+    let verdict = state.with_referee(
+        id,
+        |referee| {
+            if victory {
+                referee.claim_victory(color, gone, now)
+            } else {
+                referee.claim_draw(color, gone, now)
+            }
+        },
+        now,
+    );
     if waits {
-        sim.time().sleep(CLAIM_DELAY).await;
+        return Ok(Reply::After(CLAIM_DELAY, Box::new(|| verdict)));
     }
     verdict?;
     Ok(Reply::ok())
 }
 
-fn chat_log(state: &SiteState, id: GameId) -> Reply {
-    let entries = state.chat_log(id, Room::Player);
-    match state.quirks.chat_log {
-        ChatLog::Array => Reply::json(&entries),
-        ChatLog::Ndjson => Reply::Text {
-            kind: NDJSON,
-            text: entries
-                .iter()
-                .map(|entry| wire::json(entry) + "\n")
-                .collect(),
-        },
+fn berserk(request: &ApiRequest<'_>) -> ApiResult {
+    let now = request.now();
+    let mut state = request.state();
+    let id = player(request, &state)?.0.id;
+    if !state.berserk(request.me()?, id, now) {
+        return Err(ApiError::bad_request("Cannot berserk"));
     }
+    Ok(Reply::ok())
 }
 
-pub(super) fn chat_form(params: &Params) -> Result<(Room, String), ApiError> {
+fn unknown_action(request: &ApiRequest<'_>) -> ApiResult {
+    player(request, &request.state())?;
+    Err(ApiError::new(404, "No such command"))
+}
+
+fn say(request: &ApiRequest<'_>) -> ApiResult {
+    let mut state = request.state();
+    let id = player(request, &state)?.0.id;
+    let (room, text) = chat_form(&request.params)?;
+    state.say(request.me()?, id, room, &text);
+    Ok(Reply::ok())
+}
+
+fn chat_log(request: &ApiRequest<'_>) -> ApiResult {
+    let state = request.state();
+    let id = player(request, &state)?.0.id;
+    let entries = state.chat_log(id, Room::Player);
+    Ok(match state.quirks.chat_log {
+        ChatLog::Array => Reply::json(&entries),
+        ChatLog::Ndjson => Reply::lines(entries.iter().map(wire::json)),
+    })
+}
+
+fn chat_form(params: &Params) -> Result<(Room, String), ApiError> {
     let mut errors = Vec::new();
     let room = match params.get("room") {
         Some("player") => Room::Player,

@@ -1,4 +1,4 @@
-//! Request handlers. Checks run in the order in which Lichess makes them.
+//! Request handlers, each with its row of the table of endpoints. Checks run in the order in which Lichess makes them.
 
 mod account;
 mod challenge;
@@ -10,38 +10,95 @@ mod stubs;
 mod team;
 mod tournament;
 
+use std::sync::MutexGuard;
+use std::time::Duration;
+
 use axum::http::HeaderMap;
 use axum::http::header::ACCEPT;
 
 use crate::Sim;
 use crate::http::auth::Caller;
 use crate::http::error::ApiError;
-use crate::http::limits::{
-    ACCOUNT_READS, CLOUD_EVALS, CROSSTABLES, EVENT_STREAMS, FOLLOWS, GAME_EXPORTS, Limit,
-    PROFILE_READS, Permit, TOKEN_TESTS,
-};
+use crate::http::limits::Limit;
 use crate::http::params::Params;
-use crate::http::route::personal::{PersonalRoute, RelationChange};
-use crate::http::route::public::PublicRoute;
-use crate::http::route::{Api, ChallengeAction, Route};
+use crate::http::route::{Route, RouteMatch};
 use crate::http::stream::{Feed, Topic};
-use crate::site::id::UserId;
+use crate::referee::GameError;
+use crate::site::id::{GameId, UserId};
 use crate::site::state::SiteState;
+use crate::site::time::SimTime;
 use crate::wire;
 
-const OK: &str = "{\"ok\":true}";
+pub(super) const OK: &str = "{\"ok\":true}";
 const NDJSON: &str = "application/x-ndjson";
 
-/// Headers, parameters and body of a request.
-pub(super) struct ApiRequest<'a> {
+/// Table of all endpoints. Of several rows that match a request, the first answers it.
+pub(super) fn routes() -> Vec<Route> {
+    [
+        account::routes(),
+        // Before the challenges, among which `ai` would be the name of a user.
+        clocks::routes(),
+        challenge::routes(),
+        game::routes(),
+        personal::routes(),
+        public::routes(),
+        stubs::routes(),
+        team::routes(),
+        tournament::routes(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// A request with what its row has extracted from it.
+pub(crate) struct ApiRequest<'a> {
+    pub sim: &'a Sim,
+    pub found: &'a RouteMatch,
     pub headers: &'a HeaderMap,
     pub params: Params,
     pub body: &'a [u8],
     /// IP address of the client.
     pub address: String,
+    pub is_head: bool,
+    /// Set if the row requires a token.
+    pub caller: Option<Caller>,
 }
 
 impl ApiRequest<'_> {
+    fn state(&self) -> MutexGuard<'_, SiteState> {
+        self.sim.state()
+    }
+
+    fn now(&self) -> SimTime {
+        self.sim.time().now()
+    }
+
+    fn caller(&self) -> Result<&Caller, ApiError> {
+        self.caller.as_ref().ok_or_else(ApiError::no_token)
+    }
+
+    fn me(&self) -> Result<&UserId, ApiError> {
+        Ok(&self.caller()?.user)
+    }
+
+    /// Value of a placeholder of the path, counted from 0.
+    fn arg(&self, index: usize) -> &str {
+        self.found.args.get(index).map_or("", String::as_str)
+    }
+
+    /// Id of the game or challenge in the path.
+    fn game_id(&self) -> Result<GameId, ApiError> {
+        self.found.game.ok_or_else(ApiError::not_found)
+    }
+
+    /// Charges rate limits in order up to the first that is exceeded.
+    fn charge(&self, limits: &[Limit], subject: &str, cost: u32) -> Result<(), ApiError> {
+        let now = self.now();
+        let mut state = self.state();
+        Ok(state.limits.charge_all(limits, subject, cost, now)?)
+    }
+
     /// Comma-separated ids in the body, at most `max`.
     fn ids(&self, max: usize) -> Vec<String> {
         let text = String::from_utf8_lossy(self.body);
@@ -77,7 +134,7 @@ impl ApiRequest<'_> {
 }
 
 /// A successful response.
-pub(super) enum Reply {
+pub(crate) enum Reply {
     Json(String),
     /// 201
     Created(String),
@@ -91,6 +148,8 @@ pub(super) enum Reply {
         topic: Topic,
         feed: Feed,
     },
+    /// The result of a command that is executed after a delay.
+    After(Duration, Box<dyn FnOnce() -> Result<(), GameError> + Send>),
 }
 
 impl Reply {
@@ -109,141 +168,11 @@ impl Reply {
             text: lines.into_iter().map(|line| line + "\n").collect(),
         }
     }
-}
 
-type ApiResult = Result<Reply, ApiError>;
-
-/// Scopes of which the token needs one. An empty list accepts any token; `None` needs no token.
-pub(super) fn accepted_scopes(route: &Route<'_>) -> Option<&'static [&'static str]> {
-    match route {
-        Route::Ping
-        | Route::TokenTest
-        | Route::BotsOnline
-        | Route::UsersStatus
-        | Route::User(_)
-        | Route::Export(_)
-        | Route::Unknown => None,
-        Route::Public(route) => route.scopes(),
-        Route::Personal(route) => Some(route.scopes()),
-        Route::Tournament(route) => route.scopes(),
-        Route::Account | Route::Playing => Some(&[]),
-        Route::Upgrade | Route::Game(Api::Bot, ..) => Some(&["bot:play"]),
-        Route::Game(Api::Board, ..) => Some(&["board:play"]),
-        Route::Events => Some(&["bot:play", "board:play", "challenge:read"]),
-        Route::ChallengeList | Route::Challenge(_, ChallengeAction::Show) => {
-            Some(&["challenge:read"])
-        }
-        Route::AddTime(..) => Some(&["challenge:write"]),
-        // Tokens are optional here, or are passed as parameters.
-        Route::OpenChallenge | Route::StartClocks(_) => None,
-        Route::ChallengeCreate(_) | Route::PlayEngine | Route::Challenge(..) => {
-            Some(&["challenge:write", "bot:play", "board:play"])
-        }
+    /// Response to HEAD for a stream, which is not opened: that would end the one that is open.
+    fn unopened_stream() -> Self {
+        Self::lines([])
     }
 }
 
-/// Charges the rate limits of an endpoint before the request is handled.
-pub(super) fn charge(
-    sim: &Sim,
-    route: &Route<'_>,
-    request: &ApiRequest<'_>,
-    caller: Option<&Caller>,
-) -> Result<(), ApiError> {
-    let now = sim.time().now();
-    let charge = |limits: &[Limit], subject: &str, cost| {
-        let mut state = sim.state();
-        state.limits.charge_all(limits, subject, cost, now)
-    };
-    let address = &request.address;
-    match (route, caller) {
-        (Route::Account, Some(me)) => charge(&[ACCOUNT_READS], me.user.as_str(), 1)?,
-        (Route::Events, Some(me)) => charge(&[EVENT_STREAMS], &me.token, 1)?,
-        (Route::TokenTest, _) => charge(&[TOKEN_TESTS], address, request.item_count())?,
-        (Route::User(_), _) => charge(&PROFILE_READS, address, 1)?,
-        (Route::Personal(PersonalRoute::SetRelation(RelationChange::Follow, _)), Some(me)) => {
-            charge(&[FOLLOWS], me.user.as_str(), 1)?;
-        }
-        (Route::Public(PublicRoute::Crosstable(..)), _) => charge(&[CROSSTABLES], address, 1)?,
-        (Route::Public(PublicRoute::CloudEval), _) => charge(&[CLOUD_EVALS], address, 1)?,
-        (Route::Public(PublicRoute::Users), _) => {
-            charge(&PROFILE_READS, address, request.item_count().div_ceil(4))?
-        }
-        _ => {}
-    }
-    Ok(())
-}
-
-/// Takes a permit if the endpoint limits concurrent requests. The request counts as running until the permit is
-/// dropped.
-pub(super) fn acquire(
-    sim: &Sim,
-    route: &Route<'_>,
-    request: &ApiRequest<'_>,
-) -> Result<Option<Permit>, ApiError> {
-    let limit = match route {
-        Route::Public(PublicRoute::GamesOf(_) | PublicRoute::GamesByIds) => GAME_EXPORTS,
-        // Spectator streams take their permits in their handlers.
-        _ => return Ok(None),
-    };
-    sim.state()
-        .limits
-        .acquire(limit, &request.address)
-        .map(Some)
-}
-
-/// Handles a request. `caller` is set whenever the endpoint needs a token.
-pub(crate) async fn handle(
-    sim: &Sim,
-    route: &Route<'_>,
-    request: &ApiRequest<'_>,
-    caller: Option<&Caller>,
-) -> ApiResult {
-    match (route, caller) {
-        (Route::Ping, _) => Ok(Reply::Text {
-            kind: "text/plain; charset=utf-8",
-            text: "pong".to_owned(),
-        }),
-        (Route::TokenTest, _) => Ok(account::test_tokens(sim, request)),
-        (Route::BotsOnline, _) => Ok(account::bots_online(sim, request)),
-        (Route::UsersStatus, _) => account::users_status(sim, request),
-        (Route::User(name), _) => account::user(sim, request, name),
-        (Route::Export(id), _) => game::export(sim, request, id),
-        (Route::Account, Some(me)) => account::account(sim, &me.user),
-        (Route::Playing, Some(me)) => {
-            let max = request.number("nb", 9, 50);
-            let playing = sim.state().now_playing(&me.user, max, sim.time().now());
-            Ok(Reply::json(&playing))
-        }
-        (Route::Upgrade, Some(me)) => account::upgrade(sim, &me.user),
-        (Route::Events, Some(me)) => {
-            let now = sim.time().now();
-            let feed = sim.state().open_event_stream(&me.token, &me.user, now);
-            let user = me.user.clone();
-            Ok(Reply::Stream {
-                topic: Topic::Events { user },
-                feed,
-            })
-        }
-        (Route::Game(api, id, action), Some(me)) => {
-            game::act(sim, request, me, *api, id, *action).await
-        }
-        (Route::ChallengeList, Some(me)) => {
-            let list = sim.state().list_challenges(&me.user, sim.time().now());
-            Ok(Reply::json(&list))
-        }
-        (Route::ChallengeCreate(name), Some(me)) => challenge::create(sim, request, &me.user, name),
-        (Route::Challenge(id, action), Some(me)) => {
-            challenge::act(sim, request, &me.user, *id, *action)
-        }
-        (Route::PlayEngine, Some(me)) => clocks::play_engine(sim, request, &me.user),
-        (Route::OpenChallenge, _) => challenge::open(sim, request),
-        (Route::StartClocks(id), _) => clocks::start_clocks(sim, request, *id),
-        (Route::AddTime(id, seconds), Some(me)) => clocks::add_time(sim, &me.user, *id, *seconds),
-        (Route::Public(route), _) => public::handle(sim, request, *route),
-        (Route::Personal(route), Some(me)) => personal::handle(sim, request, me, *route),
-        (Route::Tournament(route), me) => {
-            tournament::handle(sim, request, me.map(|me| &me.user), *route)
-        }
-        (Route::Unknown, _) | (_, None) => Err(ApiError::unknown_path()),
-    }
-}
+pub(crate) type ApiResult = Result<Reply, ApiError>;

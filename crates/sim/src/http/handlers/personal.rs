@@ -2,77 +2,107 @@
 
 use serde_json::json;
 
-use super::{ApiRequest, ApiResult, NDJSON, Reply};
-use crate::Sim;
-use crate::http::auth::Caller;
-use crate::http::error::ApiError;
-use crate::http::route::personal::{PersonalRoute, RelationChange};
+use super::{ApiRequest, ApiResult, Reply};
+use crate::http::error::{ApiError, REQUIRED};
+use crate::http::limits::FOLLOWS;
+use crate::http::route::{ANY_TOKEN, Route, Scopes, routes};
 use crate::site::id::UserId;
-use crate::site::users::User;
+use crate::site::relations::Relations;
 use crate::wire;
 
-pub(super) fn handle(
-    sim: &Sim,
-    request: &ApiRequest<'_>,
-    me: &Caller,
-    route: PersonalRoute<'_>,
-) -> ApiResult {
-    let mut state = sim.state();
-    match route {
-        PersonalRoute::Preferences => return Ok(Reply::Json(preferences(state.user(&me.user)))),
-        PersonalRoute::Email => {
-            let email = format!("{}@localhost", me.user);
-            return Ok(Reply::json(&json!({ "email": email })));
-        }
-        PersonalRoute::Kid => return Ok(Reply::json(&json!({ "kid": state.user(&me.user).kid }))),
-        PersonalRoute::SetKid => state.user_mut(&me.user).kid = request.params.is_true("v"),
-        PersonalRoute::Revoke => {
-            state.revoke(&me.token);
-            return Ok(Reply::NoContent);
-        }
-        PersonalRoute::Inbox(name) => {
-            if request.params.get("text").is_none() {
-                let missing = [("text", "This field is required".to_owned())];
-                return Err(ApiError::invalid_form(&missing));
-            }
-            let other = state.find_user(name)?;
-            if other.relations.blocks(&me.user) {
-                return Err(ApiError::bad_request("The message could not be sent"));
-            }
-        }
-        PersonalRoute::SetRelation(change, name) => {
-            let other = state.find_user(name)?.id.clone();
-            if other == me.user {
-                return Err(ApiError::bad_request("Cannot do that to yourself"));
-            }
-            set_relation(state.user_mut(&me.user), change, other);
-        }
-        PersonalRoute::Following => {
-            let following_ids = state.user(&me.user).relations.following_ids();
-            let lines = following_ids.filter_map(|id| state.users.get(id));
-            return Ok(Reply::Text {
-                kind: NDJSON,
-                text: lines.map(|user| wire::json(&user.json()) + "\n").collect(),
-            });
-        }
-        PersonalRoute::Timeline => return Ok(Reply::json(&json!({ "entries": [], "users": {} }))),
-        PersonalRoute::Seek if state.user(&me.user).bot => return Err(ApiError::not_for_bots()),
-        PersonalRoute::Seek => return Err(ApiError::bad_request("This simulator has no lobby")),
+const READ_PREFERENCES: Scopes = Some(&["preference:read"]);
+const WRITE_PREFERENCES: Scopes = Some(&["preference:write"]);
+const FOLLOW: Scopes = Some(&["follow:write"]);
+
+pub(super) fn routes() -> Vec<Route> {
+    routes! {
+        GET "/api/account/preferences" Personal, READ_PREFERENCES => preferences;
+        GET "/api/account/email" Personal, Some(&["email:read"]) => email;
+        GET "/api/account/kid" Personal, READ_PREFERENCES => kid;
+        POST "/api/account/kid" Personal, WRITE_PREFERENCES => set_kid;
+        DELETE "/api/token" Personal, ANY_TOKEN => revoke;
+        POST "/inbox/{name}" Personal, Some(&["msg:write"]) => send_message;
+        GET "/api/rel/following" Personal, Some(&["follow:read"]) => following;
+        POST "/api/rel/follow/{name}" Personal, FOLLOW => follow;
+        POST "/api/rel/unfollow/{name}" Personal, FOLLOW => |request| relate(request, Relations::unfollow);
+        POST "/api/rel/block/{name}" Personal, FOLLOW => |request| relate(request, Relations::block);
+        POST "/api/rel/unblock/{name}" Personal, FOLLOW => |request| relate(request, Relations::unblock);
+        GET "/api/timeline" Personal, ANY_TOKEN => |_| Ok(Reply::json(&json!({ "entries": [], "users": {} })));
+        POST "/api/board/seek" Personal, Some(&["board:play"]) => seek;
+    }
+}
+
+fn email(request: &ApiRequest<'_>) -> ApiResult {
+    let email = format!("{}@localhost", request.me()?);
+    Ok(Reply::json(&json!({ "email": email })))
+}
+
+fn kid(request: &ApiRequest<'_>) -> ApiResult {
+    let kid = request.state().user(request.me()?).kid;
+    Ok(Reply::json(&json!({ "kid": kid })))
+}
+
+fn set_kid(request: &ApiRequest<'_>) -> ApiResult {
+    request.state().user_mut(request.me()?).kid = request.params.is_true("v");
+    Ok(Reply::ok())
+}
+
+fn revoke(request: &ApiRequest<'_>) -> ApiResult {
+    request.state().revoke(&request.caller()?.token);
+    Ok(Reply::NoContent)
+}
+
+fn send_message(request: &ApiRequest<'_>) -> ApiResult {
+    if request.params.get("text").is_none() {
+        return Err(ApiError::invalid_form(&[("text", REQUIRED.to_owned())]));
+    }
+    let state = request.state();
+    if state
+        .find_user(request.arg(0))?
+        .relations
+        .blocks(request.me()?)
+    {
+        return Err(ApiError::bad_request("The message could not be sent"));
     }
     Ok(Reply::ok())
 }
 
-fn set_relation(user: &mut User, change: RelationChange, other: UserId) {
-    match change {
-        RelationChange::Follow => user.relations.follow(other),
-        RelationChange::Unfollow => user.relations.unfollow(&other),
-        RelationChange::Block => user.relations.block(other),
-        RelationChange::Unblock => user.relations.unblock(&other),
+fn follow(request: &ApiRequest<'_>) -> ApiResult {
+    request.charge(&[FOLLOWS], request.me()?.as_str(), 1)?;
+    relate(request, Relations::follow)
+}
+
+/// Changes the caller's relation to the user in the path.
+fn relate(request: &ApiRequest<'_>, change: fn(&mut Relations, &UserId)) -> ApiResult {
+    let me = request.me()?;
+    let mut state = request.state();
+    let other = state.find_user(request.arg(0))?.id.clone();
+    if other == *me {
+        return Err(ApiError::bad_request("Cannot do that to yourself"));
     }
+    change(&mut state.user_mut(me).relations, &other);
+    Ok(Reply::ok())
+}
+
+fn following(request: &ApiRequest<'_>) -> ApiResult {
+    let state = request.state();
+    let ids = state.user(request.me()?).relations.following_ids();
+    let users = ids.filter_map(|id| state.users.get(id));
+    Ok(Reply::lines(users.map(|user| wire::json(&user.json()))))
+}
+
+/// A lobby seek, which is forbidden to bots.
+fn seek(request: &ApiRequest<'_>) -> ApiResult {
+    if request.state().user(request.me()?).bot {
+        return Err(ApiError::not_for_bots());
+    }
+    Err(ApiError::bad_request("This simulator has no lobby"))
 }
 
 /// Default preferences. Bots refuse takebacks and added time.
-fn preferences(user: &User) -> String {
+fn preferences(request: &ApiRequest<'_>) -> ApiResult {
+    let state = request.state();
+    let user = state.user(request.me()?);
     let (takeback, moretime) = if user.takebacks { (3, 3) } else { (1, 1) };
     let prefs = json!({
         "dark": true, "transp": false, "bgImg": "", "is3d": false, "theme": "brown",
@@ -84,5 +114,5 @@ fn preferences(user: &User) -> String {
         "coordColor": 3, "submitMove": 4, "confirmResign": 1, "insightShare": 1,
         "keyboardMove": 0, "zen": 0, "ratings": 1, "moveEvent": 2, "rookCastle": 1,
     });
-    wire::json(&json!({ "prefs": prefs, "language": "en-US" }))
+    Ok(Reply::json(&json!({ "prefs": prefs, "language": "en-US" })))
 }

@@ -1,36 +1,50 @@
-//! Stubs of the opening explorer and the tablebase, which answer without data.
+//! Stubs of the opening explorer, the tablebase and cloud evaluations, which answer without data.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::{ApiResult, NDJSON, Reply};
+use super::{ApiRequest, ApiResult, Reply};
 use crate::http::error::ApiError;
-use crate::http::params::Params;
+use crate::http::limits::CLOUD_EVALS;
+use crate::http::route::{ANY_TOKEN, NO_TOKEN, Route, routes};
 use crate::wire;
 use knightwatch_chess::{CastlingNotation, Position};
 
-/// Explorer response without games.
-pub(super) fn explorer(kind: &str) -> Reply {
-    let empty = json!({ "white": 0, "draws": 0, "black": 0, "moves": [], "opening": null });
-    let with = |lists: &[&str]| {
-        let mut answer = empty.clone();
-        for list in lists {
-            answer[list] = json!([]);
-        }
-        answer
-    };
-    match kind {
-        "masters" => Reply::json(&with(&["topGames"])),
-        "player" => Reply::Text {
-            kind: NDJSON,
-            text: wire::json(&with(&["recentGames"])) + "\n",
-        },
-        _ => Reply::json(&with(&["topGames", "recentGames"])),
+pub(super) fn routes() -> Vec<Route> {
+    routes! {
+        GET "/masters" Explorer, ANY_TOKEN => |_| Ok(Reply::json(&no_games(&["topGames"])));
+        GET "/lichess" Explorer, ANY_TOKEN => |_| Ok(Reply::json(&no_games(&["topGames", "recentGames"])));
+        GET "/player" Explorer, ANY_TOKEN => |_| Ok(Reply::lines([wire::json(&no_games(&["recentGames"]))]));
+        GET "/standard" Tablebase, NO_TOKEN => tablebase;
+        GET "/atomic" Tablebase, NO_TOKEN => tablebase;
+        GET "/antichess" Tablebase, NO_TOKEN => tablebase;
+        GET "/api/cloud-eval" CloudEval, NO_TOKEN => cloud_eval;
     }
 }
 
+fn cloud_eval(request: &ApiRequest<'_>) -> ApiResult {
+    request.charge(&[CLOUD_EVALS], &request.address, 1)?;
+    Err(ApiError::new(
+        404,
+        "No cloud evaluation available for that position",
+    ))
+}
+
+/// Explorer response with empty lists of games.
+fn no_games(lists: &[&str]) -> Value {
+    let mut answer = json!({ "white": 0, "draws": 0, "black": 0, "moves": [], "opening": null });
+    for list in lists {
+        answer[list] = json!([]);
+    }
+    answer
+}
+
 /// Tablebase response with what follows from the rules alone; everything else is unknown.
-pub(super) fn tablebase(params: &Params) -> ApiResult {
-    let fen = params.get("fen").unwrap_or_default().replace('_', " ");
+fn tablebase(request: &ApiRequest<'_>) -> ApiResult {
+    let fen = request
+        .params
+        .get("fen")
+        .unwrap_or_default()
+        .replace('_', " ");
     let position = Position::from_fen(&fen)
         .map_err(|error| ApiError::bad_request(format!("Invalid FEN: {error}")))?;
     let moves = position.legal_moves();
@@ -54,7 +68,7 @@ fn is_pawn_move(position: &Position, from: knightwatch_chess::Square) -> bool {
     piece.is_some_and(|piece| piece.role == knightwatch_chess::Role::Pawn)
 }
 
-fn entry(position: &Position) -> serde_json::Value {
+fn entry(position: &Position) -> Value {
     let stuck = !position.has_legal_move();
     let checkmate = stuck && position.in_check();
     let stalemate = stuck && !checkmate;

@@ -1,62 +1,33 @@
 //! Handlers for teams and Swiss tournaments.
 
 use super::{ApiRequest, ApiResult, Reply};
-use crate::Sim;
 use crate::http::error::ApiError;
-use crate::http::route::tournament::TeamAction;
-use crate::site::id::UserId;
+use crate::http::route::{NO_TOKEN, Route, Scopes, routes};
 use crate::wire;
 
 /// Maximum number of listed arenas of a team.
 const MAX_LINES: usize = 100;
 
-pub(super) fn handle(
-    sim: &Sim,
-    request: &ApiRequest<'_>,
-    me: Option<&UserId>,
-    id: &str,
-    action: TeamAction,
-) -> ApiResult {
-    let now = sim.time().now();
-    let mut state = sim.state();
-    match (action, me) {
-        (TeamAction::Join, Some(me)) => {
-            let (password, message) = (
-                request.params.get("password"),
-                request.params.get("message"),
-            );
-            state.join_team(me, id, password, message, now)?;
-            Ok(Reply::ok())
-        }
-        (TeamAction::Quit, Some(me)) => {
-            state.quit_team(me, id)?;
-            Ok(Reply::ok())
-        }
-        (TeamAction::Show, _) => {
-            let caller = request.optional_caller(&state);
-            let team = state.find_team(id)?;
-            Ok(Reply::json(&state.team_json(team, caller.as_ref())))
-        }
-        (TeamAction::Users, _) => Ok(Reply::lines(state.team_members(state.find_team(id)?))),
-        (TeamAction::Arenas, _) => {
-            let team = &state.find_team(id)?.id;
-            let arenas = state
-                .arenas
-                .iter()
-                .rev()
-                .filter(|arena| arena.is_for_team(team));
-            let lines = arenas.take(request.number("max", MAX_LINES, MAX_LINES));
-            Ok(Reply::lines(
-                lines.map(|arena| wire::json(&state.listed(arena, now))),
-            ))
-        }
-        (TeamAction::Join | TeamAction::Quit, None) => Err(ApiError::unknown_path()),
+const MEMBERSHIP: Scopes = Some(&["team:write"]);
+const SWISS: Scopes = Some(&["tournament:write"]);
+
+pub(super) fn routes() -> Vec<Route> {
+    routes! {
+        GET "/api/team/of/{name}" Team, NO_TOKEN => of_user;
+        GET "/api/team/{team}" Team, NO_TOKEN => show;
+        GET "/api/team/{team}/users" Team, NO_TOKEN => members;
+        GET "/api/team/{team}/arena" Team, NO_TOKEN => arenas;
+        POST "/team/{team}/join" TeamJoin, MEMBERSHIP => join;
+        POST "/team/{team}/quit" TeamQuit, MEMBERSHIP => quit;
+        GET "/api/swiss/{swiss}" Swiss, NO_TOKEN => |_| Err(ApiError::not_found());
+        POST "/api/swiss/{swiss}/join" Swiss, SWISS => enter_swiss;
+        POST "/api/swiss/{swiss}/withdraw" Swiss, SWISS => enter_swiss;
     }
 }
 
-pub(super) fn of_user(sim: &Sim, request: &ApiRequest<'_>, name: &str) -> ApiResult {
-    let state = sim.state();
-    let user = state.find_user(name)?.id.clone();
+fn of_user(request: &ApiRequest<'_>) -> ApiResult {
+    let state = request.state();
+    let user = state.find_user(request.arg(0))?.id.clone();
     let caller = request.optional_caller(&state);
     let teams = state.teams.values();
     let teams: Vec<_> = teams
@@ -66,9 +37,50 @@ pub(super) fn of_user(sim: &Sim, request: &ApiRequest<'_>, name: &str) -> ApiRes
     Ok(Reply::json(&teams))
 }
 
+fn show(request: &ApiRequest<'_>) -> ApiResult {
+    let state = request.state();
+    let caller = request.optional_caller(&state);
+    let team = state.find_team(request.arg(0))?;
+    Ok(Reply::json(&state.team_json(team, caller.as_ref())))
+}
+
+fn members(request: &ApiRequest<'_>) -> ApiResult {
+    let state = request.state();
+    let team = state.find_team(request.arg(0))?;
+    Ok(Reply::lines(state.team_members(team)))
+}
+
+fn arenas(request: &ApiRequest<'_>) -> ApiResult {
+    let now = request.now();
+    let state = request.state();
+    let team = &state.find_team(request.arg(0))?.id;
+    let arenas = state.arenas.iter().rev();
+    let lines = arenas
+        .filter(|arena| arena.is_for_team(team))
+        .take(request.number("max", MAX_LINES, MAX_LINES))
+        .map(|arena| wire::json(&state.listed(arena, now)));
+    Ok(Reply::lines(lines))
+}
+
+fn join(request: &ApiRequest<'_>) -> ApiResult {
+    let now = request.now();
+    let (password, message) = (
+        request.params.get("password"),
+        request.params.get("message"),
+    );
+    let mut state = request.state();
+    state.join_team(request.me()?, request.arg(0), password, message, now)?;
+    Ok(Reply::ok())
+}
+
+fn quit(request: &ApiRequest<'_>) -> ApiResult {
+    request.state().quit_team(request.me()?, request.arg(0))?;
+    Ok(Reply::ok())
+}
+
 /// There are no Swiss tournaments in the simulator, and bots may not join any.
-pub(super) fn swiss(sim: &Sim, me: &UserId) -> ApiResult {
-    if sim.state().user(me).bot {
+fn enter_swiss(request: &ApiRequest<'_>) -> ApiResult {
+    if request.state().user(request.me()?).bot {
         return Err(ApiError::not_for_bots());
     }
     Err(ApiError::not_found())

@@ -1,11 +1,11 @@
 //! Handlers for arenas.
 
-use super::{ApiRequest, ApiResult, NDJSON, Reply, team};
-use crate::Sim;
+use super::public::pgn_reply;
+use super::{ApiRequest, ApiResult, NDJSON, Reply};
 use crate::arena::{Arena, JoinRequest, arena_form};
 use crate::http::error::ApiError;
 use crate::http::limits::ARENA_JOINS;
-use crate::http::route::tournament::{ArenaAction, TournamentRoute};
+use crate::http::route::{NO_TOKEN, Route, Scopes, routes};
 use crate::round::Round;
 use crate::round::export;
 use crate::site::id::{ArenaId, UserId};
@@ -16,37 +16,41 @@ use crate::wire;
 /// Maximum number of lines of a list.
 const MAX_LINES: usize = 10_000;
 
-/// `me` is set whenever the endpoint needs a token.
-pub(super) fn handle(
-    sim: &Sim,
-    request: &ApiRequest<'_>,
-    me: Option<&UserId>,
-    route: TournamentRoute<'_>,
-) -> ApiResult {
-    match (route, me) {
-        (TournamentRoute::ArenaList, _) => Ok(list(sim)),
-        (TournamentRoute::ArenaCreate, Some(me)) => create(sim, request, me),
-        (TournamentRoute::Arena(id, action), _) => act(sim, request, me, id, action),
-        (TournamentRoute::ArenasCreatedBy(name), _) => created_by(sim, request, name),
-        (TournamentRoute::ArenasPlayedBy(name), _) => played_by(sim, request, name),
-        (TournamentRoute::Team(id, action), _) => team::handle(sim, request, me, id, action),
-        (TournamentRoute::TeamsOf(name), _) => team::of_user(sim, request, name),
-        (TournamentRoute::SwissShow, _) => Err(ApiError::not_found()),
-        (TournamentRoute::SwissEnter, Some(me)) => team::swiss(sim, me),
-        (TournamentRoute::ArenaCreate | TournamentRoute::SwissEnter, None) => {
-            Err(ApiError::unknown_path())
-        }
+const ENTER: Scopes = Some(&["tournament:write", "bot:play"]);
+
+pub(super) fn routes() -> Vec<Route> {
+    routes! {
+        GET "/api/tournament" ArenaList, NO_TOKEN => list;
+        POST "/api/tournament" ArenaCreate, Some(&["tournament:write"]) => create;
+        GET "/api/tournament/{arena}" ArenaShow, NO_TOKEN => show;
+        POST "/api/tournament/{arena}/join" ArenaJoin, ENTER => join;
+        POST "/api/tournament/{arena}/withdraw" ArenaWithdraw, ENTER => withdraw;
+        GET "/api/tournament/{arena}/results" ArenaResults, NO_TOKEN => results;
+        GET "/api/tournament/{arena}/games" ArenaGames, NO_TOKEN => games;
+        GET "/api/tournament/{arena}/teams" ArenaTeams, NO_TOKEN => teams;
+        GET "/api/user/{name}/tournament/created" ArenasOfUser, NO_TOKEN => created_by;
+        GET "/api/user/{name}/tournament/played" ArenasOfUser, NO_TOKEN => played_by;
     }
 }
 
-fn list(sim: &Sim) -> Reply {
-    let now = sim.time().now();
-    Reply::json(&sim.state().arena_lists(now))
+fn arena_id(request: &ApiRequest<'_>) -> Result<ArenaId, ApiError> {
+    ArenaId::parse(request.arg(0)).ok_or_else(ApiError::not_found)
 }
 
-fn create(sim: &Sim, request: &ApiRequest<'_>, me: &UserId) -> ApiResult {
-    let now = sim.time().now();
-    let mut state = sim.state();
+fn arena_of<'a>(request: &ApiRequest<'_>, state: &'a SiteState) -> Result<&'a Arena, ApiError> {
+    let arena = state.arenas.get(arena_id(request)?);
+    arena.ok_or_else(ApiError::not_found)
+}
+
+fn list(request: &ApiRequest<'_>) -> ApiResult {
+    let now = request.now();
+    Ok(Reply::json(&request.state().arena_lists(now)))
+}
+
+fn create(request: &ApiRequest<'_>) -> ApiResult {
+    let me = request.me()?;
+    let now = request.now();
+    let mut state = request.state();
     if state.user(me).bot {
         return Err(ApiError::new(404, "This account cannot create tournaments"));
     }
@@ -60,103 +64,95 @@ fn create(sim: &Sim, request: &ApiRequest<'_>, me: &UserId) -> ApiResult {
     let id = state
         .add_arena(&options, now)
         .map_err(ApiError::bad_request)?;
-    shown(&state, request, Some(me), id, now)
+    let arena = state.arenas.get(id).ok_or_else(ApiError::not_found)?;
+    Ok(shown(&state, request, Some(me), arena, now))
+}
+
+fn show(request: &ApiRequest<'_>) -> ApiResult {
+    let now = request.now();
+    let state = request.state();
+    let arena = arena_of(request, &state)?;
+    let me = request.optional_caller(&state);
+    Ok(shown(&state, request, me.as_ref(), arena, now))
 }
 
 fn shown(
     state: &SiteState,
     request: &ApiRequest<'_>,
     me: Option<&UserId>,
-    id: ArenaId,
+    arena: &Arena,
     now: SimTime,
-) -> ApiResult {
-    let arena = state.arenas.get(id).ok_or_else(ApiError::not_found)?;
+) -> Reply {
     let page = request
         .params
         .get("page")
         .and_then(|page| page.parse().ok());
-    Ok(Reply::json(&state.arena_json(arena, page, me, now)))
+    Reply::json(&state.arena_json(arena, page, me, now))
 }
 
-fn act(
-    sim: &Sim,
-    request: &ApiRequest<'_>,
-    me: Option<&UserId>,
-    id: ArenaId,
-    route: ArenaAction,
-) -> ApiResult {
-    let now = sim.time().now();
-    let mut state = sim.state();
-    if let (ArenaAction::Join | ArenaAction::Withdraw, Some(me)) = (route, me) {
-        if route == ArenaAction::Withdraw {
-            state.leave_arena(me, id, now)?;
-        } else {
-            state.limits.charge(&ARENA_JOINS, me.as_str(), 1, now)?;
-            state.join_arena(me, id, &entry(request), now)?;
-        }
-        return Ok(Reply::ok());
-    }
-    let arena = state.arenas.get(id).ok_or_else(ApiError::not_found)?;
-    match route {
-        ArenaAction::Show => shown(
-            &state,
-            request,
-            request.optional_caller(&state).as_ref(),
-            id,
-            now,
-        ),
-        ArenaAction::Results => {
-            let nb = request.number("nb", MAX_LINES, MAX_LINES);
-            let sheet = request.params.is_true("sheet");
-            Ok(Reply::lines(state.arena_results(arena, nb, sheet)))
-        }
-        ArenaAction::Games => Ok(games(&state, request, arena)),
-        ArenaAction::Teams => state
-            .team_standing(arena)
-            .map(|standing| Reply::json(&standing))
-            .ok_or_else(ApiError::not_found),
-        ArenaAction::Join | ArenaAction::Withdraw => Err(ApiError::unknown_path()),
-    }
-}
-
-fn entry(request: &ApiRequest<'_>) -> JoinRequest {
+fn join(request: &ApiRequest<'_>) -> ApiResult {
+    let me = request.me()?;
+    request.charge(&[ARENA_JOINS], me.as_str(), 1)?;
     let text = |name| request.params.get(name).map(str::to_owned);
-    JoinRequest {
+    let entry = JoinRequest {
         password: text("password"),
         team: text("team"),
         pair_me_asap: request.params.is_true("pairMeAsap"),
-    }
+    };
+    let now = request.now();
+    request
+        .state()
+        .join_arena(me, arena_id(request)?, &entry, now)?;
+    Ok(Reply::ok())
+}
+
+fn withdraw(request: &ApiRequest<'_>) -> ApiResult {
+    let now = request.now();
+    request
+        .state()
+        .leave_arena(request.me()?, arena_id(request)?, now)?;
+    Ok(Reply::ok())
+}
+
+fn results(request: &ApiRequest<'_>) -> ApiResult {
+    let nb = request.number("nb", MAX_LINES, MAX_LINES);
+    let sheet = request.params.is_true("sheet");
+    let state = request.state();
+    let arena = arena_of(request, &state)?;
+    Ok(Reply::lines(state.arena_results(arena, nb, sheet)))
+}
+
+fn teams(request: &ApiRequest<'_>) -> ApiResult {
+    let state = request.state();
+    let standing = state.team_standing(arena_of(request, &state)?);
+    Ok(Reply::json(&standing.ok_or_else(ApiError::not_found)?))
 }
 
 /// All games that are still stored, or those of one player.
-fn games(state: &SiteState, request: &ApiRequest<'_>, arena: &Arena) -> Reply {
+fn games(request: &ApiRequest<'_>) -> ApiResult {
+    let state = request.state();
     let player = request.params.get("player").map(UserId::of);
     let of_player = |round: &&Round| {
         player
             .as_ref()
             .is_none_or(|player| round.color_of(player).is_some())
     };
-    let ids = arena.all_games();
+    let ids = arena_of(request, &state)?.all_games();
     let rounds = ids.iter().filter_map(|id| state.rounds.get(id));
     let rounds = rounds.filter(of_player);
+    let base = &state.base_url;
     if request.accepts(NDJSON) {
-        return Reply::lines(
-            rounds.map(|round| {
-                wire::json(&export::game_json(round, &request.params, &state.base_url))
-            }),
-        );
+        let games = rounds.map(|round| export::game_json(round, &request.params, base));
+        return Ok(Reply::lines(games.map(|game| wire::json(&game))));
     }
-    let games = rounds.map(|round| export::pgn(round, &request.params, &state.base_url) + "\n\n");
-    Reply::Text {
-        kind: "application/x-chess-pgn",
-        text: games.collect(),
-    }
+    let games = rounds.map(|round| export::pgn(round, &request.params, base) + "\n\n");
+    Ok(pgn_reply(games.collect()))
 }
 
-fn created_by(sim: &Sim, request: &ApiRequest<'_>, name: &str) -> ApiResult {
-    let now = sim.time().now();
-    let state = sim.state();
-    let user = state.find_user(name)?.id.clone();
+fn created_by(request: &ApiRequest<'_>) -> ApiResult {
+    let now = request.now();
+    let state = request.state();
+    let user = state.find_user(request.arg(0))?.id.clone();
     let arenas = state.arenas.iter().rev();
     let mine = arenas.filter(|arena| arena.created_by.as_ref() == Some(&user));
     let asked_for = |arena: &&Arena| match request.params.get("status") {
@@ -170,10 +166,10 @@ fn created_by(sim: &Sim, request: &ApiRequest<'_>, name: &str) -> ApiResult {
     ))
 }
 
-fn played_by(sim: &Sim, request: &ApiRequest<'_>, name: &str) -> ApiResult {
-    let now = sim.time().now();
-    let state = sim.state();
-    let user = state.find_user(name)?.id.clone();
+fn played_by(request: &ApiRequest<'_>) -> ApiResult {
+    let now = request.now();
+    let state = request.state();
+    let user = state.find_user(request.arg(0))?.id.clone();
     let played = state.arenas_played(&user, now);
     let nb = request.number("nb", MAX_LINES, MAX_LINES);
     Ok(Reply::lines(played.iter().take(nb).map(wire::json)))
