@@ -19,8 +19,8 @@ use crate::init::InitOptions;
 use crate::lab::epd::EpdOptions;
 use crate::lab::perft;
 use crate::lab::{
-    CalibrateOptions, DatagenOptions, FitWdlOptions, GauntletOptions, MatchOptions, TexelOptions,
-    TrainOptions, TuneOptions,
+    CalibrateOptions, DatagenOptions, FitWdlOptions, GauntletOptions, MatchOptions, TrainOptions,
+    TuneOptions,
 };
 use crate::lichess::model::address::{self, Page};
 use crate::lichess::model::{TimeControl, Variant};
@@ -476,13 +476,6 @@ pub enum Command {
         running games; the same command continues. The result fits into crates/engine/src/params.rs."
     )]
     Tune(TuneOptions),
-
-    /// Fit the weights of the evaluation by hand to stored games
-    #[command(
-        hide = true,
-        after_help = "Example: knightwatch texel --data games --out src/engine/eval/weights.rs"
-    )]
-    Texel(TexelOptions),
 
     /// Fit to stored games how often positions are won, drawn and lost
     #[command(

@@ -184,7 +184,6 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Match(options) => lab::contest::run(&options)?,
         Command::Gauntlet(options) => lab::gauntlet::run(&options)?,
         Command::Calibrate(options) => lab::calibration::run(&options)?,
-        Command::Texel(options) => lab::texel::run(&options)?,
         Command::FitWdl(options) => lab::fit_wdl::run(&options)?,
         Command::Tune(options) => lab::tune::run(&options)?,
         Command::Train(options) => lab::trainer::run(&options)?,

@@ -107,7 +107,6 @@ fn wrong_usage_exits_with_2() {
         &["train", "--data", "x", "--out", "y", "--rate", "nan"],
         &["train", "--data", "x", "--out", "y", "--minutes", "1e30"],
         &["train", "--data", "x", "--out", "y", "--epochs", "0"],
-        &["texel", "--data", "x", "--out", "y", "--scale=-5"],
         &[
             "calibrate",
             "stockfish",
@@ -125,7 +124,6 @@ fn wrong_usage_exits_with_2() {
             "1350",
         ],
         &["tune"],
-        &["texel", "--data", "games"],
         &[],
     ] {
         assert_eq!(output(arguments).status.code(), Some(2), "{arguments:?}");

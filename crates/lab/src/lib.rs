@@ -1,7 +1,6 @@
 //! Training and measuring. From games to a network: self-play ([`datagen`]), game files ([`record`], [`archive`]) and the trainer
 //! ([`trainer`]). Playing strength: matches ([`contest`]), games against other engines ([`gauntlet`]), calibration of the
-//! `strength` levels ([`calibration`]), and tuners for search parameters ([`tune`]), the weights of the hand-crafted evaluation
-//! ([`texel`]) and the WDL model ([`fit_wdl`]).
+//! `strength` levels ([`calibration`]), and tuners for search parameters ([`tune`]) and the WDL model ([`fit_wdl`]).
 //!
 //! `knightwatch datagen` plays games and stores them; `knightwatch train` reads them and writes a network file for the engine;
 //! `knightwatch match` says which of two versions is stronger. No data from other sources is used.
@@ -14,7 +13,6 @@ pub mod fit_wdl;
 pub mod perft;
 pub mod progress;
 pub mod record;
-pub mod texel;
 
 mod adjudication;
 pub mod calibration;
@@ -33,8 +31,8 @@ pub mod tune;
 mod uci_engine;
 
 pub use options::{
-    CalibrateOptions, DatagenOptions, FitWdlOptions, GauntletOptions, MatchOptions, TexelOptions,
-    TrainOptions, TuneOptions,
+    CalibrateOptions, DatagenOptions, FitWdlOptions, GauntletOptions, MatchOptions, TrainOptions,
+    TuneOptions,
 };
 
 /// Runs the example of the README.

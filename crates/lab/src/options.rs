@@ -354,43 +354,6 @@ pub struct TrainOptions {
     pub seed: u64,
 }
 
-/// `knightwatch texel`
-#[derive(Clone, Debug, clap::Args)]
-pub struct TexelOptions {
-    /// Directories (or files) of games
-    #[arg(long, value_name = "DIR", required = true, num_args = 1..)]
-    pub data: Vec<PathBuf>,
-    /// File of weights to write, a replacement for src/engine/eval/weights.rs
-    #[arg(long, value_name = "FILE")]
-    pub out: PathBuf,
-    /// [default: all cores]
-    #[arg(long, value_name = "N", value_parser = threads())]
-    pub threads: Option<usize>,
-    /// Passes over the positions
-    #[arg(long, value_name = "N", default_value_t = 40, value_parser = some::<usize>())]
-    pub epochs: usize,
-    /// Weight of the game's result in the target, the rest is the score (0.0 to 1.0)
-    #[arg(long, value_name = "W", default_value_t = 0.3, value_parser = share)]
-    pub wdl: f64,
-    /// Initial step size in centipawns; it decays to a hundredth along a cosine
-    #[arg(long, value_name = "RATE", default_value_t = 1.0, value_parser = positive)]
-    pub rate: f64,
-    /// Batch size
-    #[arg(long, value_name = "N", default_value_t = 16_384, value_parser = some::<usize>())]
-    pub batch: usize,
-    /// Centipawns at which the odds are e to 1 [default: fitted on the results]
-    #[arg(long, value_name = "K", value_parser = positive)]
-    pub scale: Option<f64>,
-    /// Regularization: hold each weight at its initial value with the weight of N positions
-    #[arg(long, value_name = "N", default_value_t = 1000.0, value_parser = not_negative)]
-    pub hold: f64,
-    /// Share of the games used for validation (0.0 to 1.0)
-    #[arg(long, value_name = "SHARE", default_value_t = 0.05, value_parser = share)]
-    pub validation: f64,
-    #[arg(long, value_name = "SEED", default_value_t = 1)]
-    pub seed: u64,
-}
-
 /// `knightwatch fit-wdl`
 #[derive(Clone, Debug, clap::Args)]
 pub struct FitWdlOptions {

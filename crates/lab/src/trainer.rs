@@ -471,13 +471,13 @@ impl Worker<'_> {
 }
 
 /// The learning rate after `progress` of the run.
-pub(super) fn cosine(rate: f32, progress: f32) -> f32 {
+fn cosine(rate: f32, progress: f32) -> f32 {
     let share = 0.5 * (1.0 + (std::f32::consts::PI * progress).cos());
     rate * (FINAL_RATE_FACTOR + (1.0 - FINAL_RATE_FACTOR) * share)
 }
 
 /// The time left after `progress` of the run, as text.
-pub(super) fn time_left(began: Instant, progress: f32) -> String {
+fn time_left(began: Instant, progress: f32) -> String {
     let seconds = began.elapsed().as_secs_f32() * (1.0 / progress.max(1e-6) - 1.0);
     format!(
         "{:.0} min {:02.0} s left",
@@ -531,7 +531,7 @@ fn fit_scale(samples: &[Sample]) -> f32 {
 }
 
 /// The scale of the lowest error, by golden-section search.
-pub(super) fn best_scale(error: impl Fn(f32) -> f64) -> f32 {
+fn best_scale(error: impl Fn(f32) -> f64) -> f32 {
     let golden = 0.618_034;
     let (mut low, mut high) = (40.0f32, 2000.0f32);
     while high - low > 0.5 {
