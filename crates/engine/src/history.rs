@@ -238,7 +238,7 @@ impl CorrectionKeys {
     }
 }
 
-pub(crate) fn pawn_hash(pos: &Position) -> u64 {
+fn pawn_hash(pos: &Position) -> u64 {
     let white = pos.pieces(Color::White, Role::Pawn).0;
     let black = pos.pieces(Color::Black, Role::Pawn).0;
     mix(mix(0, white), black)

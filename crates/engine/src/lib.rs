@@ -28,7 +28,6 @@ pub mod uci;
 mod value;
 mod wdl;
 
-pub use eval::trace;
 pub use searcher::Searcher;
 pub use strength::{Elo, Strength, think_time};
 pub use tunable::{ParameterError, Parameters, Setting, Tunable};

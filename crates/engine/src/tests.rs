@@ -125,6 +125,34 @@ fn search_handles_zugzwang_stalemate_and_fortress() {
     }
 }
 
+/// Both sides play; the network has not learned these mates.
+#[test]
+fn search_mates_bare_king() {
+    let limits = Limits {
+        nodes: Some(20_000),
+        ..Limits::default()
+    };
+    for fen in [
+        "8/8/8/3k4/8/8/8/KQ6 w - - 0 1",
+        "8/8/8/3k4/8/8/8/KR6 w - - 0 1",
+        "8/8/8/3k4/8/8/8/KBB5 w - - 0 1",
+        "8/8/8/3k4/8/8/8/KBN5 w - - 0 1",
+        "8/8/8/3k4/8/8/8/KNB5 w - - 0 1",
+        "kbb5/8/8/8/3K4/8/8/8 b - - 0 1",
+        "3k4/8/3K4/3P4/8/8/8/8 w - - 0 1",
+    ] {
+        let (mut game, mut searcher) = (game(fen), Searcher::new(4, &Setting::default()));
+        while game.termination().is_none() && game.position().halfmove_clock() < 100 {
+            game.play(searcher.search(&game, &limits).mv.expect("the game is on"));
+        }
+        assert!(
+            game.position().is_checkmate(),
+            "{fen}: {}",
+            game.position().fen()
+        );
+    }
+}
+
 #[test]
 fn mate_limit_when_found_ends_the_search() {
     let game = game("r5rk/5p1p/5R2/4B3/8/8/7P/7K w - - 0 1");

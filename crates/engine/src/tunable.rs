@@ -139,13 +139,13 @@ pub(super) mod of_thread {
 /// Network and parameters of a search. Defaults to the embedded network, if there is one, and the default parameters.
 #[derive(Clone)]
 pub struct Setting {
-    /// The evaluation network; `None` uses the hand-crafted evaluation.
+    /// The evaluation network; `None` uses material and piece-square tables.
     pub network: Option<Arc<Network>>,
     pub parameters: Parameters,
 }
 
 impl Setting {
-    /// Default parameters with `network`, or the hand-crafted evaluation if `None`.
+    /// Default parameters with `network`, or material and piece-square tables if `None`.
     pub fn with_network(network: Option<Arc<Network>>) -> Setting {
         Setting {
             network,

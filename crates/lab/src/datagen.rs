@@ -79,12 +79,10 @@ pub fn run(options: &DatagenOptions) -> anyhow::Result<()> {
     print_line(&format!(
         "self-play: {threads} threads, {} nodes, {}, seed {seed:08x}, to {}",
         options.nodes,
-        network
-            .as_ref()
-            .map_or("classical evaluation".into(), |network| format!(
-                "network {}",
-                network.name()
-            )),
+        network.as_ref().map_or(
+            "material and piece-square tables".into(),
+            |network| format!("network {}", network.name())
+        ),
         folder.display()
     ));
     let mut writer = GameWriter::new(options, seed);

@@ -32,7 +32,7 @@ pub struct DatagenOptions {
     /// Network to play with [default: the embedded one, if there is one]
     #[arg(long, value_name = "FILE")]
     pub network: Option<PathBuf>,
-    /// Play with the hand-crafted evaluation even if a network is embedded
+    /// Evaluate by material and piece-square tables even if a network is embedded
     #[arg(long, conflicts_with = "network")]
     pub classical: bool,
     /// Write a file at least every M minutes
@@ -83,7 +83,7 @@ impl MatchSetup {
 /// `knightwatch match`
 #[derive(Clone, Debug, clap::Args)]
 pub struct MatchOptions {
-    /// Evaluation of the first side: a network file, `embedded`, `none` for the hand-crafted evaluation, or `default`
+    /// Evaluation of the first side: a network file, `embedded`, `none` for material and piece-square tables, or `default`
     #[arg(value_name = "NETWORK", default_value = "default")]
     pub network: String,
     /// Evaluation of its opponent

@@ -30,7 +30,7 @@ pub fn describe(network: Option<&Network>) -> String {
                 Kernels::best().name()
             )
         }
-        None => "evaluation: hand-crafted".to_owned(),
+        None => "evaluation: material and piece-square tables".to_owned(),
     }
 }
 
