@@ -480,7 +480,7 @@ pub enum Command {
     /// Fit to stored games how often positions are won, drawn and lost
     #[command(
         hide = true,
-        after_help = "Example: knightwatch fit-wdl --data games\n\nWhat comes out fits into src/engine/wdl.rs."
+        after_help = "Example: knightwatch fit-wdl --data games\n\nWhat comes out fits into crates/engine/src/wdl.rs."
     )]
     FitWdl(FitWdlOptions),
 
