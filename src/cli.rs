@@ -447,7 +447,7 @@ pub enum Command {
         knightwatch match --set rfp_margin=90 --against rfp_margin=70 --sprt 0 10\n\n\
         Each opening is played twice with colours exchanged. Elo is given with the interval that is right 95 times \
         of 100, pairs are counted by their points from 0 to 2. The numbers of the search can be set in a build with \
-        `cargo build --profile dist --features tune`; they are in src/engine/params.rs.")]
+        `cargo build --profile dist --features tune`; they are in crates/engine/src/params.rs.")]
     Match(MatchOptions),
 
     /// Play against another engine, by UCI and with a clock
