@@ -445,7 +445,7 @@ pub enum Command {
         knightwatch match new.kwnn none --nodes 5000 --games 400\n  \
         knightwatch match new.kwnn embedded --openings openings.epd --games 20000 --sprt 0 5\n  \
         knightwatch match --set rfp_margin=90 --against rfp_margin=70 --sprt 0 10\n\n\
-        Each opening is played twice with colours exchanged. Elo is given with the interval that is right 95 times \
+        Each opening is played twice with colors exchanged. Elo is given with the interval that is right 95 times \
         of 100, pairs are counted by their points from 0 to 2. The numbers of the search can be set in a build with \
         `cargo build --profile dist --features tune`; they are in crates/engine/src/params.rs.")]
     Match(MatchOptions),
@@ -455,7 +455,7 @@ pub enum Command {
         knightwatch gauntlet /usr/games/ethereal-chess --tc 8+0.08 --games 200\n  \
         knightwatch gauntlet /usr/games/stockfish --opponent-option 'Skill Level=15'\n  \
         knightwatch gauntlet self --option Threads=2 --tc 2+0.02 --threads 1\n\n\
-        Each opening is played twice with colours exchanged. Who oversteps the clock by 50 ms in all loses; a game is \
+        Each opening is played twice with colors exchanged. Who oversteps the clock by 50 ms in all loses; a game is \
         won when both engines see 15 pawns for six plies, and a draw after 400 plies. \
         Ctrl-C stops it after the running games and prints the result so far.")]
     Gauntlet(GauntletOptions),
@@ -567,7 +567,7 @@ pub struct FilterArgs {
     /// won, drawn, lost, void (aborted) or open (unfinished)
     #[arg(long, value_name = "RESULT")]
     result: Option<Outcome>,
-    /// Our colour: white or black
+    /// Our color: white or black
     #[arg(long, value_name = "COLOR", value_parser = color)]
     color: Option<Color>,
     /// Games of this speed

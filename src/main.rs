@@ -311,9 +311,9 @@ fn report_error(error: &anyhow::Error) -> ExitCode {
         logging::print(&error.to_string());
         return ExitCode::from(78);
     }
-    let colour = io::stderr().is_terminal()
+    let color = io::stderr().is_terminal()
         && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    let heading = if colour {
+    let heading = if color {
         "\x1b[1;31merror:\x1b[0m"
     } else {
         "error:"

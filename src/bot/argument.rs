@@ -89,7 +89,7 @@ pub fn variant(text: &str) -> Result<Variant, CommandError> {
     }
 }
 
-/// Parses a colour.
+/// Parses a color.
 ///
 /// # Errors
 /// If it is not `white`, `black` or `random`.

@@ -20,7 +20,7 @@ use super::web::Web;
 const MAX_CHAT_CHARS: usize = 140;
 
 /// The largest `games.concurrency`: each game needs its own stream.
-const MAX_GAMES: usize = 1_000;
+pub const MAX_GAMES: usize = 1_000;
 
 /// A contradiction, described in a sentence.
 pub(super) struct Contradiction {

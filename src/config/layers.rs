@@ -416,7 +416,7 @@ fn headings(name: &str) -> String {
 }
 
 fn token() -> (String, String) {
-    let message = "a token does not belong into the settings";
+    let message = "a token does not belong in the settings";
     let hint = "put it into a separate file with mode 0600 and set token_file in [lichess], \
                 or set the environment variable LICHESS_TOKEN";
     (message.to_owned(), hint.to_owned())

@@ -44,7 +44,7 @@ pub struct Profile {
     pub variant: Vec<Variant>,
     /// Whether the game is rated.
     pub rated: bool,
-    /// Our colour.
+    /// Our color.
     pub color: Side,
     /// The opponent's rating in this kind of game.
     pub rating: Option<Range>,
@@ -52,11 +52,11 @@ pub struct Profile {
     pub rating_diff: Option<Range>,
 }
 
-/// The colour to ask for.
+/// The color to ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Side {
-    /// Pairs of games against the same opponent, one with each colour.
+    /// Pairs of games against the same opponent, one with each color.
     Balanced,
     White,
     Black,

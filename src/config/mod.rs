@@ -31,6 +31,7 @@ use layers::{Layer, Reader};
 use problem::{Place, Problem};
 
 pub use arena_entry::{ArenaEntry, TeamEntry};
+pub use check::MAX_GAMES;
 pub use correspondence::Correspondence;
 pub use daemon::{Daemon, LogLevel};
 pub use diff::Change;

@@ -18,8 +18,8 @@ const MAX_REASON_CHARS: usize = 30;
 /// Layout of the lines.
 #[derive(Clone, Copy, Debug)]
 pub struct Style {
-    /// Whether to use escape sequences for colour.
-    pub colour: bool,
+    /// Whether to use escape sequences for color.
+    pub color: bool,
     /// Columns of the terminal; lines are cut to it.
     pub width: usize,
 }
@@ -249,15 +249,15 @@ impl ConsoleLog {
         text
     }
 
-    /// A line of a game, cut to the width of the terminal, prefixed with the coloured number of the game.
+    /// A line of a game, cut to the width of the terminal, prefixed with the colored number of the game.
     fn line(&self, tag: usize, text: &str) -> String {
         let marker = format!("[{tag}]");
         let room = self.style.width.saturating_sub(6);
         let text = cut(text, room);
-        if self.style.colour {
-            // Six colours that are readable on dark and light backgrounds.
-            let colour = 31 + (tag - 1) % 6;
-            format!("\x1b[{colour}m{marker:<5}\x1b[0m {text}")
+        if self.style.color {
+            // Six colors that are readable on dark and light backgrounds.
+            let color = 31 + (tag - 1) % 6;
+            format!("\x1b[{color}m{marker:<5}\x1b[0m {text}")
         } else {
             format!("{marker:<5} {text}")
         }
@@ -269,7 +269,7 @@ impl ConsoleLog {
     }
 
     fn bold(&self, text: &str) -> String {
-        if self.style.colour {
+        if self.style.color {
             format!("\x1b[1m{text}\x1b[0m")
         } else {
             text.to_owned()
@@ -384,7 +384,7 @@ mod tests {
     use crate::events::{Score, TimeControl};
 
     const PLAIN: Style = Style {
-        colour: false,
+        color: false,
         width: 100,
     };
 
@@ -522,7 +522,7 @@ mod tests {
     #[test]
     fn line_longer_than_terminal_is_cut() {
         let mut console = ConsoleLog::new(Style {
-            colour: true,
+            color: true,
             width: 40,
         });
         let lines = console.on_event(&start("abcdefgh", Color::Black), Instant::now());

@@ -348,10 +348,10 @@ fn partners() -> Vec<PlayerOptions> {
 /// The style for this terminal.
 fn style() -> Style {
     let terminal = io::stdout().is_terminal();
-    let no_colour = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let width = terminal_size::terminal_size().map_or(120, |(width, _)| usize::from(width.0));
     Style {
-        colour: terminal && !no_colour,
+        color: terminal && !no_color,
         width,
     }
 }

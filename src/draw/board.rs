@@ -132,7 +132,7 @@ pub(super) fn squares() -> String {
 /// File and rank labels in the corners of the edge squares.
 pub(super) fn coordinates(orientation: Color) -> String {
     let mut text = String::from("<g font-family=\"sans-serif\" font-size=\"0.18\">");
-    // The light colour on dark squares, and vice versa.
+    // The light color on dark squares, and vice versa.
     let ink = |x: usize, y: usize| if (x + y) % 2 == 1 { LIGHT } else { DARK };
     for file in File::ALL {
         let (x, _) = square_origin(Square::new(file, Rank::First), orientation);

@@ -101,6 +101,13 @@ pub fn render_command(
     out: &mut impl Write,
     terminal: bool,
 ) -> Result<(), RenderError> {
+    if let Some(path) = &options.output {
+        let input = PathBuf::from(options.input.join(" "));
+        atomic_file::check_not_input(path, &[&input]).map_err(|cause| RenderError::Unwritable {
+            path: path.clone(),
+            cause,
+        })?;
+    }
     let svg = draw(options)?;
     if terminal && options.output.is_none() {
         return Err(RenderError::Terminal);

@@ -3,7 +3,7 @@
 use crate::chess::{Color, Piece};
 
 /// The white pieces as `<symbol id="wK" viewBox="0 0 45 45">` and so on. `data-black` lists the replacements that
-/// make black pieces: each colour and transformation, followed by what replaces it.
+/// make black pieces: each color and transformation, followed by what replaces it.
 pub const PIECES: &str = include_str!("pieces.svg");
 
 /// The symbol name of a piece, such as `wK`.

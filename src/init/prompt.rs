@@ -60,7 +60,9 @@ impl Prompt {
             if line.is_empty() {
                 return Ok(default.clone());
             }
-            let value = line.parse::<T>().map_err(|_| "invalid value".to_owned());
+            let value = line
+                .parse::<T>()
+                .map_err(|_| "not a number in range".to_owned());
             match value.and_then(|value| check(&value).map(|()| value)) {
                 Ok(value) => return Ok(value),
                 Err(why) => self.print(format_args!("  {why}"))?,

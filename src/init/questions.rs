@@ -11,7 +11,7 @@ use super::files::{self, NewFile};
 use super::token::TokenChoice;
 use super::{Init, Plan};
 use crate::check;
-use crate::config::{SERVICE_TOKEN, Settings};
+use crate::config::{self, SERVICE_TOKEN, Settings};
 use crate::lichess::{Endpoint, is_credential, readable_by_others};
 
 /// The environment variable that sets the server.
@@ -44,7 +44,9 @@ impl Init {
         let choice = self.ask_token(&server, &token_file)?;
         let games = known.games.concurrency;
         let games = prompt.value("How many games at once?", (&games, games), |n| {
-            (*n > 0).then_some(()).ok_or("at least 1".to_owned())
+            let fits = (1..=config::MAX_GAMES).contains(n);
+            fits.then_some(())
+                .ok_or(format!("from 1 to {}", config::MAX_GAMES))
         })?;
         let hash = known.engine.hash_mib;
         let hash = prompt.value(
@@ -101,7 +103,7 @@ impl Init {
         if seeks {
             write!(
                 text,
-                "\n# Blitz against bots of about the same rating, one game with each colour.\n\
+                "\n# Blitz against bots of about the same rating, one game with each color.\n\
                  [[matchmaking.profile]]\nclock = [\"3+2\", \"5+3\"]\nrating_diff = \"-300..300\"\nrated = {rated}\n"
             )?;
         }

@@ -240,7 +240,9 @@ pub fn export_command(options: &ExportOptions, out: &mut impl Write) -> Result<(
         export(options, &reader, &mut out)?;
         return Ok(out.flush()?);
     };
-    let written = atomic_file::write_with(path, |file| export(options, &reader, file));
+    let written = atomic_file::check_not_input(path, &[&options.file])
+        .map_err(CommandError::Output)
+        .and_then(|()| atomic_file::write_with(path, |file| export(options, &reader, file)));
     let count = written.map_err(|error| match error {
         CommandError::Output(error) => CommandError::Unwritable {
             path: path.clone(),

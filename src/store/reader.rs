@@ -192,7 +192,8 @@ impl Reader {
     /// # Errors
     /// When there is no file, or none that this program can read.
     pub fn open(file: &Path) -> Result<Self, Error> {
-        if !file.exists() {
+        // Opening a FIFO would wait for a writer.
+        if !file.is_file() {
             return Err(Error::Missing(file.to_owned()));
         }
         let mut db = read_only(file)?;

@@ -140,7 +140,7 @@ fn init_on_empty_machine_sets_up_ready_bot() {
             token.len()
         ),
         "is not an address such as https://lichess.org",
-        "  at least 1\n",
+        "  from 1 to 1000\n",
         "  y or n\n",
         "Anna is a bot account now",
         "Ready to play",

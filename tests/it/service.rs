@@ -143,7 +143,7 @@ fn unit_reload_reports_result() {
 }
 
 #[test]
-fn journal_lines_have_levels_and_no_colours() {
+fn journal_lines_have_levels_and_no_colors() {
     // The server is unreachable, which logs a warning.
     let mut service = Service::start("http://127.0.0.1:9", &[("JOURNAL_STREAM", "8:1")]);
     let lines = BufReader::new(service.child.0.stderr.take().unwrap()).lines();

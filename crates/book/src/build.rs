@@ -266,7 +266,7 @@ fn apply_mark(weight: u16, mark: &str) -> Option<(u64, bool)> {
     })
 }
 
-/// Number and colour of the next move, for messages.
+/// Number and color of the next move, for messages.
 fn move_label(position: &Position) -> String {
     let color = match position.turn() {
         Color::White => "White",

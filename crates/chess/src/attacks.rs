@@ -110,7 +110,7 @@ static RAYS: [[Bitboard; 64]; 2] = [
     steps(&[(1, 1), (-1, -1), (1, -1), (-1, 1)], 7),
 ];
 
-/// The squares attacked by a piece on `square`; empty for a pawn, whose attacks depend on its [colour](pawn).
+/// The squares attacked by a piece on `square`; empty for a pawn, whose attacks depend on its [color](pawn).
 #[inline]
 pub fn piece(role: Role, square: Square, occupied: Bitboard) -> Bitboard {
     match role {
@@ -123,7 +123,7 @@ pub fn piece(role: Role, square: Square, occupied: Bitboard) -> Bitboard {
     }
 }
 
-/// The squares attacked by a pawn of this colour on `square`.
+/// The squares attacked by a pawn of this color on `square`.
 #[inline]
 pub fn pawn(color: Color, square: Square) -> Bitboard {
     PAWN[color.index()][square.index()]

@@ -1,4 +1,4 @@
-//! Colours, roles and pieces.
+//! Colors, roles and pieces.
 
 use std::fmt;
 use std::ops::Not;
@@ -38,7 +38,7 @@ impl Color {
         }
     }
 
-    /// Whether the colour is White.
+    /// Whether the color is White.
     #[inline]
     pub const fn is_white(self) -> bool {
         matches!(self, Color::White)
@@ -66,7 +66,7 @@ impl fmt::Display for Color {
     }
 }
 
-/// A type of piece, independent of colour.
+/// A type of piece, independent of color.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
 #[allow(missing_docs)]
@@ -135,7 +135,7 @@ impl fmt::Display for Role {
     }
 }
 
-/// A role and colour.
+/// A role and color.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[allow(missing_docs)]
 pub struct Piece {
@@ -144,7 +144,7 @@ pub struct Piece {
 }
 
 impl Piece {
-    /// The piece of this colour and role.
+    /// The piece of this color and role.
     pub const fn new(color: Color, role: Role) -> Piece {
         Piece { color, role }
     }

@@ -146,7 +146,7 @@ impl Position {
         ROLES[index & 7]
     }
 
-    /// The colour of the piece on an occupied square.
+    /// The color of the piece on an occupied square.
     #[inline]
     fn color_at(&self, square: Square) -> Color {
         if self.colors[1].contains(square) {
@@ -180,7 +180,7 @@ impl Position {
         self.castling
     }
 
-    /// The rook with castling rights on a side of a colour's king.
+    /// The rook with castling rights on a side of a color's king.
     pub fn castling_rook(&self, color: Color, side: CastlingSide) -> Option<Square> {
         let king = self.king(color).index();
         let rooks = self.castling & Bitboard::rank(back_rank(color));

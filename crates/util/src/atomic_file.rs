@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, BufWriter, Write as _};
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 
 /// Writes a file atomically: to a temporary file in the same directory, then renamed.
@@ -12,6 +12,22 @@ use std::path::Path;
 /// If the file cannot be written; an existing file is then unchanged.
 pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     write_with(path, |file| file.write_all(bytes))
+}
+
+/// Checks that an output file is none of the inputs, under whatever name.
+///
+/// # Errors
+///
+/// [`io::ErrorKind::InvalidInput`] if it is.
+pub fn check_not_input(output: &Path, inputs: &[&Path]) -> io::Result<()> {
+    // Files that cannot be examined are reported when they are read or written.
+    let id = |path: &Path| fs::metadata(path).map(|file| (file.dev(), file.ino())).ok();
+    let output = id(output);
+    if output.is_some() && inputs.iter().any(|input| id(input) == output) {
+        let text = "it is also the input; write to another file";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+    }
+    Ok(())
 }
 
 /// Like [`write()`], with mode 0600 whatever mode the file had.
@@ -151,5 +167,17 @@ mod tests {
         assert!(failed.is_err());
         assert_eq!(fs::read_to_string(&path).expect("read"), "before");
         assert_eq!(fs::read_dir(folder.path()).expect("listed").count(), 1);
+    }
+
+    #[test]
+    fn input_is_not_overwritten() {
+        let folder = tempfile::tempdir().unwrap();
+        let [input, link, other] = ["input", "link", "other"].map(|name| folder.path().join(name));
+        fs::write(&input, "games").unwrap();
+        std::os::unix::fs::symlink(&input, &link).unwrap();
+        for output in [&input, &link] {
+            assert!(check_not_input(output, &[&other, &input]).is_err());
+        }
+        assert!(check_not_input(&other, &[&input]).is_ok());
     }
 }

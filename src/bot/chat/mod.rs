@@ -28,7 +28,7 @@ pub struct TemplateValues<'a> {
     pub opponent: &'a str,
     /// Rating of the opponent.
     pub rating: Option<i32>,
-    /// Our colour.
+    /// Our color.
     pub color: &'a str,
     /// Speed of the game.
     pub speed: &'a str,

@@ -12,7 +12,7 @@ use crate::lichess::model::{GameFull, GameId, GameInfo, GameTime, Player, Userna
 pub struct GameHeader {
     /// Game id.
     pub id: GameId,
-    /// Our colour.
+    /// Our color.
     pub us: Color,
     /// Display name of the opponent.
     pub opponent: String,

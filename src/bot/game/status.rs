@@ -63,7 +63,7 @@ pub struct GameSnapshot {
 /// Color, rating and time control of a game.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pairing {
-    /// Our colour.
+    /// Our color.
     pub color: Color,
     /// The opponent's rating.
     pub rating: Option<i32>,

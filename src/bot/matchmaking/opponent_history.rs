@@ -307,7 +307,7 @@ impl OpponentHistory {
         UNIX_EPOCH + Duration::from_secs(until)
     }
 
-    /// Records a game that has started, with our colour. With `pair` a return game is due, unless this is it.
+    /// Records a game that has started, with our color. With `pair` a return game is due, unless this is it.
     pub fn record_game(
         &mut self,
         user: &Username,
@@ -335,7 +335,7 @@ impl OpponentHistory {
         self.prune(now);
     }
 
-    /// Return games that are due, with our colour, the oldest first.
+    /// Return games that are due, with our color, the oldest first.
     pub fn return_games(&self, now: SystemTime) -> impl Iterator<Item = (Username, Offer, Color)> {
         let now = clock::epoch_seconds(now);
         let is_recent = move |game: &&ReturnGame| now.abs_diff(game.since) < RETURN_GAME_TTL_S;

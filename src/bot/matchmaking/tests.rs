@@ -328,7 +328,7 @@ fn matchmaking_cancels_when_last_slot_is_taken() {
 }
 
 #[test]
-fn matchmaking_pair_has_both_colours() {
+fn matchmaking_pair_has_both_colors() {
     let mut fixture = Fixture::eager(&["Ann", "Ben"]);
     let first = fixture.choice(0);
     let opponent = first.users[0].clone();

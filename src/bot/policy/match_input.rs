@@ -30,9 +30,9 @@ pub struct MatchInput {
     pub speed: Speed,
     pub time: TimeControl,
     pub rated: bool,
-    /// Our colour; random if it is not known.
+    /// Our color; random if it is not known.
     pub color: ColorChoice,
-    /// Whether the colour was drawn at random, even if it is known by now.
+    /// Whether the color was drawn at random, even if it is known by now.
     pub random_color: bool,
     /// Extra rules.
     pub rules: Vec<String>,
@@ -144,7 +144,7 @@ pub struct ChallengeFacts {
     /// Age of the challenger's account, if it was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub age_days: Option<u32>,
-    /// Whether the colour was drawn at random.
+    /// Whether the color was drawn at random.
     #[serde(alias = "chance")]
     pub random_color: bool,
     /// Extra rules.
@@ -231,7 +231,7 @@ pub fn first_mismatch(rule: &Match, input: &MatchInput) -> Option<String> {
         .or_else(|| {
             let by_random_color = |wish| wish == ColorChoice::Random && input.random_color;
             let fits = |wanted: &OurColor| wanted.wish() == color || by_random_color(wanted.wish());
-            none_of(&rule.color, fits, || format!("our colour {}", color.key()))
+            none_of(&rule.color, fits, || format!("our color {}", color.key()))
         })
         .or_else(|| none_of(&rule.rules, has_rule, || "without these extra rules".into()))
         .or_else(|| flag(rule.rematch, input.rematch, "a rematch", "no rematch"))

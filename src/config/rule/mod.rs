@@ -82,7 +82,7 @@ pub struct Match {
     pub days: Option<Range>,
     /// The game counts for the rating.
     pub rated: Option<bool>,
-    /// Our colour.
+    /// Our color.
     #[serde(deserialize_with = "one_or_many")]
     pub color: Vec<OurColor>,
     /// The challenge has one of these extra rules.
@@ -195,7 +195,7 @@ impl Title {
     }
 }
 
-/// The colour that a challenge assigns to us.
+/// The color that a challenge assigns to us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OurColor {

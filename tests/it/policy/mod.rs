@@ -170,7 +170,7 @@ fn policy_rematch_waits_for_slot() {
 }
 
 #[test]
-fn policy_rules_match_title_variant_days_colour() {
+fn policy_rules_match_title_variant_days_color() {
     let site = Site::new([
         NewUser::human("Anna"),
         NewUser {
@@ -204,7 +204,7 @@ fn policy_rules_match_title_variant_days_colour() {
         "standard"
     );
     assert_eq!(challenge_and_wait(&anna, &[("days", "3")]), "tooslow");
-    // Rules name our colour, challenges that of the challenger.
+    // Rules name our color, challenges that of the challenger.
     assert_eq!(
         challenge_and_wait(&anna, &with("color", "white")),
         "generic"

@@ -24,9 +24,9 @@ struct Change {
 struct Frame {
     /// The move that led here; meaningless at the root.
     change: Change,
-    /// By colour: whether that side's view is mirrored.
+    /// By color: whether that side's view is mirrored.
     mirrored: [bool; 2],
-    /// By colour: whether the sums are up to date.
+    /// By color: whether the sums are up to date.
     ready: [bool; 2],
 }
 

@@ -1,7 +1,7 @@
 //! Efficiently updatable neural network, trained only on Knightwatch's games against itself.
 //!
 //! Architecture: `(768 -> H) x 2 -> 1 x B`. Each side sees the board from its own end, mirrored so that its king is
-//! on files a to d. 768 inputs (colour, role, square) feed `H` hidden units; the two halves, side to move first, go
+//! on files a to d. 768 inputs (color, role, square) feed `H` hidden units; the two halves, side to move first, go
 //! through SCReLU (squared clipped ReLU) and one of `B` output rows, chosen by the number of pieces on the board.
 //!
 //! [`Network`] holds the weights, [`Accumulators`] the state of one search thread, [`Kernels`] the arithmetic for the

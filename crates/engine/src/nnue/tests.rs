@@ -182,7 +182,7 @@ fn pick(
 }
 
 #[test]
-fn evaluate_of_colour_flip_is_equal() {
+fn evaluate_of_color_flip_is_equal() {
     let network = Arc::new(random_network(5, 32, 4));
     let value = |fen: &str| {
         let position = Position::from_fen(fen).unwrap();

@@ -218,7 +218,7 @@ fn bad_input_is_answered_by_info_string() {
         "setoption name Hash value many",
         "setoption name Hash value 0",
         "setoption name Threads value -1",
-        "setoption name Colour value red",
+        "setoption name Color value red",
         "setoption name UCI_Chess960 value perhaps",
         "position",
         "position fen",

@@ -1,13 +1,13 @@
-//! Pairing of a wave: players close in rank, no immediate rematches, alternating colours.
+//! Pairing of a wave: players close in rank, no immediate rematches, alternating colors.
 
 use crate::site::id::UserId;
 
-/// Two players who both had the same colour this many times in a row are not paired.
+/// Two players who both had the same color this many times in a row are not paired.
 const MAX_COLOR_STREAK: i32 = 3;
 /// Maximum number of improvement passes over all pairs.
 const MAX_IMPROVEMENT_ROUNDS: usize = 20;
 
-/// Colour history of a player: current streak (positive for White) and surplus of White games.
+/// Color history of a player: current streak (positive for White) and surplus of White games.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Colors {
     streak: i32,
@@ -25,7 +25,7 @@ impl Colors {
         }
     }
 
-    /// `false` if both have had the same colour too often in a row.
+    /// `false` if both have had the same color too often in a row.
     fn can_be_paired(self, other: Self) -> bool {
         (self.streak > -MAX_COLOR_STREAK || other.streak > -MAX_COLOR_STREAK)
             && (self.streak < MAX_COLOR_STREAK || other.streak < MAX_COLOR_STREAK)
@@ -48,7 +48,7 @@ pub struct Candidate {
 /// Special properties of a wave.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Wave {
-    /// The arena has just started: neighbours in the ranking are paired, colours are random.
+    /// The arena has just started: neighbours in the ranking are paired, colors are random.
     pub opening: bool,
     /// The arena has only two players; rematches are allowed.
     pub only_two: bool,
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn pairing_balances_colours() {
+    fn pairing_balances_colors() {
         let mut two = [player(0, None), player(1, None)];
         two[0].colors.add(true);
         assert_eq!(pair(&two, Wave::default(), || panic!()), [[1, 0]]);
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn pairing_limits_colour_streak() {
+    fn pairing_limits_color_streak() {
         let mut four = [0, 1, 2, 3].map(|rank| player(rank, None));
         for white in [0, 1] {
             for _ in 0..3 {

@@ -104,7 +104,7 @@ pub struct ChallengePlan {
     pub opponent: String,
     /// Used in turn.
     pub time_controls: Vec<TimeControl>,
-    /// The challenger's colour, used in turn.
+    /// The challenger's color, used in turn.
     pub colors: Vec<ColorChoice>,
     pub rated: bool,
     /// `standard`, `chess960` or `fromPosition`.
@@ -122,7 +122,7 @@ pub struct ChallengePlan {
 }
 
 impl ChallengePlan {
-    /// Casual standard games, unlimited, one at a time, with random colours.
+    /// Casual standard games, unlimited, one at a time, with random colors.
     pub fn against(opponent: impl Into<String>, time_control: TimeControl) -> Self {
         Self {
             opponent: opponent.into(),
@@ -139,7 +139,7 @@ impl ChallengePlan {
     }
 }
 
-/// Colour requested by a challenger.
+/// Color requested by a challenger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ColorChoice {

@@ -34,7 +34,7 @@ pub struct Choice {
     /// Name of the profile.
     pub profile: String,
     pub offer: Offer,
-    /// Our colour.
+    /// Our color.
     pub color: ColorChoice,
     /// Candidates, the best first. One of them is challenged.
     pub users: Vec<Username>,

@@ -235,7 +235,7 @@ fn selection_follows_weights() {
 }
 
 #[test]
-fn selection_pair_has_both_colours() {
+fn selection_pair_has_both_colors() {
     let online_bots = online_bots(&[("Ann", 2_000), ("Ben", 2_000)]);
     let balanced = plan(&[""]);
     let mut whites = 0;
