@@ -23,6 +23,19 @@ pub enum CommandError {
     /// There is no records file.
     #[error("there are no records at {}: knightwatch run creates them; see [records] in config.example.toml", .0.display())]
     Missing(PathBuf),
+    /// The file is damaged.
+    #[error(
+        "the records at {} are damaged: {error}; `sqlite3 {} .recover` saves what can be read, and a running bot begins a \
+         new file",
+        file.display(),
+        file.display()
+    )]
+    Damaged {
+        /// The file.
+        file: PathBuf,
+        /// The cause.
+        error: Error,
+    },
     /// The file cannot be read.
     #[error("cannot read the records at {}: {error}", file.display())]
     Records {
@@ -315,6 +328,10 @@ fn describe_accounts(known: &[String]) -> String {
 fn read_error(file: &Path, error: Error) -> CommandError {
     match error {
         Error::Missing(file) => CommandError::Missing(file),
+        error if error.is_damage() => CommandError::Damaged {
+            file: file.to_owned(),
+            error,
+        },
         error => CommandError::Records {
             file: file.to_owned(),
             error,

@@ -73,6 +73,12 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether the file is damaged.
+    fn is_damage(&self) -> bool {
+        use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
+        matches!(self.code(), Some(DatabaseCorrupt | NotADatabase))
+    }
+
     fn code(&self) -> Option<rusqlite::ErrorCode> {
         match self {
             Self::Sql(error) => error.sqlite_error_code(),

@@ -276,10 +276,7 @@ impl Writer {
     fn on_error(&mut self, error: &Error) -> bool {
         self.db = None;
         let file = self.options.file.display();
-        let damaged = matches!(
-            error.code(),
-            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)
-        );
+        let damaged = error.is_damage();
         // Only once: if the new file is damaged as well, it is the disk.
         if damaged && self.wait == MIN_RETRY_WAIT {
             self.wait *= 2;
