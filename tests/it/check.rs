@@ -108,7 +108,7 @@ fn check_without_takeback_preference_warns() {
     };
     let site = Site::new([blind, kind]);
     for (user, set, told) in [
-        (BOT, "casual", "the account allows nobody to ask for them"),
+        (BOT, "casual", "nobody may propose them to this account"),
         ("Kind", "casual", "opponents can ask for them"),
         (
             "Blind",
