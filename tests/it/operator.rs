@@ -306,7 +306,7 @@ fn operator_challenge_accepted_during_cancel_is_played() {
     let rival = site.player("Rival");
     let (accepted, _) = rival.post(&format!("/api/challenge/{id}/accept"), &[]);
     assert_eq!(accepted, 200);
-    wait_for_log(&bot, "it was accepted, and its game is played");
+    wait_for_log(&bot, "it was accepted, and its game is being played");
     rival.play(&id, "e2e4");
     site.plies(&id, 2);
     assert!(bot.is_running());
@@ -420,7 +420,7 @@ fn operator_drain_finishes_games_and_exits() {
         ("pause", "paused: no new games"),
         (
             "resume",
-            "no longer paused, but the program is about to end",
+            "no longer paused, but the program is stopping",
         ),
     ] {
         let done = run_command(&bot, &[order]);
