@@ -729,7 +729,7 @@ fn init_terminal_hides_token_and_ctrl_d_writes_nothing() {
             ("rated games?", "\r"),
             ("when idle?", "\r"),
             ("Make Anna a bot account now?", "y\r"),
-            ("Type the account's name", "Anna\r"),
+            ("Type the name of the account", "Anna\r"),
             ("Check everything now?", "n\r"),
         ],
     );
