@@ -662,7 +662,9 @@ fn run_on_terminal(home: &Home, answers: &[(&str, &str)]) -> String {
 fn run_on_terminal_through(shell: &str, home: &Home, answers: &[(&str, &str)]) -> String {
     let aside = tempfile::tempdir().unwrap();
     let tty = aside.path().join("tty");
-    let mut command = Command::new("script");
+    // A question that is never asked ends the test.
+    let mut command = Command::new("timeout");
+    command.args(["--foreground", "120", "script"]);
     let program = env!("CARGO_BIN_EXE_knightwatch");
     let line = format!(
         "tty > '{}'; set -- '{program}' init; {shell}",

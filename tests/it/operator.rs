@@ -418,10 +418,7 @@ fn operator_drain_finishes_games_and_exits() {
             "it was not paused, but the program is stopping, which cannot be undone: start it again",
         ),
         ("pause", "paused: no new games"),
-        (
-            "resume",
-            "no longer paused, but the program is stopping",
-        ),
+        ("resume", "no longer paused, but the program is stopping"),
     ] {
         let done = run_command(&bot, &[order]);
         assert!(done.contains(words), "{done}");
