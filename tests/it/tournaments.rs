@@ -445,10 +445,10 @@ fn arena_joins_stay_within_limit() {
     let arenas = wait("it is shown", || {
         let status = status(&bot);
         let mut limits = status["limits"].as_array()?.iter();
-        let arenas = limits.find(|limit| limit["what"] == "arenas" && limit["used"] == 8);
+        let arenas = limits.find(|limit| limit["name"] == "arenas" && limit["used"] == 8);
         arenas.cloned()
     });
-    assert_eq!(arenas["of"], 30);
+    assert_eq!(arenas["capacity"], 30);
     // Nor after a restart.
     bot.signal("TERM");
     assert!(bot.ended().success());
