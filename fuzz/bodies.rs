@@ -23,9 +23,9 @@ use knightwatch::lichess::{Error, ErrorResponse, Line, LineSplitter, Playing, To
 use knightwatch::uci;
 
 /// Name and function of a target.
-pub type Target = (&'static str, fn(&[u8]));
+pub(super) type Target = (&'static str, fn(&[u8]));
 
-pub const TARGETS: [Target; 11] = [
+pub(super) const TARGETS: [Target; 11] = [
     ("book", book),
     ("config", config),
     ("fen", fen),
@@ -65,7 +65,7 @@ fn utf8(data: &[u8]) -> std::borrow::Cow<'_, str> {
 }
 
 /// The event stream or a game stream, by the first byte, from chunks of any size to events.
-pub fn stream(data: &[u8]) {
+pub(super) fn stream(data: &[u8]) {
     let (size, data) = split(data);
     // Inputs have up to 800 bytes, so some get a limit that they can exceed.
     let limit = if size % 8 < 2 { 100 } else { 2_000 };
@@ -185,7 +185,7 @@ fn settings() -> &'static Settings {
 /// A game stream through the logic of a game task. A line is a stream line, or a letter and part of one: `m` the moves of a
 /// state, `f` the initial position and after `|` its moves, `c` the clocks. A game is already running unless the first
 /// line starts one.
-pub fn game(data: &[u8]) {
+pub(super) fn game(data: &[u8]) {
     let data = utf8(data);
     let mut replay = Replay::new(Username::new("Me"));
     if !data.starts_with(['f', '{']) {
@@ -252,7 +252,7 @@ fn check_outcome(outcome: Outcome) {
 }
 
 /// FEN: accepted positions survive a round trip, and so do their legal moves in UCI and SAN.
-pub fn fen(data: &[u8]) {
+pub(super) fn fen(data: &[u8]) {
     let text = utf8(data);
     let position = match Position::from_fen(&text) {
         Ok(position) => position,
@@ -279,7 +279,7 @@ pub fn fen(data: &[u8]) {
 }
 
 /// Lists of moves in UCI and SAN: accepted moves are legal, rejected ones leave the position unchanged.
-pub fn moves(data: &[u8]) {
+pub(super) fn moves(data: &[u8]) {
     let text = utf8(data);
     let (fen, list) = text.split_once('|').unwrap_or(("", &text));
     let mut game = Game::new(Position::from_fen(fen).unwrap_or_else(|_| Position::startpos()));
@@ -308,7 +308,7 @@ pub fn moves(data: &[u8]) {
 }
 
 /// PGN in chunks of any size: accepted games survive a round trip.
-pub fn pgn(data: &[u8]) {
+pub(super) fn pgn(data: &[u8]) {
     let (size, data) = split(data);
     let mut reader = Reader::new();
     let mut records = Vec::new();
@@ -341,7 +341,7 @@ fn check_round_trip(record: &pgn::Record) {
 
 /// Polyglot books: chosen moves are always legal. With an even first byte, the record keys are replaced by those of
 /// reachable positions, which no fuzzer finds by itself.
-pub fn book(data: &[u8]) {
+pub(super) fn book(data: &[u8]) {
     let (kind, data) = split(data);
     let mut positions = vec![Position::startpos()];
     let mut bytes = data.to_vec();
@@ -387,7 +387,7 @@ pub fn book(data: &[u8]) {
 
 /// Configuration: a file, and after a zero byte lines such as `section.key=value`, used as `--set` and as environment
 /// variables.
-pub fn config(data: &[u8]) {
+pub(super) fn config(data: &[u8]) {
     let text = utf8(data);
     let (file, rest) = text.split_once('\0').unwrap_or((&text, ""));
     let set: Vec<(String, String)> = rest
@@ -418,7 +418,7 @@ pub fn config(data: &[u8]) {
 }
 
 /// Names, chat and reasons from the network are cleaned and clipped; tokens are not printed.
-pub fn text(data: &[u8]) {
+pub(super) fn text(data: &[u8]) {
     let (max, data) = split(data);
     let text = utf8(data);
     assert!(!clean(&text).contains(char::is_control));
@@ -433,7 +433,7 @@ pub fn text(data: &[u8]) {
 }
 
 /// Response bodies, error responses with `Retry-After`, and requests on the control socket.
-pub fn responses(data: &[u8]) {
+pub(super) fn responses(data: &[u8]) {
     let (kind, data) = split(data);
     match kind % 9 {
         0 => error_response(data),
@@ -507,7 +507,7 @@ fn error_response(data: &[u8]) {
 }
 
 /// Positions and limits from a chess GUI.
-pub fn uci(data: &[u8]) {
+pub(super) fn uci(data: &[u8]) {
     let text = utf8(data);
     let mut game = Game::new(Position::startpos());
     let check_message = |text: &str| assert!(!text.contains(['\n', '\r']), "{text:?}");
@@ -529,7 +529,7 @@ pub fn uci(data: &[u8]) {
 }
 
 /// A short search from any position: a legal move if there is one.
-pub fn search(data: &[u8]) {
+pub(super) fn search(data: &[u8]) {
     static EVALUATOR: LazyLock<Engine> = LazyLock::new(|| {
         Engine::new(EngineOptions {
             hash_mib: 1,

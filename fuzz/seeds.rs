@@ -13,7 +13,7 @@ const REPERTOIRE: &[u8] = include_bytes!("../crates/book/src/repertoire.bin");
 const OPENING: &str = "e2e4 e7e5 g1f3 b8c6 f1c4 f8c5 e1g1 g8f6 d2d3 e8h8";
 
 /// The seeds of a target.
-pub fn seeds(target: &str) -> Vec<Vec<u8>> {
+pub(super) fn seeds(target: &str) -> Vec<Vec<u8>> {
     match target {
         "responses" => responses(),
         "book" => REPERTOIRE.chunks(160).step_by(500).flat_map(|some| [prefixed(0, some), prefixed(1, some)]).collect(),

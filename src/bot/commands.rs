@@ -82,15 +82,15 @@ pub(super) enum CommandKind {
 pub(super) struct Responder(oneshot::Sender<CommandResult>);
 
 impl Responder {
-    pub fn succeed(self, text: impl Into<String>) {
+    pub(super) fn succeed(self, text: impl Into<String>) {
         self.respond(Ok(text.into()));
     }
 
-    pub fn fail(self, why: impl Into<CommandError>) {
+    pub(super) fn fail(self, why: impl Into<CommandError>) {
         self.respond(Err(why.into()));
     }
 
-    pub fn respond(self, answer: CommandResult) {
+    pub(super) fn respond(self, answer: CommandResult) {
         let _ = self.0.send(answer);
     }
 }

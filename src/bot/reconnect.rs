@@ -15,7 +15,7 @@ type Opening<S> = Pin<Box<dyn Future<Output = Result<S, Error>> + Send>>;
 
 /// Event of a [`ReconnectingStream`].
 #[derive(Debug)]
-pub enum StreamEvent<T> {
+pub(super) enum StreamEvent<T> {
     Opened,
     /// The stream has brought an item.
     Item(T),
@@ -35,7 +35,7 @@ pub enum StreamEvent<T> {
 }
 
 /// A stream that is opened again whenever it ends.
-pub struct ReconnectingStream<S> {
+pub(super) struct ReconnectingStream<S> {
     open: Box<dyn Fn(Duration) -> Opening<S> + Send + Sync>,
     policy: ReconnectPolicy,
     state: State<S>,
@@ -50,7 +50,7 @@ enum State<S> {
 impl<S> ReconnectingStream<S> {
     /// Creates a stream that is opened by `open` when it is first polled, and again when `policy` says so. `open`
     /// gets the time for which the stream may be silent.
-    pub fn new<O, R>(policy: ReconnectPolicy, open: O) -> Self
+    pub(super) fn new<O, R>(policy: ReconnectPolicy, open: O) -> Self
     where
         O: Fn(Duration) -> R + Send + Sync + 'static,
         R: Future<Output = Result<S, Error>> + Send + 'static,
@@ -62,12 +62,12 @@ impl<S> ReconnectingStream<S> {
         }
     }
 
-    pub fn is_open(&self) -> bool {
+    pub(super) fn is_open(&self) -> bool {
         matches!(self.state, State::Open { .. })
     }
 
     /// The open stream, and since when it has been open.
-    pub fn stream(&self) -> Option<(&S, Instant)> {
+    pub(super) fn stream(&self) -> Option<(&S, Instant)> {
         match &self.state {
             State::Open { stream, since } => Some((stream, *since)),
             State::Waiting(_) | State::Opening(_) => None,
@@ -75,17 +75,17 @@ impl<S> ReconnectingStream<S> {
     }
 
     /// Drops the stream and opens it again after a wait.
-    pub fn reopen(&mut self, wait: Duration) {
+    pub(super) fn reopen(&mut self, wait: Duration) {
         self.state = State::Waiting(Box::pin(clock::sleep(wait)));
     }
 
     /// Caps the wait before a lost stream is opened again, until the given time: see [`ReconnectPolicy::cap_wait`].
-    pub fn cap_wait(&mut self, most: Duration, until: Instant) {
+    pub(super) fn cap_wait(&mut self, most: Duration, until: Instant) {
         self.policy.cap_wait(most, until);
     }
 
     /// Drops a stream whose content cannot be used. It is opened again when the policy says so.
-    pub fn reset(&mut self) {
+    pub(super) fn reset(&mut self) {
         let open_for = match &self.state {
             State::Open { since, .. } => clock::since(*since),
             _ => Duration::ZERO,
@@ -105,7 +105,7 @@ where
     S: Stream<Item = Result<T, StreamError>> + Unpin,
 {
     /// Returns the next event. Cancel safe.
-    pub async fn next(&mut self) -> StreamEvent<T> {
+    pub(super) async fn next(&mut self) -> StreamEvent<T> {
         loop {
             match &mut self.state {
                 State::Waiting(wait) => {

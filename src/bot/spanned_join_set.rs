@@ -7,7 +7,7 @@ use tracing::Instrument;
 
 /// A [`JoinSet`] whose tasks run in the current span, so that they log the name of their account.
 #[derive(Debug)]
-pub struct SpannedJoinSet<T>(JoinSet<T>);
+pub(super) struct SpannedJoinSet<T>(JoinSet<T>);
 
 impl<T> Default for SpannedJoinSet<T> {
     fn default() -> Self {
@@ -17,7 +17,7 @@ impl<T> Default for SpannedJoinSet<T> {
 
 impl<T: Send + 'static> SpannedJoinSet<T> {
     /// Spawns a task.
-    pub fn spawn(&mut self, task: impl Future<Output = T> + Send + 'static) -> AbortHandle {
+    pub(super) fn spawn(&mut self, task: impl Future<Output = T> + Send + 'static) -> AbortHandle {
         self.0.spawn(task.in_current_span())
     }
 }

@@ -107,7 +107,7 @@ pub(crate) struct Owner {
 
 impl Owner {
     /// Number of games that the account has played.
-    pub fn games(&self) -> u64 {
+    pub(crate) fn games(&self) -> u64 {
         self.user.count.map_or(0, |count| count.all)
     }
 }

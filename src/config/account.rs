@@ -43,7 +43,7 @@ pub(super) struct RawAccount {
 
 impl Reader<'_> {
     /// Reads the accounts, each below a heading `[[account]]`.
-    pub fn accounts(
+    pub(super) fn accounts(
         &mut self,
         content: Spanned<DeValue<'_>>,
         locate: Locate<'_>,

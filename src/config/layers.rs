@@ -45,7 +45,7 @@ pub(super) struct Layer {
 
 impl Layer {
     /// The layer as a TOML document.
-    pub fn table(&self) -> Table {
+    pub(super) fn table(&self) -> Table {
         let mut document = Table::new();
         for leaf in &self.leaves {
             let section = document
@@ -68,7 +68,7 @@ pub(super) struct Reader<'a> {
 
 impl Reader<'_> {
     /// Reads a configuration file. Paths in it are relative to the directory of the file.
-    pub fn file(&mut self, path: &Path, text: &str) -> Layer {
+    pub(super) fn file(&mut self, path: &Path, text: &str) -> Layer {
         let (document, errors) = DeTable::parse_recoverable(text);
         if !errors.is_empty() && is_yaml(text) {
             let message = format!("{} is YAML; knightwatch reads TOML", path.display());
@@ -184,7 +184,7 @@ impl Reader<'_> {
     }
 
     /// Warnings about environment variables that name a section but lack the second underscore.
-    pub fn misspelled_variables(&self) -> Vec<String> {
+    pub(super) fn misspelled_variables(&self) -> Vec<String> {
         let names_section = |name: &str| {
             let rest = name
                 .strip_prefix(SINGLE_UNDERSCORE_PREFIX)
@@ -204,7 +204,7 @@ impl Reader<'_> {
     }
 
     /// Reads the layer of the environment: `KNIGHTWATCH__SECTION__KEY`.
-    pub fn environment(&mut self) -> Layer {
+    pub(super) fn environment(&mut self) -> Layer {
         let mut leaves = Vec::new();
         for (name, text) in self.environment {
             let Some(path) = name.strip_prefix(PREFIX) else {
@@ -231,7 +231,7 @@ impl Reader<'_> {
     }
 
     /// Reads the layer of `--set section.key=value`.
-    pub fn arguments(&mut self, set: &[(String, String)]) -> Layer {
+    pub(super) fn arguments(&mut self, set: &[(String, String)]) -> Layer {
         let mut leaves = Vec::new();
         for (name, text) in set {
             let place = Place::Argument(name.clone());

@@ -190,7 +190,7 @@ impl InvalidValue {
     }
 
     /// The error for a value that should be a text.
-    pub fn not_text(key: &str, value: &Value) -> Self {
+    pub(super) fn not_text(key: &str, value: &Value) -> Self {
         Self::does_not_fit(key, value, None, EXPECTED_TEXT, false)
     }
 

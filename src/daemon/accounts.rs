@@ -41,7 +41,10 @@ struct Account {
 
 impl Accounts {
     /// Prepares the accounts of these parts. [`start`](Self::start) runs them.
-    pub fn assemble(parts: &mut [BotParts], events: Bus) -> (Self, Vec<bot::ShutdownSignal>) {
+    pub(super) fn assemble(
+        parts: &mut [BotParts],
+        events: Bus,
+    ) -> (Self, Vec<bot::ShutdownSignal>) {
         let (mut accounts, mut stops, mut handles) = (Vec::new(), Vec::new(), Vec::new());
         for part in parts {
             let (shutdown, stop) = bot::shutdown_channel();
@@ -78,7 +81,7 @@ impl Accounts {
     }
 
     /// Spawns the tasks of the accounts.
-    pub fn start(&mut self, parts: Vec<BotParts>, stops: Vec<bot::ShutdownSignal>) {
+    pub(super) fn start(&mut self, parts: Vec<BotParts>, stops: Vec<bot::ShutdownSignal>) {
         for (number, (parts, stop)) in parts.into_iter().zip(stops).enumerate() {
             let name = parts.settings.name.clone();
             let bot = bot::run(parts, stop);
@@ -94,7 +97,7 @@ impl Accounts {
     }
 
     /// Waits for a change of status. Returns the outcome of the last account when it has ended.
-    pub async fn next(&mut self) -> Option<Result<(), Error>> {
+    pub(super) async fn next(&mut self) -> Option<Result<(), Error>> {
         let accounts = self.accounts.iter_mut();
         let changes = accounts.map(|account| Box::pin(account.status.changed()));
         let ended = tokio::select! {
@@ -113,14 +116,14 @@ impl Accounts {
     }
 
     /// Stops taking new games; running games are finished.
-    pub fn drain(&self) {
+    pub(super) fn drain(&self) {
         self.accounts
             .iter()
             .for_each(|account| account.shutdown.drain());
     }
 
     /// Stops all accounts now; returns the number of running games.
-    pub fn exit_now(&self) -> usize {
+    pub(super) fn exit_now(&self) -> usize {
         let games = self.playing();
         self.accounts
             .iter()
@@ -139,14 +142,14 @@ impl Accounts {
     }
 
     /// The number of heartbeats of each active account.
-    pub fn heartbeats(&self) -> Vec<u64> {
+    pub(super) fn heartbeats(&self) -> Vec<u64> {
         self.active()
             .map(|account| account.health.heartbeats())
             .collect()
     }
 
     /// Status of all accounts in one line.
-    pub fn status_line(&self) -> String {
+    pub(super) fn status_line(&self) -> String {
         let runs = |account: &Account| account.shutdown.stage() == Stage::Running;
         if !self.active().any(runs) {
             return format!(

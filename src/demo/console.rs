@@ -17,7 +17,7 @@ const MAX_REASON_CHARS: usize = 30;
 
 /// Layout of the lines.
 #[derive(Clone, Copy, Debug)]
-pub struct Style {
+pub(super) struct Style {
     /// Whether to use escape sequences for color.
     pub color: bool,
     /// Columns of the terminal; lines are cut to it.
@@ -54,7 +54,7 @@ struct LiveGame {
 }
 
 /// Formats events and collects the results.
-pub struct ConsoleLog {
+pub(super) struct ConsoleLog {
     style: Style,
     games: BTreeMap<String, LiveGame>,
     rows: Vec<Row>,
@@ -62,7 +62,7 @@ pub struct ConsoleLog {
 }
 
 impl ConsoleLog {
-    pub fn new(style: Style) -> Self {
+    pub(super) fn new(style: Style) -> Self {
         Self {
             style,
             games: BTreeMap::new(),
@@ -72,17 +72,17 @@ impl ConsoleLog {
     }
 
     /// Number of finished games.
-    pub fn finished(&self) -> usize {
+    pub(super) fn finished(&self) -> usize {
         self.rows.len()
     }
 
     /// Drops the results kept for [`table`](Self::table), which would otherwise grow without bound.
-    pub fn forget_results(&mut self) {
+    pub(super) fn forget_results(&mut self) {
         self.rows.clear();
     }
 
     /// The lines to print for an event received at `now`.
-    pub fn on_event(&mut self, event: &Event, now: Instant) -> Vec<String> {
+    pub(super) fn on_event(&mut self, event: &Event, now: Instant) -> Vec<String> {
         match event {
             Event::GameStarted(start) => self.on_game_started(start, now),
             Event::Moved(moved) => self.on_move(moved).into_iter().collect(),
@@ -210,7 +210,7 @@ impl ConsoleLog {
     }
 
     /// Results table: a line for each finished game, and our score.
-    pub fn table(&self) -> String {
+    pub(super) fn table(&self) -> String {
         let mut rows: Vec<&Row> = self.rows.iter().collect();
         rows.sort_by_key(|row| row.tag);
         let column_width = |of: fn(&Row) -> &str, least: usize| {

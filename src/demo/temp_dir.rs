@@ -18,7 +18,7 @@ impl TempDir {
     ///
     /// # Errors
     /// When the directory cannot be created.
-    pub fn new() -> io::Result<Self> {
+    pub(super) fn new() -> io::Result<Self> {
         let mut result = Err(io::Error::from(io::ErrorKind::AlreadyExists));
         for _ in 0..TRIES {
             let name = format!("knightwatch-demo-{:016x}", fastrand::u64(..));
@@ -34,7 +34,7 @@ impl TempDir {
         Err(result.expect_err("success returns early"))
     }
 
-    pub fn path(&self) -> &Path {
+    pub(super) fn path(&self) -> &Path {
         &self.0
     }
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 
 /// A file to write.
-pub struct NewFile {
+pub(super) struct NewFile {
     pub path: PathBuf,
     pub text: Vec<u8>,
     /// Its permissions, set at creation.
@@ -16,7 +16,7 @@ pub struct NewFile {
 }
 
 /// Backup name of a replaced file: the first unused one of `FILE.old`, `FILE.old.2`, ...
-pub fn backup_path(file: &Path) -> PathBuf {
+pub(super) fn backup_path(file: &Path) -> PathBuf {
     let named = |number: u32| {
         let mut name = file.as_os_str().to_owned();
         name.push(match number {
@@ -35,7 +35,7 @@ pub fn backup_path(file: &Path) -> PathBuf {
 ///
 /// # Errors
 /// When it cannot be written.
-pub fn test_write(path: &Path) -> anyhow::Result<()> {
+pub(super) fn test_write(path: &Path) -> anyhow::Result<()> {
     let tried = || -> anyhow::Result<()> {
         // Symbolic links are followed, as when the file is written.
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
@@ -60,7 +60,7 @@ pub fn test_write(path: &Path) -> anyhow::Result<()> {
 ///
 /// # Errors
 /// When a file cannot be written; then none is changed.
-pub fn write_together(files: &[NewFile]) -> anyhow::Result<()> {
+pub(super) fn write_together(files: &[NewFile]) -> anyhow::Result<()> {
     let mut staged = Vec::new();
     for file in files {
         let one = Staged::new(file);

@@ -14,14 +14,14 @@ use tokio::signal::unix::{SignalKind, signal};
 static SAVED_TERMIOS: Mutex<Option<Termios>> = Mutex::new(None);
 
 /// Disables the echo of stdin until dropped, or until a signal ends the process.
-pub struct HiddenInput(());
+pub(super) struct HiddenInput(());
 
 impl HiddenInput {
     /// Disables the echo.
     ///
     /// # Errors
     /// When stdin is not a terminal, or signal handlers cannot be installed.
-    pub fn new() -> io::Result<Self> {
+    pub(super) fn new() -> io::Result<Self> {
         static WATCHED: OnceLock<()> = OnceLock::new();
         if WATCHED.get().is_none() {
             watch_signals()?;

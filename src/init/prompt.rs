@@ -8,25 +8,25 @@ use super::hidden_input::HiddenInput;
 
 /// Asks questions on stdin and stdout. The end of the input is an error of kind
 /// [`UnexpectedEof`](io::ErrorKind::UnexpectedEof).
-pub struct Prompt {
+pub(super) struct Prompt {
     /// Whether stdin is a terminal, which must not echo secrets.
     hidden: bool,
 }
 
 impl Prompt {
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self {
             hidden: io::stdin().is_terminal(),
         }
     }
 
     /// Prints a line.
-    pub fn print(&self, line: impl Display) -> io::Result<()> {
+    pub(super) fn print(&self, line: impl Display) -> io::Result<()> {
         writeln!(io::stdout(), "{line}")
     }
 
     /// Asks a question and returns the trimmed answer.
-    pub fn answer(&self, question: impl Display) -> io::Result<String> {
+    pub(super) fn answer(&self, question: impl Display) -> io::Result<String> {
         let mut output = io::stdout();
         write!(output, "{question}")?;
         output.flush()?;
@@ -39,7 +39,7 @@ impl Prompt {
     }
 
     /// Asks for a secret, without echo on a terminal.
-    pub fn secret(&self, question: impl Display) -> io::Result<String> {
+    pub(super) fn secret(&self, question: impl Display) -> io::Result<String> {
         if !self.hidden {
             return self.answer(question);
         }
@@ -48,7 +48,7 @@ impl Prompt {
     }
 
     /// Asks for a value until `check` accepts it.
-    pub fn value<T: Clone + FromStr>(
+    pub(super) fn value<T: Clone + FromStr>(
         &self,
         question: &str,
         default: (&T, impl Display),
@@ -70,7 +70,7 @@ impl Prompt {
         }
     }
 
-    pub fn yes(&self, question: impl Display, default: bool) -> io::Result<bool> {
+    pub(super) fn yes(&self, question: impl Display, default: bool) -> io::Result<bool> {
         let choices = if default { "Y/n" } else { "y/N" };
         loop {
             let line = self.answer(format_args!("{question} [{choices}] "))?;
@@ -85,6 +85,6 @@ impl Prompt {
 }
 
 /// Whether the error is the end of the input.
-pub fn is_end_of_input(error: &io::Error) -> bool {
+pub(super) fn is_end_of_input(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::UnexpectedEof
 }

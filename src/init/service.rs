@@ -24,7 +24,7 @@ const SYSTEMD_RUNTIME_DIRECTORY: &str = "/run/systemd/system";
 const HIDDEN_DIRECTORIES: [&str; 5] = ["/home", "/root", "/run/user", "/tmp", "/var/tmp"];
 
 /// The service on this machine, or in the system below a directory.
-pub struct Service {
+pub(super) struct Service {
     root: Option<PathBuf>,
     /// The path of the program in the unit.
     program: PathBuf,
@@ -33,7 +33,7 @@ pub struct Service {
 impl Service {
     /// # Errors
     /// When the root directory does not exist, or the service cannot start this program from its path.
-    pub fn new(root: Option<PathBuf>) -> anyhow::Result<Self> {
+    pub(super) fn new(root: Option<PathBuf>) -> anyhow::Result<Self> {
         if let Some(root) = root.as_deref().filter(|root| !root.is_dir()) {
             bail!(
                 "--root {} is not a directory: mount the image there first",
@@ -64,48 +64,48 @@ impl Service {
     }
 
     /// A path in the system that is set up.
-    pub fn place(&self, path: &str) -> PathBuf {
+    pub(super) fn place(&self, path: &str) -> PathBuf {
         match &self.root {
             Some(root) => root.join(path.trim_start_matches('/')),
             None => path.into(),
         }
     }
 
-    pub fn unit_file(&self) -> PathBuf {
+    pub(super) fn unit_file(&self) -> PathBuf {
         self.place(UNIT_FILE)
     }
 
-    pub fn state_directory(&self) -> PathBuf {
+    pub(super) fn state_directory(&self) -> PathBuf {
         self.place(SERVICE_STATE)
     }
 
-    pub fn root(&self) -> Option<&Path> {
+    pub(super) fn root(&self) -> Option<&Path> {
         self.root.as_deref()
     }
 
     /// The path of the program, if it is not installed there.
-    pub fn missing_program(&self) -> Option<&Path> {
+    pub(super) fn missing_program(&self) -> Option<&Path> {
         let place = self.place(&self.program.to_string_lossy());
         (!place.exists()).then_some(&self.program)
     }
 
     /// The unit file with the path of this program.
-    pub fn unit(&self) -> String {
+    pub(super) fn unit(&self) -> String {
         unit(&self.program)
     }
 
     /// Whether the unit can be installed: into another root, or if systemd is running.
-    pub fn has_systemd(&self) -> bool {
+    pub(super) fn has_systemd(&self) -> bool {
         self.root.is_some() || is_systemd_running()
     }
 
     /// Whether the service can be started now.
-    pub fn can_start(&self) -> bool {
+    pub(super) fn can_start(&self) -> bool {
         self.root.is_none() && is_systemd_running()
     }
 
     /// Whether the service is running.
-    pub fn is_running(&self) -> bool {
+    pub(super) fn is_running(&self) -> bool {
         self.can_start() && systemctl(&["is-active", "--quiet", "knightwatch"]).is_ok()
     }
 
@@ -113,7 +113,7 @@ impl Service {
     ///
     /// # Errors
     /// When `systemctl` fails; it has printed the reason.
-    pub fn start(&self) -> io::Result<()> {
+    pub(super) fn start(&self) -> io::Result<()> {
         systemctl(&["enable", "--now", "knightwatch"])
     }
 
@@ -121,7 +121,7 @@ impl Service {
     ///
     /// # Errors
     /// When `systemctl` fails; it has printed the reason.
-    pub fn reload_unit(&self) -> io::Result<()> {
+    pub(super) fn reload_unit(&self) -> io::Result<()> {
         systemctl(&["daemon-reload"])
     }
 }
@@ -143,7 +143,7 @@ fn systemctl(arguments: &[&str]) -> io::Result<()> {
 }
 
 /// The unit for manual installation, and a remark if the program must be moved.
-pub fn printed_unit() -> (String, Option<String>) {
+pub(super) fn printed_unit() -> (String, Option<String>) {
     match this_program().filter(|this| can_be_started(this)) {
         Some(this) => (unit(&this), None),
         None => {
@@ -172,7 +172,7 @@ fn can_be_started(program: &Path) -> bool {
 }
 
 /// A path quoted for a shell.
-pub fn shell_quoted(path: &Path) -> String {
+pub(super) fn shell_quoted(path: &Path) -> String {
     let path = path.to_string_lossy();
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._+-@%:,=".contains(c);
     match !path.is_empty() && path.chars().all(plain) {

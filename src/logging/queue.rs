@@ -38,7 +38,7 @@ struct State {
 }
 
 impl Queue {
-    pub const fn new() -> Self {
+    pub(super) const fn new() -> Self {
         Self {
             state: Mutex::new(State {
                 lines: VecDeque::new(),
@@ -58,7 +58,7 @@ impl Queue {
     }
 
     /// Queues a line, if there is room.
-    pub fn push(&self, line: Vec<u8>) {
+    pub(super) fn push(&self, line: Vec<u8>) {
         let mut state = self.lock();
         if state.bytes + line.len() > MAX_QUEUED_BYTES {
             state.lost += 1;
@@ -76,7 +76,7 @@ impl Queue {
     }
 
     /// Waits until all lines are written and lost ones are reported, for at most [`FLUSH_TIMEOUT`].
-    pub fn flush(&self) {
+    pub(super) fn flush(&self) {
         let mut state = self.lock();
         state.flush_requested = true;
         self.filled.notify_one();
@@ -89,7 +89,7 @@ impl Queue {
     }
 
     /// Writes all queued lines and reports lost ones.
-    pub fn write_all(&self, out: &mut dyn Write, journal: bool) {
+    pub(super) fn write_all(&self, out: &mut dyn Write, journal: bool) {
         let mut state = self.lock();
         let lines = std::mem::take(&mut state.lines);
         state.bytes = 0;
@@ -105,7 +105,7 @@ impl Queue {
     }
 
     /// Writes lines as they come, forever.
-    pub fn run_writer(&self, out: &mut dyn Write, journal: bool) {
+    pub(super) fn run_writer(&self, out: &mut dyn Write, journal: bool) {
         let mut writer = LineWriter::new(out, journal);
         loop {
             let mut state = self

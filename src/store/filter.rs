@@ -265,7 +265,7 @@ pub(super) struct Conditions {
 
 impl Conditions {
     /// Starts with `term` and adds the conditions of a filter.
-    pub fn new(filter: &Filter, term: &str) -> Self {
+    pub(super) fn new(filter: &Filter, term: &str) -> Self {
         let mut all = Self {
             terms: vec![term.to_owned()],
             values: Vec::new(),
@@ -299,7 +299,7 @@ impl Conditions {
     }
 
     /// Adds a condition, if it has a value.
-    pub fn add(&mut self, term: &str, value: Option<Value>) {
+    pub(super) fn add(&mut self, term: &str, value: Option<Value>) {
         if let Some(value) = value {
             self.values.push(value);
             let numbered = term.replace('?', &format!("?{}", self.values.len()));
@@ -308,13 +308,13 @@ impl Conditions {
     }
 
     /// Binds a value used elsewhere in the statement; returns its placeholder.
-    pub fn bind(&mut self, value: impl Into<Value>) -> String {
+    pub(super) fn bind(&mut self, value: impl Into<Value>) -> String {
         self.values.push(value.into());
         format!("?{}", self.values.len())
     }
 
     /// The WHERE expression.
-    pub fn sql(&self) -> String {
+    pub(super) fn sql(&self) -> String {
         self.terms.join(" AND ")
     }
 }

@@ -15,7 +15,7 @@ pub(super) struct Account {
 
 impl Status {
     /// Updates the status with an event of its account.
-    pub fn on_event(&mut self, event: &Event, now: u64) {
+    pub(super) fn on_event(&mut self, event: &Event, now: u64) {
         match event {
             Event::Online { account, .. } => {
                 self.account = Some(account.into());
@@ -39,7 +39,7 @@ impl Status {
     }
 
     /// Updates the combined status with an event of one of several accounts.
-    pub fn on_account_event(&mut self, name: &str, event: &Event, now: u64) {
+    pub(super) fn on_account_event(&mut self, name: &str, event: &Event, now: u64) {
         let by_name = |account: &Account| account.name.as_str().cmp(name);
         let index = self
             .accounts
@@ -58,7 +58,7 @@ impl Status {
     }
 
     /// Removes the idle state, because a game of this account is running.
-    pub fn clear_idle(&mut self, name: &str) {
+    pub(super) fn clear_idle(&mut self, name: &str) {
         self.idle = None;
         let account = self
             .accounts

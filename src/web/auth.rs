@@ -63,7 +63,7 @@ impl Key {
     ///
     /// # Errors
     /// If the system has no randomness.
-    pub fn load_or_create(file: Option<&Path>) -> io::Result<Self> {
+    pub(super) fn load_or_create(file: Option<&Path>) -> io::Result<Self> {
         let Some(file) = file else { return Self::new() };
         if let Some(key) = Self::read(file) {
             return Ok(key);
@@ -115,7 +115,7 @@ impl Key {
     }
 
     /// Whether these headers contain the key.
-    pub fn matches(&self, headers: &HeaderMap) -> bool {
+    pub(super) fn matches(&self, headers: &HeaderMap) -> bool {
         let presented = headers
             .get(KEY_HEADER)
             .map_or(&b""[..], HeaderValue::as_bytes);

@@ -35,7 +35,7 @@ pub(super) struct LiveGame {
 
 impl LiveGame {
     /// A game that starts at `now`, in milliseconds since 1970. `server` is the base URL.
-    pub fn new(start: &GameStarted, server: &str, now: u64) -> Self {
+    pub(super) fn new(start: &GameStarted, server: &str, now: u64) -> Self {
         let initial = match &start.initial_fen {
             Some(fen) => Position::from_fen(fen).unwrap_or_else(|_| Position::startpos()),
             None => Position::startpos(),
@@ -100,22 +100,22 @@ impl LiveGame {
     }
 
     /// The current position.
-    pub fn position(&self) -> &Position {
+    pub(super) fn position(&self) -> &Position {
         self.board.position()
     }
 
     /// The game with its moves.
-    pub fn board(&self) -> &chess::Game {
+    pub(super) fn board(&self) -> &chess::Game {
         &self.board
     }
 
     /// Whether the game is over.
-    pub fn is_over(&self) -> bool {
+    pub(super) fn is_over(&self) -> bool {
         self.view.result.is_some()
     }
 
     /// Adds a move. Returns whether it is new: the events of a resumed game repeat all moves.
-    pub fn on_move(&mut self, moved: &Moved, now: u64) -> bool {
+    pub(super) fn on_move(&mut self, moved: &Moved, now: u64) -> bool {
         let index = moved.ply.saturating_sub(1) as usize;
         if let Some(known) = self.view.moves.get(index) {
             if known.uci == moved.uci {
@@ -135,7 +135,7 @@ impl LiveGame {
     }
 
     /// Declines the offers of the opponent of `by`, who has moved. Returns whether there was an offer.
-    pub fn decline_by_move(&mut self, by: Color, now: u64) -> bool {
+    pub(super) fn decline_by_move(&mut self, by: Color, now: u64) -> bool {
         let draw = self.decline(by, Offer::Draw, now);
         let takeback = self.decline(by, Offer::Takeback, now);
         // A move withdraws the requests of the mover.
@@ -145,7 +145,7 @@ impl LiveGame {
     }
 
     /// Sets the draw offer of a side.
-    pub fn offer_draw(&mut self, by: Color, now: u64) {
+    pub(super) fn offer_draw(&mut self, by: Color, now: u64) {
         let plies = Some(self.view.moves.len() as u32);
         self.view.draw_offer = Some(by.key());
         match by {
@@ -156,7 +156,7 @@ impl LiveGame {
     }
 
     /// Sets or withdraws the takeback request of a side.
-    pub fn set_takeback_request(&mut self, by: Color, pending: bool, now: u64) {
+    pub(super) fn set_takeback_request(&mut self, by: Color, pending: bool, now: u64) {
         if pending {
             self.view.takeback = Some(by.key());
             self.open_takeback = Some(by);
@@ -167,7 +167,7 @@ impl LiveGame {
     }
 
     /// Declines an offer of the opponent of `by`. Returns whether there was an unanswered offer.
-    pub fn decline(&mut self, by: Color, offer: Offer, now: u64) -> bool {
+    pub(super) fn decline(&mut self, by: Color, offer: Offer, now: u64) -> bool {
         let other = !by;
         let (was_open, text) = match offer {
             Offer::Draw => {
@@ -190,7 +190,7 @@ impl LiveGame {
     }
 
     /// Adds an action of a player, such as a draw offer, to the chat.
-    pub fn add_event_line(&mut self, by: Color, text: &str, at: u64) {
+    pub(super) fn add_event_line(&mut self, by: Color, text: &str, at: u64) {
         let player = match by {
             Color::White => &self.view.white,
             Color::Black => &self.view.black,
@@ -205,7 +205,11 @@ impl LiveGame {
     }
 
     /// Plays a move, with the clocks after it. Returns whether it was legal.
-    pub fn play(&mut self, uci: &str, (white_ms, black_ms): (Option<u64>, Option<u64>)) -> bool {
+    pub(super) fn play(
+        &mut self,
+        uci: &str,
+        (white_ms, black_ms): (Option<u64>, Option<u64>),
+    ) -> bool {
         let position = self.position().clone();
         let Ok(mv) = position.parse_uci(uci) else {
             return false;
@@ -245,7 +249,7 @@ impl LiveGame {
     }
 
     /// Adds search information to the last move.
-    pub fn add_thought(&mut self, report: Option<&events::SearchInfo>) {
+    pub(super) fn add_thought(&mut self, report: Option<&events::SearchInfo>) {
         let Some(report) = report else { return };
         let plies = self.board.moves().len();
         let mut before = self.board.clone();
@@ -258,7 +262,7 @@ impl LiveGame {
     }
 
     /// Takes moves back, with the consent of the opponent of the requesting side. `ply` moves are left.
-    pub fn on_takeback(&mut self, ply: u32, now: u64) {
+    pub(super) fn on_takeback(&mut self, ply: u32, now: u64) {
         let requester = self.open_takeback.take();
         self.truncate_to(ply, now);
         if let Some(requester) = requester {
@@ -267,7 +271,7 @@ impl LiveGame {
     }
 
     /// Removes all but the first `ply` moves.
-    pub fn truncate_to(&mut self, ply: u32, now: u64) {
+    pub(super) fn truncate_to(&mut self, ply: u32, now: u64) {
         self.board.truncate(ply as usize);
         self.view.moves.truncate(ply as usize);
         self.recorded.truncate(ply as usize);
@@ -288,7 +292,7 @@ impl LiveGame {
     }
 
     /// Sets the search information of the position after `ply` moves. Returns whether it is the current position.
-    pub fn set_thinking(&mut self, ply: u32, report: &events::SearchInfo) -> bool {
+    pub(super) fn set_thinking(&mut self, ply: u32, report: &events::SearchInfo) -> bool {
         let is_current = ply as usize == self.view.moves.len() && !self.is_over();
         if is_current {
             let thinking = wire::SearchInfo::of(
@@ -303,7 +307,7 @@ impl LiveGame {
     }
 
     /// Adds a chat line.
-    pub fn add_chat(&mut self, line: ChatLine) {
+    pub(super) fn add_chat(&mut self, line: ChatLine) {
         if self.view.chat.len() == MAX_CHAT_LINES {
             self.view.chat.pop_front();
         }
@@ -311,7 +315,7 @@ impl LiveGame {
     }
 
     /// Adds the recorded chat, times and search information from before the game was resumed.
-    pub fn merge_history(&mut self, past: Game) {
+    pub(super) fn merge_history(&mut self, past: Game) {
         let mut chat = past.chat;
         chat.retain(|line| line.at < self.view.started);
         chat.append(&mut self.view.chat);
@@ -344,7 +348,7 @@ impl LiveGame {
     }
 
     /// Finishes the game and adds missed moves.
-    pub fn finish(&mut self, end: &GameFinished, now: u64) {
+    pub(super) fn finish(&mut self, end: &GameFinished, now: u64) {
         let moves: Vec<&str> = end.moves.split_whitespace().collect();
         let known = self.view.moves.iter().zip(&moves);
         let agreed = known.take_while(|(known, uci)| known.uci == **uci).count();
@@ -372,7 +376,7 @@ impl LiveGame {
     }
 
     /// Sets the result and clears everything that only running games have.
-    pub fn set_result(&mut self, result: GameResult) {
+    pub(super) fn set_result(&mut self, result: GameResult) {
         self.view.result = Some(result);
         self.view.thinking = None;
         self.view.draw_offer = None;

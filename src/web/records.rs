@@ -78,7 +78,7 @@ pub(super) struct Records {
 }
 
 impl Records {
-    pub fn new(file: Option<PathBuf>) -> Self {
+    pub(super) fn new(file: Option<PathBuf>) -> Self {
         Self {
             file: file.map(Into::into),
             downloads: Arc::new(Semaphore::new(MAX_DOWNLOADS)),
@@ -86,12 +86,12 @@ impl Records {
     }
 
     /// Whether records are kept.
-    pub fn are_available(&self) -> bool {
+    pub(super) fn are_available(&self) -> bool {
         self.file.is_some()
     }
 
     /// Runs a query on a blocking thread.
-    pub async fn query<T, F>(&self, query: F) -> Result<T, ApiError>
+    pub(super) async fn query<T, F>(&self, query: F) -> Result<T, ApiError>
     where
         T: Send + 'static,
         F: FnOnce(&Reader) -> Result<T, ApiError> + Send + 'static,
@@ -112,7 +112,7 @@ impl Records {
     }
 
     /// Streams the games that match a filter as PGN, oldest first.
-    pub async fn pgn(
+    pub(super) async fn pgn(
         &self,
         filter: Filter,
     ) -> Result<impl Stream<Item = io::Result<Bytes>> + use<>, ApiError> {
@@ -134,7 +134,7 @@ impl Records {
     }
 
     /// The latest decisions about challenges, notes and tournaments.
-    pub async fn backlog(&self) -> Result<Backlog, ApiError> {
+    pub(super) async fn backlog(&self) -> Result<Backlog, ApiError> {
         self.query(|reader| {
             let page = store::Page::first(BACKLOG_ENTRIES);
             let decisions = reader.decisions(page)?.into_iter();
@@ -154,7 +154,7 @@ impl Records {
     }
 
     /// A recorded game.
-    pub async fn game(&self, id: String) -> Result<LiveGame, ApiError> {
+    pub(super) async fn game(&self, id: String) -> Result<LiveGame, ApiError> {
         self.query(move |reader| {
             let record = reader.record(&id)?;
             let record = record.ok_or(ApiError::NotFound("there is no such game"))?;

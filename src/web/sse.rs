@@ -64,7 +64,7 @@ struct FeedState {
 
 impl EventFeed {
     /// A feed without subscribers. `closing` ends all streams.
-    pub fn new(state: PageState, closing: CancellationToken) -> Self {
+    pub(super) fn new(state: PageState, closing: CancellationToken) -> Self {
         Self(Arc::new(Inner {
             state: Mutex::new(FeedState {
                 page: state,
@@ -83,17 +83,17 @@ impl EventFeed {
     }
 
     /// A game that is running or has recently finished.
-    pub fn live_game(&self, id: &str) -> Option<LiveGame> {
+    pub(super) fn live_game(&self, id: &str) -> Option<LiveGame> {
         self.lock().page.live_game(id).cloned()
     }
 
     /// Shows or hides the search information for the user of the page. Returns false if there is no such user.
-    pub fn set_show_engine(&self, visible: bool) -> bool {
+    pub(super) fn set_show_engine(&self, visible: bool) -> bool {
         self.update(|state| state.set_show_engine(visible))
     }
 
     /// Declines our draw offer in a game of the user of the page.
-    pub fn decline_draw(&self, id: &str) {
+    pub(super) fn decline_draw(&self, id: &str) {
         self.update(|state| state.decline_draw(id, now()));
     }
 
@@ -109,7 +109,7 @@ impl EventFeed {
 
     /// Follows the events until the last sender is dropped. The backlog and the history of resumed games come from the
     /// records.
-    pub async fn follow(
+    pub(super) async fn follow(
         self,
         mut events: broadcast::Receiver<Arc<Event>>,
         metrics: Metrics,
@@ -225,7 +225,7 @@ impl EventFeed {
     }
 
     /// Opens a stream: a snapshot, then changes. `None` if there are too many pages.
-    pub fn open(
+    pub(super) fn open(
         &self,
         has_key: bool,
     ) -> Option<impl Stream<Item = Result<Bytes, Infallible>> + Send + use<>> {

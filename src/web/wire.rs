@@ -52,7 +52,7 @@ pub(super) struct ClockSetting {
 const MIN_START_MS: u64 = 3_000;
 
 impl ClockSetting {
-    pub fn of(time_control: TimeControl) -> Option<Self> {
+    pub(super) fn of(time_control: TimeControl) -> Option<Self> {
         match time_control {
             TimeControl::Clock { base, increment } => {
                 let (base_ms, increment_ms) =
@@ -187,7 +187,7 @@ pub(super) struct PvMove {
 
 impl SearchInfo {
     /// Converts a report about this position, with at most `max_moves` moves of the principal variation.
-    pub fn of(
+    pub(super) fn of(
         report: &events::SearchInfo,
         position: &Position,
         notation: CastlingNotation,
@@ -277,7 +277,7 @@ pub(super) struct Challenge {
 }
 
 impl Challenge {
-    pub fn of(challenge: &events::Challenge, at: u64) -> Self {
+    pub(super) fn of(challenge: &events::Challenge, at: u64) -> Self {
         Self {
             at,
             id: challenge.id.clone(),
@@ -308,7 +308,7 @@ pub(super) struct Arena {
 }
 
 impl Arena {
-    pub fn of(arena: &events::Arena, account: Option<&str>) -> Self {
+    pub(super) fn of(arena: &events::Arena, account: Option<&str>) -> Self {
         Self {
             id: arena.id.clone(),
             account: account.map(str::to_owned),
@@ -322,7 +322,7 @@ impl Arena {
     }
 
     /// Whether this is the same arena of the same account, as far as known.
-    pub fn is_same(&self, other: &Self) -> bool {
+    pub(super) fn is_same(&self, other: &Self) -> bool {
         let accounts = self.account.as_ref().zip(other.account.as_ref());
         self.id == other.id && accounts.is_none_or(|(one, two)| one == two)
     }
@@ -344,7 +344,7 @@ pub(super) struct Offline {
 }
 
 impl Offline {
-    pub fn of(reason: &str, retry_in: Option<Duration>, now: u64) -> Self {
+    pub(super) fn of(reason: &str, retry_in: Option<Duration>, now: u64) -> Self {
         Self {
             reason: reason.to_owned(),
             retry_at: retry_in.map(|wait| now.saturating_add(wait.as_millis() as u64)),

@@ -17,7 +17,7 @@ use crate::common::{BOT, Daemon, Player, Site, wait};
 use crate::operator::{run_command, run_failing_command};
 
 /// The other account.
-pub const OTHER_BOT: &str = "Daywatch";
+pub(crate) const OTHER_BOT: &str = "Daywatch";
 
 const BLITZ: [(&str, &str); 3] = [
     ("clock.limit", "180"),
@@ -26,9 +26,9 @@ const BLITZ: [(&str, &str); 3] = [
 ];
 
 /// Settings of a few games for each account.
-pub const SMALL: &str = "challenge.queue_size = 0\ngames = { concurrency = 2 }\n";
+pub(crate) const SMALL: &str = "challenge.queue_size = 0\ngames = { concurrency = 2 }\n";
 
-pub fn site() -> Site {
+pub(crate) fn site() -> Site {
     Site::new([
         NewUser::bot(OTHER_BOT),
         NewUser::bot("Anna"),
@@ -58,7 +58,7 @@ fn write_token(home: &TempDir, name: &str, token: &str) {
 }
 
 /// The same, after both are online.
-pub fn start(site: &Site, config: &str, own: [&str; 2]) -> Daemon {
+pub(crate) fn start(site: &Site, config: &str, own: [&str; 2]) -> Daemon {
     let bot = launch(site, config, own, &[]);
     wait_online(&bot, 1);
     bot
@@ -90,7 +90,7 @@ fn challenge(player: &Player<'_>, whom: &str) -> String {
 }
 
 /// Challenges one of the accounts, and makes the first move when the game has started.
-pub fn play(site: &Site, player: &Player<'_>, whom: &str) -> String {
+pub(crate) fn play(site: &Site, player: &Player<'_>, whom: &str) -> String {
     let id = challenge(player, whom);
     assert_eq!(player.answer(&id), "accepted");
     wait("the game is on", || site.game(&id));

@@ -11,7 +11,7 @@ use knightwatch::cli::Cli;
 
 use crate::common::{Killed, signal, wait};
 
-pub fn knightwatch(arguments: &[&str]) -> Command {
+pub(crate) fn knightwatch(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_knightwatch"));
     command
         .args(arguments)
@@ -20,12 +20,12 @@ pub fn knightwatch(arguments: &[&str]) -> Command {
     command
 }
 
-pub fn output(arguments: &[&str]) -> Output {
+pub(crate) fn output(arguments: &[&str]) -> Output {
     knightwatch(arguments).output().unwrap()
 }
 
 /// The output of a command that must succeed.
-pub fn stdout(arguments: &[&str]) -> String {
+pub(crate) fn stdout(arguments: &[&str]) -> String {
     let output = output(arguments);
     assert!(output.status.success(), "{arguments:?}: {output:?}");
     String::from_utf8(output.stdout).unwrap()

@@ -22,25 +22,25 @@ use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 
 /// A client of HTTP for the tests.
-pub fn http_client() -> reqwest::Client {
+pub(crate) fn http_client() -> reqwest::Client {
     knightwatch::lichess::install_tls_provider();
     reqwest::Client::new()
 }
 
 /// User name of the bot in every test.
-pub const BOT: &str = "Knightwatch";
+pub(crate) const BOT: &str = "Knightwatch";
 
 /// Time limit of every wait, also on a slow machine.
 const DEADLINE: Duration = Duration::from_secs(120);
 
 /// The time scale of a bot that must see consistent dates across restarts.
-pub fn time_scale_from_now(speed: f64) -> String {
+pub(crate) fn time_scale_from_now(speed: f64) -> String {
     let since = UNIX_EPOCH.elapsed().unwrap();
     format!("{speed}@{}", since.as_millis())
 }
 
 /// Waits until `condition` returns a value.
-pub fn wait<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn wait<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
     let start = Instant::now();
     loop {
         if let Some(found) = condition() {
@@ -52,7 +52,7 @@ pub fn wait<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
 }
 
 /// Sends a signal, such as `TERM`.
-pub fn signal(to: &Child, name: &str) {
+pub(crate) fn signal(to: &Child, name: &str) {
     let status = Command::new("kill")
         .args([format!("-{name}"), to.id().to_string()])
         .status()
@@ -62,7 +62,7 @@ pub fn signal(to: &Child, name: &str) {
 
 /// Reports that a test is skipped because something is missing on this machine. If `KNIGHTWATCH_SKIPS` is set, the test fails
 /// unless it lists `what`.
-pub fn skip(what: &str, why: &str) {
+pub(crate) fn skip(what: &str, why: &str) {
     let allowed = std::env::var("KNIGHTWATCH_SKIPS").ok();
     let is_allowed = |words: &String| words.split_whitespace().any(|word| word == what);
     assert!(allowed.as_ref().is_none_or(is_allowed), "{what}: {why}");
@@ -70,7 +70,7 @@ pub fn skip(what: &str, why: &str) {
 }
 
 /// A simulated Lichess, served until dropped.
-pub struct Site {
+pub(crate) struct Site {
     pub sim: Sim,
     pub url: String,
     runtime: Runtime,
@@ -79,7 +79,7 @@ pub struct Site {
 
 impl Site {
     /// A site with the account of the bot and these users.
-    pub fn new(users: impl IntoIterator<Item = NewUser>) -> Self {
+    pub(crate) fn new(users: impl IntoIterator<Item = NewUser>) -> Self {
         let mut all = vec![NewUser::bot(BOT)];
         all.extend(users);
         Self::with(SimOptions {
@@ -89,7 +89,7 @@ impl Site {
     }
 
     /// A site with these options, whose users must include the bot.
-    pub fn with(options: SimOptions) -> Self {
+    pub(crate) fn with(options: SimOptions) -> Self {
         let sim = Sim::new(options);
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
@@ -119,7 +119,7 @@ impl Site {
     }
 
     /// A client for an account of this site.
-    pub fn player(&self, name: &str) -> Player<'_> {
+    pub(crate) fn player(&self, name: &str) -> Player<'_> {
         Player {
             site: self,
             name: name.to_owned(),
@@ -128,7 +128,7 @@ impl Site {
     }
 
     /// Serves the site below this path, with every request authenticated as the bot: its address, and the user agents seen.
-    pub fn serve_under(&self, path: &str) -> (String, Arc<Mutex<BTreeSet<String>>>) {
+    pub(crate) fn serve_under(&self, path: &str) -> (String, Arc<Mutex<BTreeSet<String>>>) {
         let callers = Arc::new(Mutex::new(BTreeSet::new()));
         let noted = Arc::clone(&callers);
         let note = middleware::from_fn(move |request: Request, next: Next| {
@@ -144,7 +144,7 @@ impl Site {
     }
 
     /// Serves an HTTP application of the test: its address.
-    pub fn serve(&self, app: Router) -> String {
+    pub(crate) fn serve(&self, app: Router) -> String {
         let listener = self
             .runtime
             .block_on(tokio::net::TcpListener::bind("127.0.0.1:0"))
@@ -156,12 +156,12 @@ impl Site {
     }
 
     /// The current state of a game.
-    pub fn game(&self, id: &str) -> Option<GameSummary> {
+    pub(crate) fn game(&self, id: &str) -> Option<GameSummary> {
         self.sim.games().into_iter().find(|game| game.id == id)
     }
 
     /// Waits for the end of the game.
-    pub fn finished(&self, id: &str) -> GameSummary {
+    pub(crate) fn finished(&self, id: &str) -> GameSummary {
         wait(&format!("game {id} is over"), || {
             self.game(id)
                 .filter(|game| game.status != "created" && game.status != "started")
@@ -169,14 +169,14 @@ impl Site {
     }
 
     /// Waits until the game has this many plies.
-    pub fn plies(&self, id: &str, plies: usize) -> GameSummary {
+    pub(crate) fn plies(&self, id: &str, plies: usize) -> GameSummary {
         wait(&format!("game {id} has {plies} plies"), || {
             self.game(id).filter(|game| game.plies >= plies)
         })
     }
 
     /// Waits until this many games have started, and returns all of them.
-    pub fn started(&self, count: usize) -> Vec<GameSummary> {
+    pub(crate) fn started(&self, count: usize) -> Vec<GameSummary> {
         wait(&format!("{count} games have started"), || {
             Some(self.sim.games()).filter(|games| games.len() >= count)
         })
@@ -190,21 +190,21 @@ impl Drop for Site {
 }
 
 /// Parameters of a challenge with ample time; the bot plays Black.
-pub const SLOW: [(&str, &str); 3] = [
+pub(crate) const SLOW: [(&str, &str); 3] = [
     ("clock.limit", "10800"),
     ("clock.increment", "0"),
     ("color", "white"),
 ];
 
 /// The requests of this account to an endpoint.
-pub fn requests_of(site: &Site, name: &str, endpoint: Endpoint) -> Vec<RequestRecord> {
+pub(crate) fn requests_of(site: &Site, name: &str, endpoint: Endpoint) -> Vec<RequestRecord> {
     let mut requests = site.sim.faults().requests(endpoint);
     requests.retain(|request| request.user.as_deref() == Some(&name.to_lowercase()));
     requests
 }
 
 /// An account played by the test over plain HTTP.
-pub struct Player<'a> {
+pub(crate) struct Player<'a> {
     site: &'a Site,
     name: String,
     http: reqwest::Client,
@@ -212,7 +212,7 @@ pub struct Player<'a> {
 
 impl Player<'_> {
     /// Sends a POST request with form fields: status and response.
-    pub fn post(&self, path: &str, form: &[(&str, &str)]) -> (u16, Value) {
+    pub(crate) fn post(&self, path: &str, form: &[(&str, &str)]) -> (u16, Value) {
         let request = self
             .http
             .post(format!("{}{path}", self.site.url))
@@ -221,7 +221,7 @@ impl Player<'_> {
     }
 
     /// Sends a GET request: status and response.
-    pub fn get(&self, path: &str) -> (u16, Value) {
+    pub(crate) fn get(&self, path: &str) -> (u16, Value) {
         self.send(self.http.get(format!("{}{path}", self.site.url)))
     }
 
@@ -242,7 +242,7 @@ impl Player<'_> {
     }
 
     /// Challenges the bot; returns the id of the challenge, which becomes that of the game.
-    pub fn challenge(&self, form: &[(&str, &str)]) -> String {
+    pub(crate) fn challenge(&self, form: &[(&str, &str)]) -> String {
         let (status, answer) = self.post(&format!("/api/challenge/{BOT}"), form);
         assert_eq!(status, 200, "{form:?}: {answer}");
         let id = answer["id"].as_str().or(answer["challenge"]["id"].as_str());
@@ -250,14 +250,14 @@ impl Player<'_> {
     }
 
     /// Challenges the bot and waits until it has accepted.
-    pub fn start(&self, form: &[(&str, &str)]) -> String {
+    pub(crate) fn start(&self, form: &[(&str, &str)]) -> String {
         let id = self.challenge(form);
         wait("the challenge is accepted", || self.site.game(&id));
         id
     }
 
     /// Waits for the answer to a challenge: `accepted`, or the key of the decline reason.
-    pub fn answer(&self, id: &str) -> String {
+    pub(crate) fn answer(&self, id: &str) -> String {
         wait("the challenge is answered", || {
             let (_, answer) = self.get(&format!("/api/challenge/{id}/show"));
             let challenge = answer.get("challenge").unwrap_or(&answer);
@@ -270,14 +270,14 @@ impl Player<'_> {
     }
 
     /// Plays a move.
-    pub fn play(&self, id: &str, uci: &str) {
+    pub(crate) fn play(&self, id: &str, uci: &str) {
         let (status, answer) = self.post(&format!("/api/bot/game/{id}/move/{uci}"), &[]);
         assert_eq!(status, 200, "{uci}: {answer}");
     }
 }
 
 /// The real program, running against a site; killed when this is dropped.
-pub struct Daemon {
+pub(crate) struct Daemon {
     child: Child,
     /// The command that starts the program, if not the program itself.
     launcher: Vec<String>,
@@ -290,14 +290,14 @@ pub struct Daemon {
 
 impl Daemon {
     /// Starts the program with these configuration lines in addition to the common ones, and waits until its event stream is open.
-    pub fn start(site: &Site, config: &str) -> Self {
+    pub(crate) fn start(site: &Site, config: &str) -> Self {
         let bot = Self::launch(site, config);
         bot.ready();
         bot
     }
 
     /// The same, with further arguments on the command line, at every start.
-    pub fn start_with(site: &Site, config: &str, arguments: &[&str]) -> Self {
+    pub(crate) fn start_with(site: &Site, config: &str, arguments: &[&str]) -> Self {
         Self::start_as(site, BOT, config, arguments)
     }
 
@@ -307,12 +307,12 @@ impl Daemon {
     }
 
     /// The same with this token.
-    pub fn launch_as(site: &Site, token: &str, config: &str) -> Self {
+    pub(crate) fn launch_as(site: &Site, token: &str, config: &str) -> Self {
         Self::launch_with(site, token, config, Vec::new())
     }
 
     /// The same for another account of this site.
-    pub fn start_as(site: &Site, name: &str, config: &str, arguments: &[&str]) -> Self {
+    pub(crate) fn start_as(site: &Site, name: &str, config: &str, arguments: &[&str]) -> Self {
         let arguments = arguments.iter().map(|text| (*text).to_owned()).collect();
         let bot = Self::launch_with(site, &site.sim.token_of(name), config, arguments);
         bot.ready();
@@ -326,14 +326,19 @@ impl Daemon {
     }
 
     /// The same for the bot, through another command.
-    pub fn launch_in(site: &Site, config: &str, launcher: Vec<String>, home: TempDir) -> Self {
+    pub(crate) fn launch_in(
+        site: &Site,
+        config: &str,
+        launcher: Vec<String>,
+        home: TempDir,
+    ) -> Self {
         let log = home.path().join("log");
         let token = site.sim.token_of(BOT);
         Self::launch_through(launcher, site, &token, config, Vec::new(), home, log)
     }
 
     /// Starts the program in this directory, with its log in this file, without waiting.
-    pub fn launch_at(
+    pub(crate) fn launch_at(
         site: &Site,
         token: &str,
         config: &str,
@@ -399,7 +404,7 @@ impl Daemon {
     }
 
     /// The log of the program so far.
-    pub fn log(&self) -> String {
+    pub(crate) fn log(&self) -> String {
         if !self.log.is_file() {
             return String::new();
         }
@@ -407,36 +412,36 @@ impl Daemon {
     }
 
     /// Changes the configuration file, without a reload.
-    pub fn configure(&self, change: impl FnOnce(String) -> String) {
+    pub(crate) fn configure(&self, change: impl FnOnce(String) -> String) {
         let file = self.home.path().join("config.toml");
         let text = change(std::fs::read_to_string(&file).unwrap());
         std::fs::write(file, text).unwrap();
     }
 
     /// The process id of the program.
-    pub fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
 
     /// The control socket of the program.
-    pub fn socket(&self) -> PathBuf {
+    pub(crate) fn socket(&self) -> PathBuf {
         self.home.path().join("control.sock")
     }
 
     /// The state directory of the program.
-    pub fn state(&self) -> PathBuf {
+    pub(crate) fn state(&self) -> PathBuf {
         self.home.path().join("state")
     }
 
     /// The state file with this file name ending.
-    pub fn state_file(&self, ending: &str) -> Option<PathBuf> {
+    pub(crate) fn state_file(&self, ending: &str) -> Option<PathBuf> {
         let files = std::fs::read_dir(self.state()).ok()?.flatten();
         let mut paths = files.map(|file| file.path());
         paths.find(|path| path.to_string_lossy().ends_with(ending))
     }
 
     /// A command of the program for this bot, which it finds by the configuration.
-    pub fn command(&self, name: &str) -> Command {
+    pub(crate) fn command(&self, name: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_knightwatch"));
         let config = self.home.path().join("config.toml");
         command.arg(name).arg("--config").arg(config);
@@ -445,42 +450,42 @@ impl Daemon {
     }
 
     /// Waits until the event stream is open.
-    pub fn ready(&self) {
+    pub(crate) fn ready(&self) {
         wait("the bot is online", || {
             self.log().contains("online").then_some(())
         });
     }
 
     /// Kills the program, as a crash of the machine would, and restarts it.
-    pub fn crash_and_restart(&mut self) {
+    pub(crate) fn crash_and_restart(&mut self) {
         self.crash();
         self.restart();
     }
 
     /// Kills the process.
-    pub fn crash(&mut self) {
+    pub(crate) fn crash(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
     /// Starts the process again.
-    pub fn restart(&mut self) {
+    pub(crate) fn restart(&mut self) {
         self.child = spawn(&self.launcher, &self.home, &self.arguments, &self.log);
     }
 
     /// Sends a signal, such as `TERM`.
-    pub fn signal(&self, name: &str) {
+    pub(crate) fn signal(&self, name: &str) {
         signal(&self.child, name);
     }
 
     /// Waits for the program to end by itself.
-    pub fn ended(&mut self) -> ExitStatus {
+    pub(crate) fn ended(&mut self) -> ExitStatus {
         let child = &mut self.child;
         wait("the bot has ended", || child.try_wait().unwrap())
     }
 
     /// Stops the program without finishing games, and waits for its exit: the first signal starts a drain, the second exits.
-    pub fn stop(&mut self) -> ExitStatus {
+    pub(crate) fn stop(&mut self) -> ExitStatus {
         wait("the bot has stopped", || {
             self.signal("TERM");
             std::thread::sleep(Duration::from_millis(100));
@@ -489,12 +494,12 @@ impl Daemon {
     }
 
     /// Resident memory of the program, in MiB.
-    pub fn memory_mib(&self) -> u64 {
+    pub(crate) fn memory_mib(&self) -> u64 {
         self.memory("VmRSS:")
     }
 
     /// Peak resident memory of the program, in MiB.
-    pub fn peak_mib(&self) -> u64 {
+    pub(crate) fn peak_mib(&self) -> u64 {
         self.memory("VmHWM:")
     }
 
@@ -511,13 +516,13 @@ impl Daemon {
     }
 
     /// Number of open file descriptors of the program.
-    pub fn descriptors(&self) -> usize {
+    pub(crate) fn descriptors(&self) -> usize {
         let open = std::fs::read_dir(format!("/proc/{}/fd", self.child.id()));
         open.map_or(0, Iterator::count)
     }
 
     /// Limits the address space of the program to its current size plus this many bytes.
-    pub fn limit_memory(&self, more: u64) {
+    pub(crate) fn limit_memory(&self, more: u64) {
         let max_bytes = self.kib("VmSize:") * 1_024 + more;
         let pid = self.child.id().to_string();
         let mut limit = Command::new("prlimit");
@@ -526,13 +531,13 @@ impl Daemon {
     }
 
     /// Whether the program is still running.
-    pub fn is_running(&mut self) -> bool {
+    pub(crate) fn is_running(&mut self) -> bool {
         self.child.try_wait().unwrap().is_none()
     }
 }
 
 /// A process that is killed when dropped.
-pub struct Killed(pub Child);
+pub(crate) struct Killed(pub Child);
 
 impl Drop for Killed {
     fn drop(&mut self) {

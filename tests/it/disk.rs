@@ -19,7 +19,7 @@ use crate::common::{BOT, Daemon, Site, skip, wait};
 const O_NONBLOCK: i32 = 0o4000;
 
 /// A file system of 2 MiB in memory, in a mount namespace held open by a process.
-pub struct Disk {
+pub(crate) struct Disk {
     holder: Child,
     orders: ChildStdin,
     answers: BufReader<ChildStdout>,
@@ -32,7 +32,7 @@ pub struct Disk {
 
 impl Disk {
     /// `None` if this user may not mount anything.
-    pub fn new() -> Option<Self> {
+    pub(crate) fn new() -> Option<Self> {
         let mut ways = [vec!["-m"], vec!["-U", "-r", "-m"]].into_iter();
         let disk = ways.find_map(|flags| Self::with(&flags));
         if disk.is_none() {
@@ -68,14 +68,14 @@ impl Disk {
         self.answers.read_line(&mut line).is_ok() && line == "done\n"
     }
 
-    pub fn remount(&mut self, how: &str) {
+    pub(crate) fn remount(&mut self, how: &str) {
         let inside = self.inside.display();
         writeln!(self.orders, "mount -o remount,{how} {inside}").unwrap();
         assert!(self.answered());
     }
 
     /// Start of a command line that runs inside the namespace.
-    pub fn launcher(&self) -> Vec<String> {
+    pub(crate) fn launcher(&self) -> Vec<String> {
         let holder = self.holder.id().to_string();
         let mut words = vec!["nsenter", "--target", &holder, "--mount"];
         if self.users {
@@ -84,12 +84,12 @@ impl Disk {
         words.into_iter().map(str::to_owned).collect()
     }
 
-    pub fn filler(&self) -> PathBuf {
+    pub(crate) fn filler(&self) -> PathBuf {
         self.path.join("filler")
     }
 
     /// Takes all space, including the rest of the last page of this file.
-    pub fn fill(&self, file: &Path) {
+    pub(crate) fn fill(&self, file: &Path) {
         let mut filler = File::create(self.filler()).unwrap();
         while filler.write_all(&[0; 4096]).is_ok() {}
         let mut file = File::options().append(true).open(file).unwrap();
@@ -105,7 +105,7 @@ impl Drop for Disk {
 }
 
 /// A player who moves at once and never stops playing.
-pub fn partner() -> PlayerOptions {
+pub(crate) fn partner() -> PlayerOptions {
     PlayerOptions {
         delay: Duration::from_millis(20)..=Duration::from_millis(20),
         ..PlayerOptions::new("Randy", PlayerKind::Random)
@@ -118,7 +118,7 @@ fn total_plies(site: &Site) -> usize {
 }
 
 /// Waits for this many more half-moves.
-pub fn wait_for_more_plies(site: &Site, more: usize) {
+pub(crate) fn wait_for_more_plies(site: &Site, more: usize) {
     let goal = total_plies(site) + more;
     wait("the games go on", || {
         (total_plies(site) >= goal).then_some(())
@@ -126,7 +126,7 @@ pub fn wait_for_more_plies(site: &Site, more: usize) {
 }
 
 /// Checks that games were lost only on the board.
-pub fn assert_fair(games: &[GameSummary]) {
+pub(crate) fn assert_fair(games: &[GameSummary]) {
     for game in games {
         assert!(
             !["outoftime", "aborted", "resign", "timeout"].contains(&game.status),

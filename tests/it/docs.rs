@@ -76,7 +76,7 @@ fn inline_code(text: &str) -> Vec<String> {
 }
 
 /// The names of the tests in this folder of the project.
-pub fn tests_in(folder: &str) -> Vec<String> {
+pub(crate) fn tests_in(folder: &str) -> Vec<String> {
     fn collect(folder: &Path, names: &mut Vec<String>) {
         for entry in folder.read_dir().unwrap() {
             let path = entry.unwrap().path();
@@ -104,7 +104,7 @@ pub fn tests_in(folder: &str) -> Vec<String> {
 }
 
 /// The numbers in the names of these tests, as 13 in `fn fact_13_ai_player_object` behind `fact_`.
-pub fn numbered_tests(folder: &str, prefix: &str) -> BTreeSet<u32> {
+pub(crate) fn numbered_tests(folder: &str, prefix: &str) -> BTreeSet<u32> {
     let number = |name: &String| name.strip_prefix(prefix)?.split('_').next()?.parse().ok();
     tests_in(folder).iter().filter_map(number).collect()
 }

@@ -39,7 +39,7 @@ fn one_challenge(name: &str, kind: PlayerKind) -> PlayerOptions {
 }
 
 /// A built-in player who challenges the bot to a game that the bot wins in a few moves.
-pub fn losing_player(name: &str) -> PlayerOptions {
+pub(crate) fn losing_player(name: &str) -> PlayerOptions {
     let options = one_challenge(name, PlayerKind::Random);
     let plan = options.challenges.clone().map(|plan| ChallengePlan {
         variant: "fromPosition".to_owned(),
@@ -62,7 +62,7 @@ fn winner(game: &GameSummary) -> Option<&str> {
 }
 
 /// Waits for the end of the only game of the site, and asserts that the bot has mated.
-pub fn bot_mates(site: &Site) -> GameSummary {
+pub(crate) fn bot_mates(site: &Site) -> GameSummary {
     let game = site.started(1).remove(0);
     let game = site.finished(&game.id);
     assert_eq!(

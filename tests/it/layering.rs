@@ -49,7 +49,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("serve", &[]),
     ("chess", &[]),
     ("book", &["chess", "util"]),
-    ("engine", &["book", "chess", "util"]),
+    ("engine", &["chess", "util"]),
     ("lichess", &["chess", "util"]),
     ("sim", &["chess", "engine", "serve", "util"]),
     ("lab", &["chess", "engine", "util"]),

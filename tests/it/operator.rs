@@ -23,14 +23,14 @@ fn run(bot: &Daemon, arguments: &[&str]) -> Output {
 }
 
 /// Response to a command that succeeds.
-pub fn run_command(bot: &Daemon, arguments: &[&str]) -> String {
+pub(crate) fn run_command(bot: &Daemon, arguments: &[&str]) -> String {
     let output = run(bot, arguments);
     assert!(output.status.success(), "{arguments:?}: {output:?}");
     String::from_utf8(output.stdout).unwrap()
 }
 
 /// Response to a command that fails.
-pub fn run_failing_command(bot: &Daemon, arguments: &[&str]) -> String {
+pub(crate) fn run_failing_command(bot: &Daemon, arguments: &[&str]) -> String {
     let output = run(bot, arguments);
     assert_eq!(output.status.code(), Some(1), "{arguments:?}: {output:?}");
     String::from_utf8(output.stderr).unwrap()
@@ -43,7 +43,7 @@ fn usage_error(bot: &Daemon, arguments: &[&str]) -> String {
     String::from_utf8(output.stderr).unwrap()
 }
 
-pub fn status(bot: &Daemon) -> Value {
+pub(crate) fn status(bot: &Daemon) -> Value {
     serde_json::from_slice(&run(bot, &["status", "--json"]).stdout).unwrap()
 }
 
@@ -54,7 +54,7 @@ fn wait_for_log(bot: &Daemon, words: &str) {
 }
 
 /// Waits until the program has opened its event stream this many times.
-pub fn wait_online(bot: &Daemon, times: usize) {
+pub(crate) fn wait_online(bot: &Daemon, times: usize) {
     wait("the bot is back", || {
         (bot.log().matches("online as").count() >= times).then_some(())
     });

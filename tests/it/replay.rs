@@ -20,7 +20,7 @@ fn trace_directory(site: &Site, bot: &Daemon) -> PathBuf {
 }
 
 /// Waits until the trace of a game contains these words; returns its path.
-pub fn wait_for_trace(site: &Site, bot: &Daemon, id: &str, words: &str) -> PathBuf {
+pub(crate) fn wait_for_trace(site: &Site, bot: &Daemon, id: &str, words: &str) -> PathBuf {
     let path = trace_directory(site, bot).join(format!("{id}.jsonl"));
     wait(&format!("{words} is in the trace of {id}"), || {
         let text = fs::read_to_string(&path).ok()?;
@@ -43,7 +43,7 @@ fn replay(site: &Site, state: &Path, arguments: &[&str]) -> Output {
 }
 
 /// Output of a replay without differences.
-pub fn replay_without_differences(site: &Site, state: &Path, arguments: &[&str]) -> String {
+pub(crate) fn replay_without_differences(site: &Site, state: &Path, arguments: &[&str]) -> String {
     let output = replay(site, state, arguments);
     let printed = String::from_utf8(output.stdout).unwrap();
     let said = String::from_utf8_lossy(&output.stderr);

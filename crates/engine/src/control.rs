@@ -43,7 +43,7 @@ pub(crate) struct Control {
 
 impl Control {
     /// Starts the clock. `ply` counts from the start of the game.
-    pub fn new(limits: &Limits, ply: u32) -> Control {
+    pub(crate) fn new(limits: &Limits, ply: u32) -> Control {
         Control {
             started: Instant::now(),
             ply,
@@ -63,22 +63,22 @@ impl Control {
     }
 
     /// Ends the search.
-    pub fn stop(&self) {
+    pub(crate) fn stop(&self) {
         let _guard = self.lock_progress();
         self.stopped.store(true, Relaxed);
         self.changed.notify_all();
     }
 
-    pub fn is_stopped(&self) -> bool {
+    pub(crate) fn is_stopped(&self) -> bool {
         self.stopped.load(Relaxed)
     }
 
-    pub fn is_pondering(&self) -> bool {
+    pub(crate) fn is_pondering(&self) -> bool {
         self.pondering.load(Acquire)
     }
 
     /// Stops the search if it ponders.
-    pub fn stop_if_pondering(&self) {
+    pub(crate) fn stop_if_pondering(&self) {
         let _guard = self.lock_progress();
         if self.is_pondering() {
             self.stopped.store(true, Relaxed);
@@ -88,7 +88,7 @@ impl Control {
 
     /// The expected move was played: the clock runs from now on, by `limits` if given. Returns false if the search
     /// was stopped already or does not ponder.
-    pub fn ponder_hit(&self, limits: Option<&Limits>) -> bool {
+    pub(crate) fn ponder_hit(&self, limits: Option<&Limits>) -> bool {
         let progress = self.lock_progress();
         if self.is_stopped() || !self.is_pondering() {
             return false;
@@ -110,7 +110,7 @@ impl Control {
 
     /// Blocks until a result is wanted: not at all in most searches, until `stop` in an infinite one, until `stop` or
     /// `ponderhit` when pondering.
-    pub fn wait_for_stop_or_ponderhit(&self) {
+    pub(crate) fn wait_for_stop_or_ponderhit(&self) {
         let mut progress = self.lock_progress();
         while !self.is_stopped() && (self.infinite || self.is_pondering()) {
             progress = self
@@ -127,7 +127,7 @@ impl Control {
     }
 
     /// Time since the start.
-    pub fn elapsed(&self) -> Duration {
+    pub(crate) fn elapsed(&self) -> Duration {
         self.started.elapsed()
     }
 
@@ -141,7 +141,7 @@ impl Control {
     }
 
     /// Whether the hard bound is reached.
-    pub fn is_out_of_time(&self) -> bool {
+    pub(crate) fn is_out_of_time(&self) -> bool {
         match (self.budget(), self.time_used()) {
             (Some(budget), Some(spent)) => spent >= budget.hard,
             _ => false,
@@ -149,7 +149,7 @@ impl Control {
     }
 
     /// Whether to stop instead of starting another iteration.
-    pub fn should_stop_after(&self, progress: &Progress) -> bool {
+    pub(crate) fn should_stop_after(&self, progress: &Progress) -> bool {
         if self.infinite || self.budget().is_none() {
             return false;
         }
@@ -179,7 +179,7 @@ impl Control {
 
     /// The weight of this search when threads are distributed: the reciprocal of the seconds it is going to take. A
     /// search without a clock, or one that ponders, gets the least.
-    pub fn urgency(&self) -> f64 {
+    pub(crate) fn urgency(&self) -> f64 {
         let (least, most) = (Duration::from_millis(1), Duration::from_secs(60));
         let time = match self.budget() {
             Some(budget) if !self.is_pondering() => budget.soft,
@@ -189,33 +189,33 @@ impl Control {
     }
 
     /// Adds nodes visited by a thread. Returns the sum over all threads.
-    pub fn add_nodes(&self, nodes: u64) -> u64 {
+    pub(crate) fn add_nodes(&self, nodes: u64) -> u64 {
         self.nodes.fetch_add(nodes, Relaxed) + nodes
     }
 
     /// Nodes of all threads, as last reported.
-    pub fn nodes(&self) -> u64 {
+    pub(crate) fn nodes(&self) -> u64 {
         self.nodes.load(Relaxed)
     }
 
     /// Nodes to visit before the first poll.
-    pub fn nodes_to_first_poll(&self) -> u64 {
+    pub(crate) fn nodes_to_first_poll(&self) -> u64 {
         self.max_nodes
             .min(FIRST_POLL_NODES)
             .min(self.panic_after_nodes)
     }
 
     /// Nodes to visit before the next poll, if all threads have visited `nodes` so far.
-    pub fn nodes_to_next_poll(&self, nodes: u64) -> u64 {
+    pub(crate) fn nodes_to_next_poll(&self, nodes: u64) -> u64 {
         self.max_nodes.saturating_sub(nodes).min(MAX_NODES_PER_POLL)
     }
 
     /// Sets how many threads may take part; the main thread always may.
-    pub fn set_max_threads(&self, max_threads: usize) {
+    pub(crate) fn set_max_threads(&self, max_threads: usize) {
         self.max_threads.store(max_threads.max(1), Relaxed);
     }
 
-    pub fn is_wanted(&self, thread_id: usize) -> bool {
+    pub(crate) fn is_wanted(&self, thread_id: usize) -> bool {
         thread_id < self.max_threads.load(Relaxed)
     }
 }

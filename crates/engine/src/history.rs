@@ -20,9 +20,9 @@ pub(crate) struct PieceTo(u16);
 
 impl PieceTo {
     /// A null move, or no move before the root.
-    pub const NONE: PieceTo = PieceTo(PIECE_TOS as u16);
+    pub(crate) const NONE: PieceTo = PieceTo(PIECE_TOS as u16);
 
-    pub fn new(piece: Piece, mv: Move) -> PieceTo {
+    pub(crate) fn new(piece: Piece, mv: Move) -> PieceTo {
         PieceTo((piece.index() * 64 + mv.to().index()) as u16)
     }
 
@@ -44,13 +44,13 @@ pub(crate) struct HistoryContext {
 }
 
 impl HistoryContext {
-    pub const EMPTY: HistoryContext = HistoryContext {
+    pub(crate) const EMPTY: HistoryContext = HistoryContext {
         prior_moves: [PieceTo::NONE; 3],
         threats: Threats::NONE,
         pawns: 0,
     };
 
-    pub fn new(pos: &Position, prior_moves: PriorMoves) -> HistoryContext {
+    pub(crate) fn new(pos: &Position, prior_moves: PriorMoves) -> HistoryContext {
         HistoryContext {
             prior_moves,
             threats: Threats::new(pos),
@@ -91,7 +91,7 @@ pub(crate) struct History {
 }
 
 impl History {
-    pub fn new() -> History {
+    pub(crate) fn new() -> History {
         History {
             butterfly: boxed_array([[[0; 64]; 64]; 4]),
             pawns: boxed_array([0; PIECE_TOS]),
@@ -102,7 +102,7 @@ impl History {
 
     /// The rows for quiet moves of `color` in `context`.
     #[inline]
-    pub fn quiets(&self, color: Color, context: &HistoryContext) -> QuietHistory<'_> {
+    pub(crate) fn quiets(&self, color: Color, context: &HistoryContext) -> QuietHistory<'_> {
         let [one, two, four] = context.prior_moves;
         let after = |before: PieceTo| &self.continuation[before.index()];
         QuietHistory {
@@ -113,18 +113,30 @@ impl History {
         }
     }
 
-    pub fn noisy(&self, piece: Piece, mv: Move, captured: Option<Role>) -> i32 {
+    pub(crate) fn noisy(&self, piece: Piece, mv: Move, captured: Option<Role>) -> i32 {
         i32::from(self.noisy[PieceTo::new(piece, mv).index()][captured.map_or(6, Role::index)])
     }
 
     /// Updates all histories of a quiet move.
-    pub fn add_quiet(&mut self, piece: Piece, mv: Move, context: &HistoryContext, bonus: i32) {
+    pub(crate) fn add_quiet(
+        &mut self,
+        piece: Piece,
+        mv: Move,
+        context: &HistoryContext,
+        bonus: i32,
+    ) {
         self.add_butterfly(piece, mv, context, bonus);
         self.add_continuation(piece, mv, &context.prior_moves, bonus);
     }
 
     /// Updates the butterfly and pawn histories.
-    pub fn add_butterfly(&mut self, piece: Piece, mv: Move, context: &HistoryContext, bonus: i32) {
+    pub(crate) fn add_butterfly(
+        &mut self,
+        piece: Piece,
+        mv: Move,
+        context: &HistoryContext,
+        bonus: i32,
+    ) {
         let row = attacked(mv, context.threats.all);
         let by_side = &mut self.butterfly[piece.color.index()][row];
         add_with_gravity(&mut by_side[mv.from().index()][mv.to().index()], bonus);
@@ -133,7 +145,7 @@ impl History {
     }
 
     /// Updates the continuation histories.
-    pub fn add_continuation(
+    pub(crate) fn add_continuation(
         &mut self,
         piece: Piece,
         mv: Move,
@@ -146,7 +158,7 @@ impl History {
         }
     }
 
-    pub fn add_noisy(&mut self, piece: Piece, mv: Move, captured: Option<Role>, bonus: i32) {
+    pub(crate) fn add_noisy(&mut self, piece: Piece, mv: Move, captured: Option<Role>, bonus: i32) {
         add_with_gravity(
             &mut self.noisy[PieceTo::new(piece, mv).index()][captured.map_or(6, Role::index)],
             bonus,
@@ -165,7 +177,7 @@ pub(crate) struct QuietHistory<'a> {
 impl QuietHistory<'_> {
     /// The history score of a move of `piece`: within six times the limit.
     #[inline]
-    pub fn score(&self, piece: Piece, mv: Move) -> i32 {
+    pub(crate) fn score(&self, piece: Piece, mv: Move) -> i32 {
         let piece_to = PieceTo::new(piece, mv).index();
         let after = |back: usize| i32::from(self.continuation[back][piece_to]);
         let row = attacked(mv, self.attacked);
@@ -208,14 +220,14 @@ pub(crate) struct CorrectionKeys {
 
 impl CorrectionKeys {
     /// For nodes without a static evaluation.
-    pub const NONE: CorrectionKeys = CorrectionKeys {
+    pub(crate) const NONE: CorrectionKeys = CorrectionKeys {
         side: 0,
         pawns: 0,
         pieces: [0; 2],
         last: PieceTo::NONE,
     };
 
-    pub fn new(pos: &Position, last: PieceTo) -> CorrectionKeys {
+    pub(crate) fn new(pos: &Position, last: PieceTo) -> CorrectionKeys {
         let pieces = |color: Color| {
             let roles = [
                 Role::Knight,
@@ -250,7 +262,7 @@ fn mix(hash: u64, word: u64) -> u64 {
 }
 
 impl CorrectionHistory {
-    pub fn new() -> CorrectionHistory {
+    pub(crate) fn new() -> CorrectionHistory {
         CorrectionHistory {
             pawns: boxed_array([0; CORRECTION_ROWS]),
             pieces: [
@@ -262,7 +274,7 @@ impl CorrectionHistory {
     }
 
     /// The correction of the static evaluation, in centipawns.
-    pub fn get(&self, keys: &CorrectionKeys) -> Value {
+    pub(crate) fn get(&self, keys: &CorrectionKeys) -> Value {
         let side = keys.side;
         let sum = params::correction_pawns() * i32::from(self.pawns[side][keys.pawns])
             + i32::from(self.pieces[0][side][keys.pieces[0]])
@@ -272,7 +284,7 @@ impl CorrectionHistory {
     }
 
     /// Learns that the evaluation was off by `error` centipawns in a search of `depth` plies.
-    pub fn add(&mut self, keys: &CorrectionKeys, depth: i32, error: Value) {
+    pub(crate) fn add(&mut self, keys: &CorrectionKeys, depth: i32, error: Value) {
         // One update adds at most a quarter of the limit.
         let bonus =
             (error * depth * params::correction_rate()).clamp(-MAX_HISTORY / 4, MAX_HISTORY / 4);

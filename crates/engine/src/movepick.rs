@@ -50,7 +50,7 @@ pub(crate) struct MovePicker {
 
 impl MovePicker {
     /// Picks all moves. The TT move must be legal.
-    pub fn all(tt_move: Option<Move>, list: &[ScoredMove]) -> MovePicker {
+    pub(crate) fn all(tt_move: Option<Move>, list: &[ScoredMove]) -> MovePicker {
         MovePicker {
             tt_move,
             stage: Stage::TtMove,
@@ -64,7 +64,11 @@ impl MovePicker {
     }
 
     /// Picks only captures and promotions with a SEE value of at least `threshold`.
-    pub fn noisy(tt_move: Option<Move>, threshold: Value, list: &[ScoredMove]) -> MovePicker {
+    pub(crate) fn noisy(
+        tt_move: Option<Move>,
+        threshold: Value,
+        list: &[ScoredMove],
+    ) -> MovePicker {
         MovePicker {
             threshold,
             with_quiets: false,
@@ -74,12 +78,12 @@ impl MovePicker {
     }
 
     /// Skips the remaining quiet moves.
-    pub fn skip_quiets(&mut self) {
+    pub(crate) fn skip_quiets(&mut self) {
         self.with_quiets = false;
     }
 
     /// The next move, or `None` at the end.
-    pub fn next(
+    pub(crate) fn next(
         &mut self,
         pos: &Position,
         list: &mut Vec<ScoredMove>,
@@ -139,7 +143,7 @@ impl MovePicker {
     }
 
     /// Removes the picker's moves from the list.
-    pub fn release(&self, list: &mut Vec<ScoredMove>) {
+    pub(crate) fn release(&self, list: &mut Vec<ScoredMove>) {
         list.truncate(self.base);
     }
 

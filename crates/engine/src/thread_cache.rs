@@ -15,18 +15,18 @@ pub(super) struct ThreadCache {
 }
 
 impl ThreadCache {
-    pub const EMPTY: ThreadCache = ThreadCache {
+    pub(crate) const EMPTY: ThreadCache = ThreadCache {
         entries: Vec::new(),
     };
 
     /// Removes and returns the entry of `key`, if present.
-    pub fn remove(&mut self, key: CacheKey) -> Option<ThreadData> {
+    pub(crate) fn remove(&mut self, key: CacheKey) -> Option<ThreadData> {
         let index = self.entries.iter().position(|(other, _)| *other == key)?;
         Some(self.entries.remove(index).1)
     }
 
     /// Keeps `data` for the next search of the game; evicts the oldest entry if the cache is full.
-    pub fn insert(&mut self, key: CacheKey, data: ThreadData, threads: usize) {
+    pub(crate) fn insert(&mut self, key: CacheKey, data: ThreadData, threads: usize) {
         // A helper that leaves late may find that another thread has stored data under the same key.
         self.entries.retain(|(other, _)| *other != key);
         self.entries.push((key, data));
@@ -35,7 +35,7 @@ impl ThreadCache {
         }
     }
 
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.entries.clear();
     }
 }

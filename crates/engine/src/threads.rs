@@ -39,7 +39,7 @@ pub(super) struct Job {
 }
 
 impl Job {
-    pub fn new(task: Task, table: Arc<Table>) -> Job {
+    pub(crate) fn new(task: Task, table: Arc<Table>) -> Job {
         let Task {
             game_id,
             game,
@@ -178,7 +178,7 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    pub fn new(hash_mib: usize, threads: usize) -> Arc<Pool> {
+    pub(crate) fn new(hash_mib: usize, threads: usize) -> Arc<Pool> {
         Arc::new(Pool {
             state: Mutex::new(State {
                 assignments: VecDeque::new(),
@@ -199,19 +199,19 @@ impl Pool {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn table(&self) -> Arc<Table> {
+    pub(crate) fn table(&self) -> Arc<Table> {
         self.lock().table.clone()
     }
 
     /// Running searches keep the old table until they end.
-    pub fn set_hash(&self, mib: usize) {
+    pub(crate) fn set_hash(&self, mib: usize) {
         // Drop the old table first to make room for the new one.
         self.lock().table = Arc::new(Table::new(0));
         let table = Arc::new(Table::new(mib).with_huge_pages());
         self.lock().table = table;
     }
 
-    pub fn set_threads(self: &Arc<Pool>, threads: usize) {
+    pub(crate) fn set_threads(self: &Arc<Pool>, threads: usize) {
         let mut state = self.lock();
         state.configured_threads = threads.max(1);
         state.redistribute_threads();
@@ -220,22 +220,22 @@ impl Pool {
     }
 
     /// Changes network and parameters of future searches; clears everything, since old scores may not be comparable.
-    pub fn set(&self, setting: Setting) {
+    pub(crate) fn set(&self, setting: Setting) {
         let mut state = self.lock();
         state.setting = setting;
         state.clear();
     }
 
-    pub fn setting(&self) -> Setting {
+    pub(crate) fn setting(&self) -> Setting {
         self.lock().setting.clone()
     }
 
-    pub fn new_game(&self) {
+    pub(crate) fn new_game(&self) {
         self.lock().clear();
     }
 
     /// Starts a pondering search, unless one that does not ponder is running: then returns false. Does not block.
-    pub fn start_ponder(self: &Arc<Pool>, job: Arc<Job>) -> bool {
+    pub(crate) fn start_ponder(self: &Arc<Pool>, job: Arc<Job>) -> bool {
         let state = self.lock();
         let mut others = state.assignments.iter();
         let is_idle = others.all(|assignment| assignment.job.control.is_pondering());
@@ -246,12 +246,12 @@ impl Pool {
     }
 
     /// Starts a search. Does not block.
-    pub fn start(self: &Arc<Pool>, job: Arc<Job>) {
+    pub(crate) fn start(self: &Arc<Pool>, job: Arc<Job>) {
         self.submit(self.lock(), job);
     }
 
     /// The expected move was played. Returns false if the search does not ponder any more.
-    pub fn ponder_hit(&self, job: &Arc<Job>, limits: Option<&Limits>) -> bool {
+    pub(crate) fn ponder_hit(&self, job: &Arc<Job>, limits: Option<&Limits>) -> bool {
         let mut state = self.lock();
         let hit = job.control.ponder_hit(limits);
         if hit {
@@ -360,7 +360,7 @@ impl Pool {
     }
 
     /// Stops all searches, lets them report, and joins the threads.
-    pub fn close(&self) {
+    pub(crate) fn close(&self) {
         let mut state = self.lock();
         state.closing = true;
         for assignment in &state.assignments {

@@ -12,14 +12,14 @@ pub(crate) struct Threats {
 }
 
 impl Threats {
-    pub const NONE: Threats = Threats {
+    pub(crate) const NONE: Threats = Threats {
         all: Bitboard::EMPTY,
         by_pawns: Bitboard::EMPTY,
         by_minors: Bitboard::EMPTY,
         by_rooks: Bitboard::EMPTY,
     };
 
-    pub fn new(pos: &Position) -> Threats {
+    pub(crate) fn new(pos: &Position) -> Threats {
         let them = !pos.turn();
         // Sliders see through the king: it cannot hide behind itself.
         let own_king = Bitboard::of(pos.king(pos.turn()));
@@ -49,7 +49,7 @@ impl Threats {
     }
 
     /// Squares attacked by a piece of lower value than `role`.
-    pub fn by_lower_value(&self, role: Role) -> Bitboard {
+    pub(crate) fn by_lower_value(&self, role: Role) -> Bitboard {
         match role {
             Role::Pawn | Role::King => Bitboard::EMPTY,
             Role::Knight | Role::Bishop => self.by_pawns,

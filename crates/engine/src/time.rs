@@ -33,7 +33,7 @@ pub(crate) struct Progress {
 
 impl TimeBudget {
     /// The budget for these limits; `None` if they do not limit time. `ply` counts from the start of the game.
-    pub fn new(limits: &Limits, ply: u32) -> Option<TimeBudget> {
+    pub(crate) fn new(limits: &Limits, ply: u32) -> Option<TimeBudget> {
         let within = |time: Duration, exact: bool| TimeBudget {
             soft: time,
             hard: time,
@@ -88,7 +88,7 @@ impl TimeBudget {
     }
 
     /// The soft limit adjusted to the state of the search, at most the hard limit.
-    pub fn adjusted_soft(&self, progress: &Progress) -> Duration {
+    pub(crate) fn adjusted_soft(&self, progress: &Progress) -> Duration {
         let stable_iterations = progress.stable_iterations.min(params::STABILITY_MAX);
         let stability = params::NEW_BEST_MOVE_FACTOR
             - params::STABILITY_DISCOUNT * f64::from(stable_iterations);

@@ -34,7 +34,7 @@ pub(super) struct WinStreak {
 
 impl WinStreak {
     /// Adds a ply with this score for White; `winning` is the threshold in centipawns.
-    pub fn add_score(&mut self, white: i32, winning: i32) {
+    pub(crate) fn add_score(&mut self, white: i32, winning: i32) {
         let side = i32::from(white >= winning) - i32::from(white <= -winning);
         self.plies = if side == 0 || self.plies.signum() == -side {
             side
@@ -44,7 +44,7 @@ impl WinStreak {
     }
 
     /// The result, once the streak has `enough` plies.
-    pub fn outcome(&self, enough: u32) -> Option<Outcome> {
+    pub(crate) fn outcome(&self, enough: u32) -> Option<Outcome> {
         let winner = if self.plies > 0 {
             Color::White
         } else {

@@ -16,13 +16,13 @@ const MAX_SCORE: i16 = 3000;
 
 /// Whether a position is quiet: not in check, the move neither capture nor promotion, and the game not decided.
 #[must_use]
-pub fn is_quiet(position: &Position, mv: Move, score: i16) -> bool {
+pub(crate) fn is_quiet(position: &Position, mv: Move, score: i16) -> bool {
     !mv.is_noisy() && score.unsigned_abs() <= MAX_SCORE as u16 && !position.in_check()
 }
 
 /// Positions in memory.
 #[derive(Debug)]
-pub struct Dataset<T = Sample> {
+pub(crate) struct Dataset<T = Sample> {
     /// Shuffled.
     pub training: Vec<T>,
     /// From other games than `training`.
@@ -43,7 +43,7 @@ impl<T> Default for Dataset<T> {
 }
 
 /// Game files to read.
-pub struct Sources {
+pub(crate) struct Sources {
     files: Vec<PathBuf>,
 }
 
@@ -52,7 +52,7 @@ impl Sources {
     ///
     /// # Errors
     /// When a directory cannot be read, or there is no game file.
-    pub fn find(paths: &[PathBuf]) -> anyhow::Result<Sources> {
+    pub(crate) fn find(paths: &[PathBuf]) -> anyhow::Result<Sources> {
         let mut files = Vec::new();
         for path in paths {
             files.extend(
@@ -72,7 +72,7 @@ impl Sources {
         Ok(Sources { files })
     }
 
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.files.len()
     }
 
@@ -82,7 +82,7 @@ impl Sources {
     ///
     /// # Errors
     /// When a file cannot be read or is damaged.
-    pub fn load<T: Send>(
+    pub(crate) fn load<T: Send>(
         &self,
         threads: usize,
         validation: f64,

@@ -9,11 +9,11 @@ use knightwatch_engine::nnue::LANE;
 use knightwatch_engine::nnue::features::bucket;
 
 /// Positions that are processed together with a block of weights.
-pub const TILE: usize = 64;
+pub(crate) const TILE: usize = 64;
 
 /// Training target: `wdl` of the game's result, the rest is the score's expected result.
 #[derive(Clone, Copy, Debug)]
-pub struct Target {
+pub(crate) struct Target {
     /// Weight of the result, 0.0 to 1.0.
     pub wdl: f32,
     /// Centipawns per unit of output.
@@ -21,19 +21,19 @@ pub struct Target {
 }
 
 impl Target {
-    pub fn of(self, sample: &Sample) -> f32 {
+    pub(crate) fn of(self, sample: &Sample) -> f32 {
         self.wdl * sample.result()
             + (1.0 - self.wdl) * sigmoid(f32::from(sample.score()) / self.scale)
     }
 }
 
-pub fn sigmoid(value: f32) -> f32 {
+pub(crate) fn sigmoid(value: f32) -> f32 {
     1.0 / (1.0 + (-value).exp())
 }
 
 /// Loss sums over some positions.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Loss {
+pub(crate) struct Loss {
     /// Sum of squared errors.
     pub squares: f64,
     pub count: u64,
@@ -43,7 +43,7 @@ pub struct Loss {
 }
 
 impl Loss {
-    pub fn add(&mut self, other: &Loss) {
+    pub(crate) fn add(&mut self, other: &Loss) {
         self.squares += other.squares;
         self.count += other.count;
         self.outputs += other.outputs;
@@ -51,7 +51,7 @@ impl Loss {
     }
 
     /// Mean squared error.
-    pub fn mean(&self) -> f64 {
+    pub(crate) fn mean(&self) -> f64 {
         self.squares / self.count.max(1) as f64
     }
 }
@@ -81,7 +81,7 @@ const UNDECIDED: i16 = 600;
 
 /// Instruction set that the loops are compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SimdLevel {
+pub(crate) enum SimdLevel {
     Plain,
     #[cfg(target_arch = "x86_64")]
     Avx2,
@@ -91,12 +91,12 @@ pub enum SimdLevel {
 
 impl SimdLevel {
     /// The best one of this processor.
-    pub fn best() -> SimdLevel {
+    pub(crate) fn best() -> SimdLevel {
         *SimdLevel::all().last().expect("there is one for all")
     }
 
     /// All of this processor, the best last.
-    pub fn all() -> Vec<SimdLevel> {
+    pub(crate) fn all() -> Vec<SimdLevel> {
         #[allow(unused_mut)] // Elsewhere there is one.
         let mut levels = vec![SimdLevel::Plain];
         #[cfg(target_arch = "x86_64")]
@@ -111,7 +111,7 @@ impl SimdLevel {
 }
 
 /// Working memory of one thread.
-pub struct Tile {
+pub(crate) struct Tile {
     layout: Layout,
     level: SimdLevel,
     samples: usize,
@@ -130,7 +130,7 @@ impl Tile {
     ///
     /// # Panics
     /// When the processor does not support `level`.
-    pub fn new(layout: Layout, level: SimdLevel) -> Tile {
+    pub(crate) fn new(layout: Layout, level: SimdLevel) -> Tile {
         assert!(
             level == SimdLevel::Plain || SimdLevel::best() != SimdLevel::Plain,
             "instruction set not supported by this processor"
@@ -155,7 +155,7 @@ impl Tile {
     }
 
     /// Computes the loss of up to 64 samples, and adds to `gradient`, if given.
-    pub fn run(
+    pub(crate) fn run(
         &mut self,
         weights: &[Row],
         samples: &[Sample],

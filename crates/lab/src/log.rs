@@ -8,12 +8,12 @@ use anyhow::{Context, ensure};
 use knightwatch_util::atomic_file;
 
 /// Prints a line to stdout. Errors are ignored: the run matters more than its output.
-pub fn print_line(line: &str) {
+pub(crate) fn print_line(line: &str) {
     let _ = writeln!(std::io::stdout(), "{line}");
 }
 
 /// Log of a training run: printed, and also written to a file once there is a network.
-pub struct RunLog {
+pub(crate) struct RunLog {
     path: PathBuf,
     text: String,
     /// The file is written.
@@ -25,7 +25,7 @@ impl RunLog {
     ///
     /// # Errors
     /// When the log or the network cannot be written there.
-    pub fn for_network(network: &Path) -> anyhow::Result<RunLog> {
+    pub(crate) fn for_network(network: &Path) -> anyhow::Result<RunLog> {
         let path = network.with_extension("log");
         let shown = network.display();
         ensure!(
@@ -50,7 +50,7 @@ impl RunLog {
     ///
     /// # Errors
     /// When the file cannot be written.
-    pub fn print(&mut self, text: &str) -> anyhow::Result<()> {
+    pub(crate) fn print(&mut self, text: &str) -> anyhow::Result<()> {
         print_line(text);
         self.text += text;
         self.text.push('\n');
@@ -65,7 +65,7 @@ impl RunLog {
     ///
     /// # Errors
     /// When the file cannot be written.
-    pub fn start_file(&mut self) -> anyhow::Result<()> {
+    pub(crate) fn start_file(&mut self) -> anyhow::Result<()> {
         self.has_file = true;
         atomic_file::write(&self.path, self.text.as_bytes())
             .with_context(|| format!("cannot write {}", self.path.display()))

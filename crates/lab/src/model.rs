@@ -7,27 +7,27 @@ use knightwatch_engine::nnue::features::INPUTS;
 use knightwatch_engine::nnue::{LANE, Lane, Network, NetworkError, QA, QB, Shape};
 
 /// Weights are clipped to this bound, so that they fit the engine's integers (128 / 64, with room for rounding).
-pub const CLIP: f32 = 1.98;
+pub(crate) const CLIP: f32 = 1.98;
 
 /// 32 values, two cache lines.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C, align(128))]
-pub struct Row(pub [f32; LANE]);
+pub(crate) struct Row(pub [f32; LANE]);
 
 impl Row {
-    pub const ZERO: Row = Row([0.0; LANE]);
+    pub(crate) const ZERO: Row = Row([0.0; LANE]);
 }
 
 /// Positions of the parameters in the vector of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Layout {
+pub(crate) struct Layout {
     pub shape: Shape,
     /// Rows per perspective: hidden units / 32.
     pub blocks: usize,
 }
 
 impl Layout {
-    pub fn new(shape: Shape) -> Layout {
+    pub(crate) fn new(shape: Shape) -> Layout {
         Layout {
             shape,
             blocks: shape.hidden / LANE,
@@ -35,41 +35,41 @@ impl Layout {
     }
 
     /// The first of the 768 rows of a block.
-    pub fn inputs(self, block: usize) -> usize {
+    pub(crate) fn inputs(self, block: usize) -> usize {
         block * INPUTS
     }
 
     /// The first of the `blocks` rows of biases.
-    pub fn biases(self) -> usize {
+    pub(crate) fn biases(self) -> usize {
         self.blocks * INPUTS
     }
 
     /// The first of the `2 * blocks` rows of an output: the side to move's half, then the other's.
-    pub fn output(self, bucket: usize) -> usize {
+    pub(crate) fn output(self, bucket: usize) -> usize {
         self.biases() + self.blocks + bucket * 2 * self.blocks
     }
 
     /// The row whose first values are the output biases.
-    pub fn output_biases(self) -> usize {
+    pub(crate) fn output_biases(self) -> usize {
         self.output(self.shape.buckets)
     }
 
     /// Rows of all parameters.
-    pub fn rows(self) -> usize {
+    pub(crate) fn rows(self) -> usize {
         self.output_biases() + 1
     }
 }
 
 /// All parameters, in the order of [`Layout`].
 #[derive(Clone, Debug, PartialEq)]
-pub struct Model {
+pub(crate) struct Model {
     pub layout: Layout,
     pub rows: Vec<Row>,
 }
 
 impl Model {
     /// Small random weights.
-    pub fn random(shape: Shape, seed: u64) -> Model {
+    pub(crate) fn random(shape: Shape, seed: u64) -> Model {
         let layout = Layout::new(shape);
         let mut rng = fastrand::Rng::with_seed(seed);
         let mut rows = vec![Row::ZERO; layout.rows()];
@@ -89,7 +89,7 @@ impl Model {
     }
 
     /// Converts a network back; rescales the output to `scale` centipawns per unit.
-    pub fn from_network(network: &Network, scale: f32) -> Model {
+    pub(crate) fn from_network(network: &Network, scale: f32) -> Model {
         let layout = Layout::new(network.shape());
         let blocks = layout.blocks;
         let mut rows = vec![Row::ZERO; layout.rows()];
@@ -115,7 +115,7 @@ impl Model {
     }
 
     /// The network with more hidden units. New ones have random inputs and zero output weights, so the evaluation is the same.
-    pub fn widened(&self, hidden: usize, seed: u64) -> Model {
+    pub(crate) fn widened(&self, hidden: usize, seed: u64) -> Model {
         let Layout { shape, blocks } = self.layout;
         let mut wide = Model::random(Shape { hidden, ..shape }, seed);
         let into = wide.layout;
@@ -138,7 +138,7 @@ impl Model {
     ///
     /// # Errors
     /// When a weight is out of range, which [`CLIP`] prevents for all but absurd networks.
-    pub fn quantise(&self, name: &str, scale: i32) -> Result<Network, NetworkError> {
+    pub(crate) fn quantise(&self, name: &str, scale: i32) -> Result<Network, NetworkError> {
         let Layout { shape, blocks } = self.layout;
         let whole = |value: f32, unit: i32| (value * unit as f32).round();
         let quantise = |row: &Row, unit: i32| row.0.map(|value| whole(value, unit) as i16);

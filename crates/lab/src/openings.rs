@@ -29,7 +29,7 @@ impl Openings {
     ///
     /// # Errors
     /// When the file cannot be read, or a line is invalid (with its number).
-    pub fn load(path: &Path, seed: u32) -> anyhow::Result<Openings> {
+    pub(crate) fn load(path: &Path, seed: u32) -> anyhow::Result<Openings> {
         let name = path.display();
         let text = input::read_text(path, MAX_FILE_BYTES)
             .with_context(|| format!("cannot read {name}"))?;
@@ -52,7 +52,7 @@ impl Openings {
 
     /// The opening of a pair. Random moves are drawn again until `is_fair` accepts the position or too many were rejected; listed
     /// positions are always used.
-    pub fn draw(&self, pair: u64, mut is_fair: impl FnMut(&Game) -> bool) -> Position {
+    pub(crate) fn draw(&self, pair: u64, mut is_fair: impl FnMut(&Game) -> bool) -> Position {
         match self {
             Openings::Listed(positions) => positions[pair as usize % positions.len()].clone(),
             Openings::Random { seed, chess960 } => {

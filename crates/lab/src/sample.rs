@@ -5,7 +5,7 @@ use knightwatch_engine::nnue::features::{is_mirrored, slot};
 
 /// A position with its score and the game's result, oriented so that the side to move plays up the board.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sample {
+pub(crate) struct Sample {
     occupied: u64,
     /// Four bits per piece, in square order: the role in the lower three, the highest one set for the side not to move.
     pieces: [u8; 16],
@@ -20,7 +20,7 @@ pub struct Sample {
 impl Sample {
     /// `score` in centipawns and `result` (0 lost, 1 drawn, 2 won) are from the point of view of the side to move.
     #[must_use]
-    pub fn new(position: &Position, score: i16, result: u8) -> Sample {
+    pub(crate) fn new(position: &Position, score: i16, result: u8) -> Sample {
         let us = position.turn();
         let flip = if us == Color::White { 0 } else { 56 };
         let mut board = [0u8; 64];
@@ -52,25 +52,25 @@ impl Sample {
     }
 
     #[must_use]
-    pub fn score(&self) -> i16 {
+    pub(crate) fn score(&self) -> i16 {
         self.score
     }
 
     /// 0.0 lost, 0.5 drawn, 1.0 won, for the side to move.
     #[must_use]
-    pub fn result(&self) -> f32 {
+    pub(crate) fn result(&self) -> f32 {
         f32::from(self.result) / 2.0
     }
 
     /// Number of pieces, kings included.
     #[must_use]
-    pub fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.occupied.count_ones() as usize
     }
 
     /// The active inputs: `ours` for the side to move, `theirs` for the other; the first [`count`](Self::count) of each are set.
     #[inline]
-    pub fn features(&self, ours: &mut [u16; 32], theirs: &mut [u16; 32]) {
+    pub(crate) fn features(&self, ours: &mut [u16; 32], theirs: &mut [u16; 32]) {
         let our_flip = if is_mirrored(self.our_king.into()) {
             7
         } else {

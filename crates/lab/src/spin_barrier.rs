@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// A reusable barrier whose waiting threads spin.
-pub struct SpinBarrier {
+pub(crate) struct SpinBarrier {
     threads: usize,
     arrived: AtomicUsize,
     round: AtomicUsize,
@@ -11,7 +11,7 @@ pub struct SpinBarrier {
 }
 
 impl SpinBarrier {
-    pub fn new(threads: usize) -> SpinBarrier {
+    pub(crate) fn new(threads: usize) -> SpinBarrier {
         SpinBarrier {
             threads,
             arrived: AtomicUsize::new(0),
@@ -22,7 +22,7 @@ impl SpinBarrier {
 
     /// Waits for all threads; `false` when one of them has aborted.
     #[must_use]
-    pub fn wait(&self) -> bool {
+    pub(crate) fn wait(&self) -> bool {
         let round = self.round.load(Ordering::Acquire);
         if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
             self.arrived.store(0, Ordering::Release);
@@ -46,13 +46,13 @@ impl SpinBarrier {
     }
 
     /// Releases all waiting threads; later waits fail.
-    pub fn abort(&self) {
+    pub(crate) fn abort(&self) {
         self.aborted.store(true, Ordering::Release);
     }
 }
 
 /// Aborts the barrier if its thread panics.
-pub struct AbortOnPanic<'a>(pub &'a SpinBarrier);
+pub(crate) struct AbortOnPanic<'a>(pub &'a SpinBarrier);
 
 impl Drop for AbortOnPanic<'_> {
     fn drop(&mut self) {

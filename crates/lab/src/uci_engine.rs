@@ -22,7 +22,7 @@ const UCIOK_TIMEOUT: Duration = Duration::from_secs(10);
 const LINE_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// A running engine; killed on drop.
-pub struct UciEngine {
+pub(crate) struct UciEngine {
     /// The name it reports.
     pub name: String,
     child: Child,
@@ -75,7 +75,7 @@ impl UciEngine {
     ///
     /// # Errors
     /// When the program cannot be started or does not speak UCI.
-    pub fn start(program: &Path, arguments: &[&str]) -> anyhow::Result<UciEngine> {
+    pub(crate) fn start(program: &Path, arguments: &[&str]) -> anyhow::Result<UciEngine> {
         let path = program.display();
         let mut child = Command::new(program)
             .args(arguments)
@@ -119,7 +119,7 @@ impl UciEngine {
     ///
     /// # Errors
     /// When the option or the value does not exist: most engines would ignore the error.
-    pub fn set(&mut self, name: &str, value: &str) -> anyhow::Result<()> {
+    pub(crate) fn set(&mut self, name: &str, value: &str) -> anyhow::Result<()> {
         let Some(option) = self.option(name) else {
             let names: Vec<&str> = self.options.iter().map(|option| &*option.name).collect();
             bail!(
@@ -154,7 +154,7 @@ impl UciEngine {
     ///
     /// # Errors
     /// When the engine has exited.
-    pub fn set_clamped(&mut self, name: &str, value: i64) -> anyhow::Result<()> {
+    pub(crate) fn set_clamped(&mut self, name: &str, value: i64) -> anyhow::Result<()> {
         let Some(OptionKind::Spin(range)) = self.option(name).map(|option| &option.kind) else {
             return Ok(());
         };
@@ -171,7 +171,7 @@ impl UciEngine {
     ///
     /// # Errors
     /// When the engine has exited, or the game is Chess960 and the engine does not support it.
-    pub fn new_game(&mut self, start: &Position) -> anyhow::Result<()> {
+    pub(crate) fn new_game(&mut self, start: &Position) -> anyhow::Result<()> {
         let notation = start.castling_notation();
         if self.notation != notation {
             let chess960 = notation == CastlingNotation::KingTakesRook;
@@ -186,7 +186,7 @@ impl UciEngine {
     }
 
     /// Searches; `limits` are the arguments of `go`. Returns the move and its score.
-    pub fn think(&mut self, game: &Game, limits: &str) -> anyhow::Result<(Move, Score)> {
+    pub(crate) fn think(&mut self, game: &Game, limits: &str) -> anyhow::Result<(Move, Score)> {
         let moves = game.moves().iter();
         let moves: String = moves
             .map(|mv| format!(" {}", mv.uci(self.notation)))

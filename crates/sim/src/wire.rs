@@ -55,14 +55,14 @@ pub(super) struct VariantJson {
 }
 
 impl VariantJson {
-    pub fn full(variant: Variant) -> Self {
+    pub(crate) fn full(variant: Variant) -> Self {
         Self {
             short: Some(variant.short()),
             ..Self::brief(variant)
         }
     }
 
-    pub fn brief(variant: Variant) -> Self {
+    pub(crate) fn brief(variant: Variant) -> Self {
         Self {
             key: variant.key(),
             name: variant.name(),
@@ -88,14 +88,14 @@ pub(super) struct PerfJson {
 }
 
 impl PerfJson {
-    pub fn named(perf: Perf) -> Self {
+    pub(crate) fn named(perf: Perf) -> Self {
         Self {
             icon: None,
             name: perf.name,
         }
     }
 
-    pub fn with_icon(perf: Perf) -> Self {
+    pub(crate) fn with_icon(perf: Perf) -> Self {
         Self {
             icon: Some(perf.icon),
             name: perf.name,
@@ -169,7 +169,7 @@ struct ExpirationJson {
 
 impl GameState<'_> {
     /// Adds the id of the rematch, if there is one.
-    pub fn followed_by(self, next: Option<GameId>) -> Self {
+    pub(crate) fn followed_by(self, next: Option<GameId>) -> Self {
         Self {
             rematch: next.map(|id| id.to_string()),
             ..self
@@ -178,7 +178,7 @@ impl GameState<'_> {
 }
 
 impl<'a> GameState<'a> {
-    pub fn new(view: &'a StateSnapshot, quirks: &Quirks) -> Self {
+    pub(crate) fn new(view: &'a StateSnapshot, quirks: &Quirks) -> Self {
         let flag = |set| (set || quirks.draw_flags == Flags::Shown).then_some(set);
         Self {
             kind: "gameState",

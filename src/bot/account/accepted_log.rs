@@ -14,7 +14,7 @@ use crate::config::Settings;
 use crate::lichess::model::{GameId, Username};
 
 /// Time for which an acceptance counts.
-pub const DAY: Duration = Duration::from_secs(86_400);
+pub(crate) const DAY: Duration = Duration::from_secs(86_400);
 
 /// Maximum number of entries: 200 times the games between bots that Lichess allows in a day.
 const MAX_ENTRIES: usize = 20_000;
@@ -22,7 +22,7 @@ const MAX_ENTRIES: usize = 20_000;
 /// Lines of the file that no longer count. With more of them the file is rewritten.
 const MAX_STALE_LINES: usize = 1_000;
 
-pub const FILE_SUFFIX: &str = "accepted.jsonl";
+pub(crate) const FILE_SUFFIX: &str = "accepted.jsonl";
 
 /// Accepted challenges.
 #[derive(Clone, Debug, Default)]
@@ -203,7 +203,7 @@ pub fn file(settings: &Settings) -> Option<PathBuf> {
 }
 
 /// Path of another state file of the same server and account.
-pub fn sibling(accepted_log: &Path, ending: &str) -> PathBuf {
+pub(crate) fn sibling(accepted_log: &Path, ending: &str) -> PathBuf {
     // The suffix of `lichess.org.accepted.jsonl` has two parts.
     accepted_log.with_extension("").with_extension(ending)
 }

@@ -63,16 +63,16 @@ impl SuspendedGame {
 }
 
 impl SuspendedGames {
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.0.len()
     }
 
-    pub fn ids(&self) -> impl Iterator<Item = &GameId> {
+    pub(super) fn ids(&self) -> impl Iterator<Item = &GameId> {
         self.0.keys()
     }
 
     /// Adds a game whose task has ended because there was nothing to do.
-    pub fn insert(&mut self, mut info: Box<GameInfo>, status: StatusCell, now: Instant) {
+    pub(super) fn insert(&mut self, mut info: Box<GameInfo>, status: StatusCell, now: Instant) {
         info.is_my_turn = false;
         let suspended = SuspendedGame {
             status,
@@ -84,12 +84,12 @@ impl SuspendedGames {
         self.0.insert(suspended.info.id.clone(), suspended);
     }
 
-    pub fn contains(&self, id: &GameId) -> bool {
+    pub(super) fn contains(&self, id: &GameId) -> bool {
         self.0.contains_key(id)
     }
 
     /// Updates a game without a task from what Lichess reported at this moment.
-    pub fn update(&mut self, info: Box<GameInfo>, at: Instant) {
+    pub(super) fn update(&mut self, info: Box<GameInfo>, at: Instant) {
         let Some(suspended) = self.0.get_mut(&info.id) else {
             let suspended = SuspendedGame {
                 status: StatusCell::default(),
@@ -110,13 +110,13 @@ impl SuspendedGames {
     }
 
     /// Marks a game as over. Whether it is suspended here.
-    pub fn mark_over(&mut self, id: &GameId) -> bool {
+    pub(super) fn mark_over(&mut self, id: &GameId) -> bool {
         let suspended = self.0.get_mut(id);
         suspended.map(|suspended| suspended.over = true).is_some()
     }
 
     /// Handles the complete list of running games.
-    pub fn on_games_listed(&mut self, list: &[GameInfo], requested_at: Instant) {
+    pub(super) fn on_games_listed(&mut self, list: &[GameInfo], requested_at: Instant) {
         for (id, suspended) in &mut self.0 {
             suspended.over |=
                 suspended.since < requested_at && list.iter().all(|info| info.id != *id);
@@ -124,13 +124,17 @@ impl SuspendedGames {
     }
 
     /// Whether it is our turn in a game that is due.
-    pub fn has_our_turn(&self, busy: bool, now: Instant) -> bool {
+    pub(super) fn has_our_turn(&self, busy: bool, now: Instant) -> bool {
         let mut due = self.0.values().filter(|game| game.is_due(busy, now));
         due.any(|suspended| suspended.info.is_my_turn)
     }
 
     /// Removes the game to be opened next, if any.
-    pub fn take_next(&mut self, busy: bool, now: Instant) -> Option<(Box<GameInfo>, StatusCell)> {
+    pub(super) fn take_next(
+        &mut self,
+        busy: bool,
+        now: Instant,
+    ) -> Option<(Box<GameInfo>, StatusCell)> {
         let due = self.0.values().filter(|game| game.is_due(busy, now));
         let urgency = |suspended: &&SuspendedGame| {
             let due = suspended

@@ -62,7 +62,7 @@ pub(super) struct OperatorState {
 }
 
 impl OperatorState {
-    pub fn open(parts: &BotParts) -> Self {
+    pub(super) fn open(parts: &BotParts) -> Self {
         let load = |path: &PathBuf| {
             OperatorOverrides::load(path).unwrap_or_else(|error| {
                 let kept = persist::set_aside(path);
@@ -88,12 +88,12 @@ impl OperatorState {
     }
 
     /// Challenges of the operator without an answer.
-    pub fn pending_challenges(&self) -> impl Iterator<Item = &Challenge> {
+    pub(super) fn pending_challenges(&self) -> impl Iterator<Item = &Challenge> {
         self.pending.values().map(|challenge| &**challenge)
     }
 
     /// Removes the challenges with a clock, to be cancelled.
-    pub fn take_clocked(&mut self) -> impl Iterator<Item = Box<Challenge>> {
+    pub(super) fn take_clocked(&mut self) -> impl Iterator<Item = Box<Challenge>> {
         let with_clock = |_: &ChallengeId, it: &mut Box<Challenge>| it.time_control.is_clock();
         let taken = self.pending.extract_if(with_clock);
         taken.map(|(_, challenge)| challenge)
@@ -108,12 +108,12 @@ impl OperatorState {
     }
 
     /// Settings without overrides.
-    pub fn base_settings(&self) -> Arc<Settings> {
+    pub(super) fn base_settings(&self) -> Arc<Settings> {
         Arc::clone(&self.settings)
     }
 
     /// Settings with overrides.
-    pub fn effective_settings(&self) -> Arc<Settings> {
+    pub(super) fn effective_settings(&self) -> Arc<Settings> {
         let mut settings = self.overrides.apply_to(&self.settings);
         if !self.play.is_empty() {
             let rule = |(who, play): &(Pattern, Play)| Rule {

@@ -17,7 +17,7 @@ pub(super) struct Outbox<T> {
 }
 
 impl<T> Outbox<T> {
-    pub fn new(max_in_flight: usize) -> Self {
+    pub(super) fn new(max_in_flight: usize) -> Self {
         Self {
             waiting: VecDeque::new(),
             permits: Arc::new(Semaphore::new(max_in_flight)),
@@ -25,20 +25,20 @@ impl<T> Outbox<T> {
     }
 
     /// Adds a request. If too many wait, the oldest is removed and returned.
-    pub fn push(&mut self, item: T) -> Option<T> {
+    pub(super) fn push(&mut self, item: T) -> Option<T> {
         self.waiting.push_back(item);
         let full = self.waiting.len() > MAX_WAITING;
         full.then(|| self.waiting.pop_front()).flatten()
     }
 
     /// Next request to be sent now. It is in flight until the permit is dropped.
-    pub fn next(&mut self) -> Option<(T, OwnedSemaphorePermit)> {
+    pub(super) fn next(&mut self) -> Option<(T, OwnedSemaphorePermit)> {
         let permit = Arc::clone(&self.permits).try_acquire_owned().ok()?;
         Some((self.waiting.pop_front()?, permit))
     }
 
     /// Removes the first matching request that has not been sent.
-    pub fn remove_first(&mut self, matches: impl Fn(&T) -> bool) -> Option<T> {
+    pub(super) fn remove_first(&mut self, matches: impl Fn(&T) -> bool) -> Option<T> {
         let at = self.waiting.iter().position(matches)?;
         self.waiting.remove(at)
     }

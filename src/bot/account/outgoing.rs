@@ -59,7 +59,7 @@ struct Sent {
 
 impl Outgoing {
     /// Adds a challenge that is being sent.
-    pub fn add(&mut self, to: Username, source: ChallengeSource) {
+    pub(super) fn add(&mut self, to: Username, source: ChallengeSource) {
         self.0.push(Sent {
             to,
             source,
@@ -70,7 +70,7 @@ impl Outgoing {
     }
 
     /// Challenges without a response.
-    pub fn in_flight(&self) -> usize {
+    pub(super) fn in_flight(&self) -> usize {
         self.0
             .iter()
             .filter(|sent| sent.lost_until.is_none())
@@ -78,7 +78,7 @@ impl Outgoing {
     }
 
     /// The response has arrived. Returns the challenge if it was closed before.
-    pub fn on_response(
+    pub(super) fn on_response(
         &mut self,
         to: &Username,
         source: ChallengeSource,
@@ -87,7 +87,7 @@ impl Outgoing {
     }
 
     /// A challenge was declined or cancelled, perhaps one that was echoed.
-    pub fn on_closed(&mut self, challenge: Box<Challenge>) {
+    pub(super) fn on_closed(&mut self, challenge: Box<Challenge>) {
         let matches = |sent: &&mut Sent| {
             let echo = sent.echo.as_ref();
             echo.is_some_and(|echo| echo.id == challenge.id)
@@ -99,7 +99,7 @@ impl Outgoing {
     }
 
     /// The response is lost. Returns the echo, if there was one.
-    pub fn on_response_lost(
+    pub(super) fn on_response_lost(
         &mut self,
         to: &Username,
         source: ChallengeSource,
@@ -115,7 +115,11 @@ impl Outgoing {
     }
 
     /// Handles an echo. Returns the origin of the challenge if its response was lost.
-    pub fn on_echo(&mut self, challenge: &Challenge, now: Instant) -> Option<ChallengeSource> {
+    pub(super) fn on_echo(
+        &mut self,
+        challenge: &Challenge,
+        now: Instant,
+    ) -> Option<ChallengeSource> {
         self.0
             .retain(|sent| sent.lost_until.is_none_or(|until| now < until));
         let to = &challenge.dest_user.as_ref()?.name;
@@ -130,7 +134,7 @@ impl Outgoing {
     }
 
     /// Challenges echoed before their responses.
-    pub fn echoes(&self) -> impl Iterator<Item = &Challenge> {
+    pub(super) fn echoes(&self) -> impl Iterator<Item = &Challenge> {
         self.0.iter().filter_map(|sent| sent.echo.as_deref())
     }
 

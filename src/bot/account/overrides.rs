@@ -31,12 +31,14 @@ mod ids {
 
     use super::ArenaId;
 
-    pub fn serialize<S: Serializer>(ids: &[ArenaId], to: S) -> Result<S::Ok, S::Error> {
+    pub(super) fn serialize<S: Serializer>(ids: &[ArenaId], to: S) -> Result<S::Ok, S::Error> {
         let texts: Vec<&str> = ids.iter().map(ArenaId::as_str).collect();
         texts.serialize(to)
     }
 
-    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<ArenaId>, D::Error> {
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Vec<ArenaId>, D::Error> {
         let texts = Vec::<String>::deserialize(from)?;
         Ok(texts.iter().filter_map(|text| text.parse().ok()).collect())
     }

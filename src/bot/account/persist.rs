@@ -18,7 +18,7 @@ const MAX_FILE_BYTES: u64 = 8 * 1024 * 1024;
 
 /// Coalesced saves of one file: one write at a time, each with the latest state.
 #[derive(Debug)]
-pub struct SaveQueue {
+pub(crate) struct SaveQueue {
     file: Option<PathBuf>,
     /// Loss if the file cannot be written, for the log.
     description: &'static str,
@@ -29,7 +29,7 @@ pub struct SaveQueue {
 
 impl SaveQueue {
     /// Saves to this file, or nowhere.
-    pub fn new(file: Option<PathBuf>, description: &'static str) -> Self {
+    pub(crate) fn new(file: Option<PathBuf>, description: &'static str) -> Self {
         Self {
             file,
             description,
@@ -41,7 +41,7 @@ impl SaveQueue {
 
     /// The state has changed. Returns where to write it now, after which [`finish`](Self::finish) must be called;
     /// `None` while a write is in progress.
-    pub fn begin(&mut self) -> Option<PathBuf> {
+    pub(crate) fn begin(&mut self) -> Option<PathBuf> {
         if self.file.is_some() && std::mem::replace(&mut self.writing, true) {
             self.changed = true;
             return None;
@@ -50,7 +50,7 @@ impl SaveQueue {
     }
 
     /// The write has finished. Whether the state has changed meanwhile.
-    pub fn finish(&mut self, outcome: io::Result<()>) -> bool {
+    pub(crate) fn finish(&mut self, outcome: io::Result<()>) -> bool {
         self.writing = false;
         match outcome {
             Ok(()) => self.failed = false,
@@ -65,7 +65,7 @@ impl SaveQueue {
     }
 
     /// Whether the last write has failed and none is in progress.
-    pub fn needs_retry(&self) -> bool {
+    pub(crate) fn needs_retry(&self) -> bool {
         self.failed && !self.writing
     }
 }
@@ -74,7 +74,7 @@ impl SaveQueue {
 ///
 /// # Errors
 /// If it exists and cannot be read, or is larger than 8 MiB.
-pub fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
+pub(crate) fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
     match input::read(path, MAX_FILE_BYTES) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -86,7 +86,7 @@ pub fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
 ///
 /// # Errors
 /// If the file cannot be read or parsed.
-pub fn load<T: Default + DeserializeOwned>(path: &Path) -> io::Result<T> {
+pub(crate) fn load<T: Default + DeserializeOwned>(path: &Path) -> io::Result<T> {
     let Some(text) = read(path)? else {
         return Ok(T::default());
     };
@@ -102,7 +102,7 @@ pub fn load<T: Default + DeserializeOwned>(path: &Path) -> io::Result<T> {
 }
 
 /// Renames a file that cannot be read, so that it is not overwritten. Returns a text for the log.
-pub fn set_aside(path: &Path) -> String {
+pub(crate) fn set_aside(path: &Path) -> String {
     let now = clock::epoch_seconds(clock::date());
     let named = |number: u32| {
         let mut name = path.as_os_str().to_owned();
@@ -127,7 +127,7 @@ pub fn set_aside(path: &Path) -> String {
 ///
 /// # Errors
 /// If the file or its directory cannot be written.
-pub fn save(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
+pub(crate) fn save(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
     if let Some(directory) = path.parent() {
         let mut builder = fs::DirBuilder::new();
         builder.recursive(true).mode(0o700).create(directory)?;
@@ -139,7 +139,7 @@ pub fn save(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
 ///
 /// # Errors
 /// If it does not exist or cannot be written.
-pub fn append(path: &Path, lines: &str) -> io::Result<()> {
+pub(crate) fn append(path: &Path, lines: &str) -> io::Result<()> {
     let mut file = fs::OpenOptions::new().append(true).open(path)?;
     file.write_all(lines.as_bytes())?;
     file.sync_data()
@@ -149,7 +149,9 @@ pub fn append(path: &Path, lines: &str) -> io::Result<()> {
 ///
 /// # Errors
 /// If it fails or panics, or no thread can be started.
-pub async fn run_blocking(job: impl FnOnce() -> io::Result<()> + Send + 'static) -> io::Result<()> {
+pub(crate) async fn run_blocking(
+    job: impl FnOnce() -> io::Result<()> + Send + 'static,
+) -> io::Result<()> {
     // Tokio panics if it cannot start a thread.
     let done = AssertUnwindSafe(async { spawn_blocking(job).await });
     match done.catch_unwind().await {

@@ -17,7 +17,7 @@ pub(super) struct IncomingChallenge {
 
 impl IncomingChallenge {
     /// Whether the challenger is a person.
-    pub fn is_human(&self) -> bool {
+    pub(super) fn is_human(&self) -> bool {
         let from = self.challenge.challenger.as_ref();
         !from.is_some_and(ChallengeUser::is_bot)
     }
@@ -34,16 +34,16 @@ struct Waiting {
 }
 
 impl ChallengeQueue {
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.0.len()
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Adds a challenge by its rank.
-    pub fn push(&mut self, incoming: IncomingChallenge, rank: Rank) {
+    pub(super) fn push(&mut self, incoming: IncomingChallenge, rank: Rank) {
         let key = |waiting: &Waiting| (waiting.rank, waiting.incoming.received_at);
         let this = (rank, incoming.received_at);
         let at = self.0.partition_point(|other| key(other) <= this);
@@ -51,7 +51,7 @@ impl ChallengeQueue {
     }
 
     /// Removes a challenge.
-    pub fn remove(&mut self, id: &ChallengeId) -> Option<IncomingChallenge> {
+    pub(super) fn remove(&mut self, id: &ChallengeId) -> Option<IncomingChallenge> {
         let at = self
             .0
             .iter()
@@ -60,25 +60,29 @@ impl ChallengeQueue {
     }
 
     /// Waiting challenges in order.
-    pub fn iter(&self) -> impl Iterator<Item = &IncomingChallenge> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &IncomingChallenge> {
         self.0.iter().map(|waiting| &waiting.incoming)
     }
 
     /// Challenges that would be served before a new one of this rank.
-    pub fn ahead_of(&self, rank: Rank) -> impl Iterator<Item = &IncomingChallenge> {
+    pub(super) fn ahead_of(&self, rank: Rank) -> impl Iterator<Item = &IncomingChallenge> {
         let ahead = self.0.iter().take_while(move |other| other.rank <= rank);
         ahead.map(|waiting| &waiting.incoming)
     }
 
     /// Removes challenges that have waited longer than `timeout`.
-    pub fn take_expired(&mut self, timeout: Duration, now: Instant) -> Vec<IncomingChallenge> {
+    pub(super) fn take_expired(
+        &mut self,
+        timeout: Duration,
+        now: Instant,
+    ) -> Vec<IncomingChallenge> {
         self.extract(|incoming| now.saturating_duration_since(incoming.received_at) < timeout)
     }
 
     /// Removes challenges received before `requested_at` that are not in the list requested then: they were
     /// cancelled, or their challengers have left. Offers of a rematch are never listed; Lichess reports when they
     /// end.
-    pub fn take_unlisted(
+    pub(super) fn take_unlisted(
         &mut self,
         listed: &[Challenge],
         incoming: Instant,
@@ -91,7 +95,7 @@ impl ChallengeQueue {
     }
 
     /// Removes all challenges, in order.
-    pub fn clear(&mut self) -> Vec<IncomingChallenge> {
+    pub(super) fn clear(&mut self) -> Vec<IncomingChallenge> {
         self.extract(|_| false)
     }
 

@@ -53,25 +53,25 @@ impl Rematches {
     }
 
     /// Number that a challenge would have in its row of rematches; 0 if it is none.
-    pub fn next_number(&self, challenge: &Challenge) -> u32 {
+    pub(super) fn next_number(&self, challenge: &Challenge) -> u32 {
         let previous = challenge.rematch_of.as_ref();
         previous.map_or(0, |previous| self.number_of(previous) + 1)
     }
 
     /// Records the number of a game.
-    pub fn record(&mut self, id: GameId, number: u32) {
+    pub(super) fn record(&mut self, id: GameId, number: u32) {
         if number > 0 {
             push_bounded(&mut self.numbers, (id, number));
         }
     }
 
     /// Our open offer.
-    pub fn pending(&self) -> Option<&Challenge> {
+    pub(super) fn pending(&self) -> Option<&Challenge> {
         self.offer.as_ref().map(|offer| &*offer.challenge)
     }
 
     /// Removes our open offer, to be cancelled.
-    pub fn take_pending(&mut self) -> Option<Box<Challenge>> {
+    pub(super) fn take_pending(&mut self) -> Option<Box<Challenge>> {
         self.take(|_| true)
     }
 

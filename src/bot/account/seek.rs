@@ -48,7 +48,7 @@ pub(super) struct ChallengeAttempt {
 
 impl ChallengeAttempt {
     /// The created challenge.
-    pub fn challenge(self) -> Option<Box<Challenge>> {
+    pub(super) fn challenge(self) -> Option<Box<Challenge>> {
         self.response?.2.ok()
     }
 }

@@ -10,7 +10,7 @@ const RESERVATION_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Slots of one account. Games without a clock take none: they think for seconds a day and last for weeks.
 #[derive(Debug)]
-pub struct Slots {
+pub(crate) struct Slots {
     concurrency: usize,
     /// Slots that are reserved for people.
     reserved: usize,
@@ -31,7 +31,7 @@ struct Slot {
 
 /// Occupant of a slot.
 #[derive(Clone, Debug)]
-pub struct SlotHolder {
+pub(crate) struct SlotHolder {
     /// The opponent; `None` if they have no account.
     pub name: Option<Username>,
     /// Whether the opponent is a person.
@@ -41,7 +41,7 @@ pub struct SlotHolder {
 
 impl Slots {
     /// Creates this many slots, of which `reserved` are for people.
-    pub fn new(concurrency: usize, reserved: usize) -> Self {
+    pub(crate) fn new(concurrency: usize, reserved: usize) -> Self {
         Self {
             concurrency,
             reserved,
@@ -52,17 +52,17 @@ impl Slots {
     }
 
     /// Changes the number of slots. Occupied slots stay occupied.
-    pub fn resize(&mut self, concurrency: usize, reserved: usize) {
+    pub(crate) fn resize(&mut self, concurrency: usize, reserved: usize) {
         (self.concurrency, self.reserved) = (concurrency, reserved);
     }
 
     /// Reserves a slot for an accepted challenge.
-    pub fn reserve(&mut self, id: GameId, holder: SlotHolder, now: Instant) {
+    pub(crate) fn reserve(&mut self, id: GameId, holder: SlotHolder, now: Instant) {
         self.reserve_until(id, holder, now + RESERVATION_TIMEOUT);
     }
 
     /// Reserves a slot for a challenge that may become a game until this time.
-    pub fn reserve_until(&mut self, id: GameId, holder: SlotHolder, until: Instant) {
+    pub(crate) fn reserve_until(&mut self, id: GameId, holder: SlotHolder, until: Instant) {
         let slot = Slot {
             holder,
             arena: None,
@@ -72,7 +72,7 @@ impl Slots {
     }
 
     /// Occupies a slot with a running game.
-    pub fn occupy(&mut self, id: GameId, holder: SlotHolder, arena: Option<ArenaId>) {
+    pub(crate) fn occupy(&mut self, id: GameId, holder: SlotHolder, arena: Option<ArenaId>) {
         let slot = Slot {
             holder,
             arena,
@@ -82,35 +82,35 @@ impl Slots {
     }
 
     /// Releases the slot of a game or challenge.
-    pub fn release(&mut self, id: &GameId) {
+    pub(crate) fn release(&mut self, id: &GameId) {
         self.taken.remove(id);
     }
 
     /// Sets the start of an arena that the account has joined.
-    pub fn set_arena_start(&mut self, arena: ArenaId, at: Instant) {
+    pub(crate) fn set_arena_start(&mut self, arena: ArenaId, at: Instant) {
         self.open_arenas.remove(&arena);
         self.upcoming_arenas.insert(arena, at);
     }
 
     /// Reserves a slot for an arena: a game may come at any moment.
-    pub fn reserve_arena(&mut self, arena: ArenaId) {
+    pub(crate) fn reserve_arena(&mut self, arena: ArenaId) {
         self.upcoming_arenas.remove(&arena);
         self.open_arenas.insert(arena);
     }
 
     /// Releases the slot of an arena.
-    pub fn release_arena(&mut self, arena: &ArenaId) {
+    pub(crate) fn release_arena(&mut self, arena: &ArenaId) {
         self.upcoming_arenas.remove(arena);
         self.open_arenas.remove(arena);
     }
 
     /// Start of the next arena that the account has joined.
-    pub fn next_arena(&self) -> Option<Instant> {
+    pub(crate) fn next_arena(&self) -> Option<Instant> {
         self.upcoming_arenas.values().min().copied()
     }
 
     /// Arenas from which a game may come at any moment, without those in which a game is running.
-    pub fn arenas_awaited(&self) -> usize {
+    pub(crate) fn arenas_awaited(&self) -> usize {
         let playing = |arena: &ArenaId| {
             let mut arenas = self.taken.values().filter_map(|slot| slot.arena.as_ref());
             arenas.any(|other| other == arena)
@@ -123,7 +123,7 @@ impl Slots {
 
     /// Whether there is no slot for another game with a clock, against a person or not. Running games beyond the
     /// number of slots count too.
-    pub fn is_full(&mut self, human: bool, now: Instant) -> bool {
+    pub(crate) fn is_full(&mut self, human: bool, now: Instant) -> bool {
         self.drop_expired(now);
         let for_arenas = self.arenas_awaited();
         let clocked = || self.taken.values().filter(|slot| slot.holder.clocked);
@@ -134,13 +134,13 @@ impl Slots {
     }
 
     /// Whether a slot is occupied or reserved by a game with a clock.
-    pub fn is_busy(&mut self, now: Instant) -> bool {
+    pub(crate) fn is_busy(&mut self, now: Instant) -> bool {
         self.drop_expired(now);
         self.taken.values().any(|slot| slot.holder.clocked)
     }
 
     /// Whether an accepted challenge may still become a game.
-    pub fn has_reservations(&mut self, now: Instant) -> bool {
+    pub(crate) fn has_reservations(&mut self, now: Instant) -> bool {
         self.drop_expired(now);
         self.taken
             .values()
@@ -148,7 +148,7 @@ impl Slots {
     }
 
     /// Running or accepted games against one opponent, with a clock or without one.
-    pub fn games_against(
+    pub(crate) fn games_against(
         &mut self,
         opponent: Option<&Username>,
         clocked: bool,

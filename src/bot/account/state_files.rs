@@ -34,7 +34,7 @@ pub(super) struct PersistedState {
 
 impl PersistedState {
     /// Reads the files; all of them are in the directory of the first one.
-    pub fn open(accepted_log: Option<&Path>) -> Self {
+    pub(super) fn open(accepted_log: Option<&Path>) -> Self {
         let sibling = |ending| accepted_log.map(|file| accepted_log::sibling(file, ending));
         let [quota, opponents] = [Quota::FILE_SUFFIX, OpponentHistory::FILE_SUFFIX].map(sibling);
         let accepted_log = accepted_log.map(Path::to_owned);

@@ -7,21 +7,21 @@ use std::fmt::Display;
 
 use crate::lichess::model::clean;
 
-pub use command::{Command, Facts, Requester};
-pub use throttle::Throttle;
+pub(super) use command::{Command, Facts, Requester};
+pub(super) use throttle::Throttle;
 
 /// Longest line that Lichess accepts, in UTF-16 code units.
 const MAX_LINE_UTF16: usize = 140;
 
 /// Name of the program.
-pub const PROGRAM: &str = "Knightwatch";
+pub(super) const PROGRAM: &str = "Knightwatch";
 
 /// Version of the program.
-pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Values of the placeholders in templates.
 #[derive(Clone, Debug)]
-pub struct TemplateValues<'a> {
+pub(super) struct TemplateValues<'a> {
     /// Our name.
     pub me: &'a str,
     /// Name of the opponent.
@@ -40,7 +40,7 @@ pub struct TemplateValues<'a> {
 
 /// How a game ended.
 #[derive(Clone, Copy, Debug)]
-pub struct Ending {
+pub(super) struct Ending {
     /// Result in PGN notation.
     pub result: &'static str,
     /// Our outcome: `won`, `lost` or `drawn`.
@@ -73,7 +73,7 @@ impl TemplateValues<'_> {
 }
 
 /// Fills in the placeholders of a template and makes the text fit a chat line. `None` if nothing is left.
-pub fn fill(template: &str, values: &TemplateValues<'_>) -> Option<String> {
+pub(super) fn fill(template: &str, values: &TemplateValues<'_>) -> Option<String> {
     let mut text = String::new();
     let mut rest = template;
     // Values are not scanned for placeholders.
@@ -97,7 +97,7 @@ pub fn fill(template: &str, values: &TemplateValues<'_>) -> Option<String> {
 }
 
 /// Makes a text fit a chat line: without control characters, and truncated. `None` if nothing is left.
-pub fn fit(text: impl Display) -> Option<String> {
+pub(super) fn fit(text: impl Display) -> Option<String> {
     let text = clean(&text.to_string());
     let text = text.trim();
     if text.is_empty() {

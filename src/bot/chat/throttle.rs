@@ -10,7 +10,7 @@ const WINDOW: Duration = Duration::from_secs(60);
 
 /// Rate limit of answers in the rooms of one game.
 #[derive(Clone, Debug, Default)]
-pub struct Throttle {
+pub(crate) struct Throttle {
     players: VecDeque<Instant>,
     spectators: VecDeque<Instant>,
     /// Last hint about an unanswered command, in the players' and in the spectators' room.
@@ -19,7 +19,7 @@ pub struct Throttle {
 
 impl Throttle {
     /// Whether another answer is allowed in this room now, given `limit` per minute. Counts it if so.
-    pub fn allow(&mut self, room: &Room, limit: usize, now: Instant) -> bool {
+    pub(crate) fn allow(&mut self, room: &Room, limit: usize, now: Instant) -> bool {
         let answers = match room {
             Room::Player => &mut self.players,
             _ => &mut self.spectators,
@@ -37,7 +37,7 @@ impl Throttle {
     }
 
     /// Whether a hint about an unanswered command is allowed in this room now: once per minute. Counts it if so.
-    pub fn allow_hint(&mut self, room: &Room, now: Instant) -> bool {
+    pub(crate) fn allow_hint(&mut self, room: &Room, now: Instant) -> bool {
         let last = &mut self.last_hint[usize::from(*room != Room::Player)];
         let is_allowed = last.is_none_or(|last| now.saturating_duration_since(last) >= WINDOW);
         if is_allowed {

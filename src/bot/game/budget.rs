@@ -30,7 +30,7 @@ pub enum Pace {
 
 /// Inputs of time management at the start of a search.
 #[derive(Clone, Copy, Debug)]
-pub struct Budget<'a> {
+pub(crate) struct Budget<'a> {
     /// Kind of time control.
     pub pace: Pace,
     /// Our clock in the state that made it our turn.
@@ -55,7 +55,7 @@ pub struct Budget<'a> {
 
 impl Budget<'_> {
     /// Computes the search limits.
-    pub fn limits(&self) -> Limits {
+    pub(crate) fn limits(&self) -> Limits {
         let remaining = self.remaining.saturating_sub(self.elapsed);
         let within = |most: Duration, share: u32| Limits {
             max_time: Some(

@@ -76,7 +76,7 @@ impl BookSet {
 
 /// A move that needs no search, if there is one: the only legal move, or a move from the selected books that is not in
 /// `rejected`.
-pub fn instant_move(
+pub(crate) fn instant_move(
     books: Option<(&BookSet, &Books)>,
     game: &Game,
     rejected: &[Move],
@@ -120,14 +120,14 @@ fn to_wall_clock(limits: Limits) -> Limits {
 }
 
 /// Hash of a game id: game id and random seed for the engine.
-pub fn game_id_hash(id: &GameId) -> u64 {
+pub(crate) fn game_id_hash(id: &GameId) -> u64 {
     let mut hasher = DefaultHasher::new();
     id.hash(&mut hasher);
     hasher.finish()
 }
 
 /// A running search. Dropping it stops it.
-pub struct Search {
+pub(crate) struct Search {
     handle: SearchHandle,
     /// Whether search events are sent.
     reporting: Arc<AtomicBool>,
@@ -156,7 +156,7 @@ impl HumanDelay {
 
 impl Search {
     /// Starts a search on the engine's own threads.
-    pub fn start(
+    pub(crate) fn start(
         ctx: &AccountContext,
         id: &GameId,
         game: &Game,
@@ -168,7 +168,7 @@ impl Search {
     }
 
     /// Starts a silent search on the opponent's time; `None` if the engine is busy.
-    pub fn start_pondering(
+    pub(crate) fn start_pondering(
         ctx: &AccountContext,
         id: &GameId,
         game: &Game,
@@ -180,14 +180,14 @@ impl Search {
 
     /// The opponent played the expected move: continues under these limits, which start now. `None` if the engine has stopped
     /// the search.
-    pub fn ponder_hit(self, limits: Limits) -> Option<Self> {
+    pub(crate) fn ponder_hit(self, limits: Limits) -> Option<Self> {
         self.reporting.store(true, Ordering::Relaxed);
         let is_hit = self.handle.ponderhit_with(&to_wall_clock(limits));
         is_hit.then_some(self)
     }
 
     /// Whether the search is about the current position of `game`.
-    pub fn is_for(&self, game: &Game) -> bool {
+    pub(crate) fn is_for(&self, game: &Game) -> bool {
         self.game.moves() == game.moves()
     }
 
@@ -237,13 +237,13 @@ impl Search {
     }
 
     /// Stops the search; its best move so far becomes the result.
-    pub fn move_now(&mut self) {
+    pub(crate) fn move_now(&mut self) {
         self.human_delay = None;
         self.handle.stop();
     }
 
     /// Waits for the move: any legal one if the engine has failed, `None` if there is no legal move. Cancel safe.
-    pub async fn result(&mut self) -> Option<ChosenMove> {
+    pub(crate) async fn result(&mut self) -> Option<ChosenMove> {
         if self.result.is_none() {
             self.result = Some((&mut self.done).await.ok());
         }
@@ -293,7 +293,7 @@ fn info_reporter(
 }
 
 /// Converts a score for events and the log.
-pub fn event_score(score: engine::Score) -> events::Score {
+pub(crate) fn event_score(score: engine::Score) -> events::Score {
     match score {
         engine::Score::Centipawns(cp) => events::Score::Centipawns(cp),
         engine::Score::Mate(moves) => events::Score::Mate(moves),
@@ -301,7 +301,7 @@ pub fn event_score(score: engine::Score) -> events::Score {
 }
 
 /// Converts a search result for [`events`].
-pub fn search_info(
+pub(crate) fn search_info(
     position: &Position,
     source: Source,
     thought: Option<&SearchReport>,

@@ -16,7 +16,7 @@ const STILL_LOST_SHARE: f64 = 2.0 / 3.0;
 
 /// Trend of our recent scores, for draws and resignation.
 #[derive(Clone, Debug, Default)]
-pub struct ScoreTrend {
+pub(crate) struct ScoreTrend {
     /// Our consecutive moves at which neither side was likely to win.
     level_streak: u32,
     /// Our consecutive moves at which we were not likely to win.
@@ -31,7 +31,7 @@ pub struct ScoreTrend {
 
 /// Situation in which our move was chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Situation {
+pub(crate) struct Situation {
     /// Plies played.
     pub ply: usize,
     /// Whether the opponent offers a draw.
@@ -42,7 +42,7 @@ pub struct Situation {
 
 /// Draw or resign decision that goes with our move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DrawResignDecision {
+pub(crate) enum DrawResignDecision {
     /// Play the move.
     Play,
     /// Play the move and offer a draw, or accept the opponent's offer.
@@ -53,7 +53,7 @@ pub enum DrawResignDecision {
 
 impl ScoreTrend {
     /// Records the score of our search, for a position with this material.
-    pub fn record(
+    pub(crate) fn record(
         &mut self,
         score: Score,
         material: u32,
@@ -82,17 +82,17 @@ impl ScoreTrend {
     }
 
     /// Forgets the scores, after a takeback.
-    pub fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         (self.level_streak, self.no_win_streak, self.lost_streak) = (0, 0, 0);
     }
 
     /// Whether we accept a draw offer at this ply: we had no winning chances for several moves.
-    pub fn accepts(&self, ply: usize, draw: &config::Draw) -> bool {
+    pub(crate) fn accepts(&self, ply: usize, draw: &config::Draw) -> bool {
         draw.accept && self.no_win_streak >= draw.min_level_moves.max(1) && late_enough(ply, draw)
     }
 
     /// Explains why we do not accept a draw at this ply.
-    pub fn decline_reason(&self, ply: usize, draw: &config::Draw) -> String {
+    pub(crate) fn decline_reason(&self, ply: usize, draw: &config::Draw) -> String {
         let moves = draw.min_level_moves.max(1);
         if !draw.accept {
             "draws are not accepted in this game".to_owned()
@@ -123,7 +123,7 @@ impl ScoreTrend {
     }
 
     /// Decides about the move that is about to be played.
-    pub fn decide(
+    pub(crate) fn decide(
         &mut self,
         situation: Situation,
         draw: &config::Draw,

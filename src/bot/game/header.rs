@@ -136,7 +136,7 @@ fn player(player: &Player) -> events::Player {
 }
 
 /// A clock of the stream in milliseconds; `None` in an unlimited game.
-pub fn millis(pace: Pace, time: Duration) -> Option<u64> {
+pub(crate) fn millis(pace: Pace, time: Duration) -> Option<u64> {
     (pace != Pace::Unlimited).then_some(time.as_millis() as u64)
 }
 

@@ -19,13 +19,13 @@ const MAX_SAMPLE: Duration = Duration::from_secs(20);
 
 /// Lag samples of one game.
 #[derive(Clone, Debug, Default)]
-pub struct Lag {
+pub(crate) struct Lag {
     samples: VecDeque<Duration>,
 }
 
 impl Lag {
     /// Adds a sample.
-    pub fn add(&mut self, sample: Duration) {
+    pub(crate) fn add(&mut self, sample: Duration) {
         if sample > MAX_SAMPLE {
             return;
         }
@@ -38,7 +38,7 @@ impl Lag {
     /// Adds the sample of a move. `before` and `after` are our clock in the states before and after it, `own` the time from the
     /// arrival of the former to the start of the POST. Ignored if the clock grew by more than the increment (time was given or
     /// moves were taken back).
-    pub fn measure(
+    pub(crate) fn measure(
         &mut self,
         before: Duration,
         after: Duration,
@@ -51,12 +51,12 @@ impl Lag {
     }
 
     /// Median lag.
-    pub fn median(&self) -> Duration {
+    pub(crate) fn median(&self) -> Duration {
         self.quantile(50)
     }
 
     /// Mean lag, the estimate for the rest of the game.
-    pub fn mean(&self) -> Duration {
+    pub(crate) fn mean(&self) -> Duration {
         match u32::try_from(self.samples.len()) {
             Ok(count @ 1..) => self.samples.iter().sum::<Duration>() / count,
             _ => ASSUMED_LAG,
@@ -64,13 +64,13 @@ impl Lag {
     }
 
     /// 95th percentile of the lag.
-    pub fn p95(&self) -> Duration {
+    pub(crate) fn p95(&self) -> Duration {
         self.quantile(95)
     }
 
     /// Time to reserve on a clock with `remaining` time, including the safety margin: based on the 95th percentile, reduced
     /// towards the median when it would exceed a tenth of `remaining`.
-    pub fn overhead(&self, remaining: Duration, safety: Duration) -> Duration {
+    pub(crate) fn overhead(&self, remaining: Duration, safety: Duration) -> Duration {
         let floor = self.median() + safety / 2;
         let wanted = self.p95() + safety;
         wanted.min(floor.max(remaining / 10))

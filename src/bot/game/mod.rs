@@ -64,7 +64,7 @@ fn max_stream_gap(remaining: Duration) -> Duration {
 
 /// Command from the account to a game task.
 #[derive(Debug)]
-pub enum GameCommand {
+pub(super) enum GameCommand {
     /// The account stream reported the end of the game.
     Finished(Box<GameInfo>),
     /// The state may be out of date: reopen the stream.
@@ -79,7 +79,7 @@ pub enum GameCommand {
 
 /// Reason why a game task ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ExitReason {
+pub(super) enum ExitReason {
     /// The game is over.
     Over,
     /// Lichess does not know the game, or does not let us play it.
@@ -106,7 +106,7 @@ impl ExitReason {
 }
 
 /// Plays a game until it ends, is suspended, or the bot shuts down.
-pub async fn play(
+pub(super) async fn play(
     ctx: AccountContext,
     id: GameId,
     info: Option<Box<GameInfo>>,

@@ -5,7 +5,7 @@ use crate::lichess::model::{GameState, clip};
 
 /// Change of the move list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Change {
+pub(crate) enum Change {
     /// The list is the same.
     Unchanged,
     /// Moves were appended.
@@ -23,7 +23,7 @@ pub enum Change {
 /// Move list that cannot be played from the initial position. The previous list stays.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("move {ply} of the list, {text:?}, cannot be played: {why}")]
-pub struct InvalidMoves {
+pub(crate) struct InvalidMoves {
     /// Counted from 1.
     pub ply: usize,
     /// The move as received, truncated.
@@ -34,7 +34,7 @@ pub struct InvalidMoves {
 
 /// Result of applying a state of the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MovesUpdate {
+pub(crate) struct MovesUpdate {
     /// Change of the move list.
     pub change: Change,
     /// It is our turn.
@@ -45,7 +45,7 @@ pub struct MovesUpdate {
 
 /// Moves and board of a game, kept in step with the stream.
 #[derive(Clone, Debug)]
-pub struct GameMoves {
+pub(crate) struct GameMoves {
     game: Game,
     /// The last list received, so that an appended move is recognized without replaying the game.
     text: String,
@@ -53,7 +53,7 @@ pub struct GameMoves {
 
 impl GameMoves {
     /// Creates an empty list.
-    pub fn new(initial: Position) -> Self {
+    pub(crate) fn new(initial: Position) -> Self {
         Self {
             game: Game::new(initial),
             text: String::new(),
@@ -61,29 +61,29 @@ impl GameMoves {
     }
 
     /// The game with its history.
-    pub fn game(&self) -> &Game {
+    pub(crate) fn game(&self) -> &Game {
         &self.game
     }
 
     /// The current position.
-    pub fn position(&self) -> &Position {
+    pub(crate) fn position(&self) -> &Position {
         self.game.position()
     }
 
     /// The moves in UCI notation, separated by spaces, with castling as the server writes it.
-    pub fn uci(&self, castling: CastlingNotation) -> String {
+    pub(crate) fn uci(&self, castling: CastlingNotation) -> String {
         let moves = self.game.moves().iter();
         let moves: Vec<String> = moves.map(|mv| mv.uci(castling).to_string()).collect();
         moves.join(" ")
     }
 
     /// Number of plies.
-    pub fn ply(&self) -> usize {
+    pub(crate) fn ply(&self) -> usize {
         self.game.moves().len()
     }
 
     /// Side to move.
-    pub fn turn(&self) -> Color {
+    pub(crate) fn turn(&self) -> Color {
         self.position().turn()
     }
 
@@ -91,7 +91,7 @@ impl GameMoves {
     ///
     /// # Errors
     /// The move list is not playable, and the game is not over.
-    pub fn apply_state(
+    pub(crate) fn apply_state(
         &mut self,
         state: &GameState,
         us: Color,
@@ -113,7 +113,7 @@ impl GameMoves {
     ///
     /// # Errors
     /// The move list is not playable.
-    pub fn update(&mut self, moves: &str) -> Result<Change, InvalidMoves> {
+    pub(crate) fn update(&mut self, moves: &str) -> Result<Change, InvalidMoves> {
         let from = self.ply();
         let tail = moves
             .strip_prefix(&self.text)

@@ -45,7 +45,7 @@ const MAX_REJECTIONS: u32 = 3;
 
 /// The move that has to be posted, if any, and its progress.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PendingMove {
+pub(crate) struct PendingMove {
     state: State,
     /// Moves that the server rejected in this position.
     rejected: Vec<Move>,
@@ -88,7 +88,7 @@ struct Attempt {
 
 /// Next action for the game task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
+pub(crate) enum Action {
     /// Keep what is in flight.
     Continue,
     /// No move is pending: drop what is in flight.
@@ -110,7 +110,7 @@ pub enum Action {
 
 /// A state of the stream, reduced to what concerns the pending move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BoardUpdate {
+pub(crate) struct BoardUpdate {
     /// The move list has changed.
     pub changed: bool,
     /// It is our turn.
@@ -123,7 +123,7 @@ pub struct BoardUpdate {
 
 impl BoardUpdate {
     /// Creates the update from a change of the move list.
-    pub fn new(moves: MovesUpdate, from_new_stream: bool) -> Self {
+    pub(crate) fn new(moves: MovesUpdate, from_new_stream: bool) -> Self {
         Self {
             changed: moves.change != Change::Unchanged,
             our_turn: moves.our_turn,
@@ -146,38 +146,38 @@ pub enum PostFailure {
 
 impl PendingMove {
     /// Moves that the server rejected in this position.
-    pub fn rejected_moves(&self) -> &[Move] {
+    pub(crate) fn rejected_moves(&self) -> &[Move] {
         &self.rejected
     }
 
     /// Whether a move has to be posted.
-    pub fn is_pending(&self) -> bool {
+    pub(crate) fn is_pending(&self) -> bool {
         !matches!(self.state, State::Idle | State::Over | State::NoMove)
     }
 
     /// Whether it is our turn in a position without a legal move.
-    pub fn has_no_move(&self) -> bool {
+    pub(crate) fn has_no_move(&self) -> bool {
         self.state == State::NoMove
     }
 
     /// Whether the server accepted our move and the stream has not shown it yet.
-    pub fn awaits_echo(&self) -> bool {
+    pub(crate) fn awaits_echo(&self) -> bool {
         matches!(self.state, State::AwaitingEcho(_))
     }
 
     /// Whether the game is over.
-    pub fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.state == State::Over
     }
 
     /// Whether a takeback can be granted. Not while our move is being posted: what would be taken back then depends on which
     /// request arrives first.
-    pub fn can_grant_takeback(&self) -> bool {
+    pub(crate) fn can_grant_takeback(&self) -> bool {
         matches!(self.state, State::Idle | State::Searching | State::NoMove)
     }
 
     /// A takeback was granted, so the position is about to change.
-    pub fn grant_takeback(&mut self) -> Action {
+    pub(crate) fn grant_takeback(&mut self) -> Action {
         if self.state != State::Searching {
             return Action::Continue;
         }
@@ -186,12 +186,12 @@ impl PendingMove {
     }
 
     /// The chosen move that is not on the board yet.
-    pub fn chosen_move(&self) -> Option<Move> {
+    pub(crate) fn chosen_move(&self) -> Option<Move> {
         self.attempt().map(|attempt| attempt.mv)
     }
 
     /// Takes a state of the stream.
-    pub fn on_board(&mut self, board: BoardUpdate) -> Action {
+    pub(crate) fn on_board(&mut self, board: BoardUpdate) -> Action {
         if board.over {
             self.state = State::Over;
             return Action::Cancel;
@@ -215,7 +215,7 @@ impl PendingMove {
     }
 
     /// Recovers from a pending move with nothing in flight, which should never happen.
-    pub fn recover(&mut self) -> Action {
+    pub(crate) fn recover(&mut self) -> Action {
         match self.attempt() {
             Some(attempt) => self.resync(attempt),
             None if matches!(
@@ -230,7 +230,7 @@ impl PendingMove {
     }
 
     /// Takes the chosen move.
-    pub fn on_move_chosen(&mut self, mv: Move) -> Action {
+    pub(crate) fn on_move_chosen(&mut self, mv: Move) -> Action {
         if self.state != State::Searching {
             return Action::Continue;
         }
@@ -242,7 +242,7 @@ impl PendingMove {
     }
 
     /// There is no move to choose from: either no legal move, or all were rejected.
-    pub fn on_no_move(&mut self) -> Action {
+    pub(crate) fn on_no_move(&mut self) -> Action {
         if self.state != State::Searching {
             return Action::Continue;
         }
@@ -256,7 +256,7 @@ impl PendingMove {
     }
 
     /// Takes the response to a POST.
-    pub fn on_response(&mut self, answer: Result<(), PostFailure>) -> Action {
+    pub(crate) fn on_response(&mut self, answer: Result<(), PostFailure>) -> Action {
         let State::Posting(attempt) = self.state else {
             return Action::Continue;
         };
@@ -285,12 +285,12 @@ impl PendingMove {
     }
 
     /// Consecutive POSTs of this move that failed in transit.
-    pub fn failures(&self) -> u32 {
+    pub(crate) fn failures(&self) -> u32 {
         self.attempt().map_or(0, |attempt| attempt.failures)
     }
 
     /// The wait of the last action is over.
-    pub fn on_timeout(&mut self) -> Action {
+    pub(crate) fn on_timeout(&mut self) -> Action {
         match self.state {
             State::Backoff(attempt) => self.send(attempt),
             State::AwaitingEcho(attempt) => self.resync(attempt),

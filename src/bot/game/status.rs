@@ -21,11 +21,11 @@ const MAX_SEARCH_SHARE: f64 = 0.5;
 
 /// Shared status of one game task. Clones share the same cell.
 #[derive(Clone, Debug)]
-pub struct StatusCell(Arc<Mutex<GameSnapshot>>);
+pub(crate) struct StatusCell(Arc<Mutex<GameSnapshot>>);
 
 /// Status of a game at one moment.
 #[derive(Clone, Debug)]
-pub struct GameSnapshot {
+pub(crate) struct GameSnapshot {
     /// Name of the opponent; empty until the first `gameFull`.
     pub opponent: String,
     /// Color, rating and time control; `None` until the first `gameFull`.
@@ -62,7 +62,7 @@ pub struct GameSnapshot {
 
 /// Color, rating and time control of a game.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pairing {
+pub(crate) struct Pairing {
     /// Our color.
     pub color: Color,
     /// The opponent's rating.
@@ -73,7 +73,7 @@ pub struct Pairing {
 
 /// Clocks of a game at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Clocks {
+pub(crate) struct Clocks {
     /// Time left on our clock.
     pub ours: Duration,
     /// Time left on the opponent's clock.
@@ -108,7 +108,7 @@ impl Clocks {
 
 /// State kept of a correspondence game while it has no task.
 #[derive(Clone, Debug)]
-pub struct SuspendedGame {
+pub(crate) struct SuspendedGame {
     /// Moves of the game.
     pub moves: GameMoves,
     /// Recent scores.
@@ -121,7 +121,7 @@ pub struct SuspendedGame {
 
 /// Rematch to offer to the opponent of a finished game.
 #[derive(Clone, Debug)]
-pub struct RematchOffer {
+pub(crate) struct RematchOffer {
     /// The opponent.
     pub to: Username,
     /// Whether the opponent is human.
@@ -132,7 +132,7 @@ pub struct RematchOffer {
 
 /// Work in flight for the pending move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Activity {
+pub(crate) enum Activity {
     /// Nothing; it listens to the stream.
     Listening,
     /// A search.
@@ -179,7 +179,7 @@ impl Default for StatusCell {
 
 impl StatusCell {
     /// The current status.
-    pub fn snapshot(&self) -> GameSnapshot {
+    pub(crate) fn snapshot(&self) -> GameSnapshot {
         self.0
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -187,13 +187,13 @@ impl StatusCell {
     }
 
     /// Takes the state of a suspended game.
-    pub fn take_suspended(&self) -> Option<Box<SuspendedGame>> {
+    pub(crate) fn take_suspended(&self) -> Option<Box<SuspendedGame>> {
         let mut snapshot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         snapshot.suspended.take()
     }
 
     /// Changes the status.
-    pub fn update(&self, change: impl FnOnce(&mut GameSnapshot)) {
+    pub(crate) fn update(&self, change: impl FnOnce(&mut GameSnapshot)) {
         let mut snapshot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let before = (snapshot.ply, snapshot.our_turn_since, snapshot.activity);
         change(&mut snapshot);
@@ -208,7 +208,7 @@ impl StatusCell {
 
 impl GameSnapshot {
     /// The status for `status`, page and metrics.
-    pub fn status(&self, id: String) -> GameStatus {
+    pub(crate) fn status(&self, id: String) -> GameStatus {
         let elapsed = self.our_turn_since.map(clock::since);
         let ours = elapsed.is_some() || self.no_move;
         let (our_clock_ms, their_clock_ms) = self.clocks.map(|it| it.remaining_ms(ours)).unzip();
@@ -247,7 +247,7 @@ impl GameSnapshot {
 }
 
 /// Ages of a stream and of its last line, in seconds.
-pub fn stream_status((opened, heard): &(Instant, LastActivity)) -> StreamStatus {
+pub(crate) fn stream_status((opened, heard): &(Instant, LastActivity)) -> StreamStatus {
     StreamStatus {
         open_s: clock::since(*opened).as_secs_f64(),
         silent_s: clock::since(heard.at()).as_secs_f64(),

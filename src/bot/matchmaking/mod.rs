@@ -27,9 +27,9 @@ use crate::lichess::model::{
     Challenge, ChallengeId, ChallengeStatus, DeclineReason, GameInfo, Status, Username,
 };
 
-pub use opponent_history::{Offer, OpponentHistory, Refusal};
+pub(super) use opponent_history::{Offer, OpponentHistory, Refusal};
 use selection::Plan;
-pub use selection::{Choice, OnlineBots, PairGame};
+pub(super) use selection::{Choice, OnlineBots, PairGame};
 
 /// Time for which the list of online bots is used.
 const LIST_MAX_AGE: Duration = Duration::from_secs(600);
@@ -45,7 +45,7 @@ const ECHO_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// State of the account.
 #[derive(Clone, Copy, Debug)]
-pub struct Inputs {
+pub(super) struct Inputs {
     /// New games are not accepted.
     pub stopping: bool,
     /// The event stream is open and the running games are known.
@@ -63,7 +63,7 @@ pub struct Inputs {
 
 /// Next action of matchmaking.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Action {
+pub(super) enum Action {
     Wait,
     /// Request the online bots.
     ListOnlineBots,
@@ -75,14 +75,14 @@ pub enum Action {
 
 /// Why no game is running, and when the next attempt is made.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Idle {
+pub(super) struct Idle {
     pub reason: String,
     pub next: SystemTime,
 }
 
 /// Reason why a challenge was not created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ChallengeFailure {
+pub(super) enum ChallengeFailure {
     /// Lichess does not allow challenges to this user.
     Refused(Refusal),
     /// Lichess allows no challenges at all for now; the quota knows for how long.
@@ -95,7 +95,7 @@ pub enum ChallengeFailure {
 
 /// A game started by our challenge.
 #[derive(Debug)]
-pub struct StartedGame {
+pub(super) struct StartedGame {
     pub kind: MatchmakingGame,
     /// Profile of the challenge.
     pub profile: String,
@@ -105,7 +105,7 @@ pub struct StartedGame {
 
 /// State machine of matchmaking.
 #[derive(Debug)]
-pub struct Matchmaking {
+pub(super) struct Matchmaking {
     settings: config::Matchmaking,
     plan: Plan,
     history: OpponentHistory,
@@ -157,7 +157,7 @@ struct PendingChallenge {
 }
 
 impl Matchmaking {
-    pub fn new(settings: &Settings, history: OpponentHistory) -> Self {
+    pub(super) fn new(settings: &Settings, history: OpponentHistory) -> Self {
         Self {
             plan: Plan::of(settings),
             settings: settings.matchmaking.clone(),
@@ -172,7 +172,7 @@ impl Matchmaking {
         }
     }
 
-    pub fn set_settings(&mut self, settings: &Settings) {
+    pub(super) fn set_settings(&mut self, settings: &Settings) {
         self.plan = Plan::of(settings);
         self.settings = settings.matchmaking.clone();
         self.backoff = None;
@@ -180,12 +180,12 @@ impl Matchmaking {
     }
 
     /// History to be saved.
-    pub fn history(&self) -> &OpponentHistory {
+    pub(super) fn history(&self) -> &OpponentHistory {
         &self.history
     }
 
     /// Our challenge that waits for an answer.
-    pub fn pending(&self) -> Option<&Challenge> {
+    pub(super) fn pending(&self) -> Option<&Challenge> {
         match &self.state {
             State::Sending { shown, over, .. } => shown.as_deref().filter(|_| !over),
             State::Pending {
@@ -199,17 +199,17 @@ impl Matchmaking {
     }
 
     /// Whether a challenge is being sent.
-    pub fn is_sending(&self) -> bool {
+    pub(super) fn is_sending(&self) -> bool {
         matches!(self.state, State::Sending { over: false, .. })
     }
 
     /// Why no game is running and when the next attempt is made, if matchmaking decides that.
-    pub fn idle(&self) -> Option<&Idle> {
+    pub(super) fn idle(&self) -> Option<&Idle> {
         self.idle.as_ref()
     }
 
     /// Returns what to do now. The action counts as started.
-    pub fn next_action(&mut self, inputs: Inputs, quota: &Quota) -> Action {
+    pub(super) fn next_action(&mut self, inputs: Inputs, quota: &Quota) -> Action {
         let now = inputs.now;
         if inputs.busy || inputs.stopping || !inputs.ready {
             self.idle_since = None;
@@ -337,7 +337,7 @@ impl Matchmaking {
     }
 
     /// The online bots, or `None` if the request failed.
-    pub fn on_online_bots(&mut self, online_bots: Option<OnlineBots>) {
+    pub(super) fn on_online_bots(&mut self, online_bots: Option<OnlineBots>) {
         self.state = State::Idle;
         match online_bots {
             Some(online_bots) => self.online_bots = Some((online_bots, clock::now())),
@@ -346,7 +346,7 @@ impl Matchmaking {
     }
 
     /// These users cannot be challenged.
-    pub fn on_unavailable(&mut self, users: &[(Username, Refusal)]) {
+    pub(super) fn on_unavailable(&mut self, users: &[(Username, Refusal)]) {
         if let State::Sending { choice, .. } = &self.state {
             let offer = choice.offer;
             for (user, refusal) in users {
@@ -356,12 +356,12 @@ impl Matchmaking {
     }
 
     /// None of the chosen users could be challenged.
-    pub fn on_nobody_available(&mut self) {
+    pub(super) fn on_nobody_available(&mut self) {
         self.state = State::Idle;
     }
 
     /// Our challenge was created. It may be closed already.
-    pub fn on_created(&mut self, challenge: Box<Challenge>, user: Username) {
+    pub(super) fn on_created(&mut self, challenge: Box<Challenge>, user: Username) {
         match std::mem::replace(&mut self.state, State::Idle) {
             State::Sending {
                 choice,
@@ -388,7 +388,7 @@ impl Matchmaking {
     }
 
     /// Our challenge was not created, as far as is known.
-    pub fn on_not_created(&mut self, user: &Username, reason: ChallengeFailure) {
+    pub(super) fn on_not_created(&mut self, user: &Username, reason: ChallengeFailure) {
         let State::Sending {
             choice,
             shown,
@@ -420,7 +420,7 @@ impl Matchmaking {
     }
 
     /// Handles an echo. Whether it is the challenge whose response was lost.
-    pub fn on_echo(&mut self, challenge: &Challenge) -> bool {
+    pub(super) fn on_echo(&mut self, challenge: &Challenge) -> bool {
         let Some(to) = challenge.dest_user.as_ref().map(|user| user.name.clone()) else {
             return false;
         };
@@ -438,7 +438,7 @@ impl Matchmaking {
     }
 
     /// A challenge was declined or cancelled. Returns the reason for the operator if it was ours and was declined.
-    pub fn on_closed(&mut self, challenge: &Challenge) -> Option<String> {
+    pub(super) fn on_closed(&mut self, challenge: &Challenge) -> Option<String> {
         if self.pending().map(|pending| &pending.id) != Some(&challenge.id) {
             return None;
         }
@@ -483,7 +483,7 @@ impl Matchmaking {
     }
 
     /// Our challenge could not be cancelled because it was accepted. Its game is about to start.
-    pub fn on_late_acceptance(&mut self) {
+    pub(super) fn on_late_acceptance(&mut self) {
         if let State::Cancelling {
             pending_challenge, ..
         } = &self.state
@@ -495,7 +495,7 @@ impl Matchmaking {
     }
 
     /// Our challenge was cancelled, or was answered before. Returns it if it was not answered.
-    pub fn on_cancelled(&mut self, done: bool) -> Option<Box<Challenge>> {
+    pub(super) fn on_cancelled(&mut self, done: bool) -> Option<Box<Challenge>> {
         let (pending_challenge, unanswered) = match std::mem::replace(&mut self.state, State::Idle)
         {
             State::Cancelling {
@@ -520,7 +520,7 @@ impl Matchmaking {
     }
 
     /// A game has started. Returns details if our challenge has become it.
-    pub fn on_game_started(&mut self, info: &GameInfo) -> Option<StartedGame> {
+    pub(super) fn on_game_started(&mut self, info: &GameInfo) -> Option<StartedGame> {
         let opponent = &info.opponent.name;
         let (choice, challenge) = match &mut self.state {
             State::Sending {
@@ -574,7 +574,7 @@ impl Matchmaking {
     }
 
     /// A game has finished. Whether the history has changed.
-    pub fn on_game_finished(&mut self, info: &GameInfo) -> bool {
+    pub(super) fn on_game_finished(&mut self, info: &GameInfo) -> bool {
         let Some((_, user, offer)) = self.game.take_if(|(id, ..)| *id == info.id) else {
             return false;
         };

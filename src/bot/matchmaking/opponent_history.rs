@@ -16,7 +16,7 @@ use crate::lichess::model::{Color, DeclineReason, Speed, TimeControl, Username, 
 
 /// Kind of game offered in a challenge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Offer {
+pub(crate) struct Offer {
     /// Initial time in seconds.
     pub limit: u32,
     /// Increment in seconds.
@@ -27,7 +27,7 @@ pub struct Offer {
 }
 
 impl Offer {
-    pub fn time(self) -> TimeControl {
+    pub(crate) fn time(self) -> TimeControl {
         TimeControl::Clock {
             limit: self.limit,
             increment: self.increment,
@@ -35,7 +35,7 @@ impl Offer {
     }
 
     /// Lichess's key of the ratings of such games.
-    pub fn perf_key(self) -> &'static str {
+    pub(crate) fn perf_key(self) -> &'static str {
         match self.variant {
             Variant::Standard | Variant::FromPosition => {
                 Speed::of_clock(self.limit, self.increment).key()
@@ -64,7 +64,7 @@ fn key<S: Serializer>(variant: &Variant, to: S) -> Result<S::Ok, S::Error> {
 
 /// Reason why a challenge of ours did not become a game.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub(crate) enum Refusal {
     /// The opponent declined.
     Declined(DeclineReason),
     /// The opponent did not answer.
@@ -188,7 +188,7 @@ impl Refusal {
 /// Saved knowledge about other bots.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct OpponentHistory {
+pub(crate) struct OpponentHistory {
     refusals: Vec<DeclineBackoff>,
     #[serde(alias = "owed")]
     return_games: Vec<ReturnGame>,
@@ -237,23 +237,23 @@ struct ReturnGame {
 }
 
 impl OpponentHistory {
-    pub const FILE_SUFFIX: &str = "opponents.json";
+    pub(crate) const FILE_SUFFIX: &str = "opponents.json";
 
     /// Reads the file; empty if it does not exist.
     ///
     /// # Errors
     /// If it exists and cannot be read.
-    pub fn load(path: &Path) -> io::Result<Self> {
+    pub(crate) fn load(path: &Path) -> io::Result<Self> {
         persist::load(path)
     }
 
     /// Content of the file.
-    pub fn to_json(&self) -> String {
+    pub(crate) fn to_json(&self) -> String {
         serde_json::to_string(self).expect("plain data with string keys")
     }
 
     /// Until when an opponent is not to be challenged to this, if so.
-    pub fn blocked_until(
+    pub(crate) fn blocked_until(
         &self,
         user: &Username,
         offer: Offer,
@@ -274,7 +274,7 @@ impl OpponentHistory {
     }
 
     /// Records a refusal. Returns the end of the backoff.
-    pub fn record_refusal(
+    pub(crate) fn record_refusal(
         &mut self,
         user: &Username,
         offer: Offer,
@@ -308,7 +308,7 @@ impl OpponentHistory {
     }
 
     /// Records a game that has started, with our color. With `pair` a return game is due, unless this is it.
-    pub fn record_game(
+    pub(crate) fn record_game(
         &mut self,
         user: &Username,
         offer: Offer,
@@ -336,7 +336,10 @@ impl OpponentHistory {
     }
 
     /// Return games that are due, with our color, the oldest first.
-    pub fn return_games(&self, now: SystemTime) -> impl Iterator<Item = (Username, Offer, Color)> {
+    pub(crate) fn return_games(
+        &self,
+        now: SystemTime,
+    ) -> impl Iterator<Item = (Username, Offer, Color)> {
         let now = clock::epoch_seconds(now);
         let is_recent = move |game: &&ReturnGame| now.abs_diff(game.since) < RETURN_GAME_TTL_S;
         self.return_games.iter().filter(is_recent).map(|game| {
@@ -350,7 +353,7 @@ impl OpponentHistory {
     }
 
     /// Start of the last game with an opponent, in seconds since the epoch.
-    pub fn last_game(&self, user: &Username) -> Option<u64> {
+    pub(crate) fn last_game(&self, user: &Username) -> Option<u64> {
         self.last_games.get(&user.id()).copied()
     }
 

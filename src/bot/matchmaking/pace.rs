@@ -12,7 +12,7 @@ const BURST_CHALLENGES: u32 = 10;
 
 /// Delay of the next challenge.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Delay {
+pub(super) struct Delay {
     pub until: SystemTime,
     /// Reason for the operator.
     pub reason: String,
@@ -20,7 +20,7 @@ pub struct Delay {
 
 /// Delay of the next challenge, if any. `reserve` daily games are left to others. The second game of a pair follows
 /// the first at once, and a pair takes the time of two games.
-pub fn delay(quota: &Quota, reserve: u32, second: bool, now: SystemTime) -> Option<Delay> {
+pub(super) fn delay(quota: &Quota, reserve: u32, second: bool, now: SystemTime) -> Option<Delay> {
     used_up_delay(quota, reserve, now)
         .or_else(|| refusal_delay(quota, now))
         .or_else(|| spread_delay(quota, reserve, now).filter(|_| !second))

@@ -9,14 +9,14 @@ use crate::lichess::model::{
 };
 
 /// Reason for the challenger and reason for the operator.
-pub type BaseCheckFailure = (DeclineReason, String);
+pub(super) type BaseCheckFailure = (DeclineReason, String);
 
 fn objection(reason: DeclineReason, text: impl fmt::Display) -> Option<BaseCheckFailure> {
     Some((reason, text.to_string()))
 }
 
 /// Checks whether the bot can play the challenge at all.
-pub fn unplayable(
+pub(super) fn unplayable(
     challenge: &Challenge,
     compat: Option<Compat>,
     rules: &config::Challenge,
@@ -51,7 +51,7 @@ pub fn unplayable(
 }
 
 /// Checks the main switch and the block list.
-pub fn not_admitted(challenge: &Challenge, settings: &Settings) -> Option<BaseCheckFailure> {
+pub(super) fn not_admitted(challenge: &Challenge, settings: &Settings) -> Option<BaseCheckFailure> {
     let rules = &settings.challenge;
     if !rules.accept {
         return objection(DeclineReason::Generic, "challenges are switched off");
@@ -70,7 +70,7 @@ pub fn not_admitted(challenge: &Challenge, settings: &Settings) -> Option<BaseCh
 }
 
 /// Checks the limits of `[challenge]`.
-pub fn outside_section(
+pub(super) fn outside_section(
     challenge: &Challenge,
     rules: &config::Challenge,
 ) -> Option<BaseCheckFailure> {

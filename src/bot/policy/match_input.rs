@@ -155,7 +155,7 @@ pub struct ChallengeFacts {
 }
 
 /// First condition of a rule that does not match; `None` if all match.
-pub fn first_mismatch(rule: &Match, input: &MatchInput) -> Option<String> {
+pub(super) fn first_mismatch(rule: &Match, input: &MatchInput) -> Option<String> {
     let flag = |wanted: Option<bool>, is: bool, yes: &str, no: &str| {
         let said = if is { yes } else { no };
         wanted

@@ -20,7 +20,7 @@ const NODE_LIMIT_FACTOR: u64 = 4;
 
 /// Result of a comparison.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Summary {
+pub(super) struct Summary {
     /// Decisions in the trace.
     pub decisions: usize,
     /// Decisions that differ or are missing on either side.
@@ -44,7 +44,7 @@ pub(super) struct Comparison<'a, W> {
 
 impl<'a, W: Write> Comparison<'a, W> {
     /// Creates a comparison that prints to `out`. `search`: repeat every search.
-    pub fn new(out: &'a mut W, search: bool) -> Self {
+    pub(super) fn new(out: &'a mut W, search: bool) -> Self {
         Self {
             out,
             summary: Summary::default(),
@@ -56,7 +56,7 @@ impl<'a, W: Write> Comparison<'a, W> {
     ///
     /// # Errors
     /// Printing fails.
-    pub fn run(mut self, sessions: &[Session]) -> io::Result<Summary> {
+    pub(super) fn run(mut self, sessions: &[Session]) -> io::Result<Summary> {
         let mut suspended = None;
         for session in sessions {
             let kept = suspended.take().filter(|_| session.header.resumed);

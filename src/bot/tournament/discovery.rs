@@ -52,7 +52,7 @@ pub(super) struct Discovery {
 }
 
 impl Discovery {
-    pub fn new(
+    pub(super) fn new(
         ctx: AccountContext,
         discovered_sender: mpsc::UnboundedSender<(ArenaEntry, Candidate)>,
         [joined_arenas, left]: [watch::Receiver<HashSet<ArenaId>>; 2],
@@ -70,7 +70,11 @@ impl Discovery {
     }
 
     /// Scans periodically until shutdown begins.
-    pub async fn run(mut self, mut paused: watch::Receiver<bool>, mut shutdown: ShutdownSignal) {
+    pub(super) async fn run(
+        mut self,
+        mut paused: watch::Receiver<bool>,
+        mut shutdown: ShutdownSignal,
+    ) {
         let scanning = async {
             loop {
                 if paused.wait_for(|paused| !*paused).await.is_err() {
@@ -227,7 +231,7 @@ impl Candidate {
     }
 
     /// Whether the arena matches the settings.
-    pub fn is_wanted(&self, wanted: &config::Tournaments) -> bool {
+    pub(super) fn is_wanted(&self, wanted: &config::Tournaments) -> bool {
         let arena = &self.arena;
         let TimeControl::Clock { limit, increment } = arena.clock else {
             return false;

@@ -81,7 +81,7 @@ struct ArenaHandle {
 
 impl Tournaments {
     /// Starts the tasks of all named arenas, and discovery.
-    pub fn new(
+    pub(super) fn new(
         ctx: &AccountContext,
         shutdown: &ShutdownSignal,
         overrides: &OperatorOverrides,
@@ -108,7 +108,7 @@ impl Tournaments {
     }
 
     /// Returns the next event of an arena.
-    pub async fn next(&mut self) -> Option<ArenaEvent> {
+    pub(super) async fn next(&mut self) -> Option<ArenaEvent> {
         loop {
             tokio::select! {
                 Some((joining, candidate)) = self.discovered.recv() => {
@@ -128,7 +128,7 @@ impl Tournaments {
     }
 
     /// Applies changed settings or overrides. Returns the arenas that are left because they no longer match.
-    pub fn on_settings_changed(
+    pub(super) fn on_settings_changed(
         &mut self,
         ctx: &AccountContext,
         by_operator: &[ArenaEntry],
@@ -190,13 +190,13 @@ impl Tournaments {
     }
 
     /// Joins an arena for the operator.
-    pub fn join(&mut self, joining: ArenaEntry, responder: Option<Responder>) {
+    pub(super) fn join(&mut self, joining: ArenaEntry, responder: Option<Responder>) {
         self.left.send_if_modified(|left| left.remove(&joining.id));
         self.join_or_update(joining, None, responder);
     }
 
     /// Leaves an arena for the operator. Whether the account was in it.
-    pub fn leave_arena(&mut self, arena: &ArenaId) -> bool {
+    pub(super) fn leave_arena(&mut self, arena: &ArenaId) -> bool {
         let Some(handle) = self.arenas.get(arena) else {
             return false;
         };
@@ -207,12 +207,12 @@ impl Tournaments {
     }
 
     /// Pauses or resumes participation.
-    pub fn pause(&self, paused: bool) {
+    pub(super) fn pause(&self, paused: bool) {
         self.paused.send_replace(paused);
     }
 
     /// Arenas and their status, once Lichess has reported one.
-    pub fn statuses(&self) -> Vec<(ArenaId, Option<events::Arena>)> {
+    pub(super) fn statuses(&self) -> Vec<(ArenaId, Option<events::Arena>)> {
         let all = self.arenas.iter();
         let mut all: Vec<_> = all
             .map(|(id, handle)| (id.clone(), handle.status.borrow().clone()))
@@ -222,20 +222,20 @@ impl Tournaments {
     }
 
     /// Polls an arena now, because its state has changed.
-    pub fn wake(&self, arena: &ArenaId) {
+    pub(super) fn wake(&self, arena: &ArenaId) {
         if let Some(handle) = self.arenas.get(arena) {
             handle.wake.notify_one();
         }
     }
 
     /// Whether all arenas have been left at shutdown.
-    pub fn is_finished(&mut self) -> bool {
+    pub(super) fn is_finished(&mut self) -> bool {
         while self.tasks.try_join_next().is_some() {}
         self.tasks.is_empty()
     }
 
     /// Waits until all arenas have been left, at most this long.
-    pub async fn leave_all(&mut self, timeout: Duration) {
+    pub(super) async fn leave_all(&mut self, timeout: Duration) {
         let all = async { while self.tasks.join_next().await.is_some() {} };
         if clock::timeout(timeout, all).await.is_err() {
             warn!("still in an arena: Lichess will withdraw us when we do not play");

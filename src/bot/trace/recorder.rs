@@ -119,7 +119,7 @@ struct Output {
 
 impl Trace {
     /// Adds a record. `record` is not called if there is no trace.
-    pub fn note(&mut self, at: Instant, record: impl FnOnce() -> Record) {
+    pub(crate) fn note(&mut self, at: Instant, record: impl FnOnce() -> Record) {
         if let Some(output) = &mut self.0 {
             output
                 .entries
@@ -128,7 +128,7 @@ impl Trace {
     }
 
     /// Sends the added records to the writer. Call it when no move is waiting.
-    pub fn flush(&mut self) {
+    pub(crate) fn flush(&mut self) {
         if let Some(output) = &mut self.0 {
             output.send(false);
         }

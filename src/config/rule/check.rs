@@ -8,7 +8,7 @@ use super::{Books, Match, Play, Rule};
 const MAX_NAME_CHARS: usize = 40;
 
 /// Contradictions in rules: the index of the rule and a sentence.
-pub fn contradictions(rules: &[Rule], book_settings: &Book) -> Vec<(usize, String)> {
+pub(crate) fn contradictions(rules: &[Rule], book_settings: &Book) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for (number, rule) in rules.iter().enumerate() {
         let above = &rules[..number];
@@ -88,7 +88,7 @@ fn check_rule(rule: &Rule) -> Vec<String> {
 }
 
 /// The books of a rule that `[book]` does not list: a sentence for each.
-pub fn unknown_books(rule: &Rule, book_settings: &Book) -> Vec<String> {
+pub(crate) fn unknown_books(rule: &Rule, book_settings: &Book) -> Vec<String> {
     let Some(Books::Named(names)) = &rule.play.book else {
         return Vec::new();
     };

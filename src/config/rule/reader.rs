@@ -13,7 +13,7 @@ use crate::spelling::choices;
 const TABLES: [&str; 3] = ["match", "limit", "play"];
 
 /// A rule as written.
-pub struct RawRule {
+pub(crate) struct RawRule {
     /// The valid keys of the rule.
     pub table: Table,
     /// The place of its heading.
@@ -24,7 +24,7 @@ pub struct RawRule {
 
 impl Reader<'_> {
     /// Reads the rules, each below a heading `[[rule]]`.
-    pub fn rules(
+    pub(crate) fn rules(
         &mut self,
         content: Spanned<DeValue<'_>>,
         locate: Locate<'_>,
@@ -46,7 +46,7 @@ impl Reader<'_> {
     }
 
     /// Reads the matchmaking profiles.
-    pub fn profiles(
+    pub(crate) fn profiles(
         &mut self,
         section: &'static str,
         content: Spanned<DeValue<'_>>,
@@ -66,7 +66,7 @@ impl Reader<'_> {
     }
 
     /// Reads a list of tables, each below `heading`.
-    pub fn tables<'a>(
+    pub(crate) fn tables<'a>(
         &mut self,
         content: Spanned<DeValue<'a>>,
         name: &str,

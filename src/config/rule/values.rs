@@ -222,7 +222,7 @@ impl fmt::Display for ClockSpec {
 }
 
 /// Deserializes a list, or a single element as a list of one.
-pub fn one_or_many<'de, D, T>(from: D) -> Result<Vec<T>, D::Error>
+pub(crate) fn one_or_many<'de, D, T>(from: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,
     T: Deserialize<'de>,

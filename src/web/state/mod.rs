@@ -83,7 +83,11 @@ pub(super) struct PageState {
 impl PageState {
     /// The initial state: the user who can play on the page, whether records are kept, and the names of the actions that are
     /// offered.
-    pub fn new(play: Option<PlayUser>, records: bool, control: &'static [&'static str]) -> Self {
+    pub(super) fn new(
+        play: Option<PlayUser>,
+        records: bool,
+        control: &'static [&'static str],
+    ) -> Self {
         Self {
             play,
             records,
@@ -93,7 +97,7 @@ impl PageState {
     }
 
     /// Updates the state with an event at `now`, in milliseconds since 1970. Returns the changes.
-    pub fn on_event(&mut self, event: &Event, now: u64) -> Vec<Change> {
+    pub(super) fn on_event(&mut self, event: &Event, now: u64) -> Vec<Change> {
         let (account, event) = match event {
             Event::ForAccount { account, event } => (Some(account.as_str()), &**event),
             event => (None, event),
@@ -271,13 +275,13 @@ impl PageState {
     }
 
     /// Shows or hides the search information for the user of the page. `None` if there is no such user.
-    pub fn set_show_engine(&mut self, shown: bool) -> Option<Change> {
+    pub(super) fn set_show_engine(&mut self, shown: bool) -> Option<Change> {
         self.play.as_mut()?.show_engine = shown;
         Some(Change::PlayUser)
     }
 
     /// Declines our draw offer in a game of the user of the page; the site does not report this.
-    pub fn decline_draw(&mut self, id: &str, now: u64) -> Option<Change> {
+    pub(super) fn decline_draw(&mut self, id: &str, now: u64) -> Option<Change> {
         let mut games = self.running.iter_mut();
         let live = games.find(|live| live.view.id == id)?;
         let declined = live.decline(!live.ours, Offer::Draw, now);
@@ -285,7 +289,7 @@ impl PageState {
     }
 
     /// Adds the entries from before the start.
-    pub fn add_backlog(&mut self, backlog: Backlog) {
+    pub(super) fn add_backlog(&mut self, backlog: Backlog) {
         for challenge in backlog.challenges {
             self.challenges.push_front(challenge);
         }
@@ -301,7 +305,7 @@ impl PageState {
     }
 
     /// Adds the recorded history of a resumed game.
-    pub fn merge_history(&mut self, past: LiveGame) -> Option<Change> {
+    pub(super) fn merge_history(&mut self, past: LiveGame) -> Option<Change> {
         let id = past.view.id.clone();
         let mut games = self.running.iter_mut().chain(&mut self.finished);
         let live = games.find(|live| live.view.id == id)?;
@@ -310,7 +314,7 @@ impl PageState {
     }
 
     /// Handles the loss of events: all games but those with the ids `running_ids` are finished.
-    pub fn on_lagged(&mut self, missed: u64, running_ids: &[String], now: u64) {
+    pub(super) fn on_lagged(&mut self, missed: u64, running_ids: &[String], now: u64) {
         let missed = plural::count(missed, "event", "events");
         let text = format!("the page has missed {missed}; running games may lack moves");
         self.add_note(now, Severity::Warning, None, text);
@@ -343,7 +347,7 @@ impl PageState {
     }
 
     /// A game that is running or has recently finished.
-    pub fn live_game(&self, id: &str) -> Option<&LiveGame> {
+    pub(super) fn live_game(&self, id: &str) -> Option<&LiveGame> {
         self.running
             .iter()
             .chain(&self.finished)
@@ -351,7 +355,7 @@ impl PageState {
     }
 
     /// The whole state as a `snapshot` event.
-    pub fn snapshot(&self, now: u64) -> Bytes {
+    pub(super) fn snapshot(&self, now: u64) -> Bytes {
         let games = self.running.iter().chain(&self.finished);
         frame(
             "snapshot",
@@ -373,7 +377,7 @@ impl PageState {
     }
 
     /// A change as an event; `None` if it is outdated.
-    pub fn frame(&self, change: &Change, now: u64) -> Option<Bytes> {
+    pub(super) fn frame(&self, change: &Change, now: u64) -> Option<Bytes> {
         Some(match change {
             Change::Game(id) => frame("game", &self.live_game(id)?.view),
             Change::Moved(id) => {

@@ -18,7 +18,7 @@ const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(90);
 
 /// A browser; closed when this is dropped.
-pub struct Browser {
+pub(super) struct Browser {
     driver: Child,
     /// URL of the session: `http://127.0.0.1:1234/session/ID`.
     session: String,
@@ -29,7 +29,7 @@ pub struct Browser {
 
 impl Browser {
     /// Opens a browser of this size; `None`, with a message, if none is installed.
-    pub fn open(width: u32, height: u32) -> Option<Self> {
+    pub(super) fn open(width: u32, height: u32) -> Option<Self> {
         let started = Command::new("chromedriver")
             .arg("--port=0")
             .stdout(Stdio::piped())
@@ -105,12 +105,12 @@ impl Browser {
     }
 
     /// Opens an address.
-    pub fn go(&self, url: &str) {
+    pub(super) fn go(&self, url: &str) {
         self.call(Method::POST, "/url", &json!({ "url": url }));
     }
 
     /// Runs a script in the page and returns its result; the text is the body of a function.
-    pub fn run(&self, script: &str) -> Value {
+    pub(super) fn run(&self, script: &str) -> Value {
         self.call(
             Method::POST,
             "/execute/sync",
@@ -119,7 +119,7 @@ impl Browser {
     }
 
     /// Waits until an expression in the page is truthy, and returns its value.
-    pub fn until(&self, expression: &str) -> Value {
+    pub(super) fn until(&self, expression: &str) -> Value {
         wait(&format!("in the page: {expression}"), || {
             let value = self.run(&format!("return {expression};"));
             let nothing = [json!(null), json!(false), json!(0), json!("")].contains(&value);
@@ -128,7 +128,7 @@ impl Browser {
     }
 
     /// The text of the first element that a selector finds; empty without one.
-    pub fn text(&self, selector: &str) -> String {
+    pub(super) fn text(&self, selector: &str) -> String {
         let value = self.run(&format!(
             "return document.querySelector({})?.textContent ?? '';",
             json!(selector)
@@ -146,7 +146,7 @@ impl Browser {
     }
 
     /// Clicks on the centre of an element, once it is clickable.
-    pub fn click(&self, selector: &str) {
+    pub(super) fn click(&self, selector: &str) {
         wait(&format!("{selector} can be clicked"), || {
             let id = self.element(selector);
             let path = format!("/element/{id}/click");
@@ -155,14 +155,14 @@ impl Browser {
     }
 
     /// Types into a field; `\u{E007}` is Enter.
-    pub fn fill(&self, selector: &str, text: &str) {
+    pub(super) fn fill(&self, selector: &str, text: &str) {
         let id = self.element(selector);
         let path = format!("/element/{id}/value");
         self.call(Method::POST, &path, &json!({ "text": text }));
     }
 
     /// Presses keys one after another, wherever the focus is.
-    pub fn press(&self, keys: &[&str]) {
+    pub(super) fn press(&self, keys: &[&str]) {
         let strokes: Vec<Value> = keys
             .iter()
             .flat_map(|key| ["keyDown", "keyUp"].map(|kind| json!({ "type": kind, "value": key })))
@@ -172,13 +172,13 @@ impl Browser {
     }
 
     /// Drags with the mouse from the centre of one element to that of another.
-    pub fn drag(&self, from: &str, to: &str) {
+    pub(super) fn drag(&self, from: &str, to: &str) {
         self.hold(from, to);
         self.release();
     }
 
     /// Drags like [`drag`](Self::drag) without releasing the button.
-    pub fn hold(&self, from: &str, to: &str) {
+    pub(super) fn hold(&self, from: &str, to: &str) {
         let step = |selector: &str| {
             let origin = json!({ ELEMENT: self.element(selector) });
             json!({ "type": "pointerMove", "duration": 50, "x": 0, "y": 0, "origin": origin })
@@ -188,7 +188,7 @@ impl Browser {
     }
 
     /// Releases the mouse button.
-    pub fn release(&self) {
+    pub(super) fn release(&self) {
         self.point(&[json!({ "type": "pointerUp", "button": 0 })]);
     }
 
@@ -198,7 +198,7 @@ impl Browser {
     }
 
     /// Scrolls over the centre of an element by this many pixels.
-    pub fn scroll(&self, selector: &str, pixels: i32) {
+    pub(super) fn scroll(&self, selector: &str, pixels: i32) {
         let origin = json!({ ELEMENT: self.element(selector) });
         let step = json!({ "type": "scroll", "x": 0, "y": 0, "deltaX": 0, "deltaY": pixels, "duration": 0, "origin": origin });
         let actions = json!({ "actions": [{ "type": "wheel", "id": "wheel", "actions": [step] }] });
@@ -206,19 +206,19 @@ impl Browser {
     }
 
     /// Sends a Chrome DevTools command.
-    pub fn devtools(&self, command: &str, parameters: &Value) -> Value {
+    pub(super) fn devtools(&self, command: &str, parameters: &Value) -> Value {
         let body = json!({ "cmd": command, "params": parameters });
         self.call(Method::POST, "/goog/cdp/execute", &body)
     }
 
     /// Grants a permission to the page.
-    pub fn grant(&self, what: &str) {
+    pub(super) fn grant(&self, what: &str) {
         let body = json!({ "descriptor": { "name": what }, "state": "granted" });
         self.call(Method::POST, "/permissions", &body);
     }
 
     /// Emulates a phone.
-    pub fn emulate_phone(&self) {
+    pub(super) fn emulate_phone(&self) {
         let phone = json!({ "width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": true });
         self.devtools("Emulation.setDeviceMetricsOverride", &phone);
         self.devtools(
@@ -229,7 +229,7 @@ impl Browser {
     }
 
     /// Lets [`Browser::disconnect`] find the streams of the pages that are opened from now on.
-    pub fn track_streams(&self) {
+    pub(super) fn track_streams(&self) {
         let source = "window.streams = [];
             const open = window.fetch;
             window.fetch = (url, options = {}) => {
@@ -243,20 +243,20 @@ impl Browser {
     }
 
     /// Disconnects the network.
-    pub fn disconnect(&self) {
+    pub(super) fn disconnect(&self) {
         self.set_online(false);
         // Open connections would stay open.
         self.run("for (const stream of streams) stream.abort();");
     }
 
     /// Enables or disables the network for new requests.
-    pub fn set_online(&self, on: bool) {
+    pub(super) fn set_online(&self, on: bool) {
         let conditions = json!({ "offline": !on, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1 });
         self.devtools("Network.emulateNetworkConditions", &conditions);
     }
 
     /// Log entries since the last call: `browser` for the console, `performance` for network traffic.
-    pub fn log(&self, kind: &str) -> Vec<Value> {
+    pub(super) fn log(&self, kind: &str) -> Vec<Value> {
         let lines = self.call(Method::POST, "/se/log", &json!({ "type": kind }));
         lines.as_array().unwrap().clone()
     }

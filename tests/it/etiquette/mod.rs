@@ -13,16 +13,16 @@ use knightwatch::sim::{
 use crate::common::{BOT, Daemon, Player, Site, requests_of, wait};
 
 /// Clock long enough for a slow test machine.
-pub const CLOCK: [(&str, &str); 2] = [("clock.limit", "10800"), ("clock.increment", "0")];
+pub(crate) const CLOCK: [(&str, &str); 2] = [("clock.limit", "10800"), ("clock.increment", "0")];
 
 /// Blocked position without a possible breakthrough.
-pub const DEAD: &str = "8/8/4k3/4p3/4P3/4K3/8/8 w - - 0 1";
+pub(crate) const DEAD: &str = "8/8/4k3/4p3/4P3/4K3/8/8 w - - 0 1";
 
 /// Position that White, to move, has lost.
 const WON: &str = "4k3/4q3/8/8/8/8/4P3/4K3 w - - 0 1";
 
 /// A site with the bot, which allows takeback requests, and these human players.
-pub fn site(people: &[&str]) -> Site {
+pub(crate) fn site(people: &[&str]) -> Site {
     let bot = NewUser {
         takebacks: true,
         ..NewUser::bot(BOT)
@@ -35,13 +35,13 @@ pub fn site(people: &[&str]) -> Site {
 }
 
 /// Performs an action of a human player in a game, such as `resign` or `move/e2e4`.
-pub fn act(player: &Player<'_>, id: &str, what: &str) {
+pub(crate) fn act(player: &Player<'_>, id: &str, what: &str) {
     let (status, answer) = player.post(&format!("/api/board/game/{id}/{what}"), &[]);
     assert_eq!(status, 200, "{what}: {answer}");
 }
 
 /// Starts a game in which Anna has White and both have moved; returns its id.
-pub fn start_game(site: &Site, anna: &Player<'_>) -> String {
+pub(crate) fn start_game(site: &Site, anna: &Player<'_>) -> String {
     let id = anna.start(&[CLOCK[0], CLOCK[1], ("color", "white")]);
     act(anna, &id, "move/e2e4");
     site.plies(&id, 2);

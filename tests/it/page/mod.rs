@@ -14,14 +14,14 @@ use crate::common::{BOT, Daemon, Killed, Site, signal, wait};
 
 /// Address and key of a page.
 #[derive(Clone, Debug)]
-pub struct Url {
+pub(crate) struct Url {
     address: String,
     pub key: String,
 }
 
 impl Url {
     /// The last page URL in a text.
-    pub fn find(text: &str) -> Option<Self> {
+    pub(crate) fn find(text: &str) -> Option<Self> {
         let (head, rest) = text.rsplit_once("/#key=")?;
         let key = rest.split_whitespace().next()?.to_owned();
         let (_, address) = head.rsplit_once("http://")?;
@@ -30,7 +30,7 @@ impl Url {
     }
 
     /// The URL that `knightwatch page` prints for a daemon that was started this many times. The log never contains the key.
-    pub fn of(bot: &Daemon, starts: usize) -> Self {
+    pub(crate) fn of(bot: &Daemon, starts: usize) -> Self {
         wait("the page's address is logged", || {
             let known = bot.log().matches("the page: http://").count() == starts;
             known.then_some(())
@@ -44,22 +44,28 @@ impl Url {
     }
 
     /// The URL as it is printed. Without the key, the page is read-only.
-    pub fn with_key(&self) -> String {
+    pub(crate) fn with_key(&self) -> String {
         format!("{}#key={}", self.without_key(), self.key)
     }
 
     /// The header line with the key.
-    pub fn key_header(&self) -> String {
+    pub(crate) fn key_header(&self) -> String {
         format!("X-Knightwatch-Key: {}\r\n", self.key)
     }
 
     /// The URL without the key.
-    pub fn without_key(&self) -> String {
+    pub(crate) fn without_key(&self) -> String {
         format!("http://{}/", self.address)
     }
 
     /// Sends a request with additional header lines: status and body.
-    pub fn request(&self, method: &str, path: &str, headers: &str, body: &str) -> (u16, String) {
+    pub(crate) fn request(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &str,
+        body: &str,
+    ) -> (u16, String) {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         let host = match headers.contains("Host: ") {
             true => String::new(),
@@ -82,14 +88,14 @@ impl Url {
         self.request("GET", path, "", "")
     }
 
-    pub fn json(&self, path: &str) -> Value {
+    pub(crate) fn json(&self, path: &str) -> Value {
         let (status, body) = self.get(path);
         assert_eq!(status, 200, "{path}: {body}");
         serde_json::from_str(&body).unwrap()
     }
 
     /// Sends a request to the site as the player of the page.
-    pub fn play(&self, path: &str, form: &str) -> (u16, String) {
+    pub(crate) fn play(&self, path: &str, form: &str) -> (u16, String) {
         let headers = format!(
             "{}Content-Type: application/x-www-form-urlencoded\r\n",
             self.key_header()
@@ -98,7 +104,7 @@ impl Url {
     }
 
     /// Opens the event stream.
-    pub fn events(&self) -> Events {
+    pub(crate) fn events(&self) -> Events {
         self.events_with("")
     }
 
@@ -119,7 +125,7 @@ impl Url {
 }
 
 /// Event stream of a page.
-pub struct Events(BufReader<TcpStream>);
+pub(crate) struct Events(BufReader<TcpStream>);
 
 impl Events {
     /// The next event, or `None` at the end of the stream. Lines with chunk lengths are skipped.
@@ -139,7 +145,7 @@ impl Events {
     }
 
     /// Reads up to the next event with this name that fulfils the condition.
-    pub fn find(&mut self, name: &str, condition: impl Fn(&Value) -> bool) -> Value {
+    pub(crate) fn find(&mut self, name: &str, condition: impl Fn(&Value) -> bool) -> Value {
         loop {
             let (event, data) = self.next().unwrap_or_else(|| panic!("no {name} came"));
             if event == name && condition(&data) {
@@ -155,7 +161,7 @@ impl Events {
         line.starts_with("HTTP/1.1 200")
     }
 
-    pub fn snapshot(&mut self) -> Value {
+    pub(crate) fn snapshot(&mut self) -> Value {
         let (name, data) = self.next().unwrap();
         assert_eq!(name, "snapshot");
         data
@@ -167,7 +173,7 @@ impl Events {
     }
 }
 
-pub fn is_game(game: &str) -> impl Fn(&Value) -> bool {
+pub(crate) fn is_game(game: &str) -> impl Fn(&Value) -> bool {
     let game = game.to_owned();
     move |data| data["id"] == game.as_str() || data["game"] == game.as_str()
 }

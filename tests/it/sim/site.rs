@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 const SOON: Duration = Duration::from_secs(10);
 
 /// Two bots, two humans and a running site.
-pub struct Site {
+pub(super) struct Site {
     pub sim: Sim,
     pub base: String,
     http: reqwest::Client,
@@ -20,11 +20,11 @@ pub struct Site {
 }
 
 impl Site {
-    pub async fn start() -> Self {
+    pub(super) async fn start() -> Self {
         Self::with(SimOptions::default()).await
     }
 
-    pub async fn with(options: SimOptions) -> Self {
+    pub(super) async fn with(options: SimOptions) -> Self {
         let mut users = options.users.clone();
         users.extend([
             NewUser::bot("Whitey"),
@@ -53,7 +53,12 @@ impl Site {
         }
     }
 
-    pub fn request(&self, method: Method, user: &str, path: &str) -> reqwest::RequestBuilder {
+    pub(super) fn request(
+        &self,
+        method: Method,
+        user: &str,
+        path: &str,
+    ) -> reqwest::RequestBuilder {
         let request = self.http.request(method, format!("{}{path}", self.base));
         match user {
             "" => request,
@@ -61,17 +66,17 @@ impl Site {
         }
     }
 
-    pub async fn get(&self, user: &str, path: &str) -> (u16, Value) {
+    pub(super) async fn get(&self, user: &str, path: &str) -> (u16, Value) {
         answer(self.request(Method::GET, user, path)).await
     }
 
-    pub async fn text(&self, user: &str, path: &str) -> String {
+    pub(super) async fn text(&self, user: &str, path: &str) -> String {
         let response = self.request(Method::GET, user, path).send().await.unwrap();
         assert_eq!(response.status(), 200, "{path}");
         response.text().await.unwrap()
     }
 
-    pub async fn post(&self, user: &str, path: &str, form: &str) -> (u16, Value) {
+    pub(super) async fn post(&self, user: &str, path: &str, form: &str) -> (u16, Value) {
         let request = self.request(Method::POST, user, path);
         let request = if form.is_empty() {
             request
@@ -84,7 +89,7 @@ impl Site {
     }
 
     /// Posts, expecting success.
-    pub async fn ok(&self, user: &str, path: &str) {
+    pub(super) async fn ok(&self, user: &str, path: &str) {
         let (status, body) = self.post(user, path, "").await;
         assert_eq!(
             (status, body.to_string().as_str()),
@@ -94,7 +99,14 @@ impl Site {
     }
 
     /// Posts, expecting this status and error message.
-    pub async fn refused(&self, user: &str, path: &str, form: &str, status: u16, error: &str) {
+    pub(super) async fn refused(
+        &self,
+        user: &str,
+        path: &str,
+        form: &str,
+        status: u16,
+        error: &str,
+    ) {
         let (code, body) = self.post(user, path, form).await;
         assert_eq!(
             (code, &body["error"]),
@@ -103,12 +115,16 @@ impl Site {
         );
     }
 
-    pub async fn stream(&self, user: &str, path: &str) -> Lines {
+    pub(super) async fn stream(&self, user: &str, path: &str) -> Lines {
         Lines::open(self.request(Method::GET, user, path)).await
     }
 
     /// Sends a request and disconnects once it has arrived.
-    pub async fn send_and_disconnect(&self, request: reqwest::RequestBuilder, endpoint: Endpoint) {
+    pub(super) async fn send_and_disconnect(
+        &self,
+        request: reqwest::RequestBuilder,
+        endpoint: Endpoint,
+    ) {
         let calls = || self.sim.faults().request_count(endpoint);
         let before = calls();
         tokio::select! {
@@ -118,18 +134,18 @@ impl Site {
     }
 
     /// Creates a challenge and returns its id.
-    pub async fn challenge(&self, from: &str, to: &str, form: &str) -> String {
+    pub(super) async fn challenge(&self, from: &str, to: &str, form: &str) -> String {
         let (status, body) = self.post(from, &format!("/api/challenge/{to}"), form).await;
         assert_eq!(status, 200, "{form}: {body}");
         body["id"].as_str().unwrap().to_owned()
     }
 
     /// Starts a game between the two bots and returns its id.
-    pub async fn game(&self, form: &str) -> String {
+    pub(super) async fn game(&self, form: &str) -> String {
         self.game_between("Whitey", "Blacky", form).await
     }
 
-    pub async fn game_between(&self, white: &str, black: &str, form: &str) -> String {
+    pub(super) async fn game_between(&self, white: &str, black: &str, form: &str) -> String {
         let id = self
             .challenge(white, black, &format!("color=white&{form}"))
             .await;
@@ -137,26 +153,26 @@ impl Site {
         id
     }
 
-    pub async fn game_stream(&self, user: &str, id: &str) -> Lines {
+    pub(super) async fn game_stream(&self, user: &str, id: &str) -> Lines {
         self.stream(user, &format!("/api/bot/game/stream/{id}"))
             .await
     }
 
     /// The first line of a game stream.
-    pub async fn full(&self, user: &str, id: &str) -> Value {
+    pub(super) async fn full(&self, user: &str, id: &str) -> Value {
         let mut stream = self.game_stream(user, id).await;
         let full = stream.next().await.unwrap();
         assert_eq!(full["type"], "gameFull");
         full
     }
 
-    pub async fn play(&self, user: &str, id: &str, uci: &str) {
+    pub(super) async fn play(&self, user: &str, id: &str, uci: &str) {
         self.ok(user, &format!("/api/bot/game/{id}/move/{uci}"))
             .await;
     }
 
     /// Waits until this many games have finished.
-    pub async fn finished(&self, games: usize) {
+    pub(super) async fn finished(&self, games: usize) {
         let mut finished = self.sim.finished_count();
         let all = finished.wait_for(|count| *count == games);
         tokio::time::timeout(Duration::from_secs(60), all)
@@ -166,7 +182,7 @@ impl Site {
     }
 
     /// Plays moves in turn, White first.
-    pub async fn moves(&self, id: &str, moves: &str) {
+    pub(super) async fn moves(&self, id: &str, moves: &str) {
         for (ply, uci) in moves.split(' ').enumerate() {
             let user = ["Whitey", "Blacky"][ply % 2];
             self.play(user, id, uci).await;
@@ -185,13 +201,13 @@ async fn answer(request: reqwest::RequestBuilder) -> (u16, Value) {
 }
 
 /// The lines of a stream.
-pub struct Lines {
+pub(super) struct Lines {
     response: reqwest::Response,
     buffer: Vec<u8>,
 }
 
 impl Lines {
-    pub async fn open(request: reqwest::RequestBuilder) -> Self {
+    pub(super) async fn open(request: reqwest::RequestBuilder) -> Self {
         let response = tokio::time::timeout(SOON, request.send())
             .await
             .unwrap()
@@ -206,11 +222,11 @@ impl Lines {
     }
 
     /// The next line without its newline, possibly empty; `None` at the end of the stream.
-    pub async fn raw(&mut self) -> Option<String> {
+    pub(super) async fn raw(&mut self) -> Option<String> {
         self.try_raw().await.expect("the connection holds")
     }
 
-    pub async fn try_raw(&mut self) -> Result<Option<String>, reqwest::Error> {
+    pub(super) async fn try_raw(&mut self) -> Result<Option<String>, reqwest::Error> {
         loop {
             if let Some(end) = self.buffer.iter().position(|byte| *byte == b'\n') {
                 let line: Vec<u8> = self.buffer.drain(..=end).collect();
@@ -228,7 +244,7 @@ impl Lines {
     }
 
     /// The next line that is not empty.
-    pub async fn next(&mut self) -> Option<Value> {
+    pub(super) async fn next(&mut self) -> Option<Value> {
         loop {
             let line = self.raw().await?;
             if !line.is_empty() {
@@ -238,18 +254,18 @@ impl Lines {
     }
 
     /// The next line that is not empty; there must be one.
-    pub async fn line(&mut self) -> Value {
+    pub(super) async fn line(&mut self) -> Value {
         self.next().await.expect("the stream goes on")
     }
 
     /// Expects only keep-alive lines within this time.
-    pub async fn quiet(&mut self, wait: Duration) {
+    pub(super) async fn quiet(&mut self, wait: Duration) {
         let next = tokio::time::timeout(wait, self.next()).await;
         assert!(next.is_err(), "unexpected: {next:?}");
     }
 
     /// The next state, skipping `opponentGone`.
-    pub async fn full_state(&mut self) -> Value {
+    pub(super) async fn full_state(&mut self) -> Value {
         loop {
             let line = self.line().await;
             if line["type"] != "opponentGone" {
@@ -260,14 +276,14 @@ impl Lines {
     }
 
     /// The moves and the status of the next state.
-    pub async fn state(&mut self) -> (String, String) {
+    pub(super) async fn state(&mut self) -> (String, String) {
         let state = self.full_state().await;
         (text(&state["moves"]), text(&state["status"]))
     }
 }
 
 /// Waits until the condition holds.
-pub async fn until<F: Future<Output = bool>>(mut holds: impl FnMut() -> F) {
+pub(super) async fn until<F: Future<Output = bool>>(mut holds: impl FnMut() -> F) {
     let waiting = async {
         while !holds().await {
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -277,12 +293,12 @@ pub async fn until<F: Future<Output = bool>>(mut holds: impl FnMut() -> F) {
     waited.expect("it comes soon");
 }
 
-pub fn text(value: &Value) -> String {
+pub(super) fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
 /// The keys of an object in order of appearance.
-pub fn keys_in_order(line: &str) -> Vec<String> {
+pub(super) fn keys_in_order(line: &str) -> Vec<String> {
     let value: Value = serde_json::from_str(line).unwrap();
     let mut keys: Vec<&String> = value.as_object().unwrap().keys().collect();
     keys.sort_by_key(|key| line.find(&format!("\"{key}\":")));

@@ -2,12 +2,12 @@
 //! library.
 
 /// Directions of a rook, as steps of (file, rank).
-pub const ROOK: [(i32, i32); 4] = [(0, 1), (1, 0), (0, -1), (-1, 0)];
+pub(super) const ROOK: [(i32, i32); 4] = [(0, 1), (1, 0), (0, -1), (-1, 0)];
 /// Directions of a bishop.
-pub const BISHOP: [(i32, i32); 4] = [(1, 1), (1, -1), (-1, -1), (-1, 1)];
+pub(super) const BISHOP: [(i32, i32); 4] = [(1, 1), (1, -1), (-1, -1), (-1, 1)];
 
 /// Generated tables.
-pub struct Tables {
+pub(super) struct Tables {
     /// Rook entries of the 64 squares, then bishop entries: mask, magic number, offset, shift.
     pub entries: Vec<(u64, u64, usize, u32)>,
     /// Attack sets, indexed by the entries.
@@ -15,7 +15,7 @@ pub struct Tables {
 }
 
 /// The squares attacked by a slider from `square`, including the first blocker in each direction.
-pub fn slide(square: usize, directions: &[(i32, i32)], occupied: u64) -> u64 {
+pub(super) fn slide(square: usize, directions: &[(i32, i32)], occupied: u64) -> u64 {
     let mut attacks = 0;
     for &(right, up) in directions {
         let (mut file, mut rank) = (square as i32 % 8 + right, square as i32 / 8 + up);
@@ -104,7 +104,7 @@ fn find(
 }
 
 /// Generates all tables; deterministic.
-pub fn generate() -> Tables {
+pub(super) fn generate() -> Tables {
     let mut random = Random(0x4b6e_6967_6874_7761);
     let mut tables = Tables {
         entries: Vec::new(),
@@ -124,7 +124,7 @@ pub fn generate() -> Tables {
 }
 
 /// Rust source of the entries.
-pub fn entries_text(tables: &Tables) -> String {
+pub(super) fn entries_text(tables: &Tables) -> String {
     let mut text = String::from(
         "// Made by `WRITE_TABLES=1 cargo test chess::magic`; the same test holds it to that.\n\
          // Mask, magic number, offset and shift, for each square of the rook, then of the bishop.\n[\n",
@@ -138,7 +138,7 @@ pub fn entries_text(tables: &Tables) -> String {
 }
 
 /// The attack table as little-endian bytes.
-pub fn attack_bytes(tables: &Tables) -> Vec<u8> {
+pub(super) fn attack_bytes(tables: &Tables) -> Vec<u8> {
     tables
         .attacks
         .iter()

@@ -18,33 +18,33 @@ pub(crate) struct Evaluator {
 }
 
 impl Evaluator {
-    pub fn new(network: Option<Arc<Network>>) -> Evaluator {
+    pub(crate) fn new(network: Option<Arc<Network>>) -> Evaluator {
         Evaluator {
             network: network.map(|network| Accumulators::new(network, &Position::startpos())),
         }
     }
 
     /// The network, if there is one.
-    pub fn network(&self) -> Option<Arc<Network>> {
+    pub(crate) fn network(&self) -> Option<Arc<Network>> {
         self.network.as_ref().map(|sums| sums.network().clone())
     }
 
     /// Starts a search at `root`.
-    pub fn reset(&mut self, root: &Position) {
+    pub(crate) fn reset(&mut self, root: &Position) {
         if let Some(sums) = &mut self.network {
             sums.reset(root);
         }
     }
 
     /// Makes `mv` in `pos`.
-    pub fn push(&mut self, pos: &Position, mv: Move) {
+    pub(crate) fn push(&mut self, pos: &Position, mv: Move) {
         if let Some(sums) = &mut self.network {
             sums.push(pos, mv);
         }
     }
 
     /// Unmakes the last move.
-    pub fn pop(&mut self) {
+    pub(crate) fn pop(&mut self) {
         if let Some(sums) = &mut self.network {
             sums.pop();
         }
@@ -53,7 +53,7 @@ impl Evaluator {
     /// The value in centipawns from the side to move's point of view, always below mate scores. Not for positions in
     /// check. `pos` must be the position that [`reset`](Self::reset), [`push`](Self::push) and [`pop`](Self::pop) led
     /// to.
-    pub fn evaluate(&mut self, pos: &Position) -> Value {
+    pub(crate) fn evaluate(&mut self, pos: &Position) -> Value {
         match &mut self.network {
             // Self-play games do not teach networks how to mate a bare king.
             Some(sums)

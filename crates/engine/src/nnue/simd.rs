@@ -123,7 +123,7 @@ mod plain {
 
     /// One lane at a time, so that the sum stays in registers.
     #[inline(always)]
-    pub fn refresh(into: &mut [Lane], biases: &[Lane], weights: &[Lane], features: &[u16]) {
+    pub(super) fn refresh(into: &mut [Lane], biases: &[Lane], weights: &[Lane], features: &[u16]) {
         let stride = into.len();
         for (at, (into, bias)) in into.iter_mut().zip(biases).enumerate() {
             let mut sum = *bias;
@@ -154,7 +154,7 @@ mod plain {
     }
 
     #[inline(always)]
-    pub fn update(
+    pub(super) fn update(
         into: &mut [Lane],
         from: &[Lane],
         weights: &[Lane],
@@ -181,7 +181,7 @@ mod plain {
         }
     }
 
-    pub fn forward(values: &[Lane], weights: &[Lane]) -> i32 {
+    pub(super) fn forward(values: &[Lane], weights: &[Lane]) -> i32 {
         let mut sum = 0;
         for (values, weights) in values.iter().zip(weights) {
             for (value, weight) in values.0.iter().zip(weights.0) {
@@ -201,12 +201,12 @@ mod avx2 {
     use super::{Lane, QA, plain};
 
     #[target_feature(enable = "avx2")]
-    pub fn refresh(into: &mut [Lane], biases: &[Lane], weights: &[Lane], features: &[u16]) {
+    pub(super) fn refresh(into: &mut [Lane], biases: &[Lane], weights: &[Lane], features: &[u16]) {
         plain::refresh(into, biases, weights, features);
     }
 
     #[target_feature(enable = "avx2")]
-    pub fn update(
+    pub(super) fn update(
         into: &mut [Lane],
         from: &[Lane],
         weights: &[Lane],
@@ -217,7 +217,7 @@ mod avx2 {
     }
 
     #[target_feature(enable = "avx2")]
-    pub fn forward(values: &[Lane], weights: &[Lane]) -> i32 {
+    pub(super) fn forward(values: &[Lane], weights: &[Lane]) -> i32 {
         let zero = _mm256_setzero_si256();
         let one = _mm256_set1_epi16(QA as i16);
         let mut sums = [zero; 2];
@@ -256,12 +256,12 @@ mod avx512 {
     use super::{Lane, QA, plain};
 
     #[target_feature(enable = "avx512f,avx512bw")]
-    pub fn refresh(into: &mut [Lane], biases: &[Lane], weights: &[Lane], features: &[u16]) {
+    pub(super) fn refresh(into: &mut [Lane], biases: &[Lane], weights: &[Lane], features: &[u16]) {
         plain::refresh(into, biases, weights, features);
     }
 
     #[target_feature(enable = "avx512f,avx512bw")]
-    pub fn update(
+    pub(super) fn update(
         into: &mut [Lane],
         from: &[Lane],
         weights: &[Lane],
@@ -272,7 +272,7 @@ mod avx512 {
     }
 
     #[target_feature(enable = "avx512f,avx512bw")]
-    pub fn forward(values: &[Lane], weights: &[Lane]) -> i32 {
+    pub(super) fn forward(values: &[Lane], weights: &[Lane]) -> i32 {
         let zero = _mm512_setzero_si512();
         let one = _mm512_set1_epi16(QA as i16);
         let mut sum = zero;

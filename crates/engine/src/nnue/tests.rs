@@ -6,7 +6,7 @@ use super::{Accumulators, Kernels, Lane, Network, Shape, features};
 use knightwatch_chess::{MoveList, Position};
 
 /// A network with weights over the whole range that a file may have.
-pub fn random_network(seed: u64, hidden: usize, buckets: usize) -> Network {
+pub(crate) fn random_network(seed: u64, hidden: usize, buckets: usize) -> Network {
     let mut rng = fastrand::Rng::with_seed(seed);
     let mut values = |count: usize, bound: i16| {
         (0..count)

@@ -10,7 +10,7 @@ use knightwatch_chess::Move;
 impl Search<'_> {
     /// Searches deeper and deeper until a limit is reached, and reports every line of every iteration. Returns the
     /// result. The main thread watches the clock; helpers continue until they are stopped.
-    pub fn iterate(&mut self, on_report: &mut dyn FnMut(&SearchReport)) -> SearchReport {
+    pub(crate) fn iterate(&mut self, on_report: &mut dyn FnMut(&SearchReport)) -> SearchReport {
         let pos = self.game.position().clone();
         if self.root.is_empty() {
             let value = if pos.in_check() && !pos.has_legal_move() {

@@ -63,7 +63,7 @@ pub(crate) struct ThreadData {
 }
 
 impl ThreadData {
-    pub fn new(setting: &Setting) -> ThreadData {
+    pub(crate) fn new(setting: &Setting) -> ThreadData {
         ThreadData {
             history: History::new(),
             corrections: CorrectionHistory::new(),
@@ -73,7 +73,7 @@ impl ThreadData {
     }
 
     /// Clears everything but network and parameters.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         *self = ThreadData::new(&Setting {
             network: self.evaluator.network(),
             parameters: self.parameters.clone(),
@@ -118,7 +118,7 @@ pub(crate) struct Search<'a> {
 const MOVE_LIST_CAPACITY: usize = 2_048;
 
 impl<'a> Search<'a> {
-    pub fn new(
+    pub(crate) fn new(
         control: &'a Control,
         table: &'a Table,
         thread_data: &'a mut ThreadData,

@@ -46,7 +46,7 @@ pub(super) struct CutoffStats {
 
 impl CutoffStats {
     /// Share of cutoffs by the first move, in permille; `None` without any.
-    pub fn ordering(self) -> Option<u32> {
+    pub(super) fn ordering(self) -> Option<u32> {
         let permille = (1_000 * self.by_first).checked_div(self.all)?;
         Some(permille as u32)
     }

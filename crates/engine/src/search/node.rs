@@ -52,7 +52,7 @@ pub(super) struct Node<'p> {
 }
 
 impl<'p> Node<'p> {
-    pub fn new(
+    pub(super) fn new(
         pos: &'p Position,
         ply: usize,
         depth: i32,

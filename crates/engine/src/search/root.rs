@@ -25,7 +25,7 @@ pub(super) struct RootMove {
 }
 
 impl RootMove {
-    pub fn new(mv: Move) -> RootMove {
+    pub(super) fn new(mv: Move) -> RootMove {
         RootMove {
             mv,
             value: -INFINITE,
@@ -42,7 +42,7 @@ impl RootMove {
 
 impl RootMove {
     /// Starts the next iteration.
-    pub fn start_iteration(&mut self) {
+    pub(super) fn start_iteration(&mut self) {
         let are_scores = [self.value, self.previous]
             .iter()
             .all(|value| value.abs() < MIN_MATE);

@@ -27,7 +27,7 @@ pub(super) struct Frame {
 }
 
 impl Frame {
-    pub const EMPTY: Frame = Frame {
+    pub(super) const EMPTY: Frame = Frame {
         static_eval: None,
         context: HistoryContext::EMPTY,
         played: None,
@@ -39,12 +39,12 @@ impl Frame {
     };
 
     /// The corrected static evaluation; `None` in check.
-    pub fn eval(&self) -> Option<Value> {
+    pub(super) fn eval(&self) -> Option<Value> {
         self.static_eval.map(|(eval, _)| eval)
     }
 
     /// The move being searched, as an index of continuation histories.
-    pub fn moved(&self) -> PieceTo {
+    pub(super) fn moved(&self) -> PieceTo {
         let moved = |(piece, mv)| PieceTo::new(piece, mv);
         self.played.map_or(PieceTo::NONE, moved)
     }
@@ -68,11 +68,11 @@ impl PvLine {
         len: 0,
     };
 
-    pub fn iter(&self) -> impl Iterator<Item = Move> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = Move> {
         self.moves[..self.len].iter().copied().flatten()
     }
 
-    pub fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.len = 0;
     }
 }

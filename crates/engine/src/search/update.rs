@@ -41,12 +41,12 @@ pub(super) struct TriedMoves {
 }
 
 impl TriedMoves {
-    pub const EMPTY: TriedMoves = TriedMoves {
+    pub(super) const EMPTY: TriedMoves = TriedMoves {
         quiets: MoveBuffer::EMPTY,
         noisies: MoveBuffer::EMPTY,
     };
 
-    pub fn push(&mut self, mv: Move) {
+    pub(super) fn push(&mut self, mv: Move) {
         if mv.is_noisy() {
             self.noisies.push(mv);
         } else {

@@ -148,7 +148,7 @@ impl Table {
     /// Allocates a table of `mib` MiB; if memory is short, of a half, a quarter, ... of that.
     ///
     /// The system provides zeroed pages on first use, so that 16 GiB start as fast as 1.
-    pub fn new(mib: usize) -> Table {
+    pub(crate) fn new(mib: usize) -> Table {
         let mut bytes = mib
             .saturating_mul(1 << 20)
             .clamp(MIN_BYTES, isize::MAX as usize / 2);
@@ -176,7 +176,7 @@ impl Table {
     }
 
     /// Uses huge pages if the system has them. They cost more on first use, so only long-lived tables should.
-    pub fn with_huge_pages(self) -> Table {
+    pub(crate) fn with_huge_pages(self) -> Table {
         pages::advise_huge(self.thread_data, Self::layout(self.count).size());
         self
     }
@@ -189,7 +189,7 @@ impl Table {
     }
 
     /// The actual size in MiB.
-    pub fn mib(&self) -> usize {
+    pub(crate) fn mib(&self) -> usize {
         (self.count * size_of::<Cluster>()) >> 20
     }
 
@@ -205,7 +205,7 @@ impl Table {
     }
 
     /// Clears the table, on several threads if it is large.
-    pub fn clear(&self) {
+    pub(crate) fn clear(&self) {
         const CLUSTERS_PER_THREAD: usize = 1 << 20;
         let workers = std::thread::available_parallelism().map_or(1, usize::from);
         let chunk = self.count.div_ceil(workers).max(CLUSTERS_PER_THREAD);
@@ -233,13 +233,13 @@ impl Table {
     }
 
     /// Starts a new search: existing entries age.
-    pub fn new_search(&self) {
+    pub(crate) fn new_search(&self) {
         let age = self.age.load(Relaxed);
         self.age.store((age + 1) & AGE_MASK, Relaxed);
     }
 
     /// Prefetches the cluster of a position that will be probed soon.
-    pub fn prefetch(&self, key: u64) {
+    pub(crate) fn prefetch(&self, key: u64) {
         #[cfg(target_arch = "x86_64")]
         {
             use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
@@ -252,7 +252,7 @@ impl Table {
     }
 
     /// The entry of a position; mates count from the root, `ply` plies above.
-    pub fn probe(&self, key: u64, ply: usize) -> Option<Hit> {
+    pub(crate) fn probe(&self, key: u64, ply: usize) -> Option<Hit> {
         self.cluster(key).entries.iter().find_map(|entry| {
             let data = Data(entry.read(key)?);
             (!data.is_empty()).then(|| {
@@ -266,7 +266,7 @@ impl Table {
     }
 
     /// Stores a result found `ply` plies from the root. If it has no move, the known one is kept.
-    pub fn store(&self, key: u64, ply: usize, hit: &Hit) {
+    pub(crate) fn store(&self, key: u64, ply: usize, hit: &Hit) {
         let age = self.age.load(Relaxed);
         let cluster = self.cluster(key);
         let mut slot = &cluster.entries[0];
@@ -293,7 +293,7 @@ impl Table {
     }
 
     /// Permille of entries written by this search, estimated from a sample.
-    pub fn hashfull(&self) -> u32 {
+    pub(crate) fn hashfull(&self) -> u32 {
         const SAMPLE: usize = 250;
         let age = self.age.load(Relaxed);
         let used = self

@@ -2,7 +2,7 @@
 
 /// Results of a player against an opponent.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct MatchResult {
+pub(super) struct MatchResult {
     pub player: usize,
     pub opponent: Opponent,
     /// Games played.
@@ -13,14 +13,14 @@ pub struct MatchResult {
 
 /// A rated player, or one with a known rating.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Opponent {
+pub(super) enum Opponent {
     Player(usize),
     Known(f64),
 }
 
 /// A rating and half the width of its 95 % confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Rating {
+pub(super) struct Rating {
     pub elo: f64,
     pub error: f64,
 }
@@ -33,7 +33,7 @@ const Z_95: f64 = 1.96;
 const PRIOR: f64 = 1.0;
 
 /// Rates players, each of whom must be connected to a known rating by results.
-pub fn fit_ratings(players: usize, results: &[MatchResult]) -> Vec<Rating> {
+pub(super) fn fit_ratings(players: usize, results: &[MatchResult]) -> Vec<Rating> {
     let known = results.iter().filter_map(|result| match result.opponent {
         Opponent::Known(elo) => Some(elo),
         Opponent::Player(_) => None,

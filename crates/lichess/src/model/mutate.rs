@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 /// Every field of a value, and each of their parts, in turn removed or replaced, except those at the JSON pointers `but`.
 /// With a description of the mutation.
-pub fn mutations(of: &Value, but: &[&str]) -> Vec<(String, Value)> {
+pub(super) fn mutations(of: &Value, but: &[&str]) -> Vec<(String, Value)> {
     let mut places = Vec::new();
     visit(of, "", &mut places);
     let instead = [
@@ -55,7 +55,7 @@ fn visit(value: &Value, place: &str, places: &mut Vec<String>) {
 }
 
 /// The lines of a fixture that contain `words`.
-pub fn values(fixture: &'static str, words: &str) -> Vec<Value> {
+pub(super) fn values(fixture: &'static str, words: &str) -> Vec<Value> {
     let lines = fixture.lines().filter(|line| line.contains(words));
     let values: Vec<Value> = lines
         .map(|line| serde_json::from_str(line).expect(line))

@@ -10,7 +10,7 @@ use crate::{Client, Endpoint};
 
 /// Response to a request.
 #[derive(Clone)]
-pub enum Reply {
+pub(super) enum Reply {
     /// Responds, and keeps the connection.
     Body(&'static str, &'static str, &'static str),
     /// Sends headers and these chunks of a stream, 10 ms apart, then does what `StreamEnd` says.
@@ -22,24 +22,24 @@ pub enum Reply {
 }
 
 #[derive(Clone, Copy)]
-pub enum StreamEnd {
+pub(super) enum StreamEnd {
     End,
     Stall,
     Break,
 }
 
-pub const OK: Reply = Reply::Body("200 OK", "application/json", r#"{"ok":true}"#);
+pub(super) const OK: Reply = Reply::Body("200 OK", "application/json", r#"{"ok":true}"#);
 
 /// A request, and the number of its connection.
 #[derive(Debug, Clone)]
-pub struct RecordedRequest {
+pub(super) struct RecordedRequest {
     pub connection: usize,
     pub head: String,
     pub body: String,
 }
 
 impl RecordedRequest {
-    pub fn line(&self) -> &str {
+    pub(super) fn line(&self) -> &str {
         self.head
             .lines()
             .next()
@@ -47,7 +47,7 @@ impl RecordedRequest {
             .trim_end_matches(" HTTP/1.1")
     }
 
-    pub fn header(&self, name: &str) -> Option<&str> {
+    pub(super) fn header(&self, name: &str) -> Option<&str> {
         self.head.lines().find_map(|line| {
             let (key, value) = line.split_once(": ")?;
             key.eq_ignore_ascii_case(name).then_some(value)
@@ -55,14 +55,14 @@ impl RecordedRequest {
     }
 }
 
-pub struct Server {
+pub(super) struct Server {
     pub base: String,
     seen: Arc<Mutex<Vec<RecordedRequest>>>,
 }
 
 impl Server {
     /// Serves on a free port; `reply` maps request lines to responses.
-    pub async fn new(reply: impl Fn(&str) -> Reply + Send + Sync + 'static) -> Self {
+    pub(super) async fn new(reply: impl Fn(&str) -> Reply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let base = format!("http://{}", listener.local_addr().expect("an address"));
         let (seen, reply) = (Arc::new(Mutex::new(Vec::new())), Arc::new(reply));
@@ -83,7 +83,7 @@ impl Server {
         Self { base, seen }
     }
 
-    pub fn client(&self) -> Client {
+    pub(super) fn client(&self) -> Client {
         let endpoint = Endpoint::parse(&self.base).expect("loopback");
         Client::new(
             &endpoint,
@@ -93,7 +93,7 @@ impl Server {
         .expect("no TLS is needed")
     }
 
-    pub fn seen(&self) -> Vec<RecordedRequest> {
+    pub(super) fn seen(&self) -> Vec<RecordedRequest> {
         self.seen.lock().expect("no panic").clone()
     }
 }

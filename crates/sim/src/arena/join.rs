@@ -43,7 +43,7 @@ impl SiteState {
     ///
     /// # Errors
     /// An unknown or finished arena, an exceeded limit, or an unmet condition.
-    pub fn join_arena(
+    pub(crate) fn join_arena(
         &mut self,
         me: &UserId,
         id: ArenaId,
@@ -170,7 +170,12 @@ impl SiteState {
     ///
     /// # Errors
     /// An unknown arena.
-    pub fn leave_arena(&mut self, me: &UserId, id: ArenaId, now: SimTime) -> Result<(), ApiError> {
+    pub(crate) fn leave_arena(
+        &mut self,
+        me: &UserId,
+        id: ArenaId,
+        now: SimTime,
+    ) -> Result<(), ApiError> {
         let arena = self.arenas.get_mut(id).ok_or_else(ApiError::not_found)?;
         let is_leader = arena.status == ArenaStatus::Started
             && arena.rank(me).is_some_and(|rank| rank < LEADER_RANKS);
@@ -182,7 +187,7 @@ impl SiteState {
     }
 
     /// Joins a built-in player to an arena that admits bots, with its password and team membership.
-    pub fn join_as_builtin(&mut self, user: &UserId, id: ArenaId, now: SimTime) {
+    pub(crate) fn join_as_builtin(&mut self, user: &UserId, id: ArenaId, now: SimTime) {
         let Some(arena) = self
             .arenas
             .get(id)
@@ -213,7 +218,7 @@ impl SiteState {
     }
 
     /// Joins a built-in player to all arenas that are not finished.
-    pub fn join_all_as_builtin(&mut self, user: &UserId, now: SimTime) {
+    pub(crate) fn join_all_as_builtin(&mut self, user: &UserId, now: SimTime) {
         let open = |arena: &&Arena| arena.status != ArenaStatus::Finished;
         let ids: Vec<ArenaId> = self
             .arenas
@@ -226,7 +231,7 @@ impl SiteState {
         }
     }
 
-    pub fn pause_left(&self, arena: &Arena, me: &UserId, now: SimTime) -> Option<i64> {
+    pub(crate) fn pause_left(&self, arena: &Arena, me: &UserId, now: SimTime) -> Option<i64> {
         self.arenas
             .pauses
             .seconds_left(me, arena.config.estimate(), now)

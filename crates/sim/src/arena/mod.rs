@@ -51,15 +51,15 @@ pub(super) struct Arenas {
 }
 
 impl Arenas {
-    pub fn get(&self, id: ArenaId) -> Option<&Arena> {
+    pub(crate) fn get(&self, id: ArenaId) -> Option<&Arena> {
         self.all.get(&id)
     }
 
-    pub fn get_mut(&mut self, id: ArenaId) -> Option<&mut Arena> {
+    pub(crate) fn get_mut(&mut self, id: ArenaId) -> Option<&mut Arena> {
         self.all.get_mut(&id)
     }
 
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Arena> {
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &Arena> {
         self.order.iter().filter_map(|id| self.all.get(id))
     }
 
@@ -93,7 +93,7 @@ pub(super) enum ArenaStatus {
 }
 
 impl ArenaStatus {
-    pub fn id(self) -> u8 {
+    pub(crate) fn id(self) -> u8 {
         match self {
             Self::Created => 10,
             Self::Started => 20,
@@ -177,11 +177,11 @@ impl Player {
 }
 
 impl Arena {
-    pub fn perf(&self) -> Perf {
+    pub(crate) fn perf(&self) -> Perf {
         Perf::of(self.config.variant, self.config.speed())
     }
 
-    pub fn finishes_at(&self) -> SimTime {
+    pub(crate) fn finishes_at(&self) -> SimTime {
         self.starts_at + Duration::from_secs(u64::from(self.config.minutes) * 60)
     }
 
@@ -189,21 +189,21 @@ impl Arena {
         (moment.0.div_euclid(1_000) - now.0.div_euclid(1_000)).max(0)
     }
 
-    pub fn seconds_to_start(&self, now: SimTime) -> i64 {
+    pub(crate) fn seconds_to_start(&self, now: SimTime) -> i64 {
         Self::seconds_until(self.starts_at, now)
     }
 
-    pub fn seconds_to_finish(&self, now: SimTime) -> i64 {
+    pub(crate) fn seconds_to_finish(&self, now: SimTime) -> i64 {
         Self::seconds_until(self.finishes_at(), now)
     }
 
     /// Whether pairing has stopped: half of the clock limit before the end, but 30 to 120 seconds.
-    pub fn pairings_closed(&self, now: SimTime) -> bool {
+    pub(crate) fn pairings_closed(&self, now: SimTime) -> bool {
         let margin = (i64::from(self.config.limit) / 2).clamp(30, 120);
         self.seconds_to_finish(now) < margin
     }
 
-    pub fn player(&self, user: &UserId) -> Option<&Player> {
+    pub(crate) fn player(&self, user: &UserId) -> Option<&Player> {
         self.players.get(user)
     }
 
@@ -240,7 +240,7 @@ impl Arena {
     }
 
     /// All games: finished ones in order, then running ones.
-    pub fn all_games(&self) -> Vec<GameId> {
+    pub(crate) fn all_games(&self) -> Vec<GameId> {
         self.games
             .iter()
             .chain(self.running.keys())
@@ -249,7 +249,7 @@ impl Arena {
     }
 
     /// Whether the arena is restricted to this team, or a battle in which the team takes part.
-    pub fn is_for_team(&self, team: &TeamId) -> bool {
+    pub(crate) fn is_for_team(&self, team: &TeamId) -> bool {
         self.config.conditions.team.as_ref() == Some(team) || self.config.team_battle.contains(team)
     }
 }

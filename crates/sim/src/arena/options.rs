@@ -133,20 +133,20 @@ pub(crate) struct Conditions {
 }
 
 impl ArenaConfig {
-    pub fn time_control(&self) -> TimeControl {
+    pub(crate) fn time_control(&self) -> TimeControl {
         TimeControl::clock(self.limit, self.increment)
     }
 
     /// Estimated seconds per player and game.
-    pub fn estimate(&self) -> u32 {
+    pub(crate) fn estimate(&self) -> u32 {
         clock_estimate(self.limit, self.increment)
     }
 
-    pub fn speed(&self) -> Speed {
+    pub(crate) fn speed(&self) -> Speed {
         Speed::of(self.time_control())
     }
 
-    pub fn game_variant(&self) -> Variant {
+    pub(crate) fn game_variant(&self) -> Variant {
         match self.start {
             Some(_) => Variant::FromPosition,
             None => self.variant,

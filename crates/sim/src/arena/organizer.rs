@@ -28,7 +28,11 @@ impl SiteState {
     ///
     /// # Errors
     /// Invalid options, a duplicate id, or an unknown team.
-    pub fn add_arena(&mut self, options: &ArenaOptions, now: SimTime) -> Result<ArenaId, String> {
+    pub(crate) fn add_arena(
+        &mut self,
+        options: &ArenaOptions,
+        now: SimTime,
+    ) -> Result<ArenaId, String> {
         let config = options.validate()?;
         let id = match &options.id {
             None => loop {
@@ -73,7 +77,7 @@ impl SiteState {
     }
 
     /// Starts and organizes all arenas that are due.
-    pub fn tick_arenas(&mut self, now: SimTime) {
+    pub(crate) fn tick_arenas(&mut self, now: SimTime) {
         let second = now.0.div_euclid(1_000);
         let last = std::mem::replace(&mut self.arenas.second, second);
         // Simulated time can jump, so intervals are counted since the last run.
@@ -144,7 +148,7 @@ impl SiteState {
     }
 
     /// Scores a finished arena game, unless the arena is over or the game was aborted.
-    pub fn arena_game_over(&mut self, id: ArenaId, round: &Round) {
+    pub(crate) fn arena_game_over(&mut self, id: ArenaId, round: &Round) {
         let key = round.perf().key;
         let ratings = COLORS.map(|color| {
             let rating = self.user(&round.side(color).user).rating(key);
@@ -195,7 +199,7 @@ impl SiteState {
     }
 
     /// Withdraws a user who left a team from its arenas.
-    pub fn leave_arenas_of(&mut self, team: &TeamId, user: &UserId) {
+    pub(crate) fn leave_arenas_of(&mut self, team: &TeamId, user: &UserId) {
         for arena in self.arenas.all.values_mut() {
             if arena.config.conditions.team.as_ref() == Some(team) {
                 arena.withdraw(user);
@@ -204,7 +208,7 @@ impl SiteState {
     }
 
     /// Withdraws a user from all arenas, as when the account becomes a bot.
-    pub fn leave_all_arenas(&mut self, user: &UserId) {
+    pub(crate) fn leave_all_arenas(&mut self, user: &UserId) {
         for arena in self.arenas.all.values_mut() {
             arena.withdraw(user);
         }
@@ -212,7 +216,7 @@ impl SiteState {
 
     /// Goes berserk in a game; `false` if rejected: for bots, a second time, after both have moved, and in games without
     /// berserk.
-    pub fn berserk(&mut self, me: &UserId, game: GameId, now: SimTime) -> bool {
+    pub(crate) fn berserk(&mut self, me: &UserId, game: GameId, now: SimTime) -> bool {
         let found = self.rounds.get(&game).and_then(|round| {
             let Source::Arena {
                 id,

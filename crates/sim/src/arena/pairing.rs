@@ -9,13 +9,13 @@ const MAX_IMPROVEMENT_ROUNDS: usize = 20;
 
 /// Color history of a player: current streak (positive for White) and surplus of White games.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Colors {
+pub(super) struct Colors {
     streak: i32,
     balance: i32,
 }
 
 impl Colors {
-    pub fn add(&mut self, white: bool) {
+    pub(super) fn add(&mut self, white: bool) {
         if white {
             self.streak = self.streak.max(0) + 1;
             self.balance += 1;
@@ -34,7 +34,7 @@ impl Colors {
 
 /// A player to be paired.
 #[derive(Clone, Debug)]
-pub struct Candidate {
+pub(super) struct Candidate {
     pub user: UserId,
     /// Rank in the whole arena, from 0.
     pub rank: usize,
@@ -47,7 +47,7 @@ pub struct Candidate {
 
 /// Special properties of a wave.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Wave {
+pub(super) struct Wave {
     /// The arena has just started: neighbours in the ranking are paired, colors are random.
     pub opening: bool,
     /// The arena has only two players; rematches are allowed.
@@ -55,7 +55,7 @@ pub struct Wave {
 }
 
 /// Pairs the candidates. Returns indices into the slice, White first; players without an opponent are left out.
-pub fn pair(
+pub(super) fn pair(
     candidates: &[Candidate],
     wave: Wave,
     mut coin: impl FnMut() -> bool,

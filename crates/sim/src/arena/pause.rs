@@ -11,7 +11,7 @@ const RESET_AFTER: Duration = Duration::from_secs(20 * 60);
 
 /// Pauses of all users, across arenas.
 #[derive(Clone, Debug, Default)]
-pub struct Pauses(HashMap<UserId, Pause>);
+pub(super) struct Pauses(HashMap<UserId, Pause>);
 
 #[derive(Clone, Copy, Debug)]
 struct Pause {
@@ -20,7 +20,7 @@ struct Pause {
 }
 
 impl Pauses {
-    pub fn add(&mut self, user: &UserId, now: SimTime) {
+    pub(super) fn add(&mut self, user: &UserId, now: SimTime) {
         self.0
             .retain(|_, pause| now.since(pause.since) < RESET_AFTER);
         let count = self.0.get(user).map_or(0, |pause| pause.count) + 1;
@@ -28,7 +28,7 @@ impl Pauses {
     }
 
     /// Seconds until this user may join an arena with games of this estimated length in seconds; `None`: immediately.
-    pub fn seconds_left(&self, user: &UserId, estimate: u32, now: SimTime) -> Option<i64> {
+    pub(super) fn seconds_left(&self, user: &UserId, estimate: u32, now: SimTime) -> Option<i64> {
         let pause = self
             .0
             .get(user)

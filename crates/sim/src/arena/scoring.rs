@@ -2,7 +2,7 @@
 
 /// A finished game from one player's point of view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PlayedGame {
+pub(super) struct PlayedGame {
     pub outcome: Outcome,
     pub plies: usize,
     /// This player went berserk.
@@ -10,7 +10,7 @@ pub struct PlayedGame {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub(super) enum Outcome {
     Win,
     Draw,
     Loss,
@@ -31,14 +31,14 @@ struct ScoredGame {
 
 /// Score sheet of a player in an arena.
 #[derive(Clone, Debug, Default)]
-pub struct Sheet {
+pub(super) struct Sheet {
     games: Vec<ScoredGame>,
     total: u32,
 }
 
 impl Sheet {
     /// Adds a game; `streaks`: whether the arena doubles points during streaks.
-    pub fn add(&mut self, played: PlayedGame, streaks: bool) {
+    pub(super) fn add(&mut self, played: PlayedGame, streaks: bool) {
         let fire = streaks && self.is_on_fire();
         let double = if fire { 2 } else { 1 };
         let points = match played.outcome {
@@ -59,7 +59,7 @@ impl Sheet {
     }
 
     /// Whether the last two games were won.
-    pub fn is_on_fire(&self) -> bool {
+    pub(super) fn is_on_fire(&self) -> bool {
         let mut latest = self.games.iter().rev().map(|game| game.played.outcome);
         latest.next() == Some(Outcome::Win) && latest.next() == Some(Outcome::Win)
     }
@@ -74,25 +74,25 @@ impl Sheet {
             == Some(Outcome::Draw)
     }
 
-    pub fn total(&self) -> u32 {
+    pub(super) fn total(&self) -> u32 {
         self.total
     }
 
-    pub fn games(&self) -> usize {
+    pub(super) fn games(&self) -> usize {
         self.games.len()
     }
 
-    pub fn wins(&self) -> usize {
+    pub(super) fn wins(&self) -> usize {
         let is_win = |game: &&ScoredGame| game.played.outcome == Outcome::Win;
         self.games.iter().filter(is_win).count()
     }
 
-    pub fn berserks(&self) -> usize {
+    pub(super) fn berserks(&self) -> usize {
         self.games.iter().filter(|game| game.played.berserk).count()
     }
 
     /// One digit per game, the latest first.
-    pub fn digits(&self) -> String {
+    pub(super) fn digits(&self) -> String {
         let points = self.games.iter().rev().map(|game| game.points);
         points
             .filter_map(|points| char::from_digit(points, 10))
@@ -102,7 +102,12 @@ impl Sheet {
 
 /// Performance rating after one more game: the mean over all games of the opponent's rating, plus 500 for a win, minus
 /// 500 for a loss.
-pub fn performance(before: Option<i32>, games: usize, opponent: i32, outcome: Outcome) -> i32 {
+pub(super) fn performance(
+    before: Option<i32>,
+    games: usize,
+    opponent: i32,
+    outcome: Outcome,
+) -> i32 {
     let latest = match outcome {
         Outcome::Win => opponent + 500,
         Outcome::Draw => opponent,

@@ -27,7 +27,7 @@ const SITE_CREATOR: &str = "lichess";
 const TEAM_LEADERS: usize = 5;
 
 impl Arena {
-    pub fn full_name(&self) -> String {
+    pub(crate) fn full_name(&self) -> String {
         if self.config.team_battle.is_empty() {
             format!("{} Arena", self.config.name)
         } else {
@@ -103,7 +103,7 @@ impl Arena {
 }
 
 impl SiteState {
-    pub fn listed(&self, arena: &Arena, now: SimTime) -> ArenaListItem {
+    pub(crate) fn listed(&self, arena: &Arena, now: SimTime) -> ArenaListItem {
         let config = &arena.config;
         let conditions = &config.conditions;
         let created = arena.status == ArenaStatus::Created;
@@ -138,7 +138,7 @@ impl SiteState {
     }
 
     /// All arenas by status: created and started ones by start time, finished ones latest first.
-    pub fn arena_lists(&self, now: SimTime) -> ArenaLists {
+    pub(crate) fn arena_lists(&self, now: SimTime) -> ArenaLists {
         let with_status = |status| {
             let mut arenas: Vec<&Arena> = self
                 .arenas
@@ -164,7 +164,7 @@ impl SiteState {
     }
 
     /// The details of an arena, for this user or anonymous.
-    pub fn arena_json(
+    pub(crate) fn arena_json(
         &self,
         arena: &Arena,
         page: Option<usize>,
@@ -408,7 +408,7 @@ impl SiteState {
     }
 
     /// The team standing; `None` if this is no team battle.
-    pub fn team_standing(&self, arena: &Arena) -> Option<TeamStanding> {
+    pub(crate) fn team_standing(&self, arena: &Arena) -> Option<TeamStanding> {
         (!arena.config.team_battle.is_empty()).then(|| TeamStanding {
             id: arena.id.to_string(),
             teams: self.ranked_teams(arena),
@@ -416,7 +416,7 @@ impl SiteState {
     }
 
     /// NDJSON lines of the ranked players, best first.
-    pub fn arena_results(&self, arena: &Arena, max: usize, with_sheet: bool) -> Vec<String> {
+    pub(crate) fn arena_results(&self, arena: &Arena, max: usize, with_sheet: bool) -> Vec<String> {
         let best = arena.ranking().into_iter().take(max).enumerate();
         best.map(|(rank, player)| {
             let user = self.light_user(&player.user);
@@ -436,7 +436,7 @@ impl SiteState {
     }
 
     /// Finished arenas in which a user has played, latest first.
-    pub fn arenas_played(&self, user: &UserId, now: SimTime) -> Vec<PlayedArena> {
+    pub(crate) fn arenas_played(&self, user: &UserId, now: SimTime) -> Vec<PlayedArena> {
         let finished = self
             .arenas
             .iter()

@@ -13,7 +13,7 @@ const MAX_WAITING_USERS: usize = 100;
 
 /// The waiting users of one arena.
 #[derive(Clone, Debug, Default)]
-pub struct WaitingUsers {
+pub(super) struct WaitingUsers {
     /// Time of the latest request of each user.
     requested_at: BTreeMap<UserId, SimTime>,
     /// Time since which the organizer counts each user as waiting.
@@ -22,17 +22,17 @@ pub struct WaitingUsers {
 
 impl WaitingUsers {
     /// Adds a user, or renews their request. They count as waiting from the next [`update`](Self::update) on.
-    pub fn add(&mut self, user: UserId, now: SimTime) {
+    pub(super) fn add(&mut self, user: UserId, now: SimTime) {
         self.requested_at.insert(user, now);
     }
 
-    pub fn remove(&mut self, user: &UserId) {
+    pub(super) fn remove(&mut self, user: &UserId) {
         self.requested_at.remove(user);
         self.waiting_since.remove(user);
     }
 
     /// Drops expired requests, and counts new ones from now on.
-    pub fn update(&mut self, now: SimTime) {
+    pub(super) fn update(&mut self, now: SimTime) {
         self.requested_at
             .retain(|_, requested_at| now.since(*requested_at) < REQUEST_TIMEOUT);
         self.waiting_since
@@ -42,16 +42,16 @@ impl WaitingUsers {
         }
     }
 
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.waiting_since.len()
     }
 
-    pub fn all(&self) -> Vec<UserId> {
+    pub(super) fn all(&self) -> Vec<UserId> {
         self.waiting_since.keys().cloned().collect()
     }
 
     /// All waiting users, without the latest if their number is odd.
-    pub fn even(&self) -> Vec<UserId> {
+    pub(super) fn even(&self) -> Vec<UserId> {
         let mut all = self.all();
         if all.len() % 2 == 1
             && let Some(last) = self.waiting_since.iter().max_by_key(|(_, since)| **since)
@@ -62,7 +62,7 @@ impl WaitingUsers {
     }
 
     /// Whether at least two users have waited for a whole wave.
-    pub fn is_wave_complete(&self, wave: Duration, now: SimTime) -> bool {
+    pub(super) fn is_wave_complete(&self, wave: Duration, now: SimTime) -> bool {
         let long_enough = |since: &&SimTime| now.since(**since) > wave;
         self.len() > MAX_WAITING_USERS
             || self.waiting_since.values().filter(long_enough).count() > 1
@@ -70,7 +70,7 @@ impl WaitingUsers {
 }
 
 /// Time for which a wave waits for more players; `estimate`: limit plus 40 increments, in seconds.
-pub fn wave_length(estimate: u32) -> Duration {
+pub(super) fn wave_length(estimate: u32) -> Duration {
     Duration::from_secs(match estimate {
         0..30 => 8,
         30..60 => 10,

@@ -14,7 +14,7 @@ const MAX_ONGOING_GAMES: usize = 200;
 
 impl SiteState {
     /// Returns an error if this user may not challenge the other one with these options.
-    pub fn check_challenge(
+    pub(crate) fn check_challenge(
         &mut self,
         me: &UserId,
         dest: &UserId,
@@ -65,7 +65,7 @@ impl SiteState {
     }
 
     /// Returns an error if both are bots and one of them has played the daily limit of games against bots.
-    pub fn check_bot_games(
+    pub(crate) fn check_bot_games(
         &mut self,
         me: &UserId,
         other: &UserId,

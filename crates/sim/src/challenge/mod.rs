@@ -43,7 +43,7 @@ pub(crate) enum ChallengeStatus {
 }
 
 impl ChallengeStatus {
-    pub fn key(self) -> &'static str {
+    pub(crate) fn key(self) -> &'static str {
         match self {
             Self::Created => "created",
             Self::Offline => "offline",
@@ -54,7 +54,7 @@ impl ChallengeStatus {
     }
 
     /// Returns whether it can still be accepted.
-    pub fn is_active(self) -> bool {
+    pub(crate) fn is_active(self) -> bool {
         matches!(self, Self::Created | Self::Offline)
     }
 }
@@ -154,7 +154,12 @@ pub(crate) struct Challenge {
 
 impl Challenge {
     /// Creates a challenge without challenger and recipient.
-    pub fn new(id: GameId, config: ChallengeConfig, final_color: Color, now: SimTime) -> Self {
+    pub(crate) fn new(
+        id: GameId,
+        config: ChallengeConfig,
+        final_color: Color,
+        now: SimTime,
+    ) -> Self {
         Self {
             id,
             challenger: None,
@@ -178,7 +183,7 @@ impl Challenge {
     }
 
     /// Creates a challenge to a rematch; `color` is the challenger's.
-    pub fn rematch(
+    pub(crate) fn rematch(
         setup: Setup,
         previous: GameId,
         (from, to): (&UserId, &UserId),
@@ -206,16 +211,16 @@ impl Challenge {
         }
     }
 
-    pub fn is_from(&self, user: &UserId) -> bool {
+    pub(crate) fn is_from(&self, user: &UserId) -> bool {
         self.challenger.as_ref() == Some(user)
     }
 
-    pub fn is_for(&self, user: &UserId) -> bool {
+    pub(crate) fn is_for(&self, user: &UserId) -> bool {
         self.dest.as_ref() == Some(user)
     }
 
     /// Joins an open challenge as the first of its two players.
-    pub fn join_first(&mut self, user: UserId, color: Option<Color>) {
+    pub(crate) fn join_first(&mut self, user: UserId, color: Option<Color>) {
         self.challenger = Some(user);
         if let Some(color) = color {
             self.final_color = color;
@@ -226,11 +231,11 @@ impl Challenge {
         }
     }
 
-    pub fn speed(&self) -> Speed {
+    pub(crate) fn speed(&self) -> Speed {
         Speed::of(self.time_control)
     }
 
-    pub fn perf(&self) -> Perf {
+    pub(crate) fn perf(&self) -> Perf {
         Perf::of(self.variant, self.speed())
     }
 
@@ -252,26 +257,26 @@ impl Challenge {
         })
     }
 
-    pub fn is_real_time(&self) -> bool {
+    pub(crate) fn is_real_time(&self) -> bool {
         matches!(self.time_control, TimeControl::Clock { .. })
     }
 
     /// Handles the keep-alive stream being closed by its reader.
-    pub fn on_stream_closed(&mut self, now: SimTime) {
+    pub(crate) fn on_stream_closed(&mut self, now: SimTime) {
         if self.stream.take().is_some() {
             self.seen_at = now;
         }
     }
 
     /// Applies a fault to the keep-alive stream.
-    pub fn inject_fault(&self, fault: StreamFault) {
+    pub(crate) fn inject_fault(&self, fault: StreamFault) {
         if let Some(feed) = &self.stream {
             feed.inject_fault(fault);
         }
     }
 
     /// Ends the keep-alive stream.
-    pub fn close(&self) {
+    pub(crate) fn close(&self) {
         if let Some(feed) = &self.stream {
             feed.end();
         }
@@ -293,7 +298,7 @@ impl Challenge {
 
 impl SiteState {
     /// Creates a challenge, with a keep-alive stream if requested.
-    pub fn challenge(
+    pub(crate) fn challenge(
         &mut self,
         me: &UserId,
         dest: &str,
@@ -330,7 +335,7 @@ impl SiteState {
 
     /// Stores a challenge and sends the events to its two users. The recipient of a challenge from an anonymous player
     /// is informed later.
-    pub fn publish_challenge(&mut self, challenge: Challenge, now: SimTime) {
+    pub(crate) fn publish_challenge(&mut self, challenge: Challenge, now: SimTime) {
         let id = challenge.id;
         let challenger = challenge.challenger.clone();
         self.challenges.insert(id, challenge);
@@ -347,7 +352,7 @@ impl SiteState {
     }
 
     /// Informs the recipient, if the challenge is still active.
-    pub fn announce_challenge(&mut self, id: GameId, now: SimTime) {
+    pub(crate) fn announce_challenge(&mut self, id: GameId, now: SimTime) {
         let challenge = self.challenges.get(&id);
         let challenge = challenge.filter(|challenge| challenge.status.is_active());
         if let Some(dest) = challenge.and_then(|challenge| challenge.dest.clone()) {
@@ -364,7 +369,7 @@ impl SiteState {
     }
 
     /// Returns the requested color, or a random one.
-    pub fn resolve_color(&mut self, color: ColorChoice) -> Color {
+    pub(crate) fn resolve_color(&mut self, color: ColorChoice) -> Color {
         match color {
             ColorChoice::White => Color::White,
             ColorChoice::Black => Color::Black,
@@ -397,12 +402,12 @@ impl SiteState {
     }
 
     /// Accepts a challenge and starts the game.
-    pub fn accept(&mut self, me: &UserId, id: GameId, now: SimTime) -> Result<(), ApiError> {
+    pub(crate) fn accept(&mut self, me: &UserId, id: GameId, now: SimTime) -> Result<(), ApiError> {
         self.accept_as(me, id, None, now)
     }
 
     /// Accepts a challenge with a preferred color, which is only used for open challenges.
-    pub fn accept_as(
+    pub(crate) fn accept_as(
         &mut self,
         me: &UserId,
         id: GameId,
@@ -447,7 +452,7 @@ impl SiteState {
     }
 
     /// Starts the game of an accepted challenge.
-    pub fn start_challenged_game(&mut self, id: GameId, now: SimTime) {
+    pub(crate) fn start_challenged_game(&mut self, id: GameId, now: SimTime) {
         let Some(setup) = self.challenges.get(&id).and_then(Challenge::setup) else {
             return;
         };
@@ -459,7 +464,7 @@ impl SiteState {
     }
 
     /// Declines a challenge.
-    pub fn decline(
+    pub(crate) fn decline(
         &mut self,
         me: &UserId,
         id: GameId,
@@ -481,7 +486,7 @@ impl SiteState {
 
     /// Cancels a challenge: a challenger cancels, a recipient declines, a game that was created from it is aborted.
     /// `opponent` is the owner of the `opponentToken` in the request, if there was one.
-    pub fn cancel(
+    pub(crate) fn cancel(
         &mut self,
         me: &UserId,
         id: GameId,
@@ -508,7 +513,7 @@ impl SiteState {
         }
     }
 
-    pub fn end_challenge(
+    pub(crate) fn end_challenge(
         &mut self,
         id: GameId,
         status: ChallengeStatus,
@@ -534,7 +539,7 @@ impl SiteState {
     }
 
     /// Sets real-time challenges of absent challengers offline and removes expired ones.
-    pub fn tick_challenges(&mut self, now: SimTime) {
+    pub(crate) fn tick_challenges(&mut self, now: SimTime) {
         for id in &self.open_challenges {
             let Some(challenge) = self.challenges.get_mut(id) else {
                 continue;

@@ -59,7 +59,7 @@ pub(crate) struct OpenChallengeJson {
 }
 
 impl SiteState {
-    pub fn open_challenge(
+    pub(crate) fn open_challenge(
         &mut self,
         config: ChallengeConfig,
         open: OpenChallenge,
@@ -80,7 +80,7 @@ impl SiteState {
     }
 
     /// Joins an open challenge. The game starts with the second player.
-    pub fn join_open(
+    pub(crate) fn join_open(
         &mut self,
         me: &UserId,
         id: GameId,
@@ -135,7 +135,7 @@ impl SiteState {
 
     /// Cancels an open challenge, or aborts its game, for its creator within an hour. Returns `None` if the caller is
     /// not the creator or it is too late.
-    pub fn cancel_open(
+    pub(crate) fn cancel_open(
         &mut self,
         me: &UserId,
         id: GameId,

@@ -22,7 +22,7 @@ const MAX_REPLAYED: usize = 50;
 
 impl SiteState {
     /// Challenge as seen by one of its users.
-    pub fn show_challenge(
+    pub(crate) fn show_challenge(
         &self,
         me: &UserId,
         id: GameId,
@@ -37,7 +37,7 @@ impl SiteState {
     }
 
     /// Pending challenges in both directions, without offline ones.
-    pub fn list_challenges(&self, me: &UserId, now: SimTime) -> ChallengeList {
+    pub(crate) fn list_challenges(&self, me: &UserId, now: SimTime) -> ChallengeList {
         let created = || {
             self.open_challenges
                 .iter()
@@ -68,7 +68,7 @@ impl SiteState {
 
     /// Events for a new event stream: incoming challenges, oldest first; if there are more than five, real-time ones
     /// first. They have no `compat`.
-    pub fn challenges_for_replay(&self, me: &UserId, now: SimTime) -> Vec<ChallengeEvent> {
+    pub(crate) fn challenges_for_replay(&self, me: &UserId, now: SimTime) -> Vec<ChallengeEvent> {
         let mut incoming: Vec<&Challenge> = self
             .open_challenges
             .iter()
@@ -87,7 +87,7 @@ impl SiteState {
             .collect()
     }
 
-    pub fn challenge_event(
+    pub(crate) fn challenge_event(
         &self,
         kind: &'static str,
         challenge: &Challenge,
@@ -105,7 +105,7 @@ impl SiteState {
         }
     }
 
-    pub fn challenge_json(&self, challenge: &Challenge, now: SimTime) -> ChallengeJson {
+    pub(crate) fn challenge_json(&self, challenge: &Challenge, now: SimTime) -> ChallengeJson {
         let user = |id: &UserId| {
             let user = self.user(id);
             let rating = user.rating(challenge.perf().key);

@@ -74,13 +74,13 @@ pub(crate) struct MatchedFaults {
 
 impl MatchedFaults {
     /// Draws the latency of one direction.
-    pub fn delay(&mut self) -> Duration {
+    pub(crate) fn delay(&mut self) -> Duration {
         let latencies = self.latencies.iter_mut();
         latencies.map(|(latency, rng)| latency.draw(rng)).sum()
     }
 
     /// Time for which the request is held back before it is processed, in addition to [`Self::delay`].
-    pub fn stall(&self) -> Duration {
+    pub(crate) fn stall(&self) -> Duration {
         match self.fault {
             Some(Fault::Stall(wait) | Fault::AppliedLate(wait)) => wait,
             _ => Duration::ZERO,
@@ -88,7 +88,7 @@ impl MatchedFaults {
     }
 
     /// Takes the faults of the stream that the request opens.
-    pub fn take_stream_faults(&mut self) -> StreamFaults {
+    pub(crate) fn take_stream_faults(&mut self) -> StreamFaults {
         StreamFaults::new(
             std::mem::take(&mut self.stream_faults),
             std::mem::take(&mut self.latencies),

@@ -27,7 +27,7 @@ pub struct RequestRecord {
 pub(super) struct RequestLog(VecDeque<RequestRecord>);
 
 impl RequestLog {
-    pub fn record(&mut self, request: &RequestContext<'_>, faulted: bool) {
+    pub(super) fn record(&mut self, request: &RequestContext<'_>, faulted: bool) {
         if self.0.len() == MAX_RECORDS {
             self.0.pop_front();
         }
@@ -40,7 +40,7 @@ impl RequestLog {
         });
     }
 
-    pub fn to_endpoint(&self, endpoint: Endpoint) -> Vec<RequestRecord> {
+    pub(super) fn to_endpoint(&self, endpoint: Endpoint) -> Vec<RequestRecord> {
         let records = self.0.iter().filter(|record| record.endpoint == endpoint);
         records.cloned().collect()
     }

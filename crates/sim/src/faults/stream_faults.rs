@@ -31,7 +31,10 @@ pub(crate) struct StreamFaults {
 }
 
 impl StreamFaults {
-    pub fn new(armed: Vec<ArmedStreamFault>, latencies: Vec<(Latency, fastrand::Rng)>) -> Self {
+    pub(crate) fn new(
+        armed: Vec<ArmedStreamFault>,
+        latencies: Vec<(Latency, fastrand::Rng)>,
+    ) -> Self {
         let mut faults = Self {
             armed,
             latencies,
@@ -42,7 +45,7 @@ impl StreamFaults {
     }
 
     /// Notes that a line was sent.
-    pub fn on_line_sent(&mut self, line: &[u8]) {
+    pub(crate) fn on_line_sent(&mut self, line: &[u8]) {
         self.lines += 1;
         if !self.armed.is_empty() {
             let needs_ply = self.armed.iter().any(|armed| armed.ply.is_some());
@@ -78,16 +81,16 @@ impl StreamFaults {
     }
 
     /// Takes the next fault that is due.
-    pub fn next_due(&mut self) -> Option<StreamFault> {
+    pub(crate) fn next_due(&mut self) -> Option<StreamFault> {
         self.due.pop_front()
     }
 
-    pub fn has_latency(&self) -> bool {
+    pub(crate) fn has_latency(&self) -> bool {
         !self.latencies.is_empty()
     }
 
     /// Draws the latency of the next line.
-    pub fn delay(&mut self) -> Duration {
+    pub(crate) fn delay(&mut self) -> Duration {
         self.latencies
             .iter_mut()
             .map(|(latency, rng)| latency.draw(rng))

@@ -30,7 +30,11 @@ pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
 impl SiteState {
     /// Checks the token, then that it has one of the accepted scopes (an empty list accepts any token), then that the
     /// `User-Agent` does not name another user.
-    pub fn authorize(&self, headers: &HeaderMap, accepted: &[&str]) -> Result<Caller, ApiError> {
+    pub(crate) fn authorize(
+        &self,
+        headers: &HeaderMap,
+        accepted: &[&str],
+    ) -> Result<Caller, ApiError> {
         let token = bearer(headers).ok_or_else(ApiError::no_token)?;
         let grant = self
             .grant(token)

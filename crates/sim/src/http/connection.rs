@@ -23,7 +23,7 @@ pub(crate) struct Connection {
 impl Connection {
     /// Returns the handle of a request made inside this process. It has no connection, so [`reset`](Self::reset) has no
     /// effect.
-    pub fn in_process() -> Self {
+    pub(crate) fn in_process() -> Self {
         Self {
             address: Ipv4Addr::LOCALHOST.into(),
             reset_requested: Arc::default(),
@@ -31,7 +31,7 @@ impl Connection {
     }
 
     /// Resets the TCP connection at the next write.
-    pub fn reset(&self) {
+    pub(crate) fn reset(&self) {
         self.reset_requested.store(true, Ordering::Release);
     }
 }

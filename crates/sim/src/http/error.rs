@@ -46,31 +46,31 @@ impl fmt::Display for ApiError {
 
 impl ApiError {
     /// `{"error":"text"}`
-    pub fn new(status: u16, text: &str) -> Self {
+    pub(crate) fn new(status: u16, text: &str) -> Self {
         Self {
             status,
             body: ErrorBody::Json(json!({ "error": text }).to_string()),
         }
     }
 
-    pub fn bad_request(text: impl AsRef<str>) -> Self {
+    pub(crate) fn bad_request(text: impl AsRef<str>) -> Self {
         Self::new(400, text.as_ref())
     }
 
-    pub fn no_token() -> Self {
+    pub(crate) fn no_token() -> Self {
         Self::new(401, "Missing authorization header")
     }
 
-    pub fn not_found() -> Self {
+    pub(crate) fn not_found() -> Self {
         Self::new(404, "Not found")
     }
 
-    pub fn not_for_bots() -> Self {
+    pub(crate) fn not_for_bots() -> Self {
         Self::new(403, "This API endpoint is not for Bot accounts.")
     }
 
     /// `{"error":"text","ratelimit":{"key":"key","seconds":N}}`: a rate limit that is named in the response.
-    pub fn rate_limited(status: u16, text: &str, key: &str, seconds: u64) -> Self {
+    pub(crate) fn rate_limited(status: u16, text: &str, key: &str, seconds: u64) -> Self {
         let ratelimit = format!("{{\"key\":{},\"seconds\":{seconds}}}", json!(key));
         Self {
             status,
@@ -82,12 +82,12 @@ impl ApiError {
     }
 
     /// Too many concurrent requests of this kind.
-    pub fn too_many_at_once(most: usize) -> Self {
+    pub(crate) fn too_many_at_once(most: usize) -> Self {
         Self::new(429, &format!("Please only run {most} request(s) at a time"))
     }
 
     /// HTML response of the proxy in front of the site.
-    pub fn proxy(status: u16) -> Self {
+    pub(crate) fn proxy(status: u16) -> Self {
         Self {
             status,
             body: ErrorBody::ProxyPage,
@@ -95,7 +95,7 @@ impl ApiError {
     }
 
     /// Unknown path: the site answers with an HTML page.
-    pub fn unknown_path() -> Self {
+    pub(crate) fn unknown_path() -> Self {
         Self {
             status: 404,
             body: ErrorBody::NotFoundPage,
@@ -103,7 +103,7 @@ impl ApiError {
     }
 
     /// Field errors of a form: `{"error":{"field":["text"]}}`.
-    pub fn invalid_fields(errors: &[(&str, String)]) -> Self {
+    pub(crate) fn invalid_fields(errors: &[(&str, String)]) -> Self {
         Self {
             status: 400,
             body: ErrorBody::Json(format!("{{\"error\":{{{}}}}}", field_list(errors))),
@@ -112,7 +112,7 @@ impl ApiError {
 
     /// Field errors of a challenge or chat form, which Lichess sends twice:
     /// `{"field":["text"],"error":{"field":["text"]}}`.
-    pub fn invalid_form(errors: &[(&str, String)]) -> Self {
+    pub(crate) fn invalid_form(errors: &[(&str, String)]) -> Self {
         let fields = field_list(errors);
         Self {
             status: 400,

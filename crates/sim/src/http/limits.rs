@@ -191,7 +191,7 @@ pub(crate) struct Limits {
 
 impl Limits {
     /// Without `enabled`, everything but the proxy's limit is allowed.
-    pub fn new(enabled: bool, limiter: Limiter, per_minute: Option<u32>) -> Self {
+    pub(crate) fn new(enabled: bool, limiter: Limiter, per_minute: Option<u32>) -> Self {
         Self {
             enabled,
             limiter,
@@ -202,7 +202,7 @@ impl Limits {
     }
 
     /// Charges a limit unless it is exceeded. A cost of 0 is always allowed.
-    pub fn charge(
+    pub(crate) fn charge(
         &mut self,
         limit: &Limit,
         subject: &str,
@@ -217,7 +217,7 @@ impl Limits {
     }
 
     /// Charges limits in order up to the first that is exceeded.
-    pub fn charge_all(
+    pub(crate) fn charge_all(
         &mut self,
         limits: &[Limit],
         subject: &str,
@@ -230,7 +230,12 @@ impl Limits {
     }
 
     /// Returns an error if the limit is exceeded, without charging it.
-    pub fn check(&mut self, limit: &Limit, subject: &str, now: SimTime) -> Result<(), Exceeded> {
+    pub(crate) fn check(
+        &mut self,
+        limit: &Limit,
+        subject: &str,
+        now: SimTime,
+    ) -> Result<(), Exceeded> {
         if !self.enabled {
             return Ok(());
         }
@@ -250,7 +255,13 @@ impl Limits {
     }
 
     /// Charges a limit even if it is exceeded.
-    pub fn charge_unchecked(&mut self, limit: &Limit, subject: &str, cost: u32, now: SimTime) {
+    pub(crate) fn charge_unchecked(
+        &mut self,
+        limit: &Limit,
+        subject: &str,
+        cost: u32,
+        now: SimTime,
+    ) {
         if self.enabled {
             self.add(limit, subject, cost, now);
         }
@@ -264,7 +275,7 @@ impl Limits {
     }
 
     /// Counts a request at the proxy in front of the site. Returns whether it may pass.
-    pub fn passes_proxy(&mut self, address: &str, now: SimTime) -> bool {
+    pub(crate) fn passes_proxy(&mut self, address: &str, now: SimTime) -> bool {
         let Some(limit) = self.proxy else {
             return true;
         };
@@ -276,7 +287,11 @@ impl Limits {
     }
 
     /// Takes a permit for one more concurrent request.
-    pub fn acquire(&mut self, limit: ConcurrencyLimit, subject: &str) -> Result<Permit, ApiError> {
+    pub(crate) fn acquire(
+        &mut self,
+        limit: ConcurrencyLimit,
+        subject: &str,
+    ) -> Result<Permit, ApiError> {
         let key = (limit.kind, subject.to_owned());
         let running = self.running.entry(key).or_default();
         // One reference is held by the map.
@@ -289,14 +304,14 @@ impl Limits {
     }
 
     /// Removes expired charges and unused counters.
-    pub fn remove_expired(&mut self, now: SimTime) {
+    pub(crate) fn remove_expired(&mut self, now: SimTime) {
         self.usage.retain(|_, usage| !usage.expire(now));
         self.running
             .retain(|_, running| Arc::strong_count(running) > 1);
     }
 
     /// Clears all counts, as a restart of the site does.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.usage.clear();
     }
 }

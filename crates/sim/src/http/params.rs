@@ -8,7 +8,7 @@ pub(crate) struct Params(Vec<(String, String)>);
 
 impl Params {
     /// Parses query and body. Returns `None` if a JSON body is malformed.
-    pub fn read(query: &str, content_type: &str, body: &[u8]) -> Option<Self> {
+    pub(crate) fn read(query: &str, content_type: &str, body: &[u8]) -> Option<Self> {
         let kind = content_type.split(';').next().unwrap_or_default().trim();
         let mut pairs = match kind.to_ascii_lowercase().as_str() {
             "application/json" => json_pairs(body)?,
@@ -22,7 +22,7 @@ impl Params {
     }
 
     /// Value of a parameter; an empty value counts as absent.
-    pub fn get(&self, name: &str) -> Option<&str> {
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.0
             .iter()
             .find(|(key, _)| key == name)
@@ -31,7 +31,7 @@ impl Params {
     }
 
     /// Returns whether a boolean parameter is set.
-    pub fn is_true(&self, name: &str) -> bool {
+    pub(crate) fn is_true(&self, name: &str) -> bool {
         self.get(name).is_some_and(is_yes)
     }
 }

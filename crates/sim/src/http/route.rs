@@ -82,7 +82,7 @@ pub(crate) struct RouteMatch {
 
 impl RouteMatch {
     /// Finds the first row that matches. A trailing slash is ignored.
-    pub fn find(method: &Method, path: &str) -> Self {
+    pub(super) fn find(method: &Method, path: &str) -> Self {
         static TABLE: LazyLock<Vec<Route>> = LazyLock::new(handlers::routes);
         static UNKNOWN: Route = Route {
             method: Method::GET,

@@ -52,7 +52,7 @@ impl Feed {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn push(&self, line: Bytes) {
+    pub(crate) fn push(&self, line: Bytes) {
         let mut state = self.state();
         if state.ended {
             return;
@@ -66,7 +66,7 @@ impl Feed {
     }
 
     /// Ends the stream after the queued lines; further lines are dropped.
-    pub fn end(&self) {
+    pub(crate) fn end(&self) {
         self.state().ended = true;
         self.0.wake.notify_one();
     }
@@ -79,18 +79,18 @@ impl Feed {
     }
 
     /// Applies a fault to the stream now.
-    pub fn inject_fault(&self, fault: StreamFault) {
+    pub(crate) fn inject_fault(&self, fault: StreamFault) {
         self.state().fault = Some(fault);
         self.0.wake.notify_one();
     }
 
     /// Closes the stream at once, even a silent one.
-    pub fn close(&self) {
+    pub(crate) fn close(&self) {
         self.state().closed = true;
         self.0.wake.notify_one();
     }
 
-    pub fn is(&self, other: &Self) -> bool {
+    pub(crate) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 }
@@ -140,7 +140,7 @@ enum Output {
 }
 
 impl StreamBody {
-    pub fn new(
+    pub(crate) fn new(
         sim: Sim,
         topic: Topic,
         feed: Feed,
@@ -170,7 +170,7 @@ impl StreamBody {
     }
 
     /// Response body with one chunk per line.
-    pub fn into_body(self) -> Body {
+    pub(crate) fn into_body(self) -> Body {
         Body::from_stream(futures::stream::unfold(self, |mut lines| async move {
             let item = lines.next().await?;
             Some((item, lines))

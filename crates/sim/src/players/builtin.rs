@@ -32,7 +32,7 @@ pub(crate) struct BuiltinPlayer {
 
 impl BuiltinPlayer {
     /// Creates the account if there is none. `None` if a built-in player of this name exists.
-    pub fn new(options: PlayerOptions, state: &mut SiteState, now: SimTime) -> Option<Self> {
+    pub(crate) fn new(options: PlayerOptions, state: &mut SiteState, now: SimTime) -> Option<Self> {
         let me = UserId::of(&options.name);
         if state.builtin_players.contains_key(&me) {
             return None;
@@ -65,7 +65,7 @@ impl BuiltinPlayer {
     }
 
     /// Plays until dropped.
-    pub async fn run(mut self, sim: Sim) {
+    pub(crate) async fn run(mut self, sim: Sim) {
         let mut tasks = JoinSet::new();
         loop {
             let wakeup = self.challenger.as_ref().and_then(Challenger::next_wakeup);

@@ -36,7 +36,7 @@ pub(super) struct Challenger {
 }
 
 impl Challenger {
-    pub fn new(me: UserId, plan: ChallengePlan, rng: fastrand::Rng, now: SimTime) -> Self {
+    pub(super) fn new(me: UserId, plan: ChallengePlan, rng: fastrand::Rng, now: SimTime) -> Self {
         Self {
             me,
             plan,
@@ -49,7 +49,7 @@ impl Challenger {
     }
 
     /// The time of the next [`run`](Self::run) without an event before it.
-    pub fn next_wakeup(&self) -> Option<SimTime> {
+    pub(super) fn next_wakeup(&self) -> Option<SimTime> {
         let next_cancel = self.open.values().flatten().min().copied();
         next_cancel.or_else(|| self.has_room().then_some(self.not_before))
     }
@@ -59,18 +59,18 @@ impl Challenger {
             && self.plan.count.is_none_or(|max| self.started < max)
     }
 
-    pub fn on_game_start(&mut self, id: GameId) {
+    pub(super) fn on_game_start(&mut self, id: GameId) {
         if let Some(cancel_at) = self.open.get_mut(&id) {
             *cancel_at = None;
         }
     }
 
-    pub fn on_game_over(&mut self, id: GameId) {
+    pub(super) fn on_game_over(&mut self, id: GameId) {
         self.open.remove(&id);
     }
 
     /// The challenge was declined, was cancelled or has expired.
-    pub fn on_challenge_ended(&mut self, id: GameId, now: SimTime) {
+    pub(super) fn on_challenge_ended(&mut self, id: GameId, now: SimTime) {
         if self.open.remove(&id).is_some() {
             self.started -= 1;
             self.not_before = now + RETRY_INTERVAL;
@@ -78,7 +78,7 @@ impl Challenger {
     }
 
     /// Cancels unanswered challenges, and sends the next one if there is room for it.
-    pub fn run(&mut self, sim: &Sim) {
+    pub(super) fn run(&mut self, sim: &Sim) {
         let now = sim.time().now();
         let is_due =
             |cancel_at: &Option<SimTime>| cancel_at.is_some_and(|cancel_at| cancel_at <= now);

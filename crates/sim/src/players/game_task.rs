@@ -47,7 +47,7 @@ struct GameView {
 }
 
 impl GameTask {
-    pub fn new(
+    pub(super) fn new(
         sim: Sim,
         (me, options): (UserId, Arc<PlayerOptions>),
         (id, color): (GameId, Color),
@@ -69,7 +69,7 @@ impl GameTask {
     }
 
     /// Plays until the game is over.
-    pub async fn run(mut self) -> GameId {
+    pub(super) async fn run(mut self) -> GameId {
         loop {
             self.sim.wait_until_up().await;
             let Some(mut view) = self.view() else {

@@ -32,7 +32,7 @@ impl Default for SearchPool {
 
 impl SearchPool {
     /// The engine's move after this many nodes; `None` without legal moves.
-    pub async fn best_move(&self, game: Game, nodes: u64) -> Option<Move> {
+    pub(crate) async fn best_move(&self, game: Game, nodes: u64) -> Option<Move> {
         let _permit = self.permits.acquire().await.ok()?;
         let idle = self.idle().pop();
         let search = move || {

@@ -14,7 +14,7 @@ const FIRST_MOVE_CHECK_DELAY: Duration = Duration::from_secs(1);
 
 /// Additional settings of an arena game.
 #[derive(Clone, Copy, Debug)]
-pub struct ArenaGameConfig {
+pub(crate) struct ArenaGameConfig {
     pub berserkable: bool,
     pub first_move_timeout: Duration,
     /// Whether `expiration` is sent to players.
@@ -32,7 +32,7 @@ impl Referee {
     }
 
     /// Ends the game if the first move is overdue.
-    pub fn check_first_move(&mut self, now: SimTime) -> ActionOutcome {
+    pub(crate) fn check_first_move(&mut self, now: SimTime) -> ActionOutcome {
         let mut snapshots = Vec::new();
         let is_overdue = self.config.arena.is_some_and(|arena| {
             now.since(self.last_move_at) >= arena.first_move_timeout + FIRST_MOVE_CHECK_DELAY
@@ -45,7 +45,7 @@ impl Referee {
     }
 
     /// Goes berserk: half of the time and all increments for an extra point. Sends no state.
-    pub fn berserk(&mut self, color: Color, now: SimTime) -> ActionOutcome {
+    pub(crate) fn berserk(&mut self, color: Color, now: SimTime) -> ActionOutcome {
         let allowed = self.config.arena.is_some_and(|arena| arena.berserkable);
         let in_time = self.is_running() && self.plies() < 2;
         let is_accepted = match &mut self.timing {

@@ -12,29 +12,29 @@ use crate::site::time::SimTime;
 
 /// Hundredths of a second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Centis(pub i64);
+pub(crate) struct Centis(pub i64);
 
 impl Centis {
     /// Rounds to the nearest hundredth.
-    pub fn from_duration(duration: Duration) -> Self {
+    pub(crate) fn from_duration(duration: Duration) -> Self {
         Self(i64::try_from((duration.as_millis() + 5) / 10).unwrap_or(i64::MAX / 100))
     }
 
-    pub fn from_seconds(seconds: u32) -> Self {
+    pub(crate) fn from_seconds(seconds: u32) -> Self {
         Self(i64::from(seconds) * 100)
     }
 
-    pub fn millis(self) -> i64 {
+    pub(crate) fn millis(self) -> i64 {
         self.0 * 10
     }
 }
 
 /// Remaining time that Lichess sends in unlimited games, in milliseconds.
-pub const UNLIMITED_MILLIS: i64 = 2_147_483_647;
+pub(crate) const UNLIMITED_MILLIS: i64 = 2_147_483_647;
 
 /// Clock of a game, by kind of time control.
 #[derive(Clone, Debug)]
-pub enum Timing {
+pub(super) enum Timing {
     Clock(Clock),
     Days(CorrespondenceClock),
     Unlimited,
@@ -42,7 +42,7 @@ pub enum Timing {
 
 impl Timing {
     /// Remaining milliseconds of this side.
-    pub fn remaining_millis(&self, color: Color, now: SimTime) -> i64 {
+    pub(super) fn remaining_millis(&self, color: Color, now: SimTime) -> i64 {
         match self {
             Self::Clock(clock) => clock.remaining(color, now).millis(),
             Self::Days(days) => days.remaining_millis(color, now),
@@ -51,14 +51,14 @@ impl Timing {
     }
 
     /// The configured increment in milliseconds.
-    pub fn increment_millis(&self) -> i64 {
+    pub(super) fn increment_millis(&self) -> i64 {
         match self {
             Self::Clock(clock) => clock.increment.millis(),
             Self::Days(_) | Self::Unlimited => 0,
         }
     }
 
-    pub fn is_flagged(&self, now: SimTime) -> bool {
+    pub(super) fn is_flagged(&self, now: SimTime) -> bool {
         match self {
             Self::Clock(clock) => clock.is_flagged(now),
             Self::Days(days) => days.remaining_millis(days.turn, now) == 0,
@@ -67,7 +67,7 @@ impl Timing {
     }
 
     /// Stops the clock at the end of the game.
-    pub fn stop(&mut self, now: SimTime) {
+    pub(super) fn stop(&mut self, now: SimTime) {
         match self {
             Self::Clock(clock) => clock.stop(now),
             Self::Days(days) => days.stopped = days.stopped.or(Some(now)),
@@ -78,7 +78,7 @@ impl Timing {
 
 /// A real-time clock.
 #[derive(Clone, Debug)]
-pub struct Clock {
+pub(super) struct Clock {
     initial: Centis,
     remaining: [Centis; 2],
     increment: Centis,
@@ -89,7 +89,7 @@ pub struct Clock {
 
 impl Clock {
     /// A stopped clock; `limit` and `increment` in seconds.
-    pub fn new(limit: u32, increment: u32, turn: Color) -> Self {
+    pub(super) fn new(limit: u32, increment: u32, turn: Color) -> Self {
         let start = clock_start(limit, increment);
         Self {
             initial: Centis::from_seconds(start),
@@ -102,11 +102,11 @@ impl Clock {
     }
 
     /// Initial time of both sides.
-    pub fn initial(&self) -> Centis {
+    pub(super) fn initial(&self) -> Centis {
         self.initial
     }
 
-    pub fn remaining(&self, color: Color, now: SimTime) -> Centis {
+    pub(super) fn remaining(&self, color: Color, now: SimTime) -> Centis {
         let remaining = self.remaining[color.index()];
         match self.running_since {
             Some(since) if color == self.turn => {
@@ -116,16 +116,16 @@ impl Clock {
         }
     }
 
-    pub fn is_running(&self) -> bool {
+    pub(super) fn is_running(&self) -> bool {
         self.running_since.is_some()
     }
 
-    pub fn is_flagged(&self, now: SimTime) -> bool {
+    pub(super) fn is_flagged(&self, now: SimTime) -> bool {
         self.running_since.is_some() && self.remaining(self.turn, now) == Centis(0)
     }
 
     /// Ends the turn of the side to move. The move that ends the game earns no increment and stops the clock.
-    pub fn press(&mut self, now: SimTime, game_continues: bool) {
+    pub(super) fn press(&mut self, now: SimTime, game_continues: bool) {
         if self.running_since.is_some() {
             let remaining = &mut self.remaining[self.turn.index()];
             remaining.0 -= self
@@ -142,7 +142,7 @@ impl Clock {
 
     /// Halves the time and drops the increment of this side; `false` if it already did. With an increment above 1/60 of
     /// the initial time only the increment is dropped.
-    pub fn berserk(&mut self, color: Color, now: SimTime) -> bool {
+    pub(super) fn berserk(&mut self, color: Color, now: SimTime) -> bool {
         let configured = self.initial;
         if std::mem::replace(&mut self.berserk[color.index()], true) {
             return false;
@@ -154,21 +154,21 @@ impl Clock {
         true
     }
 
-    pub fn start(&mut self, now: SimTime) {
+    pub(super) fn start(&mut self, now: SimTime) {
         self.running_since = Some(now);
     }
 
-    pub fn add_time(&mut self, color: Color, time: Centis) {
+    pub(super) fn add_time(&mut self, color: Color, time: Centis) {
         self.remaining[color.index()].0 += time.0;
     }
 
-    pub fn stop(&mut self, now: SimTime) {
+    pub(super) fn stop(&mut self, now: SimTime) {
         self.remaining[self.turn.index()] = self.remaining(self.turn, now);
         self.running_since = None;
     }
 
     /// After a takeback: `turn` is to move with this remaining time, and the clock runs from now.
-    pub fn rewind(&mut self, turn: Color, remaining: Centis, now: SimTime) {
+    pub(super) fn rewind(&mut self, turn: Color, remaining: Centis, now: SimTime) {
         self.stop(now);
         self.turn = turn;
         self.remaining[turn.index()] = remaining;
@@ -178,7 +178,7 @@ impl Clock {
 
 /// A clock with a number of days per move. The side that waits always has its full allowance.
 #[derive(Clone, Debug)]
-pub struct CorrespondenceClock {
+pub(super) struct CorrespondenceClock {
     allowance: Duration,
     turn: Color,
     since: SimTime,
@@ -186,7 +186,7 @@ pub struct CorrespondenceClock {
 }
 
 impl CorrespondenceClock {
-    pub fn new(days: u32, turn: Color, now: SimTime) -> Self {
+    pub(super) fn new(days: u32, turn: Color, now: SimTime) -> Self {
         Self {
             allowance: Duration::from_secs(u64::from(days) * 86_400),
             turn,
@@ -195,7 +195,7 @@ impl CorrespondenceClock {
         }
     }
 
-    pub fn remaining_millis(&self, color: Color, now: SimTime) -> i64 {
+    pub(super) fn remaining_millis(&self, color: Color, now: SimTime) -> i64 {
         let spent = if color == self.turn {
             self.stopped.unwrap_or(now).since(self.since)
         } else {
@@ -205,7 +205,7 @@ impl CorrespondenceClock {
     }
 
     /// Starts the turn of this side now.
-    pub fn set_turn(&mut self, turn: Color, now: SimTime) {
+    pub(super) fn set_turn(&mut self, turn: Color, now: SimTime) {
         self.turn = turn;
         self.since = now;
     }

@@ -13,7 +13,7 @@ const GIVE_TIME_CEILING: Duration = Duration::from_secs(2 * 3_600);
 
 impl Referee {
     /// Starts the clock of the side to move, also before the second ply. Sends no state.
-    pub fn start_clock(&mut self, now: SimTime) {
+    pub(crate) fn start_clock(&mut self, now: SimTime) {
         if let (true, Timing::Clock(clock)) = (self.is_running(), &mut self.timing)
             && !clock.is_running()
         {
@@ -25,7 +25,7 @@ impl Referee {
     ///
     /// # Errors
     /// Games that are over or unlimited.
-    pub fn give_time(&mut self, color: Color, time: Centis, now: SimTime) -> ActionOutcome {
+    pub(crate) fn give_time(&mut self, color: Color, time: Centis, now: SimTime) -> ActionOutcome {
         if !self.is_running() {
             return ActionOutcome::rejected(GameError::CannotGiveTime);
         }
@@ -45,12 +45,12 @@ impl Referee {
     }
 
     /// Notes a restart of the site: players who could not move during the downtime do not lose on time.
-    pub fn on_site_restart(&mut self, at: SimTime) {
+    pub(crate) fn on_site_restart(&mut self, at: SimTime) {
         self.restarted_at = Some(at);
     }
 
     /// Adds time to a running real-time clock.
-    pub fn add_time(&mut self, color: Color, time: Centis) {
+    pub(crate) fn add_time(&mut self, color: Color, time: Centis) {
         if let (true, Timing::Clock(clock)) = (self.is_running(), &mut self.timing) {
             clock.add_time(color, time);
         }

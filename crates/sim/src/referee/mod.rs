@@ -20,9 +20,9 @@ use crate::quirks::Castling;
 use crate::site::time::SimTime;
 use crate::site::variant::Variant;
 
-pub use arena::ArenaGameConfig;
-pub use clock::{Centis, UNLIMITED_MILLIS};
-pub use outcome::{ActionOutcome, GameError, StateSnapshot, Status};
+pub(crate) use arena::ArenaGameConfig;
+pub(crate) use clock::{Centis, UNLIMITED_MILLIS};
+pub(crate) use outcome::{ActionOutcome, GameError, StateSnapshot, Status};
 
 use clock::{Clock, CorrespondenceClock, Timing};
 use move_text::MoveText;
@@ -39,7 +39,7 @@ const RESTART_GRACE_PERIOD: Duration = Duration::from_secs(120);
 
 /// Settings of a game that are fixed before the first move.
 #[derive(Clone, Debug)]
-pub struct GameConfig {
+pub(crate) struct GameConfig {
     pub variant: Variant,
     pub start: Position,
     pub time_control: TimeControl,
@@ -65,7 +65,7 @@ struct TakebackState {
 }
 
 #[derive(Clone, Debug)]
-pub struct Referee {
+pub(crate) struct Referee {
     config: GameConfig,
     game: Game,
     moves: String,
@@ -83,7 +83,7 @@ pub struct Referee {
 }
 
 impl Referee {
-    pub fn new(config: GameConfig, now: SimTime) -> Self {
+    pub(crate) fn new(config: GameConfig, now: SimTime) -> Self {
         let turn = config.start.turn();
         let timing = match config.time_control {
             TimeControl::Clock { limit, increment } => {
@@ -108,58 +108,58 @@ impl Referee {
         }
     }
 
-    pub fn config(&self) -> &GameConfig {
+    pub(crate) fn config(&self) -> &GameConfig {
         &self.config
     }
 
-    pub fn game(&self) -> &Game {
+    pub(crate) fn game(&self) -> &Game {
         &self.game
     }
 
-    pub fn status(&self) -> Status {
+    pub(crate) fn status(&self) -> Status {
         self.status
     }
 
-    pub fn winner(&self) -> Option<Color> {
+    pub(crate) fn winner(&self) -> Option<Color> {
         self.winner
     }
 
-    pub fn is_running(&self) -> bool {
+    pub(crate) fn is_running(&self) -> bool {
         self.status == Status::Started
     }
 
-    pub fn turn(&self) -> Color {
+    pub(crate) fn turn(&self) -> Color {
         self.game.position().turn()
     }
 
     /// Plies played in this game, not counting those before its start position.
-    pub fn plies(&self) -> usize {
+    pub(crate) fn plies(&self) -> usize {
         self.game.moves().len()
     }
 
-    pub fn last_move_at(&self) -> SimTime {
+    pub(crate) fn last_move_at(&self) -> SimTime {
         self.last_move_at
     }
 
     /// Remaining time of the mover after each ply; empty without a real-time clock.
-    pub fn clock_history(&self) -> &[Centis] {
+    pub(crate) fn clock_history(&self) -> &[Centis] {
         &self.clock_history
     }
 
     /// Remaining whole seconds of this side; `None` in unlimited games.
-    pub fn seconds_left(&self, color: Color, now: SimTime) -> Option<i64> {
+    pub(crate) fn seconds_left(&self, color: Color, now: SimTime) -> Option<i64> {
         self.time_left(color, now)
             .and_then(|left| i64::try_from(left.as_secs()).ok())
     }
 
     /// Remaining time of this side; `None` in unlimited games.
-    pub fn time_left(&self, color: Color, now: SimTime) -> Option<Duration> {
+    pub(crate) fn time_left(&self, color: Color, now: SimTime) -> Option<Duration> {
         let millis = self.timing.remaining_millis(color, now);
         (millis != UNLIMITED_MILLIS)
             .then(|| Duration::from_millis(u64::try_from(millis).unwrap_or(0)))
     }
 
-    pub fn snapshot(&self, now: SimTime) -> StateSnapshot {
+    pub(crate) fn snapshot(&self, now: SimTime) -> StateSnapshot {
         StateSnapshot {
             moves: self.moves.clone(),
             millis: [Color::White, Color::Black]
@@ -177,7 +177,7 @@ impl Referee {
     ///
     /// # Errors
     /// Malformed and illegal moves, and moves out of turn.
-    pub fn play(
+    pub(crate) fn play(
         &mut self,
         color: Color,
         uci: &str,
@@ -295,14 +295,14 @@ impl Referee {
                 .any(|color| short_of_time(color) || offered(color))
     }
 
-    pub fn is_abortable(&self) -> bool {
+    pub(crate) fn is_abortable(&self) -> bool {
         self.is_running()
             && self.plies() < 2
             && !self.config.no_abort
             && self.config.arena.is_none()
     }
 
-    pub fn abort(&mut self, now: SimTime) -> ActionOutcome {
+    pub(crate) fn abort(&mut self, now: SimTime) -> ActionOutcome {
         if !self.is_abortable() {
             return ActionOutcome::rejected(GameError::CannotAbort);
         }
@@ -312,7 +312,7 @@ impl Referee {
     }
 
     /// Aborts the game with the consent of both players, at any ply.
-    pub fn abort_by_consent(&mut self, now: SimTime) -> ActionOutcome {
+    pub(crate) fn abort_by_consent(&mut self, now: SimTime) -> ActionOutcome {
         let mut snapshots = Vec::new();
         if self.is_running() {
             self.finish(Status::Aborted, None, now, &mut snapshots);
@@ -321,7 +321,7 @@ impl Referee {
     }
 
     /// Resigns; aborts instead while the game is abortable.
-    pub fn resign(&mut self, color: Color, now: SimTime) -> ActionOutcome {
+    pub(crate) fn resign(&mut self, color: Color, now: SimTime) -> ActionOutcome {
         if self.is_abortable() {
             return self.abort(now);
         }
@@ -334,7 +334,7 @@ impl Referee {
     }
 
     /// Offers, accepts, claims or declines a draw; a no-op where none of these is possible.
-    pub fn draw(&mut self, color: Color, yes: bool, now: SimTime) -> ActionOutcome {
+    pub(crate) fn draw(&mut self, color: Color, yes: bool, now: SimTime) -> ActionOutcome {
         ActionOutcome::accepted(self.answer_draw(color, yes, now))
     }
 
@@ -368,21 +368,21 @@ impl Referee {
     }
 
     /// Whether this side has a pending draw offer.
-    pub fn offers_draw(&self, color: Color) -> bool {
+    pub(crate) fn offers_draw(&self, color: Color) -> bool {
         self.draw_offers[color.index()]
     }
 
     /// Whether this side has a pending takeback proposal.
-    pub fn proposes_takeback(&self, color: Color) -> bool {
+    pub(crate) fn proposes_takeback(&self, color: Color) -> bool {
         self.takeback.proposed[color.index()]
     }
 
-    pub fn is_drawable(&self) -> bool {
+    pub(crate) fn is_drawable(&self) -> bool {
         self.is_running() && self.plies() >= 2 && !(self.config.no_early_draw && self.plies() < 60)
     }
 
     /// Proposes, accepts, withdraws or declines a takeback; a no-op where none of these is possible.
-    pub fn takeback(&mut self, color: Color, yes: bool, now: SimTime) -> ActionOutcome {
+    pub(crate) fn takeback(&mut self, color: Color, yes: bool, now: SimTime) -> ActionOutcome {
         ActionOutcome::accepted(self.answer_takeback(color, yes, now))
     }
 
@@ -456,7 +456,7 @@ impl Referee {
 
     /// Claims victory because the opponent left; `opponent_gone`: they have been away for long enough. A no-op at the wrong
     /// time. Without mating material the game is drawn and the claim is still rejected, as on Lichess.
-    pub fn claim_victory(
+    pub(crate) fn claim_victory(
         &mut self,
         color: Color,
         opponent_gone: bool,
@@ -483,7 +483,12 @@ impl Referee {
     }
 
     /// Claims a draw because the opponent left. Unlike a victory claim, it is rejected on the claimant's own turn.
-    pub fn claim_draw(&mut self, color: Color, opponent_gone: bool, now: SimTime) -> ActionOutcome {
+    pub(crate) fn claim_draw(
+        &mut self,
+        color: Color,
+        opponent_gone: bool,
+        now: SimTime,
+    ) -> ActionOutcome {
         if !self.is_drawable() {
             return ActionOutcome::accepted(Vec::new());
         }
@@ -496,7 +501,7 @@ impl Referee {
     }
 
     /// Whether the opponent may claim the game if a player leaves: a real-time game in which both have moved.
-    pub fn allows_claims(&self) -> bool {
+    pub(crate) fn allows_claims(&self) -> bool {
         self.is_running()
             && self.plies() >= 2
             && matches!(self.timing, Timing::Clock(_))
@@ -505,7 +510,7 @@ impl Referee {
     }
 
     /// Ends the game if the flag of the side to move has fallen.
-    pub fn check_flag(&mut self, now: SimTime) -> ActionOutcome {
+    pub(crate) fn check_flag(&mut self, now: SimTime) -> ActionOutcome {
         let mut snapshots = Vec::new();
         if self.is_running() && self.timing.is_flagged(now) {
             self.flag(now, &mut snapshots);
@@ -514,7 +519,7 @@ impl Referee {
     }
 
     /// Ends unlimited games without a move for three weeks.
-    pub fn check_abandoned(&mut self, now: SimTime) -> ActionOutcome {
+    pub(crate) fn check_abandoned(&mut self, now: SimTime) -> ActionOutcome {
         let abandoned = self.is_running()
             && matches!(self.timing, Timing::Unlimited)
             && now.since(self.last_move_at) > UNLIMITED_GAME_TIMEOUT;
@@ -526,12 +531,12 @@ impl Referee {
     }
 
     /// An outcome without any state.
-    pub fn no_change(&self) -> ActionOutcome {
+    pub(crate) fn no_change(&self) -> ActionOutcome {
         ActionOutcome::accepted(Vec::new())
     }
 
     /// Changes the notation of castling, also of moves already made.
-    pub fn set_castling_notation(&mut self, castling: Castling) {
+    pub(crate) fn set_castling_notation(&mut self, castling: Castling) {
         self.config.castling = castling;
         let notation = self.notation();
         let moves: Vec<String> = self

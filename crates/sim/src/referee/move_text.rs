@@ -6,7 +6,7 @@ use super::outcome::GameError;
 use crate::site::variant::Variant;
 
 /// A syntactically valid move, not yet checked against a position.
-pub enum MoveText {
+pub(super) enum MoveText {
     Move {
         from: Square,
         to: Square,
@@ -17,7 +17,7 @@ pub enum MoveText {
 
 impl MoveText {
     /// Checks the syntax only; `None` if it is malformed.
-    pub fn parse(text: &str) -> Option<Self> {
+    pub(super) fn parse(text: &str) -> Option<Self> {
         if !text.is_ascii() {
             return None;
         }
@@ -43,7 +43,7 @@ impl MoveText {
 
     /// The legal move. Standard games accept both notations of castling, Chess960 only king-takes-rook, games from a
     /// position both if king and rook stand on their standard squares.
-    pub fn resolve(&self, position: &Position, variant: Variant) -> Result<Move, GameError> {
+    pub(super) fn resolve(&self, position: &Position, variant: Variant) -> Result<Move, GameError> {
         let (from, to, promotion) = match self {
             Self::Drop(text) => return Err(GameError::IllegalDrop(text.clone())),
             Self::Move {

@@ -7,7 +7,7 @@ use knightwatch_chess::{Color, Square};
 
 /// Game status, with the names and ids of scalachess.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Status {
+pub(crate) enum Status {
     Started,
     Aborted,
     Mate,
@@ -22,7 +22,7 @@ pub enum Status {
 }
 
 impl Status {
-    pub fn id(self) -> u8 {
+    pub(crate) fn id(self) -> u8 {
         match self {
             Self::Started => 20,
             Self::Aborted => 25,
@@ -37,7 +37,7 @@ impl Status {
         }
     }
 
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Started => "started",
             Self::Aborted => "aborted",
@@ -55,7 +55,7 @@ impl Status {
 
 /// Rejected game action. The text is that of Lichess.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum GameError {
+pub(crate) enum GameError {
     InvalidUci(String),
     NotYourTurn,
     NoPiece(Square),
@@ -91,7 +91,7 @@ impl fmt::Display for GameError {
 
 /// The changing part of a game at one moment, as sent to clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StateSnapshot {
+pub(crate) struct StateSnapshot {
     pub moves: String,
     pub millis: [i64; 2],
     pub increment: i64,
@@ -105,27 +105,27 @@ pub struct StateSnapshot {
 
 /// Time limit for the first move: time already spent and total.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Expiration {
+pub(crate) struct Expiration {
     pub idle: Duration,
     pub allowed: Duration,
 }
 
 /// Result of a game action: states to send to watchers, in order, and whether the action succeeded.
 #[derive(Clone, Debug)]
-pub struct ActionOutcome {
+pub(crate) struct ActionOutcome {
     pub snapshots: Vec<StateSnapshot>,
     pub result: Result<(), GameError>,
 }
 
 impl ActionOutcome {
-    pub fn accepted(snapshots: Vec<StateSnapshot>) -> Self {
+    pub(crate) fn accepted(snapshots: Vec<StateSnapshot>) -> Self {
         Self {
             snapshots,
             result: Ok(()),
         }
     }
 
-    pub fn rejected(error: GameError) -> Self {
+    pub(crate) fn rejected(error: GameError) -> Self {
         Self {
             snapshots: Vec::new(),
             result: Err(error),

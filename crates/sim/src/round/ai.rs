@@ -56,7 +56,7 @@ impl Sim {
 
 impl SiteState {
     /// Starts a game against the AI.
-    pub fn start_ai_game(
+    pub(crate) fn start_ai_game(
         &mut self,
         me: &UserId,
         engine: UserId,
@@ -87,7 +87,7 @@ impl SiteState {
 
 impl Round {
     /// Game as shown to the user who created it.
-    pub fn ai_game(&self, me: &UserId) -> Option<AiGame> {
+    pub(crate) fn ai_game(&self, me: &UserId) -> Option<AiGame> {
         let color = self.color_of(me)?;
         let position = self.referee.game().position();
         Some(AiGame {

@@ -11,7 +11,7 @@ use crate::site::variant::Variant;
 impl SiteState {
     /// Starts a casual game between two users, White first, without a challenge. Returns `None` if one of them does not
     /// exist.
-    pub fn pair(
+    pub(crate) fn pair(
         &mut self,
         players: [&str; 2],
         clock: TimeControl,

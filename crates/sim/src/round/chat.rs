@@ -15,7 +15,7 @@ pub(crate) enum Room {
 }
 
 impl Room {
-    pub fn key(self) -> &'static str {
+    pub(crate) fn key(self) -> &'static str {
         match self {
             Self::Player => "player",
             Self::Spectator => "spectator",
@@ -31,7 +31,7 @@ pub(crate) struct ChatMessage {
 
 impl SiteState {
     /// Posts a chat line. Lines of bots that contain links are dropped silently, as on Lichess.
-    pub fn say(&mut self, user: &UserId, id: GameId, room: Room, text: &str) {
+    pub(crate) fn say(&mut self, user: &UserId, id: GameId, room: Room, text: &str) {
         let (name, bot) = {
             let user = self.user(user);
             (user.name.clone(), user.bot)
@@ -74,7 +74,7 @@ impl SiteState {
     }
 
     /// Messages in one room of a game.
-    pub fn chat_log(&self, id: GameId, room: Room) -> Vec<ChatEntry<'_>> {
+    pub(crate) fn chat_log(&self, id: GameId, room: Room) -> Vec<ChatEntry<'_>> {
         self.rounds
             .get(&id)
             .iter()

@@ -186,7 +186,7 @@ pub(crate) struct ClockInfo {
 }
 
 impl ClockInfo {
-    pub fn of(time_control: TimeControl) -> Option<Self> {
+    pub(crate) fn of(time_control: TimeControl) -> Option<Self> {
         let TimeControl::Clock { limit, increment } = time_control else {
             return None;
         };

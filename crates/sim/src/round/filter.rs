@@ -24,7 +24,7 @@ pub(crate) struct GameFilter {
 }
 
 impl GameFilter {
-    pub fn read(params: &Params, user: UserId) -> Self {
+    pub(crate) fn read(params: &Params, user: UserId) -> Self {
         let number = |name| params.get(name).and_then(|text| text.parse().ok());
         let flag = |name| params.get(name).map(is_yes);
         let perfs = params.get("perfType").unwrap_or_default().split(',');
@@ -69,7 +69,7 @@ impl GameFilter {
     }
 
     /// Returns the matching games, latest first unless the request asks otherwise.
-    pub fn apply<'a>(&self, state: &'a SiteState) -> Vec<&'a Round> {
+    pub(crate) fn apply<'a>(&self, state: &'a SiteState) -> Vec<&'a Round> {
         let rounds = state.rounds.values();
         let mut matching: Vec<&Round> = rounds.filter(|round| self.matches(round)).collect();
         matching.sort_by_key(|round| (round.created_at, round.id));
@@ -83,7 +83,7 @@ impl GameFilter {
 
 impl SiteState {
     /// Returns the user's ongoing game, else their last one.
-    pub fn latest_round(&self, user: &UserId) -> Option<&Round> {
+    pub(crate) fn latest_round(&self, user: &UserId) -> Option<&Round> {
         let rounds = self.rounds.values();
         rounds
             .filter(|round| round.color_of(user).is_some())

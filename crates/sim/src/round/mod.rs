@@ -60,7 +60,7 @@ pub(crate) enum Source {
 }
 
 impl Source {
-    pub fn key(self) -> &'static str {
+    pub(crate) fn key(self) -> &'static str {
         match self {
             Self::Friend => "friend",
             Self::Ai => "ai",
@@ -69,7 +69,7 @@ impl Source {
         }
     }
 
-    pub fn arena(self) -> Option<ArenaId> {
+    pub(crate) fn arena(self) -> Option<ArenaId> {
         match self {
             Self::Arena { id, .. } => Some(id),
             Self::Friend | Self::Ai | Self::Api => None,
@@ -133,31 +133,31 @@ pub(crate) struct Round {
 }
 
 impl Round {
-    pub fn speed(&self) -> Speed {
+    pub(crate) fn speed(&self) -> Speed {
         Speed::of(self.time_control)
     }
 
-    pub fn perf(&self) -> Perf {
+    pub(crate) fn perf(&self) -> Perf {
         Perf::of(self.variant, self.speed())
     }
 
-    pub fn side(&self, color: Color) -> &Side {
+    pub(crate) fn side(&self, color: Color) -> &Side {
         &self.sides[color.index()]
     }
 
-    pub fn color_of(&self, user: &UserId) -> Option<Color> {
+    pub(crate) fn color_of(&self, user: &UserId) -> Option<Color> {
         COLORS
             .into_iter()
             .find(|color| self.side(*color).user == *user)
     }
 
     /// Returns whether the game has a player chat.
-    pub fn has_chat(&self) -> bool {
+    pub(crate) fn has_chat(&self) -> bool {
         !matches!(self.source, Source::Ai | Source::Arena { .. })
     }
 
     /// Returns whether the game can be played through the Bot API.
-    pub fn allows_bots(&self) -> bool {
+    pub(crate) fn allows_bots(&self) -> bool {
         let bots_allowed = match self.source {
             Source::Arena { bots, .. } => bots,
             Source::Friend | Source::Ai | Source::Api => true,
@@ -166,7 +166,7 @@ impl Round {
     }
 
     /// Returns whether the game can be played through the Board API.
-    pub fn allows_boards(&self) -> bool {
+    pub(crate) fn allows_boards(&self) -> bool {
         let min_speed = match self.source {
             Source::Friend | Source::Ai | Source::Api => Speed::Blitz,
             Source::Arena { .. } => Speed::Rapid,
@@ -174,24 +174,24 @@ impl Round {
         self.speed() >= min_speed
     }
 
-    pub fn push(&self, line: &bytes::Bytes, to: impl Fn(&PlayerStream) -> bool) {
+    pub(crate) fn push(&self, line: &bytes::Bytes, to: impl Fn(&PlayerStream) -> bool) {
         for stream in self.player_streams.iter().filter(|stream| to(stream)) {
             stream.feed.push(line.clone());
         }
     }
 
     /// Number of open player streams.
-    pub fn open_streams(&self) -> usize {
+    pub(crate) fn open_streams(&self) -> usize {
         self.player_streams.len()
     }
 
     /// Sends a line to the streams of one side.
-    pub fn push_to_player(&self, color: Color, line: &bytes::Bytes) {
+    pub(crate) fn push_to_player(&self, color: Color, line: &bytes::Bytes) {
         self.push(line, |stream| stream.color == color);
     }
 
     /// Applies a fault to the streams of these users.
-    pub fn break_streams(&self, matches: &dyn Fn(&UserId) -> bool, fault: StreamFault) {
+    pub(crate) fn break_streams(&self, matches: &dyn Fn(&UserId) -> bool, fault: StreamFault) {
         for stream in self
             .player_streams
             .iter()
@@ -202,7 +202,7 @@ impl Round {
     }
 
     /// Closes all streams, including silent ones.
-    pub fn close(&self) {
+    pub(crate) fn close(&self) {
         for stream in &self.player_streams {
             stream.feed.close();
         }
@@ -214,7 +214,7 @@ impl Round {
         }
     }
 
-    pub fn result(&self) -> &'static str {
+    pub(crate) fn result(&self) -> &'static str {
         match (self.referee.status(), self.referee.winner()) {
             (Status::Started | Status::Aborted, _) => "*",
             (_, Some(Color::White)) => "1-0",
@@ -224,7 +224,7 @@ impl Round {
     }
 
     /// Counts clock time that a fault costs this side by delaying its move. Overlapping delays count once.
-    pub fn add_fault_delay(&mut self, color: Color, from: SimTime, until: SimTime) {
+    pub(crate) fn add_fault_delay(&mut self, color: Color, from: SimTime, until: SimTime) {
         if self.referee.is_running() && self.referee.turn() == color {
             let (by, counted) = &mut self.fault_delays[color.index()];
             *by += until.since(from.max(*counted));
@@ -233,13 +233,19 @@ impl Round {
     }
 
     /// Counts clock time that a fault costs this side by delaying a stream line, if that line shows that it is to move.
-    pub fn add_line_delay(&mut self, color: Color, line: &[u8], from: SimTime, until: SimTime) {
+    pub(crate) fn add_line_delay(
+        &mut self,
+        color: Color,
+        line: &[u8],
+        from: SimTime,
+        until: SimTime,
+    ) {
         if ply_of_line(line) == Some(self.referee.plies()) {
             self.add_fault_delay(color, from, until);
         }
     }
 
-    pub fn summary(&self, now: SimTime) -> GameSummary {
+    pub(crate) fn summary(&self, now: SimTime) -> GameSummary {
         GameSummary {
             time_left: COLORS.map(|color| self.referee.time_left(color, now)),
             fault_delay: self.fault_delays.map(|(by, _)| by),
@@ -280,7 +286,7 @@ impl SiteState {
     }
 
     /// Starts a game and notifies both players.
-    pub fn start_round(&mut self, setup: Setup, now: SimTime) {
+    pub(crate) fn start_round(&mut self, setup: Setup, now: SimTime) {
         let start = match (setup.variant, setup.start) {
             (_, Some(start)) => start,
             (Variant::Chess960, None) => {
@@ -383,14 +389,14 @@ impl SiteState {
     }
 
     /// `gameStart` events of the ongoing games, for a new event stream.
-    pub fn ongoing_game_events(&self, user: &UserId, now: SimTime) -> Vec<GameEvent> {
+    pub(crate) fn ongoing_game_events(&self, user: &UserId, now: SimTime) -> Vec<GameEvent> {
         self.rounds_by_urgency(user, now)
             .into_iter()
             .map(|(round, color)| round.event("gameStart", color, now))
             .collect()
     }
 
-    pub fn now_playing(&self, user: &UserId, max: usize, now: SimTime) -> NowPlaying {
+    pub(crate) fn now_playing(&self, user: &UserId, max: usize, now: SimTime) -> NowPlaying {
         let rounds = self.rounds_by_urgency(user, now);
         NowPlaying {
             nb_my_turn: self.quirks.nb_my_turn.then(|| {
@@ -415,7 +421,7 @@ impl SiteState {
     }
 
     /// Returns the game and the color of this player in it.
-    pub fn player_of(
+    pub(crate) fn player_of(
         &self,
         user: &UserId,
         id: Option<GameId>,
@@ -431,7 +437,7 @@ impl SiteState {
 
     /// Opens a player's game stream and ends their previous one with the same `User-Agent`. The stream of a finished
     /// game ends after its first line.
-    pub fn open_game_stream(
+    pub(crate) fn open_game_stream(
         &mut self,
         user: &UserId,
         id: GameId,
@@ -468,7 +474,7 @@ impl SiteState {
     }
 
     /// Handles a game stream that was closed by its reader.
-    pub fn on_game_stream_closed(
+    pub(crate) fn on_game_stream_closed(
         &mut self,
         user: &UserId,
         id: GameId,
@@ -491,7 +497,7 @@ impl SiteState {
     }
 
     /// Runs a command of the referee and broadcasts the resulting states.
-    pub fn with_referee(
+    pub(crate) fn with_referee(
         &mut self,
         id: GameId,
         command: impl FnOnce(&mut Referee) -> ActionOutcome,
@@ -556,7 +562,7 @@ impl SiteState {
 
     /// Cancels a challenge that has become a game by aborting the game: without consent while the game is abortable,
     /// afterwards with the opponent's token as consent.
-    pub fn cancel_round(
+    pub(crate) fn cancel_round(
         &mut self,
         me: &UserId,
         id: GameId,
@@ -583,13 +589,13 @@ impl SiteState {
     }
 
     /// Ends the game if the side to move is out of time.
-    pub fn check_flag(&mut self, id: GameId, now: SimTime) {
+    pub(crate) fn check_flag(&mut self, id: GameId, now: SimTime) {
         // There is no request that could be refused.
         let _ = self.with_referee(id, |referee| referee.check_flag(now), now);
     }
 
     /// Periodic work on one game.
-    pub fn tick_round(&mut self, id: GameId, now: SimTime) {
+    pub(crate) fn tick_round(&mut self, id: GameId, now: SimTime) {
         let Some(round) = self.rounds.get_mut(&id) else {
             return;
         };

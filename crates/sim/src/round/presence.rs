@@ -29,7 +29,7 @@ pub(crate) struct Presence {
 
 impl Presence {
     /// Built-in players are always present; others are absent until they open a stream.
-    pub fn new(is_builtin: bool, now: SimTime) -> Self {
+    pub(crate) fn new(is_builtin: bool, now: SimTime) -> Self {
         Self {
             is_builtin,
             away_since: (!is_builtin).then_some(now),
@@ -38,18 +38,18 @@ impl Presence {
         }
     }
 
-    pub fn is_builtin(&self) -> bool {
+    pub(crate) fn is_builtin(&self) -> bool {
         self.is_builtin
     }
 
     /// Marks the player as present. Returns whether the opponent could have claimed the game.
-    pub fn on_returned(&mut self) -> bool {
+    pub(crate) fn on_returned(&mut self) -> bool {
         self.away_since = None;
         std::mem::take(&mut self.claimable)
     }
 
     /// Marks the player as absent after their last stream was closed. Built-in players stay present.
-    pub fn on_left(&mut self, now: SimTime) {
+    pub(crate) fn on_left(&mut self, now: SimTime) {
         if !self.is_builtin && self.away_since.is_none() {
             self.away_since = Some(now);
             self.next_event = now;
@@ -57,7 +57,7 @@ impl Presence {
     }
 
     /// Marks the player as absent, also a built-in one.
-    pub fn leave(&mut self, now: SimTime) {
+    pub(crate) fn leave(&mut self, now: SimTime) {
         self.away_since = Some(now);
         self.next_event = now;
     }
@@ -109,7 +109,7 @@ pub(crate) fn material(position: &Position, color: Color) -> u32 {
 
 impl Round {
     /// Returns whether the opponent may claim the game because this player left.
-    pub fn is_gone(&self, color: Color, now: SimTime) -> bool {
+    pub(crate) fn is_gone(&self, color: Color, now: SimTime) -> bool {
         self.claimable_in(color, now) == Some(Duration::ZERO)
     }
 
@@ -131,7 +131,7 @@ impl Round {
 
     /// Handles the return of a player. The opponent is informed if they could have claimed the game, unless the player
     /// is a bot.
-    pub fn on_returned(&mut self, color: Color) {
+    pub(crate) fn on_returned(&mut self, color: Color) {
         let is_bot = self.side(color).title == Some("BOT");
         let was_claimable = self.sides[color.index()].presence.on_returned();
         if was_claimable && !is_bot {
@@ -140,7 +140,7 @@ impl Round {
     }
 
     /// Sends `opponentGone` events every five seconds.
-    pub fn send_opponent_gone(&mut self, now: SimTime) {
+    pub(crate) fn send_opponent_gone(&mut self, now: SimTime) {
         for color in COLORS {
             let Some(wait) = self.claimable_in(color, now) else {
                 continue;

@@ -51,7 +51,7 @@ pub(crate) struct Rematches {
 
 impl Rematches {
     /// Removes expired offers and declines, and games that are no longer stored.
-    pub fn remove_expired(&mut self, now: SimTime, is_kept: impl Fn(&GameId) -> bool) {
+    pub(crate) fn remove_expired(&mut self, now: SimTime, is_kept: impl Fn(&GameId) -> bool) {
         self.offers
             .retain(|_, offer| now.since(offer.at) < OFFER_LIFETIME);
         self.declined
@@ -104,7 +104,7 @@ impl Round {
 
 impl SiteState {
     /// Offers a rematch, or accepts the opponent's offer. Returns the id of the next game.
-    pub fn offer_rematch(
+    pub(crate) fn offer_rematch(
         &mut self,
         me: &UserId,
         game: GameId,
@@ -146,7 +146,7 @@ impl SiteState {
     }
 
     /// Withdraws the user's own offer. Returns whether there was one.
-    pub fn withdraw_rematch(&mut self, me: &UserId, game: GameId, now: SimTime) -> bool {
+    pub(crate) fn withdraw_rematch(&mut self, me: &UserId, game: GameId, now: SimTime) -> bool {
         let offer = self.rematches.offer_after(game);
         let Some((next, _)) = offer.filter(|(_, offer)| offer.from == *me) else {
             return false;
@@ -157,7 +157,7 @@ impl SiteState {
     }
 
     /// Creates a regular challenge to a rematch, as the web page of a game does.
-    pub fn challenge_to_rematch(
+    pub(crate) fn challenge_to_rematch(
         &mut self,
         me: &UserId,
         game: GameId,
@@ -177,7 +177,7 @@ impl SiteState {
     }
 
     /// Responds to an offer. The response takes effect after a delay.
-    pub fn respond_to_rematch(
+    pub(crate) fn respond_to_rematch(
         &mut self,
         me: &UserId,
         next: GameId,
@@ -203,7 +203,7 @@ impl SiteState {
     }
 
     /// Starts the rematch if it is still offered.
-    pub fn accept_rematch(&mut self, me: &UserId, next: GameId, now: SimTime) {
+    pub(crate) fn accept_rematch(&mut self, me: &UserId, next: GameId, now: SimTime) {
         let offer = self.rematches.offers.get(&next);
         let Some(previous) = offer.filter(|offer| offer.to == *me).map(|o| o.previous) else {
             return;
@@ -222,7 +222,7 @@ impl SiteState {
     }
 
     /// Removes the offer. No event is sent.
-    pub fn decline_rematch(&mut self, me: &UserId, next: GameId, now: SimTime) {
+    pub(crate) fn decline_rematch(&mut self, me: &UserId, next: GameId, now: SimTime) {
         let offer = self.rematches.offers.get(&next);
         if let Some(offer) = offer.filter(|offer| offer.to == *me) {
             self.rematches.declined.insert(offer.previous, now);

@@ -7,7 +7,7 @@ use crate::site::users::AccountKind;
 
 impl SiteState {
     /// Counts a finished game for both players, and rates it if it is rated.
-    pub fn record_result(&mut self, round: &mut Round, now: SimTime) {
+    pub(crate) fn record_result(&mut self, round: &mut Round, now: SimTime) {
         let key = round.perf().key;
         let winner = round.referee.winner();
         let ratings = round

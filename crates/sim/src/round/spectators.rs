@@ -54,13 +54,13 @@ pub(crate) struct Spectators {
 
 impl Spectators {
     /// Removes a stream that was closed by its reader.
-    pub fn remove(&mut self, feed: &Feed) {
+    pub(crate) fn remove(&mut self, feed: &Feed) {
         self.game_spectators.retain(|other| !other.feed.is(feed));
         self.list_spectators.retain(|other| !other.feed.is(feed));
     }
 
     /// Ends the streams of a game.
-    pub fn end_game(&mut self, id: GameId) {
+    pub(crate) fn end_game(&mut self, id: GameId) {
         self.game_spectators.retain(|spectator| {
             if spectator.game == id {
                 spectator.feed.end();
@@ -70,7 +70,7 @@ impl Spectators {
     }
 
     /// Applies a fault to all streams.
-    pub fn inject_fault(&self, fault: StreamFault) {
+    pub(crate) fn inject_fault(&self, fault: StreamFault) {
         self.feeds().for_each(|feed| feed.inject_fault(fault));
     }
 
@@ -80,7 +80,7 @@ impl Spectators {
     }
 
     /// Closes all streams.
-    pub fn close(&self) {
+    pub(crate) fn close(&self) {
         self.feeds().for_each(Feed::close);
     }
 }
@@ -266,7 +266,11 @@ impl Round {
 impl SiteState {
     /// Opens a stream of one game: its description, the positions so far and from then on, and the description again at
     /// the end.
-    pub fn watch_game(&mut self, id: Option<GameId>, permit: Permit) -> Result<Feed, ApiError> {
+    pub(crate) fn watch_game(
+        &mut self,
+        id: Option<GameId>,
+        permit: Permit,
+    ) -> Result<Feed, ApiError> {
         let round = id.and_then(|id| self.rounds.get(&id));
         let round = round.ok_or_else(ApiError::not_found)?;
         let feed = Feed::default();
@@ -289,7 +293,7 @@ impl SiteState {
     }
 
     /// Opens a stream of the starts and ends of games, optionally preceded by the current ones.
-    pub fn watch_games(
+    pub(crate) fn watch_games(
         &mut self,
         watched: WatchedGames,
         name: Option<String>,
@@ -310,7 +314,7 @@ impl SiteState {
     }
 
     /// Adds games to the streams with this id. Returns whether there are any.
-    pub fn add_watched_games(&mut self, name: &str, more: HashSet<GameId>) -> bool {
+    pub(crate) fn add_watched_games(&mut self, name: &str, more: HashSet<GameId>) -> bool {
         let mut spectators = std::mem::take(&mut self.spectators);
         let mut found = false;
         for spectator in &mut spectators.list_spectators {
@@ -343,7 +347,7 @@ impl SiteState {
     }
 
     /// Sends the start or end of a game to the list streams that watch it.
-    pub fn notify_list_spectators(&self, id: GameId) {
+    pub(crate) fn notify_list_spectators(&self, id: GameId) {
         let Some(round) = self.rounds.get(&id) else {
             return;
         };
@@ -354,7 +358,7 @@ impl SiteState {
     }
 
     /// Sends new positions to the spectators of a game.
-    pub fn update_game_spectators(&mut self, id: GameId) {
+    pub(crate) fn update_game_spectators(&mut self, id: GameId) {
         let Some(round) = self.rounds.get(&id) else {
             return;
         };

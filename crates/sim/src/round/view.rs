@@ -21,7 +21,7 @@ impl Round {
         }
     }
 
-    pub fn preview(&self, color: Color, now: SimTime) -> GamePreview {
+    pub(crate) fn preview(&self, color: Color, now: SimTime) -> GamePreview {
         let (mine, theirs) = (self.side(color), self.side(!color));
         let referee = &self.referee;
         let over = !referee.is_running();
@@ -52,14 +52,14 @@ impl Round {
     }
 
     /// Last move in UCI, with castling as the king's move (`e1g1`).
-    pub fn last_move(&self) -> String {
+    pub(crate) fn last_move(&self) -> String {
         let moves = self.referee.game().moves();
         moves.last().map_or_else(String::new, |mv| {
             mv.uci(CastlingNotation::Standard).to_string()
         })
     }
 
-    pub fn event(&self, kind: &'static str, color: Color, now: SimTime) -> GameEvent {
+    pub(crate) fn event(&self, kind: &'static str, color: Color, now: SimTime) -> GameEvent {
         let mut game = self.preview(color, now);
         game.compat = Some(Compat {
             bot: self.side(color).title == Some("BOT") && self.allows_bots(),
@@ -70,7 +70,7 @@ impl Round {
     }
 
     /// First line of a game stream; `view` is the current state.
-    pub fn full_line(&self, view: &StateSnapshot) -> bytes::Bytes {
+    pub(crate) fn full_line(&self, view: &StateSnapshot) -> bytes::Bytes {
         let player = |color| {
             let side = self.side(color);
             match side.account_kind {
@@ -123,7 +123,7 @@ pub(crate) fn board_and_turn(position: &Position) -> String {
 
 impl Side {
     /// Displayed name; a placeholder for players without an account.
-    pub fn shown_name(&self) -> String {
+    pub(crate) fn shown_name(&self) -> String {
         match self.account_kind {
             AccountKind::User => self.name.clone(),
             AccountKind::Ai(level) => format!("Stockfish level {level}"),

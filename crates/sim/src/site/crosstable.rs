@@ -50,7 +50,7 @@ pub(crate) struct Crosstable {
 
 impl Crosstables {
     /// Adds a game of these two users with the half points of each.
-    pub fn count(&mut self, users: &[UserId; 2], halves: [u32; 2], now: SimTime) {
+    pub(crate) fn count(&mut self, users: &[UserId; 2], halves: [u32; 2], now: SimTime) {
         let (key, halves) = if users[0] <= users[1] {
             (users.clone(), halves)
         } else {
@@ -70,7 +70,7 @@ impl Crosstables {
     }
 
     /// Returns the crosstable of two users in the given order, optionally with their current match.
-    pub fn table(&self, users: &[UserId; 2], with_match: bool, now: SimTime) -> Crosstable {
+    pub(crate) fn table(&self, users: &[UserId; 2], with_match: bool, now: SimTime) -> Crosstable {
         let swapped = users[0] > users[1];
         let mut key = users.clone();
         if swapped {

@@ -30,7 +30,7 @@ pub(crate) struct Glicko {
 
 impl Glicko {
     /// Rating of a player without games.
-    pub fn initial(rating: f64) -> Self {
+    pub(super) fn initial(rating: f64) -> Self {
         Self {
             rating,
             deviation: 500.0,
@@ -39,7 +39,7 @@ impl Glicko {
     }
 
     /// Returns the rating after one game, `days` after the previous one. Each game is a rating period of its own.
-    pub fn after_game(self, opponent: Self, score: f64, days: f64) -> Self {
+    pub(super) fn after_game(self, opponent: Self, score: f64, days: f64) -> Self {
         let raw = self.rated(TAU, &[(opponent, score)], RATING_PERIODS_PER_DAY * days);
         let gain = (raw.rating - self.rating).clamp(-MAX_RATING_CHANGE, MAX_RATING_CHANGE);
         Self {
@@ -53,7 +53,7 @@ impl Glicko {
 
     /// Returns the rating after these results (opponent and score of 0, 0.5 or 1), `periods` rating periods later. The
     /// step numbers are those of the paper.
-    pub fn rated(self, tau: f64, results: &[(Self, f64)], periods: f64) -> Self {
+    pub(super) fn rated(self, tau: f64, results: &[(Self, f64)], periods: f64) -> Self {
         // Step 2.
         let mu = (self.rating - 1_500.0) / SCALE;
         let phi = self.deviation / SCALE;

@@ -9,12 +9,12 @@ use knightwatch_chess::Color;
 pub(crate) struct GameId([u8; 8]);
 
 impl GameId {
-    pub fn random(rng: &mut fastrand::Rng) -> Self {
+    pub(crate) fn random(rng: &mut fastrand::Rng) -> Self {
         Self(std::array::from_fn(|_| rng.alphanumeric() as u8))
     }
 
     /// Parses an id of exactly eight word characters.
-    pub fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         let bytes: [u8; 8] = text.as_bytes().try_into().ok()?;
         bytes
             .iter()
@@ -23,7 +23,7 @@ impl GameId {
     }
 
     /// Parses a short id, or a full id of twelve characters whose last four identify the player.
-    pub fn parse_any(text: &str) -> Option<Self> {
+    pub(crate) fn parse_any(text: &str) -> Option<Self> {
         match text.len() {
             12 => Self::parse(text.get(..8)?),
             _ => Self::parse(text),
@@ -42,11 +42,11 @@ impl fmt::Display for GameId {
 pub(crate) struct ArenaId(GameId);
 
 impl ArenaId {
-    pub fn random(rng: &mut fastrand::Rng) -> Self {
+    pub(crate) fn random(rng: &mut fastrand::Rng) -> Self {
         Self(GameId::random(rng))
     }
 
-    pub fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         GameId::parse(text).map(Self)
     }
 }
@@ -62,13 +62,13 @@ impl fmt::Display for ArenaId {
 pub(crate) struct Secrets([[u8; 4]; 2]);
 
 impl Secrets {
-    pub fn random(rng: &mut fastrand::Rng) -> Self {
+    pub(crate) fn random(rng: &mut fastrand::Rng) -> Self {
         Self(std::array::from_fn(|_| {
             std::array::from_fn(|_| rng.alphanumeric() as u8)
         }))
     }
 
-    pub fn full_id(&self, game: GameId, color: Color) -> String {
+    pub(crate) fn full_id(&self, game: GameId, color: Color) -> String {
         let mut full = game.to_string();
         full.extend(self.0[color.index()].iter().map(|b| *b as char));
         full
@@ -80,11 +80,11 @@ impl Secrets {
 pub(crate) struct UserId(String);
 
 impl UserId {
-    pub fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
 
-    pub fn of(name: &str) -> Self {
+    pub(crate) fn of(name: &str) -> Self {
         Self(name.to_lowercase())
     }
 }

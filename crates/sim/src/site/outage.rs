@@ -30,12 +30,12 @@ impl Outage {
     }
 
     /// Time that the site reports.
-    pub fn date(&self, now: SimTime) -> SimTime {
+    pub(crate) fn date(&self, now: SimTime) -> SimTime {
         SimTime(now.0 + self.skew(now).0)
     }
 
     /// Applies the skew to the clocks of a game.
-    pub fn skewed_view(&self, view: StateSnapshot, now: SimTime) -> StateSnapshot {
+    pub(crate) fn skewed_view(&self, view: StateSnapshot, now: SimTime) -> StateSnapshot {
         let (_, clocks) = self.skew(now);
         if clocks == 0 {
             return view;
@@ -66,7 +66,7 @@ impl SiteState {
     }
 
     /// Returns whether the site is down. Starts it first if its outage is over.
-    pub fn is_down(&mut self, now: SimTime) -> bool {
+    pub(crate) fn is_down(&mut self, now: SimTime) -> bool {
         let Some(back_at) = self.outage.back_at else {
             return false;
         };

@@ -12,41 +12,41 @@ pub(crate) struct Relations {
 }
 
 impl Relations {
-    pub fn following(names: &[String]) -> Self {
+    pub(crate) fn following(names: &[String]) -> Self {
         Self {
             follows: names.iter().map(|name| UserId::of(name)).collect(),
             blocks: BTreeSet::new(),
         }
     }
 
-    pub fn follows(&self, other: &UserId) -> bool {
+    pub(crate) fn follows(&self, other: &UserId) -> bool {
         self.follows.contains(other)
     }
 
-    pub fn blocks(&self, other: &UserId) -> bool {
+    pub(crate) fn blocks(&self, other: &UserId) -> bool {
         self.blocks.contains(other)
     }
 
-    pub fn following_ids(&self) -> impl Iterator<Item = &UserId> {
+    pub(crate) fn following_ids(&self) -> impl Iterator<Item = &UserId> {
         self.follows.iter()
     }
 
-    pub fn follow(&mut self, other: &UserId) {
+    pub(crate) fn follow(&mut self, other: &UserId) {
         self.blocks.remove(other);
         self.follows.insert(other.clone());
     }
 
-    pub fn unfollow(&mut self, other: &UserId) {
+    pub(crate) fn unfollow(&mut self, other: &UserId) {
         self.follows.remove(other);
     }
 
     /// Blocks a user, which also unfollows them.
-    pub fn block(&mut self, other: &UserId) {
+    pub(crate) fn block(&mut self, other: &UserId) {
         self.follows.remove(other);
         self.blocks.insert(other.clone());
     }
 
-    pub fn unblock(&mut self, other: &UserId) {
+    pub(crate) fn unblock(&mut self, other: &UserId) {
         self.blocks.remove(other);
     }
 }

@@ -28,13 +28,13 @@ pub(crate) struct Schedule {
 }
 
 impl SiteState {
-    pub fn schedule_action(&mut self, at: SimTime, action: ScheduledAction) {
+    pub(crate) fn schedule_action(&mut self, at: SimTime, action: ScheduledAction) {
         self.schedule.actions.push((at, action));
         self.schedule.wake.notify_one();
     }
 
     /// Runs due actions in the order in which they were scheduled.
-    pub fn run_scheduled_actions(&mut self, now: SimTime) {
+    pub(crate) fn run_scheduled_actions(&mut self, now: SimTime) {
         if self.is_down(now) {
             return;
         }

@@ -91,7 +91,7 @@ pub(crate) struct SiteState {
 }
 
 impl SiteState {
-    pub fn new(
+    pub(crate) fn new(
         options: SimOptions,
         finished_count: watch::Sender<usize>,
         game_changed: Arc<Notify>,
@@ -131,7 +131,7 @@ impl SiteState {
     }
 
     /// Creates an account with its personal token, unless the name is taken.
-    pub fn add_user(&mut self, user: NewUser, now: SimTime) {
+    pub(crate) fn add_user(&mut self, user: NewUser, now: SimTime) {
         let id = UserId::of(&user.name);
         if self.users.contains_key(&id) {
             return;
@@ -141,7 +141,7 @@ impl SiteState {
     }
 
     /// Adds the user behind the AI or an anonymous player. They cannot be found by name.
-    pub fn add_unlisted_user(&mut self, account_kind: AccountKind, now: SimTime) -> UserId {
+    pub(crate) fn add_unlisted_user(&mut self, account_kind: AccountKind, now: SimTime) -> UserId {
         let name = match account_kind {
             AccountKind::Ai(level) => format!("@ai{level}"),
             AccountKind::User | AccountKind::Anonymous => format!("@guest{}", self.users.len()),
@@ -153,35 +153,35 @@ impl SiteState {
         id
     }
 
-    pub fn add_token(&mut self, token: String, user: UserId, scopes: Vec<String>) {
+    pub(crate) fn add_token(&mut self, token: String, user: UserId, scopes: Vec<String>) {
         self.tokens.insert(token, Grant { user, scopes });
     }
 
     /// Invalidates a token.
-    pub fn revoke(&mut self, token: &str) {
+    pub(crate) fn revoke(&mut self, token: &str) {
         self.tokens.remove(token);
     }
 
-    pub fn grant(&self, token: &str) -> Option<&Grant> {
+    pub(crate) fn grant(&self, token: &str) -> Option<&Grant> {
         self.tokens.get(token)
     }
 
-    pub fn user_by_name(&self, name: &str) -> Option<&User> {
+    pub(crate) fn user_by_name(&self, name: &str) -> Option<&User> {
         self.users
             .get(&UserId::of(name))
             .filter(|user| user.account_kind == AccountKind::User)
     }
 
-    pub fn user(&self, id: &UserId) -> &User {
+    pub(crate) fn user(&self, id: &UserId) -> &User {
         self.users.get(id).expect("accounts are never deleted")
     }
 
-    pub fn user_mut(&mut self, id: &UserId) -> &mut User {
+    pub(crate) fn user_mut(&mut self, id: &UserId) -> &mut User {
         self.users.get_mut(id).expect("accounts are never deleted")
     }
 
     /// Returns an id that no game or challenge has.
-    pub fn new_id(&mut self) -> GameId {
+    pub(crate) fn new_id(&mut self) -> GameId {
         loop {
             let id = GameId::random(&mut self.rng);
             if !self.rounds.contains_key(&id) && !self.challenges.contains_key(&id) {
@@ -192,7 +192,7 @@ impl SiteState {
 
     /// Opens the event stream of a token and ends its previous one. The stream starts with the ongoing games, most
     /// urgent first, and the incoming challenges.
-    pub fn open_event_stream(&mut self, token: &str, user: &UserId, now: SimTime) -> Feed {
+    pub(crate) fn open_event_stream(&mut self, token: &str, user: &UserId, now: SimTime) -> Feed {
         self.event_streams.retain(|old| {
             if old.token == token {
                 old.feed.end();
@@ -216,7 +216,7 @@ impl SiteState {
     }
 
     /// Sends a line to every event stream of this user.
-    pub fn send_event(&self, user: &UserId, line: &Bytes) {
+    pub(crate) fn send_event(&self, user: &UserId, line: &Bytes) {
         for stream in self
             .event_streams
             .iter()
@@ -226,7 +226,7 @@ impl SiteState {
         }
     }
 
-    pub fn notify(&self, user: &UserId, notice: Notice) {
+    pub(crate) fn notify(&self, user: &UserId, notice: Notice) {
         if let Some(player) = self.builtin_players.get(user) {
             // The player may have stopped.
             let _ = player.send(notice);
@@ -234,7 +234,7 @@ impl SiteState {
     }
 
     /// Handles a keep-alive line of a stream. Lichess checks the clock of the game at that time.
-    pub fn on_keep_alive(&mut self, topic: &Topic, now: SimTime) {
+    pub(crate) fn on_keep_alive(&mut self, topic: &Topic, now: SimTime) {
         match topic {
             Topic::Game { id, .. } if !self.is_down(now) => self.check_flag(*id, now),
             _ => {}
@@ -242,7 +242,7 @@ impl SiteState {
     }
 
     /// Handles a stream that was closed by its reader.
-    pub fn on_stream_closed(&mut self, topic: &Topic, feed: &Feed, now: SimTime) {
+    pub(crate) fn on_stream_closed(&mut self, topic: &Topic, feed: &Feed, now: SimTime) {
         match topic {
             Topic::Events { user } => {
                 self.event_streams.retain(|stream| !stream.feed.is(feed));
@@ -262,7 +262,7 @@ impl SiteState {
 
     /// Applies a fault to open streams of this user or of all, in this game or in all, to event streams and game
     /// streams as selected.
-    pub fn break_streams(
+    pub(crate) fn break_streams(
         &self,
         user: Option<&str>,
         game: Option<&str>,
@@ -289,7 +289,7 @@ impl SiteState {
     }
 
     /// Closes all streams, including broken and silent ones.
-    pub fn close(&self) {
+    pub(crate) fn close(&self) {
         self.spectators.close();
         for stream in &self.event_streams {
             stream.feed.close();
@@ -302,7 +302,7 @@ impl SiteState {
         }
     }
 
-    pub fn light_user(&self, id: &UserId) -> LightUser {
+    pub(crate) fn light_user(&self, id: &UserId) -> LightUser {
         let user = self.user(id);
         LightUser {
             id: user.id.to_string(),
@@ -312,7 +312,7 @@ impl SiteState {
     }
 
     /// Profile of a user.
-    pub fn profile(&self, user: &User, relation: Option<Relation>) -> UserJson {
+    pub(crate) fn profile(&self, user: &User, relation: Option<Relation>) -> UserJson {
         let playing = user.playing.last().and_then(|id| self.rounds.get(id));
         let playing = playing.and_then(|round| {
             let color = round.color_of(&user.id)?.key();
@@ -322,7 +322,7 @@ impl SiteState {
     }
 
     /// Periodic work, once per second of the site's time.
-    pub fn tick(&mut self, now: SimTime) {
+    pub(crate) fn tick(&mut self, now: SimTime) {
         if self.is_down(now) {
             return;
         }
@@ -338,7 +338,7 @@ impl SiteState {
     }
 
     /// Archives a finished game and drops the oldest archived game if there are too many.
-    pub fn archive(&mut self, id: GameId) {
+    pub(crate) fn archive(&mut self, id: GameId) {
         self.running.retain(|other| *other != id);
         self.finished.push_back(id);
         if self.finished.len() > self.kept_games
@@ -349,7 +349,7 @@ impl SiteState {
         self.finished_count.send_modify(|count| *count += 1);
     }
 
-    pub fn stats(&self) -> SimStats {
+    pub(crate) fn stats(&self) -> SimStats {
         let watched = self.rounds.values().map(Round::open_streams);
         SimStats {
             accounts: self.users.len(),
@@ -360,7 +360,7 @@ impl SiteState {
         }
     }
 
-    pub fn summaries(&self, now: SimTime) -> Vec<GameSummary> {
+    pub(crate) fn summaries(&self, now: SimTime) -> Vec<GameSummary> {
         self.finished
             .iter()
             .chain(&self.running)
@@ -370,7 +370,7 @@ impl SiteState {
     }
 
     /// Returns the archived games after the first `first` ones, and how many games have finished in total.
-    pub fn finished_after(&self, first: usize, now: SimTime) -> (Vec<GameSummary>, usize) {
+    pub(crate) fn finished_after(&self, first: usize, now: SimTime) -> (Vec<GameSummary>, usize) {
         let total = *self.finished_count.borrow();
         let dropped = total - self.finished.len();
         let kept = self.finished.iter().skip(first.saturating_sub(dropped));
@@ -381,7 +381,7 @@ impl SiteState {
     }
 
     /// Finds the user named in a request.
-    pub fn find_user(&self, name: &str) -> Result<&User, ApiError> {
+    pub(crate) fn find_user(&self, name: &str) -> Result<&User, ApiError> {
         self.user_by_name(name).ok_or_else(ApiError::not_found)
     }
 }

@@ -60,7 +60,7 @@ impl FromStr for NewTeam {
 pub(crate) struct TeamId(String);
 
 impl TeamId {
-    pub fn of(name: &str) -> Self {
+    pub(crate) fn of(name: &str) -> Self {
         let words: Vec<String> = name
             .split(|c: char| !c.is_alphanumeric())
             .filter(|word| !word.is_empty())
@@ -113,7 +113,7 @@ struct MemberJson<'a> {
 
 impl SiteState {
     /// Creates a team. Accounts of leader and members are created if missing.
-    pub fn add_team(&mut self, team: NewTeam, now: SimTime) {
+    pub(crate) fn add_team(&mut self, team: NewTeam, now: SimTime) {
         let id = TeamId::of(&team.name);
         let leader = team.leader.as_deref().map(UserId::of);
         let mut members = BTreeMap::new();
@@ -132,19 +132,19 @@ impl SiteState {
         self.teams.insert(id, team);
     }
 
-    pub fn find_team(&self, id: &str) -> Result<&Team, ApiError> {
+    pub(crate) fn find_team(&self, id: &str) -> Result<&Team, ApiError> {
         self.teams
             .get(&TeamId::of(id))
             .ok_or_else(ApiError::not_found)
     }
 
-    pub fn is_member(&self, team: &TeamId, user: &UserId) -> bool {
+    pub(crate) fn is_member(&self, team: &TeamId, user: &UserId) -> bool {
         self.teams
             .get(team)
             .is_some_and(|team| team.members.contains_key(user))
     }
 
-    pub fn join_team(
+    pub(crate) fn join_team(
         &mut self,
         me: &UserId,
         id: &str,
@@ -171,7 +171,7 @@ impl SiteState {
     }
 
     /// Leaves a team and its arenas.
-    pub fn quit_team(&mut self, me: &UserId, id: &str) -> Result<(), ApiError> {
+    pub(crate) fn quit_team(&mut self, me: &UserId, id: &str) -> Result<(), ApiError> {
         let team = self
             .teams
             .get_mut(&TeamId::of(id))
@@ -182,7 +182,7 @@ impl SiteState {
         Ok(())
     }
 
-    pub fn team_json(&self, team: &Team, me: Option<&UserId>) -> TeamJson {
+    pub(crate) fn team_json(&self, team: &Team, me: Option<&UserId>) -> TeamJson {
         let leader = team.leader.as_ref().map(|id| self.light_user(id));
         TeamJson {
             id: team.id.to_string(),
@@ -198,7 +198,7 @@ impl SiteState {
     }
 
     /// One JSON line per member, in order of joining.
-    pub fn team_members(&self, team: &Team) -> Vec<String> {
+    pub(crate) fn team_members(&self, team: &Team) -> Vec<String> {
         let mut members: Vec<_> = team.members.iter().collect();
         members.sort_by_key(|(_, since)| **since);
         members

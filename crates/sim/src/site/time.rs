@@ -13,25 +13,25 @@ pub(crate) struct SimTime(pub i64);
 
 impl SimTime {
     /// Formats as `2026-08-22T18:30:00.123Z`.
-    pub fn iso(self) -> String {
+    pub(crate) fn iso(self) -> String {
         jiff::Timestamp::from_millisecond(self.0)
             .unwrap_or(jiff::Timestamp::UNIX_EPOCH)
             .to_string()
     }
 
     /// Formats as `2026-08-22T18:30:00Z`.
-    pub fn iso_seconds(self) -> String {
+    pub(crate) fn iso_seconds(self) -> String {
         Self(self.0 - self.0.rem_euclid(1_000)).iso()
     }
 
     /// Formats as `Sat, 22 Aug 2026 18:30:00 GMT`.
-    pub fn http_date(self) -> String {
+    pub(crate) fn http_date(self) -> String {
         let at = jiff::Timestamp::from_millisecond(self.0).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
         at.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string()
     }
 
     /// Duration since an earlier point; zero if it is not earlier.
-    pub fn since(self, earlier: Self) -> Duration {
+    pub(crate) fn since(self, earlier: Self) -> Duration {
         Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
 }
@@ -66,7 +66,7 @@ pub(crate) struct TimeSource {
 
 impl TimeSource {
     /// Starts at the current wall time and runs `speed` times as fast.
-    pub fn new(speed: f64) -> Self {
+    pub(crate) fn new(speed: f64) -> Self {
         let epoch = std::time::SystemTime::now()
             .duration_since(std::time::UNIX_EPOCH)
             .map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(0));
@@ -83,25 +83,25 @@ impl TimeSource {
         }
     }
 
-    pub fn now(&self) -> SimTime {
+    pub(crate) fn now(&self) -> SimTime {
         let run = self.began.elapsed().as_secs_f64() * 1000.0 * self.speed;
         SimTime(self.epoch + run as i64 + self.skipped.load(Ordering::Acquire))
     }
 
     /// Time since the start.
-    pub fn elapsed(&self) -> Duration {
+    pub(crate) fn elapsed(&self) -> Duration {
         self.now().since(SimTime(self.epoch))
     }
 
     /// Advances the time at once and wakes sleepers.
-    pub fn advance(&self, by: Duration) {
+    pub(crate) fn advance(&self, by: Duration) {
         let by = i64::try_from(by.as_millis()).unwrap_or(0);
         self.skipped.fetch_add(by, Ordering::AcqRel);
         self.skips.send_replace(());
     }
 
     /// Sleeps until this time of the site.
-    pub async fn sleep_until(&self, moment: SimTime) {
+    pub(crate) async fn sleep_until(&self, moment: SimTime) {
         if self.now() >= moment {
             return;
         }
@@ -121,7 +121,7 @@ impl TimeSource {
     }
 
     /// Sleeps for this duration of the site's time.
-    pub async fn sleep(&self, duration: Duration) {
+    pub(crate) async fn sleep(&self, duration: Duration) {
         self.sleep_until(self.now() + duration).await;
     }
 }

@@ -44,16 +44,16 @@ impl Rating {
         }
     }
 
-    pub fn value(&self) -> i32 {
+    pub(crate) fn value(&self) -> i32 {
         self.glicko.rating.round() as i32
     }
 
-    pub fn is_provisional(&self) -> bool {
+    pub(crate) fn is_provisional(&self) -> bool {
         self.glicko.deviation > PROVISIONAL_DEVIATION
     }
 
     /// Returns the rating after a game against this opponent with a score of 0, 0.5 or 1.
-    pub fn after(&self, opponent: &Self, score: f64, now: SimTime) -> Self {
+    pub(crate) fn after(&self, opponent: &Self, score: f64, now: SimTime) -> Self {
         let idle = self
             .played_at
             .map_or(Duration::ZERO, |last| now.since(last));
@@ -120,7 +120,7 @@ pub(crate) struct User {
 }
 
 impl User {
-    pub fn new(user: NewUser, now: SimTime) -> Self {
+    pub(crate) fn new(user: NewUser, now: SimTime) -> Self {
         let ratings = PERF_KEYS.map(|key| (key, Rating::new(user.rating, user.games)));
         Self {
             id: UserId::of(&user.name),
@@ -154,7 +154,7 @@ impl User {
     }
 
     /// Creates the user behind an AI or anonymous player, who is always online.
-    pub fn unlisted(account_kind: AccountKind, name: String, now: SimTime) -> Self {
+    pub(crate) fn unlisted(account_kind: AccountKind, name: String, now: SimTime) -> Self {
         Self {
             account_kind,
             always_online: true,
@@ -162,52 +162,52 @@ impl User {
         }
     }
 
-    pub fn title(&self) -> Option<&'static str> {
+    pub(crate) fn title(&self) -> Option<&'static str> {
         if self.bot { Some("BOT") } else { self.title }
     }
 
-    pub fn rating(&self, perf: &'static str) -> &Rating {
+    pub(crate) fn rating(&self, perf: &'static str) -> &Rating {
         self.ratings
             .get(perf)
             .expect("every account has all ratings")
     }
 
-    pub fn rating_mut(&mut self, perf: &'static str) -> &mut Rating {
+    pub(crate) fn rating_mut(&mut self, perf: &'static str) -> &mut Rating {
         self.ratings
             .get_mut(perf)
             .expect("every account has all ratings")
     }
 
-    pub fn follows(&self, other: &UserId) -> bool {
+    pub(crate) fn follows(&self, other: &UserId) -> bool {
         self.relations.follows(other)
     }
 
-    pub fn on_stream_opened(&mut self, now: SimTime) {
+    pub(crate) fn on_stream_opened(&mut self, now: SimTime) {
         self.streams += 1;
         self.seen_at = now;
     }
 
-    pub fn on_stream_closed(&mut self, now: SimTime) {
+    pub(crate) fn on_stream_closed(&mut self, now: SimTime) {
         self.streams = self.streams.saturating_sub(1);
         self.seen_at = now;
     }
 
-    pub fn is_online(&self, now: SimTime) -> bool {
+    pub(crate) fn is_online(&self, now: SimTime) -> bool {
         self.always_online || self.streams > 0 || now.since(self.seen_at) < ONLINE_GRACE
     }
 
     /// Returns whether the user appears in the list of online bots.
-    pub fn is_listed(&self, now: SimTime) -> bool {
+    pub(crate) fn is_listed(&self, now: SimTime) -> bool {
         self.bot && self.bio.is_some() && self.is_online(now)
     }
 
     /// Turns the account into a bot account, which refuses takebacks from then on.
-    pub fn upgrade_to_bot(&mut self) {
+    pub(crate) fn upgrade_to_bot(&mut self) {
         self.bot = true;
         self.takebacks = false;
     }
 
-    pub fn json(&self) -> UserJson {
+    pub(crate) fn json(&self) -> UserJson {
         let perfs = self.ratings.iter().map(|(key, rating)| {
             let shown = RatingJson {
                 games: rating.games,
@@ -235,7 +235,7 @@ impl User {
     }
 
     /// Adds links and counts of a profile; `playing` is the URL of the current game.
-    pub fn extended_json(
+    pub(crate) fn extended_json(
         &self,
         base: &str,
         playing: Option<String>,
@@ -263,7 +263,7 @@ impl User {
     }
 
     /// `playing` describes the current game.
-    pub fn status(
+    pub(crate) fn status(
         &self,
         now: SimTime,
         with_signal: bool,

@@ -27,7 +27,7 @@ impl Variant {
     /// # Errors
     ///
     /// The message for the client: the variant is not supported here, or unknown.
-    pub fn from_key(key: &str) -> Result<Self, String> {
+    pub(crate) fn from_key(key: &str) -> Result<Self, String> {
         match key {
             "standard" => Ok(Self::Standard),
             "chess960" => Ok(Self::Chess960),
@@ -39,7 +39,7 @@ impl Variant {
         }
     }
 
-    pub fn key(self) -> &'static str {
+    pub(crate) fn key(self) -> &'static str {
         match self {
             Self::Standard => "standard",
             Self::Chess960 => "chess960",
@@ -47,7 +47,7 @@ impl Variant {
         }
     }
 
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Standard => "Standard",
             Self::Chess960 => "Chess960",
@@ -55,7 +55,7 @@ impl Variant {
         }
     }
 
-    pub fn short(self) -> &'static str {
+    pub(crate) fn short(self) -> &'static str {
         match self {
             Self::Standard => "Std",
             Self::Chess960 => "960",
@@ -76,7 +76,7 @@ pub(crate) enum Speed {
 }
 
 impl Speed {
-    pub fn of(time_control: TimeControl) -> Self {
+    pub(crate) fn of(time_control: TimeControl) -> Self {
         let TimeControl::Clock { limit, increment } = time_control else {
             return Self::Correspondence;
         };
@@ -90,7 +90,7 @@ impl Speed {
         }
     }
 
-    pub fn key(self) -> &'static str {
+    pub(crate) fn key(self) -> &'static str {
         match self {
             Self::UltraBullet => "ultraBullet",
             Self::Bullet => "bullet",
@@ -111,7 +111,7 @@ pub(crate) struct Perf {
 }
 
 impl Perf {
-    pub fn of(variant: Variant, speed: Speed) -> Self {
+    pub(crate) fn of(variant: Variant, speed: Speed) -> Self {
         let (key, name, icon) = match (variant, speed) {
             (Variant::Chess960, _) => ("chess960", "Chess960", '\u{e006}'),
             (_, Speed::UltraBullet) => ("ultraBullet", "UltraBullet", '\u{e059}'),

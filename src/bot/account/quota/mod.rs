@@ -21,7 +21,7 @@ use crate::lichess::retry::RequestKind;
 
 /// A limit of Lichess.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Limit {
+pub(crate) enum Limit {
     /// Games against other bots, no matter who has challenged.
     BotGames,
     /// Challenges sent in a day: one to a bot costs 1, one to a person 5.
@@ -48,7 +48,7 @@ const DAY: u64 = 86_400;
 
 impl Limit {
     /// Limits shown in the status, their names, and which requests cost more than 1.
-    pub const DAILY: [(Self, &str, Option<&str>); 4] = [
+    pub(crate) const DAILY: [(Self, &str, Option<&str>); 4] = [
         (Self::BotGames, "bot games", None),
         (
             Self::ChallengesDay,
@@ -64,7 +64,7 @@ impl Limit {
     ];
 
     /// Lichess's key of the limit, where it has one.
-    pub fn key(self) -> &'static str {
+    pub(crate) fn key(self) -> &'static str {
         match self {
             Self::BotGames => "bot.vsBot.day",
             Self::ChallengesDay => "challenge.create.user.day",
@@ -79,7 +79,7 @@ impl Limit {
     }
 
     /// Credits of a window.
-    pub fn credits(self) -> u32 {
+    pub(crate) fn credits(self) -> u32 {
         match self {
             Self::BotGames => 100,
             Self::ChallengesDay => 200,
@@ -92,7 +92,7 @@ impl Limit {
     }
 
     /// Length of a window.
-    pub fn window(self) -> Duration {
+    pub(crate) fn window(self) -> Duration {
         Duration::from_secs(self.seconds())
     }
 
@@ -108,7 +108,7 @@ impl Limit {
 
 /// A game found by matchmaking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MatchmakingGame {
+pub(crate) enum MatchmakingGame {
     /// The only game against this opponent, or the first of a pair.
     First,
     /// The second game of a pair.
@@ -117,7 +117,7 @@ pub enum MatchmakingGame {
 
 /// Request to join an arena.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct JoinRequest {
+pub(crate) struct JoinRequest {
     /// The account has never been in the arena.
     pub first: bool,
     /// The arena was created by Lichess.
@@ -138,7 +138,7 @@ const REFUSAL_WAIT_S: (u64, u64) = (MINUTE, 4 * 3_600);
 /// Used credits, pauses and refusals of one account. Times are seconds since the epoch.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Quota {
+pub(crate) struct Quota {
     /// By the keys of the limits.
     #[serde(alias = "used")]
     windows: BTreeMap<String, Window>,
@@ -187,45 +187,45 @@ struct ChallengeRefusals {
 }
 
 impl Quota {
-    pub const FILE_SUFFIX: &str = "quota.json";
+    pub(crate) const FILE_SUFFIX: &str = "quota.json";
 
     /// Reads the file; the default value if it does not exist.
     ///
     /// # Errors
     /// If it exists and cannot be read.
-    pub fn load(path: &Path) -> io::Result<Self> {
+    pub(crate) fn load(path: &Path) -> io::Result<Self> {
         persist::load(path)
     }
 
     /// Content of the file.
-    pub fn to_json(&self) -> String {
+    pub(crate) fn to_json(&self) -> String {
         serde_json::to_string(self).expect("plain data with string keys")
     }
 
     /// Credits used in the open window.
-    pub fn used(&self, limit: Limit, now: SystemTime) -> u32 {
+    pub(crate) fn used(&self, limit: Limit, now: SystemTime) -> u32 {
         self.window(limit, now).map_or(0, |used| used.credits)
     }
 
     /// End of the open window.
-    pub fn window_end(&self, limit: Limit, now: SystemTime) -> Option<SystemTime> {
+    pub(crate) fn window_end(&self, limit: Limit, now: SystemTime) -> Option<SystemTime> {
         let used = self.window(limit, now)?;
         Some(from_epoch(used.since + limit.seconds()))
     }
 
     /// Start of the open window.
-    pub fn window_start(&self, limit: Limit, now: SystemTime) -> Option<SystemTime> {
+    pub(crate) fn window_start(&self, limit: Limit, now: SystemTime) -> Option<SystemTime> {
         self.window(limit, now).map(|used| from_epoch(used.since))
     }
 
     /// When the next request passes, if it does not now.
-    pub fn full_until(&self, limit: Limit, now: SystemTime) -> Option<SystemTime> {
+    pub(crate) fn full_until(&self, limit: Limit, now: SystemTime) -> Option<SystemTime> {
         let full = self.used(limit, now) >= limit.credits();
         self.window_end(limit, now).filter(|_| full)
     }
 
     /// Charges a request of this cost.
-    pub fn charge(&mut self, limit: Limit, cost: u32, now: SystemTime) {
+    pub(crate) fn charge(&mut self, limit: Limit, cost: u32, now: SystemTime) {
         let before = self.window(limit, now);
         let used = match before {
             Some(used) => Window {
@@ -241,7 +241,7 @@ impl Quota {
     }
 
     /// Marks a limit as used up for this time, as Lichess has reported.
-    pub fn mark_exhausted(&mut self, limit: Limit, wait: Duration, now: SystemTime) {
+    pub(crate) fn mark_exhausted(&mut self, limit: Limit, wait: Duration, now: SystemTime) {
         let since = (clock::epoch_seconds(now) + wait.as_secs()).saturating_sub(limit.seconds());
         let credits = self.used(limit, now).max(limit.credits());
         // These games belong to the window whose start is known only now.
@@ -255,7 +255,7 @@ impl Quota {
     }
 
     /// Charges a challenge that was created, or refused after Lichess had counted it.
-    pub fn charge_challenge(&mut self, bot: bool, now: SystemTime) {
+    pub(crate) fn charge_challenge(&mut self, bot: bool, now: SystemTime) {
         let cost = if bot { 1 } else { 5 };
         self.charge(Limit::ChallengesMinute, cost, now);
         self.charge(Limit::ChallengesDay, cost, now);
@@ -264,7 +264,7 @@ impl Quota {
     }
 
     /// Handles a refused challenge, with the wait that Lichess has named.
-    pub fn on_challenge_refused(&mut self, wait: Option<Duration>, now: SystemTime) {
+    pub(crate) fn on_challenge_refused(&mut self, wait: Option<Duration>, now: SystemTime) {
         let wait = wait.map_or_else(
             || {
                 let (first, most) = REFUSAL_WAIT_S;
@@ -280,7 +280,7 @@ impl Quota {
     }
 
     /// When the next challenge may be sent, if not now: one was refused, a limit is used up, or requests pause.
-    pub fn challenges_blocked_until(&self, now: SystemTime) -> Option<SystemTime> {
+    pub(crate) fn challenges_blocked_until(&self, now: SystemTime) -> Option<SystemTime> {
         let limits = [
             Limit::ChallengesMinute,
             Limit::ChallengesDay,
@@ -300,7 +300,7 @@ impl Quota {
     }
 
     /// Counts a game against another bot; `game` if matchmaking has found it. Whether it was new.
-    pub fn count_bot_game(
+    pub(crate) fn count_bot_game(
         &mut self,
         id: &GameId,
         game: Option<MatchmakingGame>,
@@ -323,7 +323,7 @@ impl Quota {
     }
 
     /// Counts a game against Lichess's own engine. Whether it was new.
-    pub fn count_ai_game(&mut self, id: &GameId, now: SystemTime) -> bool {
+    pub(crate) fn count_ai_game(&mut self, id: &GameId, now: SystemTime) -> bool {
         let new = self.mark_counted(id);
         if new {
             self.charge(Limit::AiGames, 1, now);
@@ -335,7 +335,11 @@ impl Quota {
     ///
     /// # Errors
     /// The time of the next attempt, if the limit is reached.
-    pub fn enter_arena(&mut self, entry: JoinRequest, now: SystemTime) -> Result<(), SystemTime> {
+    pub(crate) fn enter_arena(
+        &mut self,
+        entry: JoinRequest,
+        now: SystemTime,
+    ) -> Result<(), SystemTime> {
         let cost = if entry.by_lichess { 1 } else { 2 };
         let mut limits = vec![(Limit::ArenaJoins, 1)];
         if entry.first {
@@ -362,27 +366,27 @@ impl Quota {
     }
 
     /// Lichess has refused a join because of too many arenas, more than were counted, without naming a wait.
-    pub fn on_too_many_arenas(&mut self, now: SystemTime) {
+    pub(crate) fn on_too_many_arenas(&mut self, now: SystemTime) {
         let hour = Limit::ArenasHour;
         self.mark_exhausted(hour, hour.window(), now);
     }
 
     /// Games found by matchmaking in the open window.
-    pub fn matchmaking_games(&self, now: SystemTime) -> u32 {
+    pub(crate) fn matchmaking_games(&self, now: SystemTime) -> u32 {
         let used = self.window(Limit::BotGames, now);
         let ours = used.filter(|used| used.since == self.matchmaking.window);
         ours.map_or(0, |_| self.matchmaking.games)
     }
 
     /// Start of the last game found by matchmaking in the open window, and whether it was the second of a pair.
-    pub fn last_matchmaking_game(&self, now: SystemTime) -> Option<(SystemTime, bool)> {
+    pub(crate) fn last_matchmaking_game(&self, now: SystemTime) -> Option<(SystemTime, bool)> {
         // Whatever the file says, no game has started later than now.
         let last = from_epoch(self.matchmaking.last.min(clock::epoch_seconds(now)));
         (self.matchmaking_games(now) > 0).then_some((last, self.matchmaking.pair))
     }
 
     /// Sets the pauses as the client reports them. Whether they have changed.
-    pub fn set_pauses(
+    pub(crate) fn set_pauses(
         &mut self,
         pauses: impl IntoIterator<Item = (RequestKind, Duration)>,
         now: SystemTime,
@@ -403,12 +407,12 @@ impl Quota {
     }
 
     /// Sets the pause demanded by a proxy, as the client reports it.
-    pub fn set_proxy_pause(&mut self, wait: Option<Duration>, now: SystemTime) {
+    pub(crate) fn set_proxy_pause(&mut self, wait: Option<Duration>, now: SystemTime) {
         self.proxy_until = wait.map_or(0, |wait| clock::epoch_seconds(now) + wait.as_secs() + 1);
     }
 
     /// Kinds of request that pause, and for how long.
-    pub fn pauses(&self, now: SystemTime) -> Vec<(RequestKind, Duration)> {
+    pub(crate) fn pauses(&self, now: SystemTime) -> Vec<(RequestKind, Duration)> {
         let left = |kind: RequestKind| {
             let until = self.pause_until(kind, now)?;
             Some((kind, until.duration_since(now).ok()?))
@@ -417,7 +421,7 @@ impl Quota {
     }
 
     /// End of the pause of this kind of request, if there is one.
-    pub fn pause_until(&self, kind: RequestKind, now: SystemTime) -> Option<SystemTime> {
+    pub(crate) fn pause_until(&self, kind: RequestKind, now: SystemTime) -> Option<SystemTime> {
         let until = *self.pauses.get(&kind.to_string())?;
         self.is_pending(until, now).then(|| from_epoch(until))
     }

@@ -14,7 +14,7 @@ use crate::plural;
 
 /// Chat command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Command {
+pub(crate) enum Command {
     Book,
     Challenge,
     Depth,
@@ -95,7 +95,7 @@ const ALL: &[Entry] = &[
 
 /// Author of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Requester {
+pub(crate) struct Requester {
     /// Room of the command and its answer.
     pub room: Room,
     /// Whether it is the opponent, who may also write in the spectators' room.
@@ -104,7 +104,7 @@ pub struct Requester {
 
 /// Facts for the answers.
 #[derive(Clone, Debug)]
-pub struct Facts<'a> {
+pub(crate) struct Facts<'a> {
     /// Values of placeholders.
     pub values: TemplateValues<'a>,
     /// `[chat]`
@@ -131,7 +131,7 @@ pub struct Facts<'a> {
 
 impl Command {
     /// Parses a chat line. Returns the command and its argument; for an unknown command, its name.
-    pub fn parse(text: &str) -> Option<(Self, &str)> {
+    pub(crate) fn parse(text: &str) -> Option<(Self, &str)> {
         let mut words = text.trim().strip_prefix('!')?.split_whitespace();
         // `! help` is not a command.
         let name = words.next().filter(|_| !text.trim().starts_with("! "))?;
@@ -142,7 +142,7 @@ impl Command {
     }
 
     /// Name of the command, without the `!`.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         let entry = ALL.iter().find(|(command, ..)| *command == self);
         entry.map_or("", |(_, names, _)| names[0])
     }
@@ -153,7 +153,12 @@ impl Command {
     }
 
     /// Answers the command. `argument` is the word after it.
-    pub fn answer(self, argument: &str, requester: Requester, facts: &Facts<'_>) -> Option<String> {
+    pub(crate) fn answer(
+        self,
+        argument: &str,
+        requester: Requester,
+        facts: &Facts<'_>,
+    ) -> Option<String> {
         let is_secret = match facts.chat.evals {
             Evals::Nobody => true,
             Evals::Spectators => requester.room != Room::Spectator || requester.is_opponent,

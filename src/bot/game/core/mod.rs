@@ -26,14 +26,14 @@ use crate::config::{self, Settings};
 use crate::engine::{Limits, Strength, material};
 use crate::events::{SearchInfo, Timing};
 use crate::lichess::model::{ChatLine, GameFull, GameState, Room, Username};
-pub use offers::Offers;
+pub(crate) use offers::Offers;
 
 /// Author of chat lines that Lichess itself writes.
 const LICHESS: &str = "lichess";
 
 /// State of one game and the decisions taken in it.
 #[derive(Clone, Debug)]
-pub struct GameCore {
+pub(crate) struct GameCore {
     /// Header and moves; `None` until the first `gameFull`.
     pub game: Option<(GameHeader, GameMoves)>,
     /// The game as `[[rule]]` matching sees it; `None` until the first `gameFull`.
@@ -70,7 +70,7 @@ pub struct GameCore {
 
 /// A turn, from the state that began it.
 #[derive(Clone, Copy, Debug)]
-pub struct Turn {
+pub(crate) struct Turn {
     /// Arrival of that state.
     pub began: Instant,
     /// Our clock in the latest state, and the arrival of that state.
@@ -93,7 +93,7 @@ pub struct Turn {
 
 /// Result of applying a state of the stream.
 #[derive(Clone, Copy, Debug)]
-pub struct StateUpdate {
+pub(crate) struct StateUpdate {
     /// Change of the move list.
     pub moves_update: MovesUpdate,
     /// Next action for the pending move.
@@ -155,7 +155,7 @@ impl fmt::Display for PostRequest {
 
 /// Inputs of time management from outside the game.
 #[derive(Clone, Copy, Debug)]
-pub struct TimeInputs {
+pub(crate) struct TimeInputs {
     /// Time since the state that made it our turn.
     pub elapsed: Duration,
     /// Running games.
@@ -170,7 +170,7 @@ pub struct TimeInputs {
 
 /// Facts outside the game that chat answers use.
 #[derive(Clone, Copy, Debug)]
-pub struct ChatContext<'a> {
+pub(crate) struct ChatContext<'a> {
     pub me: &'a Username,
     pub chat: &'a config::Chat,
     pub challenge: &'a config::Challenge,
@@ -186,7 +186,7 @@ pub struct ChatContext<'a> {
 
 /// Chat command that gets an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ChatRequest {
+pub(crate) struct ChatRequest {
     pub command: Command,
     argument: String,
     requester: Requester,
@@ -194,7 +194,7 @@ pub struct ChatRequest {
 
 impl GameCore {
     /// Creates the state of a game of which nothing has been received.
-    pub fn new(settings: &Settings, now: Instant) -> Self {
+    pub(crate) fn new(settings: &Settings, now: Instant) -> Self {
         Self {
             game: None,
             match_input: None,
@@ -217,7 +217,12 @@ impl GameCore {
     }
 
     /// Starts from the first `gameFull`, with the state kept while the game was suspended.
-    pub fn start(&mut self, header: GameHeader, full: &GameFull, suspended: Option<SuspendedGame>) {
+    pub(crate) fn start(
+        &mut self,
+        header: GameHeader,
+        full: &GameFull,
+        suspended: Option<SuspendedGame>,
+    ) {
         self.match_input = Some(MatchInput::of_game(full, &header));
         let mut game_moves = GameMoves::new(header.initial.clone());
         if let Some(suspended) = suspended {
@@ -230,7 +235,7 @@ impl GameCore {
     }
 
     /// State to keep while the game is suspended.
-    pub fn suspended(&self) -> Option<SuspendedGame> {
+    pub(crate) fn suspended(&self) -> Option<SuspendedGame> {
         let (_, game_moves) = self.game.as_ref()?;
         Some(SuspendedGame {
             moves: game_moves.clone(),
@@ -245,7 +250,7 @@ impl GameCore {
     ///
     /// # Errors
     /// The move list is not playable.
-    pub fn on_state(
+    pub(crate) fn on_state(
         &mut self,
         state: &GameState,
         arrived: Instant,
@@ -284,7 +289,7 @@ impl GameCore {
 
     /// Does the part of [`on_state`](Self::on_state) that must not delay our move. Returns report and timing of our move if
     /// it has just appeared on the board.
-    pub fn finish_update(
+    pub(crate) fn finish_update(
         &mut self,
         update: &StateUpdate,
         state: &GameState,
@@ -343,7 +348,7 @@ impl GameCore {
     }
 
     /// Whether the opponent has yet to make their first move and we may abort. Tournaments handle this themselves.
-    pub fn awaits_first_move(&self) -> bool {
+    pub(crate) fn awaits_first_move(&self) -> bool {
         self.game.as_ref().is_some_and(|(header, game_moves)| {
             let waiting = game_moves.ply() < 2
                 && game_moves.turn() != header.us
@@ -353,7 +358,7 @@ impl GameCore {
     }
 
     /// The claim allowed when the opponent has left.
-    pub fn claimable(&self) -> Option<SideAction> {
+    pub(crate) fn claimable(&self) -> Option<SideAction> {
         let (header, game_moves) = self.game.as_ref()?;
         if game_moves.turn() == header.us {
             return None;
@@ -365,7 +370,7 @@ impl GameCore {
     }
 
     /// Explains an action, for log and trace.
-    pub fn reason(&self, act: SideAction) -> String {
+    pub(crate) fn reason(&self, act: SideAction) -> String {
         let (granted, max) = (self.takebacks_granted, self.terms.takebacks);
         match act {
             SideAction::AcceptDraw => {
@@ -396,19 +401,19 @@ impl GameCore {
     }
 
     /// Whether the opponent's draw offer is open.
-    pub fn is_draw_offered(&self) -> bool {
+    pub(crate) fn is_draw_offered(&self) -> bool {
         self.opponent_offers_draw
     }
 
     /// Explains why our chosen move does not accept an open draw offer; `None` if there is none or it is accepted.
-    pub fn draw_refusal_on_move(&self) -> Option<String> {
+    pub(crate) fn draw_refusal_on_move(&self) -> Option<String> {
         let draw_refusal_on_move =
             self.opponent_offers_draw && self.turn.decision != DrawResignDecision::Draw;
         draw_refusal_on_move.then(|| self.draw_refusal())
     }
 
     /// Search limits for the pending move.
-    pub fn limits(&self, time_inputs: TimeInputs) -> Limits {
+    pub(crate) fn limits(&self, time_inputs: TimeInputs) -> Limits {
         let Some((header, game_moves)) = &self.game else {
             return Limits::default();
         };
@@ -431,7 +436,7 @@ impl GameCore {
     }
 
     /// Strength limit; `None` for full strength.
-    pub fn strength(&self) -> Option<Strength> {
+    pub(crate) fn strength(&self) -> Option<Strength> {
         let (header, _) = self.game.as_ref()?;
         Some(Strength {
             elo: self.terms.strength.level()?,
@@ -440,7 +445,10 @@ impl GameCore {
     }
 
     /// Takes the chosen move. Returns the draw or resign decision of a searched move, and the next action.
-    pub fn on_move_chosen(&mut self, choice: ChosenMove) -> (Option<DrawResignDecision>, Action) {
+    pub(crate) fn on_move_chosen(
+        &mut self,
+        choice: ChosenMove,
+    ) -> (Option<DrawResignDecision>, Action) {
         let mut decision = None;
         if let Some(thought) = choice.thought.as_ref().filter(|thought| thought.depth > 0) {
             let (score, draw, resign) = (thought.score, &self.terms.draw, &self.terms.resign);
@@ -462,7 +470,7 @@ impl GameCore {
     }
 
     /// Builds the request for the pending move, which was rejected `rejections` times.
-    pub fn post_request(&mut self, rejections: u32, now: Instant) -> Option<PostRequest> {
+    pub(crate) fn post_request(&mut self, rejections: u32, now: Instant) -> Option<PostRequest> {
         let ((header, _), mv) = (self.game.as_ref()?, self.pending_move.chosen_move()?);
         // Castling that was rejected is retried in the other notation, unless that could be a king step.
         let notations = if mv.from().file() == File::E { 2 } else { 1 };
@@ -484,7 +492,7 @@ impl GameCore {
     }
 
     /// Takes the response to a POST.
-    pub fn on_response(&mut self, answer: Result<(), PostFailure>, now: Instant) -> Action {
+    pub(crate) fn on_response(&mut self, answer: Result<(), PostFailure>, now: Instant) -> Action {
         if answer == Err(PostFailure::Rejected) {
             // A move rejected with a draw offer may be accepted without it; a rejected resignation becomes a move.
             self.turn.decision = DrawResignDecision::Play;
@@ -500,7 +508,7 @@ impl GameCore {
     }
 
     /// Parses a chat line as a command to be answered. Applies the rate limit.
-    pub fn read_command(
+    pub(crate) fn read_command(
         &mut self,
         line: &ChatLine,
         me: &Username,
@@ -538,7 +546,11 @@ impl GameCore {
     }
 
     /// Text of the answer to a command.
-    pub fn answer(&self, request: &ChatRequest, context: &ChatContext<'_>) -> Option<String> {
+    pub(crate) fn answer(
+        &self,
+        request: &ChatRequest,
+        context: &ChatContext<'_>,
+    ) -> Option<String> {
         let (header, _) = self.game.as_ref()?;
         let facts = Facts {
             values: self.template_values(context.me)?,
@@ -562,12 +574,12 @@ impl GameCore {
     }
 
     /// Fills in a template of the configuration.
-    pub fn fill_template(&self, template: &str, me: &Username) -> Option<String> {
+    pub(crate) fn fill_template(&self, template: &str, me: &Username) -> Option<String> {
         chat::fill(template, &self.template_values(me)?)
     }
 
     /// Both clocks; `None` in a game without them.
-    pub fn clocks(&self) -> Option<Clocks> {
+    pub(crate) fn clocks(&self) -> Option<Clocks> {
         let (header, game_moves) = self.game.as_ref()?;
         let (ours, at) = self.turn.our_clock;
         header.has_clock().then_some(Clocks {
@@ -613,7 +625,7 @@ impl GameCore {
 
 impl ChatRequest {
     /// The command for the log, `!help`.
-    pub fn describe(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         match self.command {
             Command::Unknown => format!("!{} (unknown command)", self.argument),
             Command::TooMany => "a command beyond the limit per minute".to_owned(),
@@ -622,7 +634,7 @@ impl ChatRequest {
     }
 
     /// Whether the request is from the players' room, so from the opponent.
-    pub fn is_private_from_opponent(&self) -> bool {
+    pub(crate) fn is_private_from_opponent(&self) -> bool {
         self.requester.room == Room::Player
     }
 }

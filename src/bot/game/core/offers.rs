@@ -10,7 +10,7 @@ const MAX_ANSWERS_PER_POSITION: u32 = 3;
 
 /// Reaction to the offers in a state.
 #[derive(Clone, Debug, Default)]
-pub struct Offers {
+pub(crate) struct Offers {
     /// Sides with a new draw offer.
     pub new_draws: Vec<Color>,
     /// The opponent and whether they request a takeback, if that has changed.
@@ -25,7 +25,7 @@ pub struct Offers {
 
 impl GameCore {
     /// Reactions to draw offers and takeback requests in a state.
-    pub fn offers(&mut self, state: &GameState, changed: bool) -> Offers {
+    pub(crate) fn offers(&mut self, state: &GameState, changed: bool) -> Offers {
         let Some((header, game_moves)) = &self.game else {
             return Offers::default();
         };

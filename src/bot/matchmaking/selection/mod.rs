@@ -11,7 +11,7 @@ const MAX_CANDIDATES: usize = 8;
 
 /// Settings of the operator for the selection.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub(super) struct Plan {
     /// Kinds of games; at least one.
     pub profiles: Vec<Profile>,
     /// Users who are never challenged.
@@ -20,7 +20,7 @@ pub struct Plan {
 
 /// Online bots, and our own account.
 #[derive(Clone, Debug)]
-pub struct OnlineBots {
+pub(crate) struct OnlineBots {
     pub me: User,
     pub bots: Vec<User>,
 }
@@ -30,7 +30,7 @@ type Game<'a> = (Offer, Vec<&'a User>);
 
 /// A challenge to try.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Choice {
+pub(crate) struct Choice {
     /// Name of the profile.
     pub profile: String,
     pub offer: Offer,
@@ -44,14 +44,14 @@ pub struct Choice {
 
 /// Game of a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PairGame {
+pub(crate) enum PairGame {
     First,
     Second,
 }
 
 /// Nobody can be challenged.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NoOpponent {
+pub(super) struct NoOpponent {
     /// Reason for the operator.
     pub reason: String,
     /// End of the first backoff among the bots that fit.
@@ -59,7 +59,7 @@ pub struct NoOpponent {
 }
 
 /// The second game of a pair, if one is due with an opponent who is online.
-pub fn return_game(
+pub(super) fn return_game(
     plan: &Plan,
     online_bots: &OnlineBots,
     history: &OpponentHistory,
@@ -86,7 +86,7 @@ pub fn return_game(
 ///
 /// # Errors
 /// If nobody fits, or all who fit are in backoff.
-pub fn choose(
+pub(super) fn choose(
     plan: &Plan,
     online_bots: &OnlineBots,
     history: &OpponentHistory,
@@ -149,7 +149,7 @@ pub fn choose(
 
 impl Plan {
     /// Plan of the settings.
-    pub fn of(settings: &Settings) -> Self {
+    pub(super) fn of(settings: &Settings) -> Self {
         let (challenge, matchmaking) = (&settings.challenge, &settings.matchmaking);
         let blocked = challenge.block.iter().chain(&matchmaking.block);
         let other_accounts = settings
@@ -164,7 +164,7 @@ impl Plan {
     }
 
     /// The plan restricted to games that are probably over within this time.
-    pub fn within(&self, time: Duration) -> Self {
+    pub(super) fn within(&self, time: Duration) -> Self {
         let mut plan = self.clone();
         for profile in &mut plan.profiles {
             profile.clock.retain(|clock| fits_within(*clock, time));

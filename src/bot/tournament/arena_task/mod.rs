@@ -224,7 +224,7 @@ pub(super) struct ArenaTask {
 }
 
 impl ArenaTask {
-    pub fn new(
+    pub(super) fn new(
         ctx: AccountContext,
         joining: watch::Receiver<ArenaEntry>,
         arena_events: mpsc::UnboundedSender<ArenaEvent>,
@@ -250,7 +250,7 @@ impl ArenaTask {
     }
 
     /// Takes part until the arena is over, is left by the operator, or shutdown begins.
-    pub async fn run(
+    pub(super) async fn run(
         mut self,
         wake: Arc<Notify>,
         leave: CancellationToken,

@@ -11,13 +11,13 @@ use serde_json::Value;
 use super::site::{Site, text};
 
 /// One minute per player.
-pub const BULLET: TimeControl = TimeControl::Clock {
+pub(super) const BULLET: TimeControl = TimeControl::Clock {
     limit: 60,
     increment: 0,
 };
 
 /// An arena for bots that starts in an hour, so that nothing happens on its own.
-pub fn later(name: &str) -> ArenaOptions {
+pub(super) fn later(name: &str) -> ArenaOptions {
     ArenaOptions {
         id: Some("rehearse".to_owned()),
         starts_in: Duration::from_secs(3_600),
@@ -25,12 +25,12 @@ pub fn later(name: &str) -> ArenaOptions {
     }
 }
 
-pub fn hold(sim: &Sim, options: &ArenaOptions) -> String {
+pub(super) fn hold(sim: &Sim, options: &ArenaOptions) -> String {
     sim.add_arena(options).unwrap()
 }
 
 /// Advances time until the condition returns a value.
-pub async fn advance_until<T>(
+pub(super) async fn advance_until<T>(
     site: &Site,
     what: &str,
     mut look: impl AsyncFnMut() -> Option<T>,
@@ -46,7 +46,7 @@ pub async fn advance_until<T>(
 }
 
 /// The lines of an NDJSON response.
-pub async fn ndjson(site: &Site, path: &str) -> Vec<Value> {
+pub(super) async fn ndjson(site: &Site, path: &str) -> Vec<Value> {
     let text = site.text("", path).await;
     let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
     lines.collect()
@@ -480,7 +480,7 @@ async fn arena_first_joins_limited() {
 }
 
 /// A site with additional bots of these names.
-pub async fn with_bots(names: &[&str]) -> Site {
+pub(super) async fn with_bots(names: &[&str]) -> Site {
     Site::with(SimOptions {
         users: names.iter().map(|name| NewUser::bot(*name)).collect(),
         ..SimOptions::default()
