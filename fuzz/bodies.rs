@@ -438,10 +438,10 @@ pub(super) fn responses(data: &[u8]) {
     match kind % 9 {
         0 => error_response(data),
         1 => decode_and_check::<Playing>(data, |playing| {
-            playing.now_playing.iter().for_each(check_game_info)
+            playing.now_playing.iter().for_each(check_game_info);
         }),
         2 => {
-            decode_and_check::<Vec<ChatLine>>(data, |lines| lines.iter().for_each(check_chat_line))
+            decode_and_check::<Vec<ChatLine>>(data, |lines| lines.iter().for_each(check_chat_line));
         }
         3 => decode_and_check::<Challenges>(data, |all| {
             all.incoming
@@ -454,7 +454,9 @@ pub(super) fn responses(data: &[u8]) {
             check_text(user.profile.bio.as_deref().unwrap_or_default());
         }),
         5 => decode_and_check::<Vec<UserStatus>>(data, |users| {
-            users.iter().for_each(|user| check_text(&user.name));
+            for user in users {
+                check_text(&user.name);
+            }
         }),
         6 => decode_and_check::<TokenInfo>(data, |info| info.scopes.iter().for_each(check_text)),
         7 => decode_and_check::<Arena>(data, |arena| {

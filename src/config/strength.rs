@@ -101,7 +101,7 @@ impl TryFrom<RawStrength> for Strength {
                     .ok_or("expected { adaptive = true, offset = ... } with an offset from -1000 to 1000")?,
             },
             (Some(_), true, _) => return Err("expected a table of elo or of adaptive, not of both"),
-            (Some(_), false, Some(_)) | (None, false, Some(_)) => {
+            (Some(_) | None, false, Some(_)) => {
                 return Err("expected an offset only together with adaptive = true");
             }
             (None, false, None) => return Err(EXPECTED_TABLE),

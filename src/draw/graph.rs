@@ -78,7 +78,7 @@ impl Graph<'_> {
             return String::new();
         };
         let y = |chance: f64| CHANCES_HEIGHT * (1.0 - chance);
-        let middle = |ply: usize| (self.x(ply) + self.x(ply + 1)) / 2.0;
+        let middle = |ply: usize| f64::midpoint(self.x(ply), self.x(ply + 1));
         let (left, right) = (self.x(*first), self.x(last + 1));
         let mut line = format!("{left:.1} {:.1}", y(*begin));
         for (ply, chance) in known {

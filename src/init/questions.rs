@@ -83,7 +83,9 @@ impl Init {
             writeln!(text, "ca_file = {}", quote(&file.to_string_lossy()))?;
         }
         let name = match token_file.parent() == self.place.config.parent() {
-            true => token_file.file_name().map(Path::new).unwrap_or(&token_file),
+            true => token_file
+                .file_name()
+                .map_or(token_file.as_path(), Path::new),
             false => &token_file,
         };
         let name = quote(&name.to_string_lossy());

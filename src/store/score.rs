@@ -80,14 +80,14 @@ pub fn performance(games: &[(u32, i64)]) -> Option<Performance> {
     // The expected score grows with the rating.
     let (mut low, mut high) = (-2_000.0, 8_000.0);
     while high - low > 1e-6 {
-        let middle = (low + high) / 2.0;
+        let middle = f64::midpoint(low, high);
         if expected(middle) < points {
             low = middle;
         } else {
             high = middle;
         }
     }
-    let rating = (low + high) / 2.0;
+    let rating = f64::midpoint(low, high);
     // Fisher information of win or loss: draws carry more, so the interval is rather too wide.
     let slope = 10f64.ln() / 400.0;
     let spread: f64 = games

@@ -88,7 +88,7 @@ pub(crate) fn tests_in(folder: &str) -> Vec<String> {
                 continue;
             }
             let source = std::fs::read_to_string(&path).unwrap();
-            let lines = source.lines().map(|line| line.trim_start());
+            let lines = source.lines().map(str::trim_start);
             let tests = lines
                 .clone()
                 .zip(lines.skip(1))

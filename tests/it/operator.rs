@@ -272,7 +272,9 @@ fn operator_shutdown_cancels_open_challenge() {
         match by_signal {
             true => bot.signal("TERM"),
             false => {
-                assert!(run_command(&bot, &["drain"]).contains("our open challenges are cancelled"))
+                assert!(
+                    run_command(&bot, &["drain"]).contains("our open challenges are cancelled")
+                );
             }
         }
         assert_eq!(bot.ended().code(), Some(0));

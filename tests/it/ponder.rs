@@ -56,7 +56,7 @@ fn ponderhit_uses_the_pondered_search() {
     act(&anna, &id, "resign");
     site.finished(&id);
     let trace = wait_for_trace(&site, &bot, &id, "\"end\"");
-    let state = bot.state().to_owned();
+    let state = bot.state().clone();
     assert!(bot.stop().success());
     let printed = replay_without_differences(&site, &state, &[trace.to_str().unwrap()]);
     assert!(printed.contains(HIT), "{printed}");

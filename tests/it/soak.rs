@@ -337,9 +337,9 @@ impl SoakRun {
             ),
             &["--time-scale", &time_scale_from_now(self.speed)],
         );
-        opponents(games, self.per_kind, &mut rng)
-            .into_iter()
-            .for_each(|player| site.sim.add_player(player));
+        for player in opponents(games, self.per_kind, &mut rng) {
+            site.sim.add_player(player);
+        }
         let began = Instant::now();
         let pause = |rng: &mut fastrand::Rng| Duration::from_millis(rng.u64(4_000..15_000));
         let mut next_kill = began + pause(&mut rng);

@@ -203,7 +203,10 @@ async fn forward(
             forwarded = forwarded.header(name, value);
         }
     }
-    let body = body.collect().await.map(|body| body.to_bytes());
+    let body = body
+        .collect()
+        .await
+        .map(http_body_util::Collected::to_bytes);
     let answer = forwarded.body(body.unwrap_or_default()).send().await?;
     let mut response = Response::builder().status(answer.status());
     for (name, value) in answer.headers() {

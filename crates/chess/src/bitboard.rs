@@ -143,9 +143,7 @@ impl From<Rank> for Bitboard {
 
 impl FromIterator<Square> for Bitboard {
     fn from_iter<I: IntoIterator<Item = Square>>(squares: I) -> Bitboard {
-        squares
-            .into_iter()
-            .fold(Bitboard::EMPTY, |set, square| set.with(square))
+        squares.into_iter().fold(Bitboard::EMPTY, Bitboard::with)
     }
 }
 

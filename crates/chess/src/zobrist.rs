@@ -16,7 +16,7 @@ pub(super) fn piece(color: Color, role: Role, square: Square) -> u64 {
 /// Key of a castling right.
 #[inline]
 pub(super) fn castling(color: Color, long: bool) -> u64 {
-    RANDOM[768 + color.index() * 2 + long as usize]
+    RANDOM[768 + color.index() * 2 + usize::from(long)]
 }
 
 /// Key of a possible en passant capture.

@@ -70,9 +70,9 @@ mod tests {
     fn win_streak_ends_with_a_lower_score() {
         let after = |scores: &[i32]| {
             let mut streak = WinStreak::default();
-            scores
-                .iter()
-                .for_each(|score| streak.add_score(*score, 100));
+            for score in scores {
+                streak.add_score(*score, 100);
+            }
             streak.outcome(3)
         };
         assert_eq!(after(&[]), None);

@@ -349,7 +349,7 @@ impl Worker<'_> {
                 }
                 let progress = self.progress(began, (epoch + 1) as f32 / settings.epochs as f32);
                 let seconds = began.elapsed().as_secs_f64();
-                let speed = step as f64 * settings.batch as f64 / seconds;
+                let speed = f64::from(step) * settings.batch as f64 / seconds;
                 let line = format!(
                     "epoch {:>3}: loss {:.6}, validation {:.6}; {:.2} M positions/s, {:.2} M a thread; {seconds:.0} s, {}",
                     epoch + 1,
@@ -542,7 +542,7 @@ fn best_scale(error: impl Fn(f32) -> f64) -> f32 {
             low = left;
         }
     }
-    (low + high) / 2.0
+    f32::midpoint(low, high)
 }
 
 /// The integer network's loss on a part of the validation set, and its mean |evaluation| in centipawns.

@@ -141,7 +141,7 @@ impl Account {
         }
         match task_result {
             Ok(TaskResult::ProbeAnswered(requested_at, Some(list))) => {
-                self.reconcile_games(list, requested_at)
+                self.reconcile_games(list, requested_at);
             }
             Ok(TaskResult::ProbeAnswered(_, None)) => self.resync_silent_games(),
             Ok(TaskResult::Recheck(requested_at, info)) => self.recheck(requested_at, &info),
@@ -158,10 +158,10 @@ impl Account {
             }
             Ok(TaskResult::UnfinishedGames(games)) => self.fetch_missed_results(&games),
             Ok(TaskResult::ChallengesListed(requested_at, Ok(list))) => {
-                self.on_challenges_listed(list.incoming, requested_at)
+                self.on_challenges_listed(list.incoming, requested_at);
             }
             Ok(TaskResult::AccountAge(challenge, created)) => {
-                self.on_account_age(challenge, created)
+                self.on_account_age(challenge, created);
             }
             Ok(TaskResult::ChallengeSent(invitation, answer, responder)) => {
                 self.on_challenge_sent(&invitation, answer, responder);
@@ -186,13 +186,13 @@ impl Account {
                 info!("cannot read the list of challenges: {failure}");
             }
             Ok(TaskResult::Accepted(challenge, Ok(()))) => {
-                debug!(challenge = %challenge.id, "accepted")
+                debug!(challenge = %challenge.id, "accepted");
             }
             Ok(TaskResult::Accepted(challenge, Err(failure))) => {
-                self.on_accept_failed(&challenge, failure)
+                self.on_accept_failed(&challenge, failure);
             }
             Ok(TaskResult::Declined(id, Err(failure))) => {
-                info!(challenge = %id, "cannot decline: {failure}")
+                info!(challenge = %id, "cannot decline: {failure}");
             }
             Ok(TaskResult::Declined(_, Ok(()))) => {}
             Ok(TaskResult::RematchSent(offer, response)) => self.on_rematch_sent(&offer, response),

@@ -433,7 +433,7 @@ impl Account {
             }
             Event::Challenge(challenge, compat) => self.on_challenge(challenge, compat),
             Event::ChallengeCanceled(challenge) | Event::ChallengeDeclined(challenge) => {
-                self.on_challenge_closed(challenge)
+                self.on_challenge_closed(challenge);
             }
             Event::Unknown(kind) => debug!(kind, "unknown event"),
             Event::Skipped(skipped) => {

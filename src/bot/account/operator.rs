@@ -617,7 +617,7 @@ impl Account {
                 ));
             }
             (AfterSave::Join(joining, responder), _) => {
-                self.tournaments.join(joining, Some(responder))
+                self.tournaments.join(joining, Some(responder));
             }
             (AfterSave::Nothing, _) => {}
         }

@@ -165,7 +165,7 @@ impl Account {
         match source {
             None => {}
             Some(ChallengeSource::Operator) => {
-                drop(self.track_challenge(Box::new(challenge.clone())))
+                drop(self.track_challenge(Box::new(challenge.clone())));
             }
             Some(ChallengeSource::Rematch) => self.track_rematch(Box::new(challenge.clone())),
         }
@@ -222,13 +222,13 @@ impl Account {
     ) -> ChallengeFailure {
         self.note_rate_limit(failure);
         let refusal = failure.error_response();
-        let day_limit = refusal.is_some_and(|refusal| refusal.is_bot_day_limit());
+        let day_limit = refusal.is_some_and(knightwatch_lichess::ErrorResponse::is_bot_day_limit);
         // A proxy's response says nothing about the user.
         let said = failure.lichess_error().map(|refusal| refusal.code);
         let why = match said {
             _ if failure.is_rate_limited() => ChallengeFailure::Limited,
             Some(400) if day_limit => {
-                let named = refusal.and_then(|refusal| refusal.requested_wait());
+                let named = refusal.and_then(knightwatch_lichess::ErrorResponse::requested_wait);
                 let wait = named.unwrap_or(Duration::from_secs(3_600));
                 ChallengeFailure::Refused(Refusal::Limited(wait))
             }

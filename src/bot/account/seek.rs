@@ -157,7 +157,7 @@ impl Account {
                 self.matchmaking.on_created(challenge, user);
             }
             Some((user, params, Err(failure))) => {
-                self.on_challenge_not_created(&user, &params, &failure)
+                self.on_challenge_not_created(&user, &params, &failure);
             }
             None => {
                 if let Some(failure) = attempt.failed {

@@ -480,7 +480,7 @@ impl GameTask {
         self.status_cell.update(|snapshot| {
             if let Some((header, game_moves)) = &self.core.game {
                 if snapshot.opponent.is_empty() {
-                    snapshot.opponent = header.opponent.to_string();
+                    snapshot.opponent = header.opponent.clone();
                     snapshot.clocked = header.has_clock();
                     snapshot.pairing = self.core.match_input.as_ref().map(|match_input| Pairing {
                         color: header.us,

@@ -60,7 +60,7 @@ impl GameTask {
         let why = self.core.reason(action);
         match action {
             SideAction::DeclineDraw | SideAction::DeclineTakeback => {
-                info!(game = %self.id, "{why}")
+                info!(game = %self.id, "{why}");
             }
             _ => self.announce(why.as_str()),
         }

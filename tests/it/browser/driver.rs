@@ -24,7 +24,7 @@ pub(super) struct Browser {
     session: String,
     http: reqwest::Client,
     runtime: Runtime,
-    _profile: TempDir,
+    profile: TempDir,
 }
 
 impl Browser {
@@ -56,9 +56,9 @@ impl Browser {
                 .enable_all()
                 .build()
                 .unwrap(),
-            _profile: profile,
+            profile,
         };
-        let directory = browser._profile.path().display();
+        let directory = browser.profile.path().display();
         let options = json!({ "args": [
             "--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--no-first-run",
             "--disable-background-networking", "--disable-component-update", "--disable-sync",

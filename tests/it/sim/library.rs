@@ -45,7 +45,7 @@ async fn six_plies(site: &Site) -> Lines {
 }
 
 /// An action that is not triggered by our requests comes soon.
-async fn after_21_seconds(sim: &Sim) {
+fn after_21_seconds(sim: &Sim) {
     sim.advance(Duration::from_secs(21));
 }
 
@@ -115,7 +115,7 @@ async fn f7_game_stream_reset() {
 async fn f8_game_stream_silent() {
     let site = site_with_script("F8").await;
     let mut stream = six_plies(&site).await;
-    after_21_seconds(&site.sim).await;
+    after_21_seconds(&site.sim);
     let line = tokio::time::timeout(Duration::from_millis(300), stream.raw()).await;
     assert!(line.is_err(), "not even a keep-alive line");
 }
@@ -134,7 +134,7 @@ async fn f9_event_stream_ends() {
 async fn f10_event_stream_silent() {
     let site = site_with_script("F10").await;
     let mut events = site.stream("Whitey", "/api/stream/event").await;
-    after_21_seconds(&site.sim).await;
+    after_21_seconds(&site.sim);
     // One keep-alive line may have arrived earlier.
     while let Ok(line) = tokio::time::timeout(Duration::from_millis(300), events.raw()).await {
         assert_eq!(line.as_deref(), Some(""));
@@ -159,7 +159,7 @@ async fn f11_event_stream_ends_during_game() {
 async fn f12_token_rejected() {
     let site = site_with_script("F12").await;
     let mut events = site.stream("Whitey", "/api/stream/event").await;
-    after_21_seconds(&site.sim).await;
+    after_21_seconds(&site.sim);
     while events.raw().await.is_some() {}
     for _ in 0..3 {
         let (status, answer) = site.get("Whitey", "/api/stream/event").await;

@@ -465,7 +465,7 @@ fn initial(tags: &Tags) -> Result<Position, Problem> {
         ];
         let name: String = variant
             .chars()
-            .filter(|letter| letter.is_ascii_alphanumeric())
+            .filter(char::is_ascii_alphanumeric)
             .map(|letter| letter.to_ascii_lowercase())
             .collect();
         if !known.contains(&name.as_str()) {

@@ -49,7 +49,7 @@ fn for_each_seed(work: impl Fn(u64) + Sync) {
         }
     };
     thread::scope(|scope| {
-        let cores = thread::available_parallelism().map_or(1, |count| count.get());
+        let cores = thread::available_parallelism().map_or(1, std::num::NonZero::get);
         for _ in 1..cores {
             scope.spawn(worker);
         }
@@ -312,7 +312,7 @@ fn check_noisy_and_quiet_moves(position: &Position, all: &MoveList, random: &mut
 fn rules_of_standard_chess_match_shakmaty() {
     let mode = CastlingMode::Standard;
     random_games(mode, |game, theirs, random| {
-        compare(mode, game, theirs, random)
+        compare(mode, game, theirs, random);
     });
 }
 
@@ -320,7 +320,7 @@ fn rules_of_standard_chess_match_shakmaty() {
 fn rules_of_chess960_match_shakmaty() {
     let mode = CastlingMode::Chess960;
     random_games(mode, |game, theirs, random| {
-        compare(mode, game, theirs, random)
+        compare(mode, game, theirs, random);
     });
 }
 

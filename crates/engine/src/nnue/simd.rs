@@ -170,12 +170,12 @@ mod plain {
             _ => {
                 into.copy_from_slice(from);
                 for (at, into) in into.iter_mut().enumerate() {
-                    added
-                        .iter()
-                        .for_each(|feature| add(into, &row(*feature)[at]));
-                    removed
-                        .iter()
-                        .for_each(|feature| subtract(into, &row(*feature)[at]));
+                    for feature in added {
+                        add(into, &row(*feature)[at]);
+                    }
+                    for feature in removed {
+                        subtract(into, &row(*feature)[at]);
+                    }
                 }
             }
         }
@@ -196,7 +196,12 @@ mod plain {
 /// In both vector kernels, clipped value times weight fits 16 bits (255 * 128), as `Network` checks on load.
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
-    use std::arch::x86_64::*;
+    use std::arch::x86_64::{
+        __m256i, _mm_add_epi32, _mm_cvtsi128_si32, _mm_shuffle_epi32, _mm256_add_epi32,
+        _mm256_castsi256_si128, _mm256_extracti128_si256, _mm256_load_si256, _mm256_madd_epi16,
+        _mm256_max_epi16, _mm256_min_epi16, _mm256_mullo_epi16, _mm256_set1_epi16,
+        _mm256_setzero_si256,
+    };
 
     use super::{Lane, QA, plain};
 
@@ -251,7 +256,10 @@ mod avx2 {
 
 #[cfg(target_arch = "x86_64")]
 mod avx512 {
-    use std::arch::x86_64::*;
+    use std::arch::x86_64::{
+        _mm512_add_epi32, _mm512_load_si512, _mm512_madd_epi16, _mm512_max_epi16, _mm512_min_epi16,
+        _mm512_mullo_epi16, _mm512_reduce_add_epi32, _mm512_set1_epi16, _mm512_setzero_si512,
+    };
 
     use super::{Lane, QA, plain};
 

@@ -39,7 +39,7 @@ impl Search<'_> {
                 return;
             }
             if value <= alpha {
-                beta = (alpha + beta) / 2;
+                beta = i32::midpoint(alpha, beta);
                 alpha = (value - delta).max(-INFINITE);
                 reduced = 0;
             } else {

@@ -90,7 +90,9 @@ impl Search<'_> {
         let (pos, ply, hit) = (node.pos, node.ply, node.hit);
         let before = self.frame_before(ply, 1);
         let (theirs, double_extensions) = (before.eval(), before.double_extensions);
-        if !node.in_check {
+        if node.in_check {
+            self.frame(ply).static_eval = None;
+        } else {
             if node.excluded.is_none() {
                 self.evaluate_node(node);
                 self.frame(ply).static_eval = Some((node.eval, node.correction));
@@ -104,8 +106,6 @@ impl Search<'_> {
             node.estimate = better_estimate(pos, node.eval, hit);
             node.improving = earlier.is_some_and(|earlier| node.eval > earlier);
             node.worsening = theirs.is_some_and(|theirs| node.eval > -theirs);
-        } else {
-            self.frame(ply).static_eval = None;
         }
         node.tt_move = if N::ROOT {
             self.root[self.pv_index].pv.first().copied()

@@ -116,7 +116,7 @@ impl Search<'_> {
             return mated_in(ply);
         }
         if best.value >= beta && !is_mate(best.value) {
-            best.value = (best.value + beta) / 2;
+            best.value = i32::midpoint(best.value, beta);
         }
         self.store_in_table(node, &best);
         best.value

@@ -47,7 +47,7 @@ impl RootMove {
             .iter()
             .all(|value| value.abs() < MIN_MATE);
         if are_scores {
-            self.swing = (self.swing + (self.value - self.previous).abs()) / 2;
+            self.swing = i32::midpoint(self.swing, (self.value - self.previous).abs());
         }
         self.previous = self.value;
     }

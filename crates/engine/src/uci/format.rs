@@ -68,7 +68,7 @@ pub(super) fn board_text(pos: &Position) -> String {
         for file in (0..8).filter_map(File::from_index) {
             let piece = pos
                 .piece_at(Square::new(file, rank))
-                .map_or(' ', |piece| piece.char());
+                .map_or(' ', knightwatch_chess::Piece::char);
             write!(text, " | {piece}").expect("a string takes all");
         }
         writeln!(text, " | {}", rank.char()).expect("a string takes all");

@@ -125,7 +125,7 @@ fn explain(seen: &[(f64, f64)], mean: f64) -> Vec<f64> {
     let count: f64 = seen.iter().map(|(_, pairs)| pairs).sum();
     let (mut low, mut high) = (-1.0 / (1.0 - mean), 1.0 / mean);
     for _ in 0..200 {
-        let x = (low + high) / 2.0;
+        let x = f64::midpoint(low, high);
         let balance: f64 = seen
             .iter()
             .map(|(score, pairs)| pairs * (score - mean) / (1.0 + x * (score - mean)))
@@ -136,7 +136,7 @@ fn explain(seen: &[(f64, f64)], mean: f64) -> Vec<f64> {
             high = x;
         }
     }
-    let x = (low + high) / 2.0;
+    let x = f64::midpoint(low, high);
     let shares = seen
         .iter()
         .map(|(score, pairs)| pairs / count / (1.0 + x * (score - mean)));

@@ -135,10 +135,10 @@ impl SiteState {
             me.is_some_and(|me| arena.status == ArenaStatus::Started && arena.player(me).is_some());
         let conditions = &arena.config.conditions;
         let mut verdicts = Vec::new();
-        if !is_rejoining {
-            verdicts.extend(conditions.rating_verdicts(user, arena.perf()));
-        } else {
+        if is_rejoining {
             verdicts.extend(conditions.rating_verdicts(None, arena.perf()));
+        } else {
+            verdicts.extend(conditions.rating_verdicts(user, arena.perf()));
         }
         if let Some(team) = &conditions.team {
             let name = self.teams.get(team).map_or("", |team| &team.name);
@@ -264,7 +264,7 @@ impl Conditions {
         }
         if let Some(max) = self.max_rating {
             let high = rating
-                .map(|rating| rating.value())
+                .map(super::super::site::users::Rating::value)
                 .filter(|value| i64::from(*value) > i64::from(max));
             verdicts.push(ConditionVerdict::new(
                 format!("Rated ≤ {max} in {} for the last week", perf.name),
@@ -276,7 +276,7 @@ impl Conditions {
         }
         if let Some(min) = self.min_rating {
             let low = rating
-                .map(|rating| rating.value())
+                .map(super::super::site::users::Rating::value)
                 .filter(|value| i64::from(*value) < i64::from(min));
             verdicts.push(ConditionVerdict::new(
                 format!("Rated ≥ {min} in {}", perf.name),

@@ -205,9 +205,8 @@ impl StreamBody {
         if self.is_silent {
             return None;
         }
-        let (line, last) = match self.take_line(now)? {
-            (Some(line), last) => (line, last),
-            (None, _) => return Some(Output::End),
+        let (Some(line), last) = self.take_line(now)? else {
+            return Some(Output::End);
         };
         self.faults.on_line_sent(&line);
         if self.truncates_next {

@@ -77,7 +77,7 @@ impl<'a> SpecValue<'a> {
     }
 }
 
-impl<'de> IntoDeserializer<'de, Error> for SpecValue<'_> {
+impl IntoDeserializer<'_, Error> for SpecValue<'_> {
     type Deserializer = Self;
 
     fn into_deserializer(self) -> Self {

@@ -86,10 +86,10 @@ fn script_parses_every_fault_kind() {
     };
     for (text, fault) in [
         (
-            r#"do = { status = { code = 429 } }"#,
+            r"do = { status = { code = 429 } }",
             Fault::json(429, r#"{"error":"Too many requests. Try again later."}"#),
         ),
-        (r#"do = { status = { code = 502 } }"#, Fault::html(502)),
+        (r"do = { status = { code = 502 } }", Fault::html(502)),
         (
             r#"do = { status = { code = 429, body = "html" } }"#,
             Fault::html(429),

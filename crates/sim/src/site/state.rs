@@ -249,7 +249,7 @@ impl SiteState {
                 self.user_mut(user).on_stream_closed(now);
             }
             Topic::Game { user, id, color } => {
-                self.on_game_stream_closed(user, *id, *color, feed, now)
+                self.on_game_stream_closed(user, *id, *color, feed, now);
             }
             Topic::Spectators => self.spectators.remove(feed),
             Topic::Challenge { id } => {

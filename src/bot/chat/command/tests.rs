@@ -175,7 +175,7 @@ fn score_is_hidden_from_opponent() {
     ] {
         for text in ["!eval", "!pv"] {
             let said = ask(text, requester, Some(Source::Search), |settings| {
-                settings.chat.evals = evals
+                settings.chat.evals = evals;
             });
             assert_eq!(
                 said.as_deref() != Some(SECRET),
@@ -232,7 +232,7 @@ fn answers_follow_the_settings() {
         assert_eq!(said.as_deref(), Some(expected), "{text}");
     }
     let closed = ask("!challenge", OPPONENT, None, |settings| {
-        settings.challenge.accept = false
+        settings.challenge.accept = false;
     });
     assert_eq!(
         closed.as_deref(),

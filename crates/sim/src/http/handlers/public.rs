@@ -41,7 +41,7 @@ fn users(request: &ApiRequest<'_>) -> ApiResult {
     let state = request.state();
     let users = request.ids(MAX_IDS);
     let users = users.iter().filter_map(|id| state.user_by_name(id));
-    let users: Vec<_> = users.map(|user| user.json()).collect();
+    let users: Vec<_> = users.map(crate::site::users::User::json).collect();
     Ok(Reply::json(&users))
 }
 
