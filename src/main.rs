@@ -8,10 +8,10 @@ use knightwatch::bot::policy::ChallengeQuery;
 use knightwatch::cli::{BookCommand, Cli, Command, ConfigArgs};
 use knightwatch::config::{self, LogLevel, Settings, Sources};
 use knightwatch::control::SocketArgs;
-use knightwatch::lichess::model::{TimeControl, Variant};
+use knightwatch::lichess::model::Variant;
 use knightwatch::{
-    book, bot, check, clock, control, daemon, demo, draw, engine::bench, events, init, lab,
-    logging, sim, store, uci,
+    book, bot, check, clock, control, daemon, demo, draw, engine::bench, init, lab, logging, sim,
+    store, uci,
 };
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
@@ -269,22 +269,10 @@ fn last_challenge(settings: &Settings, out: &mut impl Write) -> anyhow::Result<C
     let variant = Variant::from_key(&last.variant);
     Ok(ChallengeQuery::of(
         &last.from,
-        time_control(last.time_control),
+        last.time_control,
         variant,
         last.rated,
     ))
-}
-
-fn time_control(recorded: events::TimeControl) -> TimeControl {
-    let seconds = |time: std::time::Duration| u32::try_from(time.as_secs()).unwrap_or(u32::MAX);
-    match recorded {
-        events::TimeControl::Clock { base, increment } => TimeControl::Clock {
-            limit: seconds(base),
-            increment: seconds(increment),
-        },
-        events::TimeControl::Days(days) => TimeControl::Correspondence { days },
-        events::TimeControl::Unlimited => TimeControl::Unlimited,
-    }
 }
 
 /// The file of the records.

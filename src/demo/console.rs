@@ -405,8 +405,8 @@ mod tests {
             our_color: ours,
             speed: "bullet".to_owned(),
             time_control: TimeControl::Clock {
-                base: Duration::from_secs(60),
-                increment: Duration::from_secs(1),
+                limit: 60,
+                increment: 1,
             },
             rated: true,
             variant: "standard".to_owned(),

@@ -9,13 +9,14 @@
 
 mod bus;
 
-use std::fmt;
 use std::time::{Duration, SystemTime};
 
 pub use tokio::sync::broadcast::error::RecvError;
 
 pub use crate::chess::Color;
 use crate::chess::Game;
+pub use crate::engine::Score;
+pub use crate::lichess::model::TimeControl;
 
 pub use self::bus::Bus;
 
@@ -298,45 +299,6 @@ impl Player {
     }
 }
 
-/// Time control of a game.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum TimeControl {
-    /// A chess clock.
-    Clock {
-        /// Initial time.
-        base: Duration,
-        /// Increment per move.
-        increment: Duration,
-    },
-    /// Days per move.
-    Days(u32),
-    /// No time limit.
-    Unlimited,
-}
-
-/// As Lichess writes it: `3+2`, `½+0`, `1.5+0`, `3 days`, `unlimited`. A base time that is not a multiple of a quarter
-/// minute is written in seconds, as in `10s+1`.
-impl fmt::Display for TimeControl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Clock { base, increment } => {
-                match base.as_secs() {
-                    15 => write!(f, "¼")?,
-                    30 => write!(f, "½")?,
-                    45 => write!(f, "¾")?,
-                    90 => write!(f, "1.5")?,
-                    s if s % 60 == 0 => write!(f, "{}", s / 60)?,
-                    s => write!(f, "{s}s")?,
-                }
-                write!(f, "+{}", increment.as_secs())
-            }
-            Self::Days(1) => write!(f, "1 day"),
-            Self::Days(days) => write!(f, "{days} days"),
-            Self::Unlimited => write!(f, "unlimited"),
-        }
-    }
-}
-
 /// A challenge and its outcome.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Challenge {
@@ -499,33 +461,6 @@ impl Source {
     }
 }
 
-/// Score from our point of view.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Score {
-    /// Centipawns.
-    Centipawns(i32),
-    /// Mate in this number of moves; negative if we get mated.
-    Mate(i32),
-}
-
-/// `+0.35`, `-1.20`, `#4`, `#-3`.
-impl fmt::Display for Score {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::Centipawns(cp) => {
-                let sign = if cp < 0 { '-' } else { '+' };
-                write!(
-                    f,
-                    "{sign}{}.{:02}",
-                    cp.unsigned_abs() / 100,
-                    cp.unsigned_abs() % 100
-                )
-            }
-            Self::Mate(moves) => write!(f, "#{moves}"),
-        }
-    }
-}
-
 /// The end of a game.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GameFinished {
@@ -569,39 +504,5 @@ impl GameFinished {
             other => other,
         };
         reason.to_owned()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn clock(base: u64, increment: u64) -> String {
-        TimeControl::Clock {
-            base: Duration::from_secs(base),
-            increment: Duration::from_secs(increment),
-        }
-        .to_string()
-    }
-
-    #[test]
-    fn time_control_display_matches_lichess() {
-        assert_eq!(clock(180, 2), "3+2");
-        assert_eq!(clock(0, 1), "0+1");
-        assert_eq!(clock(15, 0), "¼+0");
-        assert_eq!(clock(30, 0), "½+0");
-        assert_eq!(clock(90, 1), "1.5+1");
-        assert_eq!(clock(10, 1), "10s+1");
-        assert_eq!(TimeControl::Days(1).to_string(), "1 day");
-        assert_eq!(TimeControl::Days(3).to_string(), "3 days");
-    }
-
-    #[test]
-    fn score_display_below_one_pawn_keeps_sign() {
-        assert_eq!(Score::Centipawns(-5).to_string(), "-0.05");
-        assert_eq!(Score::Centipawns(0).to_string(), "+0.00");
-        assert_eq!(Score::Centipawns(i32::MIN).to_string(), "-21474836.48");
-        assert_eq!(Score::Mate(4).to_string(), "#4");
-        assert_eq!(Score::Mate(-3).to_string(), "#-3");
     }
 }

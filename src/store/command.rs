@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use super::pgn::{Details, pgn_of};
-use super::{ChallengeDecision, Error, Filter, Game, GroupBy, Page, Rating, Reader, Score};
+use super::{ChallengeDecision, Error, Filter, Game, GroupBy, Page, Rating, Reader, WinDrawLoss};
 use crate::atomic_file;
 use crate::events::Player;
 use crate::plural;
@@ -411,7 +411,7 @@ fn game_json(game: &Game) -> serde_json::Value {
 }
 
 fn print_groups(
-    groups: &[(String, Score)],
+    groups: &[(String, WinDrawLoss)],
     json: bool,
     out: &mut impl Write,
 ) -> Result<(), CommandError> {
@@ -437,8 +437,8 @@ fn print_groups(
 }
 
 /// `7 won, 2 drawn, 1 lost: 80.0 %, 1.3 points above expectation`
-fn score_summary(score: &Score) -> String {
-    let Score {
+fn score_summary(score: &WinDrawLoss) -> String {
+    let WinDrawLoss {
         won, drawn, lost, ..
     } = score;
     let counts = format!("{won} won, {drawn} drawn, {lost} lost");

@@ -156,14 +156,11 @@ fn expected(us: &Player, them: &Player) -> Option<f64> {
 }
 
 /// Base time and increment in seconds, or days per move.
-fn time_control(time_control: TimeControl) -> (Option<i64>, Option<i64>, Option<u32>) {
+fn time_control(time_control: TimeControl) -> (Option<u32>, Option<u32>, Option<u32>) {
     match time_control {
-        TimeControl::Clock { base, increment } => {
-            let seconds = |time: Duration| Some(time.as_secs() as i64);
-            (seconds(base), seconds(increment), None)
-        }
-        TimeControl::Days(days) => (None, None, Some(days)),
-        TimeControl::Unlimited => (None, None, None),
+        TimeControl::Clock { limit, increment } => (Some(limit), Some(increment), None),
+        TimeControl::Correspondence { days } => (None, None, Some(days)),
+        TimeControl::Unlimited | TimeControl::Unknown => (None, None, None),
     }
 }
 

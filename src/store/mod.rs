@@ -37,7 +37,7 @@ pub use pgn::{Details, pgn_of};
 pub use pgn_files::{Grouping, PgnFiles};
 pub use reader::{ArenaResult, ChallengeDecision, Game, MoveRecord, Note, Reader, Record};
 pub use recorder::{Options, Recorder};
-pub use score::{Performance, Score, performance};
+pub use score::{Performance, WinDrawLoss, performance};
 pub use stats::{Overview, Rating};
 pub use timing::Timing;
 

@@ -111,10 +111,8 @@ fn tags(game: &Game, server: &str) -> Tags {
     };
     tags.set("Variant", variant);
     let time_control = match game.time_control {
-        TimeControl::Clock { base, increment } => {
-            format!("{}+{}", base.as_secs(), increment.as_secs())
-        }
-        TimeControl::Days(_) | TimeControl::Unlimited => "-".to_owned(),
+        TimeControl::Clock { limit, increment } => format!("{limit}+{increment}"),
+        _ => "-".to_owned(),
     };
     tags.set("TimeControl", time_control);
     let termination = match game.status.as_deref() {

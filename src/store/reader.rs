@@ -466,13 +466,12 @@ fn time_control(row: &Row<'_>, first: usize) -> rusqlite::Result<TimeControl> {
     let base: Option<u32> = row.get(first)?;
     let increment: Option<u32> = row.get(first + 1)?;
     let days: Option<u32> = row.get(first + 2)?;
-    let seconds = |seconds: u32| Duration::from_secs(seconds.into());
     Ok(match (base, days) {
-        (Some(base), _) => TimeControl::Clock {
-            base: seconds(base),
-            increment: seconds(increment.unwrap_or(0)),
+        (Some(limit), _) => TimeControl::Clock {
+            limit,
+            increment: increment.unwrap_or(0),
         },
-        (None, Some(days)) => TimeControl::Days(days),
+        (None, Some(days)) => TimeControl::Correspondence { days },
         (None, None) => TimeControl::Unlimited,
     })
 }

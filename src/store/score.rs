@@ -4,7 +4,7 @@ use serde::Serialize;
 
 /// Score of a set of games, from our point of view.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Score {
+pub struct WinDrawLoss {
     /// Games won.
     pub won: u64,
     /// Games drawn.
@@ -15,7 +15,7 @@ pub struct Score {
     pub expected: f64,
 }
 
-impl Score {
+impl WinDrawLoss {
     /// Adds a game: our score in half points, and the expected points.
     pub(super) fn add(&mut self, halves: i64, expected: Option<f64>) {
         match halves {
@@ -151,11 +151,11 @@ mod tests {
     fn expected_scores_add_up() {
         assert!((expected_score(1500.0, 1500.0) - 0.5).abs() < 1e-9);
         assert!((expected_score(1900.0, 1500.0) - 10.0 / 11.0).abs() < 1e-9);
-        let mut score = Score::default();
+        let mut score = WinDrawLoss::default();
         score.add(2, Some(0.25));
         score.add(0, None);
         assert_eq!((score.points(), score.expected), (1.0, 0.75));
         assert_eq!(score.share(), Some(0.5));
-        assert_eq!(Score::default().share(), None);
+        assert_eq!(WinDrawLoss::default().share(), None);
     }
 }

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use super::filter::{Conditions, Filter, GroupBy};
-use super::score::{Performance, Score, performance};
+use super::score::{Performance, WinDrawLoss, performance};
 use super::{Error, Reader};
 use crate::chess::{Color, Position};
 
@@ -29,7 +29,7 @@ const CHANGE_PERIOD: Duration = Duration::from_secs(30 * 86_400);
 pub(super) const RATING_KIND: &str = "CASE variant WHEN 'standard' THEN speed ELSE variant END";
 
 /// Scores by key. Fast hashing is safe: the keys are few and not chosen by attackers.
-type Groups = FxHashMap<String, Score>;
+type Groups = FxHashMap<String, WinDrawLoss>;
 
 /// Our rating of one kind.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -52,15 +52,15 @@ pub struct Rating {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Overview {
     /// By opponent.
-    pub opponent: Vec<(String, Score)>,
+    pub opponent: Vec<(String, WinDrawLoss)>,
     /// By speed.
-    pub speed: Vec<(String, Score)>,
+    pub speed: Vec<(String, WinDrawLoss)>,
     /// By our color.
-    pub color: Vec<(String, Score)>,
+    pub color: Vec<(String, WinDrawLoss)>,
     /// By the first four plies of standard games.
-    pub opening: Vec<(String, Score)>,
+    pub opening: Vec<(String, WinDrawLoss)>,
     /// By tournament; other games are left out.
-    pub tournament: Vec<(String, Score)>,
+    pub tournament: Vec<(String, WinDrawLoss)>,
 }
 
 impl Reader {
@@ -68,7 +68,7 @@ impl Reader {
     ///
     /// # Errors
     /// When the file cannot be read. The same holds for all methods below.
-    pub fn score(&self, filter: &Filter) -> Result<Score, Error> {
+    pub fn score(&self, filter: &Filter) -> Result<WinDrawLoss, Error> {
         let conditions = Conditions::new(filter, "points IS NOT NULL");
         let sql = format!(
             "SELECT total(points = 2), total(points = 1), total(points = 0), total(coalesce(expected, 0.5))
@@ -78,7 +78,7 @@ impl Reader {
         let count = |total: f64| total as u64;
         let values = params_from_iter(conditions.values);
         Ok(self.db.query_row(&sql, values, |row| {
-            Ok(Score {
+            Ok(WinDrawLoss {
                 won: count(row.get(0)?),
                 drawn: count(row.get(1)?),
                 lost: count(row.get(2)?),
@@ -88,7 +88,11 @@ impl Reader {
     }
 
     /// Scores in groups: months from the latest to the first, otherwise the group with the most games first.
-    pub fn scores(&self, filter: &Filter, by: GroupBy) -> Result<Vec<(String, Score)>, Error> {
+    pub fn scores(
+        &self,
+        filter: &Filter,
+        by: GroupBy,
+    ) -> Result<Vec<(String, WinDrawLoss)>, Error> {
         let groups = match by {
             GroupBy::Month => self.by_month(filter)?,
             other => self.by_text(filter, other.column())?,
@@ -132,7 +136,7 @@ impl Reader {
         &self,
         filter: &Filter,
         min_games: u64,
-    ) -> Result<Vec<(String, Score)>, Error> {
+    ) -> Result<Vec<(String, WinDrawLoss)>, Error> {
         let mut groups = self.scores(filter, GroupBy::Opponent)?;
         groups.retain(|(_, score)| score.games() >= min_games && score.surplus() < 0.0);
         groups.sort_by(|(_, score), (_, than)| score.surplus().total_cmp(&than.surplus()));
@@ -149,7 +153,7 @@ impl Reader {
     }
 
     fn by_month(&self, filter: &Filter) -> Result<Groups, Error> {
-        let mut days: HashMap<i64, Score> = HashMap::new();
+        let mut days: HashMap<i64, WinDrawLoss> = HashMap::new();
         self.each(filter, "started", |started, halves, expected| {
             let day = started.as_i64()?.div_euclid(DAY_MS);
             days.entry(day).or_default().add(halves, expected);
@@ -158,7 +162,7 @@ impl Reader {
         let mut months = Groups::default();
         for (day, score) in days {
             let sum = months.entry(super::month(day * DAY_MS)).or_default();
-            *sum = Score {
+            *sum = WinDrawLoss {
                 won: sum.won + score.won,
                 drawn: sum.drawn + score.drawn,
                 lost: sum.lost + score.lost,
@@ -367,7 +371,7 @@ fn add(groups: &mut Groups, key: Option<&str>, halves: i64, expected: Option<f64
 }
 
 /// Sorts groups as documented at [`Reader::scores`], with display names.
-fn sorted(groups: Groups, by: GroupBy) -> Vec<(String, Score)> {
+fn sorted(groups: Groups, by: GroupBy) -> Vec<(String, WinDrawLoss)> {
     let name = |key: String| match by {
         GroupBy::Opening => opening(&key),
         _ => key,

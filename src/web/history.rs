@@ -261,7 +261,7 @@ struct Group {
     expected: f64,
 }
 
-fn group((name, score): (String, store::Score)) -> Group {
+fn group((name, score): (String, store::WinDrawLoss)) -> Group {
     Group {
         name,
         won: score.won,

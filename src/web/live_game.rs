@@ -47,8 +47,8 @@ impl LiveGame {
         };
         let clock = ClockSetting::of(start.time_control);
         let days = match start.time_control {
-            TimeControl::Days(days) => Some(u64::from(days) * DAY_MS),
-            TimeControl::Clock { .. } | TimeControl::Unlimited => None,
+            TimeControl::Correspondence { days } => Some(u64::from(days) * DAY_MS),
+            _ => None,
         };
         // In a resumed game the clocks come with the moves.
         let initial_ms = clock.map(|clock| clock.start_ms).or(days);
@@ -440,8 +440,8 @@ mod tests {
             our_color: Color::White,
             speed: "blitz".to_owned(),
             time_control: TimeControl::Clock {
-                base: Duration::from_secs(180),
-                increment: Duration::from_secs(2),
+                limit: 180,
+                increment: 2,
             },
             rated: false,
             variant: "standard".to_owned(),

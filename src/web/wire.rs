@@ -54,9 +54,9 @@ const MIN_START_MS: u64 = 3_000;
 impl ClockSetting {
     pub(super) fn of(time_control: TimeControl) -> Option<Self> {
         match time_control {
-            TimeControl::Clock { base, increment } => {
+            TimeControl::Clock { limit, increment } => {
                 let (base_ms, increment_ms) =
-                    (base.as_millis() as u64, increment.as_millis() as u64);
+                    (u64::from(limit) * 1_000, u64::from(increment) * 1_000);
                 Some(Self {
                     base_ms,
                     increment_ms,
@@ -66,7 +66,9 @@ impl ClockSetting {
                     },
                 })
             }
-            TimeControl::Days(_) | TimeControl::Unlimited => None,
+            TimeControl::Correspondence { .. } | TimeControl::Unlimited | TimeControl::Unknown => {
+                None
+            }
         }
     }
 }

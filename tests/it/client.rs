@@ -6,7 +6,7 @@ use futures::StreamExt;
 use knightwatch::chess::Color;
 use knightwatch::lichess::model::{
     ChallengeStatus, ColorChoice, DeclineReason, Direction, Event, GameEvent, GameFull, GameId,
-    GameState, GameTime, NewChallenge, Room, Speed, Status, TimeControl, Username, Variant,
+    GameState, NewChallenge, Room, Speed, Status, TimeControl, Username, Variant,
 };
 use knightwatch::lichess::{Client, Endpoint, EventStream, GameStream};
 use knightwatch::sim::{NewUser, Sim, SimOptions};
@@ -311,10 +311,10 @@ async fn game_is_played_to_mate() {
     for stream in [&mut ours, &mut theirs] {
         let game = full(stream).await;
         assert_eq!(game.color_of(&"kestrel".into()), Some(Color::White));
-        let GameTime::Clock(clock) = game.time() else {
+        let TimeControl::Clock { limit, .. } = game.time_control() else {
             panic!("{game:?}");
         };
-        assert_eq!(clock.initial, Duration::from_secs(180));
+        assert_eq!(limit, 180);
         assert_eq!((game.initial_fen, game.state.moves.as_str()), (None, ""));
     }
     kestrel.chat(&id, Room::Player, "Good luck").await.unwrap();

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// Modules, and the modules and re-exported crates that each may use; `*` allows all.
 const ALLOWED: &[(&str, &[&str])] = &[
-    ("events", &["chess"]),
+    ("events", &["chess", "engine", "lichess"]),
     ("metrics", &["events", "plural"]),
     ("store", &["atomic_file", "chess", "events", "plural"]),
     ("control", &["bot", "events", "lichess", "metrics"]),

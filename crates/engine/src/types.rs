@@ -51,7 +51,7 @@ pub struct Limits {
     pub strength: Option<Strength>,
 }
 
-/// The value of a position for the side to move.
+/// The value of a position, for the side to move unless said otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Score {
     Centipawns(i32),
@@ -59,12 +59,26 @@ pub enum Score {
     Mate(i32),
 }
 
-impl fmt::Display for Score {
-    /// In UCI notation: `cp 31`, `mate -4`.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Score {
+    /// The form of the UCI protocol: `cp 31`, `mate -4`.
+    pub fn uci(self) -> String {
         match self {
-            Score::Centipawns(cp) => write!(f, "cp {cp}"),
-            Score::Mate(moves) => write!(f, "mate {moves}"),
+            Score::Centipawns(cp) => format!("cp {cp}"),
+            Score::Mate(moves) => format!("mate {moves}"),
+        }
+    }
+}
+
+/// `+0.35`, `-1.20`, `#4`, `#-3`.
+impl fmt::Display for Score {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Score::Centipawns(cp) => {
+                let sign = if cp < 0 { '-' } else { '+' };
+                let cp = cp.unsigned_abs();
+                write!(f, "{sign}{}.{:02}", cp / 100, cp % 100)
+            }
+            Score::Mate(moves) => write!(f, "#{moves}"),
         }
     }
 }
@@ -133,5 +147,19 @@ impl SearchReport {
     pub fn nps(&self) -> u64 {
         let micros = self.elapsed.as_micros().max(1);
         u64::try_from(u128::from(self.nodes) * 1_000_000 / micros).unwrap_or(u64::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn score_display_below_one_pawn_keeps_sign() {
+        assert_eq!(Score::Centipawns(-5).to_string(), "-0.05");
+        assert_eq!(Score::Centipawns(0).to_string(), "+0.00");
+        assert_eq!(Score::Centipawns(i32::MIN).to_string(), "-21474836.48");
+        assert_eq!(Score::Mate(4).to_string(), "#4");
+        assert_eq!(Score::Mate(-3).to_string(), "#-3");
     }
 }

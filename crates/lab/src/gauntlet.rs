@@ -14,7 +14,7 @@ use super::contest::stats::MatchStats;
 use super::contest::{pair, worker_pool};
 use super::datagen::HASH_MIB;
 use super::openings::Openings;
-use super::options::{GauntletOptions, TimeControl};
+use super::options::{GauntletOptions, MatchClock};
 use super::signal::stop_on_signal;
 use super::uci_engine::UciEngine;
 use crate::progress::Progress;
@@ -125,7 +125,7 @@ enum GameError {
 struct Engines {
     players: [UciEngine; 2],
     referee: Searcher,
-    tc: TimeControl,
+    tc: MatchClock,
 }
 
 impl Engines {
@@ -182,7 +182,7 @@ struct Clocks {
 }
 
 impl Clocks {
-    fn new(tc: TimeControl) -> Clocks {
+    fn new(tc: MatchClock) -> Clocks {
         Clocks {
             left: [tc.base; 2],
             margin: [TIME_MARGIN; 2],
@@ -217,7 +217,7 @@ mod tests {
     #[test]
     fn clocks_subtract_time_and_margin() {
         let ms = Duration::from_millis;
-        let mut clocks = Clocks::new(TimeControl {
+        let mut clocks = Clocks::new(MatchClock {
             base: ms(1_000),
             increment: ms(20),
         });

@@ -142,7 +142,7 @@ pub struct GauntletOptions {
     pub options: Vec<(String, String)>,
     /// Base time and increment in seconds
     #[arg(long, value_name = "BASE+INC", default_value = "8+0.08", value_parser = time_control)]
-    pub tc: TimeControl,
+    pub tc: MatchClock,
     /// Games, two per opening
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = some::<u64>())]
     pub games: u64,
@@ -152,13 +152,13 @@ pub struct GauntletOptions {
 
 /// Base time and increment of a clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TimeControl {
+pub struct MatchClock {
     pub base: Duration,
     pub increment: Duration,
 }
 
 /// The form of the command line.
-impl fmt::Display for TimeControl {
+impl fmt::Display for MatchClock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (base, increment) = (self.base.as_secs_f64(), self.increment.as_secs_f64());
         write!(f, "{base}+{increment}")
@@ -217,12 +217,12 @@ fn option(text: &str) -> Result<(String, String), String> {
     Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 
-fn time_control(text: &str) -> Result<TimeControl, String> {
+fn time_control(text: &str) -> Result<MatchClock, String> {
     let seconds = |text: &str| Duration::try_from_secs_f64(text.trim().parse().ok()?).ok();
     let read = || {
         let (base, increment) = text.split_once('+')?;
         let (base, increment) = (seconds(base)?, seconds(increment)?);
-        (!base.is_zero()).then_some(TimeControl { base, increment })
+        (!base.is_zero()).then_some(MatchClock { base, increment })
     };
     read().ok_or_else(|| "expected seconds and what a move adds, as in 8+0.08".to_owned())
 }

@@ -22,7 +22,7 @@ use crate::clock;
 use crate::events::{self, Decision};
 use crate::lichess::Error as Failure;
 use crate::lichess::model::{
-    Challenge, ChallengeId, ChallengeUser, Compat, DeclineReason, TimeControl, Username,
+    Challenge, ChallengeId, ChallengeUser, Compat, DeclineReason, Username,
 };
 use crate::lichess::retry::{self, RequestKind, Retry};
 
@@ -406,24 +406,12 @@ impl Account {
                     .dest_user
                     .as_ref()
                     .map(|user| user.name.to_string()),
-                time_control: event_time_control(challenge.time_control),
+                time_control: challenge.time_control,
                 variant: challenge.variant.key().into(),
                 rated: challenge.rated,
                 decision,
                 reason,
             }));
-    }
-}
-
-/// Converts a time control to that of an event.
-pub(super) fn event_time_control(time: TimeControl) -> events::TimeControl {
-    match time {
-        TimeControl::Clock { limit, increment } => events::TimeControl::Clock {
-            base: Duration::from_secs(limit.into()),
-            increment: Duration::from_secs(increment.into()),
-        },
-        TimeControl::Correspondence { days } => events::TimeControl::Days(days),
-        TimeControl::Unlimited | TimeControl::Unknown => events::TimeControl::Unlimited,
     }
 }
 

@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use tracing::info;
 
-use super::challenges::event_time_control;
 use super::{Account, CANCEL_TIMEOUT};
 use crate::bot::account::background::TaskResult;
 use crate::bot::account::quota::Limit;
@@ -302,7 +301,7 @@ impl Account {
                     ..events::Player::default()
                 },
                 to: Some(to.to_string()),
-                time_control: event_time_control(what.time_control),
+                time_control: what.time_control,
                 variant: what.variant.key().into(),
                 rated: what.rated,
                 decision: Decision::Dropped,

@@ -12,8 +12,8 @@ use crate::bot::AccountContext;
 use crate::chess::{Game, Move, Position};
 use crate::clock;
 use crate::config::Books;
-use crate::engine::{self, Clock, Limits, SearchHandle, SearchReport, Strength, Task, think_time};
-use crate::events::{self, Event, SearchInfo, Source};
+use crate::engine::{Clock, Limits, SearchHandle, SearchReport, Strength, Task, think_time};
+use crate::events::{Event, SearchInfo, Source};
 use crate::lichess::model::GameId;
 
 /// Time between two search events.
@@ -292,14 +292,6 @@ fn info_reporter(
     })
 }
 
-/// Converts a score for events and the log.
-pub(crate) fn event_score(score: engine::Score) -> events::Score {
-    match score {
-        engine::Score::Centipawns(cp) => events::Score::Centipawns(cp),
-        engine::Score::Mate(moves) => events::Score::Mate(moves),
-    }
-}
-
 /// Converts a search result for [`events`].
 pub(crate) fn search_info(
     position: &Position,
@@ -321,7 +313,7 @@ pub(crate) fn search_info(
     };
     SearchInfo {
         source,
-        score: Some(event_score(thought.score)),
+        score: Some(thought.score),
         depth: thought.depth,
         seldepth: thought.seldepth,
         nodes: thought.nodes,

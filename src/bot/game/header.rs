@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::budget::Pace;
 use crate::chess::{CastlingNotation, Color, Position};
 use crate::events;
-use crate::lichess::model::{GameFull, GameId, GameInfo, GameTime, Player, Username, Variant};
+use crate::lichess::model::{GameFull, GameId, GameInfo, Player, TimeControl, Username, Variant};
 
 /// Immutable data of a game, from its `gameFull`.
 #[derive(Clone, Debug)]
@@ -94,7 +94,7 @@ impl GameHeader {
             black: player(&full.black),
             our_color: self.us,
             speed: full.speed.key().into(),
-            time_control: time_control(full),
+            time_control: full.time_control(),
             rated: full.rated,
             variant: full.variant.key().into(),
             // Normalized: the original may have extra white space between its fields.
@@ -106,23 +106,12 @@ impl GameHeader {
 }
 
 fn pace(full: &GameFull) -> Pace {
-    match full.time() {
-        GameTime::Clock(clock) => Pace::Clock {
-            increment: clock.increment,
+    match full.time_control() {
+        TimeControl::Clock { increment, .. } => Pace::Clock {
+            increment: Duration::from_secs(increment.into()),
         },
-        GameTime::Days(_) => Pace::Correspondence,
-        GameTime::Unlimited => Pace::Unlimited,
-    }
-}
-
-fn time_control(full: &GameFull) -> events::TimeControl {
-    match full.time() {
-        GameTime::Clock(clock) => events::TimeControl::Clock {
-            base: clock.initial,
-            increment: clock.increment,
-        },
-        GameTime::Days(days) => events::TimeControl::Days(days),
-        GameTime::Unlimited => events::TimeControl::Unlimited,
+        TimeControl::Correspondence { .. } => Pace::Correspondence,
+        TimeControl::Unlimited | TimeControl::Unknown => Pace::Unlimited,
     }
 }
 

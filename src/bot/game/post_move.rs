@@ -169,7 +169,6 @@ impl GameTask {
     fn announce_decision(&mut self, decision: DrawResignDecision, score: Score) {
         let game = self.core.game.as_ref();
         let number = game.map_or(1, |(_, game_moves)| game_moves.position().fullmove_number());
-        let score = choice::event_score(score);
         match decision {
             DrawResignDecision::Play => {}
             DrawResignDecision::Draw if self.core.is_draw_offered() => self.announce(format!(

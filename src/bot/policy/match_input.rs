@@ -5,8 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::bot::game::header::GameHeader;
 use crate::config::{self, ClockSpec, ExtraRule, Match, OurColor, Pattern, Range, Title};
 use crate::lichess::model::{
-    Challenge, ChallengeUser, Color, ColorChoice, GameFull, GameTime, Speed, TimeControl, Username,
-    Variant,
+    Challenge, ChallengeUser, Color, ColorChoice, GameFull, Speed, TimeControl, Username, Variant,
 };
 
 /// An incoming challenge, or a game.
@@ -84,14 +83,7 @@ impl MatchInput {
             age_days: None,
             variant: full.variant,
             speed: full.speed,
-            time: match full.time() {
-                GameTime::Clock(clock) => TimeControl::Clock {
-                    limit: clock.initial.as_secs().try_into().unwrap_or(u32::MAX),
-                    increment: clock.increment.as_secs().try_into().unwrap_or(u32::MAX),
-                },
-                GameTime::Days(days) => TimeControl::Correspondence { days },
-                GameTime::Unlimited => TimeControl::Unlimited,
-            },
+            time: full.time_control(),
             rated: full.rated,
             color: match head.us {
                 Color::White => ColorChoice::White,

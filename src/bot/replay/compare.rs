@@ -5,7 +5,6 @@ use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use super::super::trace::{FoundMove, Origin, Record, Session};
 use super::{Replay, format};
-use crate::bot::game::choice::event_score;
 use crate::bot::game::status::SuspendedGame;
 use crate::clock;
 use crate::engine::{Limits, Searcher, Setting};
@@ -254,7 +253,7 @@ impl<'a, W: Write> Comparison<'a, W> {
             self.out,
             "           repeated, {}: {san}, {} at depth {}{difference}, {}",
             if same { "same move" } else { "another move" },
-            event_score(thought.score),
+            thought.score,
             thought.depth,
             plural::count(thought.nodes, "position", "positions"),
         )

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use super::super::trace::{Bounds, Decision, FoundMove, Origin, PostResponse, SearchSummary};
-use crate::bot::game::choice::event_score;
 use crate::bot::game::moves::GameMoves;
 use crate::lichess::model::clean;
 use crate::plural;
@@ -66,7 +65,7 @@ pub(super) fn found(found: &FoundMove, moves: &GameMoves) -> String {
 fn search(summary: &SearchSummary) -> String {
     format!(
         "{} at depth {}, {}, {}",
-        event_score(summary.score()),
+        summary.score(),
         summary.depth,
         plural::count(summary.nodes, "position", "positions"),
         seconds(summary.elapsed)

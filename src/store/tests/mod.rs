@@ -107,8 +107,8 @@ fn game_started(id: &str, our_color: Color, opponent: &str) -> GameStarted {
         our_color,
         speed: "blitz".to_owned(),
         time_control: TimeControl::Clock {
-            base: Duration::from_secs(180),
-            increment: Duration::from_secs(2),
+            limit: 180,
+            increment: 2,
         },
         rated: true,
         variant: "standard".to_owned(),
@@ -350,7 +350,7 @@ async fn decisions_and_notes_are_recorded() {
         id: "cccccccc".to_owned(),
         from: player("Bert", 1500),
         to: Some("Knightwatch".to_owned()),
-        time_control: TimeControl::Days(3),
+        time_control: TimeControl::Correspondence { days: 3 },
         variant: "atomic".to_owned(),
         rated: true,
         decision: Decision::Declined,
@@ -365,7 +365,10 @@ async fn decisions_and_notes_are_recorded() {
     assert_eq!(decided.len(), 1);
     assert_eq!(decided[0].from, player("Bert", 1500));
     assert_eq!(decided[0].decision, "declined");
-    assert_eq!(decided[0].time_control, TimeControl::Days(3));
+    assert_eq!(
+        decided[0].time_control,
+        TimeControl::Correspondence { days: 3 }
+    );
     let notes = reader.notes(Page::first(10)).unwrap();
     assert_eq!(
         (notes[0].kind.as_str(), notes[0].text.len()),

@@ -260,7 +260,7 @@ fn filters_select_games() {
 fn scores_add_up_in_groups() {
     let records = records();
     let reader = records.reader();
-    let counts = |score: &Score| (score.won, score.drawn, score.lost);
+    let counts = |score: &WinDrawLoss| (score.won, score.drawn, score.lost);
     let all = reader.score(&Filter::default()).unwrap();
     assert_eq!(counts(&all), (1, 1, 2));
     // 2100 against 1900 is 0.76 each time.
@@ -399,12 +399,12 @@ fn rating_history_is_daily_with_many_games() {
 #[test]
 fn lists_are_sorted_by_key() {
     let mut records = TestRecords::new();
-    let mut add = |name: &str, rating, minutes: u64, outcome| {
+    let mut add = |name: &str, rating, minutes: u32, outcome| {
         let mut start = game_started("", Color::White, name);
         start.black.rating = rating;
         start.time_control = TimeControl::Clock {
-            base: Duration::from_secs(60 * minutes),
-            increment: Duration::ZERO,
+            limit: 60 * minutes,
+            increment: 0,
         };
         records.add(start, outcome);
     };
@@ -413,7 +413,7 @@ fn lists_are_sorted_by_key() {
     add("Cleo", Some(2000), 10, Outcome::Lost);
     add("Anna", Some(1800), 3, Outcome::Void);
     let days = GameStarted {
-        time_control: TimeControl::Days(1),
+        time_control: TimeControl::Correspondence { days: 1 },
         ..game_started("", Color::White, "Dora")
     };
     records.add(days, Outcome::Won);

@@ -1,5 +1,3 @@
-use std::time::Duration;
-
 use serde_json::Value;
 
 use super::*;
@@ -152,23 +150,20 @@ fn games_missing_after_lag_are_finished() {
 
 #[test]
 fn initial_clocks_match_the_server() {
-    for ((base, increment), start) in [((180, 2), 180_000), ((0, 1), 3_000), ((0, 5), 5_000)] {
+    for ((limit, increment), start) in [((180, 2), 180_000), ((0, 1), 3_000), ((0, 5), 5_000)] {
         let Event::GameStarted(start_of) = started("abcd") else {
             unreachable!()
         };
-        let time_control = TimeControl::Clock {
-            base: Duration::from_secs(base),
-            increment: Duration::from_secs(increment),
-        };
+        let time_control = TimeControl::Clock { limit, increment };
         let start_of = Event::GameStarted(GameStarted {
             time_control,
             ..start_of
         });
         let mut state = PageState::default();
         let game = events_after(&mut state, &start_of).remove(0).1;
-        assert_eq!(game["clocks"]["white_ms"], start, "{base}+{increment}");
-        assert_eq!(game["clock"]["start_ms"], start, "{base}+{increment}");
-        assert_eq!(game["clock"]["base_ms"], base * 1_000);
+        assert_eq!(game["clocks"]["white_ms"], start, "{limit}+{increment}");
+        assert_eq!(game["clock"]["start_ms"], start, "{limit}+{increment}");
+        assert_eq!(game["clock"]["base_ms"], limit * 1_000);
     }
 }
 

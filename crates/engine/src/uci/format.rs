@@ -25,7 +25,7 @@ pub(super) fn info_line(
         report.depth,
         report.seldepth,
         report.multipv,
-        report.score,
+        report.score.uci(),
         report.nodes,
         report.nps(),
         report.hashfull,

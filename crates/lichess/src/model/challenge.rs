@@ -156,7 +156,8 @@ impl<'de> Deserialize<'de> for TimeControl {
 }
 
 impl std::fmt::Display for TimeControl {
-    /// `3+2`, `½+0`, `1.5+1`, `2 days`, as Lichess shows it.
+    /// As Lichess writes it: `3+2`, `½+0`, `1.5+1`, `2 days`. A limit that is not a multiple of a quarter minute is written
+    /// in seconds, as in `10s+1`.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match *self {
             Self::Clock { limit, increment } => {
@@ -164,7 +165,9 @@ impl std::fmt::Display for TimeControl {
                     15 => f.write_str("¼")?,
                     30 => f.write_str("½")?,
                     45 => f.write_str("¾")?,
-                    limit => write!(f, "{}", f64::from(limit) / 60.0)?,
+                    90 => f.write_str("1.5")?,
+                    limit if limit % 60 == 0 => write!(f, "{}", limit / 60)?,
+                    limit => write!(f, "{limit}s")?,
                 }
                 write!(f, "+{increment}")
             }

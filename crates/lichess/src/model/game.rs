@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Deserializer};
 
 use super::Color;
+use super::challenge::TimeControl;
 use super::ids::{GameId, Room, Speed, Status, Username, Variant};
 use super::text::{self, UNLIMITED};
 
@@ -245,30 +246,25 @@ fn initial_fen<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::
     Ok(fen.filter(|fen| fen != "startpos" && !fen.is_empty()))
 }
 
-/// Time control of a game.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum GameTime {
-    /// A chess clock.
-    Clock(GameClock),
-    /// Days per move; 0 if absent.
-    Days(u32),
-    /// No clock.
-    Unlimited,
-}
-
 impl GameFull {
     /// The time control. If the clock cannot be parsed, it is taken from the times in the state.
-    pub fn time(&self) -> GameTime {
+    pub fn time_control(&self) -> TimeControl {
         let state = &self.state;
+        let clock = |initial: Duration, increment: Duration| {
+            let seconds = |time: Duration| time.as_secs().try_into().unwrap_or(u32::MAX);
+            TimeControl::Clock {
+                limit: seconds(initial),
+                increment: seconds(increment),
+            }
+        };
         match (self.clock, self.days_per_turn) {
-            (Some(clock), _) => GameTime::Clock(clock),
-            (None, Some(days)) => GameTime::Days(days),
-            (None, None) if state.is_unlimited(Color::White) => GameTime::Unlimited,
-            (None, None) if self.speed == Speed::Correspondence => GameTime::Days(0),
-            (None, None) => GameTime::Clock(GameClock {
-                initial: state.wtime.max(state.btime),
-                increment: state.winc,
-            }),
+            (Some(GameClock { initial, increment }), _) => clock(initial, increment),
+            (None, Some(days)) => TimeControl::Correspondence { days },
+            (None, None) if state.is_unlimited(Color::White) => TimeControl::Unlimited,
+            (None, None) if self.speed == Speed::Correspondence => {
+                TimeControl::Correspondence { days: 0 }
+            }
+            (None, None) => clock(state.wtime.max(state.btime), state.winc),
         }
     }
 
@@ -335,13 +331,13 @@ impl Player {
 
 /// The configured clock. In a game of 0+N the players start with max(increment, 3 s).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-pub struct GameClock {
+struct GameClock {
     /// Initial time.
     #[serde(default, deserialize_with = "text::millis")]
-    pub initial: Duration,
+    initial: Duration,
     /// Increment.
     #[serde(default, deserialize_with = "text::millis")]
-    pub increment: Duration,
+    increment: Duration,
 }
 
 /// State of a game, sent after every move, offer and end.

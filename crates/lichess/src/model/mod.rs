@@ -25,10 +25,7 @@ pub use challenge::{
     Challenge, ChallengeUser, Challenges, ColorChoice, Direction, NewChallenge, TimeControl,
 };
 pub use event::{Event, FromLine, GameEvent, Skipped};
-pub use game::{
-    ChatLine, Compat, GameClock, GameFull, GameInfo, GameState, GameTime, Opponent, OpponentGone,
-    Player,
-};
+pub use game::{ChatLine, Compat, GameFull, GameInfo, GameState, Opponent, OpponentGone, Player};
 pub use ids::{
     ArenaId, ChallengeId, ChallengeStatus, DeclineReason, GameId, InvalidId, Room, Speed, Status,
     Username, Variant,

@@ -214,11 +214,11 @@ fn game_full_of_every_kind_is_parsed() {
 
     let game = full("STANDARD");
     assert_eq!((game.initial_fen.as_deref(), game.rated), (None, false));
-    let clock = GameClock {
-        initial: Duration::from_secs(180),
-        increment: Duration::from_secs(2),
+    let clock = TimeControl::Clock {
+        limit: 180,
+        increment: 2,
     };
-    assert_eq!(game.time(), GameTime::Clock(clock));
+    assert_eq!(game.time_control(), clock);
     assert_eq!(
         (
             game.white.is_bot(),
@@ -240,14 +240,14 @@ fn game_full_of_every_kind_is_parsed() {
     assert_eq!(full("KINGHILL").variant, Variant::KingOfTheHill);
 
     let days = full("CORRESP1");
-    assert_eq!(days.time(), GameTime::Days(3));
+    assert_eq!(days.time_control(), TimeControl::Correspondence { days: 3 });
     assert_eq!(
         days.state.time(Color::White),
         Duration::from_millis(251_234_560)
     );
     assert!(!days.state.is_unlimited(Color::White));
     let forever = full("UNLIMIT1");
-    assert_eq!(forever.time(), GameTime::Unlimited);
+    assert_eq!(forever.time_control(), TimeControl::Unlimited);
     assert!(forever.state.is_unlimited(Color::White) && forever.state.is_unlimited(Color::Black));
 
     let against_ai = full("AIAIAIA1");
@@ -263,12 +263,12 @@ fn game_full_of_every_kind_is_parsed() {
 
     let zero = full("ZEROPLUS");
     assert_eq!(
-        (zero.time(), zero.state.wtime),
+        (zero.time_control(), zero.state.wtime),
         (
-            GameTime::Clock(GameClock {
-                initial: Duration::ZERO,
-                increment: Duration::from_secs(1)
-            }),
+            TimeControl::Clock {
+                limit: 0,
+                increment: 1
+            },
             Duration::from_secs(3)
         )
     );
@@ -495,8 +495,12 @@ fn time_controls_are_displayed_like_lichess() {
         shown(90, 1),
         shown(0, 1),
         shown(10_800, 60),
+        shown(10, 1),
     ];
-    assert_eq!(all, ["3+2", "¼+1", "½+0", "¾+0", "1.5+1", "0+1", "180+60"]);
+    let expected = [
+        "3+2", "¼+1", "½+0", "¾+0", "1.5+1", "0+1", "180+60", "10s+1",
+    ];
+    assert_eq!(all, expected);
 }
 
 #[test]
