@@ -1,5 +1,6 @@
 //! Another instance on this machine that plays the same account.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,18 +12,26 @@ use crate::clock;
 use crate::config::Settings;
 use crate::control;
 use crate::lichess::model::Username;
+use crate::metrics::Status;
 
 /// Time limit for the account lookup at startup while another instance runs on this machine.
 const ACCOUNT_LOOKUP_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Statuses of the other processes on this machine, by their control sockets.
+fn other_statuses(socket: Option<&Path>) -> Vec<Status> {
+    let mut statuses = control::running_statuses(socket);
+    statuses.retain(|status| status.pid != std::process::id());
+    statuses
+}
 
 /// Returns a function that finds the other process on this machine that plays an account, by its control socket.
 pub(super) fn find_other_process(settings: &Settings) -> FindOtherProcess {
     let socket = settings.daemon.socket.clone();
     let server = settings.lichess.url.to_string();
     Arc::new(move |account| {
-        let others = control::running_statuses(socket.as_deref()).into_iter();
-        let mut others = others.filter(|status| status.pid != std::process::id());
-        let same = others.find(|status| status.has_account(account.as_str(), &server));
+        let others = other_statuses(socket.as_deref());
+        let mut playing = others.iter();
+        let same = playing.find(|status| status.has_account(account.as_str(), &server));
         same.map(|status| status.pid)
     })
 }
@@ -35,8 +44,7 @@ pub(super) async fn refuse_second_instance(
 ) -> Result<(), Error> {
     let server = settings.lichess.url.to_string();
     let socket = settings.daemon.socket.clone();
-    let mut others = spawn_blocking(move || control::running_statuses(socket.as_deref())).await?;
-    others.retain(|status| status.pid != std::process::id());
+    let others = spawn_blocking(move || other_statuses(socket.as_deref())).await?;
     if others.is_empty() {
         return Ok(());
     }

@@ -112,10 +112,7 @@ pub(super) fn evaluate(pos: &Position) -> Value {
     }
     let phase = phase.min(FULL_PHASE);
     let value = (middlegame * phase + endgame * (FULL_PHASE - phase)) / FULL_PHASE;
-    let bare = Color::ALL
-        .into_iter()
-        .find(|&color| has_bare_king(pos, color));
-    let bonus = match bare {
+    let bonus = match bare_king(pos) {
         Some(color) if is_drawn(pos, !color) => -value,
         Some(color) if color == pos.turn() => -mop_up(pos, !color),
         Some(color) => mop_up(pos, !color),
@@ -124,9 +121,10 @@ pub(super) fn evaluate(pos: &Position) -> Value {
     (value + bonus).clamp(-EVAL_LIMIT, EVAL_LIMIT)
 }
 
-/// Whether a side has nothing but its king.
-pub(super) fn has_bare_king(pos: &Position, color: Color) -> bool {
-    pos.by_color(color).count() == 1
+/// The side that has nothing but its king.
+pub(super) fn bare_king(pos: &Position) -> Option<Color> {
+    let mut sides = Color::ALL.into_iter();
+    sides.find(|&color| pos.by_color(color).count() == 1)
 }
 
 /// Whether `us` cannot force mate against a bare king.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::nnue::{Accumulators, Network};
 use super::value::{EVAL_LIMIT, Value};
-use knightwatch_chess::{Color, Move, Position};
+use knightwatch_chess::{Move, Position};
 
 /// Evaluates positions, and keeps the accumulators for that.
 pub(crate) struct Evaluator {
@@ -56,11 +56,7 @@ impl Evaluator {
     pub(crate) fn evaluate(&mut self, pos: &Position) -> Value {
         match &mut self.network {
             // Self-play games do not teach networks how to mate a bare king.
-            Some(sums)
-                if !Color::ALL
-                    .iter()
-                    .any(|&color| material::has_bare_king(pos, color)) =>
-            {
+            Some(sums) if material::bare_king(pos).is_none() => {
                 let value = sums.evaluate(pos);
                 #[cfg(test)]
                 if pos.key().is_multiple_of(64) {
