@@ -100,7 +100,8 @@ async fn play_on_new_site(compare: bool, wanted: usize, times: &mut Times) -> Ou
             records: None,
             play: None,
             actions: None,
-            key: None,
+            keys: knightwatch::web::KeySources::default(),
+            outside: knightwatch::web::Outside::default(),
         },
     )?;
     let (_stopper, stop) = bot::shutdown_channel();

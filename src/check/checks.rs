@@ -9,6 +9,7 @@ use crate::bot;
 use crate::chess::{Game, Position};
 use crate::config::{Settings, Takebacks, TokenSource};
 use crate::control;
+use crate::daemon;
 use crate::engine::{Engine, EngineOptions, Limits};
 use crate::lichess::model::{TokenInfo, User, Username};
 use crate::lichess::{Client, Error, readable_by_others};
@@ -32,6 +33,7 @@ pub async fn check(settings: &Settings) -> Report {
     let mut findings = vec![configuration(settings)];
     let warning = |text: &String| Finding::warning("configuration", text);
     findings.extend(settings.warnings.iter().map(warning));
+    findings.extend(insecure(settings));
     for account in settings.accounts() {
         let before = findings.len();
         findings.extend(token_file_mode(&account));
@@ -71,6 +73,17 @@ fn configuration(settings: &Settings) -> Finding {
         None => "no file; every setting has its default or comes from the environment".to_owned(),
     };
     Finding::ok("configuration", text)
+}
+
+/// A warning that the token is sent unencrypted.
+fn insecure(settings: &Settings) -> Option<Finding> {
+    let endpoint = settings.lichess.endpoint().ok()?;
+    (endpoint.is_plain() && !endpoint.is_local()).then(|| {
+        let text = format!("UNENCRYPTED: anyone on the way to {endpoint} can read the token");
+        Finding::warning("server", text).hint(
+            "use a token of a simulator or a server of your own; unset lichess.insecure otherwise",
+        )
+    })
 }
 
 fn token_file_mode(settings: &Settings) -> Option<Finding> {
@@ -373,6 +386,10 @@ fn records(settings: &Settings, lost: bool) -> Finding {
 /// The address of the page.
 fn web_page(settings: &Settings) -> Finding {
     match settings.web.address() {
+        Ok(Some(_)) if let Err(error) = daemon::page_keys(settings).check() => {
+            Finding::problem("page", Cause::Configuration, error.to_string())
+                .hint("the page is not opened without its keys; see [web] in config.example.toml")
+        }
         Ok(Some(address)) => {
             let text = format!(
                 "http://{address}/; while the bot is running, knightwatch page prints it with the key"

@@ -2,7 +2,6 @@
 
 use std::ops::RangeInclusive;
 
-use crate::lichess::Endpoint;
 use crate::plural;
 
 use super::account::is_user_name;
@@ -151,6 +150,12 @@ fn web(settings: &Settings, findings: &mut Findings) {
     if let Err(sentence) = settings.web.address() {
         findings.add_if(true, &["listen"], sentence);
     }
+    if let Err(sentence) = settings.web.proxies() {
+        findings.add_if(true, &["trusted_proxies"], sentence);
+    }
+    if let Some(sentence) = settings.web.host_problem() {
+        findings.add_if(true, &["hosts"], sentence);
+    }
     if play_as.is_empty() {
         return;
     }
@@ -168,7 +173,7 @@ fn web(settings: &Settings, findings: &mut Findings) {
 }
 
 fn lichess(lichess: &Lichess, findings: &mut Findings) {
-    if let Err(error) = Endpoint::new(lichess.url.clone()) {
+    if let Err(error) = lichess.endpoint() {
         findings.add_if(true, &["url"], error.to_string());
     }
 }

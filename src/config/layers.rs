@@ -285,7 +285,10 @@ impl Reader<'_> {
             self.report_invalid(section, key, &value, text, place.clone());
         }
         let paths = match (section, key, &mut value) {
-            ("lichess", "token_file" | "ca_file", path) => std::slice::from_mut(path),
+            ("lichess", "token_file" | "ca_file", path)
+            | ("web", "key_file" | "watch_key_file" | "metrics_key_file", path) => {
+                std::slice::from_mut(path)
+            }
             ("daemon", "socket", path) | ("records", "directory", path) => {
                 std::slice::from_mut(path)
             }

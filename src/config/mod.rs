@@ -47,7 +47,7 @@ pub use settings::{
     Settings, Speed, Tournaments, Variant,
 };
 pub use strength::{MAX_ELO, MIN_ELO, Strength, StrengthMode};
-pub use web::Web;
+pub use web::{Web, WebKey};
 
 /// A duration in seconds, limited to a century.
 pub(crate) fn seconds(seconds: u64) -> Duration {

@@ -90,6 +90,8 @@ pub struct Lichess {
     /// PEM file with additional trusted certificates, for a private server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ca_file: Option<PathBuf>,
+    /// Whether plain http to other machines is allowed. Anyone on the way can read the token.
+    pub insecure: bool,
 }
 
 /// `[engine]`
@@ -411,7 +413,12 @@ impl Lichess {
     /// # Errors
     /// When the URL is not valid for a Lichess server.
     pub fn endpoint(&self) -> Result<Endpoint, EndpointError> {
-        Ok(Endpoint::new(self.url.clone())?.with_ca_file(self.ca_file.clone()))
+        let url = self.url.clone();
+        let endpoint = match self.insecure {
+            true => Endpoint::insecure(url),
+            false => Endpoint::new(url),
+        };
+        Ok(endpoint?.with_ca_file(self.ca_file.clone()))
     }
 }
 
@@ -456,6 +463,7 @@ impl Default for Lichess {
             url: Url::parse("https://lichess.org").expect("a valid URL"),
             token_file: None,
             ca_file: None,
+            insecure: false,
         }
     }
 }

@@ -1,24 +1,70 @@
-//! `[web]`: settings of the page, `/metrics` and `/healthz`.
+//! `[web]`: settings of the page, `/metrics` and the probes.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 
+use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
 /// `[web]`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Web {
-    /// Loopback address and port of the page, `/metrics` and `/healthz`; empty for none.
+    /// Address and port of the page, `/metrics` and the probes; empty for none.
     pub listen: String,
+    /// File with the key that permits everything. Needed for addresses that other machines can reach.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key_file: Option<PathBuf>,
+    /// File with a key that permits to watch only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub watch_key_file: Option<PathBuf>,
+    /// File with a key for `/metrics` only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metrics_key_file: Option<PathBuf>,
+    /// Names by which other machines call the page, without a port.
+    pub hosts: Vec<String>,
+    /// Addresses of reverse proxies whose `X-Forwarded-*` headers count, such as `10.0.0.0/8`.
+    pub trusted_proxies: Vec<String>,
     /// The user of a simulator on this machine as whom the page plays; empty for none.
     pub play_as: String,
 }
 
+/// A key of the page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WebKey {
+    /// Permits everything.
+    Steer,
+    /// Permits to watch.
+    Watch,
+    /// Permits to read `/metrics`.
+    Metrics,
+}
+
+impl WebKey {
+    /// The environment variable that holds the key if no file is set.
+    pub fn variable(self) -> &'static str {
+        match self {
+            Self::Steer => "WEB_KEY",
+            Self::Watch => "WEB_WATCH_KEY",
+            Self::Metrics => "WEB_METRICS_KEY",
+        }
+    }
+
+    /// The systemd credential that holds the key if neither file nor variable is set.
+    fn credential(self) -> &'static str {
+        match self {
+            Self::Steer => "web-key",
+            Self::Watch => "web-watch-key",
+            Self::Metrics => "web-metrics-key",
+        }
+    }
+}
+
 impl Web {
-    /// The address on which the page, `/metrics` and `/healthz` are served; `None` if they are off.
+    /// The address on which the page, `/metrics` and the probes are served; `None` if they are off.
     ///
     /// # Errors
-    /// A sentence about what is wrong with the address: not an address, or one that can be reached from outside.
+    /// A sentence about what is wrong with the address: not an address, or one that others can reach without a key.
     pub fn address(&self) -> Result<Option<SocketAddr>, String> {
         if self.listen.is_empty() {
             return Ok(None);
@@ -29,21 +75,62 @@ impl Web {
                 self.listen
             )
         })?;
-        let answered = [
-            IpAddr::from(Ipv4Addr::LOCALHOST),
-            Ipv6Addr::LOCALHOST.into(),
-        ];
-        if !answered.contains(&address.ip()) {
-            let why = if address.ip().is_loopback() {
-                "is not an accepted address"
-            } else {
-                "can be reached from outside"
-            };
+        let has_key = || {
+            let mut keys = [WebKey::Steer, WebKey::Watch].into_iter();
+            keys.any(|key| {
+                self.key_file(key).is_some() || std::env::var_os(key.variable()).is_some()
+            })
+        };
+        if !address.ip().is_loopback() && !has_key() {
             return Err(format!(
-                "`{address}` {why}; use 127.0.0.1 or [::1], with a reverse proxy for access by others"
+                "other machines can reach `{address}`, so it needs a key: set web.key_file, or listen on 127.0.0.1"
             ));
         }
         Ok(Some(address))
+    }
+
+    /// The file of a key: the one that is set, or the systemd credential, if it exists and no variable is set.
+    pub fn key_file(&self, key: WebKey) -> Option<PathBuf> {
+        let file = match key {
+            WebKey::Steer => &self.key_file,
+            WebKey::Watch => &self.watch_key_file,
+            WebKey::Metrics => &self.metrics_key_file,
+        };
+        file.clone().or_else(|| {
+            let directory = std::env::var_os("CREDENTIALS_DIRECTORY")?;
+            let credential = Path::new(&directory).join(key.credential());
+            let is_set = std::env::var_os(key.variable()).is_some();
+            (!is_set && credential.exists()).then_some(credential)
+        })
+    }
+
+    /// The trusted proxies.
+    ///
+    /// # Errors
+    /// A sentence about the first that is no address.
+    pub fn proxies(&self) -> Result<Vec<IpNet>, String> {
+        let network = |text: &String| {
+            let address = text.parse().map(|address: std::net::IpAddr| address.into());
+            text.parse().or(address).map_err(|_| {
+                format!("`{text}` is not an address or a network, such as 127.0.0.1 or 10.0.0.0/8")
+            })
+        };
+        self.trusted_proxies.iter().map(network).collect()
+    }
+
+    /// A sentence about the first of the hosts that is not a plain name.
+    pub fn host_problem(&self) -> Option<String> {
+        let is_name = |host: &String| {
+            !host.is_empty()
+                && host
+                    .bytes()
+                    .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_'))
+        };
+        let mut hosts = self.hosts.iter();
+        let host = hosts.find(|host| !is_name(host))?;
+        Some(format!(
+            "`{host}` is not a host name such as bot.example.org; write it without scheme, port and path"
+        ))
     }
 }
 
@@ -51,6 +138,11 @@ impl Default for Web {
     fn default() -> Self {
         Self {
             listen: "127.0.0.1:9664".into(),
+            key_file: None,
+            watch_key_file: None,
+            metrics_key_file: None,
+            hosts: Vec::new(),
+            trusted_proxies: Vec::new(),
             play_as: String::new(),
         }
     }

@@ -20,7 +20,7 @@ use crate::book::{self, Book};
 use crate::bot::trace::{self, Traces};
 use crate::bot::{self, BookSet, BotParts, ReloadSettings};
 use crate::clock;
-use crate::config::{self, PgnFiles, Selection, Settings, Sources, TokenSource};
+use crate::config::{self, PgnFiles, Selection, Settings, Sources, TokenSource, WebKey};
 use crate::control::{self, Request, Response};
 use crate::demo;
 use crate::engine::{Engine, EngineOptions};
@@ -29,7 +29,7 @@ use crate::lichess::{self, Client, Endpoint, EndpointError, Token, TokenError};
 use crate::plural;
 use crate::sim;
 use crate::store::{self, Recorder};
-use crate::web::{self, Page};
+use crate::web::{self, KeySource, KeySources, Page};
 use accounts::Accounts;
 use other_instance::{find_other_process, refuse_second_instance};
 
@@ -427,10 +427,16 @@ fn page(
             dispatcher: accounts.dispatcher.clone(),
             enabled: web::ALL_ACTIONS,
         }),
-        key: page_key(settings),
+        keys: page_keys(settings),
+        outside: web::Outside {
+            hosts: settings.web.hosts.clone(),
+            trusted_proxies: settings.web.proxies().unwrap_or_default(),
+        },
     };
     let page = Page::open(address, config).inspect_err(|error| {
-        warn!("no page, /metrics and /healthz on {address}: {error}; see web.listen");
+        warn!(
+            "no page, /metrics and /healthz on {address}: {error}; see [web] in the configuration"
+        );
     });
     let page = page.ok()?;
     info!("/metrics and /healthz are on http://{}", page.address());
@@ -446,12 +452,24 @@ fn page(
     Some(page)
 }
 
-/// The file of the page key: in the directory of the records, one for each server. `None` without such a directory.
-fn page_key(settings: &Settings) -> Option<PathBuf> {
+/// Sources of the keys of the page. A generated key is stored in the directory of the records, one for each server.
+pub(crate) fn page_keys(settings: &Settings) -> KeySources {
+    let source = |key: WebKey| {
+        let file = settings.web.key_file(key).map(KeySource::File);
+        file.or_else(|| {
+            let value = std::env::var(key.variable()).ok()?;
+            Some(KeySource::Variable(key.variable(), value))
+        })
+    };
     let chosen = settings.records.directory.clone();
-    let directory = chosen.or_else(|| settings.data_directory())?;
+    let directory = chosen.or_else(|| settings.data_directory());
     let name = format!("{}.page-key", settings.lichess.server_name());
-    Some(directory.join(name))
+    KeySources {
+        steer: source(WebKey::Steer),
+        watch: source(WebKey::Watch),
+        metrics: source(WebKey::Metrics),
+        generated: directory.map(|directory| directory.join(name)),
+    }
 }
 
 /// The user who plays on the page, which must be a user of a simulator.

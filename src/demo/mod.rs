@@ -263,7 +263,8 @@ fn open_page(
             dispatcher: (parts.metrics.clone(), commands).into(),
             enabled: ALLOWED_ACTIONS,
         }),
-        key: None,
+        keys: web::KeySources::default(),
+        outside: web::Outside::default(),
     };
     Page::open(address, config).with_context(|| {
         format!("cannot open the page on {address}: choose another address of this machine with --web, or port 0 for any free one")

@@ -245,6 +245,27 @@ impl Metrics {
         combined
     }
 
+    /// Whether the main loop of every account that has not ended wrote its state lately.
+    pub fn is_alive(&self) -> bool {
+        let is_alive = |metrics: &Self| {
+            let live = lock(&metrics.0.live);
+            live.0.stage == ENDED || live.1.elapsed() < STALE_AFTER
+        };
+        match self.0.accounts.is_empty() {
+            true => is_alive(self),
+            false => self.0.accounts.iter().all(is_alive),
+        }
+    }
+
+    /// Whether an account is connected and takes new games.
+    pub fn is_ready(&self) -> bool {
+        let is_ready = |metrics: &Self| {
+            let (live, _) = &*lock(&metrics.0.live);
+            live.stage == "running" && live.stream.is_some()
+        };
+        is_ready(self) || self.0.accounts.iter().any(is_ready)
+    }
+
     /// Status without the accounts.
     fn own(&self) -> Status {
         let (live, updated_at) = lock(&self.0.live).clone();

@@ -1,8 +1,7 @@
 //! HTTP server of the web page: its files and API, pictures of games, `/metrics` and `/healthz`.
 //!
-//! It has its own thread and runtime, so that no game ever waits for a page. It binds loopback addresses only and rejects
-//! cross-origin requests. Requests that change something need the key of the page, which is part of
-//! [`Page::url_with_key`] and survives restarts.
+//! It has its own thread and runtime, so that no game ever waits for a page. Requests from this machine may watch; requests
+//! that change something, and all from other machines, need a key (see [`auth`]). Cross-origin requests are rejected.
 
 mod accounts;
 mod actions;
@@ -19,21 +18,21 @@ mod state;
 mod wire;
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
+use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
-use axum::http::{HeaderMap, StatusCode};
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::serve::ListenerExt;
+use axum::{Extension, Router};
 use tokio::sync::{broadcast, oneshot};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -45,7 +44,8 @@ use crate::serve::{self, ServerLimits};
 pub use actions::{ALL_ACTIONS, Actions};
 pub use play_proxy::{ProxyRequest, ProxyResult, proxy};
 
-use auth::Key;
+use auth::{Access, Keys, Rights};
+pub use auth::{KeyError, KeySource, KeySources, Outside};
 use records::Records;
 use sse::EventFeed;
 use state::PageState;
@@ -76,8 +76,24 @@ pub struct PageConfig {
     pub play: Option<PlaySite>,
     /// Actions that the page offers, if any.
     pub actions: Option<Actions>,
-    /// File that stores the key; without one the key is new at each start.
-    pub key: Option<PathBuf>,
+    /// Sources of the keys.
+    pub keys: KeySources,
+    /// Rules for requests from other machines.
+    pub outside: Outside,
+}
+
+/// Reasons why the page cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// A key cannot be used.
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    /// Other machines can reach the address, and no key is chosen.
+    #[error("other machines can reach the address, so it needs a key: set web.key_file")]
+    KeyNeeded,
+    /// The address cannot be used.
+    #[error(transparent)]
+    Io(#[from] io::Error),
 }
 
 /// A site on which a user plays against the bot.
@@ -92,7 +108,7 @@ pub struct PlaySite {
 #[derive(Debug)]
 pub struct Page {
     address: SocketAddr,
-    key: Key,
+    keys: Keys,
     closing: CancellationToken,
     closed: oneshot::Receiver<()>,
 }
@@ -103,23 +119,25 @@ struct AppState {
     metrics: Metrics,
     feed: EventFeed,
     records: Records,
-    key: Key,
 }
 
 impl Page {
-    /// Opens the page on a loopback address; port 0 selects a free port.
+    /// Opens the page on this address; port 0 selects a free port.
     ///
     /// # Errors
-    /// If the address is not a loopback address or is in use, or if the system has no randomness.
-    pub fn open(address: SocketAddr, parts: PageConfig) -> io::Result<Self> {
-        let listener = bind(address)?;
+    /// If a key cannot be used, if the address is in use, or if other machines can reach it and no key is chosen.
+    pub fn open(address: SocketAddr, parts: PageConfig) -> Result<Self, OpenError> {
+        let keys = Keys::load(&parts.keys)?;
+        if !address.ip().is_loopback() && !keys.answers_outside {
+            return Err(OpenError::KeyNeeded);
+        }
+        let listener = TcpListener::bind(address)?;
+        listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
-        let (key, closing) = (
-            Key::load_or_create(parts.key.as_deref())?,
-            CancellationToken::new(),
-        );
+        let closing = CancellationToken::new();
         let (closed_sender, closed) = oneshot::channel();
-        let server = serve(listener, parts, key.clone(), closing.clone());
+        let access = Access::new(keys.clone(), parts.outside.clone());
+        let server = serve(listener, parts, access, closing.clone());
         let run = move || {
             if let Err(error) = block_on(server) {
                 warn!("the page on {address} has closed: {error}");
@@ -130,7 +148,7 @@ impl Page {
         thread::Builder::new().name("page".into()).spawn(run)?;
         Ok(Self {
             address,
-            key,
+            keys,
             closing,
             closed,
         })
@@ -143,12 +161,22 @@ impl Page {
 
     /// URL with the key, for watching and acting.
     pub fn url_with_key(&self) -> String {
-        format!("{}#key={}", self.url_without_key(), self.key)
+        format!("{}#key={}", self.url_without_key(), self.keys.steer)
     }
 
     /// URL without the key, for watching only.
     pub fn url_without_key(&self) -> String {
-        format!("http://{}/", self.address)
+        let mut address = self.address;
+        match address {
+            SocketAddr::V4(v4) if v4.ip().is_unspecified() => {
+                address.set_ip(Ipv4Addr::LOCALHOST.into());
+            }
+            SocketAddr::V6(v6) if v6.ip().is_unspecified() => {
+                address.set_ip(Ipv6Addr::LOCALHOST.into());
+            }
+            _ => {}
+        }
+        format!("http://{address}/")
     }
 
     /// Ends all streams and closes the page.
@@ -163,22 +191,6 @@ impl Drop for Page {
     fn drop(&mut self) {
         self.closing.cancel();
     }
-}
-
-fn bind(address: SocketAddr) -> io::Result<TcpListener> {
-    let allowed = [
-        IpAddr::from(Ipv4Addr::LOCALHOST),
-        Ipv6Addr::LOCALHOST.into(),
-    ];
-    if !allowed.contains(&address.ip()) {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            format!("other machines could reach {address}; use 127.0.0.1 or [::1]"),
-        ));
-    }
-    let listener = TcpListener::bind(address)?;
-    listener.set_nonblocking(true)?;
-    Ok(listener)
 }
 
 /// Runs the server to its end on a runtime of its own; tasks that it has spawned are aborted.
@@ -196,7 +208,7 @@ fn block_on(server: impl Future<Output = io::Result<()>>) -> io::Result<()> {
 async fn serve(
     listener: TcpListener,
     parts: PageConfig,
-    key: Key,
+    access: Access,
     closing: CancellationToken,
 ) -> io::Result<()> {
     let listener = tokio::net::TcpListener::from_std(listener)?.tap_io(|connection| {
@@ -220,9 +232,8 @@ async fn serve(
         metrics: parts.metrics.clone(),
         feed: feed.clone(),
         records: records.clone(),
-        key: key.clone(),
     };
-    let app = router(state, parts.play, parts.actions, key);
+    let app = router(state, parts.play, parts.actions, access);
     let follow = feed.follow(parts.events, parts.metrics, records);
     let server = serve::serve(
         listener,
@@ -243,16 +254,21 @@ async fn serve(
     }
 }
 
-fn router(state: AppState, play: Option<PlaySite>, actions: Option<Actions>, key: Key) -> Router {
+fn router(
+    state: AppState,
+    play: Option<PlaySite>,
+    actions: Option<Actions>,
+    access: Access,
+) -> Router {
     let feed = state.feed.clone();
-    let with_key = middleware::from_fn_with_state(key.clone(), auth::require_key);
-    let own_key = Router::new()
-        .route("/api/key", get(auth::check_key))
-        .with_state(key);
+    let with_key = middleware::from_fn(auth::require_key);
     let show_engine = post(play_proxy::show_engine).route_layer(with_key.clone());
     let mut app = Router::new()
         .route("/metrics", get(metrics_text))
         .route("/healthz", get(health))
+        .route("/livez", get(liveness))
+        .route("/readyz", get(readiness))
+        .route("/api/key", get(auth::check_key))
         .route("/events", get(events))
         .route("/api/games", get(history::games))
         .route("/api/games.pgn", get(history::download))
@@ -264,8 +280,7 @@ fn router(state: AppState, play: Option<PlaySite>, actions: Option<Actions>, key
         .route("/", get(assets::index))
         .route("/assets/{name}", get(assets::file))
         .route("/control/show-engine", show_engine)
-        .with_state(state)
-        .merge(own_key);
+        .with_state(state);
     if let Some(play) = play {
         let forward = middleware::from_fn_with_state(feed, play_proxy::forward);
         let site = play.site.layer(forward).layer(with_key.clone());
@@ -278,7 +293,10 @@ fn router(state: AppState, play: Option<PlaySite>, actions: Option<Actions>, key
             .route_layer(with_key);
         app = app.merge(actions);
     }
-    app.layer(middleware::from_fn(auth::require_local))
+    app.layer(middleware::from_fn_with_state(
+        Arc::new(access),
+        auth::authorize,
+    ))
 }
 
 async fn metrics_text(State(state): State<AppState>) -> Response {
@@ -295,9 +313,29 @@ async fn health(State(state): State<AppState>) -> Response {
     }
 }
 
+/// `/livez`: 200 while the bot's main loop runs, else 503: a restart helps.
+async fn liveness(State(state): State<AppState>) -> Response {
+    probe(state.metrics.is_alive(), "the main loop does not run")
+}
+
+/// `/readyz`: 200 while the event stream of an account is open and new games are accepted, else 503.
+async fn readiness(State(state): State<AppState>) -> Response {
+    probe(
+        state.metrics.is_ready(),
+        "the bot is not connected, or takes no new games",
+    )
+}
+
+fn probe(passed: bool, reason: &str) -> Response {
+    match passed {
+        true => (StatusCode::OK, "ok\n").into_response(),
+        false => (StatusCode::SERVICE_UNAVAILABLE, format!("{reason}\n")).into_response(),
+    }
+}
+
 /// `/events`: a snapshot followed by changes, until the client disconnects.
-async fn events(State(state): State<AppState>, headers: HeaderMap) -> Response {
-    match state.feed.open(state.key.matches(&headers)) {
+async fn events(State(state): State<AppState>, Extension(rights): Extension<Rights>) -> Response {
+    match state.feed.open(rights == Rights::Steer) {
         Some(stream) => {
             let kind = [(CONTENT_TYPE, "text/event-stream")];
             (kind, Body::from_stream(stream)).into_response()
@@ -306,19 +344,5 @@ async fn events(State(state): State<AppState>, headers: HeaderMap) -> Response {
             let error = "too many pages are open: close some\n";
             (StatusCode::SERVICE_UNAVAILABLE, error).into_response()
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bind_to_public_address_is_refused() {
-        for address in ["0.0.0.0:0", "[::]:0"] {
-            let address = address.parse().expect("an address");
-            assert!(bind(address).is_err(), "{address}");
-        }
-        assert!(bind("127.0.0.1:0".parse().expect("an address")).is_ok());
     }
 }

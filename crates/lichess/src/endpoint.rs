@@ -30,7 +30,8 @@ pub enum EndpointError {
     #[error("`{0}` is not an address such as https://lichess.org ({1})")]
     NotAnUrl(String, url::ParseError),
     #[error(
-        "`{0}` would send the token unencrypted; only https is possible, and http to this machine itself"
+        "`{0}` would send the token unencrypted; use https. Plain http is possible to this machine itself, and with lichess.insecure \
+         = true to a simulator or a server of your own"
     )]
     /// Plain HTTP to another machine.
     Unencrypted(String),
@@ -61,6 +62,19 @@ impl Endpoint {
     /// # Errors
     /// As [`parse`](Self::parse).
     pub fn new(base: Url) -> Result<Self, EndpointError> {
+        Self::checked(base, false)
+    }
+
+    /// Like [`new`](Self::new), but plain http is allowed for all hosts except those of lichess.org: anyone on the way can read
+    /// the token.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new), but for the encryption.
+    pub fn insecure(base: Url) -> Result<Self, EndpointError> {
+        Self::checked(base, true)
+    }
+
+    fn checked(base: Url, insecure: bool) -> Result<Self, EndpointError> {
         if !base.username().is_empty() || base.password().is_some() {
             return Err(EndpointError::Credentials);
         }
@@ -68,6 +82,7 @@ impl Endpoint {
         match base.scheme() {
             "https" => {}
             "http" if is_loopback(&base) => {}
+            "http" if insecure && !is_lichess(&base) => {}
             "http" => return Err(EndpointError::Unencrypted(shown())),
             _ => return Err(EndpointError::Scheme(shown())),
         }
@@ -101,9 +116,15 @@ impl Endpoint {
     }
 
     /// Whether the connection is not encrypted.
-    pub(super) fn is_plain(&self) -> bool {
+    pub fn is_plain(&self) -> bool {
         self.base.scheme() == "http"
     }
+}
+
+/// Whether the host is lichess.org or below it.
+fn is_lichess(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default().trim_end_matches('.');
+    host == "lichess.org" || host.ends_with(".lichess.org")
 }
 
 fn is_loopback(url: &Url) -> bool {
@@ -150,6 +171,15 @@ mod tests {
             ("https://lichess.org/?x=1", "without ? or #"),
             ("https://lichess.org/#x", "without ? or #"),
         ];
+        let insecure = |address: &str| Endpoint::insecure(address.parse().expect("a URL"));
+        assert!(insecure("http://simulator:9663").is_ok());
+        for address in [
+            "http://lichess.org",
+            "http://lichess.org.",
+            "http://en.lichess.org",
+        ] {
+            assert!(insecure(address).is_err(), "{address}");
+        }
         for (address, why) in table {
             let error = Endpoint::parse(address).expect_err(address).to_string();
             assert!(error.contains(why), "{address}: {error}");

@@ -15,6 +15,9 @@ function readKey() {
 
 let key = readKey();
 
+/** Whether a window without a key may act: it has the key as the password with which it was opened. */
+const signedIn = key === null && (await fetch("/api/key").then((response) => response.json()).catch(() => null))?.valid === true;
+
 // Reloads the page when it gets another key.
 addEventListener("hashchange", () => readKey() !== key && location.reload());
 addEventListener("storage", (event) => event.key === KEY_STORAGE && event.newValue && event.newValue !== key && location.reload());
@@ -23,7 +26,7 @@ addEventListener("storage", (event) => event.key === KEY_STORAGE && event.newVal
 export const keyHeaders = () => (key ? { [KEY_HEADER]: key } : {});
 
 /** Whether this window may send actions. */
-export const hasKey = () => key !== null;
+export const hasKey = () => key !== null || signedIn;
 
 /** Drops a wrong key: this window only watches from now on. */
 function dropKey() {
@@ -91,7 +94,7 @@ async function request(path, options) {
 
 export async function post(path, form) {
 	const body = form && new URLSearchParams(form);
-	return readResponse(await request(path, { method: "POST", headers: { [KEY_HEADER]: key ?? "" }, body }));
+	return readResponse(await request(path, { method: "POST", headers: keyHeaders(), body }));
 }
 
 export const get = async (path) => readResponse(await request(path));

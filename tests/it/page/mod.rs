@@ -1,6 +1,7 @@
 //! HTTP interface of the page: events, authorization, play, game records, pictures.
 
 mod activity;
+mod outside;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;

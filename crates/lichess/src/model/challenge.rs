@@ -165,8 +165,7 @@ impl std::fmt::Display for TimeControl {
                     15 => f.write_str("¼")?,
                     30 => f.write_str("½")?,
                     45 => f.write_str("¾")?,
-                    90 => f.write_str("1.5")?,
-                    limit if limit % 60 == 0 => write!(f, "{}", limit / 60)?,
+                    limit if limit % 15 == 0 => write!(f, "{}", f64::from(limit) / 60.0)?,
                     limit => write!(f, "{limit}s")?,
                 }
                 write!(f, "+{increment}")
