@@ -13,10 +13,13 @@ function readKey() {
 	return localStorage.getItem(KEY_STORAGE);
 }
 
+/** A path as an address without the user name and password of the page's own, with which browsers refuse to fetch. */
+export const absolute = (path) => location.origin + path;
+
 let key = readKey();
 
 /** Whether a window without a key may act: it has the key as the password with which it was opened. */
-const signedIn = key === null && (await fetch("/api/key").then((response) => response.json()).catch(() => null))?.valid === true;
+const signedIn = key === null && (await fetch(absolute("/api/key")).then((response) => response.json()).catch(() => null))?.valid === true;
 
 // Reloads the page when it gets another key.
 addEventListener("hashchange", () => readKey() !== key && location.reload());
@@ -40,7 +43,7 @@ function dropKey() {
 export async function checkKey() {
 	if (key === null) return;
 	const checked = key;
-	const result = await fetch("/api/key", { headers: { [KEY_HEADER]: checked } }).then((response) => response.json()).catch(() => null);
+	const result = await fetch(absolute("/api/key"), { headers: { [KEY_HEADER]: checked } }).then((response) => response.json()).catch(() => null);
 	if (result?.valid === false && key === checked) dropKey();
 }
 
@@ -85,7 +88,7 @@ function errorText(error) {
 /** Sends a request. Network errors get a text of ours instead of the browser's. */
 async function request(path, options) {
 	try {
-		return await fetch(path, options);
+		return await fetch(absolute(path), options);
 	} catch (error) {
 		if (options?.signal?.aborted) throw error;
 		throw new Error("Knightwatch does not answer: it is not running, or the connection to it is lost.");

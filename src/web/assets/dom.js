@@ -81,7 +81,7 @@ export const pieceIcon = (piece) =>
 
 /** Adds the symbols of the pieces to the page, for `<use>`. Black pieces are recolored white ones. */
 export async function loadPieces() {
-	const response = await fetch("/assets/pieces.svg");
+	const response = await fetch(`${location.origin}/assets/pieces.svg`);
 	const symbols = new DOMParser().parseFromString(await response.text(), "image/svg+xml").documentElement;
 	const colors = symbols.dataset.black.split(";");
 	const swap = (text, color, i) => (i % 2 ? text : text.replaceAll(color, colors[i + 1]));

@@ -1,6 +1,6 @@
 // Event stream: reopened whenever it ends, with a new snapshot each time.
 
-import { keyHeaders } from "./api.js";
+import { absolute, keyHeaders } from "./api.js";
 
 const KINDS = ["snapshot", "game", "moved", "thinking", "chat", "status", "note", "challenge", "arena", "settings", "play"];
 
@@ -51,7 +51,7 @@ export function listen(url, onEvent, onDisconnect, keepOpen) {
 		let why = "lost";
 		try {
 			// Not an EventSource, which cannot send the key; the daemon reserves streams for pages with the key.
-			const response = await fetch(url, { headers: keyHeaders(), signal: controller.signal });
+			const response = await fetch(absolute(url), { headers: keyHeaders(), signal: controller.signal });
 			if (response.ok) await readEvents(response.body, onEvent);
 			else if (response.status === 503) why = "full";
 		} catch {
