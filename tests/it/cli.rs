@@ -267,8 +267,8 @@ fn broken_engine_is_reported() {
     std::fs::write(&beside, "4k3/8/8/8/8/8/8/5KR1 w G -\n").unwrap();
     let beside = beside.to_str().unwrap();
     for (arguments, words) in [
-        (&["nowhere/engine"][..], "cannot start nowhere/engine"),
-        (&["/bin/true"], "/bin/true has exited"),
+        (&["nowhere/engine"][..], "cannot start `nowhere/engine`"),
+        (&["/bin/true"], "true has exited"),
         (
             &["self", "--opponent-option", "Courage=1"],
             "has no option Courage",
@@ -280,12 +280,9 @@ fn broken_engine_is_reported() {
         ),
         (
             &[cheat, "--openings", beside],
-            "4k3/8/8/8/8/8/8/5KR1 w K - 0 1 is a position of Chess960: Cheat has no option UCI_Chess960",
+            "Cheat does not play Chess960",
         ),
-        (
-            &["/bin/cat"],
-            "/bin/cat has sent nothing for 10 s, expected uciok",
-        ),
+        (&["/bin/cat"], "cat has not sent uciok within 10 s"),
     ] {
         let refused = output(&[&["gauntlet"], arguments].concat());
         assert_eq!(refused.status.code(), Some(1), "{refused:?}");

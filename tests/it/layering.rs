@@ -50,9 +50,10 @@ const CRATES: &[(&str, &[&str])] = &[
     ("chess", &[]),
     ("book", &["chess", "util"]),
     ("engine", &["chess", "util"]),
+    ("external", &["chess", "engine", "util"]),
     ("lichess", &["chess", "util"]),
     ("sim", &["chess", "engine", "serve", "util"]),
-    ("lab", &["chess", "engine", "util"]),
+    ("lab", &["chess", "engine", "external", "util"]),
 ];
 
 fn root() -> &'static Path {
@@ -190,9 +191,11 @@ fn chess_depends_on_nothing() {
 }
 
 #[test]
-fn only_client_uses_reqwest() {
+fn only_client_and_webhook_use_reqwest() {
     for (file, text) in rust_files(vec![root().join("src"), root().join("crates")]) {
-        let is_client = file.ends_with("lichess/src/client.rs") || file.contains("/tests/");
+        let is_client = file.ends_with("lichess/src/client.rs")
+            || file.ends_with("src/alert/webhook.rs")
+            || file.contains("/tests/");
         assert!(
             is_client || !text.contains("reqwest::"),
             "{file} uses reqwest"

@@ -30,6 +30,7 @@ mod wdl;
 
 pub use searcher::Searcher;
 pub use strength::{Elo, Strength, think_time};
+pub use time::time_bounds;
 pub use tunable::{ParameterError, Parameters, Setting, Tunable};
 pub use types::{Bound, Clock, Limits, Score, SearchReport};
 pub use wdl::{Wdl, WdlModel, material};

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use knightwatch_chess::Game;
+
 use super::{Clock, Limits, params};
 
 /// Cap of clock times, which keeps the arithmetic from overflowing.
@@ -16,6 +18,13 @@ pub(crate) struct TimeBudget {
     pub hard: Duration,
     /// Use all of the hard limit, whatever the search finds.
     pub exact: bool,
+}
+
+/// The time after which a search with these limits starts no new iteration, and the time after which it is stopped. `None` if
+/// they do not limit time.
+pub fn time_bounds(limits: &Limits, game: &Game) -> Option<(Duration, Duration)> {
+    let budget = TimeBudget::new(limits, game.moves().len() as u32)?;
+    Some((budget.soft, budget.hard))
 }
 
 /// State of the search for adjusting the soft limit.

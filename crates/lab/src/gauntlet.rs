@@ -151,7 +151,7 @@ impl Engines {
                 let since = Instant::now();
                 let thought = self.players[side]
                     .think(game, &limits)
-                    .map_err(GameError::Engine)?;
+                    .map_err(|error| GameError::Engine(error.into()))?;
                 match clocks.spend(side, since.elapsed()) {
                     true => Ok(Some(thought)),
                     false => Err(GameError::TimeForfeit(side)),

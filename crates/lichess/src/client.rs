@@ -502,7 +502,7 @@ fn http_client_builder(
         .tcp_nodelay(true)
         .tcp_keepalive(Duration::from_secs(15));
     if plain {
-        // Plain http is allowed for loopback only, which needs neither a proxy nor certificates.
+        // For this machine, or with lichess.insecure for one nearby: neither a proxy nor certificates are needed.
         builder.no_proxy().tls_certs_only([])
     } else {
         builder.tls_certs_merge(certificates.iter().cloned())

@@ -1,0 +1,107 @@
+//! `info` lines of a UCI engine.
+
+use knightwatch_chess::{Move, Position};
+use knightwatch_engine::{Bound, Score};
+
+/// Upper limit of the moves that are read of a line.
+const MAX_PV: usize = 64;
+
+/// Content of an `info` line about the best line.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Info {
+    /// Depth in plies.
+    pub depth: u32,
+    /// Selective depth in plies.
+    pub seldepth: u32,
+    /// Nodes searched.
+    pub nodes: u64,
+    /// Use of the hash table, in permille.
+    pub hashfull: u32,
+    /// Score from the side to move.
+    pub score: Option<Score>,
+    /// How the score relates to the true value.
+    pub bound: Bound,
+    /// Legal moves of the line.
+    pub pv: Vec<Move>,
+}
+
+impl Info {
+    /// Parses a line. `None` if it is no `info` line, is a message, or is about another line than the best.
+    pub fn parse(line: &str, position: &Position) -> Option<Self> {
+        let mut words = line.split_whitespace();
+        if words.next() != Some("info") {
+            return None;
+        }
+        let mut info = Self::default();
+        while let Some(word) = words.next() {
+            match word {
+                "string" => return None,
+                "depth" => info.depth = words.next()?.parse().ok()?,
+                "seldepth" => info.seldepth = words.next()?.parse().ok()?,
+                "nodes" => info.nodes = words.next()?.parse().ok()?,
+                "hashfull" => info.hashfull = words.next()?.parse().ok()?,
+                "multipv" if words.next()? != "1" => return None,
+                "score" => {
+                    let (kind, value) = (words.next()?, words.next()?.parse().ok()?);
+                    info.score = match kind {
+                        "cp" => Some(Score::Centipawns(value)),
+                        "mate" => Some(Score::Mate(value)),
+                        _ => return None,
+                    };
+                }
+                "lowerbound" => info.bound = Bound::Lower,
+                "upperbound" => info.bound = Bound::Upper,
+                "pv" => {
+                    let mut position = position.clone();
+                    for uci in words.by_ref().take(MAX_PV) {
+                        let Ok(mv) = position.parse_uci(uci) else {
+                            break;
+                        };
+                        position.play(mv);
+                        info.pv.push(mv);
+                    }
+                }
+                _ => {}
+            }
+        }
+        Some(info)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn info_lines_are_parsed() {
+        let parse = |line: &str| Info::parse(line, &Position::startpos());
+        let info = parse(
+            "info depth 12 seldepth 18 multipv 1 score cp -17 lowerbound nodes 999 nps 5 hashfull 3 tbhits 0 time 7 pv e2e4 e7e5 e1e8 g1f3",
+        )
+        .expect("an info line");
+        assert_eq!(
+            (info.depth, info.seldepth, info.nodes, info.hashfull),
+            (12, 18, 999, 3)
+        );
+        assert_eq!(
+            (info.score, info.bound),
+            (Some(Score::Centipawns(-17)), Bound::Lower)
+        );
+        assert_eq!(info.pv.len(), 2, "only legal moves");
+        assert_eq!(
+            parse("info depth 3 score mate 2").and_then(|info| info.score),
+            Some(Score::Mate(2))
+        );
+        for line in [
+            "",
+            "bestmove e2e4",
+            "info string depth 3",
+            "info depth x",
+            "info depth 3 multipv 2 score cp 10 pv e2e4",
+            "info score elo 3",
+            "info depth 99999999999999999999",
+        ] {
+            assert_eq!(parse(line), None, "{line}");
+        }
+    }
+}

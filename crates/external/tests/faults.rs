@@ -1,0 +1,205 @@
+//! External engines that misbehave never keep a game waiting.
+
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
+
+use knightwatch_chess::{Game, Position};
+use knightwatch_engine::{Clock, Engine, EngineOptions, Limits, SearchReport, Task};
+use knightwatch_external::{
+    EngineError, ExternalEngine, ExternalOptions, FixedLimits, Launch, UciProcess,
+};
+
+/// A UCI engine that opens with e2e4 and behaves as its `go` says.
+fn stub(go: &str) -> Launch {
+    let script = format!(
+        "n=0; while read -r line; do case \"$line\" in \
+         uci) echo id name Stub; echo option name Hash type spin default 1 min 1 max 64; \
+              echo option name UCI_Chess960 type check default false; echo uciok;; \
+         isready) echo readyok;; \
+         go*) n=$((n+1)); {go};; \
+         quit) exit;; esac; done"
+    );
+    Launch::new(["sh", "-c", &script])
+}
+
+fn engine(launch: Launch, processes: usize) -> ExternalEngine {
+    let options = ExternalOptions {
+        name: format!("{launch:?}"),
+        launch,
+        options: vec![("Hash".to_owned(), "2".to_owned())],
+        processes,
+        limits: FixedLimits::default(),
+        own_time_management: false,
+    };
+    let own = Engine::new(EngineOptions {
+        hash_mib: 1,
+        threads: 1,
+    });
+    ExternalEngine::new(options, own)
+}
+
+fn wait_until_ready(engine: &ExternalEngine) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !engine.is_ready() {
+        assert!(
+            Instant::now() < deadline,
+            "{} does not start",
+            engine.name()
+        );
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// The result of a search of the initial position with one second on the clock, and the time it took.
+fn search(engine: &ExternalEngine, game_id: u64) -> (SearchReport, Duration) {
+    let (sender, receiver) = channel();
+    let since = Instant::now();
+    let clock = Clock {
+        remaining: Duration::from_secs(1),
+        increment: Duration::ZERO,
+        moves_to_go: None,
+        overhead: Duration::from_millis(50),
+        lag: Duration::from_millis(10),
+    };
+    let _handle = engine.start(Task {
+        game_id,
+        game: Game::new(Position::startpos()),
+        limits: Limits {
+            clock: Some(clock),
+            ..Limits::default()
+        },
+        on_info: Box::new(|_| ()),
+        on_done: Box::new(move |report| sender.send(report).unwrap()),
+    });
+    let report = receiver.recv_timeout(Duration::from_secs(60)).unwrap();
+    (report, since.elapsed())
+}
+
+/// The first `count` moves of games with an engine that behaves like this.
+fn moves(go: &str, count: u64) -> Vec<String> {
+    let engine = engine(stub(go), 1);
+    let moves = (0..count).map(|game| {
+        wait_until_ready(&engine);
+        let (report, took) = search(&engine, game);
+        assert!(
+            took < Duration::from_secs(1),
+            "{go}: flagged after {took:?}"
+        );
+        let mv = report.mv.expect("a move");
+        assert!(
+            Game::new(Position::startpos()).position().is_legal(mv),
+            "{go}"
+        );
+        mv.uci(knightwatch_chess::CastlingNotation::Standard)
+            .to_string()
+    });
+    moves.collect()
+}
+
+const MOVE: &str = "echo info depth 3 score cp 20 pv e2e4 e7e5; echo bestmove e2e4 ponder e7e5";
+
+#[test]
+fn honest_engine_plays_its_moves() {
+    assert_eq!(moves(MOVE, 3), ["e2e4"; 3]);
+}
+
+#[test]
+fn faults_never_cost_the_game() {
+    for fault in [
+        "sleep 100",
+        "exit",
+        "kill -9 $$",
+        "echo bestmove e2e5",
+        "echo bestmove",
+        "echo \"bestmove (none)\"",
+        "head -c 300000 /dev/urandom",
+        "while :; do echo info string flood; done",
+        "while :; do printf x; done",
+        "echo info depth 1 score cp 9999999999 pv e2e4; sleep 100",
+    ] {
+        moves(fault, 2);
+    }
+}
+
+#[test]
+fn best_line_heard_is_played_when_engine_hangs() {
+    let hang = "echo info depth 9 score cp 30 pv h2h4; sleep 100";
+    assert_eq!(moves(hang, 1), ["h2h4"]);
+}
+
+#[test]
+fn engine_is_restarted_after_a_crash() {
+    let go = format!("if [ $n = 2 ]; then exit; fi; {MOVE}");
+    let played = moves(&go, 4);
+    assert_eq!((played[0].as_str(), played[2].as_str()), ("e2e4", "e2e4"));
+}
+
+#[test]
+fn engine_without_uciok_leaves_games_to_the_own_one() {
+    let engine = engine(Launch::new(["sh", "-c", "sleep 100"]), 2);
+    let (report, took) = search(&engine, 1);
+    assert!(report.mv.is_some() && took < Duration::from_secs(1));
+    let missing = engine_of_missing_program();
+    assert!(search(&missing, 1).0.mv.is_some() && !missing.is_ready());
+}
+
+fn engine_of_missing_program() -> ExternalEngine {
+    engine(Launch::new(["/nonexistent/engine"]), 1)
+}
+
+#[test]
+fn many_games_share_one_slow_process() {
+    let engine = engine(stub(&format!("sleep 0.05; {MOVE}")), 1);
+    wait_until_ready(&engine);
+    std::thread::scope(|scope| {
+        for game in 0..16 {
+            let engine = &engine;
+            scope.spawn(move || {
+                let (report, took) = search(engine, game);
+                assert!(
+                    report.mv.is_some() && took < Duration::from_secs(1),
+                    "{took:?}"
+                );
+            });
+        }
+    });
+}
+
+#[test]
+fn stopped_search_ends_at_once() {
+    let engine = engine(
+        stub(
+            "echo info depth 1 score cp 1 pv a2a3; while read -r line; do if [ \"$line\" = stop ]; then echo bestmove a2a3; break; fi; done",
+        ),
+        1,
+    );
+    wait_until_ready(&engine);
+    let (sender, receiver) = channel();
+    let handle = engine.start(Task {
+        game_id: 1,
+        game: Game::new(Position::startpos()),
+        limits: Limits {
+            infinite: true,
+            ..Limits::default()
+        },
+        on_info: Box::new(|_| ()),
+        on_done: Box::new(move |report| sender.send(report).unwrap()),
+    });
+    handle.stop();
+    let report = receiver.recv_timeout(Duration::from_secs(60)).unwrap();
+    assert_eq!(report.depth, 1);
+}
+
+#[test]
+fn options_are_checked() {
+    let mut process = UciProcess::start(&stub(MOVE)).unwrap();
+    assert_eq!(process.name(), "Stub");
+    assert!(process.set_option("Hash", "4").is_ok());
+    let unknown = process.set_option("Hsh", "4").unwrap_err();
+    assert!(
+        unknown.to_string().contains("did you mean `Hash`"),
+        "{unknown}"
+    );
+    let bad = process.set_option("Hash", "65").unwrap_err();
+    assert!(matches!(bad, EngineError::BadValue { .. }), "{bad}");
+}
