@@ -10,7 +10,6 @@ use tracing::{debug, info};
 use super::outbox::Outbox;
 use super::queue::IncomingChallenge;
 use super::{Account, push_bounded};
-use crate::bot::account::background::TaskResult;
 use crate::bot::account::quota::Limit;
 use crate::bot::account::slots::SlotHolder;
 use crate::bot::account::state_files::StateFile;
@@ -119,10 +118,12 @@ impl Account {
                 continue;
             };
             let client = self.ctx.client.clone();
-            self.background.spawn(async move {
+            let request = async move {
                 let _permit = permit;
-                let user = client.user(&name).await;
-                TaskResult::AccountAge(incoming, user.map(|user| user.created()))
+                client.user(&name).await.map(|user| user.created())
+            };
+            self.background.spawn(request, |account, created| {
+                account.on_account_age(incoming, created);
             });
         }
     }
@@ -136,26 +137,34 @@ impl Account {
     fn send_answers(&mut self) {
         while let Some((challenge, permit)) = self.outboxes.accepts.next() {
             let client = self.ctx.client.clone();
-            self.background.spawn(async move {
+            let request = async move {
                 let _permit = permit;
-                let answer =
-                    with_retries(RequestKind::Answer, || client.accept(&challenge.id)).await;
-                TaskResult::Accepted(challenge, answer)
-            });
+                let answer = with_retries(RequestKind::Answer, || client.accept(&challenge.id));
+                (answer.await, challenge)
+            };
+            self.background
+                .spawn(request, |account, (answer, challenge)| match answer {
+                    Ok(()) => debug!(challenge = %challenge.id, "accepted"),
+                    Err(failure) => account.on_accept_failed(&challenge, failure),
+                });
         }
         while let Some(((id, reason), permit)) = self.outboxes.declines.next() {
             let client = self.ctx.client.clone();
-            self.background.spawn(async move {
+            let request = async move {
                 let _permit = permit;
-                let answer =
-                    with_retries(RequestKind::Answer, || client.decline(&id, reason)).await;
-                TaskResult::Declined(id, answer)
+                let answer = with_retries(RequestKind::Answer, || client.decline(&id, reason));
+                (answer.await, id)
+            };
+            self.background.spawn(request, |_, (answer, id)| {
+                if let Err(failure) = answer {
+                    info!(challenge = %id, "cannot decline: {failure}");
+                }
             });
         }
     }
 
     /// Handles the creation time of a challenger's account, or the failure to read it.
-    pub(super) fn on_account_age(
+    fn on_account_age(
         &mut self,
         incoming: IncomingChallenge,
         created: Result<Option<SystemTime>, Failure>,
@@ -266,7 +275,7 @@ impl Account {
     }
 
     /// Handles a failed accept request.
-    pub(super) fn on_accept_failed(&mut self, challenge: &Challenge, failure: Failure) {
+    fn on_accept_failed(&mut self, challenge: &Challenge, failure: Failure) {
         info!(challenge = %challenge.id, "cannot accept: {failure}");
         if failure.is_rate_limited() {
             self.note_bot_game_limit(&failure);

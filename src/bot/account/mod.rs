@@ -50,9 +50,10 @@ use crate::lichess::retry::ReconnectPolicy;
 use crate::lichess::{EventStream, LastActivity};
 use crate::metrics::Metrics;
 use crate::plural;
-use background::{CoalescedRequest, TaskResult};
+use background::Background;
 use challenges::Outboxes;
 use correspondence::SuspendedGames;
+use online::CoalescedRequest;
 use operator::OperatorState;
 use outgoing::{Outgoing, cancel_all};
 use queue::ChallengeQueue;
@@ -139,8 +140,7 @@ struct Account {
     matchmaking: Matchmaking,
     /// Background saves, indexed by [`StateFile`](state_files::StateFile).
     save_queues: [SaveQueue; 3],
-    /// Requests in the background, which report a [`TaskResult`].
-    background: SpannedJoinSet<TaskResult>,
+    background: Background,
     started_at: Instant,
     first_online: Option<Instant>,
     clean_closes: u32,
@@ -270,7 +270,7 @@ impl Account {
             accepted_log,
             quota,
             save_queues,
-            background: SpannedJoinSet::default(),
+            background: Background::default(),
             started_at: clock::now(),
             first_online: None,
             clean_closes: 0,
@@ -323,7 +323,7 @@ impl Account {
             tokio::select! {
                 event = self.event_stream.next() => self.on_stream(event)?,
                 Some(ended) = self.game_tasks.join_next_with_id() => self.on_game_task_ended(ended),
-                Some(task_result) = self.background.join_next() => self.on_task_result(task_result)?,
+                Some(completion) = self.background.next() => self.on_completion(completion)?,
                 Some(event) = self.tournaments.next() => match event {
                     ArenaEvent::StartsAt(arena, at) => self.slots.set_arena_start(arena, at),
                     ArenaEvent::SlotNeeded(arena) => self.slots.reserve_arena(arena),
@@ -542,9 +542,9 @@ impl Account {
                 let wait = PANIC_BACKOFF * before.min(30) as u32;
                 if let Some(RunningGame { info, .. }) = running {
                     self.resuming += 1;
-                    self.background.spawn(async move {
-                        clock::sleep(wait).await;
-                        TaskResult::ResumeGame(info)
+                    self.background.spawn(clock::sleep(wait), |account, ()| {
+                        account.resuming -= 1;
+                        account.start_game(info, clock::now());
                     });
                 }
                 push_bounded(&mut self.panicked, id);

@@ -1,18 +1,17 @@
 //! Online state: the event stream opens and closes, and the token may become invalid.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 
-use super::{Account, OFFLINE_POLL_INTERVAL};
+use super::{Account, MAX_LISTED_GAMES, OFFLINE_POLL_INTERVAL};
 use crate::bot::Error;
-use crate::bot::account::background::TaskResult;
 use crate::bot::account::quota::Limit;
 use crate::bot::account::state_files::StateFile;
 use crate::bot::reconnect::StreamEvent;
 use crate::clock;
 use crate::events;
-use crate::lichess::model::Event;
+use crate::lichess::model::{Event, GameInfo};
 use crate::lichess::{Error as Failure, StreamError};
 
 /// An instance younger than this may be the second one. Two instances that take the stream from each other reconnect
@@ -156,7 +155,127 @@ impl Account {
         }
         self.token_checked_at = Some(clock::now());
         let client = self.ctx.client.clone();
+        let request = async move { client.account().await };
         self.background
-            .spawn(async move { TaskResult::TokenChecked(client.account().await.map(drop)) });
+            .spawn_fallible(request, |account, response| match response {
+                Ok(_) => {
+                    account.token_confirmed_at = Some(clock::now());
+                    Ok(())
+                }
+                Err(failure) => match failure.lichess_error().map(|refusal| refusal.code) {
+                    Some(401 | 403) => Err(Error::TokenRejected(failure.to_string())),
+                    _ => Ok(()),
+                },
+            });
+    }
+
+    /// Compares our state with what Lichess lists: streams may miss events.
+    pub(super) fn reconcile(&mut self) {
+        self.request_games();
+        self.request_challenges();
+    }
+
+    /// Requests the list of challenges that wait for our answer.
+    pub(super) fn request_challenges(&mut self) {
+        if !self.challenges_request.start() {
+            return;
+        }
+        let client = self.ctx.client.clone();
+        let request = async move {
+            let requested_at = clock::now();
+            (requested_at, client.challenges().await)
+        };
+        self.background
+            .spawn(request, |account, (requested_at, list)| {
+                account.on_challenges_request_done();
+                match list {
+                    Ok(list) => account.on_challenges_listed(list.incoming, requested_at),
+                    Err(failure) => info!("cannot read the list of challenges: {failure}"),
+                }
+            });
+    }
+
+    /// Requests the list of running games.
+    pub(super) fn request_games(&mut self) {
+        if !self.games_request.start() {
+            return;
+        }
+        self.games_requested_at = clock::now();
+        let first = !self.listed_once;
+        let client = self.ctx.client.clone();
+        let request = async move {
+            let requested_at = clock::now();
+            let list = if first {
+                client.playing_past_pauses(MAX_LISTED_GAMES).await
+            } else {
+                client.playing(MAX_LISTED_GAMES).await
+            };
+            (requested_at, list)
+        };
+        self.background
+            .spawn(request, |account, (requested_at, list)| {
+                account.on_games_request_done();
+                account.on_games_listed(list, requested_at);
+            });
+    }
+
+    fn on_games_listed(&mut self, list: Result<Vec<GameInfo>, Failure>, requested_at: Instant) {
+        self.games_listed = true;
+        match list {
+            Ok(list) => {
+                self.listed_once = true;
+                self.list_failures = 0;
+                self.reconcile_games(list, requested_at);
+                self.load_unfinished_games();
+            }
+            Err(failure) => {
+                self.listed_once |= failure.is_rate_limited();
+                self.list_failures += 1;
+                // Once is enough while Lichess is unreachable.
+                match self.list_failures {
+                    1 => info!("cannot read the list of games: {failure}"),
+                    _ => debug!("cannot read the list of games: {failure}"),
+                }
+            }
+        }
+    }
+
+    fn on_games_request_done(&mut self) {
+        if self.games_request.finish() {
+            self.request_games();
+        }
+    }
+
+    fn on_challenges_request_done(&mut self) {
+        if self.challenges_request.finish() {
+            self.request_challenges();
+        }
+    }
+
+    /// Repeats the lists after a panic of a request, which may have been one of theirs.
+    pub(super) fn on_request_panicked(&mut self) {
+        self.on_games_request_done();
+        self.on_challenges_request_done();
+    }
+}
+
+/// Request that runs once at a time and is repeated if it was requested again meanwhile.
+#[derive(Debug, Default)]
+pub(super) struct CoalescedRequest {
+    in_flight: bool,
+    repeat: bool,
+}
+
+impl CoalescedRequest {
+    /// Requests a run. Whether it is to be started now.
+    fn start(&mut self) -> bool {
+        self.repeat = self.in_flight;
+        !std::mem::replace(&mut self.in_flight, true)
+    }
+
+    /// The run has finished. Whether it is to be repeated.
+    fn finish(&mut self) -> bool {
+        self.in_flight = false;
+        std::mem::take(&mut self.repeat)
     }
 }

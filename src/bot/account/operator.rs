@@ -13,7 +13,6 @@ use tracing::{error, info, warn};
 use super::Account;
 use super::outgoing::{ChallengeSource, SHUTTING_DOWN, closing_reason, is_for_bot};
 use crate::bot::BotParts;
-use crate::bot::account::background::TaskResult;
 use crate::bot::account::overrides::OperatorOverrides;
 use crate::bot::account::persist;
 use crate::bot::account::slots::SlotHolder;
@@ -179,7 +178,7 @@ impl Account {
             }
             false => format!("no longer paused, but {ENDING_NOTE}"),
         };
-        self.save_overrides(AfterSave::Respond(done, responder));
+        self.save_and_respond(done, responder);
     }
 
     fn publish_paused(&self) {
@@ -218,7 +217,7 @@ impl Account {
         let done = format!("blocked {who}; this survives restarts");
         self.operator.overrides.blocked.push(who);
         self.apply_settings();
-        self.save_overrides(AfterSave::Respond(done, responder));
+        self.save_and_respond(done, responder);
     }
 
     fn unblock(&mut self, who: &Pattern, responder: Responder) {
@@ -236,7 +235,7 @@ impl Account {
         self.publish_note(format!("{who} is no longer blocked by the operator"));
         self.apply_settings();
         let done = format!("{who} is no longer blocked");
-        self.save_overrides(AfterSave::Respond(done, responder));
+        self.save_and_respond(done, responder);
     }
 
     fn move_now(&self, id: &GameId, responder: Responder) {
@@ -306,15 +305,25 @@ impl Account {
         self.outgoing
             .add(challenge.user.clone(), ChallengeSource::Operator);
         let client = self.ctx.client.clone();
-        self.background.spawn(async move {
+        let request = async move {
             let answer = client.challenge(&challenge.user, &challenge.params).await;
-            let answer = answer.map(Box::new);
-            TaskResult::ChallengeSent(challenge, answer, responder)
-        });
+            (challenge, answer.map(Box::new), responder)
+        };
+        self.background.spawn_challenge(
+            request,
+            |(_, answer, responder)| {
+                responder.fail(SHUTTING_DOWN);
+                let created = answer.ok().filter(|it| it.time_control.is_clock());
+                created.map(|challenge| challenge.id)
+            },
+            |account, (challenge, answer, responder)| {
+                account.on_challenge_sent(&challenge, answer, responder);
+            },
+        );
     }
 
     /// Handles the response to a challenge of the operator.
-    pub(super) fn on_challenge_sent(
+    fn on_challenge_sent(
         &mut self,
         challenge: &OutgoingChallenge,
         answer: Result<Box<Challenge>, Failure>,
@@ -379,10 +388,10 @@ impl Account {
                 return done + "; it is cancelled, since the bot is shutting down";
             }
             let unanswered = id.clone();
-            self.background.spawn(async move {
-                clock::sleep(ANSWER_TIMEOUT).await;
-                TaskResult::ChallengeExpired(unanswered)
-            });
+            self.background
+                .spawn(clock::sleep(ANSWER_TIMEOUT), move |account, ()| {
+                    account.on_challenge_expired(&unanswered);
+                });
             done += &format!(
                 "; it is cancelled without an answer within {} s",
                 ANSWER_TIMEOUT.as_secs()
@@ -415,7 +424,7 @@ impl Account {
     }
 
     /// Cancels a challenge of the operator that was not answered in time.
-    pub(super) fn on_challenge_expired(&mut self, id: &ChallengeId) {
+    fn on_challenge_expired(&mut self, id: &ChallengeId) {
         let Some(challenge) = self.operator.pending.remove(id) else {
             return;
         };
@@ -431,7 +440,9 @@ impl Account {
         overrides.left_arenas.retain(|arena| *arena != joining.id);
         overrides.arenas.retain(|other| other.id != joining.id);
         overrides.arenas.push(joining.clone());
-        self.save_overrides(AfterSave::Join(joining, responder));
+        self.save_overrides(|account, _| {
+            account.tournaments.join(joining, Some(responder));
+        });
     }
 
     fn leave_arena(&mut self, arena: &ArenaId, responder: Responder) {
@@ -441,13 +452,13 @@ impl Account {
         let done = format!("{arena}: leaving it");
         self.operator.forget_arena(arena);
         self.operator.overrides.add_left(arena);
-        self.save_overrides(AfterSave::Respond(done, responder));
+        self.save_and_respond(done, responder);
     }
 
     /// The next start need not join it again.
     pub(super) fn on_arena_over(&mut self, arena: &ArenaId) {
         if self.operator.forget_arena(arena) {
-            self.save_overrides(AfterSave::Nothing);
+            self.save_overrides(|_, _| {});
         }
     }
 
@@ -459,24 +470,23 @@ impl Account {
             return responder.succeed("the configuration is being read, and will be once more after that; the log says what has changed".to_owned());
         };
         let lock = Arc::clone(&self.operator.reload_lock);
-        self.background.spawn(async move {
+        let request = async move {
             let _permit = permit;
             // However slow the disk is, one thread waits for it.
             let _turn = lock.lock_owned().await;
-            match spawn_blocking(move || reload_source()).await {
-                Ok(read) => TaskResult::SettingsRead(read.map(|new| new.map(Box::new)), responder),
-                Err(failure) => {
-                    responder.fail(failure.to_string());
-                    TaskResult::Done
-                }
-            }
-        });
+            spawn_blocking(move || reload_source()).await
+        };
+        self.background
+            .spawn(request, move |account, read| match read {
+                Ok(read) => account.on_settings_read(read, responder),
+                Err(failure) => responder.fail(failure.to_string()),
+            });
     }
 
     /// Applies settings that were loaded again. Running games keep theirs.
-    pub(super) fn on_settings_read(
+    fn on_settings_read(
         &mut self,
-        read: Result<Option<Box<Settings>>, config::Error>,
+        read: Result<Option<Settings>, config::Error>,
         responder: Responder,
     ) {
         const UNUSABLE: &str = "the settings are unchanged, because the new ones cannot be used";
@@ -577,56 +587,43 @@ impl Account {
         self.ctx.events.send(events::Event::Settings(words));
     }
 
-    /// Saves the overrides, then does this.
-    fn save_overrides(&mut self, after_save: AfterSave) {
+    /// Saves the overrides, then calls `after` with the outcome.
+    fn save_overrides(&mut self, after: impl FnOnce(&mut Self, io::Result<()>) + Send + 'static) {
         // A status requested from now on shows the change.
         self.publish_status();
-        let (text, save_lock) = (
-            self.operator.overrides.to_json(),
-            Arc::clone(&self.operator.save_lock),
-        );
+        let text = self.operator.overrides.to_json();
+        let save_lock = Arc::clone(&self.operator.save_lock);
         let file = self.operator.file.clone();
-        self.background.spawn(async move {
-            let Some(file) = file else {
-                return TaskResult::OverridesSaved(Ok(()), after_save);
-            };
+        let request = async move {
+            let Some(file) = file else { return Ok(()) };
             let _turn = save_lock.lock().await;
-            let written = persist::run_blocking(move || persist::save(&file, &text)).await;
-            TaskResult::OverridesSaved(written, after_save)
+            persist::run_blocking(move || persist::save(&file, &text)).await
+        };
+        self.background.spawn(request, |account, written| {
+            account.operator.save_failed = written.is_err();
+            if let Err(error) = &written {
+                warn!("cannot save the operator's overrides: {error}; trying again");
+            }
+            after(account, written);
+        });
+    }
+
+    /// Saves the overrides, then responds.
+    fn save_and_respond(&mut self, done: String, responder: Responder) {
+        self.save_overrides(|_, written| {
+            responder.succeed(match written {
+                Ok(()) => done,
+                Err(error) => {
+                    format!("{done}; but a restart undoes it, because it cannot be saved: {error}")
+                }
+            });
         });
     }
 
     /// Repeats a save that has failed.
     pub(super) fn retry_save_overrides(&mut self) {
         if std::mem::take(&mut self.operator.save_failed) {
-            self.save_overrides(AfterSave::Nothing);
+            self.save_overrides(|_, _| {});
         }
     }
-
-    /// Handles the end of a save.
-    pub(super) fn on_overrides_saved(&mut self, written: io::Result<()>, after_save: AfterSave) {
-        self.operator.save_failed = written.is_err();
-        if let Err(error) = &written {
-            warn!("cannot save the operator's overrides: {error}; trying again");
-        }
-        match (after_save, written) {
-            (AfterSave::Respond(done, responder), Ok(())) => responder.succeed(done),
-            (AfterSave::Respond(done, responder), Err(error)) => {
-                responder.succeed(format!(
-                    "{done}; but a restart undoes it, because it cannot be saved: {error}"
-                ));
-            }
-            (AfterSave::Join(joining, responder), _) => {
-                self.tournaments.join(joining, Some(responder));
-            }
-            (AfterSave::Nothing, _) => {}
-        }
-    }
-}
-
-/// Continuation after the overrides were saved.
-pub(super) enum AfterSave {
-    Respond(String, Responder),
-    Join(ArenaEntry, Responder),
-    Nothing,
 }

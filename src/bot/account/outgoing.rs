@@ -7,21 +7,20 @@ use std::time::{Duration, Instant};
 
 use tracing::info;
 
-use super::challenges::event_time_control;
+use super::challenges::{event_time_control, with_retries};
 use super::{Account, CANCEL_TIMEOUT};
-use crate::bot::account::background::TaskResult;
+use crate::bot::account::background::Background;
 use crate::bot::account::quota::Limit;
-use crate::bot::account::seek::SeekResult;
 use crate::bot::account::slots::SlotHolder;
 use crate::bot::account::state_files::StateFile;
 use crate::bot::matchmaking::{ChallengeFailure, Refusal};
 use crate::bot::shutdown::Stage;
-use crate::bot::spanned_join_set::SpannedJoinSet;
 use crate::clock;
 use crate::events::{self, Decision};
 use crate::lichess::model::{
     Challenge, ChallengeId, ChallengeStatus, ChallengeUser, DeclineReason, NewChallenge, Username,
 };
+use crate::lichess::retry::RequestKind;
 use crate::lichess::{Client, Error as Failure};
 use crate::metrics::OpenChallenge;
 
@@ -32,7 +31,7 @@ const ECHO_TIMEOUT: Duration = Duration::from_secs(30);
 pub(super) const SHUTTING_DOWN: &str = "the bot is shutting down";
 
 /// Reason reported when a challenge became a game before it could be cancelled.
-pub(super) const ALREADY_ACCEPTED: &str = "it was accepted before it could be cancelled";
+const ALREADY_ACCEPTED: &str = "it was accepted before it could be cancelled";
 
 /// Origin of a challenge. Matchmaking tracks its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -368,6 +367,33 @@ impl Account {
         waits && (!standing.is_empty() || in_flight > 0)
     }
 
+    /// Cancels a challenge of ours unless it has become a game.
+    pub(super) fn cancel_challenge(&mut self, challenge: Box<Challenge>, why: &'static str) {
+        if self.games.contains_key(&challenge.id) {
+            return;
+        }
+        self.slots.release(&challenge.id);
+        self.cancelling += 1;
+        let (client, id) = (self.ctx.client.clone(), challenge.id.clone());
+        let request = async move { cancel_unless_accepted(&client, &id).await };
+        self.background.spawn_challenge(
+            request,
+            |_| None,
+            move |account, cancelled| {
+                let id = &challenge.id;
+                account.cancelling = account.cancelling.saturating_sub(1);
+                match cancelled {
+                    Ok(true) => {
+                        info!(challenge = %id, "cancelled");
+                        account.publish_challenge(&challenge, Decision::Dropped, why.to_owned());
+                    }
+                    Ok(false) => account.on_late_acceptance(&challenge),
+                    Err(failure) => info!(challenge = %id, "cannot cancel it: {failure}"),
+                }
+            },
+        );
+    }
+
     /// A challenge of ours was accepted before it could be cancelled: its game starts now.
     pub(super) fn on_late_acceptance(&mut self, challenge: &Challenge) {
         let id = &challenge.id;
@@ -383,6 +409,7 @@ impl Account {
             // The event stream may be closed.
             self.request_games();
         }
+        self.publish_challenge(challenge, Decision::Accepted, ALREADY_ACCEPTED.to_owned());
     }
 
     /// Whether shutdown has begun, so that new challenges are cancelled at once.
@@ -391,7 +418,7 @@ impl Account {
     }
 }
 
-/// Cancels a challenge of ours; `false` if it was accepted just now: cancelling would abort the game.
+/// Cancels a challenge of ours, with retries; `false` if it was accepted just now: cancelling would abort the game.
 pub(super) async fn cancel_unless_accepted(
     client: &Client,
     id: &ChallengeId,
@@ -400,43 +427,36 @@ pub(super) async fn cancel_unless_accepted(
         let shown = client.challenge_by_id(id).await;
         shown.is_ok_and(|shown| shown.status == ChallengeStatus::Accepted)
     };
-    if is_accepted().await {
-        return Ok(false);
-    }
-    match client.cancel(id).await {
-        Ok(()) => Ok(true),
-        // It may have been accepted in between.
-        Err(failure) if failure.lichess_error().is_some() && is_accepted().await => Ok(false),
-        Err(failure) => Err(failure),
-    }
+    with_retries(RequestKind::Answer, async || {
+        if is_accepted().await {
+            return Ok(false);
+        }
+        match client.cancel(id).await {
+            Ok(()) => Ok(true),
+            // It may have been accepted in between.
+            Err(failure) if failure.lichess_error().is_some() && is_accepted().await => Ok(false),
+            Err(failure) => Err(failure),
+        }
+    })
+    .await
 }
 
 /// Cancels open challenges, and those in flight as soon as they are created: nobody would play the games.
 pub(super) async fn cancel_all(
     client: &Client,
     (standing, mut in_flight): (Vec<ChallengeId>, usize),
-    background: &mut SpannedJoinSet<TaskResult>,
+    background: &mut Background,
 ) {
     let cancel = |id: ChallengeId| async move {
         let _ = client.cancel(&id).await;
     };
     let on_its_way = async {
         while in_flight > 0
-            && let Some(task_result) = background.join_next().await
+            && let Some(created) = background.next_challenge().await
         {
-            let made = match task_result {
-                Ok(TaskResult::Seek(SeekResult::Challenged(attempt))) => attempt.challenge(),
-                Ok(TaskResult::RematchSent(_, response)) => response.ok(),
-                Ok(TaskResult::ChallengeCancelled(..)) => None,
-                Ok(TaskResult::ChallengeSent(_, answer, responder)) => {
-                    responder.fail(SHUTTING_DOWN);
-                    answer.ok().filter(|made| made.time_control.is_clock())
-                }
-                _ => continue,
-            };
             in_flight -= 1;
-            if let Some(made) = made {
-                cancel(made.id).await;
+            if let Some(id) = created {
+                cancel(id).await;
             }
         }
     };

@@ -8,10 +8,8 @@ use std::time::{Duration, Instant};
 
 use tracing::info;
 
-use super::challenges::with_retries;
-use super::outgoing::{self, ChallengeSource, SHUTTING_DOWN, closing_reason, is_for_bot};
+use super::outgoing::{ChallengeSource, SHUTTING_DOWN, closing_reason, is_for_bot};
 use super::{Account, push_bounded};
-use crate::bot::account::background::TaskResult;
 use crate::bot::account::quota::Limit;
 use crate::bot::account::slots::SlotHolder;
 use crate::bot::game::status::RematchOffer;
@@ -19,7 +17,6 @@ use crate::clock;
 use crate::events::Decision;
 use crate::lichess::Error as Failure;
 use crate::lichess::model::{Challenge, GameId, Username};
-use crate::lichess::retry::RequestKind;
 
 /// Time for an answer to our offer. Shorter than its slot is reserved.
 const OFFER_TIMEOUT: Duration = Duration::from_secs(15);
@@ -85,13 +82,9 @@ impl Rematches {
 impl Account {
     /// Offers a rematch once, if a slot is free and no challenge waits for it.
     pub(super) fn offer_rematch(&mut self, previous: &GameId, rematch: RematchOffer) {
-        let RematchOffer {
-            to,
-            human,
-            challenge,
-        } = rematch;
+        let (to, human) = (&rematch.to, rematch.human);
         let now = clock::now();
-        let is_playing = self.slots.games_against(Some(&to), true, now) > 0;
+        let is_playing = self.slots.games_against(Some(to), true, now) > 0;
         let busy = is_playing || !self.queue.is_empty() || self.slots.is_full(human, now);
         let already_rematch =
             self.rematches.number_of(previous) > 0 || self.rematches.offer.is_some();
@@ -111,21 +104,19 @@ impl Account {
         info!(game = %previous, "offering {to} a rematch");
         self.outgoing.add(to.clone(), ChallengeSource::Rematch);
         let client = self.ctx.client.clone();
-        self.background.spawn(async move {
-            let response = client.challenge(&to, &challenge).await.map(Box::new);
-            TaskResult::RematchSent(
-                RematchOffer {
-                    to,
-                    human,
-                    challenge,
-                },
-                response,
-            )
-        });
+        let request = async move {
+            let response = client.challenge(&rematch.to, &rematch.challenge).await;
+            (rematch, response.map(Box::new))
+        };
+        self.background.spawn_challenge(
+            request,
+            |(_, response)| response.ok().map(|challenge| challenge.id),
+            |account, (rematch, response)| account.on_rematch_sent(&rematch, response),
+        );
     }
 
     /// Handles the response to our offer.
-    pub(super) fn on_rematch_sent(
+    fn on_rematch_sent(
         &mut self,
         rematch: &RematchOffer,
         response: Result<Box<Challenge>, Failure>,
@@ -220,24 +211,6 @@ impl Account {
         info!(challenge = %answer.id, "no rematch");
         let (decision, why) = closing_reason(answer);
         self.publish_challenge(answer, decision, why);
-    }
-
-    /// Cancels a challenge of ours unless it has become a game.
-    pub(super) fn cancel_challenge(&mut self, challenge: Box<Challenge>, why: &'static str) {
-        if self.games.contains_key(&challenge.id) {
-            return;
-        }
-        self.slots.release(&challenge.id);
-        self.cancelling += 1;
-        let client = self.ctx.client.clone();
-        self.background.spawn(async move {
-            let id = &challenge.id;
-            let taken_back = with_retries(RequestKind::Answer, || {
-                outgoing::cancel_unless_accepted(&client, id)
-            })
-            .await;
-            TaskResult::ChallengeCancelled(challenge, why, taken_back)
-        });
     }
 }
 

@@ -6,9 +6,7 @@ use tokio::sync::oneshot;
 use tracing::{debug, info};
 
 use super::Account;
-use super::challenges::with_retries;
-use super::outgoing::{self, ALREADY_ACCEPTED};
-use crate::bot::account::background::TaskResult;
+use super::outgoing::cancel_unless_accepted;
 use crate::bot::account::quota::JoinRequest;
 use crate::bot::account::state_files::StateFile;
 use crate::bot::matchmaking::{Action, Choice, Inputs, OnlineBots, Refusal};
@@ -16,7 +14,6 @@ use crate::bot::shutdown::Stage;
 use crate::clock;
 use crate::events::{self, Decision};
 use crate::lichess::model::{Challenge, ChallengeId, GameInfo, NewChallenge, UserStatus, Username};
-use crate::lichess::retry::RequestKind;
 use crate::lichess::{Client, Error as Failure};
 use crate::plural;
 
@@ -26,31 +23,15 @@ const MAX_LISTED_BOTS: u32 = 512;
 /// Times closer than this are reported as the same.
 const SAME_TIME_TOLERANCE: Duration = Duration::from_secs(5);
 
-/// Result of a matchmaking request.
-pub(super) enum SeekResult {
-    /// Online bots and our own account.
-    OnlineBots(Result<OnlineBots, Failure>),
-    Challenged(ChallengeAttempt),
-    /// Our challenge was cancelled; `false` if it had been accepted.
-    Cancelled(ChallengeId, Result<bool, Failure>),
-}
-
 /// Attempt to challenge the first available one of several users.
 #[derive(Default)]
-pub(super) struct ChallengeAttempt {
+struct ChallengeAttempt {
     /// Users who cannot be challenged.
     unavailable: Vec<(Username, Refusal)>,
     /// User, challenge and response.
     response: Option<(Username, NewChallenge, Result<Box<Challenge>, Failure>)>,
     /// The status of the users could not be read.
     failed: Option<Failure>,
-}
-
-impl ChallengeAttempt {
-    /// The created challenge.
-    pub(super) fn challenge(self) -> Option<Box<Challenge>> {
-        self.response?.2.ok()
-    }
 }
 
 impl Account {
@@ -61,9 +42,8 @@ impl Account {
         match self.matchmaking.next_action(inputs, &self.quota) {
             Action::Wait => {}
             Action::ListOnlineBots => {
-                self.background.spawn(async move {
-                    TaskResult::Seek(SeekResult::OnlineBots(fetch_online_bots(&client).await))
-                });
+                let request = async move { fetch_online_bots(&client).await };
+                self.background.spawn(request, Self::on_online_bots);
             }
             Action::Challenge(choice) => {
                 let users: Vec<&str> = choice.users.iter().map(Username::as_str).collect();
@@ -72,19 +52,17 @@ impl Account {
                     choice.offer,
                     users.join(", ")
                 );
-                self.background.spawn(async move {
-                    TaskResult::Seek(SeekResult::Challenged(
-                        challenge_first_available(&client, choice).await,
-                    ))
-                });
+                let request = async move { challenge_first_available(&client, choice).await };
+                self.background.spawn_challenge(
+                    request,
+                    |attempt| attempt.response?.2.ok().map(|challenge| challenge.id),
+                    Self::on_challenge_attempt,
+                );
             }
             Action::Cancel(id) => {
-                self.background.spawn(async move {
-                    let answer = with_retries(RequestKind::Answer, || {
-                        outgoing::cancel_unless_accepted(&client, &id)
-                    })
-                    .await;
-                    TaskResult::Seek(SeekResult::Cancelled(id, answer))
+                let request = async move { (cancel_unless_accepted(&client, &id).await, id) };
+                self.background.spawn(request, |account, (answer, id)| {
+                    account.on_cancel_response(&id, answer);
                 });
             }
         }
@@ -105,43 +83,38 @@ impl Account {
         }
     }
 
-    /// Handles the result of a matchmaking request.
-    pub(super) fn on_seek_result(&mut self, result: SeekResult) {
-        match result {
-            SeekResult::OnlineBots(Ok(online_bots)) => {
+    fn on_online_bots(&mut self, response: Result<OnlineBots, Failure>) {
+        match response {
+            Ok(online_bots) => {
                 let bots = plural::count(online_bots.bots.len(), "bot is", "bots are");
                 debug!("{bots} online");
                 self.matchmaking.on_online_bots(Some(online_bots));
             }
-            SeekResult::OnlineBots(Err(failure)) => {
+            Err(failure) => {
                 info!("cannot read the online bots: {failure}");
                 self.matchmaking.on_online_bots(None);
             }
-            SeekResult::Challenged(attempt) => self.on_challenge_attempt(attempt),
-            SeekResult::Cancelled(id, answer) => {
-                match &answer {
-                    Ok(true) => debug!(challenge = %id, "cancelled"),
-                    Ok(false) => {
-                        let pending = self.matchmaking.pending().cloned();
-                        let is_known = self.knows_game(&id);
-                        if let Some(challenge) = pending.filter(|it| it.id == id && !is_known) {
-                            self.on_late_acceptance(&challenge);
-                            self.publish_challenge(
-                                &challenge,
-                                Decision::Accepted,
-                                ALREADY_ACCEPTED.to_owned(),
-                            );
-                            return self.matchmaking.on_late_acceptance();
-                        }
-                    }
-                    Err(failure) => info!(challenge = %id, "cannot take back: {failure}"),
-                }
-                if let Some(challenge) = self.matchmaking.on_cancelled(matches!(answer, Ok(true))) {
-                    let why = "it was not answered".to_owned();
-                    self.publish_challenge(&challenge, Decision::Dropped, why);
-                    self.save(StateFile::Opponents);
+        }
+    }
+
+    /// Handles the end of a cancel request; `false` if the challenge had been accepted.
+    fn on_cancel_response(&mut self, id: &ChallengeId, answer: Result<bool, Failure>) {
+        match &answer {
+            Ok(true) => debug!(challenge = %id, "cancelled"),
+            Ok(false) => {
+                let pending = self.matchmaking.pending().cloned();
+                let is_known = self.knows_game(id);
+                if let Some(challenge) = pending.filter(|it| it.id == *id && !is_known) {
+                    self.on_late_acceptance(&challenge);
+                    return self.matchmaking.on_late_acceptance();
                 }
             }
+            Err(failure) => info!(challenge = %id, "cannot take back: {failure}"),
+        }
+        if let Some(challenge) = self.matchmaking.on_cancelled(matches!(answer, Ok(true))) {
+            let why = "it was not answered".to_owned();
+            self.publish_challenge(&challenge, Decision::Dropped, why);
+            self.save(StateFile::Opponents);
         }
     }
 

@@ -7,7 +7,6 @@ use tracing::warn;
 
 use super::Account;
 use crate::bot::account::accepted_log::{self, AcceptedLog, Update};
-use crate::bot::account::background::TaskResult;
 use crate::bot::account::persist::{self, SaveQueue};
 use crate::bot::account::quota::Quota;
 use crate::bot::matchmaking::OpponentHistory;
@@ -92,17 +91,18 @@ impl Account {
             StateFile::Quota => Update::Replace(self.quota.to_json()),
             StateFile::Opponents => Update::Replace(self.matchmaking.history().to_json()),
         };
-        self.background.spawn(async move {
-            let write = move || match update {
-                Update::Replace(text) => persist::save(&path, &text),
-                Update::Append(lines) => persist::append(&path, &lines),
-            };
-            TaskResult::Saved(file, persist::run_blocking(write).await)
-        });
+        let write = move || match update {
+            Update::Replace(text) => persist::save(&path, &text),
+            Update::Append(lines) => persist::append(&path, &lines),
+        };
+        self.background
+            .spawn(persist::run_blocking(write), move |account, written| {
+                account.on_saved(file, written);
+            });
     }
 
     /// Handles the end of a save.
-    pub(super) fn on_saved(&mut self, file: StateFile, written: io::Result<()>) {
+    fn on_saved(&mut self, file: StateFile, written: io::Result<()>) {
         if file == StateFile::Accepted && written.is_err() {
             self.accepted_log.force_rewrite();
         }

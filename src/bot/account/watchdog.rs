@@ -11,7 +11,6 @@ use std::time::{Duration, Instant, SystemTime};
 use tracing::{debug, error, warn};
 
 use super::{Account, MAX_LISTED_GAMES, RunningGame};
-use crate::bot::account::background::TaskResult;
 use crate::bot::account::quota::Limit;
 use crate::bot::game::GameCommand;
 use crate::bot::game::status::{Activity, GameSnapshot, stream_status};
@@ -110,16 +109,21 @@ impl Account {
         if !is_recent && self.games.values().any(needs_probe) {
             self.last_probe = Some(now);
             let client = self.ctx.client.clone();
-            self.background.spawn(async move {
+            let request = async move {
                 let list = clock::timeout(PROBE_TIMEOUT, client.playing(MAX_LISTED_GAMES)).await;
-                TaskResult::ProbeAnswered(now, list.ok().and_then(Result::ok))
-            });
+                list.ok().and_then(Result::ok)
+            };
+            self.background
+                .spawn(request, move |account, list| match list {
+                    Some(list) => account.reconcile_games(list, now),
+                    None => account.resync_silent_games(),
+                });
         }
     }
 
     /// Opens the streams of silent games again after a probe without an answer: the first line says whose turn it is,
     /// over another connection.
-    pub(super) fn resync_silent_games(&self) {
+    fn resync_silent_games(&self) {
         let now = clock::now();
         for running in self.games.values() {
             if needs_probe(&running.status.snapshot(), None, now) {
@@ -129,7 +133,7 @@ impl Account {
     }
 
     /// Resyncs a game if it still seems to be our turn.
-    pub(super) fn recheck(&mut self, requested_at: Instant, info: &GameInfo) {
+    fn recheck(&mut self, requested_at: Instant, info: &GameInfo) {
         if let Some(running) = self.games.get(&info.id)
             && missed_turn(&running.status.snapshot(), info, requested_at)
         {
@@ -259,10 +263,10 @@ impl Account {
                 && missed_turn(&running.status.snapshot(), info, requested_at)
             {
                 let info = Box::new(info.clone());
-                self.background.spawn(async move {
-                    clock::sleep(RECHECK_DELAY).await;
-                    TaskResult::Recheck(requested_at, info)
-                });
+                self.background
+                    .spawn(clock::sleep(RECHECK_DELAY), move |account, ()| {
+                        account.recheck(requested_at, &info);
+                    });
             }
         }
         for info in list {
