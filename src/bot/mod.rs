@@ -7,6 +7,7 @@ mod account;
 pub mod argument;
 mod chat;
 mod commands;
+mod explain;
 mod game;
 mod matchmaking;
 pub mod policy;
@@ -30,6 +31,7 @@ pub use commands::{
     CommandError, CommandHandle, CommandReceiver, CommandResult, OutgoingChallenge, ReloadSettings,
     command_channel, time_control,
 };
+pub use explain::{ChallengeQuery, ExplainError, explain_command};
 pub use game::choice::BookSet;
 pub use shared_load::SharedLoad;
 pub use shutdown::{ShutdownHandle, ShutdownSignal, Stage, shutdown_channel};

@@ -1,7 +1,6 @@
 //! Answering incoming challenges.
 
 use std::future::Future;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -13,16 +12,12 @@ use super::{Account, push_bounded};
 use crate::bot::account::quota::Limit;
 use crate::bot::account::slots::SlotHolder;
 use crate::bot::account::state_files::StateFile;
-use crate::bot::policy::{
-    self, Assessment, ChallengeAnswer, ChallengeContext, Load, MatchInput, Rank,
-};
+use crate::bot::policy::{self, Assessment, ChallengeAnswer, ChallengeContext, Load};
 use crate::bot::shutdown::Stage;
 use crate::clock;
 use crate::events::{self, Decision};
 use crate::lichess::Error as Failure;
-use crate::lichess::model::{
-    Challenge, ChallengeId, ChallengeUser, Compat, DeclineReason, TimeControl, Username,
-};
+use crate::lichess::model::{Challenge, ChallengeId, Compat, DeclineReason, TimeControl, Username};
 use crate::lichess::retry::{self, RequestKind, Retry};
 
 /// Accept requests in flight at once. Declines do not delay them.
@@ -56,34 +51,32 @@ impl Default for Outboxes {
 const QUEUE_CHECK_INTERVAL: Duration = Duration::from_secs(3);
 
 impl Account {
-    /// Answers an incoming challenge. Each challenge is answered once.
+    /// Answers a challenge. Each incoming challenge is answered once.
     pub(super) fn on_challenge(&mut self, challenge: Box<Challenge>, compat: Option<Compat>) {
-        let from = challenge
-            .challenger
-            .as_ref()
-            .map(|challenger| &challenger.name);
+        self.on_listed_challenge(IncomingChallenge::new(challenge, compat, clock::now()));
+    }
+
+    fn on_listed_challenge(&mut self, mut incoming: IncomingChallenge) {
+        let challenge = &incoming.challenge;
+        let from = incoming.input.name.clone();
         let to = challenge.dest_user.as_ref().map(|user| &user.name);
-        let outgoing = from == Some(&self.ctx.me) || to.is_some_and(|to| *to != self.ctx.me);
-        if outgoing {
-            return self.on_own_challenge(&challenge);
+        let me = &self.ctx.me;
+        if from.as_ref() == Some(me) || to.is_some_and(|to| to != me) {
+            return self.on_own_challenge(challenge);
         }
         if self.seen_challenges.contains(&challenge.id) || self.games.contains_key(&challenge.id) {
             return;
         }
-        if let Some(from) = from {
+        if let Some(from) = &from {
             self.on_opponent_challenge(from);
         }
         push_bounded(&mut self.seen_challenges, challenge.id.clone());
-        let name = from
-            .filter(|_| policy::needs_account_age(&self.ctx.settings))
-            .cloned();
-        let incoming = IncomingChallenge {
-            challenge,
-            compat,
-            age_days: name.as_ref().and_then(|name| self.known_account_age(name)),
-            received_at: clock::now(),
+        let needs_age = policy::needs_account_age(&self.ctx.settings);
+        let Some(from) = from.filter(|_| needs_age) else {
+            return self.answer_challenge(incoming, false);
         };
-        if name.is_none() || incoming.age_days.is_some() {
+        incoming.input.age_days = self.known_account_age(&from);
+        if incoming.input.age_days.is_some() {
             return self.answer_challenge(incoming, false);
         }
         // A challenge behind a full outbox is evaluated without the account age.
@@ -102,19 +95,12 @@ impl Account {
 
     /// Requests account ages, as far as the outbox permits.
     fn request_account_ages(&mut self) {
-        while let Some((incoming, permit)) = self.outboxes.ages.next() {
-            let from = incoming.challenge.challenger.as_ref();
-            let name = from.map(|from| from.name.clone());
-            let age_days = name.as_ref().and_then(|name| self.known_account_age(name));
-            let Some(name) = name.filter(|_| age_days.is_none()) else {
+        while let Some((mut incoming, permit)) = self.outboxes.ages.next() {
+            let name = incoming.input.name.clone();
+            incoming.input.age_days = name.as_ref().and_then(|name| self.known_account_age(name));
+            let Some(name) = name.filter(|_| incoming.input.age_days.is_none()) else {
                 drop(permit);
-                self.answer_challenge(
-                    IncomingChallenge {
-                        age_days,
-                        ..incoming
-                    },
-                    false,
-                );
+                self.answer_challenge(incoming, false);
                 continue;
             };
             let client = self.ctx.client.clone();
@@ -166,24 +152,18 @@ impl Account {
     /// Handles the creation time of a challenger's account, or the failure to read it.
     fn on_account_age(
         &mut self,
-        incoming: IncomingChallenge,
+        mut incoming: IncomingChallenge,
         created: Result<Option<SystemTime>, Failure>,
     ) {
         let created = created.unwrap_or_else(|failure| {
             info!(challenge = %incoming.challenge.id, "cannot read the age of the account: {failure}");
             None
         });
-        if let (Some(created), Some(from)) = (created, &incoming.challenge.challenger) {
-            push_bounded(&mut self.account_created, (from.name.clone(), created));
+        if let (Some(created), Some(from)) = (created, &incoming.input.name) {
+            push_bounded(&mut self.account_created, (from.clone(), created));
         }
-        let age_days = created.map(days_since);
-        self.answer_challenge(
-            IncomingChallenge {
-                age_days,
-                ..incoming
-            },
-            false,
-        );
+        incoming.input.age_days = created.map(days_since);
+        self.answer_challenge(incoming, false);
     }
 
     /// Accepts, declines or queues a challenge. Queueing is reported once.
@@ -198,24 +178,18 @@ impl Account {
                     info!(challenge = %challenge.id, "{} is queued: {}", describe(challenge), assessment.reason);
                     self.publish_challenge(challenge, Decision::Queued, assessment.reason);
                 }
-                let rank = self.rank(&incoming);
+                let rank = policy::rank(&self.ctx.settings, &incoming.input);
                 self.queue.push(incoming, rank);
             }
         }
     }
 
-    fn rank(&self, incoming: &IncomingChallenge) -> Rank {
-        let input = MatchInput::of_challenge(&incoming.challenge, incoming.age_days);
-        policy::rank(&self.ctx.settings, &input)
-    }
-
     fn evaluate(&mut self, incoming: &IncomingChallenge) -> Assessment {
         let now = clock::now();
         let challenge = &incoming.challenge;
-        let from = challenge.challenger.as_ref();
         // Games without a clock need no slot. For the others: a queued challenge that could use the free slot is not
         // overtaken.
-        let rank = self.rank(incoming);
+        let rank = policy::rank(&self.ctx.settings, &incoming.input);
         let mut ahead = self.queue.ahead_of(rank);
         let overtakes = ahead.any(|other| !self.slots.is_full(other.is_human(), now));
         let clocked = challenge.time_control.is_clock();
@@ -228,37 +202,37 @@ impl Account {
             queue_full: self.queue.len() >= settings.challenge.queue_size,
             games_vs_opponent: self
                 .slots
-                .games_against(from.map(|from| &from.name), clocked, now),
+                .games_against(incoming.input.name.as_ref(), clocked, now),
             rematch_number: self.rematches.next_number(challenge),
             no_bots_until: self.quota.full_until(Limit::BotGames, clock::date()),
         };
         let case = ChallengeContext {
             challenge,
             compat: incoming.compat,
-            age_days: incoming.age_days,
+            input: &incoming.input,
         };
-        policy::evaluate(case, settings, &self.accepted_log, SystemTime::now(), load)
+        let (log, date) = (&self.accepted_log, SystemTime::now());
+        let usage = |limit: &str, user: Option<&str>, max| log.usage(limit, user, max, date);
+        policy::evaluate(case, settings, &usage, load)
     }
 
     fn accept(&mut self, incoming: IncomingChallenge, assessment: &Assessment) {
-        let input = MatchInput::of_challenge(&incoming.challenge, incoming.age_days);
-        let challenge = incoming.challenge;
-        let from = challenge.challenger.as_ref();
-        let holder = SlotHolder {
-            name: from.map(|from| from.name.clone()),
-            human: !from.is_some_and(ChallengeUser::is_bot),
-            clocked: challenge.time_control.is_clock(),
-        };
+        let IncomingChallenge {
+            challenge, input, ..
+        } = incoming;
         info!(challenge = %challenge.id, "accepting {}: {}", describe(&challenge), assessment.reason);
         // Only rules ask for these facts.
         let facts = (!self.ctx.settings.rule.is_empty()).then(|| input.facts());
+        let holder = SlotHolder {
+            name: input.name,
+            human: !input.bot,
+            clocked: challenge.time_control.is_clock(),
+        };
         if assessment.limit.is_some() || facts.is_some() {
-            let (id, user) = (&challenge.id, holder.name.as_ref());
             let limit = assessment.limit.as_deref().unwrap_or_default();
-            self.accepted_log.add(id, user, limit, SystemTime::now());
-            if let Some(facts) = facts {
-                self.accepted_log.set_facts(facts);
-            }
+            let (id, user) = (&challenge.id, holder.name.as_ref());
+            let now = SystemTime::now();
+            self.accepted_log.add(id, user, limit, facts, now);
             self.save(StateFile::Accepted);
         }
         let number = self.rematches.next_number(&challenge);
@@ -382,13 +356,14 @@ impl Account {
         for waiting in self.queue.clear() {
             self.answer_challenge(waiting, true);
         }
-        let settings = Arc::clone(&self.ctx.settings);
-        let mut list = list;
-        list.sort_by_key(|challenge| {
-            policy::rank(&settings, &MatchInput::of_challenge(challenge, None))
-        });
-        for challenge in list {
-            self.on_challenge(Box::new(challenge), None);
+        let now = clock::now();
+        let list = list.into_iter().map(Box::new);
+        let mut list: Vec<_> = list
+            .map(|challenge| IncomingChallenge::new(challenge, None, now))
+            .collect();
+        list.sort_by_key(|incoming| policy::rank(&self.ctx.settings, &incoming.input));
+        for incoming in list {
+            self.on_listed_challenge(incoming);
         }
     }
 
