@@ -250,6 +250,7 @@ struct AccountContext {
     token_check: Arc<Notify>,
     traces: Traces,
     shared_load: SharedLoad,
+    shutdown: ShutdownSignal,
 }
 
 impl AccountContext {
@@ -261,6 +262,11 @@ impl AccountContext {
     /// Challenges that wait for a slot.
     fn queued_challenges(&self) -> usize {
         self.queued_challenges.load(Ordering::Relaxed)
+    }
+
+    /// Whether shutdown has begun.
+    fn is_stopping(&self) -> bool {
+        self.shutdown.stage() != Stage::Running
     }
 
     /// Requests a check of the token, after a 401.

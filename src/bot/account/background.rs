@@ -1,11 +1,14 @@
-//! Background requests of an account. Each is started together with the handler of its result.
+//! Background requests of an account, each with the handler of its result.
 
 use tokio::task::JoinError;
 use tracing::error;
 
 use super::{Account, Error};
 use crate::bot::spanned_join_set::SpannedJoinSet;
+use crate::clock;
+use crate::lichess::Error as Failure;
 use crate::lichess::model::ChallengeId;
+use crate::lichess::retry::{self, RequestKind, Retry};
 
 /// Requests that are running.
 #[derive(Default)]
@@ -111,5 +114,50 @@ impl Account {
                 Ok(())
             }
         }
+    }
+}
+
+/// Sends a request again for as long as [`retry::decide`] says so.
+pub(super) async fn with_retries<F, R, T>(kind: RequestKind, mut request: F) -> Result<T, Failure>
+where
+    F: FnMut() -> R,
+    R: Future<Output = Result<T, Failure>>,
+{
+    let mut attempt = 0;
+    loop {
+        let failure = match request().await {
+            Ok(answer) => return Ok(answer),
+            Err(failure) => failure,
+        };
+        match retry::decide(kind, &failure, attempt) {
+            Retry::After(wait) => clock::sleep(wait).await,
+            Retry::GiveUp => return Err(failure),
+        }
+        attempt += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn answer_timeout_is_retried() {
+        let mut calls = 0;
+        let answer = with_retries(RequestKind::Answer, || {
+            calls += 1;
+            let failed = calls < 3;
+            async move {
+                if failed {
+                    Err(Failure::Timeout(Duration::from_secs(1)))
+                } else {
+                    Ok(())
+                }
+            }
+        });
+        assert_eq!(answer.await, Ok(()));
+        assert_eq!(calls, 3);
     }
 }

@@ -59,6 +59,7 @@ pub(super) async fn login(
                     token_check: Arc::new(Notify::new()),
                     traces: parts.traces.clone(),
                     shared_load: parts.shared_load.clone(),
+                    shutdown: shutdown.clone(),
                 }));
             }
             Err(failure) => failure,

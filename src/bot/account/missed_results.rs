@@ -27,7 +27,7 @@ const STREAM_TIMEOUT: Duration = Duration::from_secs(10);
 impl Account {
     /// Reads the unfinished games from the records.
     pub(super) fn load_unfinished_games(&mut self) {
-        let Some(unfinished) = self.unfinished_games.take() else {
+        let Some(unfinished) = self.games.unfinished.take() else {
             return;
         };
         let me = self.ctx.me.to_string();
@@ -42,7 +42,7 @@ impl Account {
         let missed: Vec<GameId> = unfinished
             .iter()
             .filter_map(|id| id.parse().ok())
-            .filter(|id| !self.knows_game(id))
+            .filter(|id| !self.games.is_known(id))
             .collect();
         let (client, events) = (self.ctx.client.clone(), self.ctx.events.clone());
         let me = self.ctx.me.clone();

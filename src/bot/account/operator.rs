@@ -11,21 +11,19 @@ use tokio::task::spawn_blocking;
 use tracing::{error, info, warn};
 
 use super::Account;
-use super::outgoing::{ChallengeSource, SHUTTING_DOWN, closing_reason, is_for_bot};
+use super::outgoing::{ChallengeSource, SHUTTING_DOWN, closing_reason, is_for_bot, slot_holder};
 use crate::bot::BotParts;
 use crate::bot::account::overrides::OperatorOverrides;
 use crate::bot::account::persist;
-use crate::bot::account::slots::SlotHolder;
 use crate::bot::commands::{Command, CommandKind, OutgoingChallenge, ReloadSettings, Responder};
-use crate::bot::game;
+use crate::bot::game::GameCommand;
 use crate::bot::game::status::{Activity, GameSnapshot};
 use crate::bot::policy::describe;
-use crate::bot::shutdown::Stage;
 use crate::clock;
 use crate::config::{self, ArenaEntry, Change, Match, Pattern, Play, Rule, Settings};
 use crate::events::{self, Decision};
 use crate::lichess::Error as Failure;
-use crate::lichess::model::{ArenaId, Challenge, ChallengeId, GameId, Username};
+use crate::lichess::model::{ArenaId, Challenge, ChallengeId, GameId};
 
 /// A challenge of the operator with a clock is cancelled if it was not answered in this time: otherwise it could
 /// become a game hours later.
@@ -134,7 +132,7 @@ impl OperatorState {
 impl Account {
     /// Whether new games are accepted.
     pub(super) fn accepts_games(&self) -> bool {
-        self.shutdown.stage() == Stage::Running && !self.operator.overrides.paused
+        !self.ctx.is_stopping() && !self.operator.overrides.paused
     }
 
     pub(super) fn on_command(&mut self, Command { kind, responder }: Command) {
@@ -156,14 +154,14 @@ impl Account {
         if self.operator.overrides.paused == paused {
             return responder.succeed(match paused {
                 true => "it is paused already".to_owned(),
-                false if self.shutdown.stage() == Stage::Running => "it was not paused".to_owned(),
+                false if !self.ctx.is_stopping() => "it was not paused".to_owned(),
                 false => format!("it was not paused, but {ENDING_NOTE}"),
             });
         }
         self.operator.overrides.paused = paused;
         self.publish_paused();
         self.tournaments.pause(paused);
-        self.last_idle = None;
+        self.status.repeat_idle();
         let games = match self.games.len() {
             0 => "no game is running".to_owned(),
             1 => "the running game continues".to_owned(),
@@ -173,9 +171,7 @@ impl Account {
             true => format!(
                 "paused: no new games until `knightwatch resume`, not even after a restart; {games}"
             ),
-            false if self.shutdown.stage() == Stage::Running => {
-                "resumed: new games are taken again".to_owned()
-            }
+            false if !self.ctx.is_stopping() => "resumed: new games are taken again".to_owned(),
             false => format!("no longer paused, but {ENDING_NOTE}"),
         };
         self.save_and_respond(done, responder);
@@ -185,7 +181,7 @@ impl Account {
         let paused = self.operator.overrides.paused;
         let text = match paused {
             true => "paused by the operator: no new games until knightwatch resume".to_owned(),
-            false if self.shutdown.stage() == Stage::Running => {
+            false if !self.ctx.is_stopping() => {
                 "resumed by the operator: new games are taken again".to_owned()
             }
             false => format!("no longer paused by the operator, but {ENDING_NOTE}"),
@@ -195,7 +191,7 @@ impl Account {
             false => info!("{text}"),
         }
         self.ctx.events.send(events::Event::note(text));
-        self.health.update(|status| status.paused = paused);
+        self.status.health.update(|status| status.paused = paused);
         self.ctx.events.send(events::Event::Paused { paused });
     }
 
@@ -242,12 +238,12 @@ impl Account {
         let Some(running) = self.games.get(id) else {
             return responder.fail(format!("no game {id} is running"));
         };
-        match running.status.snapshot() {
+        match running.snapshot() {
             GameSnapshot {
                 activity: Activity::Searching,
                 ..
             } => {
-                let _ = running.commands.send(game::GameCommand::MoveNow);
+                running.send(GameCommand::MoveNow);
                 responder.succeed(format!("{id}: the best move found so far is played"));
             }
             GameSnapshot {
@@ -277,7 +273,7 @@ impl Account {
     }
 
     fn send_challenge(&mut self, challenge: OutgoingChallenge, responder: Responder) {
-        if self.shutdown.stage() != Stage::Running {
+        if self.ctx.is_stopping() {
             return responder.fail(SHUTTING_DOWN);
         }
         if challenge.user == self.ctx.me {
@@ -288,7 +284,7 @@ impl Account {
             return responder.fail(format!("{user} is another account of ours"));
         }
         let clocked = challenge.params.time_control.is_clock();
-        if clocked && self.slots.is_full(true, clock::now()) {
+        if clocked && self.games.slots.is_full(true, clock::now()) {
             let places = self.ctx.settings.games.concurrency;
             return responder.fail(match places {
                 1 => "the only slot is taken".to_owned(),
@@ -296,7 +292,7 @@ impl Account {
             });
         }
         // A refused challenge would extend the limit.
-        if let Some(until) = self.quota.challenges_blocked_until(clock::date()) {
+        if let Some(until) = self.state.quota.challenges_blocked_until(clock::date()) {
             let until = clock::format_date(until);
             return responder.fail(format!(
                 "Lichess takes no challenges from us before {until}"
@@ -364,26 +360,21 @@ impl Account {
     /// Tracks a challenge of the operator and returns the response. The game may be running by now.
     pub(super) fn track_challenge(&mut self, challenge: Box<Challenge>) -> String {
         let id = challenge.id.clone();
-        let clocked = challenge.time_control.is_clock();
         let rated = if challenge.rated { "rated" } else { "casual" };
-        let to = challenge.dest_user.as_ref().map(|user| user.name.clone());
-        let user = to.as_ref().map_or("nobody", Username::as_str);
+        let to = challenge.dest_user.as_ref();
+        let user = to.map_or("nobody", |user| user.name.as_str());
         let time = challenge.time_control;
         info!(challenge = %id, "challenging {user} to {time}, {rated}, by operator command");
         let mut done = format!("{user} is challenged to {time}, {rated}: {id}");
-        if self.knows_game(&id) {
+        if self.games.is_known(&id) {
             self.publish_challenge(&challenge, Decision::Accepted, BY_OPERATOR.to_owned());
             return done + ", and the game has started";
         }
-        if clocked {
-            let holder = SlotHolder {
-                name: to,
-                human: !is_for_bot(&challenge),
-                clocked,
-            };
+        if challenge.time_control.is_clock() {
+            let holder = slot_holder(&challenge);
             let until = clock::now() + ANSWER_TIMEOUT;
-            self.slots.reserve_until(id.clone(), holder, until);
-            if self.is_stopping() {
+            self.games.slots.reserve_until(id.clone(), holder, until);
+            if self.ctx.is_stopping() {
                 self.cancel_challenge(challenge, SHUTTING_DOWN);
                 return done + "; it is cancelled, since the bot is shutting down";
             }
@@ -433,7 +424,7 @@ impl Account {
     }
 
     fn join(&mut self, joining: ArenaEntry, responder: Responder) {
-        if self.shutdown.stage() != Stage::Running {
+        if self.ctx.is_stopping() {
             return responder.fail(SHUTTING_DOWN);
         }
         let overrides = &mut self.operator.overrides;
@@ -558,7 +549,8 @@ impl Account {
         self.ctx
             .shared_load
             .update_concurrency(before, games.concurrency);
-        self.slots
+        self.games
+            .slots
             .resize(games.concurrency, games.reserved_for_humans);
         self.ctx.settings = settings;
         self.publish_settings();
@@ -566,11 +558,8 @@ impl Account {
             .tournaments
             .on_settings_changed(&self.ctx, &self.operator.overrides.arenas);
         self.matchmaking.set_settings(&self.ctx.settings);
-        self.last_idle = None;
-        // Waiting challenges are evaluated again.
-        for challenge in self.queue.clear() {
-            self.answer_challenge(challenge, true);
-        }
+        self.status.repeat_idle();
+        self.reassess_queue();
         left
     }
 

@@ -7,14 +7,12 @@ use std::time::{Duration, Instant};
 
 use tracing::info;
 
-use super::challenges::{event_time_control, with_retries};
+use super::challenges::event_time_control;
 use super::{Account, CANCEL_TIMEOUT};
-use crate::bot::account::background::Background;
+use crate::bot::account::background::{Background, with_retries};
 use crate::bot::account::quota::Limit;
 use crate::bot::account::slots::SlotHolder;
-use crate::bot::account::state_files::StateFile;
 use crate::bot::matchmaking::{ChallengeFailure, Refusal};
-use crate::bot::shutdown::Stage;
 use crate::clock;
 use crate::events::{self, Decision};
 use crate::lichess::model::{
@@ -22,7 +20,6 @@ use crate::lichess::model::{
 };
 use crate::lichess::retry::RequestKind;
 use crate::lichess::{Client, Error as Failure};
-use crate::metrics::OpenChallenge;
 
 /// A challenge whose response was lost is echoed on the event stream within this time, if it was created.
 const ECHO_TIMEOUT: Duration = Duration::from_secs(30);
@@ -40,9 +37,18 @@ pub(super) enum ChallengeSource {
     Rematch,
 }
 
-/// Challenges in flight, or with a lost response.
+/// Challenges sent by us.
 #[derive(Debug, Default)]
-pub(super) struct Outgoing(Vec<Sent>);
+pub(super) struct OutgoingChallenges {
+    /// Challenges in flight, or with a lost response.
+    sent: Vec<Sent>,
+    /// Challenges that are being cancelled.
+    cancelling: usize,
+    /// Until when shutdown waits for challenges that may still become games.
+    cancel_deadline: Option<Instant>,
+    /// Challenges of all accounts of this process that were charged to our quota so far.
+    charged: u64,
+}
 
 #[derive(Debug)]
 struct Sent {
@@ -56,10 +62,23 @@ struct Sent {
     lost_until: Option<Instant>,
 }
 
-impl Outgoing {
+impl OutgoingChallenges {
+    /// `charged`: challenges of all accounts that were charged to our quota before.
+    pub(super) fn new(charged: u64) -> Self {
+        Self {
+            charged,
+            ..Self::default()
+        }
+    }
+
+    /// Challenges of all accounts that were charged to our quota so far.
+    pub(super) fn charged(&self) -> u64 {
+        self.charged
+    }
+
     /// Adds a challenge that is being sent.
     pub(super) fn add(&mut self, to: Username, source: ChallengeSource) {
-        self.0.push(Sent {
+        self.sent.push(Sent {
             to,
             source,
             echo: None,
@@ -70,7 +89,7 @@ impl Outgoing {
 
     /// Challenges without a response.
     pub(super) fn in_flight(&self) -> usize {
-        self.0
+        self.sent
             .iter()
             .filter(|sent| sent.lost_until.is_none())
             .count()
@@ -91,7 +110,7 @@ impl Outgoing {
             let echo = sent.echo.as_ref();
             echo.is_some_and(|echo| echo.id == challenge.id)
         };
-        if let Some(sent) = self.0.iter_mut().find(matches) {
+        if let Some(sent) = self.sent.iter_mut().find(matches) {
             sent.echo = None;
             sent.closed = Some(challenge);
         }
@@ -107,7 +126,7 @@ impl Outgoing {
         let mut sent = self.take(|sent| sent.matches(to, source))?;
         if sent.echo.is_none() && sent.closed.is_none() {
             sent.lost_until = Some(now + ECHO_TIMEOUT);
-            self.0.push(sent);
+            self.sent.push(sent);
             return None;
         }
         sent.echo
@@ -119,13 +138,13 @@ impl Outgoing {
         challenge: &Challenge,
         now: Instant,
     ) -> Option<ChallengeSource> {
-        self.0
+        self.sent
             .retain(|sent| sent.lost_until.is_none_or(|until| now < until));
         let to = &challenge.dest_user.as_ref()?.name;
         if let Some(sent) = self.take(|sent| sent.to == *to && sent.lost_until.is_some()) {
             return Some(sent.source);
         }
-        let mut waiting = self.0.iter_mut();
+        let mut waiting = self.sent.iter_mut();
         if let Some(sent) = waiting.find(|sent| sent.to == *to) {
             sent.echo = Some(Box::new(challenge.clone()));
         }
@@ -134,12 +153,12 @@ impl Outgoing {
 
     /// Challenges echoed before their responses.
     pub(super) fn echoes(&self) -> impl Iterator<Item = &Challenge> {
-        self.0.iter().filter_map(|sent| sent.echo.as_deref())
+        self.sent.iter().filter_map(|sent| sent.echo.as_deref())
     }
 
     fn take(&mut self, matches: impl Fn(&Sent) -> bool) -> Option<Sent> {
-        let at = self.0.iter().position(matches)?;
-        Some(self.0.remove(at))
+        let at = self.sent.iter().position(matches)?;
+        Some(self.sent.remove(at))
     }
 }
 
@@ -195,21 +214,18 @@ impl Account {
 
     /// Counts a challenge that was created.
     pub(super) fn count_challenge(&mut self, bot: bool) {
-        self.quota.charge_challenge(bot, clock::date());
         self.ctx.shared_load.record_challenge();
-        self.counted_challenges += 1;
-        self.save(StateFile::Quota);
+        self.outgoing.charged += 1;
+        self.update_quota(|quota, date| quota.charge_challenge(bot, date));
     }
 
     /// Charges challenges of other accounts of this process to the limit of our address.
     pub(super) fn charge_shared_challenges(&mut self) {
         let all = self.ctx.shared_load.challenges_created();
-        let theirs = all - std::mem::replace(&mut self.counted_challenges, all);
+        let theirs = all - std::mem::replace(&mut self.outgoing.charged, all);
         if theirs > 0 {
             let cost = theirs.try_into().unwrap_or(u32::MAX);
-            self.quota
-                .charge(Limit::ChallengesAddress, cost, clock::date());
-            self.save(StateFile::Quota);
+            self.update_quota(|quota, date| quota.charge(Limit::ChallengesAddress, cost, date));
         }
     }
 
@@ -259,9 +275,8 @@ impl Account {
             return self.save_pauses();
         }
         if !self.note_bot_game_limit(failure) {
-            self.quota
-                .on_challenge_refused(refusal.requested_wait(), clock::date());
-            self.save(StateFile::Quota);
+            let wait = refusal.requested_wait();
+            self.update_quota(|quota, date| quota.on_challenge_refused(wait, date));
         }
     }
 
@@ -274,9 +289,7 @@ impl Account {
             return false;
         };
         let wait = refusal.requested_wait().unwrap_or(Limit::BotGames.window());
-        self.quota
-            .mark_exhausted(Limit::BotGames, wait, clock::date());
-        self.save(StateFile::Quota);
+        self.update_quota(|quota, date| quota.mark_exhausted(Limit::BotGames, wait, date));
         true
     }
 
@@ -317,41 +330,24 @@ impl Account {
             .filter(clocked)
             .map(|it| it.id.clone());
         let asking = usize::from(self.matchmaking.is_sending());
-        let in_flight = self.outgoing.in_flight() + asking + self.cancelling;
+        let in_flight = self.outgoing.in_flight() + asking + self.outgoing.cancelling;
         (standing.collect(), in_flight)
     }
 
     /// Challenges of ours that wait for an answer.
-    fn unanswered_challenges(&self) -> impl Iterator<Item = &Challenge> {
+    pub(super) fn unanswered_challenges(&self) -> impl Iterator<Item = &Challenge> {
         let one_each = self.matchmaking.pending().into_iter();
         one_each
-            .chain(self.rematches.pending())
+            .chain(self.games.rematches.pending())
             .chain(self.operator.pending_challenges())
             .chain(self.outgoing.echoes())
-    }
-
-    /// Open challenges for the status.
-    pub(super) fn open_challenges(&self) -> Vec<OpenChallenge> {
-        let status = |challenge: &Challenge| OpenChallenge {
-            id: challenge.id.to_string(),
-            to: challenge
-                .dest_user
-                .as_ref()
-                .map_or_else(|| "somebody".to_owned(), |user| user.name.to_string()),
-            terms: format!(
-                "{}, {}",
-                challenge.time_control,
-                if challenge.rated { "rated" } else { "casual" }
-            ),
-        };
-        self.unanswered_challenges().map(status).collect()
     }
 
     /// Cancels open challenges at shutdown. Matchmaking cancels its own with its next action, and challenges in
     /// flight are cancelled when their responses arrive.
     pub(super) fn cancel_challenges(&mut self) {
-        self.cancel_deadline = Some(clock::now() + CANCEL_TIMEOUT);
-        let offer = self.rematches.take_pending();
+        self.outgoing.cancel_deadline = Some(clock::now() + CANCEL_TIMEOUT);
+        let offer = self.games.rematches.take_pending();
         let open: Vec<_> = self.operator.take_clocked().chain(offer).collect();
         for challenge in open {
             self.cancel_challenge(challenge, SHUTTING_DOWN);
@@ -361,6 +357,7 @@ impl Account {
     /// Whether a challenge of ours may still become a game. Used while draining; true for a limited time only.
     pub(super) fn has_pending_challenges(&self) -> bool {
         let waits = self
+            .outgoing
             .cancel_deadline
             .is_some_and(|until| clock::now() < until);
         let (standing, in_flight) = self.pending_challenges();
@@ -369,11 +366,11 @@ impl Account {
 
     /// Cancels a challenge of ours unless it has become a game.
     pub(super) fn cancel_challenge(&mut self, challenge: Box<Challenge>, why: &'static str) {
-        if self.games.contains_key(&challenge.id) {
+        if self.games.is_running(&challenge.id) {
             return;
         }
-        self.slots.release(&challenge.id);
-        self.cancelling += 1;
+        self.games.slots.release(&challenge.id);
+        self.outgoing.cancelling += 1;
         let (client, id) = (self.ctx.client.clone(), challenge.id.clone());
         let request = async move { cancel_unless_accepted(&client, &id).await };
         self.background.spawn_challenge(
@@ -381,7 +378,7 @@ impl Account {
             |_| None,
             move |account, cancelled| {
                 let id = &challenge.id;
-                account.cancelling = account.cancelling.saturating_sub(1);
+                account.outgoing.cancelling = account.outgoing.cancelling.saturating_sub(1);
                 match cancelled {
                     Ok(true) => {
                         info!(challenge = %id, "cancelled");
@@ -398,23 +395,13 @@ impl Account {
     pub(super) fn on_late_acceptance(&mut self, challenge: &Challenge) {
         let id = &challenge.id;
         info!(challenge = %id, "not cancelled: it was accepted, and its game is being played");
-        if !self.knows_game(id) {
-            let user = challenge.dest_user.as_ref();
-            let holder = SlotHolder {
-                name: user.map(|user| user.name.clone()),
-                human: !is_for_bot(challenge),
-                clocked: challenge.time_control.is_clock(),
-            };
-            self.slots.reserve(id.clone(), holder, clock::now());
+        if !self.games.is_known(id) {
+            let holder = slot_holder(challenge);
+            self.games.slots.reserve(id.clone(), holder, clock::now());
             // The event stream may be closed.
             self.request_games();
         }
         self.publish_challenge(challenge, Decision::Accepted, ALREADY_ACCEPTED.to_owned());
-    }
-
-    /// Whether shutdown has begun, so that new challenges are cancelled at once.
-    pub(super) fn is_stopping(&self) -> bool {
-        self.shutdown.stage() != Stage::Running
     }
 }
 
@@ -482,6 +469,16 @@ pub(super) fn closing_reason(answer: &Challenge) -> (Decision, String) {
     }
 }
 
+/// Occupant of the slot of a challenge of ours.
+pub(super) fn slot_holder(challenge: &Challenge) -> SlotHolder {
+    let user = challenge.dest_user.as_ref();
+    SlotHolder {
+        name: user.map(|user| user.name.clone()),
+        human: !is_for_bot(challenge),
+        clocked: challenge.time_control.is_clock(),
+    }
+}
+
 /// Whether a challenge of ours is for a bot.
 pub(super) fn is_for_bot(challenge: &Challenge) -> bool {
     challenge
@@ -509,7 +506,7 @@ mod tests {
         let now = Instant::now();
         let ann = Username::new("Ann");
         // Echo before the response is given up.
-        let mut outgoing = Outgoing::default();
+        let mut outgoing = OutgoingChallenges::default();
         outgoing.add(ann.clone(), ChallengeSource::Operator);
         assert_eq!(outgoing.on_echo(&challenge("Ben"), now), None);
         assert_eq!(outgoing.on_echo(&challenge("Ann"), now), None);
@@ -538,7 +535,7 @@ mod tests {
     #[test]
     fn outgoing_closed_before_response_is_reported() {
         let (now, ann) = (Instant::now(), Username::new("Ann"));
-        let mut outgoing = Outgoing::default();
+        let mut outgoing = OutgoingChallenges::default();
         outgoing.on_closed(Box::new(challenge("Ann")));
         outgoing.add(ann.clone(), ChallengeSource::Operator);
         // An earlier challenge.
@@ -562,7 +559,7 @@ mod tests {
     fn outgoing_without_echo_was_not_created() {
         let now = Instant::now();
         let ann = Username::new("Ann");
-        let mut outgoing = Outgoing::default();
+        let mut outgoing = OutgoingChallenges::default();
         outgoing.add(ann.clone(), ChallengeSource::Operator);
         assert!(
             outgoing

@@ -1,27 +1,23 @@
 //! Matchmaking requests of an account, and counting of games.
 
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use tokio::sync::oneshot;
 use tracing::{debug, info};
 
 use super::Account;
 use super::outgoing::cancel_unless_accepted;
-use crate::bot::account::quota::JoinRequest;
+use crate::bot::account::quota::{JoinRequest, Quota};
 use crate::bot::account::state_files::StateFile;
 use crate::bot::matchmaking::{Action, Choice, Inputs, OnlineBots, Refusal};
-use crate::bot::shutdown::Stage;
 use crate::clock;
-use crate::events::{self, Decision};
+use crate::events::Decision;
 use crate::lichess::model::{Challenge, ChallengeId, GameInfo, NewChallenge, UserStatus, Username};
 use crate::lichess::{Client, Error as Failure};
 use crate::plural;
 
 /// Bots requested at most from the list of online bots.
 const MAX_LISTED_BOTS: u32 = 512;
-
-/// Times closer than this are reported as the same.
-const SAME_TIME_TOLERANCE: Duration = Duration::from_secs(5);
 
 /// Attempt to challenge the first available one of several users.
 #[derive(Default)]
@@ -39,7 +35,7 @@ impl Account {
     pub(super) fn step_matchmaking(&mut self) {
         let inputs = self.matchmaking_inputs();
         let client = self.ctx.client.clone();
-        match self.matchmaking.next_action(inputs, &self.quota) {
+        match self.matchmaking.next_action(inputs, &self.state.quota) {
             Action::Wait => {}
             Action::ListOnlineBots => {
                 let request = async move { fetch_online_bots(&client).await };
@@ -70,14 +66,14 @@ impl Account {
 
     fn matchmaking_inputs(&mut self) -> Inputs {
         let now = clock::now();
-        let waits = !self.queue.is_empty() || self.resuming > 0;
-        let arena = self.slots.arenas_awaited() > 0;
+        let waits = self.incoming.is_waiting() || self.games.is_resuming();
+        let arena = self.games.slots.arenas_awaited() > 0;
         Inputs {
             stopping: !self.accepts_games(),
-            ready: self.games_listed && self.event_stream.is_open(),
-            busy: waits || arena || self.slots.is_busy(now),
-            has_slot: !self.slots.is_full(false, now),
-            arena_starts: self.slots.next_arena(),
+            ready: self.connection.is_ready(),
+            busy: waits || arena || self.games.slots.is_busy(now),
+            has_slot: !self.games.slots.is_full(false, now),
+            arena_starts: self.games.slots.next_arena(),
             now,
             date: clock::date(),
         }
@@ -103,7 +99,7 @@ impl Account {
             Ok(true) => debug!(challenge = %id, "cancelled"),
             Ok(false) => {
                 let pending = self.matchmaking.pending().cloned();
-                let is_known = self.knows_game(id);
+                let is_known = self.games.is_known(id);
                 if let Some(challenge) = pending.filter(|it| it.id == *id && !is_known) {
                     self.on_late_acceptance(&challenge);
                     return self.matchmaking.on_late_acceptance();
@@ -183,9 +179,9 @@ impl Account {
         let sought = started.map(|started| started.kind);
         let opponent = &info.opponent;
         let new = if opponent.ai_level.is_some() {
-            self.quota.count_ai_game(&info.id, date)
+            self.state.quota.count_ai_game(&info.id, date)
         } else {
-            opponent.is_bot() && self.quota.count_bot_game(&info.id, sought, date)
+            opponent.is_bot() && self.state.quota.count_bot_game(&info.id, sought, date)
         };
         if new {
             self.save(StateFile::Quota);
@@ -198,7 +194,7 @@ impl Account {
         entry: JoinRequest,
         responder: oneshot::Sender<Result<(), SystemTime>>,
     ) {
-        let answer = self.quota.enter_arena(entry, clock::date());
+        let answer = self.state.quota.enter_arena(entry, clock::date());
         if answer.is_ok() {
             self.save(StateFile::Quota);
         }
@@ -208,8 +204,7 @@ impl Account {
 
     /// Lichess has counted more arenas than the quota.
     pub(super) fn on_too_many_arenas(&mut self) {
-        self.quota.on_too_many_arenas(clock::date());
-        self.save(StateFile::Quota);
+        self.update_quota(Quota::on_too_many_arenas);
     }
 
     /// Handles the end of a game.
@@ -222,85 +217,10 @@ impl Account {
     /// Stores pauses that Lichess has demanded, for the next start. That of a proxy is over by then.
     pub(super) fn save_pauses(&mut self) {
         let (client, date) = (&self.ctx.client, clock::date());
-        self.quota.set_proxy_pause(client.proxy_pause(), date);
-        if self.quota.set_pauses(client.pauses(), date) {
+        self.state.quota.set_proxy_pause(client.proxy_pause(), date);
+        if self.state.quota.set_pauses(client.pauses(), date) {
             self.save(StateFile::Quota);
         }
-    }
-
-    /// Reports once why no game is running, and the next attempt.
-    pub(super) fn publish_idle(&mut self) {
-        if !self.games.is_empty() || self.shutdown.stage() != Stage::Running {
-            self.last_idle = None;
-            return;
-        }
-        if !self.games_listed || !self.event_stream.is_open() {
-            return;
-        }
-        let (reason, next) = match self.matchmaking.idle() {
-            _ if self.operator.overrides.paused => (
-                "no game is running, and the operator has paused the bot".to_owned(),
-                None,
-            ),
-            _ if self.slots.arenas_awaited() > 0 => (
-                format!(
-                    "no game is running; waiting for a pairing in {}",
-                    self.arena_names()
-                ),
-                None,
-            ),
-            Some(idle) => (
-                format!("no game is running; {}", idle.reason),
-                Some(idle.next),
-            ),
-            None if self.ctx.settings.challenge.accept => (
-                "no game is running; waiting for challenges".to_owned(),
-                None,
-            ),
-            None => (
-                "no game is running, and challenges are switched off".to_owned(),
-                None,
-            ),
-        };
-        let last = self.last_idle.as_ref();
-        if last.is_some_and(|(before, then)| *before == reason && is_same_time(*then, next)) {
-            return;
-        }
-        match next {
-            Some(next) => info!("idle: {reason}; next try at {}", clock::format_date(next)),
-            None => info!("idle: {reason}"),
-        }
-        self.last_idle = Some((reason.clone(), next));
-        self.ctx.events.send(events::Event::Idle { reason, next });
-    }
-}
-
-impl Account {
-    /// Names of the arenas from which a game may come, like `Friday Arena and Bots Arena`.
-    fn arena_names(&self) -> String {
-        let names = self
-            .tournaments
-            .statuses()
-            .into_iter()
-            .filter_map(|(_, shown)| {
-                let shown = shown.filter(|shown| shown.stage != events::ArenaStage::Over)?;
-                Some(shown.name)
-            });
-        let names: Vec<String> = names.collect();
-        match names.is_empty() {
-            true => "an arena".to_owned(),
-            false => names.join(" and "),
-        }
-    }
-}
-
-fn is_same_time(one: Option<SystemTime>, other: Option<SystemTime>) -> bool {
-    match (one, other) {
-        (Some(one), Some(other)) => {
-            let apart = one.duration_since(other);
-            apart.unwrap_or_else(|error| error.duration()) < SAME_TIME_TOLERANCE
-        }
-        (one, other) => one == other,
     }
 }
 
@@ -354,25 +274,4 @@ async fn challenge_first_available(client: &Client, choice: Choice) -> Challenge
         }
     }
     attempt
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn same_time_tolerates_small_differences() {
-        let now = SystemTime::now();
-        let later = |seconds| Some(now + Duration::from_secs(seconds));
-        assert!(
-            is_same_time(None, None)
-                && is_same_time(later(0), later(4))
-                && is_same_time(later(4), later(0))
-        );
-        assert!(
-            !is_same_time(None, later(0))
-                && !is_same_time(later(0), later(5))
-                && !is_same_time(later(6), later(0))
-        );
-    }
 }

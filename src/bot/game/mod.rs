@@ -35,7 +35,7 @@ use crate::bot::game::header::{GameHeader, UnsupportedGame};
 use crate::bot::game::moves::{Change, MovesUpdate};
 use crate::bot::game::status::{Activity, Pairing, StatusCell};
 use crate::bot::reconnect::{ReconnectingStream, StreamEvent};
-use crate::bot::shutdown::{ShutdownSignal, Stage};
+use crate::bot::shutdown::Stage;
 use crate::bot::spanned_join_set::SpannedJoinSet;
 use crate::chess::Color;
 use crate::clock;
@@ -112,8 +112,8 @@ pub(super) async fn play(
     info: Option<Box<GameInfo>>,
     mut commands: mpsc::UnboundedReceiver<GameCommand>,
     status_cell: StatusCell,
-    mut stop: ShutdownSignal,
 ) -> ExitReason {
+    let mut stop = ctx.shutdown.clone();
     let mut task = GameTask::new(ctx, id, info, status_cell);
     task.on_shutdown(stop.stage());
     let reason = loop {
