@@ -85,8 +85,8 @@ impl Account {
         let Some(from) = from.filter(|_| needs_age) else {
             return self.answer_challenge(incoming, false);
         };
-        incoming.input.age_days = self.incoming.account_age(&from);
-        if incoming.input.age_days.is_some() {
+        incoming.input.facts.age_days = self.incoming.account_age(&from);
+        if incoming.input.facts.age_days.is_some() {
             return self.answer_challenge(incoming, false);
         }
         // A challenge behind a full outbox is evaluated without the account age.
@@ -100,10 +100,9 @@ impl Account {
     fn request_account_ages(&mut self) {
         while let Some((mut incoming, permit)) = self.incoming.ages.next() {
             let name = incoming.input.name.clone();
-            incoming.input.age_days = name
-                .as_ref()
-                .and_then(|name| self.incoming.account_age(name));
-            let Some(name) = name.filter(|_| incoming.input.age_days.is_none()) else {
+            let age_days = name.as_ref().and_then(|it| self.incoming.account_age(it));
+            incoming.input.facts.age_days = age_days;
+            let Some(name) = name.filter(|_| age_days.is_none()) else {
                 drop(permit);
                 self.answer_challenge(incoming, false);
                 continue;
@@ -167,7 +166,7 @@ impl Account {
         if let (Some(created), Some(from)) = (created, &incoming.input.name) {
             push_bounded(&mut self.incoming.account_created, (from.clone(), created));
         }
-        incoming.input.age_days = created.map(days_since);
+        incoming.input.facts.age_days = created.map(days_since);
         self.answer_challenge(incoming, false);
     }
 
@@ -191,7 +190,7 @@ impl Account {
 
     fn evaluate(&mut self, incoming: &IncomingChallenge) -> Assessment {
         let now = clock::now();
-        let challenge = &incoming.challenge;
+        let (challenge, from) = (&incoming.challenge, incoming.input.name.as_ref());
         // Games without a clock need no slot. For the others: a queued challenge that could use the free slot is not
         // overtaken.
         let rank = policy::rank(&self.ctx.settings, &incoming.input);
@@ -205,11 +204,7 @@ impl Account {
             paused: self.operator.overrides.paused,
             full,
             queue_full: self.incoming.queue.len() >= settings.challenge.queue_size,
-            games_vs_opponent: self.games.slots.games_against(
-                incoming.input.name.as_ref(),
-                clocked,
-                now,
-            ),
+            games_vs_opponent: self.games.slots.games_against(from, clocked, now),
             rematch_number: self.games.rematches.next_number(challenge),
             no_bots_until: self.state.quota.full_until(Limit::BotGames, clock::date()),
         };
@@ -229,7 +224,7 @@ impl Account {
         } = incoming;
         info!(challenge = %challenge.id, "accepting {}: {}", describe(&challenge), assessment.reason);
         // Only rules ask for these facts.
-        let facts = (!self.ctx.settings.rule.is_empty()).then(|| input.facts());
+        let facts = (!self.ctx.settings.rule.is_empty()).then_some(input.facts);
         let holder = SlotHolder {
             name: input.name,
             human: !input.bot,

@@ -13,7 +13,7 @@ use crate::clock;
 use crate::events;
 use crate::lichess::model::Event;
 use crate::lichess::retry::ReconnectPolicy;
-use crate::lichess::{Client, Error as Failure, EventStream, LastActivity, StreamError};
+use crate::lichess::{Client, Error as Failure, EventStream, LastActivity};
 
 /// An instance younger than this may be the second one. Two instances that take the stream from each other reconnect
 /// ever more slowly, and are silent for up to seven seconds.
@@ -178,7 +178,12 @@ impl Account {
         match event {
             StreamEvent::Opened => self.on_online(),
             StreamEvent::Item(event) => self.on_event(event),
-            StreamEvent::Lost { error, wait } => self.on_stream_lost(error, wait)?,
+            StreamEvent::Lost { error, wait } => {
+                self.connection.on_closed(error.is_none())?;
+                let why = error.map(|error| error.to_string());
+                let why = why.unwrap_or_else(|| "Lichess closed the event stream".to_owned());
+                self.set_offline(why, wait);
+            }
             StreamEvent::OpenFailed { error, wait } => self.on_stream_refused(&error, wait)?,
         }
         Ok(())
@@ -199,15 +204,6 @@ impl Account {
             server: self.ctx.settings.lichess.url.to_string(),
         });
         self.reconcile();
-    }
-
-    fn on_stream_lost(&mut self, error: Option<StreamError>, wait: Duration) -> Result<(), Error> {
-        self.connection.on_closed(error.is_none())?;
-        let why = error.map_or("Lichess closed the event stream".into(), |error| {
-            error.to_string()
-        });
-        self.set_offline(why, wait);
-        Ok(())
     }
 
     fn on_stream_refused(&mut self, error: &Failure, wait: Duration) -> Result<(), Error> {

@@ -40,6 +40,8 @@ pub(super) struct Games {
     pub rematches: Rematches,
     /// Reads the unfinished games from the records. Used once.
     pub unfinished: Option<UnfinishedGames>,
+    /// The account task has panicked; games from before may be left over.
+    pub restarted: bool,
     /// By id, so that no game gets two tasks.
     running: HashMap<GameId, RunningGame>,
     /// Correspondence games without a task.
@@ -52,8 +54,6 @@ pub(super) struct Games {
     panicked: VecDeque<GameId>,
     /// Games whose task has panicked and that are about to be resumed.
     resuming: usize,
-    /// The account task has panicked; games from before may be left over.
-    restarted: bool,
 }
 
 /// A game that is no longer played.
@@ -123,11 +123,6 @@ impl Games {
 
     pub(super) fn is_running(&self, id: &GameId) -> bool {
         self.running.contains_key(id)
-    }
-
-    /// Whether games may be left over from before a panic of the account task.
-    pub(super) fn is_restarted(&self) -> bool {
-        self.restarted
     }
 
     /// Whether no game is running or about to start.

@@ -211,7 +211,7 @@ impl Account {
 
     /// Whether no game is running and none is about to start. Used while draining.
     fn is_drained(&mut self) -> bool {
-        let known = self.connection.lists.games_listed() || !self.games.is_restarted();
+        let known = self.connection.lists.games_listed() || !self.games.restarted;
         known
             && self.games.is_drained()
             && !self.has_pending_challenges()

@@ -17,7 +17,7 @@ use crate::bot::account::overrides::OperatorOverrides;
 use crate::bot::account::persist;
 use crate::bot::commands::{Command, CommandKind, OutgoingChallenge, ReloadSettings, Responder};
 use crate::bot::game::GameCommand;
-use crate::bot::game::status::{Activity, GameSnapshot};
+use crate::bot::game::status::Activity;
 use crate::bot::policy::describe;
 use crate::clock;
 use crate::config::{self, ArenaEntry, Change, Match, Pattern, Play, Rule, Settings};
@@ -238,19 +238,14 @@ impl Account {
         let Some(running) = self.games.get(id) else {
             return responder.fail(format!("no game {id} is running"));
         };
-        match running.snapshot() {
-            GameSnapshot {
-                activity: Activity::Searching,
-                ..
-            } => {
-                running.send(GameCommand::MoveNow);
-                responder.succeed(format!("{id}: the best move found so far is played"));
-            }
-            GameSnapshot {
-                our_turn_since: Some(_),
-                ..
-            } => responder.fail(format!("{id}: the move is already on its way")),
-            _ => responder.fail(format!("{id}: it is not our turn")),
+        let snapshot = running.snapshot();
+        if snapshot.activity == Activity::Searching {
+            running.send(GameCommand::MoveNow);
+            responder.succeed(format!("{id}: the best move found so far is played"));
+        } else if snapshot.our_turn_since.is_some() {
+            responder.fail(format!("{id}: the move is already on its way"));
+        } else {
+            responder.fail(format!("{id}: it is not our turn"));
         }
     }
 

@@ -19,7 +19,7 @@ use crate::lichess::model::{
     Challenge, ChallengeId, ChallengeStatus, ChallengeUser, DeclineReason, NewChallenge, Username,
 };
 use crate::lichess::retry::RequestKind;
-use crate::lichess::{Client, Error as Failure};
+use crate::lichess::{Client, Error as Failure, ErrorResponse};
 
 /// A challenge whose response was lost is echoed on the event stream within this time, if it was created.
 const ECHO_TIMEOUT: Duration = Duration::from_secs(30);
@@ -237,13 +237,13 @@ impl Account {
     ) -> ChallengeFailure {
         self.note_rate_limit(failure);
         let refusal = failure.error_response();
-        let day_limit = refusal.is_some_and(knightwatch_lichess::ErrorResponse::is_bot_day_limit);
+        let day_limit = refusal.is_some_and(ErrorResponse::is_bot_day_limit);
         // A proxy's response says nothing about the user.
         let said = failure.lichess_error().map(|refusal| refusal.code);
         let why = match said {
             _ if failure.is_rate_limited() => ChallengeFailure::Limited,
             Some(400) if day_limit => {
-                let named = refusal.and_then(knightwatch_lichess::ErrorResponse::requested_wait);
+                let named = refusal.and_then(ErrorResponse::requested_wait);
                 let wait = named.unwrap_or(Duration::from_secs(3_600));
                 ChallengeFailure::Refused(Refusal::Limited(wait))
             }
@@ -264,10 +264,7 @@ impl Account {
 
     /// Handles a 429.
     fn note_rate_limit(&mut self, failure: &Failure) {
-        let Some(refusal) = failure
-            .error_response()
-            .filter(|refusal| refusal.code == 429)
-        else {
+        let Some(refusal) = rate_limit(failure) else {
             return;
         };
         // A proxy's 429 pauses all requests and is not counted as a refused challenge.
@@ -282,10 +279,7 @@ impl Account {
 
     /// Handles the limit of daily games against bots, reported on any request. Whether it was that.
     pub(super) fn note_bot_game_limit(&mut self, failure: &Failure) -> bool {
-        let refusal = failure
-            .error_response()
-            .filter(|refusal| refusal.code == 429);
-        let Some(refusal) = refusal.filter(|refusal| refusal.is_bot_day_limit()) else {
+        let Some(refusal) = rate_limit(failure).filter(|it| it.is_bot_day_limit()) else {
             return false;
         };
         let wait = refusal.requested_wait().unwrap_or(Limit::BotGames.window());
@@ -467,6 +461,11 @@ pub(super) fn closing_reason(answer: &Challenge) -> (Decision, String) {
         }
         _ => (Decision::Dropped, "it was cancelled".to_owned()),
     }
+}
+
+/// A 429.
+fn rate_limit(failure: &Failure) -> Option<&ErrorResponse> {
+    failure.error_response().filter(|it| it.code == 429)
 }
 
 /// Occupant of the slot of a challenge of ours.

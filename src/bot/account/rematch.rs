@@ -125,11 +125,7 @@ impl Account {
         rematch: &RematchOffer,
         response: Result<Box<Challenge>, Failure>,
     ) {
-        let RematchOffer {
-            to,
-            human,
-            challenge,
-        } = rematch;
+        let (to, human) = (&rematch.to, rematch.human);
         match response {
             Ok(challenge) => {
                 let over = self.outgoing.on_response(to, ChallengeSource::Rematch);
@@ -143,7 +139,7 @@ impl Account {
                 info!("no rematch with {to}: {failure}");
                 let ours = (to, ChallengeSource::Rematch);
                 if let Some(challenge) =
-                    self.on_challenge_failed(ours, Some(!human), challenge, &failure)
+                    self.on_challenge_failed(ours, Some(!human), &rematch.challenge, &failure)
                 {
                     self.track_rematch(challenge);
                 }

@@ -19,15 +19,15 @@ use crate::plural;
 /// Bots requested at most from the list of online bots.
 const MAX_LISTED_BOTS: u32 = 512;
 
+/// User, challenge and response.
+type SentChallenge = (Username, NewChallenge, Result<Box<Challenge>, Failure>);
+
 /// Attempt to challenge the first available one of several users.
-#[derive(Default)]
 struct ChallengeAttempt {
     /// Users who cannot be challenged.
     unavailable: Vec<(Username, Refusal)>,
-    /// User, challenge and response.
-    response: Option<(Username, NewChallenge, Result<Box<Challenge>, Failure>)>,
-    /// The status of the users could not be read.
-    failed: Option<Failure>,
+    /// The challenge, if anyone is available.
+    sent: Result<Option<SentChallenge>, Failure>,
 }
 
 impl Account {
@@ -48,10 +48,14 @@ impl Account {
                     choice.offer,
                     users.join(", ")
                 );
-                let request = async move { challenge_first_available(&client, choice).await };
+                let request = async move {
+                    let mut unavailable = Vec::new();
+                    let sent = challenge_first_available(&client, choice, &mut unavailable).await;
+                    ChallengeAttempt { unavailable, sent }
+                };
                 self.background.spawn_challenge(
                     request,
-                    |attempt| attempt.response?.2.ok().map(|challenge| challenge.id),
+                    |attempt| attempt.sent.ok()??.2.ok().map(|challenge| challenge.id),
                     Self::on_challenge_attempt,
                 );
             }
@@ -119,21 +123,19 @@ impl Account {
         if !attempt.unavailable.is_empty() {
             self.save(StateFile::Opponents);
         }
-        match attempt.response {
-            Some((user, _, Ok(challenge))) => {
+        match attempt.sent {
+            Ok(Some((user, _, Ok(challenge)))) => {
                 info!(challenge = %challenge.id, "challenged {user}");
                 self.count_challenge(true);
                 self.matchmaking.on_created(challenge, user);
             }
-            Some((user, params, Err(failure))) => {
+            Ok(Some((user, params, Err(failure)))) => {
                 self.on_challenge_not_created(&user, &params, &failure);
             }
-            None => {
-                if let Some(failure) = attempt.failed {
-                    info!("cannot read which of them are online: {failure}");
-                    return self.matchmaking.on_online_bots(None);
-                }
-                self.matchmaking.on_nobody_available();
+            Ok(None) => self.matchmaking.on_nobody_available(),
+            Err(failure) => {
+                info!("cannot read which of them are online: {failure}");
+                self.matchmaking.on_online_bots(None);
             }
         }
     }
@@ -232,46 +234,35 @@ async fn fetch_online_bots(client: &Client) -> Result<OnlineBots, Failure> {
     })
 }
 
-/// Challenges the first of these users who is online and not playing, or else the first who is online.
-async fn challenge_first_available(client: &Client, choice: Choice) -> ChallengeAttempt {
-    let mut attempt = ChallengeAttempt::default();
-    let statuses = match client.users_status(&choice.users).await {
-        Ok(statuses) => statuses,
-        Err(failure) => {
-            attempt.failed = Some(failure);
-            return attempt;
-        }
-    };
+/// Challenges the first of these users who is online and not playing, or else the first who is online. Adds those who
+/// cannot be challenged to `unavailable`.
+async fn challenge_first_available(
+    client: &Client,
+    choice: Choice,
+    unavailable: &mut Vec<(Username, Refusal)>,
+) -> Result<Option<SentChallenge>, Failure> {
+    let statuses = client.users_status(&choice.users).await?;
     let status = |user: &Username| statuses.iter().find(|status| status.name == *user);
     let is_online = |user: &&Username| status(user).is_some_and(|status| status.online);
     let plays = |user: &&Username| status(user).is_some_and(|status: &UserStatus| status.playing);
     let (mut online, away): (Vec<_>, Vec<_>) = choice.users.iter().partition(is_online);
     online.sort_by_key(plays);
-    let gone = away.into_iter().map(|user| (user.clone(), Refusal::Away));
-    attempt.unavailable.extend(gone);
+    unavailable.extend(away.into_iter().map(|user| (user.clone(), Refusal::Away)));
     for user in online {
         // Lichess reports our own blocks only for a single user.
-        match client.user(user).await {
-            Ok(profile) if profile.blocking => {
-                attempt.unavailable.push((user.clone(), Refusal::Blocked));
-            }
-            Ok(_) => {
-                let params = NewChallenge {
-                    time_control: choice.offer.time(),
-                    rated: choice.offer.rated,
-                    color: choice.color,
-                    variant: choice.offer.variant,
-                    fen: None,
-                };
-                let made = client.challenge(user, &params).await.map(Box::new);
-                attempt.response = Some((user.clone(), params, made));
-                return attempt;
-            }
-            Err(failure) => {
-                attempt.failed = Some(failure);
-                return attempt;
-            }
+        if client.user(user).await?.blocking {
+            unavailable.push((user.clone(), Refusal::Blocked));
+            continue;
         }
+        let params = NewChallenge {
+            time_control: choice.offer.time(),
+            rated: choice.offer.rated,
+            color: choice.color,
+            variant: choice.offer.variant,
+            fen: None,
+        };
+        let response = client.challenge(user, &params).await.map(Box::new);
+        return Ok(Some((user.clone(), params, response)));
     }
-    attempt
+    Ok(None)
 }

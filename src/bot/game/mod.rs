@@ -30,7 +30,7 @@ use tracing::{debug, info, warn};
 use super::AccountContext;
 use super::policy::PlaySettings;
 use super::trace::{Header, Record, Trace};
-use crate::bot::game::core::{GameCore, StateUpdate};
+use crate::bot::game::core::GameCore;
 use crate::bot::game::header::{GameHeader, UnsupportedGame};
 use crate::bot::game::moves::{Change, MovesUpdate};
 use crate::bot::game::status::{Activity, Pairing, StatusCell};
@@ -334,7 +334,7 @@ impl GameTask {
             .start(header, full, suspended.map(|suspended| *suspended));
         if let Some(match_input) = &mut self.core.match_input {
             if let Some(known) = self.status_cell.snapshot().challenge_facts {
-                match_input.apply_facts(known);
+                match_input.facts = known;
             }
             self.core.terms = PlaySettings::of(&self.ctx.settings, match_input);
         }
@@ -372,11 +372,7 @@ impl GameTask {
                 return self.game_stream.reset();
             }
         };
-        let StateUpdate {
-            moves_update,
-            action,
-            ..
-        } = update;
+        let (action, moves_update) = (update.action, update.moves_update);
         let MovesUpdate {
             change,
             our_turn,

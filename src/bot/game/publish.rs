@@ -39,18 +39,8 @@ impl GameTask {
             let by = past.position().turn();
             let ours = by == header.us;
             let last = ply + 1 == moves.len();
-            let clock = |time| {
-                if last {
-                    millis(header.pace, time)
-                } else {
-                    None
-                }
-            };
-            let (thought, timing) = if ours {
-                shown.take().unzip()
-            } else {
-                (None, None)
-            };
+            let clock = |time| last.then(|| millis(header.pace, time)).flatten();
+            let (thought, timing) = shown.take_if(|_| ours).unzip();
             self.ctx.events.send(Event::Moved(Moved {
                 game: self.id.to_string(),
                 ply: ply as u32 + 1,

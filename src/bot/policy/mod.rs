@@ -208,7 +208,7 @@ impl Evaluator {
         if !accepted {
             let outside = base_checks::outside_section(challenge, section);
             self.check(SECTION, outside, "everything is within it")?;
-            if input.rematch {
+            if input.facts.rematch {
                 self.check_rematch(section, load.rematch_number.max(1))?;
             }
             self.reason = format!("within {SECTION}");

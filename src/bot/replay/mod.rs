@@ -237,14 +237,8 @@ impl Replay {
     /// The record is not possible now; the reason.
     fn on_record(&mut self, at: Instant, record: &Record) -> Result<(), String> {
         match record {
-            Record::Line(line) => {
-                self.on_event(GameEvent::from_line(line), at);
-                Ok(())
-            }
-            Record::PlaySettings(terms) => {
-                self.core.terms = (**terms).clone();
-                Ok(())
-            }
+            Record::Line(line) => drop(self.on_event(GameEvent::from_line(line), at)),
+            Record::PlaySettings(terms) => self.core.terms = (**terms).clone(),
             Record::Turn {
                 elapsed,
                 games,
@@ -257,40 +251,33 @@ impl Replay {
                     self.time_inputs(Duration::from_nanos(*elapsed), *games, *concurrency);
                 let bounds = Bounds::from(&self.core.limits(time_inputs));
                 self.expect([Decision::Think(bounds)]);
-                Ok(())
             }
-            Record::FoundMove(found) => self.on_found(found),
+            Record::FoundMove(found) => self.on_found(found)?,
             Record::NoMove => {
                 let action = self.core.pending_move.on_no_move();
                 self.perform(action);
-                Ok(())
             }
             Record::PostResponse(response) => {
                 let result = response.error.map_or(Ok(()), |error| Err(error.into()));
                 let action = self.core.on_response(result, at);
                 self.perform(action);
-                Ok(())
             }
             Record::Timeout => {
                 let action = self.core.pending_move.on_timeout();
                 self.perform(action);
-                Ok(())
             }
             Record::Recover => {
                 let action = self.core.pending_move.recover();
                 self.perform(action);
-                Ok(())
             }
             Record::Timer(TimerKind::Abort) => {
                 let awaited = self.core.awaits_first_move();
                 let act = awaited.then_some(crate::bot::game::core::SideAction::Abort);
                 self.expect(act.map(Decision::SideAction));
-                Ok(())
             }
             Record::Timer(TimerKind::Claim) => {
                 let act = self.core.claimable();
                 self.expect(act.map(Decision::SideAction));
-                Ok(())
             }
             Record::ChatRequest {
                 games,
@@ -309,10 +296,10 @@ impl Replay {
                 };
                 let answer = self.core.answer(&request, &context);
                 self.expect(answer.map(Decision::Chat));
-                Ok(())
             }
-            Record::Decision(..) | Record::Note(_) | Record::End(_) | Record::Missing(_) => Ok(()),
+            Record::Decision(..) | Record::Note(_) | Record::End(_) | Record::Missing(_) => {}
         }
+        Ok(())
     }
 
     fn on_found(&mut self, found: &FoundMove) -> Result<(), String> {

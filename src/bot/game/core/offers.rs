@@ -73,11 +73,7 @@ impl GameCore {
                 SideAction::DeclineDraw
             });
         }
-        let answer = if takeback {
-            self.decide_takeback()
-        } else {
-            None
-        };
+        let answer = takeback.then(|| self.decide_takeback()).flatten();
         actions.extend(answer);
         Offers {
             new_draws: new_draws.collect(),

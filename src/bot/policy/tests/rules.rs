@@ -427,8 +427,8 @@ fn rules_match_game_like_its_challenge() {
     assert!(by(&game).ends_with("by rule `b`"), "{}", by(&game));
     let recalled = |input: &MatchInput| {
         let mut game = game.clone();
-        let kept = serde_json::to_string(&input.facts()).unwrap();
-        game.apply_facts(serde_json::from_str(&kept).unwrap());
+        let kept = serde_json::to_string(&input.facts).unwrap();
+        game.facts = serde_json::from_str(&kept).unwrap();
         by(&game)
     };
     let by_random_color = of(json!({}), None);
