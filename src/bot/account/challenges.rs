@@ -339,10 +339,8 @@ impl Account {
             let why = format!("no place within {} s", timeout.as_secs());
             self.decline(&incoming.challenge, DeclineReason::Later, why);
         }
-        let is_recent = self
-            .incoming
-            .queue_checked_at
-            .is_some_and(|at| now.saturating_duration_since(at) < QUEUE_CHECK_INTERVAL);
+        let checked_at = self.incoming.queue_checked_at;
+        let is_recent = checked_at.is_some_and(|at| now < at + QUEUE_CHECK_INTERVAL);
         if is_recent || self.connection.is_offline() || !self.has_free_slot(now) {
             return;
         }
@@ -426,10 +424,8 @@ fn days_since(moment: SystemTime) -> u32 {
 }
 
 fn challenger_name(challenge: &Challenge) -> &str {
-    challenge
-        .challenger
-        .as_ref()
-        .map_or("Anonymous", |from| from.name.as_str())
+    let from = challenge.challenger.as_ref();
+    from.map_or("Anonymous", |from| from.name.as_str())
 }
 
 fn describe(challenge: &Challenge) -> String {

@@ -131,6 +131,8 @@ impl Connection {
         self.first_online.get_or_insert_with(clock::now);
     }
 
+    /// Counts the clean ends of the stream.
+    ///
     /// # Errors
     /// If another instance takes the stream.
     fn on_closed(&mut self, clean: bool) -> Result<(), Error> {
@@ -151,6 +153,8 @@ impl Connection {
         Ok(())
     }
 
+    /// Handles a 403.
+    ///
     /// # Errors
     /// If the token lacks a scope.
     fn on_forbidden(&mut self, error: &Failure) -> Result<(), Error> {
@@ -224,9 +228,8 @@ impl Account {
         warn!("offline, again in {wait:.1?}: {reason}");
         self.status.health.update(|status| status.online = false);
         let retry_in = Some(wait);
-        self.ctx
-            .events
-            .send(events::Event::Offline { reason, retry_in });
+        let offline = events::Event::Offline { reason, retry_in };
+        self.ctx.events.send(offline);
         self.connection.offline = true;
     }
 

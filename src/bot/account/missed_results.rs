@@ -67,9 +67,7 @@ async fn fetch_result(client: &Client, me: &Username, id: &GameId) -> Option<Gam
         Ok(stream) => stream,
         Err(failure) => {
             debug!(game = %id, "cannot read the result: {failure}");
-            let is_gone = failure
-                .lichess_error()
-                .is_some_and(|refusal| refusal.code == 404);
+            let is_gone = failure.lichess_error().is_some_and(|it| it.code == 404);
             return is_gone
                 .then(|| game::game_finished(id, Status::UnknownFinish, None, String::new()));
         }

@@ -549,9 +549,8 @@ impl Account {
             .resize(games.concurrency, games.reserved_for_humans);
         self.ctx.settings = settings;
         self.publish_settings();
-        let left = self
-            .tournaments
-            .on_settings_changed(&self.ctx, &self.operator.overrides.arenas);
+        let arenas = &self.operator.overrides.arenas;
+        let left = self.tournaments.on_settings_changed(&self.ctx, arenas);
         self.matchmaking.set_settings(&self.ctx.settings);
         self.status.repeat_idle();
         self.reassess_queue();

@@ -319,13 +319,10 @@ impl Account {
     /// Challenges of ours with a clock that wait for an answer, and the number of those being sent or cancelled.
     pub(super) fn pending_challenges(&self) -> (Vec<ChallengeId>, usize) {
         let clocked = |it: &&Challenge| it.time_control.is_clock();
-        let standing = self
-            .unanswered_challenges()
-            .filter(clocked)
-            .map(|it| it.id.clone());
+        let standing = self.unanswered_challenges().filter(clocked);
         let asking = usize::from(self.matchmaking.is_sending());
         let in_flight = self.outgoing.in_flight() + asking + self.outgoing.cancelling;
-        (standing.collect(), in_flight)
+        (standing.map(|it| it.id.clone()).collect(), in_flight)
     }
 
     /// Challenges of ours that wait for an answer.
@@ -350,10 +347,8 @@ impl Account {
 
     /// Whether a challenge of ours may still become a game. Used while draining; true for a limited time only.
     pub(super) fn has_pending_challenges(&self) -> bool {
-        let waits = self
-            .outgoing
-            .cancel_deadline
-            .is_some_and(|until| clock::now() < until);
+        let deadline = self.outgoing.cancel_deadline;
+        let waits = deadline.is_some_and(|until| clock::now() < until);
         let (standing, in_flight) = self.pending_challenges();
         waits && (!standing.is_empty() || in_flight > 0)
     }
@@ -480,10 +475,8 @@ pub(super) fn slot_holder(challenge: &Challenge) -> SlotHolder {
 
 /// Whether a challenge of ours is for a bot.
 pub(super) fn is_for_bot(challenge: &Challenge) -> bool {
-    challenge
-        .dest_user
-        .as_ref()
-        .is_some_and(ChallengeUser::is_bot)
+    let user = challenge.dest_user.as_ref();
+    user.is_some_and(ChallengeUser::is_bot)
 }
 
 #[cfg(test)]

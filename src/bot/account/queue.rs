@@ -60,10 +60,7 @@ impl ChallengeQueue {
 
     /// Removes a challenge.
     pub(super) fn remove(&mut self, id: &ChallengeId) -> Option<IncomingChallenge> {
-        let at = self
-            .0
-            .iter()
-            .position(|waiting| waiting.incoming.challenge.id == *id)?;
+        let at = self.iter().position(|it| it.challenge.id == *id)?;
         Some(self.0.remove(at).incoming)
     }
 

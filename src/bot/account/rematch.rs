@@ -196,10 +196,8 @@ impl Account {
 
     /// Our offer was declined or cancelled.
     pub(super) fn on_rematch_closed(&mut self, answer: &Challenge) {
-        let ours = self
-            .games
-            .rematches
-            .take(|offer| offer.challenge.id == answer.id);
+        let rematches = &mut self.games.rematches;
+        let ours = rematches.take(|offer| offer.challenge.id == answer.id);
         if ours.is_some() {
             self.report_rematch_refused(answer);
         }

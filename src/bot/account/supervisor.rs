@@ -95,16 +95,8 @@ pub(in crate::bot) async fn run(
         failures = count_failures(failures, started_at);
         let wait = restart_wait(failures);
         report_panic(&parts, &failure, wait);
-        if wait_rejecting(
-            &parts,
-            &mut shutdown,
-            Stage::Leaving,
-            &mut commands,
-            wait,
-            RESTARTING,
-        )
-        .await
-        {
+        let until = (Stage::Leaving, RESTARTING);
+        if wait_rejecting(&parts, &mut shutdown, &mut commands, wait, until).await {
             return Ok(());
         }
         state = PersistedState::open(parts.accepted_log.as_deref());

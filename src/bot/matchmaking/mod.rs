@@ -319,9 +319,8 @@ impl Matchmaking {
     }
 
     fn record_refusal(&mut self, user: &Username, offer: Offer, refusal: Refusal) {
-        let until = self
-            .history
-            .record_refusal(user, offer, refusal, clock::date());
+        let history = &mut self.history;
+        let until = history.record_refusal(user, offer, refusal, clock::date());
         let until = clock::format_date(until);
         info!("{user} {refusal}; nothing like {offer} is offered to them until {until}");
         self.back_off(

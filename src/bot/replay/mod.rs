@@ -109,7 +109,7 @@ impl Replay {
         let outcome = self.on_event(GameEvent::from_line(line), self.began);
         self.finish_update();
         self.expected.clear();
-        let game = self.core.game.as_ref().filter(|_| self.searching);
+        let game = self.core.game().filter(|_| self.searching);
         self.searching = false;
         match game {
             Some((_, game_moves)) => {
@@ -123,7 +123,7 @@ impl Replay {
     fn on_event(&mut self, event: GameEvent, at: Instant) -> Outcome {
         match event {
             GameEvent::Full(full) => {
-                if self.core.game.is_none() {
+                if self.core.game().is_none() {
                     match GameHeader::read(&full, &self.me, self.info.as_ref()) {
                         Ok(header) => self.core.start(header, &full, self.suspended.take()),
                         Err(unsupported) => return Outcome::Unsupported(unsupported.to_string()),
@@ -238,7 +238,7 @@ impl Replay {
     fn on_record(&mut self, at: Instant, record: &Record) -> Result<(), String> {
         match record {
             Record::Line(line) => drop(self.on_event(GameEvent::from_line(line), at)),
-            Record::PlaySettings(terms) => self.core.terms = (**terms).clone(),
+            Record::PlaySettings(terms) => self.core.set_terms((**terms).clone()),
             Record::Turn {
                 elapsed,
                 games,
@@ -254,7 +254,7 @@ impl Replay {
             }
             Record::FoundMove(found) => self.on_found(found)?,
             Record::NoMove => {
-                let action = self.core.pending_move.on_no_move();
+                let action = self.core.on_no_move();
                 self.perform(action);
             }
             Record::PostResponse(response) => {
@@ -263,11 +263,11 @@ impl Replay {
                 self.perform(action);
             }
             Record::Timeout => {
-                let action = self.core.pending_move.on_timeout();
+                let action = self.core.on_timeout();
                 self.perform(action);
             }
             Record::Recover => {
-                let action = self.core.pending_move.recover();
+                let action = self.core.recover();
                 self.perform(action);
             }
             Record::Timer(TimerKind::Abort) => {
@@ -303,7 +303,7 @@ impl Replay {
     }
 
     fn on_found(&mut self, found: &FoundMove) -> Result<(), String> {
-        let Some((_, game_moves)) = &self.core.game else {
+        let Some((_, game_moves)) = self.core.game() else {
             return Err("no board was received yet".to_owned());
         };
         let game = game_moves.game();
@@ -313,7 +313,9 @@ impl Replay {
         let moves = game.position().legal_moves().len();
         let fits = match found.source {
             Origin::Only => moves == 1,
-            Origin::Book => moves > 1 && self.core.terms.book.are_asked() && game.repetitions() < 2,
+            Origin::Book => {
+                moves > 1 && self.core.terms().book.are_asked() && game.repetitions() < 2
+            }
             Origin::Search => moves > 1,
         };
         if !fits {
