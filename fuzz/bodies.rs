@@ -4,11 +4,11 @@
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use knightwatch::book::{Book, PickOptions, Probe, Selection};
+use knightwatch::bot::policy;
 use knightwatch::bot::replay::{Outcome, Replay};
-use knightwatch::bot::{AcceptedLog, policy};
 use knightwatch::chess::pgn::{self, Reader};
 use knightwatch::chess::{CastlingNotation, Game, Position};
 use knightwatch::config::{Settings, Sources};
@@ -98,16 +98,13 @@ fn check_account_event(event: Event) {
             let case = policy::ChallengeContext {
                 challenge: &challenge,
                 compat,
-                age_days: None,
+                input: &policy::MatchInput::of_challenge(&challenge, None),
             };
-            let (accepted_log, now) = (AcceptedLog::default(), SystemTime::UNIX_EPOCH);
-            let assessment = policy::evaluate(
-                case,
-                settings(),
-                &accepted_log,
-                now,
+            let (unused, idle) = (
+                |_: &str, _: Option<&str>, _| (0, None),
                 policy::Load::default(),
             );
+            let assessment = policy::evaluate(case, settings(), &unused, idle);
             check_text(assessment.reason);
             assessment
                 .checks

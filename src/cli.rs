@@ -9,7 +9,7 @@ use clap::builder::RangedU64ValueParser;
 use clap::{ArgGroup, Args, CommandFactory, Parser, Subcommand};
 
 use crate::book::GameOptions;
-use crate::bot::{CommandError, argument, policy::ChallengeQuery, time_control};
+use crate::bot::{ChallengeQuery, CommandError, argument, time_control};
 use crate::chess::perft::MAX_DEPTH;
 use crate::clock;
 use crate::control::{OperatorCommand, SocketArgs};

@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use knightwatch::bot::policy::ChallengeQuery;
+use knightwatch::bot::ChallengeQuery;
 use knightwatch::cli::{BookCommand, Cli, Command, ConfigArgs};
 use knightwatch::config::{self, LogLevel, Settings, Sources};
 use knightwatch::control::SocketArgs;
@@ -101,7 +101,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
                 // clap requires one of the two.
                 (None, None) => return Ok(ExitCode::from(2)),
             };
-            bot::policy::explain_command(&settings, &asked, age_days, &mut out)?;
+            bot::explain_command(&settings, &asked, age_days, &mut out)?;
         }
         Command::Config { config, account } => {
             let sources = Sources::from_process(config.config, config.set);

@@ -7,6 +7,7 @@ mod account;
 pub mod argument;
 mod chat;
 mod commands;
+mod explain;
 mod game;
 mod matchmaking;
 pub mod policy;
@@ -30,6 +31,7 @@ pub use commands::{
     CommandError, CommandHandle, CommandReceiver, CommandResult, OutgoingChallenge, ReloadSettings,
     command_channel, time_control,
 };
+pub use explain::{ChallengeQuery, ExplainError, explain_command};
 pub use game::choice::BookSet;
 pub use shared_load::SharedLoad;
 pub use shutdown::{ShutdownHandle, ShutdownSignal, Stage, shutdown_channel};
@@ -248,6 +250,7 @@ struct AccountContext {
     token_check: Arc<Notify>,
     traces: Traces,
     shared_load: SharedLoad,
+    shutdown: ShutdownSignal,
 }
 
 impl AccountContext {
@@ -259,6 +262,11 @@ impl AccountContext {
     /// Challenges that wait for a slot.
     fn queued_challenges(&self) -> usize {
         self.queued_challenges.load(Ordering::Relaxed)
+    }
+
+    /// Whether shutdown has begun.
+    fn is_stopping(&self) -> bool {
+        self.shutdown.stage() != Stage::Running
     }
 
     /// Requests a check of the token, after a 401.

@@ -121,15 +121,15 @@ impl AcceptedLog {
         entries.find(|entry| entry.id == id.as_str())?.facts.clone()
     }
 
-    /// Sets the facts of the last entry.
-    pub fn set_facts(&mut self, facts: ChallengeFacts) {
-        if let Some(last) = self.entries.last_mut() {
-            last.facts = Some(facts);
-        }
-    }
-
     /// Adds an entry and drops those that no longer count.
-    pub fn add(&mut self, id: &GameId, user: Option<&Username>, limit: &str, now: SystemTime) {
+    pub fn add(
+        &mut self,
+        id: &GameId,
+        user: Option<&Username>,
+        limit: &str,
+        facts: Option<ChallengeFacts>,
+        now: SystemTime,
+    ) {
         let at = clock::epoch_seconds(now);
         self.remove(id);
         self.entries.retain(|entry| entry.is_current(at));
@@ -140,7 +140,7 @@ impl AcceptedLog {
             id: id.to_string(),
             user: user.map_or_else(String::new, Username::id),
             limit: limit.to_owned(),
-            facts: None,
+            facts,
             written: false,
         });
     }
@@ -156,27 +156,23 @@ impl AcceptedLog {
         removed
     }
 
-    /// Number of entries under a limit, of one user or of all.
-    pub fn count(&self, limit: &str, user: Option<&str>, now: SystemTime) -> usize {
-        self.matching(limit, user, now).count()
-    }
-
-    /// When there are fewer than `max` entries again, if there are not now.
-    pub fn full_until(
+    /// Number of entries under a limit, of one user or of all, and until when there are at least `max` of them.
+    pub fn usage(
         &self,
         limit: &str,
         user: Option<&str>,
         max: u32,
         now: SystemTime,
-    ) -> Option<SystemTime> {
+    ) -> (usize, Option<SystemTime>) {
         let mut times: Vec<u64> = self.matching(limit, user, now).collect();
         times.sort_unstable();
-        let oldest_to_go = times.len().checked_sub(max as usize)?;
-        let at = times
-            .get(oldest_to_go)
-            .copied()
-            .unwrap_or(clock::epoch_seconds(now));
-        Some(UNIX_EPOCH + Duration::from_secs(at) + DAY)
+        let oldest_to_go = times.len().checked_sub(max as usize);
+        let full_until = oldest_to_go.map(|oldest| {
+            let now = clock::epoch_seconds(now);
+            let at = times.get(oldest).copied().unwrap_or(now);
+            UNIX_EPOCH + Duration::from_secs(at) + DAY
+        });
+        (times.len(), full_until)
     }
 
     fn matching<'a>(
@@ -213,6 +209,22 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    impl AcceptedLog {
+        fn count(&self, limit: &str, user: Option<&str>, now: SystemTime) -> usize {
+            self.usage(limit, user, 0, now).0
+        }
+
+        fn full_until(
+            &self,
+            limit: &str,
+            user: Option<&str>,
+            max: u32,
+            now: SystemTime,
+        ) -> Option<SystemTime> {
+            self.usage(limit, user, max, now).1
+        }
+    }
+
     fn id(n: usize) -> GameId {
         format!("game{n:04}").parse().unwrap()
     }
@@ -225,10 +237,10 @@ mod tests {
     fn accepted_log_counts_by_limit_and_user() {
         let mut accepted_log = AcceptedLog::default();
         let ann = Username::new("Ann");
-        accepted_log.add(&id(1), Some(&ann), "bots", at(0));
-        accepted_log.add(&id(2), Some(&Username::new("Ben")), "bots", at(10));
-        accepted_log.add(&id(3), Some(&Username::new("ANN")), "friends", at(20));
-        accepted_log.add(&id(4), None, "bots", at(30));
+        accepted_log.add(&id(1), Some(&ann), "bots", None, at(0));
+        accepted_log.add(&id(2), Some(&Username::new("Ben")), "bots", None, at(10));
+        accepted_log.add(&id(3), Some(&Username::new("ANN")), "friends", None, at(20));
+        accepted_log.add(&id(4), None, "bots", None, at(30));
         let count = |limit, user, now| accepted_log.count(limit, user, at(now));
         assert_eq!(count("bots", None, 40), 3);
         assert_eq!(count("bots", Some("ann"), 40), 1);
@@ -252,7 +264,7 @@ mod tests {
     #[test]
     fn accepted_log_wrong_clock_blocks_nobody() {
         let mut accepted_log = AcceptedLog::default();
-        accepted_log.add(&id(1), None, "x", at(400 * 86_400));
+        accepted_log.add(&id(1), None, "x", None, at(400 * 86_400));
         assert_eq!(accepted_log.count("x", None, at(0)), 0);
         assert_eq!(accepted_log.count("x", None, at(400 * 86_400 - 60)), 1);
     }
@@ -263,8 +275,14 @@ mod tests {
         let path = home.path().join("some/where/x.jsonl");
         assert_eq!(AcceptedLog::load(&path).unwrap().entries, []);
         let mut accepted_log = AcceptedLog::default();
-        accepted_log.add(&id(1), Some(&Username::new("Ann")), "a \"rule\"\n", at(0));
-        accepted_log.add(&id(2), None, "[challenge]", at(1));
+        accepted_log.add(
+            &id(1),
+            Some(&Username::new("Ann")),
+            "a \"rule\"\n",
+            None,
+            at(0),
+        );
+        accepted_log.add(&id(2), None, "[challenge]", None, at(1));
         let Update::Replace(text) = accepted_log.clone().update() else {
             panic!("there is no file yet");
         };
@@ -305,11 +323,11 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("x.jsonl");
         let mut accepted_log = AcceptedLog::default();
-        accepted_log.add(&id(0), None, "x", at(0));
+        accepted_log.add(&id(0), None, "x", None, at(0));
         write(&mut accepted_log, &path);
         for n in 1..200 {
-            accepted_log.add(&id(n), None, "x", at(1));
-            accepted_log.set_facts(ChallengeFacts::default());
+            let facts = Some(ChallengeFacts::default());
+            accepted_log.add(&id(n), None, "x", facts, at(1));
             assert!(write(&mut accepted_log, &path) < 200, "one line");
         }
         assert_eq!(write(&mut accepted_log, &path), 0);
@@ -317,14 +335,14 @@ mod tests {
         // Challenges that did not become games are removed, and one challenge counts once.
         accepted_log.remove(&id(7));
         write(&mut accepted_log, &path);
-        accepted_log.add(&id(8), None, "x", at(2));
+        accepted_log.add(&id(8), None, "x", None, at(2));
         write(&mut accepted_log, &path);
         assert_eq!(ids(&AcceptedLog::load(&path).unwrap()), ids(&accepted_log));
         assert_eq!(accepted_log.count("x", None, at(2)), 199);
         // Stale lines do not pile up.
         let day = DAY.as_secs();
         for n in 0..3 * MAX_STALE_LINES {
-            accepted_log.add(&id(n), None, "x", at((n as u64 + 1) * day));
+            accepted_log.add(&id(n), None, "x", None, at((n as u64 + 1) * day));
             write(&mut accepted_log, &path);
         }
         assert_eq!(ids(&accepted_log).len(), 1);
@@ -337,19 +355,19 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("x.jsonl");
         let mut accepted_log = AcceptedLog::default();
-        accepted_log.add(&id(1), None, "x", at(0));
+        accepted_log.add(&id(1), None, "x", None, at(0));
         write(&mut accepted_log, &path);
         // The write fails half way.
-        accepted_log.add(&id(2), None, "x", at(1));
+        accepted_log.add(&id(2), None, "x", None, at(1));
         let _ = accepted_log.update();
         persist::append(&path, "{\"at\":17").unwrap();
         accepted_log.force_rewrite();
-        accepted_log.add(&id(3), None, "x", at(2));
+        accepted_log.add(&id(3), None, "x", None, at(2));
         write(&mut accepted_log, &path);
         assert_eq!(ids(&AcceptedLog::load(&path).unwrap()), ids(&accepted_log));
         persist::append(&path, "{\"at\":17").unwrap();
         let mut accepted_log = AcceptedLog::load(&path).unwrap();
-        accepted_log.add(&id(4), None, "x", at(3));
+        accepted_log.add(&id(4), None, "x", None, at(3));
         write(&mut accepted_log, &path);
         assert_eq!(ids(&AcceptedLog::load(&path).unwrap()).len(), 4);
     }
@@ -389,7 +407,7 @@ mod tests {
                 now += gap;
                 match accepted_log.full_until("x", None, max, at(now)) {
                     None => {
-                        accepted_log.add(&id(n), None, "x", at(now));
+                        accepted_log.add(&id(n), None, "x", None, at(now));
                         accepted.push(now);
                     }
                     Some(again) => {

@@ -1,30 +1,24 @@
 //! Answering incoming challenges.
 
-use std::future::Future;
-use std::sync::Arc;
+use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant, SystemTime};
 
 use tracing::{debug, info};
 
 use super::outbox::Outbox;
-use super::queue::IncomingChallenge;
+use super::queue::{ChallengeQueue, IncomingChallenge};
 use super::{Account, push_bounded};
-use crate::bot::account::background::TaskResult;
+use crate::bot::account::background::with_retries;
 use crate::bot::account::quota::Limit;
 use crate::bot::account::slots::SlotHolder;
 use crate::bot::account::state_files::StateFile;
-use crate::bot::policy::{
-    self, Assessment, ChallengeAnswer, ChallengeContext, Load, MatchInput, Rank,
-};
-use crate::bot::shutdown::Stage;
+use crate::bot::policy::{self, Assessment, ChallengeAnswer, ChallengeContext, Load};
 use crate::clock;
 use crate::events::{self, Decision};
 use crate::lichess::Error as Failure;
-use crate::lichess::model::{
-    Challenge, ChallengeId, ChallengeUser, Compat, DeclineReason, Username,
-};
-use crate::lichess::retry::{self, RequestKind, Retry};
+use crate::lichess::model::{Challenge, ChallengeId, Compat, DeclineReason, Username};
+use crate::lichess::retry::RequestKind;
 
 /// Accept requests in flight at once. Declines do not delay them.
 const MAX_CONCURRENT_ACCEPTS: usize = 4;
@@ -35,94 +29,91 @@ const MAX_CONCURRENT_DECLINES: usize = 4;
 /// Account age requests in flight at once: Lichess asks for one request at a time.
 const MAX_CONCURRENT_AGE_REQUESTS: usize = 1;
 
-/// Requests caused by incoming challenges.
-#[derive(Debug)]
-pub(super) struct Outboxes {
-    accepts: Outbox<Box<Challenge>>,
-    declines: Outbox<(ChallengeId, DeclineReason)>,
-    ages: Outbox<IncomingChallenge>,
-}
-
-impl Default for Outboxes {
-    fn default() -> Self {
-        Self {
-            accepts: Outbox::new(MAX_CONCURRENT_ACCEPTS),
-            declines: Outbox::new(MAX_CONCURRENT_DECLINES),
-            ages: Outbox::new(MAX_CONCURRENT_AGE_REQUESTS),
-        }
-    }
-}
-
 /// While a challenge waits and a slot is free, the list of open challenges is read this often.
 const QUEUE_CHECK_INTERVAL: Duration = Duration::from_secs(3);
 
+/// Incoming challenges, and the requests that they cause.
+#[derive(Default)]
+pub(super) struct IncomingChallenges {
+    seen: VecDeque<ChallengeId>,
+    /// Challenges that wait for a slot, and when the list of open challenges was last requested for them.
+    queue: ChallengeQueue,
+    queue_checked_at: Option<Instant>,
+    accepts: Outbox<Box<Challenge>, MAX_CONCURRENT_ACCEPTS>,
+    declines: Outbox<(ChallengeId, DeclineReason), MAX_CONCURRENT_DECLINES>,
+    ages: Outbox<IncomingChallenge, MAX_CONCURRENT_AGE_REQUESTS>,
+    /// Creation times of accounts, where rules have asked for the age.
+    account_created: VecDeque<(Username, SystemTime)>,
+}
+
+impl IncomingChallenges {
+    /// Whether a challenge waits for a slot.
+    pub(super) fn is_waiting(&self) -> bool {
+        !self.queue.is_empty()
+    }
+
+    /// Age of an account in days, if it is known already.
+    fn account_age(&self, name: &Username) -> Option<u32> {
+        let mut account_created = self.account_created.iter();
+        let (_, created) = account_created.find(|(user, _)| user == name)?;
+        Some(days_since(*created))
+    }
+}
+
 impl Account {
-    /// Answers an incoming challenge. Each challenge is answered once.
+    /// Answers a challenge. Each incoming challenge is answered once.
     pub(super) fn on_challenge(&mut self, challenge: Box<Challenge>, compat: Option<Compat>) {
-        let from = challenge
-            .challenger
-            .as_ref()
-            .map(|challenger| &challenger.name);
+        self.on_listed_challenge(IncomingChallenge::new(challenge, compat, clock::now()));
+    }
+
+    fn on_listed_challenge(&mut self, mut incoming: IncomingChallenge) {
+        let challenge = &incoming.challenge;
+        let from = incoming.input.name.clone();
         let to = challenge.dest_user.as_ref().map(|user| &user.name);
-        let outgoing = from == Some(&self.ctx.me) || to.is_some_and(|to| *to != self.ctx.me);
-        if outgoing {
-            return self.on_own_challenge(&challenge);
+        let me = &self.ctx.me;
+        if from.as_ref() == Some(me) || to.is_some_and(|to| to != me) {
+            return self.on_own_challenge(challenge);
         }
-        if self.seen_challenges.contains(&challenge.id) || self.games.contains_key(&challenge.id) {
+        if self.incoming.seen.contains(&challenge.id) || self.games.is_running(&challenge.id) {
             return;
         }
-        if let Some(from) = from {
+        if let Some(from) = &from {
             self.on_opponent_challenge(from);
         }
-        push_bounded(&mut self.seen_challenges, challenge.id.clone());
-        let name = from
-            .filter(|_| policy::needs_account_age(&self.ctx.settings))
-            .cloned();
-        let incoming = IncomingChallenge {
-            challenge,
-            compat,
-            age_days: name.as_ref().and_then(|name| self.known_account_age(name)),
-            received_at: clock::now(),
+        push_bounded(&mut self.incoming.seen, challenge.id.clone());
+        let needs_age = policy::needs_account_age(&self.ctx.settings);
+        let Some(from) = from.filter(|_| needs_age) else {
+            return self.answer_challenge(incoming, false);
         };
-        if name.is_none() || incoming.age_days.is_some() {
+        incoming.input.facts.age_days = self.incoming.account_age(&from);
+        if incoming.input.facts.age_days.is_some() {
             return self.answer_challenge(incoming, false);
         }
         // A challenge behind a full outbox is evaluated without the account age.
-        if let Some(oldest) = self.outboxes.ages.push(incoming) {
+        if let Some(oldest) = self.incoming.ages.push(incoming) {
             self.answer_challenge(oldest, false);
         }
         self.request_account_ages();
     }
 
-    /// Age of an account in days, if it is known already.
-    fn known_account_age(&self, name: &Username) -> Option<u32> {
-        let mut account_created = self.account_created.iter();
-        let (_, created) = account_created.find(|(user, _)| user == name)?;
-        Some(days_since(*created))
-    }
-
     /// Requests account ages, as far as the outbox permits.
     fn request_account_ages(&mut self) {
-        while let Some((incoming, permit)) = self.outboxes.ages.next() {
-            let from = incoming.challenge.challenger.as_ref();
-            let name = from.map(|from| from.name.clone());
-            let age_days = name.as_ref().and_then(|name| self.known_account_age(name));
+        while let Some((mut incoming, permit)) = self.incoming.ages.next() {
+            let name = incoming.input.name.clone();
+            let age_days = name.as_ref().and_then(|it| self.incoming.account_age(it));
+            incoming.input.facts.age_days = age_days;
             let Some(name) = name.filter(|_| age_days.is_none()) else {
                 drop(permit);
-                self.answer_challenge(
-                    IncomingChallenge {
-                        age_days,
-                        ..incoming
-                    },
-                    false,
-                );
+                self.answer_challenge(incoming, false);
                 continue;
             };
             let client = self.ctx.client.clone();
-            self.background.spawn(async move {
+            let request = async move {
                 let _permit = permit;
-                let user = client.user(&name).await;
-                TaskResult::AccountAge(incoming, user.map(|user| user.created()))
+                client.user(&name).await.map(|user| user.created())
+            };
+            self.background.spawn(request, |account, created| {
+                account.on_account_age(incoming, created);
             });
         }
     }
@@ -134,51 +125,53 @@ impl Account {
     }
 
     fn send_answers(&mut self) {
-        while let Some((challenge, permit)) = self.outboxes.accepts.next() {
+        while let Some((challenge, permit)) = self.incoming.accepts.next() {
             let client = self.ctx.client.clone();
-            self.background.spawn(async move {
+            let request = async move {
                 let _permit = permit;
-                let answer =
-                    with_retries(RequestKind::Answer, || client.accept(&challenge.id)).await;
-                TaskResult::Accepted(challenge, answer)
-            });
+                let answer = with_retries(RequestKind::Answer, || client.accept(&challenge.id));
+                (answer.await, challenge)
+            };
+            self.background
+                .spawn(request, |account, (answer, challenge)| match answer {
+                    Ok(()) => debug!(challenge = %challenge.id, "accepted"),
+                    Err(failure) => account.on_accept_failed(&challenge, failure),
+                });
         }
-        while let Some(((id, reason), permit)) = self.outboxes.declines.next() {
+        while let Some(((id, reason), permit)) = self.incoming.declines.next() {
             let client = self.ctx.client.clone();
-            self.background.spawn(async move {
+            let request = async move {
                 let _permit = permit;
-                let answer =
-                    with_retries(RequestKind::Answer, || client.decline(&id, reason)).await;
-                TaskResult::Declined(id, answer)
+                let answer = with_retries(RequestKind::Answer, || client.decline(&id, reason));
+                (answer.await, id)
+            };
+            self.background.spawn(request, |_, (answer, id)| {
+                if let Err(failure) = answer {
+                    info!(challenge = %id, "cannot decline: {failure}");
+                }
             });
         }
     }
 
     /// Handles the creation time of a challenger's account, or the failure to read it.
-    pub(super) fn on_account_age(
+    fn on_account_age(
         &mut self,
-        incoming: IncomingChallenge,
+        mut incoming: IncomingChallenge,
         created: Result<Option<SystemTime>, Failure>,
     ) {
         let created = created.unwrap_or_else(|failure| {
             info!(challenge = %incoming.challenge.id, "cannot read the age of the account: {failure}");
             None
         });
-        if let (Some(created), Some(from)) = (created, &incoming.challenge.challenger) {
-            push_bounded(&mut self.account_created, (from.name.clone(), created));
+        if let (Some(created), Some(from)) = (created, &incoming.input.name) {
+            push_bounded(&mut self.incoming.account_created, (from.clone(), created));
         }
-        let age_days = created.map(days_since);
-        self.answer_challenge(
-            IncomingChallenge {
-                age_days,
-                ..incoming
-            },
-            false,
-        );
+        incoming.input.facts.age_days = created.map(days_since);
+        self.answer_challenge(incoming, false);
     }
 
     /// Accepts, declines or queues a challenge. Queueing is reported once.
-    pub(super) fn answer_challenge(&mut self, incoming: IncomingChallenge, is_queued: bool) {
+    fn answer_challenge(&mut self, incoming: IncomingChallenge, is_queued: bool) {
         let assessment = self.evaluate(&incoming);
         let challenge = &incoming.challenge;
         match assessment.answer {
@@ -189,75 +182,68 @@ impl Account {
                     info!(challenge = %challenge.id, "{} is queued: {}", describe(challenge), assessment.reason);
                     self.publish_challenge(challenge, Decision::Queued, assessment.reason);
                 }
-                let rank = self.rank(&incoming);
-                self.queue.push(incoming, rank);
+                let rank = policy::rank(&self.ctx.settings, &incoming.input);
+                self.incoming.queue.push(incoming, rank);
             }
         }
-    }
-
-    fn rank(&self, incoming: &IncomingChallenge) -> Rank {
-        let input = MatchInput::of_challenge(&incoming.challenge, incoming.age_days);
-        policy::rank(&self.ctx.settings, &input)
     }
 
     fn evaluate(&mut self, incoming: &IncomingChallenge) -> Assessment {
         let now = clock::now();
-        let challenge = &incoming.challenge;
-        let from = challenge.challenger.as_ref();
+        let (challenge, from) = (&incoming.challenge, incoming.input.name.as_ref());
         // Games without a clock need no slot. For the others: a queued challenge that could use the free slot is not
         // overtaken.
-        let rank = self.rank(incoming);
-        let mut ahead = self.queue.ahead_of(rank);
-        let overtakes = ahead.any(|other| !self.slots.is_full(other.is_human(), now));
+        let rank = policy::rank(&self.ctx.settings, &incoming.input);
+        let mut ahead = self.incoming.queue.ahead_of(rank);
+        let overtakes = ahead.any(|other| !self.games.slots.is_full(other.is_human(), now));
         let clocked = challenge.time_control.is_clock();
-        let full = clocked && (overtakes || self.slots.is_full(incoming.is_human(), now));
+        let full = clocked && (overtakes || self.games.slots.is_full(incoming.is_human(), now));
         let settings = &self.ctx.settings;
         let load = Load {
-            draining: self.shutdown.stage() != Stage::Running,
+            draining: self.ctx.is_stopping(),
             paused: self.operator.overrides.paused,
             full,
-            queue_full: self.queue.len() >= settings.challenge.queue_size,
-            games_vs_opponent: self
-                .slots
-                .games_against(from.map(|from| &from.name), clocked, now),
-            rematch_number: self.rematches.next_number(challenge),
-            no_bots_until: self.quota.full_until(Limit::BotGames, clock::date()),
+            queue_full: self.incoming.queue.len() >= settings.challenge.queue_size,
+            games_vs_opponent: self.games.slots.games_against(from, clocked, now),
+            rematch_number: self.games.rematches.next_number(challenge),
+            no_bots_until: self.state.quota.full_until(Limit::BotGames, clock::date()),
         };
         let case = ChallengeContext {
             challenge,
             compat: incoming.compat,
-            age_days: incoming.age_days,
+            input: &incoming.input,
         };
-        policy::evaluate(case, settings, &self.accepted_log, SystemTime::now(), load)
+        let (log, date) = (&self.state.accepted_log, SystemTime::now());
+        let usage = |limit: &str, user: Option<&str>, max| log.usage(limit, user, max, date);
+        policy::evaluate(case, settings, &usage, load)
     }
 
     fn accept(&mut self, incoming: IncomingChallenge, assessment: &Assessment) {
-        let input = MatchInput::of_challenge(&incoming.challenge, incoming.age_days);
-        let challenge = incoming.challenge;
-        let from = challenge.challenger.as_ref();
-        let holder = SlotHolder {
-            name: from.map(|from| from.name.clone()),
-            human: !from.is_some_and(ChallengeUser::is_bot),
-            clocked: challenge.time_control.is_clock(),
-        };
+        let IncomingChallenge {
+            challenge, input, ..
+        } = incoming;
         info!(challenge = %challenge.id, "accepting {}: {}", describe(&challenge), assessment.reason);
         // Only rules ask for these facts.
-        let facts = (!self.ctx.settings.rule.is_empty()).then(|| input.facts());
+        let facts = (!self.ctx.settings.rule.is_empty()).then_some(input.facts);
+        let holder = SlotHolder {
+            name: input.name,
+            human: !input.bot,
+            clocked: challenge.time_control.is_clock(),
+        };
         if assessment.limit.is_some() || facts.is_some() {
-            let (id, user) = (&challenge.id, holder.name.as_ref());
             let limit = assessment.limit.as_deref().unwrap_or_default();
-            self.accepted_log.add(id, user, limit, SystemTime::now());
-            if let Some(facts) = facts {
-                self.accepted_log.set_facts(facts);
-            }
+            let (id, user) = (&challenge.id, holder.name.as_ref());
+            let now = SystemTime::now();
+            self.state.accepted_log.add(id, user, limit, facts, now);
             self.save(StateFile::Accepted);
         }
-        let number = self.rematches.next_number(&challenge);
-        self.rematches.record(challenge.id.clone(), number);
-        self.slots
+        let number = self.games.rematches.next_number(&challenge);
+        self.games.rematches.record(challenge.id.clone(), number);
+        self.games
+            .slots
             .reserve(challenge.id.clone(), holder, clock::now());
         self.publish_challenge(&challenge, Decision::Accepted, assessment.reason.clone());
-        if let Some(oldest) = self.outboxes.accepts.push(challenge) {
+        if let Some(oldest) = self.incoming.accepts.push(challenge) {
             info!(challenge = %oldest.id, "not accepting the challenge: too many are being accepted");
             self.release_challenge(&oldest);
             self.publish_challenge(&oldest, Decision::Dropped, "too many at once".to_owned());
@@ -266,7 +252,7 @@ impl Account {
     }
 
     /// Handles a failed accept request.
-    pub(super) fn on_accept_failed(&mut self, challenge: &Challenge, failure: Failure) {
+    fn on_accept_failed(&mut self, challenge: &Challenge, failure: Failure) {
         info!(challenge = %challenge.id, "cannot accept: {failure}");
         if failure.is_rate_limited() {
             self.note_bot_game_limit(&failure);
@@ -276,19 +262,19 @@ impl Account {
         }
         // The accept may have worked all the same; then the game takes its slot. Otherwise the challenge is evaluated
         // again when a list names it.
-        if !failure.may_have_worked() && !self.games.contains_key(&challenge.id) {
+        if !failure.may_have_worked() && !self.games.is_running(&challenge.id) {
             self.release_challenge(challenge);
         }
         if failure.lichess_error().is_none() {
-            self.seen_challenges.retain(|id| *id != challenge.id);
+            self.incoming.seen.retain(|id| *id != challenge.id);
         }
         self.publish_challenge(challenge, Decision::Dropped, failure.to_string());
     }
 
     /// Releases the slot and the log entry of a challenge that does not become a game.
     fn release_challenge(&mut self, challenge: &Challenge) {
-        self.slots.release(&challenge.id);
-        if self.accepted_log.remove(&challenge.id) {
+        self.games.slots.release(&challenge.id);
+        if self.state.accepted_log.remove(&challenge.id) {
             self.save(StateFile::Accepted);
         }
     }
@@ -297,7 +283,7 @@ impl Account {
         info!(challenge = %challenge.id, "declining {} ({reason}): {why}", describe(challenge));
         self.publish_challenge(challenge, Decision::Declined, why);
         let declined = (challenge.id.clone(), reason);
-        if let Some((oldest, _)) = self.outboxes.declines.push(declined) {
+        if let Some((oldest, _)) = self.incoming.declines.push(declined) {
             debug!(challenge = %oldest, "not declining the challenge: too many are being declined");
         }
         self.send_answers();
@@ -305,21 +291,21 @@ impl Account {
 
     /// Handles a challenge that was withdrawn by the challenger or dropped by Lichess.
     pub(super) fn on_withdrawn(&mut self, id: &ChallengeId) {
-        self.outboxes
+        self.incoming
             .declines
             .remove_first(|(other, _)| other == id);
-        self.outboxes
+        self.incoming
             .ages
             .remove_first(|incoming| incoming.challenge.id == *id);
-        if let Some(challenge) = self.outboxes.accepts.remove_first(|other| other.id == *id) {
+        if let Some(challenge) = self.incoming.accepts.remove_first(|other| other.id == *id) {
             self.release_challenge(&challenge);
             self.report_withdrawn(&challenge);
         }
-        if let Some(incoming) = self.queue.remove(id) {
+        if let Some(incoming) = self.incoming.queue.remove(id) {
             self.report_withdrawn(&incoming.challenge);
         }
-        if !self.games.contains_key(id) {
-            self.slots.release(id);
+        if !self.games.is_running(id) {
+            self.games.slots.release(id);
         }
     }
 
@@ -329,57 +315,59 @@ impl Account {
         self.publish_challenge(challenge, Decision::Dropped, why);
     }
 
+    /// Evaluates the waiting challenges again.
+    pub(super) fn reassess_queue(&mut self) {
+        for incoming in self.incoming.queue.clear() {
+            self.answer_challenge(incoming, true);
+        }
+    }
+
     /// Serves the queue. Before a queued challenge gets a slot, the list of open challenges is read: Lichess does not
     /// report that a challenger has left.
     pub(super) fn serve_queue(&mut self) {
         let waiting = &self.ctx.queued_challenges;
-        waiting.store(self.queue.len(), Ordering::Relaxed);
-        if self.queue.is_empty() {
+        waiting.store(self.incoming.queue.len(), Ordering::Relaxed);
+        if self.incoming.queue.is_empty() {
             return;
         }
         let now = clock::now();
         if !self.accepts_games() {
-            for incoming in self.queue.clear() {
-                self.answer_challenge(incoming, true);
-            }
-            return;
+            return self.reassess_queue();
         }
         let timeout = self.ctx.settings.challenge.queue_timeout();
-        for incoming in self.queue.take_expired(timeout, now) {
+        for incoming in self.incoming.queue.take_expired(timeout, now) {
             let why = format!("no place within {} s", timeout.as_secs());
             self.decline(&incoming.challenge, DeclineReason::Later, why);
         }
-        let is_recent = self
-            .queue_checked_at
-            .is_some_and(|at| now.saturating_duration_since(at) < QUEUE_CHECK_INTERVAL);
-        if is_recent || self.offline || !self.has_free_slot(now) {
+        let checked_at = self.incoming.queue_checked_at;
+        let is_recent = checked_at.is_some_and(|at| now < at + QUEUE_CHECK_INTERVAL);
+        if is_recent || self.connection.is_offline() || !self.has_free_slot(now) {
             return;
         }
-        self.queue_checked_at = Some(now);
+        self.incoming.queue_checked_at = Some(now);
         self.request_challenges();
     }
 
     fn has_free_slot(&mut self, now: Instant) -> bool {
-        let mut waiting = self.queue.iter();
-        waiting.any(|incoming| !self.slots.is_full(incoming.is_human(), now))
+        let mut waiting = self.incoming.queue.iter();
+        waiting.any(|incoming| !self.games.slots.is_full(incoming.is_human(), now))
     }
 
     /// Handles the list of challenges that wait for our answer.
     pub(super) fn on_challenges_listed(&mut self, list: Vec<Challenge>, requested_at: Instant) {
-        for gone in self.queue.take_unlisted(&list, requested_at) {
+        for gone in self.incoming.queue.take_unlisted(&list, requested_at) {
             self.report_withdrawn(&gone.challenge);
         }
         // Queued challenges first, in their order, then new ones.
-        for waiting in self.queue.clear() {
-            self.answer_challenge(waiting, true);
-        }
-        let settings = Arc::clone(&self.ctx.settings);
-        let mut list = list;
-        list.sort_by_key(|challenge| {
-            policy::rank(&settings, &MatchInput::of_challenge(challenge, None))
-        });
-        for challenge in list {
-            self.on_challenge(Box::new(challenge), None);
+        self.reassess_queue();
+        let now = clock::now();
+        let list = list.into_iter().map(Box::new);
+        let mut list: Vec<_> = list
+            .map(|challenge| IncomingChallenge::new(challenge, None, now))
+            .collect();
+        list.sort_by_key(|incoming| policy::rank(&self.ctx.settings, &incoming.input));
+        for incoming in list {
+            self.on_listed_challenge(incoming);
         }
     }
 
@@ -415,26 +403,6 @@ impl Account {
     }
 }
 
-/// Sends a request again for as long as [`retry::decide`] says so.
-pub(super) async fn with_retries<F, R, T>(kind: RequestKind, mut request: F) -> Result<T, Failure>
-where
-    F: FnMut() -> R,
-    R: Future<Output = Result<T, Failure>>,
-{
-    let mut attempt = 0;
-    loop {
-        let failure = match request().await {
-            Ok(answer) => return Ok(answer),
-            Err(failure) => failure,
-        };
-        match retry::decide(kind, &failure, attempt) {
-            Retry::After(wait) => clock::sleep(wait).await,
-            Retry::GiveUp => return Err(failure),
-        }
-        attempt += 1;
-    }
-}
-
 /// Whole days since then.
 fn days_since(moment: SystemTime) -> u32 {
     let since = SystemTime::now().duration_since(moment);
@@ -444,10 +412,8 @@ fn days_since(moment: SystemTime) -> u32 {
 }
 
 fn challenger_name(challenge: &Challenge) -> &str {
-    challenge
-        .challenger
-        .as_ref()
-        .map_or("Anonymous", |from| from.name.as_str())
+    let from = challenge.challenger.as_ref();
+    from.map_or("Anonymous", |from| from.name.as_str())
 }
 
 fn describe(challenge: &Challenge) -> String {
@@ -458,27 +424,4 @@ fn describe(challenge: &Challenge) -> String {
         challenge.variant,
     );
     format!("{name}'s challenge to {time} {rated} {variant}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn answer_timeout_is_retried() {
-        let mut calls = 0;
-        let answer = with_retries(RequestKind::Answer, || {
-            calls += 1;
-            let failed = calls < 3;
-            async move {
-                if failed {
-                    Err(Failure::Timeout(Duration::from_secs(1)))
-                } else {
-                    Ok(())
-                }
-            }
-        });
-        assert_eq!(answer.await, Ok(()));
-        assert_eq!(calls, 3);
-    }
 }

@@ -6,18 +6,11 @@
 //! opened once when it becomes known, so that its state is published.
 
 use std::collections::HashMap;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use tokio::sync::mpsc;
-use tracing::{debug, info, warn};
+use tracing::info;
 
-use super::{Account, RunningGame};
-use crate::bot::game;
 use crate::bot::game::status::StatusCell;
-use crate::bot::shutdown::Stage;
-use crate::bot::trace::Traces;
-use crate::clock;
 use crate::lichess::model::{GameId, GameInfo};
 
 /// A move that is due within this time does not wait for games with a clock. A game without a deadline ranks as if
@@ -150,91 +143,6 @@ impl SuspendedGames {
         let id = due.min_by_key(urgency)?.info.id.clone();
         let suspended = self.0.remove(&id)?;
         Some((suspended.info, suspended.status))
-    }
-}
-
-impl Account {
-    /// Starts a game task. A game beyond the configured concurrency is played too: without a task it would be lost.
-    pub(super) fn spawn_game(&mut self, info: Box<GameInfo>, status: StatusCell) {
-        let id = info.id.clone();
-        let clocked = info.clock().is_some();
-        let on = self.clocked_games();
-        if clocked && on >= self.ctx.settings.games.concurrency {
-            warn!(game = %id, "game beyond the configured {on}; all games get less time");
-        }
-        let (commands, inbox) = mpsc::unbounded_channel();
-        let running = RunningGame {
-            commands,
-            status: status.clone(),
-            started_at: clock::now(),
-            info: info.clone(),
-            clocked,
-        };
-        if let Some(facts) = self.accepted_log.facts(&id) {
-            status.update(|snapshot| snapshot.challenge_facts = Some(facts));
-        }
-        self.games.insert(id.clone(), running);
-        self.publish_game_count();
-        let mut ctx = self.ctx.clone();
-        let opponent = &info.opponent.name;
-        if self.ctx.settings.is_own_account(opponent.as_str()) && self.ctx.me.id() > opponent.id() {
-            // An arena has paired us with another account of this process. One of the two reports the game.
-            ctx.events = ctx.events.without_parent();
-            ctx.traces = Traces::default();
-        }
-        let task = game::play(
-            ctx,
-            id.clone(),
-            Some(info),
-            inbox,
-            status,
-            self.shutdown.clone(),
-        );
-        let handle = self.game_tasks.spawn(task);
-        self.task_games.insert(handle.id(), id);
-    }
-
-    /// Running games with a clock.
-    pub(super) fn clocked_games(&self) -> usize {
-        self.games
-            .values()
-            .filter(|running| running.clocked)
-            .count()
-    }
-
-    /// Sets the count of running games with a clock.
-    pub(super) fn set_running_games(&self, games: usize) {
-        let before = self.ctx.running_games.swap(games, Ordering::Relaxed);
-        self.ctx.shared_load.update_games(before, games);
-    }
-
-    /// Removes this account from the shared load.
-    pub(super) fn release_load(&self) {
-        self.set_running_games(0);
-        let places = self.ctx.settings.games.concurrency;
-        self.ctx.shared_load.update_concurrency(places, 0);
-    }
-
-    /// Opens suspended games in which there is something to do, a limited number at once.
-    pub(super) fn open_suspended(&mut self) {
-        if self.suspended.len() == 0 || self.shutdown.stage() != Stage::Running {
-            return;
-        }
-        let clocked = self.clocked_games();
-        let (mut open, now) = (self.games.len() - clocked, clock::now());
-        while open < self.ctx.settings.correspondence.concurrency
-            && let Some((info, status)) = self.suspended.take_next(clocked > 0, now)
-        {
-            debug!(game = %info.id, "opening a game without a clock, {} rest", self.suspended.len());
-            self.spawn_game(info, status);
-            open += 1;
-        }
-        if self.suspended.has_our_turn(clocked > 0, now) {
-            for running in self.games.values().filter(|running| !running.clocked) {
-                // A task that has just ended frees a place as well.
-                let _ = running.commands.send(game::GameCommand::Suspend);
-            }
-        }
     }
 }
 

@@ -59,6 +59,7 @@ pub(super) async fn login(
                     token_check: Arc::new(Notify::new()),
                     traces: parts.traces.clone(),
                     shared_load: parts.shared_load.clone(),
+                    shutdown: shutdown.clone(),
                 }));
             }
             Err(failure) => failure,
@@ -73,16 +74,8 @@ pub(super) async fn login(
             reason: failure.to_string(),
             retry_in: Some(wait),
         });
-        if wait_rejecting(
-            parts,
-            shutdown,
-            Stage::Draining,
-            commands,
-            wait,
-            NOT_LOGGED_IN,
-        )
-        .await
-        {
+        let until = (Stage::Draining, NOT_LOGGED_IN);
+        if wait_rejecting(parts, shutdown, commands, wait, until).await {
             return Ok(None);
         }
     }
@@ -100,14 +93,13 @@ fn retry_wait(failure: &Failure, attempt: u32) -> Duration {
     }
 }
 
-/// Waits, while heartbeats continue and commands are rejected with `reason`. Whether shutdown has reached `stage`.
+/// Waits, while heartbeats continue and commands are rejected with `reason`. Whether shutdown has reached the stage.
 pub(super) async fn wait_rejecting(
     parts: &BotParts,
     shutdown: &mut ShutdownSignal,
-    stage: Stage,
     commands: &mut CommandReceiver,
     wait: Duration,
-    reason: &'static str,
+    (stage, reason): (Stage, &'static str),
 ) -> bool {
     let until = clock::now() + wait;
     while clock::now() < until {

@@ -6,10 +6,10 @@
 use std::time::Duration;
 
 use futures::StreamExt;
+use tokio::task::spawn_blocking;
 use tracing::{debug, info};
 
 use super::Account;
-use crate::bot::account::background::TaskResult;
 use crate::bot::game;
 use crate::bot::game::header::GameHeader;
 use crate::bot::game::moves::GameMoves;
@@ -27,26 +27,26 @@ const STREAM_TIMEOUT: Duration = Duration::from_secs(10);
 impl Account {
     /// Reads the unfinished games from the records.
     pub(super) fn load_unfinished_games(&mut self) {
-        let Some(unfinished) = self.unfinished_games.take() else {
+        let Some(unfinished) = self.games.unfinished.take() else {
             return;
         };
         let me = self.ctx.me.to_string();
-        self.background.spawn(async move {
-            let ids = tokio::task::spawn_blocking(move || unfinished(&me)).await;
-            TaskResult::UnfinishedGames(ids.unwrap_or_default())
+        let request = async move { spawn_blocking(move || unfinished(&me)).await };
+        self.background.spawn(request, |account, ids| {
+            account.fetch_missed_results(&ids.unwrap_or_default());
         });
     }
 
     /// Fetches and publishes the results of unfinished games that are not running.
-    pub(super) fn fetch_missed_results(&mut self, unfinished: &[String]) {
+    fn fetch_missed_results(&mut self, unfinished: &[String]) {
         let missed: Vec<GameId> = unfinished
             .iter()
             .filter_map(|id| id.parse().ok())
-            .filter(|id| !self.knows_game(id))
+            .filter(|id| !self.games.is_known(id))
             .collect();
         let (client, events) = (self.ctx.client.clone(), self.ctx.events.clone());
         let me = self.ctx.me.clone();
-        self.background.spawn(async move {
+        let request = async move {
             for id in missed {
                 if let Some(end) = fetch_result(&client, &me, &id).await {
                     info!(game = %id, "ended while we were away: {} ({})", end.result, end.reason(None));
@@ -54,8 +54,8 @@ impl Account {
                 }
                 clock::sleep(REQUEST_INTERVAL).await;
             }
-            TaskResult::Done
-        });
+        };
+        self.background.spawn(request, |_, ()| {});
     }
 }
 
@@ -67,9 +67,7 @@ async fn fetch_result(client: &Client, me: &Username, id: &GameId) -> Option<Gam
         Ok(stream) => stream,
         Err(failure) => {
             debug!(game = %id, "cannot read the result: {failure}");
-            let is_gone = failure
-                .lichess_error()
-                .is_some_and(|refusal| refusal.code == 404);
+            let is_gone = failure.lichess_error().is_some_and(|it| it.code == 404);
             return is_gone
                 .then(|| game::game_finished(id, Status::UnknownFinish, None, String::new()));
         }

@@ -11,22 +11,19 @@ use tokio::task::spawn_blocking;
 use tracing::{error, info, warn};
 
 use super::Account;
-use super::outgoing::{ChallengeSource, SHUTTING_DOWN, closing_reason, is_for_bot};
+use super::outgoing::{ChallengeSource, SHUTTING_DOWN, closing_reason, is_for_bot, slot_holder};
 use crate::bot::BotParts;
-use crate::bot::account::background::TaskResult;
 use crate::bot::account::overrides::OperatorOverrides;
 use crate::bot::account::persist;
-use crate::bot::account::slots::SlotHolder;
 use crate::bot::commands::{Command, CommandKind, OutgoingChallenge, ReloadSettings, Responder};
-use crate::bot::game;
-use crate::bot::game::status::{Activity, GameSnapshot};
+use crate::bot::game::GameCommand;
+use crate::bot::game::status::Activity;
 use crate::bot::policy::describe;
-use crate::bot::shutdown::Stage;
 use crate::clock;
 use crate::config::{self, ArenaEntry, Change, Match, Pattern, Play, Rule, Settings};
 use crate::events::{self, Decision};
 use crate::lichess::Error as Failure;
-use crate::lichess::model::{ArenaId, Challenge, ChallengeId, GameId, Username};
+use crate::lichess::model::{ArenaId, Challenge, ChallengeId, GameId};
 
 /// A challenge of the operator with a clock is cancelled if it was not answered in this time: otherwise it could
 /// become a game hours later.
@@ -135,7 +132,7 @@ impl OperatorState {
 impl Account {
     /// Whether new games are accepted.
     pub(super) fn accepts_games(&self) -> bool {
-        self.shutdown.stage() == Stage::Running && !self.operator.overrides.paused
+        !self.ctx.is_stopping() && !self.operator.overrides.paused
     }
 
     pub(super) fn on_command(&mut self, Command { kind, responder }: Command) {
@@ -157,14 +154,14 @@ impl Account {
         if self.operator.overrides.paused == paused {
             return responder.succeed(match paused {
                 true => "it is paused already".to_owned(),
-                false if self.shutdown.stage() == Stage::Running => "it was not paused".to_owned(),
+                false if !self.ctx.is_stopping() => "it was not paused".to_owned(),
                 false => format!("it was not paused, but {ENDING_NOTE}"),
             });
         }
         self.operator.overrides.paused = paused;
         self.publish_paused();
         self.tournaments.pause(paused);
-        self.last_idle = None;
+        self.status.repeat_idle();
         let games = match self.games.len() {
             0 => "no game is running".to_owned(),
             1 => "the running game continues".to_owned(),
@@ -174,19 +171,17 @@ impl Account {
             true => format!(
                 "paused: no new games until `knightwatch resume`, not even after a restart; {games}"
             ),
-            false if self.shutdown.stage() == Stage::Running => {
-                "resumed: new games are taken again".to_owned()
-            }
+            false if !self.ctx.is_stopping() => "resumed: new games are taken again".to_owned(),
             false => format!("no longer paused, but {ENDING_NOTE}"),
         };
-        self.save_overrides(AfterSave::Respond(done, responder));
+        self.save_and_respond(done, responder);
     }
 
     fn publish_paused(&self) {
         let paused = self.operator.overrides.paused;
         let text = match paused {
             true => "paused by the operator: no new games until knightwatch resume".to_owned(),
-            false if self.shutdown.stage() == Stage::Running => {
+            false if !self.ctx.is_stopping() => {
                 "resumed by the operator: new games are taken again".to_owned()
             }
             false => format!("no longer paused by the operator, but {ENDING_NOTE}"),
@@ -196,7 +191,7 @@ impl Account {
             false => info!("{text}"),
         }
         self.ctx.events.send(events::Event::note(text));
-        self.health.update(|status| status.paused = paused);
+        self.status.health.update(|status| status.paused = paused);
         self.ctx.events.send(events::Event::Paused { paused });
     }
 
@@ -218,7 +213,7 @@ impl Account {
         let done = format!("blocked {who}; this survives restarts");
         self.operator.overrides.blocked.push(who);
         self.apply_settings();
-        self.save_overrides(AfterSave::Respond(done, responder));
+        self.save_and_respond(done, responder);
     }
 
     fn unblock(&mut self, who: &Pattern, responder: Responder) {
@@ -236,26 +231,21 @@ impl Account {
         self.publish_note(format!("{who} is no longer blocked by the operator"));
         self.apply_settings();
         let done = format!("{who} is no longer blocked");
-        self.save_overrides(AfterSave::Respond(done, responder));
+        self.save_and_respond(done, responder);
     }
 
     fn move_now(&self, id: &GameId, responder: Responder) {
         let Some(running) = self.games.get(id) else {
             return responder.fail(format!("no game {id} is running"));
         };
-        match running.status.snapshot() {
-            GameSnapshot {
-                activity: Activity::Searching,
-                ..
-            } => {
-                let _ = running.commands.send(game::GameCommand::MoveNow);
-                responder.succeed(format!("{id}: the best move found so far is played"));
-            }
-            GameSnapshot {
-                our_turn_since: Some(_),
-                ..
-            } => responder.fail(format!("{id}: the move is already on its way")),
-            _ => responder.fail(format!("{id}: it is not our turn")),
+        let snapshot = running.snapshot();
+        if snapshot.activity == Activity::Searching {
+            running.send(GameCommand::MoveNow);
+            responder.succeed(format!("{id}: the best move found so far is played"));
+        } else if snapshot.our_turn_since.is_some() {
+            responder.fail(format!("{id}: the move is already on its way"));
+        } else {
+            responder.fail(format!("{id}: it is not our turn"));
         }
     }
 
@@ -278,7 +268,7 @@ impl Account {
     }
 
     fn send_challenge(&mut self, challenge: OutgoingChallenge, responder: Responder) {
-        if self.shutdown.stage() != Stage::Running {
+        if self.ctx.is_stopping() {
             return responder.fail(SHUTTING_DOWN);
         }
         if challenge.user == self.ctx.me {
@@ -289,7 +279,7 @@ impl Account {
             return responder.fail(format!("{user} is another account of ours"));
         }
         let clocked = challenge.params.time_control.is_clock();
-        if clocked && self.slots.is_full(true, clock::now()) {
+        if clocked && self.games.slots.is_full(true, clock::now()) {
             let places = self.ctx.settings.games.concurrency;
             return responder.fail(match places {
                 1 => "the only slot is taken".to_owned(),
@@ -297,7 +287,7 @@ impl Account {
             });
         }
         // A refused challenge would extend the limit.
-        if let Some(until) = self.quota.challenges_blocked_until(clock::date()) {
+        if let Some(until) = self.state.quota.challenges_blocked_until(clock::date()) {
             let until = clock::format_date(until);
             return responder.fail(format!(
                 "Lichess takes no challenges from us before {until}"
@@ -306,15 +296,25 @@ impl Account {
         self.outgoing
             .add(challenge.user.clone(), ChallengeSource::Operator);
         let client = self.ctx.client.clone();
-        self.background.spawn(async move {
+        let request = async move {
             let answer = client.challenge(&challenge.user, &challenge.params).await;
-            let answer = answer.map(Box::new);
-            TaskResult::ChallengeSent(challenge, answer, responder)
-        });
+            (challenge, answer.map(Box::new), responder)
+        };
+        self.background.spawn_challenge(
+            request,
+            |(_, answer, responder)| {
+                responder.fail(SHUTTING_DOWN);
+                let created = answer.ok().filter(|it| it.time_control.is_clock());
+                created.map(|challenge| challenge.id)
+            },
+            |account, (challenge, answer, responder)| {
+                account.on_challenge_sent(&challenge, answer, responder);
+            },
+        );
     }
 
     /// Handles the response to a challenge of the operator.
-    pub(super) fn on_challenge_sent(
+    fn on_challenge_sent(
         &mut self,
         challenge: &OutgoingChallenge,
         answer: Result<Box<Challenge>, Failure>,
@@ -355,34 +355,29 @@ impl Account {
     /// Tracks a challenge of the operator and returns the response. The game may be running by now.
     pub(super) fn track_challenge(&mut self, challenge: Box<Challenge>) -> String {
         let id = challenge.id.clone();
-        let clocked = challenge.time_control.is_clock();
         let rated = if challenge.rated { "rated" } else { "casual" };
-        let to = challenge.dest_user.as_ref().map(|user| user.name.clone());
-        let user = to.as_ref().map_or("nobody", Username::as_str);
+        let to = challenge.dest_user.as_ref();
+        let user = to.map_or("nobody", |user| user.name.as_str());
         let time = challenge.time_control;
         info!(challenge = %id, "challenging {user} to {time}, {rated}, by operator command");
         let mut done = format!("{user} is challenged to {time}, {rated}: {id}");
-        if self.knows_game(&id) {
+        if self.games.is_known(&id) {
             self.publish_challenge(&challenge, Decision::Accepted, BY_OPERATOR.to_owned());
             return done + ", and the game has started";
         }
-        if clocked {
-            let holder = SlotHolder {
-                name: to,
-                human: !is_for_bot(&challenge),
-                clocked,
-            };
+        if challenge.time_control.is_clock() {
+            let holder = slot_holder(&challenge);
             let until = clock::now() + ANSWER_TIMEOUT;
-            self.slots.reserve_until(id.clone(), holder, until);
-            if self.is_stopping() {
+            self.games.slots.reserve_until(id.clone(), holder, until);
+            if self.ctx.is_stopping() {
                 self.cancel_challenge(challenge, SHUTTING_DOWN);
                 return done + "; it is cancelled, since the bot is shutting down";
             }
             let unanswered = id.clone();
-            self.background.spawn(async move {
-                clock::sleep(ANSWER_TIMEOUT).await;
-                TaskResult::ChallengeExpired(unanswered)
-            });
+            self.background
+                .spawn(clock::sleep(ANSWER_TIMEOUT), move |account, ()| {
+                    account.on_challenge_expired(&unanswered);
+                });
             done += &format!(
                 "; it is cancelled without an answer within {} s",
                 ANSWER_TIMEOUT.as_secs()
@@ -415,7 +410,7 @@ impl Account {
     }
 
     /// Cancels a challenge of the operator that was not answered in time.
-    pub(super) fn on_challenge_expired(&mut self, id: &ChallengeId) {
+    fn on_challenge_expired(&mut self, id: &ChallengeId) {
         let Some(challenge) = self.operator.pending.remove(id) else {
             return;
         };
@@ -424,14 +419,16 @@ impl Account {
     }
 
     fn join(&mut self, joining: ArenaEntry, responder: Responder) {
-        if self.shutdown.stage() != Stage::Running {
+        if self.ctx.is_stopping() {
             return responder.fail(SHUTTING_DOWN);
         }
         let overrides = &mut self.operator.overrides;
         overrides.left_arenas.retain(|arena| *arena != joining.id);
         overrides.arenas.retain(|other| other.id != joining.id);
         overrides.arenas.push(joining.clone());
-        self.save_overrides(AfterSave::Join(joining, responder));
+        self.save_overrides(|account, _| {
+            account.tournaments.join(joining, Some(responder));
+        });
     }
 
     fn leave_arena(&mut self, arena: &ArenaId, responder: Responder) {
@@ -441,13 +438,13 @@ impl Account {
         let done = format!("{arena}: leaving it");
         self.operator.forget_arena(arena);
         self.operator.overrides.add_left(arena);
-        self.save_overrides(AfterSave::Respond(done, responder));
+        self.save_and_respond(done, responder);
     }
 
     /// The next start need not join it again.
     pub(super) fn on_arena_over(&mut self, arena: &ArenaId) {
         if self.operator.forget_arena(arena) {
-            self.save_overrides(AfterSave::Nothing);
+            self.save_overrides(|_, _| {});
         }
     }
 
@@ -459,24 +456,23 @@ impl Account {
             return responder.succeed("the configuration is being read, and will be once more after that; the log says what has changed".to_owned());
         };
         let lock = Arc::clone(&self.operator.reload_lock);
-        self.background.spawn(async move {
+        let request = async move {
             let _permit = permit;
             // However slow the disk is, one thread waits for it.
             let _turn = lock.lock_owned().await;
-            match spawn_blocking(move || reload_source()).await {
-                Ok(read) => TaskResult::SettingsRead(read.map(|new| new.map(Box::new)), responder),
-                Err(failure) => {
-                    responder.fail(failure.to_string());
-                    TaskResult::Done
-                }
-            }
-        });
+            spawn_blocking(move || reload_source()).await
+        };
+        self.background
+            .spawn(request, move |account, read| match read {
+                Ok(read) => account.on_settings_read(read, responder),
+                Err(failure) => responder.fail(failure.to_string()),
+            });
     }
 
     /// Applies settings that were loaded again. Running games keep theirs.
-    pub(super) fn on_settings_read(
+    fn on_settings_read(
         &mut self,
-        read: Result<Option<Box<Settings>>, config::Error>,
+        read: Result<Option<Settings>, config::Error>,
         responder: Responder,
     ) {
         const UNUSABLE: &str = "the settings are unchanged, because the new ones cannot be used";
@@ -548,19 +544,16 @@ impl Account {
         self.ctx
             .shared_load
             .update_concurrency(before, games.concurrency);
-        self.slots
+        self.games
+            .slots
             .resize(games.concurrency, games.reserved_for_humans);
         self.ctx.settings = settings;
         self.publish_settings();
-        let left = self
-            .tournaments
-            .on_settings_changed(&self.ctx, &self.operator.overrides.arenas);
+        let arenas = &self.operator.overrides.arenas;
+        let left = self.tournaments.on_settings_changed(&self.ctx, arenas);
         self.matchmaking.set_settings(&self.ctx.settings);
-        self.last_idle = None;
-        // Waiting challenges are evaluated again.
-        for challenge in self.queue.clear() {
-            self.answer_challenge(challenge, true);
-        }
+        self.status.repeat_idle();
+        self.reassess_queue();
         left
     }
 
@@ -577,56 +570,43 @@ impl Account {
         self.ctx.events.send(events::Event::Settings(words));
     }
 
-    /// Saves the overrides, then does this.
-    fn save_overrides(&mut self, after_save: AfterSave) {
+    /// Saves the overrides, then calls `after` with the outcome.
+    fn save_overrides(&mut self, after: impl FnOnce(&mut Self, io::Result<()>) + Send + 'static) {
         // A status requested from now on shows the change.
         self.publish_status();
-        let (text, save_lock) = (
-            self.operator.overrides.to_json(),
-            Arc::clone(&self.operator.save_lock),
-        );
+        let text = self.operator.overrides.to_json();
+        let save_lock = Arc::clone(&self.operator.save_lock);
         let file = self.operator.file.clone();
-        self.background.spawn(async move {
-            let Some(file) = file else {
-                return TaskResult::OverridesSaved(Ok(()), after_save);
-            };
+        let request = async move {
+            let Some(file) = file else { return Ok(()) };
             let _turn = save_lock.lock().await;
-            let written = persist::run_blocking(move || persist::save(&file, &text)).await;
-            TaskResult::OverridesSaved(written, after_save)
+            persist::run_blocking(move || persist::save(&file, &text)).await
+        };
+        self.background.spawn(request, |account, written| {
+            account.operator.save_failed = written.is_err();
+            if let Err(error) = &written {
+                warn!("cannot save the operator's overrides: {error}; trying again");
+            }
+            after(account, written);
+        });
+    }
+
+    /// Saves the overrides, then responds.
+    fn save_and_respond(&mut self, done: String, responder: Responder) {
+        self.save_overrides(|_, written| {
+            responder.succeed(match written {
+                Ok(()) => done,
+                Err(error) => {
+                    format!("{done}; but a restart undoes it, because it cannot be saved: {error}")
+                }
+            });
         });
     }
 
     /// Repeats a save that has failed.
     pub(super) fn retry_save_overrides(&mut self) {
         if std::mem::take(&mut self.operator.save_failed) {
-            self.save_overrides(AfterSave::Nothing);
+            self.save_overrides(|_, _| {});
         }
     }
-
-    /// Handles the end of a save.
-    pub(super) fn on_overrides_saved(&mut self, written: io::Result<()>, after_save: AfterSave) {
-        self.operator.save_failed = written.is_err();
-        if let Err(error) = &written {
-            warn!("cannot save the operator's overrides: {error}; trying again");
-        }
-        match (after_save, written) {
-            (AfterSave::Respond(done, responder), Ok(())) => responder.succeed(done),
-            (AfterSave::Respond(done, responder), Err(error)) => {
-                responder.succeed(format!(
-                    "{done}; but a restart undoes it, because it cannot be saved: {error}"
-                ));
-            }
-            (AfterSave::Join(joining, responder), _) => {
-                self.tournaments.join(joining, Some(responder));
-            }
-            (AfterSave::Nothing, _) => {}
-        }
-    }
-}
-
-/// Continuation after the overrides were saved.
-pub(super) enum AfterSave {
-    Respond(String, Responder),
-    Join(ArenaEntry, Responder),
-    Nothing,
 }

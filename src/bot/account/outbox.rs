@@ -11,19 +11,21 @@ const MAX_WAITING: usize = 1_000;
 
 /// Queue of requests with a limit of requests in flight.
 #[derive(Debug)]
-pub(super) struct Outbox<T> {
+pub(super) struct Outbox<T, const MAX_IN_FLIGHT: usize> {
     waiting: VecDeque<T>,
     permits: Arc<Semaphore>,
 }
 
-impl<T> Outbox<T> {
-    pub(super) fn new(max_in_flight: usize) -> Self {
+impl<T, const MAX_IN_FLIGHT: usize> Default for Outbox<T, MAX_IN_FLIGHT> {
+    fn default() -> Self {
         Self {
             waiting: VecDeque::new(),
-            permits: Arc::new(Semaphore::new(max_in_flight)),
+            permits: Arc::new(Semaphore::new(MAX_IN_FLIGHT)),
         }
     }
+}
 
+impl<T, const MAX_IN_FLIGHT: usize> Outbox<T, MAX_IN_FLIGHT> {
     /// Adds a request. If too many wait, the oldest is removed and returned.
     pub(super) fn push(&mut self, item: T) -> Option<T> {
         self.waiting.push_back(item);
@@ -50,7 +52,7 @@ mod tests {
 
     #[test]
     fn outbox_limits_in_flight_and_waiting() {
-        let mut outbox = Outbox::new(2);
+        let mut outbox = Outbox::<_, 2>::default();
         for n in 0..MAX_WAITING {
             assert_eq!(outbox.push(n), None);
         }

@@ -8,21 +8,17 @@ use std::time::{Duration, Instant};
 use tracing::info;
 
 use super::{Account, CANCEL_TIMEOUT};
-use crate::bot::account::background::TaskResult;
+use crate::bot::account::background::{Background, with_retries};
 use crate::bot::account::quota::Limit;
-use crate::bot::account::seek::SeekResult;
 use crate::bot::account::slots::SlotHolder;
-use crate::bot::account::state_files::StateFile;
 use crate::bot::matchmaking::{ChallengeFailure, Refusal};
-use crate::bot::shutdown::Stage;
-use crate::bot::spanned_join_set::SpannedJoinSet;
 use crate::clock;
 use crate::events::{self, Decision};
 use crate::lichess::model::{
     Challenge, ChallengeId, ChallengeStatus, ChallengeUser, DeclineReason, NewChallenge, Username,
 };
-use crate::lichess::{Client, Error as Failure};
-use crate::metrics::OpenChallenge;
+use crate::lichess::retry::RequestKind;
+use crate::lichess::{Client, Error as Failure, ErrorResponse};
 
 /// A challenge whose response was lost is echoed on the event stream within this time, if it was created.
 const ECHO_TIMEOUT: Duration = Duration::from_secs(30);
@@ -31,7 +27,7 @@ const ECHO_TIMEOUT: Duration = Duration::from_secs(30);
 pub(super) const SHUTTING_DOWN: &str = "the bot is shutting down";
 
 /// Reason reported when a challenge became a game before it could be cancelled.
-pub(super) const ALREADY_ACCEPTED: &str = "it was accepted before it could be cancelled";
+const ALREADY_ACCEPTED: &str = "it was accepted before it could be cancelled";
 
 /// Origin of a challenge. Matchmaking tracks its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,9 +36,18 @@ pub(super) enum ChallengeSource {
     Rematch,
 }
 
-/// Challenges in flight, or with a lost response.
+/// Challenges sent by us.
 #[derive(Debug, Default)]
-pub(super) struct Outgoing(Vec<Sent>);
+pub(super) struct OutgoingChallenges {
+    /// Challenges in flight, or with a lost response.
+    sent: Vec<Sent>,
+    /// Challenges that are being cancelled.
+    cancelling: usize,
+    /// Until when shutdown waits for challenges that may still become games.
+    cancel_deadline: Option<Instant>,
+    /// Challenges of all accounts of this process that were charged to our quota so far.
+    charged: u64,
+}
 
 #[derive(Debug)]
 struct Sent {
@@ -56,10 +61,23 @@ struct Sent {
     lost_until: Option<Instant>,
 }
 
-impl Outgoing {
+impl OutgoingChallenges {
+    /// `charged`: challenges of all accounts that were charged to our quota before.
+    pub(super) fn new(charged: u64) -> Self {
+        Self {
+            charged,
+            ..Self::default()
+        }
+    }
+
+    /// Challenges of all accounts that were charged to our quota so far.
+    pub(super) fn charged(&self) -> u64 {
+        self.charged
+    }
+
     /// Adds a challenge that is being sent.
     pub(super) fn add(&mut self, to: Username, source: ChallengeSource) {
-        self.0.push(Sent {
+        self.sent.push(Sent {
             to,
             source,
             echo: None,
@@ -70,7 +88,7 @@ impl Outgoing {
 
     /// Challenges without a response.
     pub(super) fn in_flight(&self) -> usize {
-        self.0
+        self.sent
             .iter()
             .filter(|sent| sent.lost_until.is_none())
             .count()
@@ -91,7 +109,7 @@ impl Outgoing {
             let echo = sent.echo.as_ref();
             echo.is_some_and(|echo| echo.id == challenge.id)
         };
-        if let Some(sent) = self.0.iter_mut().find(matches) {
+        if let Some(sent) = self.sent.iter_mut().find(matches) {
             sent.echo = None;
             sent.closed = Some(challenge);
         }
@@ -107,7 +125,7 @@ impl Outgoing {
         let mut sent = self.take(|sent| sent.matches(to, source))?;
         if sent.echo.is_none() && sent.closed.is_none() {
             sent.lost_until = Some(now + ECHO_TIMEOUT);
-            self.0.push(sent);
+            self.sent.push(sent);
             return None;
         }
         sent.echo
@@ -119,13 +137,13 @@ impl Outgoing {
         challenge: &Challenge,
         now: Instant,
     ) -> Option<ChallengeSource> {
-        self.0
+        self.sent
             .retain(|sent| sent.lost_until.is_none_or(|until| now < until));
         let to = &challenge.dest_user.as_ref()?.name;
         if let Some(sent) = self.take(|sent| sent.to == *to && sent.lost_until.is_some()) {
             return Some(sent.source);
         }
-        let mut waiting = self.0.iter_mut();
+        let mut waiting = self.sent.iter_mut();
         if let Some(sent) = waiting.find(|sent| sent.to == *to) {
             sent.echo = Some(Box::new(challenge.clone()));
         }
@@ -134,12 +152,12 @@ impl Outgoing {
 
     /// Challenges echoed before their responses.
     pub(super) fn echoes(&self) -> impl Iterator<Item = &Challenge> {
-        self.0.iter().filter_map(|sent| sent.echo.as_deref())
+        self.sent.iter().filter_map(|sent| sent.echo.as_deref())
     }
 
     fn take(&mut self, matches: impl Fn(&Sent) -> bool) -> Option<Sent> {
-        let at = self.0.iter().position(matches)?;
-        Some(self.0.remove(at))
+        let at = self.sent.iter().position(matches)?;
+        Some(self.sent.remove(at))
     }
 }
 
@@ -195,21 +213,18 @@ impl Account {
 
     /// Counts a challenge that was created.
     pub(super) fn count_challenge(&mut self, bot: bool) {
-        self.quota.charge_challenge(bot, clock::date());
         self.ctx.shared_load.record_challenge();
-        self.counted_challenges += 1;
-        self.save(StateFile::Quota);
+        self.outgoing.charged += 1;
+        self.update_quota(|quota, date| quota.charge_challenge(bot, date));
     }
 
     /// Charges challenges of other accounts of this process to the limit of our address.
     pub(super) fn charge_shared_challenges(&mut self) {
         let all = self.ctx.shared_load.challenges_created();
-        let theirs = all - std::mem::replace(&mut self.counted_challenges, all);
+        let theirs = all - std::mem::replace(&mut self.outgoing.charged, all);
         if theirs > 0 {
             let cost = theirs.try_into().unwrap_or(u32::MAX);
-            self.quota
-                .charge(Limit::ChallengesAddress, cost, clock::date());
-            self.save(StateFile::Quota);
+            self.update_quota(|quota, date| quota.charge(Limit::ChallengesAddress, cost, date));
         }
     }
 
@@ -221,13 +236,13 @@ impl Account {
     ) -> ChallengeFailure {
         self.note_rate_limit(failure);
         let refusal = failure.error_response();
-        let day_limit = refusal.is_some_and(knightwatch_lichess::ErrorResponse::is_bot_day_limit);
+        let day_limit = refusal.is_some_and(ErrorResponse::is_bot_day_limit);
         // A proxy's response says nothing about the user.
         let said = failure.lichess_error().map(|refusal| refusal.code);
         let why = match said {
             _ if failure.is_rate_limited() => ChallengeFailure::Limited,
             Some(400) if day_limit => {
-                let named = refusal.and_then(knightwatch_lichess::ErrorResponse::requested_wait);
+                let named = refusal.and_then(ErrorResponse::requested_wait);
                 let wait = named.unwrap_or(Duration::from_secs(3_600));
                 ChallengeFailure::Refused(Refusal::Limited(wait))
             }
@@ -248,10 +263,7 @@ impl Account {
 
     /// Handles a 429.
     fn note_rate_limit(&mut self, failure: &Failure) {
-        let Some(refusal) = failure
-            .error_response()
-            .filter(|refusal| refusal.code == 429)
-        else {
+        let Some(refusal) = rate_limit(failure) else {
             return;
         };
         // A proxy's 429 pauses all requests and is not counted as a refused challenge.
@@ -259,24 +271,18 @@ impl Account {
             return self.save_pauses();
         }
         if !self.note_bot_game_limit(failure) {
-            self.quota
-                .on_challenge_refused(refusal.requested_wait(), clock::date());
-            self.save(StateFile::Quota);
+            let wait = refusal.requested_wait();
+            self.update_quota(|quota, date| quota.on_challenge_refused(wait, date));
         }
     }
 
     /// Handles the limit of daily games against bots, reported on any request. Whether it was that.
     pub(super) fn note_bot_game_limit(&mut self, failure: &Failure) -> bool {
-        let refusal = failure
-            .error_response()
-            .filter(|refusal| refusal.code == 429);
-        let Some(refusal) = refusal.filter(|refusal| refusal.is_bot_day_limit()) else {
+        let Some(refusal) = rate_limit(failure).filter(|it| it.is_bot_day_limit()) else {
             return false;
         };
         let wait = refusal.requested_wait().unwrap_or(Limit::BotGames.window());
-        self.quota
-            .mark_exhausted(Limit::BotGames, wait, clock::date());
-        self.save(StateFile::Quota);
+        self.update_quota(|quota, date| quota.mark_exhausted(Limit::BotGames, wait, date));
         true
     }
 
@@ -312,46 +318,26 @@ impl Account {
     /// Challenges of ours with a clock that wait for an answer, and the number of those being sent or cancelled.
     pub(super) fn pending_challenges(&self) -> (Vec<ChallengeId>, usize) {
         let clocked = |it: &&Challenge| it.time_control.is_clock();
-        let standing = self
-            .unanswered_challenges()
-            .filter(clocked)
-            .map(|it| it.id.clone());
+        let standing = self.unanswered_challenges().filter(clocked);
         let asking = usize::from(self.matchmaking.is_sending());
-        let in_flight = self.outgoing.in_flight() + asking + self.cancelling;
-        (standing.collect(), in_flight)
+        let in_flight = self.outgoing.in_flight() + asking + self.outgoing.cancelling;
+        (standing.map(|it| it.id.clone()).collect(), in_flight)
     }
 
     /// Challenges of ours that wait for an answer.
-    fn unanswered_challenges(&self) -> impl Iterator<Item = &Challenge> {
+    pub(super) fn unanswered_challenges(&self) -> impl Iterator<Item = &Challenge> {
         let one_each = self.matchmaking.pending().into_iter();
         one_each
-            .chain(self.rematches.pending())
+            .chain(self.games.rematches.pending())
             .chain(self.operator.pending_challenges())
             .chain(self.outgoing.echoes())
-    }
-
-    /// Open challenges for the status.
-    pub(super) fn open_challenges(&self) -> Vec<OpenChallenge> {
-        let status = |challenge: &Challenge| OpenChallenge {
-            id: challenge.id.to_string(),
-            to: challenge
-                .dest_user
-                .as_ref()
-                .map_or_else(|| "somebody".to_owned(), |user| user.name.to_string()),
-            terms: format!(
-                "{}, {}",
-                challenge.time_control,
-                if challenge.rated { "rated" } else { "casual" }
-            ),
-        };
-        self.unanswered_challenges().map(status).collect()
     }
 
     /// Cancels open challenges at shutdown. Matchmaking cancels its own with its next action, and challenges in
     /// flight are cancelled when their responses arrive.
     pub(super) fn cancel_challenges(&mut self) {
-        self.cancel_deadline = Some(clock::now() + CANCEL_TIMEOUT);
-        let offer = self.rematches.take_pending();
+        self.outgoing.cancel_deadline = Some(clock::now() + CANCEL_TIMEOUT);
+        let offer = self.games.rematches.take_pending();
         let open: Vec<_> = self.operator.take_clocked().chain(offer).collect();
         for challenge in open {
             self.cancel_challenge(challenge, SHUTTING_DOWN);
@@ -360,37 +346,54 @@ impl Account {
 
     /// Whether a challenge of ours may still become a game. Used while draining; true for a limited time only.
     pub(super) fn has_pending_challenges(&self) -> bool {
-        let waits = self
-            .cancel_deadline
-            .is_some_and(|until| clock::now() < until);
+        let deadline = self.outgoing.cancel_deadline;
+        let waits = deadline.is_some_and(|until| clock::now() < until);
         let (standing, in_flight) = self.pending_challenges();
         waits && (!standing.is_empty() || in_flight > 0)
+    }
+
+    /// Cancels a challenge of ours unless it has become a game.
+    pub(super) fn cancel_challenge(&mut self, challenge: Box<Challenge>, why: &'static str) {
+        if self.games.is_running(&challenge.id) {
+            return;
+        }
+        self.games.slots.release(&challenge.id);
+        self.outgoing.cancelling += 1;
+        let (client, id) = (self.ctx.client.clone(), challenge.id.clone());
+        let request = async move { cancel_unless_accepted(&client, &id).await };
+        self.background.spawn_challenge(
+            request,
+            |_| None,
+            move |account, cancelled| {
+                let id = &challenge.id;
+                account.outgoing.cancelling = account.outgoing.cancelling.saturating_sub(1);
+                match cancelled {
+                    Ok(true) => {
+                        info!(challenge = %id, "cancelled");
+                        account.publish_challenge(&challenge, Decision::Dropped, why.to_owned());
+                    }
+                    Ok(false) => account.on_late_acceptance(&challenge),
+                    Err(failure) => info!(challenge = %id, "cannot cancel it: {failure}"),
+                }
+            },
+        );
     }
 
     /// A challenge of ours was accepted before it could be cancelled: its game starts now.
     pub(super) fn on_late_acceptance(&mut self, challenge: &Challenge) {
         let id = &challenge.id;
         info!(challenge = %id, "not cancelled: it was accepted, and its game is being played");
-        if !self.knows_game(id) {
-            let user = challenge.dest_user.as_ref();
-            let holder = SlotHolder {
-                name: user.map(|user| user.name.clone()),
-                human: !is_for_bot(challenge),
-                clocked: challenge.time_control.is_clock(),
-            };
-            self.slots.reserve(id.clone(), holder, clock::now());
+        if !self.games.is_known(id) {
+            let holder = slot_holder(challenge);
+            self.games.slots.reserve(id.clone(), holder, clock::now());
             // The event stream may be closed.
             self.request_games();
         }
-    }
-
-    /// Whether shutdown has begun, so that new challenges are cancelled at once.
-    pub(super) fn is_stopping(&self) -> bool {
-        self.shutdown.stage() != Stage::Running
+        self.publish_challenge(challenge, Decision::Accepted, ALREADY_ACCEPTED.to_owned());
     }
 }
 
-/// Cancels a challenge of ours; `false` if it was accepted just now: cancelling would abort the game.
+/// Cancels a challenge of ours, with retries; `false` if it was accepted just now: cancelling would abort the game.
 pub(super) async fn cancel_unless_accepted(
     client: &Client,
     id: &ChallengeId,
@@ -399,43 +402,36 @@ pub(super) async fn cancel_unless_accepted(
         let shown = client.challenge_by_id(id).await;
         shown.is_ok_and(|shown| shown.status == ChallengeStatus::Accepted)
     };
-    if is_accepted().await {
-        return Ok(false);
-    }
-    match client.cancel(id).await {
-        Ok(()) => Ok(true),
-        // It may have been accepted in between.
-        Err(failure) if failure.lichess_error().is_some() && is_accepted().await => Ok(false),
-        Err(failure) => Err(failure),
-    }
+    with_retries(RequestKind::Answer, async || {
+        if is_accepted().await {
+            return Ok(false);
+        }
+        match client.cancel(id).await {
+            Ok(()) => Ok(true),
+            // It may have been accepted in between.
+            Err(failure) if failure.lichess_error().is_some() && is_accepted().await => Ok(false),
+            Err(failure) => Err(failure),
+        }
+    })
+    .await
 }
 
 /// Cancels open challenges, and those in flight as soon as they are created: nobody would play the games.
 pub(super) async fn cancel_all(
     client: &Client,
     (standing, mut in_flight): (Vec<ChallengeId>, usize),
-    background: &mut SpannedJoinSet<TaskResult>,
+    background: &mut Background,
 ) {
     let cancel = |id: ChallengeId| async move {
         let _ = client.cancel(&id).await;
     };
     let on_its_way = async {
         while in_flight > 0
-            && let Some(task_result) = background.join_next().await
+            && let Some(created) = background.next_challenge().await
         {
-            let made = match task_result {
-                Ok(TaskResult::Seek(SeekResult::Challenged(attempt))) => attempt.challenge(),
-                Ok(TaskResult::RematchSent(_, response)) => response.ok(),
-                Ok(TaskResult::ChallengeCancelled(..)) => None,
-                Ok(TaskResult::ChallengeSent(_, answer, responder)) => {
-                    responder.fail(SHUTTING_DOWN);
-                    answer.ok().filter(|made| made.time_control.is_clock())
-                }
-                _ => continue,
-            };
             in_flight -= 1;
-            if let Some(made) = made {
-                cancel(made.id).await;
+            if let Some(id) = created {
+                cancel(id).await;
             }
         }
     };
@@ -461,12 +457,25 @@ pub(super) fn closing_reason(answer: &Challenge) -> (Decision, String) {
     }
 }
 
+/// A 429.
+fn rate_limit(failure: &Failure) -> Option<&ErrorResponse> {
+    failure.error_response().filter(|it| it.code == 429)
+}
+
+/// Occupant of the slot of a challenge of ours.
+pub(super) fn slot_holder(challenge: &Challenge) -> SlotHolder {
+    let user = challenge.dest_user.as_ref();
+    SlotHolder {
+        name: user.map(|user| user.name.clone()),
+        human: !is_for_bot(challenge),
+        clocked: challenge.time_control.is_clock(),
+    }
+}
+
 /// Whether a challenge of ours is for a bot.
 pub(super) fn is_for_bot(challenge: &Challenge) -> bool {
-    challenge
-        .dest_user
-        .as_ref()
-        .is_some_and(ChallengeUser::is_bot)
+    let user = challenge.dest_user.as_ref();
+    user.is_some_and(ChallengeUser::is_bot)
 }
 
 #[cfg(test)]
@@ -488,7 +497,7 @@ mod tests {
         let now = Instant::now();
         let ann = Username::new("Ann");
         // Echo before the response is given up.
-        let mut outgoing = Outgoing::default();
+        let mut outgoing = OutgoingChallenges::default();
         outgoing.add(ann.clone(), ChallengeSource::Operator);
         assert_eq!(outgoing.on_echo(&challenge("Ben"), now), None);
         assert_eq!(outgoing.on_echo(&challenge("Ann"), now), None);
@@ -517,7 +526,7 @@ mod tests {
     #[test]
     fn outgoing_closed_before_response_is_reported() {
         let (now, ann) = (Instant::now(), Username::new("Ann"));
-        let mut outgoing = Outgoing::default();
+        let mut outgoing = OutgoingChallenges::default();
         outgoing.on_closed(Box::new(challenge("Ann")));
         outgoing.add(ann.clone(), ChallengeSource::Operator);
         // An earlier challenge.
@@ -541,7 +550,7 @@ mod tests {
     fn outgoing_without_echo_was_not_created() {
         let now = Instant::now();
         let ann = Username::new("Ann");
-        let mut outgoing = Outgoing::default();
+        let mut outgoing = OutgoingChallenges::default();
         outgoing.add(ann.clone(), ChallengeSource::Operator);
         assert!(
             outgoing

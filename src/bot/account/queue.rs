@@ -2,24 +2,32 @@
 
 use std::time::{Duration, Instant};
 
-use crate::bot::policy::Rank;
-use crate::lichess::model::{Challenge, ChallengeId, ChallengeUser, Compat};
+use crate::bot::policy::{MatchInput, Rank};
+use crate::lichess::model::{Challenge, ChallengeId, Compat};
 
 /// Incoming challenge.
 #[derive(Debug)]
 pub(super) struct IncomingChallenge {
     pub challenge: Box<Challenge>,
     pub compat: Option<Compat>,
-    /// Age of the challenger's account, if a rule asks for it and Lichess has reported it.
-    pub age_days: Option<u32>,
+    /// The challenge as rules see it.
+    pub input: MatchInput,
     pub received_at: Instant,
 }
 
 impl IncomingChallenge {
+    pub(super) fn new(challenge: Box<Challenge>, compat: Option<Compat>, now: Instant) -> Self {
+        Self {
+            input: MatchInput::of_challenge(&challenge, None),
+            challenge,
+            compat,
+            received_at: now,
+        }
+    }
+
     /// Whether the challenger is a person.
     pub(super) fn is_human(&self) -> bool {
-        let from = self.challenge.challenger.as_ref();
-        !from.is_some_and(ChallengeUser::is_bot)
+        !self.input.bot
     }
 }
 
@@ -52,10 +60,7 @@ impl ChallengeQueue {
 
     /// Removes a challenge.
     pub(super) fn remove(&mut self, id: &ChallengeId) -> Option<IncomingChallenge> {
-        let at = self
-            .0
-            .iter()
-            .position(|waiting| waiting.incoming.challenge.id == *id)?;
+        let at = self.iter().position(|it| it.challenge.id == *id)?;
         Some(self.0.remove(at).incoming)
     }
 
@@ -115,12 +120,8 @@ mod tests {
             "id": id, "variant": {"key": "standard"}, "speed": "blitz",
             "timeControl": {"type": "clock", "limit": 180, "increment": 2},
         });
-        IncomingChallenge {
-            challenge: serde_json::from_value(challenge).unwrap(),
-            compat: None,
-            age_days: None,
-            received_at,
-        }
+        let challenge = serde_json::from_value(challenge).unwrap();
+        IncomingChallenge::new(challenge, None, received_at)
     }
 
     fn ids(list: &[IncomingChallenge]) -> Vec<&str> {

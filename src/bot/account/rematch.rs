@@ -8,18 +8,14 @@ use std::time::{Duration, Instant};
 
 use tracing::info;
 
-use super::challenges::with_retries;
-use super::outgoing::{self, ChallengeSource, SHUTTING_DOWN, closing_reason, is_for_bot};
+use super::outgoing::{ChallengeSource, SHUTTING_DOWN, closing_reason, slot_holder};
 use super::{Account, push_bounded};
-use crate::bot::account::background::TaskResult;
 use crate::bot::account::quota::Limit;
-use crate::bot::account::slots::SlotHolder;
 use crate::bot::game::status::RematchOffer;
 use crate::clock;
 use crate::events::Decision;
 use crate::lichess::Error as Failure;
 use crate::lichess::model::{Challenge, GameId, Username};
-use crate::lichess::retry::RequestKind;
 
 /// Time for an answer to our offer. Shorter than its slot is reserved.
 const OFFER_TIMEOUT: Duration = Duration::from_secs(15);
@@ -85,16 +81,12 @@ impl Rematches {
 impl Account {
     /// Offers a rematch once, if a slot is free and no challenge waits for it.
     pub(super) fn offer_rematch(&mut self, previous: &GameId, rematch: RematchOffer) {
-        let RematchOffer {
-            to,
-            human,
-            challenge,
-        } = rematch;
+        let (to, human) = (&rematch.to, rematch.human);
         let now = clock::now();
-        let is_playing = self.slots.games_against(Some(&to), true, now) > 0;
-        let busy = is_playing || !self.queue.is_empty() || self.slots.is_full(human, now);
+        let is_playing = self.games.slots.games_against(Some(to), true, now) > 0;
+        let busy = is_playing || self.incoming.is_waiting() || self.games.slots.is_full(human, now);
         let already_rematch =
-            self.rematches.number_of(previous) > 0 || self.rematches.offer.is_some();
+            self.games.rematches.number_of(previous) > 0 || self.games.rematches.offer.is_some();
         let settings = &self.ctx.settings;
         let is_own_account = settings.is_own_account(to.as_str());
         let blocked = settings.challenge.blocks(to.as_str());
@@ -103,38 +95,37 @@ impl Account {
         }
         // A refused challenge would extend the limit.
         let date = clock::date();
-        let full = (!human).then(|| self.quota.full_until(Limit::BotGames, date));
-        if let Some(until) = self.quota.challenges_blocked_until(date).or(full.flatten()) {
+        let full = (!human).then(|| self.state.quota.full_until(Limit::BotGames, date));
+        if let Some(until) = self
+            .state
+            .quota
+            .challenges_blocked_until(date)
+            .or(full.flatten())
+        {
             let until = clock::format_date(until);
             return info!(game = %previous, "no rematch with {to}: Lichess takes no challenges from us before {until}");
         }
         info!(game = %previous, "offering {to} a rematch");
         self.outgoing.add(to.clone(), ChallengeSource::Rematch);
         let client = self.ctx.client.clone();
-        self.background.spawn(async move {
-            let response = client.challenge(&to, &challenge).await.map(Box::new);
-            TaskResult::RematchSent(
-                RematchOffer {
-                    to,
-                    human,
-                    challenge,
-                },
-                response,
-            )
-        });
+        let request = async move {
+            let response = client.challenge(&rematch.to, &rematch.challenge).await;
+            (rematch, response.map(Box::new))
+        };
+        self.background.spawn_challenge(
+            request,
+            |(_, response)| response.ok().map(|challenge| challenge.id),
+            |account, (rematch, response)| account.on_rematch_sent(&rematch, response),
+        );
     }
 
     /// Handles the response to our offer.
-    pub(super) fn on_rematch_sent(
+    fn on_rematch_sent(
         &mut self,
         rematch: &RematchOffer,
         response: Result<Box<Challenge>, Failure>,
     ) {
-        let RematchOffer {
-            to,
-            human,
-            challenge,
-        } = rematch;
+        let (to, human) = (&rematch.to, rematch.human);
         match response {
             Ok(challenge) => {
                 let over = self.outgoing.on_response(to, ChallengeSource::Rematch);
@@ -148,7 +139,7 @@ impl Account {
                 info!("no rematch with {to}: {failure}");
                 let ours = (to, ChallengeSource::Rematch);
                 if let Some(challenge) =
-                    self.on_challenge_failed(ours, Some(!human), challenge, &failure)
+                    self.on_challenge_failed(ours, Some(!human), &rematch.challenge, &failure)
                 {
                     self.track_rematch(challenge);
                 }
@@ -162,24 +153,19 @@ impl Account {
         let Some(to) = challenge.dest_user.as_ref().map(|user| user.name.clone()) else {
             return;
         };
-        self.rematches.record(id.clone(), 1);
-        if self.knows_game(&id) {
+        self.games.rematches.record(id.clone(), 1);
+        if self.games.is_known(&id) {
             return self.publish_challenge(&challenge, Decision::Accepted, BY_REMATCH.to_owned());
         }
-        if self.slots.games_against(Some(&to), true, now) > 0 {
+        if self.games.slots.games_against(Some(&to), true, now) > 0 {
             return self.cancel_challenge(challenge, OPPONENT_CHALLENGES);
         }
-        if self.is_stopping() {
+        if self.ctx.is_stopping() {
             return self.cancel_challenge(challenge, SHUTTING_DOWN);
         }
-        let holder = SlotHolder {
-            name: Some(to.clone()),
-            human: !is_for_bot(&challenge),
-            clocked: true,
-        };
-        self.slots.reserve(id, holder, now);
+        self.games.slots.reserve(id, slot_holder(&challenge), now);
         let until = now + OFFER_TIMEOUT;
-        self.rematches.offer = Some(Offer {
+        self.games.rematches.offer = Some(Offer {
             challenge,
             to,
             until,
@@ -189,28 +175,29 @@ impl Account {
     /// Cancels our offer if it was not answered in time.
     pub(super) fn expire_rematch(&mut self) {
         let now = clock::now();
-        if let Some(challenge) = self.rematches.take(|offer| offer.until <= now) {
+        if let Some(challenge) = self.games.rematches.take(|offer| offer.until <= now) {
             self.cancel_challenge(challenge, "it was not answered");
         }
     }
 
     /// Cancels our offer to a user who challenges us: one game is enough.
     pub(super) fn on_opponent_challenge(&mut self, user: &Username) {
-        if let Some(challenge) = self.rematches.take(|offer| offer.to == *user) {
+        if let Some(challenge) = self.games.rematches.take(|offer| offer.to == *user) {
             self.cancel_challenge(challenge, OPPONENT_CHALLENGES);
         }
     }
 
     /// Our offer has become a game.
     pub(super) fn on_rematch_started(&mut self, id: &GameId) {
-        if let Some(challenge) = self.rematches.take(|offer| offer.challenge.id == *id) {
+        if let Some(challenge) = self.games.rematches.take(|offer| offer.challenge.id == *id) {
             self.publish_challenge(&challenge, Decision::Accepted, BY_REMATCH.to_owned());
         }
     }
 
     /// Our offer was declined or cancelled.
     pub(super) fn on_rematch_closed(&mut self, answer: &Challenge) {
-        let ours = self.rematches.take(|offer| offer.challenge.id == answer.id);
+        let rematches = &mut self.games.rematches;
+        let ours = rematches.take(|offer| offer.challenge.id == answer.id);
         if ours.is_some() {
             self.report_rematch_refused(answer);
         }
@@ -220,24 +207,6 @@ impl Account {
         info!(challenge = %answer.id, "no rematch");
         let (decision, why) = closing_reason(answer);
         self.publish_challenge(answer, decision, why);
-    }
-
-    /// Cancels a challenge of ours unless it has become a game.
-    pub(super) fn cancel_challenge(&mut self, challenge: Box<Challenge>, why: &'static str) {
-        if self.games.contains_key(&challenge.id) {
-            return;
-        }
-        self.slots.release(&challenge.id);
-        self.cancelling += 1;
-        let client = self.ctx.client.clone();
-        self.background.spawn(async move {
-            let id = &challenge.id;
-            let taken_back = with_retries(RequestKind::Answer, || {
-                outgoing::cancel_unless_accepted(&client, id)
-            })
-            .await;
-            TaskResult::ChallengeCancelled(challenge, why, taken_back)
-        });
     }
 }
 

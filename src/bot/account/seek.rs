@@ -1,56 +1,33 @@
 //! Matchmaking requests of an account, and counting of games.
 
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use tokio::sync::oneshot;
 use tracing::{debug, info};
 
 use super::Account;
-use super::challenges::with_retries;
-use super::outgoing::{self, ALREADY_ACCEPTED};
-use crate::bot::account::background::TaskResult;
-use crate::bot::account::quota::JoinRequest;
+use super::outgoing::cancel_unless_accepted;
+use crate::bot::account::quota::{JoinRequest, Quota};
 use crate::bot::account::state_files::StateFile;
 use crate::bot::matchmaking::{Action, Choice, Inputs, OnlineBots, Refusal};
-use crate::bot::shutdown::Stage;
 use crate::clock;
-use crate::events::{self, Decision};
+use crate::events::Decision;
 use crate::lichess::model::{Challenge, ChallengeId, GameInfo, NewChallenge, UserStatus, Username};
-use crate::lichess::retry::RequestKind;
 use crate::lichess::{Client, Error as Failure};
 use crate::plural;
 
 /// Bots requested at most from the list of online bots.
 const MAX_LISTED_BOTS: u32 = 512;
 
-/// Times closer than this are reported as the same.
-const SAME_TIME_TOLERANCE: Duration = Duration::from_secs(5);
-
-/// Result of a matchmaking request.
-pub(super) enum SeekResult {
-    /// Online bots and our own account.
-    OnlineBots(Result<OnlineBots, Failure>),
-    Challenged(ChallengeAttempt),
-    /// Our challenge was cancelled; `false` if it had been accepted.
-    Cancelled(ChallengeId, Result<bool, Failure>),
-}
+/// User, challenge and response.
+type SentChallenge = (Username, NewChallenge, Result<Box<Challenge>, Failure>);
 
 /// Attempt to challenge the first available one of several users.
-#[derive(Default)]
-pub(super) struct ChallengeAttempt {
+struct ChallengeAttempt {
     /// Users who cannot be challenged.
     unavailable: Vec<(Username, Refusal)>,
-    /// User, challenge and response.
-    response: Option<(Username, NewChallenge, Result<Box<Challenge>, Failure>)>,
-    /// The status of the users could not be read.
-    failed: Option<Failure>,
-}
-
-impl ChallengeAttempt {
-    /// The created challenge.
-    pub(super) fn challenge(self) -> Option<Box<Challenge>> {
-        self.response?.2.ok()
-    }
+    /// The challenge, if anyone is available.
+    sent: Result<Option<SentChallenge>, Failure>,
 }
 
 impl Account {
@@ -58,12 +35,11 @@ impl Account {
     pub(super) fn step_matchmaking(&mut self) {
         let inputs = self.matchmaking_inputs();
         let client = self.ctx.client.clone();
-        match self.matchmaking.next_action(inputs, &self.quota) {
+        match self.matchmaking.next_action(inputs, &self.state.quota) {
             Action::Wait => {}
             Action::ListOnlineBots => {
-                self.background.spawn(async move {
-                    TaskResult::Seek(SeekResult::OnlineBots(fetch_online_bots(&client).await))
-                });
+                let request = async move { fetch_online_bots(&client).await };
+                self.background.spawn(request, Self::on_online_bots);
             }
             Action::Challenge(choice) => {
                 let users: Vec<&str> = choice.users.iter().map(Username::as_str).collect();
@@ -72,19 +48,21 @@ impl Account {
                     choice.offer,
                     users.join(", ")
                 );
-                self.background.spawn(async move {
-                    TaskResult::Seek(SeekResult::Challenged(
-                        challenge_first_available(&client, choice).await,
-                    ))
-                });
+                let request = async move {
+                    let mut unavailable = Vec::new();
+                    let sent = challenge_first_available(&client, choice, &mut unavailable).await;
+                    ChallengeAttempt { unavailable, sent }
+                };
+                self.background.spawn_challenge(
+                    request,
+                    |attempt| attempt.sent.ok()??.2.ok().map(|challenge| challenge.id),
+                    Self::on_challenge_attempt,
+                );
             }
             Action::Cancel(id) => {
-                self.background.spawn(async move {
-                    let answer = with_retries(RequestKind::Answer, || {
-                        outgoing::cancel_unless_accepted(&client, &id)
-                    })
-                    .await;
-                    TaskResult::Seek(SeekResult::Cancelled(id, answer))
+                let request = async move { (cancel_unless_accepted(&client, &id).await, id) };
+                self.background.spawn(request, |account, (answer, id)| {
+                    account.on_cancel_response(&id, answer);
                 });
             }
         }
@@ -92,56 +70,51 @@ impl Account {
 
     fn matchmaking_inputs(&mut self) -> Inputs {
         let now = clock::now();
-        let waits = !self.queue.is_empty() || self.resuming > 0;
-        let arena = self.slots.arenas_awaited() > 0;
+        let waits = self.incoming.is_waiting() || self.games.is_resuming();
+        let arena = self.games.slots.arenas_awaited() > 0;
         Inputs {
             stopping: !self.accepts_games(),
-            ready: self.games_listed && self.event_stream.is_open(),
-            busy: waits || arena || self.slots.is_busy(now),
-            has_slot: !self.slots.is_full(false, now),
-            arena_starts: self.slots.next_arena(),
+            ready: self.connection.is_ready(),
+            busy: waits || arena || self.games.slots.is_busy(now),
+            has_slot: !self.games.slots.is_full(false, now),
+            arena_starts: self.games.slots.next_arena(),
             now,
             date: clock::date(),
         }
     }
 
-    /// Handles the result of a matchmaking request.
-    pub(super) fn on_seek_result(&mut self, result: SeekResult) {
-        match result {
-            SeekResult::OnlineBots(Ok(online_bots)) => {
+    fn on_online_bots(&mut self, response: Result<OnlineBots, Failure>) {
+        match response {
+            Ok(online_bots) => {
                 let bots = plural::count(online_bots.bots.len(), "bot is", "bots are");
                 debug!("{bots} online");
                 self.matchmaking.on_online_bots(Some(online_bots));
             }
-            SeekResult::OnlineBots(Err(failure)) => {
+            Err(failure) => {
                 info!("cannot read the online bots: {failure}");
                 self.matchmaking.on_online_bots(None);
             }
-            SeekResult::Challenged(attempt) => self.on_challenge_attempt(attempt),
-            SeekResult::Cancelled(id, answer) => {
-                match &answer {
-                    Ok(true) => debug!(challenge = %id, "cancelled"),
-                    Ok(false) => {
-                        let pending = self.matchmaking.pending().cloned();
-                        let is_known = self.knows_game(&id);
-                        if let Some(challenge) = pending.filter(|it| it.id == id && !is_known) {
-                            self.on_late_acceptance(&challenge);
-                            self.publish_challenge(
-                                &challenge,
-                                Decision::Accepted,
-                                ALREADY_ACCEPTED.to_owned(),
-                            );
-                            return self.matchmaking.on_late_acceptance();
-                        }
-                    }
-                    Err(failure) => info!(challenge = %id, "cannot take back: {failure}"),
-                }
-                if let Some(challenge) = self.matchmaking.on_cancelled(matches!(answer, Ok(true))) {
-                    let why = "it was not answered".to_owned();
-                    self.publish_challenge(&challenge, Decision::Dropped, why);
-                    self.save(StateFile::Opponents);
+        }
+    }
+
+    /// Handles the end of a cancel request; `false` if the challenge had been accepted.
+    fn on_cancel_response(&mut self, id: &ChallengeId, answer: Result<bool, Failure>) {
+        match &answer {
+            Ok(true) => debug!(challenge = %id, "cancelled"),
+            Ok(false) => {
+                let pending = self.matchmaking.pending().cloned();
+                let is_known = self.games.is_known(id);
+                if let Some(challenge) = pending.filter(|it| it.id == *id && !is_known) {
+                    self.on_late_acceptance(&challenge);
+                    return self.matchmaking.on_late_acceptance();
                 }
             }
+            Err(failure) => info!(challenge = %id, "cannot take back: {failure}"),
+        }
+        if let Some(challenge) = self.matchmaking.on_cancelled(matches!(answer, Ok(true))) {
+            let why = "it was not answered".to_owned();
+            self.publish_challenge(&challenge, Decision::Dropped, why);
+            self.save(StateFile::Opponents);
         }
     }
 
@@ -150,21 +123,19 @@ impl Account {
         if !attempt.unavailable.is_empty() {
             self.save(StateFile::Opponents);
         }
-        match attempt.response {
-            Some((user, _, Ok(challenge))) => {
+        match attempt.sent {
+            Ok(Some((user, _, Ok(challenge)))) => {
                 info!(challenge = %challenge.id, "challenged {user}");
                 self.count_challenge(true);
                 self.matchmaking.on_created(challenge, user);
             }
-            Some((user, params, Err(failure))) => {
+            Ok(Some((user, params, Err(failure)))) => {
                 self.on_challenge_not_created(&user, &params, &failure);
             }
-            None => {
-                if let Some(failure) = attempt.failed {
-                    info!("cannot read which of them are online: {failure}");
-                    return self.matchmaking.on_online_bots(None);
-                }
-                self.matchmaking.on_nobody_available();
+            Ok(None) => self.matchmaking.on_nobody_available(),
+            Err(failure) => {
+                info!("cannot read which of them are online: {failure}");
+                self.matchmaking.on_online_bots(None);
             }
         }
     }
@@ -210,9 +181,9 @@ impl Account {
         let sought = started.map(|started| started.kind);
         let opponent = &info.opponent;
         let new = if opponent.ai_level.is_some() {
-            self.quota.count_ai_game(&info.id, date)
+            self.state.quota.count_ai_game(&info.id, date)
         } else {
-            opponent.is_bot() && self.quota.count_bot_game(&info.id, sought, date)
+            opponent.is_bot() && self.state.quota.count_bot_game(&info.id, sought, date)
         };
         if new {
             self.save(StateFile::Quota);
@@ -225,7 +196,7 @@ impl Account {
         entry: JoinRequest,
         responder: oneshot::Sender<Result<(), SystemTime>>,
     ) {
-        let answer = self.quota.enter_arena(entry, clock::date());
+        let answer = self.state.quota.enter_arena(entry, clock::date());
         if answer.is_ok() {
             self.save(StateFile::Quota);
         }
@@ -235,8 +206,7 @@ impl Account {
 
     /// Lichess has counted more arenas than the quota.
     pub(super) fn on_too_many_arenas(&mut self) {
-        self.quota.on_too_many_arenas(clock::date());
-        self.save(StateFile::Quota);
+        self.update_quota(Quota::on_too_many_arenas);
     }
 
     /// Handles the end of a game.
@@ -249,85 +219,10 @@ impl Account {
     /// Stores pauses that Lichess has demanded, for the next start. That of a proxy is over by then.
     pub(super) fn save_pauses(&mut self) {
         let (client, date) = (&self.ctx.client, clock::date());
-        self.quota.set_proxy_pause(client.proxy_pause(), date);
-        if self.quota.set_pauses(client.pauses(), date) {
+        self.state.quota.set_proxy_pause(client.proxy_pause(), date);
+        if self.state.quota.set_pauses(client.pauses(), date) {
             self.save(StateFile::Quota);
         }
-    }
-
-    /// Reports once why no game is running, and the next attempt.
-    pub(super) fn publish_idle(&mut self) {
-        if !self.games.is_empty() || self.shutdown.stage() != Stage::Running {
-            self.last_idle = None;
-            return;
-        }
-        if !self.games_listed || !self.event_stream.is_open() {
-            return;
-        }
-        let (reason, next) = match self.matchmaking.idle() {
-            _ if self.operator.overrides.paused => (
-                "no game is running, and the operator has paused the bot".to_owned(),
-                None,
-            ),
-            _ if self.slots.arenas_awaited() > 0 => (
-                format!(
-                    "no game is running; waiting for a pairing in {}",
-                    self.arena_names()
-                ),
-                None,
-            ),
-            Some(idle) => (
-                format!("no game is running; {}", idle.reason),
-                Some(idle.next),
-            ),
-            None if self.ctx.settings.challenge.accept => (
-                "no game is running; waiting for challenges".to_owned(),
-                None,
-            ),
-            None => (
-                "no game is running, and challenges are switched off".to_owned(),
-                None,
-            ),
-        };
-        let last = self.last_idle.as_ref();
-        if last.is_some_and(|(before, then)| *before == reason && is_same_time(*then, next)) {
-            return;
-        }
-        match next {
-            Some(next) => info!("idle: {reason}; next try at {}", clock::format_date(next)),
-            None => info!("idle: {reason}"),
-        }
-        self.last_idle = Some((reason.clone(), next));
-        self.ctx.events.send(events::Event::Idle { reason, next });
-    }
-}
-
-impl Account {
-    /// Names of the arenas from which a game may come, like `Friday Arena and Bots Arena`.
-    fn arena_names(&self) -> String {
-        let names = self
-            .tournaments
-            .statuses()
-            .into_iter()
-            .filter_map(|(_, shown)| {
-                let shown = shown.filter(|shown| shown.stage != events::ArenaStage::Over)?;
-                Some(shown.name)
-            });
-        let names: Vec<String> = names.collect();
-        match names.is_empty() {
-            true => "an arena".to_owned(),
-            false => names.join(" and "),
-        }
-    }
-}
-
-fn is_same_time(one: Option<SystemTime>, other: Option<SystemTime>) -> bool {
-    match (one, other) {
-        (Some(one), Some(other)) => {
-            let apart = one.duration_since(other);
-            apart.unwrap_or_else(|error| error.duration()) < SAME_TIME_TOLERANCE
-        }
-        (one, other) => one == other,
     }
 }
 
@@ -339,67 +234,35 @@ async fn fetch_online_bots(client: &Client) -> Result<OnlineBots, Failure> {
     })
 }
 
-/// Challenges the first of these users who is online and not playing, or else the first who is online.
-async fn challenge_first_available(client: &Client, choice: Choice) -> ChallengeAttempt {
-    let mut attempt = ChallengeAttempt::default();
-    let statuses = match client.users_status(&choice.users).await {
-        Ok(statuses) => statuses,
-        Err(failure) => {
-            attempt.failed = Some(failure);
-            return attempt;
-        }
-    };
+/// Challenges the first of these users who is online and not playing, or else the first who is online. Adds those who
+/// cannot be challenged to `unavailable`.
+async fn challenge_first_available(
+    client: &Client,
+    choice: Choice,
+    unavailable: &mut Vec<(Username, Refusal)>,
+) -> Result<Option<SentChallenge>, Failure> {
+    let statuses = client.users_status(&choice.users).await?;
     let status = |user: &Username| statuses.iter().find(|status| status.name == *user);
     let is_online = |user: &&Username| status(user).is_some_and(|status| status.online);
     let plays = |user: &&Username| status(user).is_some_and(|status: &UserStatus| status.playing);
     let (mut online, away): (Vec<_>, Vec<_>) = choice.users.iter().partition(is_online);
     online.sort_by_key(plays);
-    let gone = away.into_iter().map(|user| (user.clone(), Refusal::Away));
-    attempt.unavailable.extend(gone);
+    unavailable.extend(away.into_iter().map(|user| (user.clone(), Refusal::Away)));
     for user in online {
         // Lichess reports our own blocks only for a single user.
-        match client.user(user).await {
-            Ok(profile) if profile.blocking => {
-                attempt.unavailable.push((user.clone(), Refusal::Blocked));
-            }
-            Ok(_) => {
-                let params = NewChallenge {
-                    time_control: choice.offer.time(),
-                    rated: choice.offer.rated,
-                    color: choice.color,
-                    variant: choice.offer.variant,
-                    fen: None,
-                };
-                let made = client.challenge(user, &params).await.map(Box::new);
-                attempt.response = Some((user.clone(), params, made));
-                return attempt;
-            }
-            Err(failure) => {
-                attempt.failed = Some(failure);
-                return attempt;
-            }
+        if client.user(user).await?.blocking {
+            unavailable.push((user.clone(), Refusal::Blocked));
+            continue;
         }
+        let params = NewChallenge {
+            time_control: choice.offer.time(),
+            rated: choice.offer.rated,
+            color: choice.color,
+            variant: choice.offer.variant,
+            fen: None,
+        };
+        let response = client.challenge(user, &params).await.map(Box::new);
+        return Ok(Some((user.clone(), params, response)));
     }
-    attempt
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn same_time_tolerates_small_differences() {
-        let now = SystemTime::now();
-        let later = |seconds| Some(now + Duration::from_secs(seconds));
-        assert!(
-            is_same_time(None, None)
-                && is_same_time(later(0), later(4))
-                && is_same_time(later(4), later(0))
-        );
-        assert!(
-            !is_same_time(None, later(0))
-                && !is_same_time(later(0), later(5))
-                && !is_same_time(later(6), later(0))
-        );
-    }
+    Ok(None)
 }

@@ -2,15 +2,16 @@
 
 use std::io;
 use std::path::Path;
+use std::time::SystemTime;
 
 use tracing::warn;
 
 use super::Account;
 use crate::bot::account::accepted_log::{self, AcceptedLog, Update};
-use crate::bot::account::background::TaskResult;
 use crate::bot::account::persist::{self, SaveQueue};
 use crate::bot::account::quota::Quota;
 use crate::bot::matchmaking::OpponentHistory;
+use crate::clock;
 
 /// A state file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,43 +24,40 @@ pub(super) enum StateFile {
     Opponents,
 }
 
-/// State read from the files, and their save queues.
+/// State kept in the files, but for the opponents, which matchmaking keeps.
 #[derive(Debug)]
 pub(super) struct PersistedState {
     pub accepted_log: AcceptedLog,
+    /// Use of Lichess's limits.
     pub quota: Quota,
-    pub opponents: OpponentHistory,
-    pub save_queues: [SaveQueue; 3],
+    /// Background saves, indexed by [`StateFile`].
+    save_queues: [SaveQueue; 3],
 }
 
 impl PersistedState {
     /// Reads the files; all of them are in the directory of the first one.
-    pub(super) fn open(accepted_log: Option<&Path>) -> Self {
+    pub(super) fn open(accepted_log: Option<&Path>) -> (Self, OpponentHistory) {
         let sibling = |ending| accepted_log.map(|file| accepted_log::sibling(file, ending));
         let [quota, opponents] = [Quota::FILE_SUFFIX, OpponentHistory::FILE_SUFFIX].map(sibling);
-        let accepted_log = accepted_log.map(Path::to_owned);
-        Self {
-            accepted_log: load_or_default(
-                accepted_log.as_deref(),
-                AcceptedLog::load,
-                "empty limits per day",
-            ),
+        let history = load_or_default(
+            opponents.as_deref(),
+            OpponentHistory::load,
+            "an empty decline history",
+        );
+        let state = Self {
+            accepted_log: load_or_default(accepted_log, AcceptedLog::load, "empty limits per day"),
             quota: load_or_default(
                 quota.as_deref(),
                 Quota::load,
                 "an empty count of Lichess's limits",
             ),
-            opponents: load_or_default(
-                opponents.as_deref(),
-                OpponentHistory::load,
-                "an empty decline history",
-            ),
             save_queues: [
-                SaveQueue::new(accepted_log, "the count of challenges"),
+                SaveQueue::new(accepted_log.map(Path::to_owned), "the count of challenges"),
                 SaveQueue::new(quota, "the count of Lichess's limits"),
                 SaveQueue::new(opponents, "the decline history"),
             ],
-        }
+        };
+        (state, history)
     }
 }
 
@@ -82,31 +80,38 @@ fn load_or_default<T: Default>(
 }
 
 impl Account {
+    /// Changes the quota and saves it.
+    pub(super) fn update_quota(&mut self, change: impl FnOnce(&mut Quota, SystemTime)) {
+        change(&mut self.state.quota, clock::date());
+        self.save(StateFile::Quota);
+    }
+
     /// Saves a file in the background.
     pub(super) fn save(&mut self, file: StateFile) {
-        let Some(path) = self.save_queues[file as usize].begin() else {
+        let Some(path) = self.state.save_queues[file as usize].begin() else {
             return;
         };
         let update = match file {
-            StateFile::Accepted => self.accepted_log.update(),
-            StateFile::Quota => Update::Replace(self.quota.to_json()),
+            StateFile::Accepted => self.state.accepted_log.update(),
+            StateFile::Quota => Update::Replace(self.state.quota.to_json()),
             StateFile::Opponents => Update::Replace(self.matchmaking.history().to_json()),
         };
-        self.background.spawn(async move {
-            let write = move || match update {
-                Update::Replace(text) => persist::save(&path, &text),
-                Update::Append(lines) => persist::append(&path, &lines),
-            };
-            TaskResult::Saved(file, persist::run_blocking(write).await)
-        });
+        let write = move || match update {
+            Update::Replace(text) => persist::save(&path, &text),
+            Update::Append(lines) => persist::append(&path, &lines),
+        };
+        self.background
+            .spawn(persist::run_blocking(write), move |account, written| {
+                account.on_saved(file, written);
+            });
     }
 
     /// Handles the end of a save.
-    pub(super) fn on_saved(&mut self, file: StateFile, written: io::Result<()>) {
+    fn on_saved(&mut self, file: StateFile, written: io::Result<()>) {
         if file == StateFile::Accepted && written.is_err() {
-            self.accepted_log.force_rewrite();
+            self.state.accepted_log.force_rewrite();
         }
-        if self.save_queues[file as usize].finish(written) {
+        if self.state.save_queues[file as usize].finish(written) {
             self.save(file);
         }
     }
@@ -114,7 +119,7 @@ impl Account {
     /// Repeats saves that have failed.
     pub(super) fn retry_failed_saves(&mut self) {
         for file in [StateFile::Accepted, StateFile::Quota, StateFile::Opponents] {
-            if self.save_queues[file as usize].needs_retry() {
+            if self.state.save_queues[file as usize].needs_retry() {
                 self.save(file);
             }
         }

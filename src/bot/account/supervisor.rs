@@ -56,11 +56,11 @@ pub(in crate::bot) async fn run(
     }
     parts.name_files(&ctx.me);
     let mut state = PersistedState::open(parts.accepted_log.as_deref());
-    for (kind, wait) in state.quota.pauses(clock::date()) {
+    for (kind, wait) in state.0.quota.pauses(clock::date()) {
         info!("no {kind} requests for another {wait:.0?}, as Lichess demanded before the start");
         parts.client.pause(kind, wait);
     }
-    let (mut failures, mut counted_challenges) = (0, 0);
+    let (mut failures, mut charged) = (0, 0);
     loop {
         let started_at = clock::now();
         // The counters belong to one task.
@@ -69,9 +69,7 @@ pub(in crate::bot) async fn run(
             queued_challenges: Arc::default(),
             ..ctx.clone()
         };
-        let mut account = Account::new(ctx, &parts, state, shutdown.clone());
-        account.restarted = failures > 0;
-        account.counted_challenges = counted_challenges;
+        let mut account = Account::new(ctx, &parts, state, charged, failures > 0);
         let run = AssertUnwindSafe(account.run(&mut shutdown, &mut commands));
         let ended = run.catch_unwind().await;
         // Without a valid token, or with another instance running, no game can be finished.
@@ -92,21 +90,13 @@ pub(in crate::bot) async fn run(
         // The settings that were last loaded, not those of the start.
         parts.settings = account.operator.base_settings();
         parts.inject_panic_after = None;
-        counted_challenges = account.counted_challenges;
+        charged = account.outgoing.charged();
         drop(account);
         failures = count_failures(failures, started_at);
         let wait = restart_wait(failures);
         report_panic(&parts, &failure, wait);
-        if wait_rejecting(
-            &parts,
-            &mut shutdown,
-            Stage::Leaving,
-            &mut commands,
-            wait,
-            RESTARTING,
-        )
-        .await
-        {
+        let until = (Stage::Leaving, RESTARTING);
+        if wait_rejecting(&parts, &mut shutdown, &mut commands, wait, until).await {
             return Ok(());
         }
         state = PersistedState::open(parts.accepted_log.as_deref());

@@ -1,4 +1,4 @@
-//! Watchdog of running games, and the status of the account.
+//! Watchdog of running games.
 //!
 //! The state machine of a game ([`pending_move`](crate::bot::game::pending_move)) guarantees that on our turn a
 //! search, a POST or a wait with a deadline is in flight. The watchdog trusts neither the game task nor its stream.
@@ -6,23 +6,15 @@
 //! according to the task. Either way the game opens its stream again, and the first line of the stream settles the
 //! state.
 
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
-use tracing::{debug, error, warn};
+use tracing::{error, warn};
 
-use super::{Account, MAX_LISTED_GAMES, RunningGame};
-use crate::bot::account::background::TaskResult;
-use crate::bot::account::quota::Limit;
+use super::{Account, MAX_LISTED_GAMES};
 use crate::bot::game::GameCommand;
-use crate::bot::game::status::{Activity, GameSnapshot, stream_status};
+use crate::bot::game::status::{Activity, GameSnapshot};
 use crate::clock;
-use crate::events;
-use crate::lichess::Outcome;
-use crate::lichess::model::{ArenaId, GameInfo};
-use crate::lichess::retry::RequestKind;
-use crate::metrics::{
-    ArenaStatus, EngineStatus, IdleStatus, LimitStatus, LiveState, RequestOutcomes,
-};
+use crate::lichess::model::GameInfo;
 
 /// Interval between checks for silent streams of games with a short clock.
 pub(super) const PROBE_CHECK_INTERVAL: Duration = Duration::from_millis(250);
@@ -53,18 +45,9 @@ fn max_silence(remaining: Duration) -> Duration {
     (remaining / 8).clamp(Duration::from_secs(1), Duration::from_secs(3))
 }
 
-/// Seconds from `now` until `until`.
-fn seconds_until(until: SystemTime, now: SystemTime) -> u64 {
-    until.duration_since(now).unwrap_or_default().as_secs()
-}
-
 /// Whether a game waits for the opponent on a silent stream with so little time that a probe is needed. After a probe
 /// in the same silence the next one waits twice as long.
-pub(super) fn needs_probe(
-    snapshot: &GameSnapshot,
-    last_probe: Option<Instant>,
-    now: Instant,
-) -> bool {
+fn needs_probe(snapshot: &GameSnapshot, last_probe: Option<Instant>, now: Instant) -> bool {
     let Some((_, activity)) = &snapshot.stream else {
         return false;
     };
@@ -77,7 +60,7 @@ pub(super) fn needs_probe(
 }
 
 /// Whether it is our turn in a game and nothing is in flight.
-pub(super) fn is_stuck(snapshot: &GameSnapshot, now: Instant) -> bool {
+fn is_stuck(snapshot: &GameSnapshot, now: Instant) -> bool {
     snapshot.our_turn_since.is_some()
         && snapshot.activity == Activity::Listening
         && now.saturating_duration_since(snapshot.changed_at) > IDLE_TURN_TOLERANCE
@@ -85,11 +68,7 @@ pub(super) fn is_stuck(snapshot: &GameSnapshot, now: Instant) -> bool {
 
 /// Whether it is our turn according to a list requested at `asked`, while the game task has waited for the opponent
 /// since well before.
-pub(super) fn missed_turn(
-    snapshot: &GameSnapshot,
-    listed: &GameInfo,
-    requested_at: Instant,
-) -> bool {
+fn missed_turn(snapshot: &GameSnapshot, listed: &GameInfo, requested_at: Instant) -> bool {
     listed.is_my_turn
         && snapshot.stream.is_some()
         && !listed.status.is_over()
@@ -98,171 +77,110 @@ pub(super) fn missed_turn(
         && requested_at.saturating_duration_since(snapshot.changed_at) > MAX_LIST_SKEW
 }
 
+/// State of the watchdog.
+pub(super) struct Watchdog {
+    /// When the last probe was sent.
+    last_probe: Option<Instant>,
+    /// Recovered games.
+    recoveries: u64,
+    /// Test hook: panic after this many heartbeats.
+    panic_after: Option<u64>,
+}
+
+impl Watchdog {
+    pub(super) fn new(panic_after: Option<u64>) -> Self {
+        Self {
+            last_probe: None,
+            recoveries: 0,
+            panic_after,
+        }
+    }
+
+    /// Test hook: panics when the count of heartbeats is reached.
+    pub(super) fn inject_panic(&mut self) {
+        if let Some(beats) = &mut self.panic_after {
+            assert!(*beats > 0, "on purpose, for a test");
+            *beats -= 1;
+        }
+    }
+
+    /// Number of recovered games.
+    pub(super) fn recoveries(&self) -> u64 {
+        self.recoveries
+    }
+}
+
 impl Account {
     /// Sends a probe if a game with a short clock waits on a silent stream.
     pub(super) fn probe_silent_games(&mut self) {
         let now = clock::now();
-        let is_recent = self
-            .last_probe
-            .is_some_and(|at| now.saturating_duration_since(at) < MIN_PROBE_INTERVAL);
-        let needs_probe =
-            |running: &RunningGame| needs_probe(&running.status.snapshot(), self.last_probe, now);
-        if !is_recent && self.games.values().any(needs_probe) {
-            self.last_probe = Some(now);
+        let last = self.watchdog.last_probe;
+        let is_recent =
+            last.is_some_and(|at| now.saturating_duration_since(at) < MIN_PROBE_INTERVAL);
+        let mut games = self.games.iter();
+        if !is_recent && games.any(|(_, running)| needs_probe(&running.snapshot(), last, now)) {
+            self.watchdog.last_probe = Some(now);
             let client = self.ctx.client.clone();
-            self.background.spawn(async move {
+            let request = async move {
                 let list = clock::timeout(PROBE_TIMEOUT, client.playing(MAX_LISTED_GAMES)).await;
-                TaskResult::ProbeAnswered(now, list.ok().and_then(Result::ok))
-            });
+                list.ok().and_then(Result::ok)
+            };
+            self.background
+                .spawn(request, move |account, list| match list {
+                    Some(list) => account.reconcile_games(list, now),
+                    None => account.resync_silent_games(),
+                });
         }
     }
 
     /// Opens the streams of silent games again after a probe without an answer: the first line says whose turn it is,
     /// over another connection.
-    pub(super) fn resync_silent_games(&self) {
+    fn resync_silent_games(&self) {
         let now = clock::now();
-        for running in self.games.values() {
-            if needs_probe(&running.status.snapshot(), None, now) {
-                let _ = running.commands.send(GameCommand::Resync);
+        for (_, running) in self.games.iter() {
+            if needs_probe(&running.snapshot(), None, now) {
+                running.send(GameCommand::Resync);
             }
         }
     }
 
     /// Resyncs a game if it still seems to be our turn.
-    pub(super) fn recheck(&mut self, requested_at: Instant, info: &GameInfo) {
+    fn recheck(&mut self, requested_at: Instant, info: &GameInfo) {
         if let Some(running) = self.games.get(&info.id)
-            && missed_turn(&running.status.snapshot(), info, requested_at)
+            && missed_turn(&running.snapshot(), info, requested_at)
         {
             warn!(game = %info.id, "Lichess waits for our move, but the stream has not reported it; opening the stream again");
-            self.recoveries += 1;
-            let _ = running.commands.send(GameCommand::Resync);
+            self.watchdog.recoveries += 1;
+            running.send(GameCommand::Resync);
         }
     }
 
     /// Recovers games that are stuck on our turn.
     pub(super) fn recover_stuck_games(&mut self) {
         let now = clock::now();
-        for (id, running) in &self.games {
-            if is_stuck(&running.status.snapshot(), now) {
+        for (id, running) in self.games.iter() {
+            if is_stuck(&running.snapshot(), now) {
                 error!(game = %id, "game stuck on our turn; recovering");
-                self.recoveries += 1;
-                let _ = running.commands.send(GameCommand::Recover);
+                self.watchdog.recoveries += 1;
+                running.send(GameCommand::Recover);
             }
         }
-    }
-
-    /// Publishes the status of the account.
-    pub(super) fn publish_status(&self) {
-        let counts = self.ctx.client.request_counts();
-        let requests = RequestKind::ALL.map(|kind| RequestOutcomes {
-            kind: kind.to_string(),
-            outcomes: Outcome::ALL
-                .map(|outcome| (outcome.key().to_owned(), counts.count(kind, outcome)))
-                .to_vec(),
-        });
-        let mut games: Vec<_> = self
-            .games
-            .iter()
-            .map(|(id, running)| running.status.snapshot().status(id.to_string()))
-            .collect();
-        games.sort_by(|a, b| a.id.cmp(&b.id));
-        let engine = &self.ctx.settings.engine;
-        self.metrics.set_live(LiveState {
-            account: Some(self.ctx.me.to_string()),
-            server: Some(self.ctx.settings.lichess.url.to_string()),
-            stage: self.shutdown.stage().key(),
-            paused: self.operator.overrides.paused,
-            blocked: self
-                .operator
-                .overrides
-                .blocked
-                .iter()
-                .map(ToString::to_string)
-                .collect(),
-            arenas: self.arenas(),
-            challenges: self.open_challenges(),
-            idle: self.last_idle.as_ref().map(|(why, next)| IdleStatus {
-                reason: why.clone(),
-                next_s: next.map(|next| seconds_until(next, clock::date())),
-            }),
-            limits: self.limits(),
-            stream: self
-                .event_stream
-                .stream()
-                .map(|(stream, since)| stream_status(&(since, stream.last_activity()))),
-            games,
-            requests: requests.to_vec(),
-            stuck_game_recoveries: self.recoveries,
-            stopped: None,
-            engine: EngineStatus {
-                hash_mib: engine.hash_mib as u64,
-                threads: engine.thread_count() as u64,
-                ..EngineStatus::default()
-            },
-        });
-    }
-
-    /// Arenas that the account has joined or is going to join.
-    fn arenas(&self) -> Vec<ArenaStatus> {
-        let status = |(id, shown): (ArenaId, Option<events::Arena>)| {
-            let told = shown.as_ref();
-            ArenaStatus {
-                id: id.to_string(),
-                name: told.map(|told| told.name.clone()),
-                state: told.map(|told| told.stage.key().to_owned()),
-                rank: told.and_then(|told| told.rank),
-                players: told.map_or(0, |told| told.players),
-                text: told.map_or_else(String::new, |told| told.text.clone()),
-            }
-        };
-        self.tournaments
-            .statuses()
-            .into_iter()
-            .map(status)
-            .collect()
-    }
-
-    /// Use of the daily limits.
-    fn limits(&self) -> Vec<LimitStatus> {
-        let date = clock::date();
-        let told = Limit::DAILY.map(|(limit, what, multiple)| LimitStatus {
-            name: what.to_owned(),
-            note: multiple.map(str::to_owned),
-            used: self.quota.used(limit, date).into(),
-            capacity: limit.credits().into(),
-            resets_in_s: self
-                .quota
-                .window_end(limit, date)
-                .map(|ends| seconds_until(ends, date)),
-        });
-        told.to_vec()
     }
 
     /// Starts games that are listed but not running, and resyncs games that are running but not listed.
     pub(super) fn reconcile_games(&mut self, list: Vec<GameInfo>, requested_at: Instant) {
         if list.len() < MAX_LISTED_GAMES as usize {
-            self.suspended.on_games_listed(&list, requested_at);
-            for (id, running) in &self.games {
-                // A game that has started since could not be listed.
-                let open = running.status.snapshot().stream.is_some();
-                if open
-                    && running.started_at < requested_at
-                    && list.iter().all(|info| info.id != *id)
-                {
-                    debug!(game = %id, "game is not listed as running; opening its stream again");
-                    let _ = running.commands.send(GameCommand::Resync);
-                }
-            }
+            self.games.on_listed(&list, requested_at);
         }
         for info in &list {
             if let Some(running) = self.games.get(&info.id)
-                && missed_turn(&running.status.snapshot(), info, requested_at)
+                && missed_turn(&running.snapshot(), info, requested_at)
             {
                 let info = Box::new(info.clone());
-                self.background.spawn(async move {
-                    clock::sleep(RECHECK_DELAY).await;
-                    TaskResult::Recheck(requested_at, info)
-                });
+                self.background
+                    .spawn(clock::sleep(RECHECK_DELAY), move |account, ()| {
+                        account.recheck(requested_at, &info);
+                    });
             }
         }
         for info in list {

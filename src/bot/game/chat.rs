@@ -9,14 +9,12 @@ use super::{ExitReason, GameTask};
 use crate::bot::chat::Command;
 use crate::bot::game::core::{ChatContext, ChatRequest};
 use crate::bot::game::in_flight::SideResponse;
-use crate::bot::game::status::RematchOffer;
 use crate::bot::shutdown::Stage;
 use crate::bot::trace::{Decision, Record};
-use crate::chess::Color;
 use crate::clock;
 use crate::config::Settings;
 use crate::events::Event;
-use crate::lichess::model::{ChatLine, ColorChoice, NewChallenge, Room, Status, Variant};
+use crate::lichess::model::{ChatLine, Room};
 
 /// Time for the last chat lines and side requests of a game.
 const WIND_DOWN_TIMEOUT: Duration = Duration::from_secs(3);
@@ -90,8 +88,8 @@ impl GameTask {
     pub(super) fn greet(&mut self) {
         if self.greeted
             || self.exit.is_some()
-            || self.core.game.is_none()
-            || self.core.pending_move.is_pending()
+            || self.core.game().is_none()
+            || self.core.pending_move().is_pending()
         {
             return;
         }
@@ -103,7 +101,7 @@ impl GameTask {
 
     /// Sends a template of the configuration, unless chat is off in this game.
     fn say(&mut self, room: Room, template: &str) {
-        if !self.core.terms.chat {
+        if !self.core.terms().chat {
             return;
         }
         if let Some(text) = self.core.fill_template(template, &self.ctx.me) {
@@ -125,14 +123,15 @@ impl GameTask {
 
     /// Says goodbye and prepares the rematch offer of a finished game, then waits for side requests with a deadline.
     pub(super) async fn wind_down(&mut self, reason: ExitReason) {
-        let says_goodbye = self.core.game.as_ref().is_some_and(|(header, game_moves)| {
+        let says_goodbye = self.core.game().is_some_and(|(header, game_moves)| {
             !header.tournament && !header.against_ai && game_moves.ply() >= 2
         });
         if reason == ExitReason::Over && says_goodbye && self.stage != Stage::Leaving {
             let settings = self.ctx.settings.clone();
             self.say(Room::Player, &settings.chat.farewell);
             self.say(Room::Spectator, &settings.chat.farewell_spectators);
-            let rematch = self.rematch_offer();
+            let status = self.final_status.map(|(status, _)| status);
+            let rematch = status.and_then(|status| self.core.rematch_offer(status));
             self.status_cell
                 .update(|snapshot| snapshot.rematch = rematch);
         }
@@ -142,44 +141,5 @@ impl GameTask {
             }
         })
         .await;
-    }
-
-    /// The rematch to offer, if any.
-    fn rematch_offer(&self) -> Option<RematchOffer> {
-        let core = &self.core;
-        let ((header, _), match_input) = (core.game.as_ref()?, core.match_input.as_ref()?);
-        let (status, _) = self.final_status?;
-        let played = !matches!(
-            status,
-            Status::Aborted
-                | Status::NoStart
-                | Status::Cheat
-                | Status::UnknownFinish
-                | Status::Unknown
-        );
-        if !core.terms.offer_rematch || !played || !header.has_clock() {
-            return None;
-        }
-        // As with a rematch on Lichess, a human keeps their color in a position that they set up.
-        let set_up = match_input.variant == Variant::FromPosition;
-        let ours = if set_up && !match_input.bot {
-            header.us
-        } else {
-            !header.us
-        };
-        Some(RematchOffer {
-            to: match_input.name.clone()?,
-            human: !match_input.bot,
-            challenge: NewChallenge {
-                time_control: match_input.time,
-                rated: match_input.rated,
-                color: match ours {
-                    Color::White => ColorChoice::White,
-                    Color::Black => ColorChoice::Black,
-                },
-                variant: match_input.variant,
-                fen: set_up.then(|| header.initial.fen()),
-            },
-        })
     }
 }

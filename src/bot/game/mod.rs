@@ -28,14 +28,13 @@ use tokio::task::JoinError;
 use tracing::{debug, info, warn};
 
 use super::AccountContext;
-use super::policy::PlaySettings;
 use super::trace::{Header, Record, Trace};
-use crate::bot::game::core::{GameCore, StateUpdate};
+use crate::bot::game::core::GameCore;
 use crate::bot::game::header::{GameHeader, UnsupportedGame};
 use crate::bot::game::moves::{Change, MovesUpdate};
-use crate::bot::game::status::{Activity, Pairing, StatusCell};
+use crate::bot::game::status::{Activity, StatusCell};
 use crate::bot::reconnect::{ReconnectingStream, StreamEvent};
-use crate::bot::shutdown::{ShutdownSignal, Stage};
+use crate::bot::shutdown::Stage;
 use crate::bot::spanned_join_set::SpannedJoinSet;
 use crate::chess::Color;
 use crate::clock;
@@ -112,8 +111,8 @@ pub(super) async fn play(
     info: Option<Box<GameInfo>>,
     mut commands: mpsc::UnboundedReceiver<GameCommand>,
     status_cell: StatusCell,
-    mut stop: ShutdownSignal,
 ) -> ExitReason {
+    let mut stop = ctx.shutdown.clone();
     let mut task = GameTask::new(ctx, id, info, status_cell);
     task.on_shutdown(stop.stage());
     let reason = loop {
@@ -279,7 +278,7 @@ impl GameTask {
         match error.lichess_error().map(|refusal| refusal.code) {
             Some(404) => {
                 warn!(game = %self.id, "the game does not exist; leaving it: {error}");
-                if self.core.game.is_some() {
+                if self.core.game().is_some() {
                     let (status, winner) = self
                         .end_by_account_stream()
                         .unwrap_or((Status::UnknownFinish, None));
@@ -287,7 +286,7 @@ impl GameTask {
                 }
                 self.exit = Some(ExitReason::NotFound);
             }
-            Some(400) if self.core.game.is_none() => {
+            Some(400) if self.core.game().is_none() => {
                 warn!(game = %self.id, "Lichess does not let us play; leaving the game: {error}");
                 self.exit = Some(ExitReason::Unsupported);
             }
@@ -302,7 +301,7 @@ impl GameTask {
 
     /// Takes the first line of a stream.
     fn on_full(&mut self, full: &GameFull, arrived: Instant) {
-        if self.core.game.is_none() {
+        if self.core.game().is_none() {
             match GameHeader::read(full, &self.ctx.me, self.info.as_deref()) {
                 Ok(header) => self.start_game(header, full, arrived),
                 Err(unsupported) => return self.reject_unsupported(&unsupported),
@@ -332,19 +331,15 @@ impl GameTask {
         }
         self.core
             .start(header, full, suspended.map(|suspended| *suspended));
-        if let Some(match_input) = &mut self.core.match_input {
-            if let Some(known) = self.status_cell.snapshot().challenge_facts {
-                match_input.apply_facts(known);
-            }
-            self.core.terms = PlaySettings::of(&self.ctx.settings, match_input);
-        }
-        if let Some(rules) = &self.core.terms.rules {
+        let facts = self.status_cell.snapshot().challenge_facts;
+        self.core.apply_rules(&self.ctx.settings, facts);
+        let terms = self.core.terms();
+        if let Some(rules) = &terms.rules {
             info!(game = %self.id, "playing with {rules}");
         }
-        if let Some(said) = &self.core.terms.strength.description {
+        if let Some(said) = &terms.strength.description {
             info!(game = %self.id, "playing {said}");
         }
-        let terms = &self.core.terms;
         self.trace
             .note(now, || Record::PlaySettings(Box::new(terms.clone())));
     }
@@ -372,11 +367,7 @@ impl GameTask {
                 return self.game_stream.reset();
             }
         };
-        let StateUpdate {
-            moves_update,
-            action,
-            ..
-        } = update;
+        let (action, moves_update) = (update.action, update.moves_update);
         let MovesUpdate {
             change,
             our_turn,
@@ -387,7 +378,7 @@ impl GameTask {
             let both = state.time(Color::White) + state.time(Color::Black);
             let until = arrived + both + CLOCK_SLACK;
             self.game_stream
-                .cap_wait(max_stream_gap(self.core.turn.our_clock.0), until);
+                .cap_wait(max_stream_gap(self.core.remaining()), until);
         }
         if update.echoed_at.is_some() {
             self.expects_quick_reply = true;
@@ -425,7 +416,7 @@ impl GameTask {
 
     /// Whether the game is known to have a chess clock.
     fn has_clock(&self) -> bool {
-        let game = self.core.game.as_ref();
+        let game = self.core.game();
         game.is_some_and(|(header, _)| header.has_clock())
     }
 
@@ -439,7 +430,7 @@ impl GameTask {
             GameCommand::Resync => self.resync(Duration::ZERO),
             GameCommand::Recover => {
                 self.trace(clock::now(), || Record::Recover);
-                let action = self.core.pending_move.recover();
+                let action = self.core.recover();
                 self.perform(action);
             }
             GameCommand::MoveNow => {
@@ -458,11 +449,8 @@ impl GameTask {
             return;
         };
         let last_heard = stream.last_activity().at();
-        let silent_since = self
-            .core
-            .turn
-            .first_post_at
-            .map_or(last_heard, |posted| posted.max(last_heard));
+        let (_, posted) = self.core.posts();
+        let silent_since = posted.map_or(last_heard, |posted| posted.max(last_heard));
         if clock::since(silent_since) > STALE_STREAM_AFTER {
             stream.fail_over();
         }
@@ -478,29 +466,8 @@ impl GameTask {
             InFlight::Wait(_) => Activity::Waiting,
         };
         self.status_cell.update(|snapshot| {
-            if let Some((header, game_moves)) = &self.core.game {
-                if snapshot.opponent.is_empty() {
-                    snapshot.opponent = header.opponent.clone();
-                    snapshot.clocked = header.has_clock();
-                    snapshot.pairing = self.core.match_input.as_ref().map(|match_input| Pairing {
-                        color: header.us,
-                        rating: match_input.rating,
-                        time: match_input.time.to_string(),
-                    });
-                }
-                snapshot.ply = game_moves.ply();
-            }
-            snapshot.clocks = self.core.clocks();
-            let report = self.core.last_report.as_ref();
-            snapshot.score = report.and_then(|(report, _)| report.score);
-            snapshot.no_move = self.core.pending_move.has_no_move();
-            snapshot.our_turn_since = self
-                .core
-                .pending_move
-                .is_pending()
-                .then_some(self.core.turn.began);
+            self.core.update_snapshot(snapshot);
             snapshot.activity = activity;
-            snapshot.remaining = self.core.turn.our_clock.0;
             snapshot.stream = self
                 .game_stream
                 .stream()
@@ -536,11 +503,7 @@ impl GameTask {
         let text = match self.final_status {
             Some((status, winner)) => {
                 let end = publish::game_finished(&self.id, status, winner, String::new());
-                let board = self
-                    .core
-                    .game
-                    .as_ref()
-                    .map(|(_, game_moves)| game_moves.game());
+                let board = self.core.game().map(|(_, game_moves)| game_moves.game());
                 format!(
                     "{}: {}, {}",
                     reason.describe(),
@@ -558,18 +521,14 @@ impl GameTask {
         if self.exit.is_some() {
             return self.exit;
         }
-        let clocked = self
-            .core
-            .game
-            .as_ref()
-            .is_none_or(|(header, _)| header.has_clock());
+        let game = self.core.game();
+        let clocked = game.is_none_or(|(header, _)| header.has_clock());
+        let pending = self.core.pending_move();
         let leave = match self.stage {
             Stage::Running => false,
             // Shutdown does not wait for a game without a clock.
-            Stage::Draining => !clocked && !self.core.pending_move.is_pending(),
-            Stage::Leaving => {
-                !self.core.pending_move.is_pending() || self.core.pending_move.awaits_echo()
-            }
+            Stage::Draining => !clocked && !pending.is_pending(),
+            Stage::Leaving => !pending.is_pending() || pending.awaits_echo(),
         };
         leave.then_some(ExitReason::ShutDown)
     }

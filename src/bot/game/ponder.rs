@@ -21,11 +21,11 @@ impl GameTask {
     pub(super) fn start_pondering(&mut self) {
         let expected_move = self.pondering.expected_move.take();
         let wanted = self.ctx.settings.engine.ponder && self.has_clock();
-        let terms = &self.core.terms;
+        let terms = self.core.terms();
         if !wanted || terms.move_limits.time.is_some() || self.core.strength().is_some() {
             return;
         }
-        let (Some(expected_move), Some((header, game_moves))) = (expected_move, &self.core.game)
+        let (Some(expected_move), Some((header, game_moves))) = (expected_move, self.core.game())
         else {
             return;
         };

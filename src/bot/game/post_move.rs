@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tracing::{debug, info, warn};
 
-use super::{CLOCK_SLACK, GameTask};
+use super::GameTask;
 use crate::bot::game::choice::{self, ChosenMove, Search};
 use crate::bot::game::core::{PostRequest, TimeInputs};
 use crate::bot::game::draw_resign::DrawResignDecision;
@@ -14,26 +14,8 @@ use crate::bot::shutdown::Stage;
 use crate::bot::trace::{Bounds, Decision, FoundMove, PostError, PostResponse, Record, nanos};
 use crate::clock;
 use crate::engine::Score;
+use crate::lichess::Error;
 use crate::lichess::retry::{self, RequestKind, Retry};
-use crate::lichess::{Error, MOVE_TIMEOUT};
-
-/// Waits before each resync of the stream within one turn.
-const RESYNC_WAITS: [Duration; 5] = [
-    Duration::ZERO,
-    Duration::from_millis(100),
-    Duration::from_millis(500),
-    Duration::from_secs(2),
-    Duration::from_secs(5),
-];
-
-/// Shortest timeout of a POST.
-const MIN_POST_TIMEOUT: Duration = Duration::from_millis(500);
-
-/// Consecutive failures after which retries are at least one second apart.
-const MAX_FAST_RETRIES: u32 = 40;
-
-/// Longest wait before a retry.
-const MAX_BACKOFF: Duration = Duration::from_secs(60);
 
 impl GameTask {
     /// Performs an action, which replaces what is in flight.
@@ -52,9 +34,7 @@ impl GameTask {
                     || Decision::Resync(nanos(within)),
                     "checking whether the move is on the board",
                 );
-                let turn = &mut self.core.turn;
-                let wait = RESYNC_WAITS[turn.resyncs.min(RESYNC_WAITS.len() - 1)];
-                turn.resyncs += 1;
+                let wait = self.core.next_resync_wait();
                 self.resync(wait);
                 self.in_flight = InFlight::Wait(Box::pin(clock::sleep(wait + within)));
             }
@@ -70,22 +50,19 @@ impl GameTask {
 
     pub(super) fn start_search(&mut self) {
         let ponder_search = self.pondering.search.take();
-        let Some((_, game_moves)) = &self.core.game else {
+        let Some((_, game_moves)) = self.core.game() else {
             return;
         };
-        let (game, rejected) = (game_moves.game(), self.core.pending_move.rejected_moves());
-        let terms = &self.core.terms;
+        let (game, rejected) = (game_moves.game(), self.core.pending_move().rejected_moves());
+        let terms = self.core.terms();
         let in_book = game_moves.ply() < terms.strength.book_plies();
         let books = in_book.then_some((&self.ctx.books, &terms.book));
         if let Some(choice) = choice::instant_move(books, game, rejected, &mut self.rng) {
             return self.on_move_chosen(Some(choice));
         }
-        let (remaining, at) = self.core.turn.our_clock;
         let time_inputs = self.time_inputs();
         let limits = self.core.limits(time_inputs);
-        let running = self.has_clock() && game_moves.ply() >= 2;
-        let lag = self.core.lag.median();
-        self.timers.flag_fall = running.then(|| at + remaining.saturating_sub(lag));
+        self.timers.flag_fall = self.core.flag_fall();
         let bounds = Bounds::from(&limits);
         let ponder_search = ponder_search
             .filter(|ponder_search| rejected.is_empty() && ponder_search.is_for(game))
@@ -111,7 +88,7 @@ impl GameTask {
     pub(super) fn time_inputs(&self) -> TimeInputs {
         let settings = &self.ctx.settings;
         TimeInputs {
-            elapsed: clock::since(self.core.turn.our_clock.1),
+            elapsed: self.core.elapsed(clock::now()),
             games: self.ctx.shared_load.running_games(),
             concurrency: self.ctx.shared_load.concurrency(),
             safety_margin: settings.engine.overhead(),
@@ -127,7 +104,7 @@ impl GameTask {
             Completion::Response(answer) => self.on_response(answer),
             Completion::Timeout => {
                 self.trace.note(clock::now(), || Record::Timeout);
-                let action = self.core.pending_move.on_timeout();
+                let action = self.core.on_timeout();
                 self.perform(action);
             }
         }
@@ -155,19 +132,19 @@ impl GameTask {
 
     /// There is no move to choose from.
     fn on_no_move(&mut self) {
-        if self.core.pending_move.rejected_moves().is_empty() {
+        if self.core.pending_move().rejected_moves().is_empty() {
             warn!(game = %self.id, "our turn, but there is no legal move; waiting for Lichess to end the game");
         } else {
             warn!(game = %self.id, "Lichess rejected every legal move; trying them again later");
         }
         self.trace.note(clock::now(), || Record::NoMove);
-        let action = self.core.pending_move.on_no_move();
+        let action = self.core.on_no_move();
         self.perform(action);
     }
 
     /// Announces a draw offer or resignation that goes with our move.
     fn announce_decision(&mut self, decision: DrawResignDecision, score: Score) {
-        let game = self.core.game.as_ref();
+        let game = self.core.game();
         let number = game.map_or(1, |(_, game_moves)| game_moves.position().fullmove_number());
         match decision {
             DrawResignDecision::Play => {}
@@ -189,14 +166,14 @@ impl GameTask {
             return;
         };
         let (client, id) = (self.ctx.client.clone(), self.id.clone());
-        let posts = self.core.turn.posts;
+        let (posts, _) = self.core.posts();
         let again = if posts > 1 { " again" } else { "" };
         debug!(game = %self.id, "posting{again}: {request}");
         self.post_began = now;
         self.in_flight = InFlight::Post(match request.clone() {
             PostRequest::Resign => Box::pin(async move { client.resign(&id).await }),
             PostRequest::Move { uci, draw } => {
-                let within = self.post_timeout();
+                let within = self.core.post_timeout(now);
                 Box::pin(async move { client.play_within(within, &id, &uci, draw).await })
             }
         });
@@ -239,38 +216,17 @@ impl GameTask {
             self.ctx.request_token_check();
             return PostFailure::Retry(Duration::from_secs(1));
         }
-        match retry::decide(RequestKind::Move, error, self.core.pending_move.failures()) {
+        let max = self.core.max_backoff(clock::now());
+        match retry::decide(
+            RequestKind::Move,
+            error,
+            self.core.pending_move().failures(),
+        ) {
             // Never wait longer than we can afford, whatever the server asks for: our clock runs.
-            Retry::After(wait) if error.may_have_worked() => {
-                PostFailure::Uncertain(wait.min(self.max_backoff()))
-            }
-            Retry::After(wait) => PostFailure::Retry(wait.min(self.max_backoff())),
+            Retry::After(wait) if error.may_have_worked() => PostFailure::Uncertain(wait.min(max)),
+            Retry::After(wait) => PostFailure::Retry(wait.min(max)),
             Retry::GiveUp => PostFailure::Rejected,
         }
-    }
-
-    /// Timeout of a POST, after which it is sent again over another connection. Shorter on a short clock, but always long
-    /// enough for the four round trips of a new connection.
-    fn post_timeout(&self) -> Duration {
-        let (remaining, at) = self.core.turn.our_clock;
-        let quarter = remaining.saturating_sub(clock::since(at)) / 4;
-        quarter
-            .max(4 * self.core.lag.p95())
-            .clamp(MIN_POST_TIMEOUT, MOVE_TIMEOUT)
-    }
-
-    /// Longest affordable wait before a retry. A clock that has run out by our count may have been given more time.
-    pub(super) fn max_backoff(&self) -> Duration {
-        let (remaining, at) = self.core.turn.our_clock;
-        let gone = clock::since(at);
-        if gone > remaining + CLOCK_SLACK {
-            return MAX_BACKOFF;
-        }
-        let least = match self.core.pending_move.failures() {
-            0..MAX_FAST_RETRIES => Duration::from_millis(100),
-            _ => Duration::from_secs(1),
-        };
-        (remaining.saturating_sub(gone) / 10).clamp(least, MAX_BACKOFF)
     }
 
     /// The stream shows our move before the response to the POST: awaits the response as a side request, since dropping a

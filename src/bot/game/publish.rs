@@ -18,7 +18,7 @@ impl GameTask {
         state: &GameState,
         mut shown: Option<(SearchInfo, Timing)>,
     ) {
-        let Some((header, game_moves)) = &self.core.game else {
+        let Some((header, game_moves)) = self.core.game() else {
             return;
         };
         let from = match change {
@@ -39,18 +39,8 @@ impl GameTask {
             let by = past.position().turn();
             let ours = by == header.us;
             let last = ply + 1 == moves.len();
-            let clock = |time| {
-                if last {
-                    millis(header.pace, time)
-                } else {
-                    None
-                }
-            };
-            let (thought, timing) = if ours {
-                shown.take().unzip()
-            } else {
-                (None, None)
-            };
+            let clock = |time| last.then(|| millis(header.pace, time)).flatten();
+            let (thought, timing) = shown.take_if(|_| ours).unzip();
             self.ctx.events.send(Event::Moved(Moved {
                 game: self.id.to_string(),
                 ply: ply as u32 + 1,
@@ -67,40 +57,18 @@ impl GameTask {
         }
     }
 
-    /// `won against Anna (1500): resignation, 3 moves`
-    fn describe_end(&self, end: &GameFinished) -> String {
-        let Some((header, game_moves)) = &self.core.game else {
-            return format!("over before its first state: {}", end.reason(None));
-        };
-        let match_input = self.core.match_input.as_ref();
-        let rating = match_input.and_then(|match_input| match_input.rating);
-        let rating = rating.map_or_else(String::new, |rating| format!(" ({rating})"));
-        let outcome = match (end.winner, end.result.as_str()) {
-            (Some(winner), _) if winner == header.us => "won against",
-            (Some(_), _) => "lost against",
-            (None, "*") => "no result against",
-            (None, _) => "drawn with",
-        };
-        format!(
-            "{outcome} {}{rating}: {}, {}",
-            header.opponent,
-            end.reason(Some(game_moves.game())),
-            plural::count(end.plies.div_ceil(2), "move", "moves")
-        )
-    }
-
     /// Records the end of the game.
     pub(super) fn finish(&mut self, status: Status, winner: Option<Color>) {
         if self.exit.is_some() {
             return;
         }
-        let game = self.core.game.as_ref();
+        let game = self.core.game();
         let moves = game.map(|(header, game_moves)| game_moves.uci(header.castling));
         let end = game_finished(&self.id, status, winner, moves.unwrap_or_default());
-        info!(game = %self.id, "{}", self.describe_end(&end));
+        info!(game = %self.id, "{}", self.core.describe_end(&end));
         self.ctx.events.send(Event::GameFinished(end));
         self.final_status = Some((status, winner));
-        self.core.result = Some((result(status, winner), winner));
+        self.core.finish(result(status, winner), winner);
         self.exit = Some(ExitReason::Over);
     }
 }

@@ -94,7 +94,7 @@ impl GameTask {
             SideAction::DeclineTakeback => Offer::Takeback,
             _ => return None,
         };
-        let (header, _) = self.core.game.as_ref()?;
+        let (header, _) = self.core.game()?;
         Some(Event::Declined {
             game: self.id.to_string(),
             by: header.us,
@@ -107,14 +107,14 @@ impl GameTask {
         if !self.core.awaits_first_move() {
             self.timers.abort = None;
         } else if changed || self.timers.abort.is_none() {
-            let after = self.core.terms.abort_after;
+            let after = self.core.terms().abort_after;
             self.timers.abort = after.map(|after| clock::now() + after);
         }
     }
 
     /// Sets the timer that suspends a game without a clock if its opponent does not answer soon.
     pub(super) fn set_suspend_timer(&mut self, over: bool) {
-        let Some((header, game_moves)) = &self.core.game else {
+        let Some((header, game_moves)) = self.core.game() else {
             return;
         };
         let waiting = !over && !header.has_clock() && game_moves.turn() != header.us;
@@ -127,7 +127,7 @@ impl GameTask {
 
     /// Suspends the game until it is our turn.
     fn suspend(&mut self) {
-        if self.core.pending_move.is_pending() || self.stage != Stage::Running {
+        if self.core.pending_move().is_pending() || self.stage != Stage::Running {
             return;
         }
         let Some(suspended) = self.core.suspended() else {
@@ -168,7 +168,7 @@ impl GameTask {
             }
             Timer::Abort => {
                 self.trace(clock::now(), || Record::Timer(TimerKind::Abort));
-                let again = self.core.terms.abort_after;
+                let again = self.core.terms().abort_after;
                 self.timers.abort = again.map(|after| clock::now() + after);
                 self.take_side_action(SideAction::Abort);
             }

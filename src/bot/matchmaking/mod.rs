@@ -138,11 +138,11 @@ enum State {
         until: Instant,
     },
     Pending {
-        pending_challenge: PendingChallenge,
+        pending: PendingChallenge,
         until: Instant,
     },
     Cancelling {
-        pending_challenge: PendingChallenge,
+        pending: PendingChallenge,
         /// The user did not answer in time.
         unanswered: bool,
     },
@@ -188,12 +188,9 @@ impl Matchmaking {
     pub(super) fn pending(&self) -> Option<&Challenge> {
         match &self.state {
             State::Sending { shown, over, .. } => shown.as_deref().filter(|_| !over),
-            State::Pending {
-                pending_challenge, ..
+            State::Pending { pending, .. } | State::Cancelling { pending, .. } => {
+                Some(&pending.challenge)
             }
-            | State::Cancelling {
-                pending_challenge, ..
-            } => Some(&pending_challenge.challenge),
             State::Idle | State::Listing | State::AwaitingEcho { .. } => None,
         }
     }
@@ -219,18 +216,15 @@ impl Matchmaking {
         }
         match &self.state {
             State::Idle => self.try_next(inputs, quota),
-            State::Pending {
-                pending_challenge,
-                until,
-            } => {
+            State::Pending { pending, until } => {
                 let unanswered = now >= *until;
                 if !unanswered && inputs.has_slot && !inputs.stopping {
                     return Action::Wait;
                 }
-                let pending_challenge = pending_challenge.clone();
-                let id = pending_challenge.challenge.id.clone();
+                let pending = pending.clone();
+                let id = pending.challenge.id.clone();
                 self.state = State::Cancelling {
-                    pending_challenge,
+                    pending,
                     unanswered,
                 };
                 Action::Cancel(id)
@@ -325,9 +319,8 @@ impl Matchmaking {
     }
 
     fn record_refusal(&mut self, user: &Username, offer: Offer, refusal: Refusal) {
-        let until = self
-            .history
-            .record_refusal(user, offer, refusal, clock::date());
+        let history = &mut self.history;
+        let until = history.record_refusal(user, offer, refusal, clock::date());
         let until = clock::format_date(until);
         info!("{user} {refusal}; nothing like {offer} is offered to them until {until}");
         self.back_off(
@@ -372,15 +365,12 @@ impl Matchmaking {
                 let until = clock::now() + self.settings.challenge_timeout();
                 let reason = format!("{user} is challenged to {}", choice.offer);
                 self.wait(reason, clock::date_of(until));
-                let pending_challenge = PendingChallenge {
+                let pending = PendingChallenge {
                     challenge,
                     user,
                     choice,
                 };
-                self.state = State::Pending {
-                    pending_challenge,
-                    until,
-                };
+                self.state = State::Pending { pending, until };
             }
             State::Sending { .. } => {}
             other => self.state = other,
@@ -454,23 +444,15 @@ impl Matchmaking {
                 (choice.clone(), user)
             }
             State::Cancelling {
-                pending_challenge,
+                pending,
                 unanswered,
             } => {
                 // The response to the cancel request is still to come; this may be its echo.
                 *unanswered &= reason.is_none();
-                (
-                    pending_challenge.choice.clone(),
-                    pending_challenge.user.clone(),
-                )
+                (pending.choice.clone(), pending.user.clone())
             }
-            State::Pending {
-                pending_challenge, ..
-            } => {
-                let of = (
-                    pending_challenge.choice.clone(),
-                    pending_challenge.user.clone(),
-                );
+            State::Pending { pending, .. } => {
+                let of = (pending.choice.clone(), pending.user.clone());
                 self.state = State::Idle;
                 self.back_off(BACKOFF_AFTER_REFUSAL, "the last challenge was cancelled");
                 of
@@ -484,11 +466,8 @@ impl Matchmaking {
 
     /// Our challenge could not be cancelled because it was accepted. Its game is about to start.
     pub(super) fn on_late_acceptance(&mut self) {
-        if let State::Cancelling {
-            pending_challenge, ..
-        } = &self.state
-        {
-            let choice = pending_challenge.choice.clone();
+        if let State::Cancelling { pending, .. } = &self.state {
+            let choice = pending.choice.clone();
             let until = clock::now() + ECHO_TIMEOUT;
             self.state = State::AwaitingEcho { choice, until };
         }
@@ -496,12 +475,11 @@ impl Matchmaking {
 
     /// Our challenge was cancelled, or was answered before. Returns it if it was not answered.
     pub(super) fn on_cancelled(&mut self, done: bool) -> Option<Box<Challenge>> {
-        let (pending_challenge, unanswered) = match std::mem::replace(&mut self.state, State::Idle)
-        {
+        let (pending, unanswered) = match std::mem::replace(&mut self.state, State::Idle) {
             State::Cancelling {
-                pending_challenge,
+                pending,
                 unanswered,
-            } => (pending_challenge, unanswered),
+            } => (pending, unanswered),
             other => {
                 self.state = other;
                 return None;
@@ -511,12 +489,8 @@ impl Matchmaking {
         if !(unanswered && done) {
             return None;
         }
-        self.record_refusal(
-            &pending_challenge.user,
-            pending_challenge.choice.offer,
-            Refusal::Unanswered,
-        );
-        Some(pending_challenge.challenge)
+        self.record_refusal(&pending.user, pending.choice.offer, Refusal::Unanswered);
+        Some(pending.challenge)
     }
 
     /// A game has started. Returns details if our challenge has become it.
@@ -538,22 +512,17 @@ impl Matchmaking {
                 self.state = State::Idle;
                 (choice, None)
             }
-            State::Pending {
-                pending_challenge, ..
-            } if pending_challenge.challenge.id == info.id => {
-                let pending_challenge = pending_challenge.clone();
+            State::Pending { pending, .. } if pending.challenge.id == info.id => {
+                let pending = pending.clone();
                 self.state = State::Idle;
-                (pending_challenge.choice, Some(pending_challenge.challenge))
+                (pending.choice, Some(pending.challenge))
             }
             State::Cancelling {
-                pending_challenge,
+                pending,
                 unanswered,
-            } if pending_challenge.challenge.id == info.id => {
+            } if pending.challenge.id == info.id => {
                 *unanswered = false;
-                (
-                    pending_challenge.choice.clone(),
-                    Some(pending_challenge.challenge.clone()),
-                )
+                (pending.choice.clone(), Some(pending.challenge.clone()))
             }
             _ => return None,
         };

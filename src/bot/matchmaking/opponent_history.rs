@@ -263,14 +263,9 @@ impl OpponentHistory {
         let about = |backoff: &&DeclineBackoff| {
             backoff.user == user && backoff.topic.is_about(offer) && backoff.is_active(now)
         };
-        let until = self
-            .refusals
-            .iter()
-            .filter(about)
-            .map(|backoff| backoff.until);
-        until
-            .max()
-            .map(|until| UNIX_EPOCH + Duration::from_secs(until))
+        let about = self.refusals.iter().filter(about);
+        let until = about.map(|backoff| backoff.until).max()?;
+        Some(UNIX_EPOCH + Duration::from_secs(until))
     }
 
     /// Records a refusal. Returns the end of the backoff.

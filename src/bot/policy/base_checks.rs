@@ -15,6 +15,10 @@ fn objection(reason: DeclineReason, text: impl fmt::Display) -> Option<BaseCheck
     Some((reason, text.to_string()))
 }
 
+fn generic(text: impl fmt::Display) -> Option<BaseCheckFailure> {
+    objection(DeclineReason::Generic, text)
+}
+
 /// Checks whether the bot can play the challenge at all.
 pub(super) fn unplayable(
     challenge: &Challenge,
@@ -54,17 +58,14 @@ pub(super) fn unplayable(
 pub(super) fn not_admitted(challenge: &Challenge, settings: &Settings) -> Option<BaseCheckFailure> {
     let rules = &settings.challenge;
     if !rules.accept {
-        return objection(DeclineReason::Generic, "challenges are switched off");
+        return generic("challenges are switched off");
     }
     let name = challenge.challenger.as_ref()?.name.as_str();
     if settings.is_own_account(name) {
-        return objection(
-            DeclineReason::Generic,
-            format!("{name} is another account of ours"),
-        );
+        return generic(format!("{name} is another account of ours"));
     }
     if rules.blocks(name) {
-        return objection(DeclineReason::Generic, format!("{name} is blocked"));
+        return generic(format!("{name} is blocked"));
     }
     None
 }
@@ -97,18 +98,9 @@ fn challenger_objection(
         .and_then(|c| c.rating)
         .map(|r| r.max(0).unsigned_abs());
     match rating {
-        Some(rating) if rating < min => objection(
-            DeclineReason::Generic,
-            format!("a rating of {rating} is below {min}"),
-        ),
-        Some(rating) if rating > max => objection(
-            DeclineReason::Generic,
-            format!("a rating of {rating} is above {max}"),
-        ),
-        None if min > 0 => objection(
-            DeclineReason::Generic,
-            format!("no rating, {min} is asked for"),
-        ),
+        Some(rating) if rating < min => generic(format!("a rating of {rating} is below {min}")),
+        Some(rating) if rating > max => generic(format!("a rating of {rating} is above {max}")),
+        None if min > 0 => generic(format!("no rating, {min} is asked for")),
         _ => None,
     }
 }
@@ -121,10 +113,7 @@ fn game_objection(challenge: &Challenge, rules: &config::Challenge) -> Option<Ba
     // A game without an abort can hold a slot forever: the opponent need not move, and the bot cannot leave.
     let mut extra = challenge.rules.iter();
     if extra.any(|rule| rule.eq_ignore_ascii_case("noAbort")) {
-        return objection(
-            DeclineReason::Generic,
-            "a game that cannot be aborted is a trap",
-        );
+        return generic("a game that cannot be aborted is a trap");
     }
     None
 }
@@ -145,46 +134,33 @@ fn time_control_objection(
     rules: &config::Challenge,
 ) -> Option<BaseCheckFailure> {
     let speed = challenge.speed;
-    if !rules
-        .speeds
-        .iter()
-        .any(|accepted| accepted.key() == speed.key())
-    {
-        return objection(
-            speed_decline_reason(speed, rules),
-            format!("{speed} is not played"),
-        );
+    let mut accepted = rules.speeds.iter();
+    if !accepted.any(|accepted| accepted.key() == speed.key()) {
+        let reason = speed_decline_reason(speed, rules);
+        return objection(reason, format!("{speed} is not played"));
     }
-    let range = |value: u32, min: u32, max: u32, what: &str| {
-        if value < min {
-            objection(
-                DeclineReason::TooFast,
-                format!("{what} of {value} is below {min}"),
-            )
-        } else if value > max {
-            objection(
-                DeclineReason::TooSlow,
-                format!("{what} of {value} is above {max}"),
-            )
-        } else {
-            None
+    let range = |value: u32, min: u32, max: u32, what: &str| match value {
+        _ if value < min => {
+            let text = format!("{what} of {value} is below {min}");
+            objection(DeclineReason::TooFast, text)
         }
+        _ if value > max => {
+            let text = format!("{what} of {value} is above {max}");
+            objection(DeclineReason::TooSlow, text)
+        }
+        _ => None,
     };
     match challenge.time_control {
-        TimeControl::Clock { limit, increment } => range(
-            limit,
-            rules.min_base_s,
-            rules.max_base_s,
-            "an initial time in s",
-        )
-        .or_else(|| {
+        TimeControl::Clock { limit, increment } => {
+            let (min, max) = (rules.min_increment_s, rules.max_increment_s);
             range(
-                increment,
-                rules.min_increment_s,
-                rules.max_increment_s,
-                "an increment in s",
+                limit,
+                rules.min_base_s,
+                rules.max_base_s,
+                "an initial time in s",
             )
-        }),
+            .or_else(|| range(increment, min, max, "an increment in s"))
+        }
         TimeControl::Correspondence { days } => {
             range(days, rules.min_days, rules.max_days, "a number of days")
         }

@@ -23,20 +23,14 @@ pub struct MatchInput {
     pub provisional: bool,
     /// Our rating in this kind of game.
     pub our_rating: Option<i32>,
-    /// Age of the opponent's account, if it was requested.
-    pub age_days: Option<u32>,
     pub variant: Variant,
     pub speed: Speed,
     pub time: TimeControl,
     pub rated: bool,
     /// Our color; random if it is not known.
     pub color: ColorChoice,
-    /// Whether the color was drawn at random, even if it is known by now.
-    pub random_color: bool,
-    /// Extra rules.
-    pub rules: Vec<String>,
-    /// Whether the challenge is a rematch.
-    pub rematch: bool,
+    /// Facts of the challenge, if it is known.
+    pub facts: ChallengeFacts,
     /// Whether the game belongs to a tournament.
     pub tournament: bool,
 }
@@ -53,7 +47,6 @@ impl MatchInput {
             rating: from.and_then(|from| from.rating),
             provisional: from.is_some_and(|from| from.provisional),
             our_rating: us.and_then(|us| us.rating),
-            age_days,
             variant: challenge.variant,
             speed: challenge.speed,
             time: challenge.time_control,
@@ -63,9 +56,12 @@ impl MatchInput {
                 ColorChoice::Black => ColorChoice::White,
                 ColorChoice::Random => ColorChoice::Random,
             },
-            random_color: challenge.color == ColorChoice::Random,
-            rules: challenge.rules.clone(),
-            rematch: challenge.rematch_of.is_some(),
+            facts: ChallengeFacts {
+                age_days,
+                random_color: challenge.color == ColorChoice::Random,
+                rules: challenge.rules.clone(),
+                rematch: challenge.rematch_of.is_some(),
+            },
             tournament: false,
         }
     }
@@ -80,7 +76,6 @@ impl MatchInput {
             rating: them.rating,
             provisional: them.provisional,
             our_rating: us.rating,
-            age_days: None,
             variant: full.variant,
             speed: full.speed,
             time: full.time_control(),
@@ -89,33 +84,9 @@ impl MatchInput {
                 Color::White => ColorChoice::White,
                 Color::Black => ColorChoice::Black,
             },
-            random_color: false,
-            rules: Vec::new(),
-            rematch: false,
+            facts: ChallengeFacts::default(),
             tournament: head.tournament,
         }
-    }
-
-    /// Facts to keep of a challenge that becomes a game.
-    pub fn facts(&self) -> ChallengeFacts {
-        ChallengeFacts {
-            age_days: self.age_days,
-            random_color: self.random_color,
-            rules: self.rules.clone(),
-            rematch: self.rematch,
-        }
-    }
-
-    /// Sets the facts of the challenge that the game comes from.
-    pub fn apply_facts(&mut self, facts: ChallengeFacts) {
-        let ChallengeFacts {
-            age_days,
-            random_color,
-            rules,
-            rematch,
-        } = facts;
-        (self.age_days, self.random_color) = (age_days, random_color);
-        (self.rules, self.rematch) = (rules, rematch);
     }
 
     /// Name under which acceptances are counted.
@@ -136,7 +107,7 @@ pub struct ChallengeFacts {
     /// Age of the challenger's account, if it was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub age_days: Option<u32>,
-    /// Whether the color was drawn at random.
+    /// Whether the color was drawn at random, even if it is known by now.
     #[serde(alias = "chance")]
     pub random_color: bool,
     /// Extra rules.
@@ -176,7 +147,7 @@ pub(super) fn first_mismatch(rule: &Match, input: &MatchInput) -> Option<String>
     let name = input.display_name();
     let color = input.color;
     let has_rule = |wanted: &ExtraRule| {
-        let mut rules = input.rules.iter();
+        let mut rules = input.facts.rules.iter();
         rules.any(|rule| rule.eq_ignore_ascii_case(wanted.key()))
     };
     flag(rule.bot, input.bot, "a bot", "no bot")
@@ -202,7 +173,7 @@ pub(super) fn first_mismatch(rule: &Match, input: &MatchInput) -> Option<String>
             let (yes, no) = ("rating is provisional", "rating is not provisional");
             flag(rule.provisional, input.provisional, yes, no)
         })
-        .or_else(|| range(rule.age_days, "age_days", number(input.age_days)))
+        .or_else(|| range(rule.age_days, "age_days", number(input.facts.age_days)))
         .or_else(|| {
             let fits = |wanted: &config::Variant| wanted.key() == variant;
             none_of(&rule.variant, fits, || format!("variant {variant}"))
@@ -221,12 +192,12 @@ pub(super) fn first_mismatch(rule: &Match, input: &MatchInput) -> Option<String>
         .or_else(|| range(rule.days, "days", number(days)))
         .or_else(|| flag(rule.rated, input.rated, "rated", "casual"))
         .or_else(|| {
-            let by_random_color = |wish| wish == ColorChoice::Random && input.random_color;
+            let by_random_color = |wish| wish == ColorChoice::Random && input.facts.random_color;
             let fits = |wanted: &OurColor| wanted.wish() == color || by_random_color(wanted.wish());
             none_of(&rule.color, fits, || format!("our color {}", color.key()))
         })
         .or_else(|| none_of(&rule.rules, has_rule, || "without these extra rules".into()))
-        .or_else(|| flag(rule.rematch, input.rematch, "a rematch", "no rematch"))
+        .or_else(|| flag(rule.rematch, input.facts.rematch, "a rematch", "no rematch"))
         .or_else(|| {
             let (yes, no) = ("part of a tournament", "not part of a tournament");
             flag(rule.tournament, input.tournament, yes, no)

@@ -6,7 +6,6 @@
 //! is told `later` who would be declined for another reason then.
 
 mod base_checks;
-mod explain;
 mod match_input;
 mod play_settings;
 mod strength;
@@ -19,10 +18,8 @@ use crate::config::{Challenge as ChallengeSettings, Games, Limit, Prefer, Rule, 
 use crate::lichess::model::{Challenge, Compat, DeclineReason};
 use crate::plural;
 
-use crate::bot::account::accepted_log::AcceptedLog;
 use base_checks::BaseCheckFailure;
 
-pub use explain::{ChallengeQuery, ExplainError, explain_command};
 pub use match_input::{ChallengeFacts, MatchInput};
 pub use play_settings::{MoveLimits, PlaySettings, describe};
 pub use strength::PlayingStrength;
@@ -36,9 +33,13 @@ pub struct ChallengeContext<'a> {
     pub challenge: &'a Challenge,
     /// Permission to play it, according to Lichess.
     pub compat: Option<Compat>,
-    /// Age of the challenger's account, if it was requested.
-    pub age_days: Option<u32>,
+    /// The challenge as rules see it.
+    pub input: &'a MatchInput,
 }
+
+/// Challenges accepted in 24 hours under the limit of this name, by one user or by all: their number, and until when
+/// they are at least as many as given.
+pub type DailyUsage<'a> = dyn Fn(&str, Option<&str>, u32) -> (usize, Option<SystemTime>) + 'a;
 
 /// Load of the account.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -92,8 +93,7 @@ pub struct Check {
 pub fn evaluate(
     case: ChallengeContext<'_>,
     settings: &Settings,
-    accepted_log: &AcceptedLog,
-    now: SystemTime,
+    usage: &DailyUsage<'_>,
     load: Load,
 ) -> Assessment {
     let mut evaluator = Evaluator {
@@ -101,7 +101,7 @@ pub fn evaluate(
         reason: String::new(),
         limit: (SECTION.to_owned(), settings.challenge.limit()),
     };
-    let answer = match evaluator.run(case, settings, (accepted_log, now), load) {
+    let answer = match evaluator.run(case, settings, usage, load) {
         Ok(()) => ChallengeAnswer::Accept,
         Err(answer) => answer,
     };
@@ -195,20 +195,20 @@ impl Evaluator {
         &mut self,
         case: ChallengeContext<'_>,
         settings: &Settings,
-        day: (&AcceptedLog, SystemTime),
+        usage: &DailyUsage<'_>,
         load: Load,
     ) -> Result<(), ChallengeAnswer> {
         let (challenge, section) = (case.challenge, &settings.challenge);
-        let input = MatchInput::of_challenge(challenge, case.age_days);
+        let input = case.input;
         let unplayable = base_checks::unplayable(challenge, case.compat, section);
         self.check("playable", unplayable, "yes")?;
         let not_admitted = base_checks::not_admitted(challenge, settings);
         self.check("open to this user", not_admitted, "yes")?;
-        let accepted = self.check_rules(&settings.rule, &input)?;
+        let accepted = self.check_rules(&settings.rule, input)?;
         if !accepted {
             let outside = base_checks::outside_section(challenge, section);
             self.check(SECTION, outside, "everything is within it")?;
-            if input.rematch {
+            if input.facts.rematch {
                 self.check_rematch(section, load.rematch_number.max(1))?;
             }
             self.reason = format!("within {SECTION}");
@@ -219,9 +219,8 @@ impl Evaluator {
             let reason = format!("Lichess lets us play no more bots today, again at {until}");
             (DeclineReason::Later, reason)
         });
-        let exceeded = self.limit_exceeded(&input, day).or(no_bots);
-        let usage = self.limit_usage(&input, day);
-        self.check("limits", exceeded, &usage)?;
+        let (exceeded, shown) = self.daily_limits(input, usage);
+        self.check("limits", exceeded.or(no_bots), &shown)?;
         self.check_slots(&settings.games, load)
     }
 
@@ -276,50 +275,39 @@ impl Evaluator {
         Ok(false)
     }
 
-    fn limit_exceeded(
+    /// Objection to one more game under the limit, and the use of the limit.
+    fn daily_limits(
         &self,
         input: &MatchInput,
-        (accepted_log, now): (&AcceptedLog, SystemTime),
-    ) -> Option<BaseCheckFailure> {
+        usage: &DailyUsage<'_>,
+    ) -> (Option<BaseCheckFailure>, String) {
         let (name, limit) = &self.limit;
-        let full = |max: u32, user: Option<&str>, whose: &str| {
-            let until = accepted_log
-                .full_until(name, user, max, now)
-                .filter(|_| max > 0)?;
-            let reason = format!(
-                "{max} in 24 hours are the limit for {whose} by {name}, again at {}",
-                clock::format_date(until)
-            );
-            Some((DeclineReason::Later, reason))
-        };
-        full(
-            limit.per_user_day,
-            Some(&input.user_id()),
-            input.display_name(),
-        )
-        .or_else(|| full(limit.per_day, None, "all"))
-    }
-
-    fn limit_usage(
-        &self,
-        input: &MatchInput,
-        (accepted_log, now): (&AcceptedLog, SystemTime),
-    ) -> String {
-        let (name, limit) = &self.limit;
-        let (name_shown, user) = (input.display_name(), input.user_id());
-        let one = |max: u32, user: Option<&str>, whose: &str| {
-            let count = accepted_log.count(name, user, now);
-            (max > 0).then(|| format!("{whose} had {count} of {max} in 24 hours by {name}"))
-        };
-        let both = [
-            one(limit.per_user_day, Some(&user), name_shown),
-            one(limit.per_day, None, "all"),
-        ];
-        let both: Vec<String> = both.into_iter().flatten().collect();
-        match both.is_empty() {
-            true => "none".to_owned(),
-            false => both.join(", "),
+        let user = input.user_id();
+        let (mut exceeded, mut shown) = (None, Vec::new());
+        for (max, user, whose) in [
+            (limit.per_user_day, Some(&*user), input.display_name()),
+            (limit.per_day, None, "all"),
+        ] {
+            if max == 0 {
+                continue;
+            }
+            let (count, full_until) = usage(name, user, max);
+            shown.push(format!(
+                "{whose} had {count} of {max} in 24 hours by {name}"
+            ));
+            exceeded = exceeded.or(full_until.map(|until| {
+                let until = clock::format_date(until);
+                let reason = format!(
+                    "{max} in 24 hours are the limit for {whose} by {name}, again at {until}"
+                );
+                (DeclineReason::Later, reason)
+            }));
         }
+        let shown = match shown.is_empty() {
+            true => "none".to_owned(),
+            false => shown.join(", "),
+        };
+        (exceeded, shown)
     }
 
     fn check_rematch(

@@ -176,7 +176,7 @@ impl<'a, W: Write> Comparison<'a, W> {
     fn print_input(&mut self, replay: &Replay, at: u64, record: &Record) -> io::Result<()> {
         match record {
             Record::FoundMove(found) => {
-                if let Some((_, game_moves)) = &replay.core.game {
+                if let Some((_, game_moves)) = replay.core.game() {
                     let text = format!("found {}", format::found(found, game_moves));
                     self.print(replay, at, &text)?;
                 }
@@ -195,7 +195,7 @@ impl<'a, W: Write> Comparison<'a, W> {
 
     fn print(&mut self, replay: &Replay, at: u64, text: &str) -> io::Result<()> {
         let seconds = Duration::from_nanos(at).as_secs_f64();
-        let number = replay.core.game.as_ref();
+        let number = replay.core.game();
         let number = number.map_or(String::new(), |(_, game_moves)| format::number(game_moves));
         writeln!(self.out, "{seconds:>10.3}  {number:<6} {text}")
     }
@@ -207,7 +207,7 @@ impl<'a, W: Write> Comparison<'a, W> {
 
     /// Repeats a search with an empty table and one thread.
     fn repeat_search(&mut self, replay: &Replay, found: &FoundMove) -> io::Result<()> {
-        let (Some(engine), Some((_, game_moves))) = (&mut self.engine, &replay.core.game) else {
+        let (Some(engine), Some((_, game_moves))) = (&mut self.engine, replay.core.game()) else {
             return Ok(());
         };
         let search = found.thought.as_ref().filter(|search| search.depth > 0);
@@ -215,7 +215,7 @@ impl<'a, W: Write> Comparison<'a, W> {
             return Ok(());
         };
         let legal = game_moves.position().legal_moves();
-        let rejected = replay.core.pending_move.rejected_moves();
+        let rejected = replay.core.pending_move().rejected_moves();
         let allowed = legal.iter().copied().filter(|mv| !rejected.contains(mv));
         engine.new_game();
         let thought = engine.search(

@@ -109,7 +109,7 @@ impl Replay {
         let outcome = self.on_event(GameEvent::from_line(line), self.began);
         self.finish_update();
         self.expected.clear();
-        let game = self.core.game.as_ref().filter(|_| self.searching);
+        let game = self.core.game().filter(|_| self.searching);
         self.searching = false;
         match game {
             Some((_, game_moves)) => {
@@ -123,7 +123,7 @@ impl Replay {
     fn on_event(&mut self, event: GameEvent, at: Instant) -> Outcome {
         match event {
             GameEvent::Full(full) => {
-                if self.core.game.is_none() {
+                if self.core.game().is_none() {
                     match GameHeader::read(&full, &self.me, self.info.as_ref()) {
                         Ok(header) => self.core.start(header, &full, self.suspended.take()),
                         Err(unsupported) => return Outcome::Unsupported(unsupported.to_string()),
@@ -237,14 +237,8 @@ impl Replay {
     /// The record is not possible now; the reason.
     fn on_record(&mut self, at: Instant, record: &Record) -> Result<(), String> {
         match record {
-            Record::Line(line) => {
-                self.on_event(GameEvent::from_line(line), at);
-                Ok(())
-            }
-            Record::PlaySettings(terms) => {
-                self.core.terms = (**terms).clone();
-                Ok(())
-            }
+            Record::Line(line) => drop(self.on_event(GameEvent::from_line(line), at)),
+            Record::PlaySettings(terms) => self.core.set_terms((**terms).clone()),
             Record::Turn {
                 elapsed,
                 games,
@@ -257,40 +251,33 @@ impl Replay {
                     self.time_inputs(Duration::from_nanos(*elapsed), *games, *concurrency);
                 let bounds = Bounds::from(&self.core.limits(time_inputs));
                 self.expect([Decision::Think(bounds)]);
-                Ok(())
             }
-            Record::FoundMove(found) => self.on_found(found),
+            Record::FoundMove(found) => self.on_found(found)?,
             Record::NoMove => {
-                let action = self.core.pending_move.on_no_move();
+                let action = self.core.on_no_move();
                 self.perform(action);
-                Ok(())
             }
             Record::PostResponse(response) => {
                 let result = response.error.map_or(Ok(()), |error| Err(error.into()));
                 let action = self.core.on_response(result, at);
                 self.perform(action);
-                Ok(())
             }
             Record::Timeout => {
-                let action = self.core.pending_move.on_timeout();
+                let action = self.core.on_timeout();
                 self.perform(action);
-                Ok(())
             }
             Record::Recover => {
-                let action = self.core.pending_move.recover();
+                let action = self.core.recover();
                 self.perform(action);
-                Ok(())
             }
             Record::Timer(TimerKind::Abort) => {
                 let awaited = self.core.awaits_first_move();
                 let act = awaited.then_some(crate::bot::game::core::SideAction::Abort);
                 self.expect(act.map(Decision::SideAction));
-                Ok(())
             }
             Record::Timer(TimerKind::Claim) => {
                 let act = self.core.claimable();
                 self.expect(act.map(Decision::SideAction));
-                Ok(())
             }
             Record::ChatRequest {
                 games,
@@ -309,14 +296,14 @@ impl Replay {
                 };
                 let answer = self.core.answer(&request, &context);
                 self.expect(answer.map(Decision::Chat));
-                Ok(())
             }
-            Record::Decision(..) | Record::Note(_) | Record::End(_) | Record::Missing(_) => Ok(()),
+            Record::Decision(..) | Record::Note(_) | Record::End(_) | Record::Missing(_) => {}
         }
+        Ok(())
     }
 
     fn on_found(&mut self, found: &FoundMove) -> Result<(), String> {
-        let Some((_, game_moves)) = &self.core.game else {
+        let Some((_, game_moves)) = self.core.game() else {
             return Err("no board was received yet".to_owned());
         };
         let game = game_moves.game();
@@ -326,7 +313,9 @@ impl Replay {
         let moves = game.position().legal_moves().len();
         let fits = match found.source {
             Origin::Only => moves == 1,
-            Origin::Book => moves > 1 && self.core.terms.book.are_asked() && game.repetitions() < 2,
+            Origin::Book => {
+                moves > 1 && self.core.terms().book.are_asked() && game.repetitions() < 2
+            }
             Origin::Search => moves > 1,
         };
         if !fits {

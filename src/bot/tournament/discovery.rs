@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, watch};
 use tracing::{info, warn};
 
 use crate::bot::AccountContext;
-use crate::bot::shutdown::{ShutdownSignal, Stage};
+use crate::bot::shutdown::Stage;
 use crate::clock;
 use crate::config::{self, ArenaEntry, TeamEntry};
 use crate::lichess::Error as Failure;
@@ -70,11 +70,8 @@ impl Discovery {
     }
 
     /// Scans periodically until shutdown begins.
-    pub(super) async fn run(
-        mut self,
-        mut paused: watch::Receiver<bool>,
-        mut shutdown: ShutdownSignal,
-    ) {
+    pub(super) async fn run(mut self, mut paused: watch::Receiver<bool>) {
+        let mut shutdown = self.ctx.shutdown.clone();
         let scanning = async {
             loop {
                 if paused.wait_for(|paused| !*paused).await.is_err() {

@@ -20,7 +20,6 @@ use super::AccountContext;
 use crate::bot::account::overrides::OperatorOverrides;
 use crate::bot::account::quota::JoinRequest;
 use crate::bot::commands::Responder;
-use crate::bot::shutdown::ShutdownSignal;
 use crate::bot::spanned_join_set::SpannedJoinSet;
 use crate::clock;
 use crate::config::ArenaEntry;
@@ -50,7 +49,6 @@ pub(super) enum ArenaEvent {
 /// Arenas of the account.
 pub(super) struct Tournaments {
     ctx: AccountContext,
-    shutdown: ShutdownSignal,
     tasks: SpannedJoinSet<()>,
     events: mpsc::UnboundedReceiver<ArenaEvent>,
     event_sender: mpsc::UnboundedSender<ArenaEvent>,
@@ -81,16 +79,11 @@ struct ArenaHandle {
 
 impl Tournaments {
     /// Starts the tasks of all named arenas, and discovery.
-    pub(super) fn new(
-        ctx: &AccountContext,
-        shutdown: &ShutdownSignal,
-        overrides: &OperatorOverrides,
-    ) -> Self {
+    pub(super) fn new(ctx: &AccountContext, overrides: &OperatorOverrides) -> Self {
         let (event_sender, events) = mpsc::unbounded_channel();
         let (discovered_sender, discovered) = mpsc::unbounded_channel();
         let mut tournaments = Self {
             ctx: ctx.clone(),
-            shutdown: shutdown.clone(),
             tasks: SpannedJoinSet::default(),
             events,
             event_sender,
@@ -184,7 +177,7 @@ impl Tournaments {
                 self.discovered_sender.clone(),
                 [self.arena_ids.subscribe(), self.left.subscribe()],
             );
-            let task = discovery.run(self.paused.subscribe(), self.shutdown.clone());
+            let task = discovery.run(self.paused.subscribe());
             self.discovery = Some(self.tasks.spawn(task));
         }
     }
@@ -290,7 +283,6 @@ impl Tournaments {
             Arc::clone(&handle.wake),
             handle.leave.clone(),
             self.paused.subscribe(),
-            self.shutdown.clone(),
         ));
         self.arenas.insert(id, handle);
         self.publish_ids();

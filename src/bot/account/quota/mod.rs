@@ -63,32 +63,29 @@ impl Limit {
         (Self::AiGames, "AI games", None),
     ];
 
+    /// Key, credits of a window, and its length in seconds.
+    fn spec(self) -> (&'static str, u32, u64) {
+        match self {
+            Self::BotGames => ("bot.vsBot.day", 100, DAY),
+            Self::ChallengesDay => ("challenge.create.user.day", 200, DAY),
+            Self::ChallengesMinute => ("challenge.create.user.minute", 25, MINUTE),
+            Self::ChallengesAddress => ("challenge.create.ip", 500, 10 * MINUTE),
+            Self::AiGames => ("setup.post.bot.ai", 20, DAY),
+            Self::EventStreams => ("event.stream", 30, 10 * MINUTE),
+            Self::ArenaJoins => ("tournament.join", 30, 10 * MINUTE),
+            Self::ArenasHour => ("tournament.user.join.hour", 8, HOUR),
+            Self::ArenasDay => ("tournament.user.join.day", 30, DAY),
+        }
+    }
+
     /// Lichess's key of the limit, where it has one.
     pub(crate) fn key(self) -> &'static str {
-        match self {
-            Self::BotGames => "bot.vsBot.day",
-            Self::ChallengesDay => "challenge.create.user.day",
-            Self::ChallengesMinute => "challenge.create.user.minute",
-            Self::ChallengesAddress => "challenge.create.ip",
-            Self::AiGames => "setup.post.bot.ai",
-            Self::EventStreams => "event.stream",
-            Self::ArenaJoins => "tournament.join",
-            Self::ArenasHour => "tournament.user.join.hour",
-            Self::ArenasDay => "tournament.user.join.day",
-        }
+        self.spec().0
     }
 
     /// Credits of a window.
     pub(crate) fn credits(self) -> u32 {
-        match self {
-            Self::BotGames => 100,
-            Self::ChallengesDay => 200,
-            Self::ChallengesMinute => 25,
-            Self::ChallengesAddress => 500,
-            Self::AiGames => 20,
-            Self::EventStreams | Self::ArenaJoins | Self::ArenasDay => 30,
-            Self::ArenasHour => 8,
-        }
+        self.spec().1
     }
 
     /// Length of a window.
@@ -97,12 +94,7 @@ impl Limit {
     }
 
     fn seconds(self) -> u64 {
-        match self {
-            Self::BotGames | Self::ChallengesDay | Self::AiGames | Self::ArenasDay => DAY,
-            Self::ArenasHour => HOUR,
-            Self::ChallengesMinute => MINUTE,
-            Self::ChallengesAddress | Self::EventStreams | Self::ArenaJoins => 10 * MINUTE,
-        }
+        self.spec().2
     }
 }
 
@@ -287,16 +279,11 @@ impl Quota {
             Limit::ChallengesAddress,
         ];
         let full = limits.map(|limit| self.full_until(limit, now));
-        let refused = self.is_pending(self.refusals.until, now).then_some(());
-        let refused = refused.map(|()| from_epoch(self.refusals.until));
         let paused = self.pause_until(RequestKind::Challenge, now);
-        let proxy = self
-            .is_pending(self.proxy_until, now)
-            .then(|| from_epoch(self.proxy_until));
-        full.into_iter()
-            .chain([refused, paused, proxy])
-            .flatten()
-            .max()
+        let [refused, proxy] = [self.refusals.until, self.proxy_until]
+            .map(|until| self.is_pending(until, now).then(|| from_epoch(until)));
+        let all = full.into_iter().chain([refused, paused, proxy]);
+        all.flatten().max()
     }
 
     /// Counts a game against another bot; `game` if matchmaking has found it. Whether it was new.

@@ -5,14 +5,15 @@
 //! I/O, waits, reads the time or uses randomness.
 
 mod offers;
+mod report;
+mod timing;
 
 use std::fmt;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use super::budget::Budget;
-use super::choice::{self, ChosenMove, search_info};
+use super::choice::{self, ChosenMove};
 use super::lag::Lag;
 use crate::bot::chat::{self, Command, Ending, Facts, Requester, TemplateValues, Throttle};
 use crate::bot::game::draw_resign::{DrawResignDecision, ScoreTrend, Situation};
@@ -20,13 +21,14 @@ use crate::bot::game::header::GameHeader;
 use crate::bot::game::moves::{Change, GameMoves, InvalidMoves, MovesUpdate};
 use crate::bot::game::pending_move::{Action, BoardUpdate, PendingMove, PostFailure};
 use crate::bot::game::status::{Clocks, SuspendedGame};
-use crate::bot::policy::{MatchInput, PlaySettings};
+use crate::bot::policy::{ChallengeFacts, MatchInput, PlaySettings};
 use crate::chess::{CastlingNotation, Color, File};
 use crate::config::{self, Settings};
-use crate::engine::{Limits, Strength, material};
+use crate::engine::{Strength, material};
 use crate::events::{SearchInfo, Timing};
 use crate::lichess::model::{ChatLine, GameFull, GameState, Room, Username};
 pub(crate) use offers::Offers;
+pub(crate) use timing::TimeInputs;
 
 /// Author of chat lines that Lichess itself writes.
 const LICHESS: &str = "lichess";
@@ -35,23 +37,23 @@ const LICHESS: &str = "lichess";
 #[derive(Clone, Debug)]
 pub(crate) struct GameCore {
     /// Header and moves; `None` until the first `gameFull`.
-    pub game: Option<(GameHeader, GameMoves)>,
+    game: Option<(GameHeader, GameMoves)>,
     /// The game as `[[rule]]` matching sees it; `None` until the first `gameFull`.
-    pub match_input: Option<MatchInput>,
+    match_input: Option<MatchInput>,
     /// Settings of this game, after rules.
-    pub terms: PlaySettings,
+    terms: PlaySettings,
     /// The move that we have to post.
-    pub pending_move: PendingMove,
+    pending_move: PendingMove,
     /// Measured network lag.
-    pub lag: Lag,
+    lag: Lag,
     /// The current turn.
-    pub turn: Turn,
+    turn: Turn,
     /// Search report and timing of our last move, for chat commands.
-    pub last_report: Option<(SearchInfo, Timing)>,
+    last_report: Option<(SearchInfo, Timing)>,
     /// Takebacks granted to the opponent.
-    pub takebacks_granted: u32,
+    takebacks_granted: u32,
     /// Result (`1-0`) and winner of a finished game.
-    pub result: Option<(&'static str, Option<Color>)>,
+    result: Option<(&'static str, Option<Color>)>,
     score_trend: ScoreTrend,
     /// The move chosen for this turn.
     chosen: Option<ChosenMove>,
@@ -72,21 +74,21 @@ pub(crate) struct GameCore {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Turn {
     /// Arrival of that state.
-    pub began: Instant,
+    began: Instant,
     /// Our clock in the latest state, and the arrival of that state.
-    pub our_clock: (Duration, Instant),
+    our_clock: (Duration, Instant),
     /// The opponent's clock in the latest state.
     their_clock: Duration,
     /// Start of the first POST of our move.
-    pub first_post_at: Option<Instant>,
+    first_post_at: Option<Instant>,
     /// POSTs of our move so far.
-    pub posts: u32,
+    posts: u32,
     /// A POST failed and was delayed before its retry.
     backed_off: bool,
     /// Time from the first POST to the first accepted one.
     round_trip: Option<Duration>,
     /// Resyncs of the stream in this turn.
-    pub resyncs: usize,
+    resyncs: usize,
     /// Draw or resign decision for our move.
     decision: DrawResignDecision,
 }
@@ -151,21 +153,6 @@ impl fmt::Display for PostRequest {
             Self::Resign => f.write_str("resign"),
         }
     }
-}
-
-/// Inputs of time management from outside the game.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct TimeInputs {
-    /// Time since the state that made it our turn.
-    pub elapsed: Duration,
-    /// Running games.
-    pub games: usize,
-    /// Configured number of concurrent games.
-    pub concurrency: usize,
-    /// Configured safety margin.
-    pub safety_margin: Duration,
-    /// Longest search in a game without a clock.
-    pub max_move_time: Duration,
 }
 
 /// Facts outside the game that chat answers use.
@@ -234,6 +221,54 @@ impl GameCore {
         self.game = Some((header, game_moves));
     }
 
+    /// Sets the facts of the challenge that the game comes from, and applies the rules.
+    pub(crate) fn apply_rules(&mut self, settings: &Settings, facts: Option<ChallengeFacts>) {
+        if let Some(match_input) = &mut self.match_input {
+            match_input.facts = facts.unwrap_or_default();
+            self.terms = PlaySettings::of(settings, match_input);
+        }
+    }
+
+    /// Sets the settings of this game, as a trace has recorded them.
+    pub(crate) fn set_terms(&mut self, terms: PlaySettings) {
+        self.terms = terms;
+    }
+
+    /// Header and moves; `None` until the first `gameFull`.
+    pub(crate) fn game(&self) -> Option<(&GameHeader, &GameMoves)> {
+        self.game.as_ref().map(|(header, moves)| (header, moves))
+    }
+
+    /// Settings of this game, after rules.
+    pub(crate) fn terms(&self) -> &PlaySettings {
+        &self.terms
+    }
+
+    /// The move that we have to post.
+    pub(crate) fn pending_move(&self) -> &PendingMove {
+        &self.pending_move
+    }
+
+    /// The wait for the pending move is over.
+    pub(crate) fn on_timeout(&mut self) -> Action {
+        self.pending_move.on_timeout()
+    }
+
+    /// There is no move to choose from.
+    pub(crate) fn on_no_move(&mut self) -> Action {
+        self.pending_move.on_no_move()
+    }
+
+    /// Nothing is in flight for the pending move.
+    pub(crate) fn recover(&mut self) -> Action {
+        self.pending_move.recover()
+    }
+
+    /// Sets the result (`1-0`) and the winner of the finished game.
+    pub(crate) fn finish(&mut self, result: &'static str, winner: Option<Color>) {
+        self.result = Some((result, winner));
+    }
+
     /// State to keep while the game is suspended.
     pub(crate) fn suspended(&self) -> Option<SuspendedGame> {
         let (_, game_moves) = self.game.as_ref()?;
@@ -276,9 +311,8 @@ impl GameCore {
             },
             _ => Turn::new(clock, their_clock, arrived),
         };
-        let action = self
-            .pending_move
-            .on_board(BoardUpdate::new(moves_update, fresh));
+        let board = BoardUpdate::new(moves_update, fresh);
+        let action = self.pending_move.on_board(board);
         Ok(Some(StateUpdate {
             moves_update,
             action,
@@ -306,45 +340,6 @@ impl GameCore {
             self.score_trend.reset();
         }
         shown
-    }
-
-    /// Measures the lag of our move, which has appeared at ply `at`, and returns its report and timing.
-    fn measure_move(
-        &mut self,
-        at: usize,
-        previous_turn: Turn,
-        state: &GameState,
-        now: Instant,
-    ) -> Option<(SearchInfo, Timing)> {
-        let (header, game_moves) = self.game.as_ref()?;
-        let choice = self.chosen.take()?;
-        let posted = previous_turn.first_post_at?;
-        let is_last = game_moves.ply() == at + 1;
-        let timing = Timing {
-            to_post: posted.saturating_duration_since(previous_turn.began),
-            round_trip: previous_turn
-                .round_trip
-                .unwrap_or_else(|| now.saturating_duration_since(posted)),
-        };
-        if !previous_turn.backed_off && is_last && header.has_clock() {
-            if at >= 2 {
-                // On a running clock, compare the time the server charged with our own. A lost POST counts too.
-                let (clock, since) = previous_turn.our_clock;
-                let increment = state.increment(header.us);
-                let own = posted.saturating_duration_since(since);
-                self.lag
-                    .measure(clock, state.time(header.us), increment, own);
-            } else {
-                // No clock runs yet: the round trip approximates the delay of a state plus that of a move.
-                self.lag.add(timing.round_trip);
-            }
-        }
-        let mut past = game_moves.game().clone();
-        past.truncate(at);
-        Some((
-            search_info(past.position(), choice.source, choice.thought.as_ref()),
-            timing,
-        ))
     }
 
     /// Whether the opponent has yet to make their first move and we may abort. Tournaments handle this themselves.
@@ -392,10 +387,7 @@ impl GameCore {
 
     /// Explains why the draw offer is not accepted.
     fn draw_refusal(&self) -> String {
-        let plies = self
-            .game
-            .as_ref()
-            .map_or(0, |(_, game_moves)| game_moves.ply());
+        let plies = self.game().map_or(0, |(_, game_moves)| game_moves.ply());
         let why = self.score_trend.decline_reason(plies, &self.terms.draw);
         format!("declining the draw: {why}")
     }
@@ -410,29 +402,6 @@ impl GameCore {
         let draw_refusal_on_move =
             self.opponent_offers_draw && self.turn.decision != DrawResignDecision::Draw;
         draw_refusal_on_move.then(|| self.draw_refusal())
-    }
-
-    /// Search limits for the pending move.
-    pub(crate) fn limits(&self, time_inputs: TimeInputs) -> Limits {
-        let Some((header, game_moves)) = &self.game else {
-            return Limits::default();
-        };
-        let budget = Budget {
-            pace: header.pace,
-            remaining: self.turn.our_clock.0,
-            elapsed: time_inputs.elapsed,
-            ply: game_moves.ply(),
-            lag: &self.lag,
-            safety_margin: time_inputs.safety_margin,
-            max_move_time: time_inputs.max_move_time,
-            at_most: self.terms.move_limits.time,
-            games: time_inputs.games,
-            concurrency: time_inputs.concurrency,
-        };
-        Limits {
-            strength: self.strength(),
-            ..self.terms.move_limits.apply(budget.limits())
-        }
     }
 
     /// Strength limit; `None` for full strength.
@@ -588,15 +557,6 @@ impl GameCore {
             at,
             running: game_moves.ply() >= 2 && !self.pending_move.is_over(),
         })
-    }
-
-    /// Time left on our clock at `now`.
-    fn running_clock(&self, now: Instant) -> Duration {
-        let (remaining, at) = self.turn.our_clock;
-        match self.pending_move.is_pending() {
-            true => remaining.saturating_sub(now.saturating_duration_since(at)),
-            false => remaining,
-        }
     }
 
     /// Values of the placeholders in templates.

@@ -61,23 +61,15 @@ impl GameCore {
         let mut actions = Vec::new();
         // On our own turn the move answers the offer. A bot offers right before its move, which may be a blunder, so our
         // next search decides; a person gets an answer at once.
-        let is_person = self
-            .match_input
-            .as_ref()
-            .is_some_and(|match_input| !match_input.bot);
+        let is_person = self.match_input.as_ref().is_some_and(|it| !it.bot);
         if new_draw && waiting && is_person {
-            let taken = self.score_trend.accepts(game_moves.ply(), &self.terms.draw);
-            actions.push(if taken {
-                SideAction::AcceptDraw
-            } else {
-                SideAction::DeclineDraw
+            let trend = &self.score_trend;
+            actions.push(match trend.accepts(game_moves.ply(), &self.terms.draw) {
+                true => SideAction::AcceptDraw,
+                false => SideAction::DeclineDraw,
             });
         }
-        let answer = if takeback {
-            self.decide_takeback()
-        } else {
-            None
-        };
+        let answer = takeback.then(|| self.decide_takeback()).flatten();
         actions.extend(answer);
         Offers {
             new_draws: new_draws.collect(),

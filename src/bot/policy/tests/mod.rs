@@ -7,6 +7,7 @@ mod strength;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::bot::account::accepted_log::AcceptedLog;
 use crate::config::{self, Pattern};
 use crate::lichess::model::Speed;
 
@@ -47,13 +48,27 @@ fn assessment(
     accepted_log: &AcceptedLog,
     load: Load,
 ) -> Assessment {
-    let challenge = challenge(patch);
+    assess(
+        (&challenge(patch), None, None),
+        settings,
+        accepted_log,
+        load,
+    )
+}
+
+fn assess(
+    (challenge, compat, age_days): (&Challenge, Option<Compat>, Option<u32>),
+    settings: &Settings,
+    accepted_log: &AcceptedLog,
+    load: Load,
+) -> Assessment {
     let case = ChallengeContext {
-        challenge: &challenge,
-        compat: None,
-        age_days: None,
+        challenge,
+        compat,
+        input: &MatchInput::of_challenge(challenge, age_days),
     };
-    evaluate(case, settings, accepted_log, NOW, load)
+    let usage = |limit: &str, user: Option<&str>, max| accepted_log.usage(limit, user, max, NOW);
+    evaluate(case, settings, &usage, load)
 }
 
 /// Answer of an account without load.
@@ -333,19 +348,10 @@ fn policy_compat_of_lichess_decides() {
         bot: false,
         board: false,
     };
-    let case = ChallengeContext {
-        challenge: &challenge,
-        compat: Some(compat),
-        age_days: None,
-    };
     let everybody = settings("[[rule]]\naccept = true\n");
-    let assessment = evaluate(
-        case,
-        &everybody,
-        &AcceptedLog::default(),
-        NOW,
-        Load::default(),
-    );
+    let none = AcceptedLog::default();
+    let case = (&challenge, Some(compat), None);
+    let assessment = assess(case, &everybody, &none, Load::default());
     assert_eq!(
         assessment.answer,
         ChallengeAnswer::Decline(DeclineReason::TooFast)

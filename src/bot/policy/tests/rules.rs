@@ -141,12 +141,8 @@ fn rules_account_age_matches_if_known() {
         (Some(7), ChallengeAnswer::Accept),
         (Some(6), ChallengeAnswer::Decline(DeclineReason::Later)),
     ] {
-        let case = ChallengeContext {
-            challenge: &challenge,
-            compat: None,
-            age_days,
-        };
-        let assessment = evaluate(case, &young, &AcceptedLog::default(), NOW, Load::default());
+        let (case, none) = ((&challenge, None, age_days), AcceptedLog::default());
+        let assessment = assess(case, &young, &none, Load::default());
         assert_eq!(assessment.answer, expected, "{age_days:?}");
     }
 }
@@ -234,7 +230,7 @@ fn rules_daily_limits_decline() {
         if assessment.answer == ChallengeAnswer::Accept {
             let id = format!("game{n:04}").parse().unwrap();
             let user = MatchInput::of_challenge(&challenge(patch), None).name;
-            accepted_log.add(&id, user.as_ref(), &assessment.limit.unwrap(), NOW);
+            accepted_log.add(&id, user.as_ref(), &assessment.limit.unwrap(), None, NOW);
         }
         (assessment.answer, assessment.reason)
     };
@@ -431,8 +427,8 @@ fn rules_match_game_like_its_challenge() {
     assert!(by(&game).ends_with("by rule `b`"), "{}", by(&game));
     let recalled = |input: &MatchInput| {
         let mut game = game.clone();
-        let kept = serde_json::to_string(&input.facts()).unwrap();
-        game.apply_facts(serde_json::from_str(&kept).unwrap());
+        let kept = serde_json::to_string(&input.facts).unwrap();
+        game.facts = serde_json::from_str(&kept).unwrap();
         by(&game)
     };
     let by_random_color = of(json!({}), None);

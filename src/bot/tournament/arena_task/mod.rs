@@ -11,7 +11,7 @@ use super::ArenaEvent;
 use crate::bot::AccountContext;
 use crate::bot::account::quota::JoinRequest;
 use crate::bot::commands::{CommandResult, Responder};
-use crate::bot::shutdown::{ShutdownSignal, Stage};
+use crate::bot::shutdown::Stage;
 use crate::clock;
 use crate::config::ArenaEntry;
 use crate::events::{self, ArenaStage, Event};
@@ -255,8 +255,8 @@ impl ArenaTask {
         wake: Arc<Notify>,
         leave: CancellationToken,
         mut paused: watch::Receiver<bool>,
-        mut shutdown: ShutdownSignal,
     ) {
+        let mut shutdown = self.ctx.shutdown.clone();
         let end = loop {
             // A paused bot must not be paired.
             if *paused.borrow_and_update() {

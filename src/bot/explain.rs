@@ -8,13 +8,13 @@ use std::time::SystemTime;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{
-    Assessment, ChallengeAnswer, ChallengeContext, Load, MatchInput, PlaySettings, evaluate, rank,
-};
 use crate::bot::account::accepted_log::{self, AcceptedLog};
 use crate::bot::account::file_names;
 use crate::bot::account::overrides::OperatorOverrides;
 use crate::bot::account::quota::{Limit, Quota};
+use crate::bot::policy::{
+    Assessment, ChallengeAnswer, ChallengeContext, Load, MatchInput, PlaySettings, evaluate, rank,
+};
 use crate::chess::Position;
 use crate::config::Settings;
 use crate::events::Player;
@@ -147,14 +147,15 @@ pub fn explain_command(
         no_bots_until: quota.and_then(|quota| quota.full_until(Limit::BotGames, now)),
         ..Load::default()
     };
+    let input = MatchInput::of_challenge(challenge, age_days);
     let case = ChallengeContext {
         challenge,
         compat: *compat,
-        age_days,
+        input: &input,
     };
     let accepted_log = accepted_log.unwrap_or_default();
-    let assessment = evaluate(case, settings, &accepted_log, now, load);
-    let input = MatchInput::of_challenge(challenge, age_days);
+    let usage = |limit: &str, user: Option<&str>, max| accepted_log.usage(limit, user, max, now);
+    let assessment = evaluate(case, settings, &usage, load);
     let mut text = report(&input, &assessment, rank(settings, &input).priority());
     let strength = PlaySettings::of(settings, &input).strength;
     if let (ChallengeAnswer::Accept | ChallengeAnswer::Wait, Some(description)) =

@@ -1,0 +1,164 @@
+//! Requests for the lists of games and challenges. They are compared with our own state, because streams may miss
+//! events.
+
+use std::time::{Duration, Instant};
+
+use tracing::{debug, info};
+
+use super::{Account, MAX_LISTED_GAMES};
+use crate::clock;
+use crate::lichess::Error as Failure;
+use crate::lichess::model::GameInfo;
+
+/// State of the requests.
+pub(super) struct ListRequests {
+    games: CoalescedRequest,
+    challenges: CoalescedRequest,
+    /// The list of games was read since the stream was opened.
+    games_listed: bool,
+    /// The list of games was read once, or Lichess has limited the request. From then on the request obeys pauses.
+    listed_once: bool,
+    /// When the list of games was last requested, and how many requests in a row have failed.
+    games_requested_at: Instant,
+    failures: u32,
+}
+
+impl ListRequests {
+    pub(super) fn new() -> Self {
+        Self {
+            games: CoalescedRequest::default(),
+            challenges: CoalescedRequest::default(),
+            games_listed: false,
+            listed_once: false,
+            games_requested_at: clock::now(),
+            failures: 0,
+        }
+    }
+
+    /// Whether the running games are known.
+    pub(super) fn games_listed(&self) -> bool {
+        self.games_listed
+    }
+
+    /// Games may have started or ended unnoticed.
+    pub(super) fn invalidate_games(&mut self) {
+        self.games_listed = false;
+    }
+
+    /// Whether to request the list of games again, at this interval. While requests fail, they become less frequent.
+    pub(super) fn is_due(&self, interval: Duration) -> bool {
+        clock::since(self.games_requested_at) >= interval * (1 << self.failures.min(3)) / 2
+    }
+}
+
+/// Request that runs once at a time and is repeated if it was requested again meanwhile.
+#[derive(Debug, Default)]
+struct CoalescedRequest {
+    in_flight: bool,
+    repeat: bool,
+}
+
+impl CoalescedRequest {
+    /// Requests a run. Whether it is to be started now.
+    fn start(&mut self) -> bool {
+        self.repeat = self.in_flight;
+        !std::mem::replace(&mut self.in_flight, true)
+    }
+
+    /// The run has finished. Whether it is to be repeated.
+    fn finish(&mut self) -> bool {
+        self.in_flight = false;
+        std::mem::take(&mut self.repeat)
+    }
+}
+
+impl Account {
+    /// Compares our state with what Lichess lists: streams may miss events.
+    pub(super) fn reconcile(&mut self) {
+        self.request_games();
+        self.request_challenges();
+    }
+
+    /// Requests the list of challenges that wait for our answer.
+    pub(super) fn request_challenges(&mut self) {
+        if !self.connection.lists.challenges.start() {
+            return;
+        }
+        let client = self.ctx.client.clone();
+        let request = async move {
+            let requested_at = clock::now();
+            (requested_at, client.challenges().await)
+        };
+        self.background
+            .spawn(request, |account, (requested_at, list)| {
+                account.on_challenges_request_done();
+                match list {
+                    Ok(list) => account.on_challenges_listed(list.incoming, requested_at),
+                    Err(failure) => info!("cannot read the list of challenges: {failure}"),
+                }
+            });
+    }
+
+    /// Requests the list of running games.
+    pub(super) fn request_games(&mut self) {
+        if !self.connection.lists.games.start() {
+            return;
+        }
+        self.connection.lists.games_requested_at = clock::now();
+        let first = !self.connection.lists.listed_once;
+        let client = self.ctx.client.clone();
+        let request = async move {
+            let requested_at = clock::now();
+            let list = if first {
+                client.playing_past_pauses(MAX_LISTED_GAMES).await
+            } else {
+                client.playing(MAX_LISTED_GAMES).await
+            };
+            (requested_at, list)
+        };
+        self.background
+            .spawn(request, |account, (requested_at, list)| {
+                account.on_games_request_done();
+                account.on_games_listed(list, requested_at);
+            });
+    }
+
+    fn on_games_listed(&mut self, list: Result<Vec<GameInfo>, Failure>, requested_at: Instant) {
+        self.connection.lists.games_listed = true;
+        match list {
+            Ok(list) => {
+                self.connection.lists.listed_once = true;
+                self.connection.lists.failures = 0;
+                self.reconcile_games(list, requested_at);
+                self.load_unfinished_games();
+            }
+            Err(failure) => {
+                self.connection.lists.listed_once |= failure.is_rate_limited();
+                self.connection.lists.failures += 1;
+                // Once is enough while Lichess is unreachable.
+                match self.connection.lists.failures {
+                    1 => info!("cannot read the list of games: {failure}"),
+                    _ => debug!("cannot read the list of games: {failure}"),
+                }
+            }
+        }
+    }
+
+    fn on_games_request_done(&mut self) {
+        if self.connection.lists.games.finish() {
+            self.request_games();
+        }
+    }
+
+    fn on_challenges_request_done(&mut self) {
+        if self.connection.lists.challenges.finish() {
+            self.request_challenges();
+        }
+    }
+
+    /// Repeats the lists after a panic of a request, which may have been one of theirs.
+    pub(super) fn on_request_panicked(&mut self) {
+        self.on_games_request_done();
+        self.on_challenges_request_done();
+    }
+}
