@@ -34,6 +34,7 @@ use super::game::{ExitReason, GameCommand};
 use super::matchmaking::Matchmaking;
 use super::tournament::{ArenaEvent, Tournaments};
 use super::{AccountContext, BotParts, Error, HealthHandle, UnfinishedGames};
+use crate::backoff::Backoff;
 use crate::bot::account::accepted_log::AcceptedLog;
 use crate::bot::account::persist::SaveQueue;
 use crate::bot::account::quota::{Limit, Quota};
@@ -46,8 +47,7 @@ use crate::bot::spanned_join_set::SpannedJoinSet;
 use crate::clock;
 use crate::events;
 use crate::lichess::model::{Challenge, ChallengeId, Event, GameId, GameInfo, Status, Username};
-use crate::lichess::retry::ReconnectPolicy;
-use crate::lichess::{EventStream, LastActivity};
+use crate::lichess::{EventStream, LastActivity, ReconnectPolicy};
 use crate::metrics::Metrics;
 use crate::plural;
 use background::{CoalescedRequest, TaskResult};
@@ -563,9 +563,8 @@ impl Account {
         let times = before
             .map_or(0, |finished_game| finished_game.times)
             .saturating_add(1);
-        let doubled =
-            |after: Duration| (after * (1 << (times - 1).min(10))).min(MAX_FINISHED_BACKOFF);
-        let retry_after = after.map(|after| clock::now() + doubled(after));
+        let retry_after = after
+            .map(|after| clock::now() + Backoff::new(after, MAX_FINISHED_BACKOFF).delay(times - 1));
         push_bounded(
             &mut self.finished,
             FinishedGame {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use tracing::{info, warn};
 
 use super::{Account, OFFLINE_POLL_INTERVAL};
+use crate::backoff::Backoff;
 use crate::bot::Error;
 use crate::bot::account::background::TaskResult;
 use crate::bot::account::quota::Limit;
@@ -131,7 +132,8 @@ impl Account {
         } else {
             OFFLINE_POLL_INTERVAL
         };
-        if clock::since(self.games_requested_at) < every * (1 << self.list_failures.min(3)) / 2 {
+        let backoff = Backoff::new(every / 2, 4 * every);
+        if clock::since(self.games_requested_at) < backoff.delay(self.list_failures) {
             return false;
         }
         if self.offline {
