@@ -176,10 +176,10 @@ pub enum Command {
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
         games: Option<u32>,
         /// Address of the simulator; port 0 selects a free port
-        #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
+        #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0", value_parser = listen_address)]
         listen: SocketAddr,
         /// Address of the page; port 0 selects a free port
-        #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
+        #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0", value_parser = listen_address)]
         web: SocketAddr,
     },
 
@@ -721,6 +721,11 @@ fn user(text: &str) -> Result<String, Infallible> {
 /// Parses the name or address of a user, which must be valid.
 fn challenger(text: &str) -> Result<String, CommandError> {
     argument::user(text).map(|user| user.to_string())
+}
+
+fn listen_address(text: &str) -> Result<SocketAddr, &'static str> {
+    let address = text.parse();
+    address.map_err(|_| "write an IP address and a port, as in 127.0.0.1:9664")
 }
 
 fn threads(text: &str) -> Result<NonZeroUsize, String> {

@@ -40,7 +40,7 @@ pub enum ExplainError {
     },
     /// The file does not contain a challenge.
     #[error(
-        "{} holds no challenge as Lichess sends it, in its event stream or in its list of challenges: {error}",
+        "{} holds no challenge as Lichess sends it, in its event stream or in its list of challenges: {error}; --user NAME needs no file",
         path.display()
     )]
     NoChallenge {

@@ -8,8 +8,7 @@ use futures::{Stream, StreamExt};
 use tokio::time::Sleep;
 
 use crate::clock;
-use crate::lichess::retry::{Disconnect, ReconnectPolicy};
-use crate::lichess::{Error, StreamError};
+use crate::lichess::{Disconnect, Error, ReconnectPolicy, StreamError};
 
 type Opening<S> = Pin<Box<dyn Future<Output = Result<S, Error>> + Send>>;
 

@@ -5,41 +5,20 @@
 
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
-use toml::de::{DeValue, ValueDeserializer};
+use toml::de::DeValue;
 use toml::{Spanned, Value};
 
-use super::layers::{IsIntact, Layer, Locate, Reader, resolve_token};
+use super::layers::{
+    IsIntact, Layer, Locate, PER_ACCOUNT_SECTIONS, RawAccount, Reader, resolve_token,
+};
 use super::problem::{Place, Problem};
-use super::schema;
+use super::schema::{self, InvalidValue};
 use super::{
     Error, Settings, Sources, TOKEN_VARIABLE, TokenSource, check, is_set, merge, place_of, rule,
 };
+use crate::lichess::model::Username;
 use crate::lichess::model::address::{self, Page};
 use crate::spelling::choices;
-
-/// The sections that an account may override. All other sections apply to all accounts.
-pub(super) const PER_ACCOUNT_SECTIONS: [&str; 8] = [
-    "challenge",
-    "games",
-    "matchmaking",
-    "correspondence",
-    "tournaments",
-    "draw",
-    "resign",
-    "chat",
-];
-
-/// An `[[account]]` table as written.
-pub(super) struct RawAccount {
-    pub name: Option<String>,
-    token_file: Option<PathBuf>,
-    /// `token_file` was set but invalid; the problem has been reported.
-    bad_token_file: bool,
-    pub layer: Layer,
-    /// The place of its heading.
-    pub place: Place,
-}
 
 impl Reader<'_> {
     /// Reads the accounts, each below a heading `[[account]]`.
@@ -62,9 +41,8 @@ impl Reader<'_> {
             let name = match name {
                 Some((name, place)) => self.name_of_account(name, place, &accounts),
                 None => {
-                    let problem = Problem::new(place.clone(), "an account has no name");
-                    self.problems
-                        .push(problem.hint("write name = \"...\", the Lichess user name"));
+                    let hint = "write name = \"...\", the Lichess user name";
+                    self.reject(&place, "an account has no name", hint);
                     None
                 }
             };
@@ -92,19 +70,13 @@ impl Reader<'_> {
         value: Spanned<DeValue<'_>>,
         locate: Locate<'_>,
     ) -> Option<(String, Place)> {
-        let place = locate(value.span());
-        let read = Value::deserialize(ValueDeserializer::from(value));
-        let (message, hint) = match read {
-            Ok(Value::String(text)) => return Some((text, place)),
-            Ok(other) => {
-                let invalid = schema::InvalidValue::not_text(key, &other);
-                (invalid.message, invalid.hint)
+        match self.value(value, locate)? {
+            (Value::String(text), place, _) => Some((text, place)),
+            (other, place, _) => {
+                self.reject_value(Some(InvalidValue::not_text(key, &other)), &place);
+                None
             }
-            Err(error) => (error.message().to_owned(), None),
-        };
-        let problem = Problem::new(place, message);
-        self.problems.push(Problem { hint, ..problem });
-        None
+        }
     }
 
     /// The name, if it is a valid user name and no other account has it.
@@ -115,47 +87,48 @@ impl Reader<'_> {
         others: &[RawAccount],
     ) -> Option<String> {
         let name = address::id(&name, Page::User).to_owned();
-        let problem = if !is_user_name(&name) {
-            Problem::new(place, format!("`{name}` is not the name of an account"))
-                .hint("write it as Lichess does: 2 to 30 letters, digits, _ and -")
-        } else if others
-            .iter()
-            .filter_map(|other| other.name.as_ref())
-            .any(|other| token_variable(other) == token_variable(&name))
-        {
-            Problem::new(place, format!("two accounts are called `{name}`"))
-                .hint("each account of Lichess is played once")
-        } else {
-            return Some(name);
-        };
-        self.problems.push(problem);
-        None
+        if !Username::is_valid(&name) {
+            let hint = "write it as Lichess does: 2 to 30 letters, digits, _ and -";
+            self.reject(
+                &place,
+                format!("`{name}` is not the name of an account"),
+                hint,
+            );
+            return None;
+        }
+        let mut others = others.iter().filter_map(|other| other.name.as_ref());
+        if others.any(|other| token_variable(other) == token_variable(&name)) {
+            let hint = "each account of Lichess is played once";
+            self.reject(&place, format!("two accounts are called `{name}`"), hint);
+            return None;
+        }
+        Some(name)
     }
 
     /// Reports a key that an account cannot have.
-    pub(super) fn reject_account_key(&mut self, name: &str, place: Place) {
+    pub(super) fn reject_account_key(&mut self, name: &str, place: &Place) {
         let all: Vec<&str> = ["name", "token_file", "rule"]
             .into_iter()
             .chain(PER_ACCOUNT_SECTIONS)
             .collect();
-        let problem = match schema::section_of(name) {
-            _ if schema::sections().contains(&name) => {
-                Problem::new(place, format!("[{name}] is the same for all accounts")).hint(format!(
+        let (message, hint) = match schema::section_of(name) {
+            _ if schema::sections().contains(&name) => (
+                format!("[{name}] is the same for all accounts"),
+                format!(
                     "write it outside of [[account]]; an account may override {}",
                     PER_ACCOUNT_SECTIONS.join(", ")
-                ))
-            }
-            Some(section) if PER_ACCOUNT_SECTIONS.contains(&section) => {
-                Problem::new(place, format!("`{name}` is outside of its section"))
-                    .hint(format!("write {section}.{name}"))
-            }
-            _ => Problem::new(place, format!("an account has no key `{name}`")).hint(choices(
-                "keys of [[account]]",
-                name,
-                &all,
-            )),
+                ),
+            ),
+            Some(section) if PER_ACCOUNT_SECTIONS.contains(&section) => (
+                format!("`{name}` is outside of its section"),
+                format!("write {section}.{name}"),
+            ),
+            _ => (
+                format!("an account has no key `{name}`"),
+                choices("keys of [[account]]", name, &all),
+            ),
         };
-        self.problems.push(problem);
+        self.reject(place, message, hint);
     }
 }
 
@@ -379,10 +352,4 @@ impl Settings {
         let mut other_accounts = self.other_accounts.iter();
         other_accounts.any(|other| other.eq_ignore_ascii_case(name))
     }
-}
-
-/// Whether this is a valid Lichess user name: 2 to 30 letters, digits, `_` and `-`.
-pub(super) fn is_user_name(name: &str) -> bool {
-    let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    (2..=30).contains(&name.len()) && name.chars().all(fits)
 }

@@ -2,17 +2,17 @@
 
 use std::ops::RangeInclusive;
 
+use crate::lichess::model::Username;
 use crate::plural;
 
-use super::account::is_user_name;
 use super::correspondence::Correspondence;
 use super::etiquette::{Chat, Draw, LAST_PLACEHOLDERS, PLACEHOLDERS, Resign};
 use super::matchmaking;
 use super::rule::ClockSpec;
 use super::settings::{
-    Book, Challenge, Engine, Games, Lichess, PgnFiles, Records, Settings, Speed, Tournaments,
-    Variant,
+    Book, Challenge, Engine, Games, Lichess, PgnFiles, Records, Settings, Tournaments,
 };
+use super::values::{Speed, Variant};
 use super::web::Web;
 
 /// The longest chat message that Lichess accepts.
@@ -160,7 +160,7 @@ fn web(settings: &Settings, findings: &mut Findings) {
         return;
     }
     findings.add_if(
-        !is_user_name(play_as),
+        !Username::is_valid(play_as),
         &["play_as"],
         format!("`{play_as}` is not a user name"),
     );

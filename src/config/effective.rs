@@ -6,12 +6,13 @@ use serde::Serialize;
 use toml::{Table, Value};
 
 use super::diff::{is_empty, redacted};
-use super::layers::Layer;
+use super::layers::{Layer, RawAccount};
 use super::problem::Place;
-use super::{
-    Error, Layered, Settings, Sources, TOKEN_VARIABLE, TokenSource, account, place_of, schema,
-};
+use super::{Error, Layered, Settings, Sources, TOKEN_VARIABLE, TokenSource, merge_layers, schema};
 use crate::lichess::model::address::{self, Page};
+
+/// The origin of a value that no layer sets.
+const DEFAULT: &str = "default";
 
 /// The column at which comments begin, unless the value is longer.
 const COMMENT_COLUMN: usize = 44;
@@ -35,7 +36,7 @@ pub fn effective_text(sources: &Sources, account: Option<&str>) -> Result<String
         Some(name) => {
             let settings = settings.for_account(Some(name))?;
             let name = address::id(name, Page::User);
-            let has_name = |one: &&account::RawAccount| {
+            let has_name = |one: &&RawAccount| {
                 let called = one.name.as_deref().unwrap_or_default();
                 called.eq_ignore_ascii_case(name)
             };
@@ -82,11 +83,20 @@ fn token(source: Option<&TokenSource>) -> String {
 
 fn write_sections(settings: &Settings, layers: &[&Layer], text: &mut String) {
     let table = table_of(settings);
+    let merged = merge_layers(layers);
+    let origin = |section: &str, key: &str| {
+        let value = merged
+            .get_table(section)
+            .ok()
+            .and_then(|mut keys| keys.remove(key));
+        let origin = value.as_ref().and_then(config::Value::origin);
+        origin.unwrap_or(DEFAULT).to_owned()
+    };
     for section in schema::sections() {
         if *section == "rule" {
             let places = rule_places(settings, layers);
             for (rule, place) in settings.rule.iter().zip(places) {
-                write_list_item("rule", &table_of(rule), &place, text);
+                write_list_item("rule", &table_of(rule), &place.describe(), text);
             }
             continue;
         }
@@ -95,16 +105,18 @@ fn write_sections(settings: &Settings, layers: &[&Layer], text: &mut String) {
             if *key == schema::PROFILE {
                 continue;
             }
-            let place = place_of(section, &[key], layers);
             match table.get(*section).and_then(|keys| keys.get(*key)) {
-                Some(value) => write_line(key, &redacted(section, key, value), &place, text),
-                None => write_line(&format!("# {key}"), "not set", &Place::Nowhere, text),
+                Some(value) => {
+                    let value = redacted(section, key, value);
+                    write_line(key, &value, &origin(section, key), text);
+                }
+                None => write_line(&format!("# {key}"), "not set", DEFAULT, text),
             }
         }
         if *section == "matchmaking" {
-            let place = place_of(section, &[schema::PROFILE], layers);
+            let origin = origin(section, schema::PROFILE);
             for profile in &settings.matchmaking.profile {
-                write_list_item("matchmaking.profile", &table_of(profile), &place, text);
+                write_list_item("matchmaking.profile", &table_of(profile), &origin, text);
             }
         }
     }
@@ -123,22 +135,22 @@ fn rule_places(settings: &Settings, layers: &[&Layer]) -> Vec<Place> {
     each.concat()
 }
 
-fn write_account(own: &account::RawAccount, text: &mut String) {
+fn write_account(own: &RawAccount, text: &mut String) {
     let _ = writeln!(text, "\n[[account]]");
     let name = own.name.clone().unwrap_or_default();
     write_line(
         "name",
         &Value::from(name.as_str()).to_string(),
-        &own.place,
+        &own.place.describe(),
         text,
     );
     for leaf in &own.layer.leaves {
         let key = format!("{}.{}", leaf.section, leaf.key);
         let value = redacted(leaf.section, leaf.key, &leaf.value);
-        write_line(&key, &value, &leaf.place, text);
+        write_line(&key, &value, &leaf.place.describe(), text);
     }
     for rule in &own.layer.rules {
-        write_list_item("account.rule", &rule.table, &rule.place, text);
+        write_list_item("account.rule", &rule.table, &rule.place.describe(), text);
     }
     let _ = writeln!(
         text,
@@ -146,16 +158,16 @@ fn write_account(own: &account::RawAccount, text: &mut String) {
     );
 }
 
-fn write_list_item(heading: &str, table: &Table, place: &Place, text: &mut String) {
-    let _ = writeln!(text, "\n[[{heading}]]  # {}", place.describe());
+fn write_list_item(heading: &str, table: &Table, origin: &str, text: &mut String) {
+    let _ = writeln!(text, "\n[[{heading}]]  # {origin}");
     for (key, value) in table.iter().filter(|(_, value)| !is_empty(value)) {
         let _ = writeln!(text, "{key} = {}", redacted("", key, value));
     }
 }
 
-fn write_line(key: &str, value: &str, place: &Place, text: &mut String) {
+fn write_line(key: &str, value: &str, origin: &str, text: &mut String) {
     let setting = format!("{key} = {value}");
-    let _ = writeln!(text, "{setting:<COMMENT_COLUMN$}  # {}", place.describe());
+    let _ = writeln!(text, "{setting:<COMMENT_COLUMN$}  # {origin}");
 }
 
 fn table_of<T: Serialize>(what: &T) -> Table {

@@ -3,24 +3,23 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use config::{ConfigError, Map, Source, ValueKind};
 use serde::Deserialize;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
-use toml::{Spanned, Table, Value};
+use toml::{Spanned, Value};
 
-use super::account;
-use super::problem::{Excerpt, Place, Problem};
+use super::problem::{Excerpt, Place, Problem, SourceFile};
 use super::rule::RawRule;
-use super::schema;
+use super::schema::InvalidValue;
+use super::{TOKEN_VARIABLE, schema};
 use crate::lichess::model::clip;
 use crate::lichess::{self, CREDENTIALS_VARIABLE};
 use crate::spelling::{choices, nearest};
 
 /// Prefix of the environment variables that set something.
 pub(super) const PREFIX: &str = "KNIGHTWATCH__";
-
-/// Prefix of variables that were probably meant to set something.
-const SINGLE_UNDERSCORE_PREFIX: &str = "KNIGHTWATCH_";
 
 /// Whether the lines of a span are free of syntax errors.
 pub(super) type IsIntact<'a> = &'a dyn Fn(Range<usize>) -> bool;
@@ -29,6 +28,7 @@ pub(super) type IsIntact<'a> = &'a dyn Fn(Range<usize>) -> bool;
 pub(super) type Locate<'a> = &'a dyn Fn(Range<usize>) -> Place;
 
 /// A setting as written in one layer.
+#[derive(Clone, Debug)]
 pub(super) struct Leaf {
     pub section: &'static str,
     pub key: &'static str,
@@ -37,25 +37,66 @@ pub(super) struct Leaf {
 }
 
 /// The valid settings of a layer; the others have been reported as problems.
+#[derive(Clone, Debug, Default)]
 pub(super) struct Layer {
     pub leaves: Vec<Leaf>,
     /// Rules; only a file has any.
     pub rules: Vec<RawRule>,
 }
 
-impl Layer {
-    /// The layer as a TOML document.
-    pub(super) fn table(&self) -> Table {
-        let mut document = Table::new();
-        for leaf in &self.leaves {
-            let section = document
-                .entry(leaf.section)
-                .or_insert_with(|| Table::new().into());
-            let section = section.as_table_mut().expect("sections are tables");
-            section.insert(leaf.key.to_owned(), leaf.value.clone());
-        }
-        document
+/// The sections that an account may override. All other sections apply to all accounts.
+pub(super) const PER_ACCOUNT_SECTIONS: [&str; 8] = [
+    "challenge",
+    "games",
+    "matchmaking",
+    "correspondence",
+    "tournaments",
+    "draw",
+    "resign",
+    "chat",
+];
+
+/// An `[[account]]` table as written.
+pub(super) struct RawAccount {
+    pub name: Option<String>,
+    pub token_file: Option<PathBuf>,
+    /// `token_file` was set but invalid; the problem has been reported.
+    pub bad_token_file: bool,
+    pub layer: Layer,
+    /// The place of its heading.
+    pub place: Place,
+}
+
+impl Source for Layer {
+    fn clone_into_box(&self) -> Box<dyn Source + Send + Sync> {
+        Box::new(self.clone())
     }
+
+    fn collect(&self) -> Result<Map<String, config::Value>, ConfigError> {
+        let setting = |leaf: &Leaf| {
+            let value = with_origin(&leaf.place.describe(), &leaf.value);
+            (format!("{}.{}", leaf.section, leaf.key), value)
+        };
+        Ok(self.leaves.iter().map(setting).collect())
+    }
+}
+
+fn with_origin(origin: &String, value: &Value) -> config::Value {
+    let kind = match value {
+        Value::String(text) => text.as_str().into(),
+        Value::Integer(number) => (*number).into(),
+        Value::Float(number) => (*number).into(),
+        Value::Boolean(flag) => (*flag).into(),
+        Value::Datetime(date) => date.to_string().into(),
+        Value::Array(list) => {
+            ValueKind::Array(list.iter().map(|item| with_origin(origin, item)).collect())
+        }
+        Value::Table(table) => {
+            let entry = |(key, value): (&String, _)| (key.clone(), with_origin(origin, value));
+            ValueKind::Table(table.iter().map(entry).collect())
+        }
+    };
+    config::Value::new(Some(origin), kind)
 }
 
 /// Reads the layers and collects their problems.
@@ -63,7 +104,7 @@ pub(super) struct Reader<'a> {
     pub environment: &'a BTreeMap<String, String>,
     pub problems: Vec<Problem>,
     /// The accounts of the file.
-    pub accounts: Vec<account::RawAccount>,
+    pub accounts: Vec<RawAccount>,
 }
 
 impl Reader<'_> {
@@ -73,14 +114,14 @@ impl Reader<'_> {
         if !errors.is_empty() && is_yaml(text) {
             let message = format!("{} is YAML; knightwatch reads TOML", path.display());
             let hint = "knightwatch init writes a configuration; config.example.toml explains every setting";
-            let problem = Problem::new(Place::Nowhere, message);
-            self.problems.push(problem.hint(hint));
-            return Layer {
-                leaves: Vec::new(),
-                rules: Vec::new(),
-            };
+            self.reject(&Place::Nowhere, message, hint);
+            return Layer::default();
         }
-        let locate = |span| Place::File(Box::new(Excerpt::new(path.to_owned(), text, span)));
+        let file = Arc::new(SourceFile {
+            path: path.to_owned(),
+            text: text.to_owned(),
+        });
+        let locate = |span| Place::File(Excerpt::new(&file, span));
         let base = path.parent().unwrap_or(Path::new("")).to_owned();
 
         // One mistake often causes several errors; report the first of each line.
@@ -123,8 +164,8 @@ impl Reader<'_> {
                 continue;
             }
             let place = locate(name.span());
-            if of_account && !account::PER_ACCOUNT_SECTIONS.contains(&name.get_ref().as_ref()) {
-                self.reject_account_key(name.get_ref(), place);
+            if of_account && !PER_ACCOUNT_SECTIONS.contains(&name.get_ref().as_ref()) {
+                self.reject_account_key(name.get_ref(), &place);
                 continue;
             }
             if name.get_ref() == "account" {
@@ -136,9 +177,8 @@ impl Reader<'_> {
             };
             let span = content.span();
             let DeValue::Table(table) = content.into_inner() else {
-                let problem = Problem::new(locate(span), format!("`{section}` is a section"));
-                self.problems
-                    .push(problem.hint(format!("write its keys below a line [{section}]")));
+                let hint = format!("write its keys below a line [{section}]");
+                self.reject(&locate(span), format!("`{section}` is a section"), hint);
                 continue;
             };
             for (name, value) in table {
@@ -166,41 +206,41 @@ impl Reader<'_> {
         locate: Locate<'_>,
         base: &Path,
     ) -> Option<Leaf> {
-        let span = written.span();
-        let elements: Vec<_> = match written.get_ref() {
-            DeValue::Array(elements) => elements.iter().map(Spanned::span).collect(),
-            _ => Vec::new(),
-        };
-        let value = match Value::deserialize(ValueDeserializer::from(written)) {
-            Ok(value) => value,
-            Err(error) => {
-                self.problems
-                    .push(Problem::new(locate(span), error.message()));
-                return None;
-            }
-        };
-        let elements = elements.into_iter().map(locate).collect();
-        self.leaf(section, key, value, None, locate(span), elements, base)
+        let (value, place, elements) = self.value(written, locate)?;
+        self.leaf(section, key, value, None, place, &elements, base)
     }
 
-    /// Warnings about environment variables that name a section but lack the second underscore.
+    /// Reads a value. Returns its place and those of the elements of a list, too.
+    pub(super) fn value(
+        &mut self,
+        written: Spanned<DeValue<'_>>,
+        locate: Locate<'_>,
+    ) -> Option<(Value, Place, Vec<Place>)> {
+        let place = locate(written.span());
+        let elements = match written.get_ref() {
+            DeValue::Array(elements) => elements.iter().map(|one| locate(one.span())).collect(),
+            _ => Vec::new(),
+        };
+        match Value::deserialize(ValueDeserializer::from(written)) {
+            Ok(value) => Some((value, place, elements)),
+            Err(error) => {
+                self.problems.push(Problem::new(place, error.message()));
+                None
+            }
+        }
+    }
+
+    /// Warnings about environment variables that were probably meant to set something.
     pub(super) fn misspelled_variables(&self) -> Vec<String> {
-        let names_section = |name: &str| {
-            let rest = name
-                .strip_prefix(SINGLE_UNDERSCORE_PREFIX)
-                .map(str::to_ascii_lowercase);
-            let section = rest.as_deref().and_then(|rest| rest.split_once('_'));
-            section.is_some_and(|(section, _)| schema::sections().contains(&section))
-        };
         let names = self.environment.keys();
-        let misspelled = names.filter(|name| names_section(name));
+        let misspelled = names.filter(|name| !name.starts_with(PREFIX));
         let warning = |name: &String| {
-            let name = clip(name, 80);
-            format!(
-                "the environment variable {name} sets nothing: settings are written {PREFIX}SECTION__KEY, with two underscores"
-            )
+            let (meant, name) = (clip(&intended_variable(name)?, 80), clip(name, 80));
+            Some(format!(
+                "the environment variable {name} sets nothing: write {meant}"
+            ))
         };
-        misspelled.map(warning).collect()
+        misspelled.filter_map(warning).collect()
     }
 
     /// Reads the layer of the environment: `KNIGHTWATCH__SECTION__KEY`.
@@ -212,9 +252,9 @@ impl Reader<'_> {
             };
             let place = Place::Environment(name.clone());
             let Some((section, key)) = path.split_once("__") else {
-                let problem = Problem::new(place, format!("{name} names no setting"));
-                self.problems
-                    .push(problem.hint(format!("write {PREFIX}SECTION__KEY")));
+                let meant = intended_variable(name).unwrap_or(format!("{PREFIX}SECTION__KEY"));
+                let message = format!("{name} names no setting");
+                self.reject(&place, message, format!("write {meant}"));
                 continue;
             };
             leaves.extend(self.text_leaf(
@@ -226,7 +266,7 @@ impl Reader<'_> {
         }
         Layer {
             leaves,
-            rules: Vec::new(),
+            ..Layer::default()
         }
     }
 
@@ -236,16 +276,15 @@ impl Reader<'_> {
         for (name, text) in set {
             let place = Place::Argument(name.clone());
             let Some((section, key)) = name.split_once('.') else {
-                let problem = Problem::new(place, format!("`{name}` names no setting"));
-                self.problems
-                    .push(problem.hint("write --set SECTION.KEY=VALUE"));
+                let message = format!("`{name}` names no setting");
+                self.reject(&place, message, "write --set SECTION.KEY=VALUE");
                 continue;
             };
             leaves.extend(self.text_leaf(section, key, text, place));
         }
         Layer {
             leaves,
-            rules: Vec::new(),
+            ..Layer::default()
         }
     }
 
@@ -255,7 +294,7 @@ impl Reader<'_> {
         let value = schema::value_from_text(section, key, text);
         let of_list = value.is_array();
         let text = (!of_list).then_some(text);
-        self.leaf(section, key, value, text, place, Vec::new(), Path::new(""))
+        self.leaf(section, key, value, text, place, &[], Path::new(""))
     }
 
     /// Checks a value and resolves its paths. `text` is the original text of a value from outside of the file.
@@ -267,23 +306,13 @@ impl Reader<'_> {
         mut value: Value,
         text: Option<&str>,
         place: Place,
-        elements: Vec<Place>,
+        elements: &[Place],
         base: &Path,
     ) -> Option<Leaf> {
         let before = self.problems.len();
-        // Check list elements one by one, so that errors point at the element.
-        let places = elements.into_iter().chain(std::iter::repeat(place.clone()));
-        let invalid = |value: &Value| schema::invalid(section, key, value, None);
-        let list = schema::unexpected_list(&value, invalid);
-        let elements = value.as_array().filter(|_| list.is_none());
-        for (element, place) in elements.into_iter().flatten().zip(places) {
-            let alone = Value::Array(vec![element.clone()]);
-            self.report_invalid(section, key, &alone, None, place);
-        }
-        if !value.is_array() || self.problems.len() == before {
-            let text = list.as_deref().or(text);
-            self.report_invalid(section, key, &value, text, place.clone());
-        }
+        self.check_value(&value, text, &place, elements, |value, text| {
+            schema::invalid(section, key, value, text)
+        });
         let paths = match (section, key, &mut value) {
             ("lichess", "token_file" | "ca_file", path)
             | ("web", "key_file" | "watch_key_file" | "metrics_key_file", path) => {
@@ -315,27 +344,53 @@ impl Reader<'_> {
         })
     }
 
-    fn report_invalid(
+    /// Checks the type of a value: list elements one by one, so that errors point at the element.
+    pub(super) fn check_value(
         &mut self,
-        section: &str,
-        key: &str,
         value: &Value,
         text: Option<&str>,
-        place: Place,
+        place: &Place,
+        elements: &[Place],
+        invalid: impl Fn(&Value, Option<&str>) -> Option<InvalidValue>,
     ) {
-        if let Some(invalid) = schema::invalid(section, key, value, text) {
-            let hint = invalid.hint;
-            let problem = Problem::new(place, invalid.message);
-            self.problems.push(Problem { hint, ..problem });
+        let before = self.problems.len();
+        let list = schema::unexpected_list(value, |value| invalid(value, None));
+        let each = value.as_array().filter(|_| list.is_none());
+        let places = elements.iter().chain(std::iter::repeat(place));
+        for (element, place) in each.into_iter().flatten().zip(places) {
+            let alone = Value::Array(vec![element.clone()]);
+            self.reject_value(invalid(&alone, None), place);
         }
+        if !value.is_array() || self.problems.len() == before {
+            self.reject_value(invalid(value, list.as_deref().or(text)), place);
+        }
+    }
+
+    /// Reports a value of the wrong type, if it is one.
+    pub(super) fn reject_value(&mut self, invalid: Option<InvalidValue>, place: &Place) {
+        let problem = |InvalidValue { message, hint }| Problem {
+            hint,
+            ..Problem::new(place.clone(), message)
+        };
+        self.problems.extend(invalid.map(problem));
+    }
+
+    /// Reports a problem.
+    pub(super) fn reject(
+        &mut self,
+        place: &Place,
+        message: impl Into<String>,
+        hint: impl Into<String>,
+    ) {
+        let problem = Problem::new(place.clone(), message);
+        self.problems.push(problem.hint(hint));
     }
 
     fn section(&mut self, name: &str, place: &Place) -> Option<&'static str> {
         if name == "rule" || name == "account" {
             let message = format!("{name}s are written in the file only");
             let hint = format!("write each below a line [[{name}]] of its own");
-            self.problems
-                .push(Problem::new(place.clone(), message).hint(hint));
+            self.reject(place, message, hint);
             return None;
         }
         let mut sections = schema::sections().iter().copied();
@@ -350,8 +405,7 @@ impl Reader<'_> {
             ),
             _ => (format!("there is no section `{name}`"), headings(name)),
         };
-        self.problems
-            .push(Problem::new(place.clone(), message).hint(hint));
+        self.reject(place, message, hint);
         None
     }
 
@@ -374,10 +428,27 @@ impl Reader<'_> {
                 )
             }
         };
-        self.problems
-            .push(Problem::new(place.clone(), message).hint(hint));
+        self.reject(place, message, hint);
         None
     }
+}
+
+/// The variable that was probably meant by one with a wrong number of underscores, or without a section.
+fn intended_variable(name: &str) -> Option<String> {
+    let name = name.strip_prefix("KNIGHTWATCH_")?.to_ascii_lowercase();
+    let name = name.trim_start_matches('_');
+    let after = |section: &str| name.strip_prefix(section)?.strip_prefix('_');
+    let mut sections = schema::sections().iter();
+    let with_section = sections.find_map(|section| Some((*section, after(section)?)));
+    let (section, key) = match with_section {
+        Some((section, key)) => (section, key.trim_start_matches('_')),
+        None if name == "token" => ("lichess", name),
+        None => (schema::section_of(name)?, name),
+    };
+    Some(match key {
+        "token" => TOKEN_VARIABLE.to_owned(),
+        key => format!("{PREFIX}{section}__{key}").to_ascii_uppercase(),
+    })
 }
 
 /// Whether this is probably YAML, the format of other bots: most assignments use a colon.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::rule::{ClockSpec, Pattern, Range, one_or_many};
 use super::seconds;
-use super::settings::Variant;
+use super::values::Variant;
 use crate::lichess::model::{Speed, TimeControl};
 
 /// `[matchmaking]`

@@ -18,6 +18,7 @@ mod rule;
 mod schema;
 mod settings;
 mod strength;
+mod values;
 mod web;
 
 use std::collections::BTreeMap;
@@ -27,7 +28,7 @@ use std::time::Duration;
 
 use crate::input;
 use crate::lichess::{CREDENTIALS_VARIABLE, Token, TokenError, TokenFault};
-use layers::{Layer, Reader};
+use layers::{Layer, RawAccount, Reader};
 use problem::{Place, Problem};
 
 pub use arena_entry::{ArenaEntry, TeamEntry};
@@ -44,9 +45,10 @@ pub use rule::{
 };
 pub use settings::{
     Book, Challenge, Engine, Games, Lichess, PgnFiles, Prefer, Records, SERVICE_STATE, Selection,
-    Settings, Speed, Tournaments, Variant,
+    Settings, Tournaments,
 };
 pub use strength::{MAX_ELO, MIN_ELO, Strength, StrengthMode};
+pub use values::{Speed, Variant};
 pub use web::{Web, WebKey};
 
 /// A duration in seconds, limited to a century.
@@ -189,7 +191,7 @@ struct Layered {
     settings: Settings,
     /// In ascending precedence: the file, if there is one, the environment, the arguments.
     layers: Vec<Layer>,
-    accounts: Vec<account::RawAccount>,
+    accounts: Vec<RawAccount>,
 }
 
 impl Layered {
@@ -293,14 +295,16 @@ fn is_one_word(text: &str) -> bool {
     !word.is_empty() && !word.contains(|c: char| c.is_whitespace() || "=[#".contains(c))
 }
 
+/// Merges the layers; each value knows its origin.
+fn merge_layers(layers: &[&Layer]) -> config::Config {
+    let sources = layers.iter().map(|layer| (*layer).clone()).collect();
+    let layered = config::Config::builder().add_source::<Vec<Layer>>(sources);
+    layered.build().expect("layers can be read")
+}
+
 /// Merges the layers with the defaults. All values have been checked.
 fn merge(layers: &[&Layer]) -> Settings {
-    let written = layers.iter().filter(|layer| !layer.leaves.is_empty());
-    let layered = written.fold(config::Config::builder(), |builder, layer| {
-        let document = layer.table().to_string();
-        builder.add_source(config::File::from_str(&document, config::FileFormat::Toml))
-    });
-    let merged = layered.build().and_then(config::Config::try_deserialize);
+    let merged = merge_layers(layers).try_deserialize();
     let rules = layers.iter().flat_map(|layer| &layer.rules);
     let rules = rules.map(|rule| rule.table.clone().try_into());
     Settings {

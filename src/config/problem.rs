@@ -3,12 +3,15 @@
 use std::fmt;
 use std::ops::Range;
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use crate::lichess::model::{clean, clip};
+use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Origin, Renderer, Snippet};
+
+use crate::lichess::model::clip;
 use crate::lichess::{redact_prefixed_tokens, redact_tokens};
 
-/// Longer lines are cut in excerpts.
-const MAX_LINE_CHARS: usize = 160;
+/// Longer names of variables and arguments are cut.
+const MAX_NAME_CHARS: usize = 160;
 
 /// Longer messages are cut; they may quote the configuration.
 const MAX_MESSAGE_CHARS: usize = 600;
@@ -71,7 +74,7 @@ pub struct Problem {
 #[derive(Clone, Debug)]
 pub(super) enum Place {
     /// A part of a line of a file.
-    File(Box<Excerpt>),
+    File(Excerpt),
     /// An environment variable.
     Environment(String),
     /// A `--set` argument.
@@ -80,25 +83,36 @@ pub(super) enum Place {
     Nowhere,
 }
 
-/// A part of a line of a file, with the text of the line.
+/// A configuration file.
+pub(super) struct SourceFile {
+    pub path: PathBuf,
+    pub text: String,
+}
+
+/// Without the text, which may contain secrets.
+impl fmt::Debug for SourceFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.path.fmt(f)
+    }
+}
+
+/// A part of a line of a file.
 #[derive(Clone, Debug)]
 pub(super) struct Excerpt {
-    path: PathBuf,
+    file: Arc<SourceFile>,
     /// Counted from 1.
     line: usize,
-    /// Counted from 1, in characters.
-    column: usize,
-    /// How many characters to underline, at least 1.
-    width: usize,
-    /// The beginning of the line without control characters; `None` if the problem is beyond it.
-    text: Option<String>,
+    /// Where the line begins, in bytes.
+    line_start: usize,
+    /// The part to underline, in bytes.
+    span: Range<usize>,
 }
 
 impl Place {
     /// Short description, for `knightwatch config`.
     pub(super) fn describe(&self) -> String {
         match self {
-            Self::File(at) => format!("{}:{}", at.path.display(), at.line),
+            Self::File(at) => format!("{}:{}", at.file.path.display(), at.line),
             Self::Environment(name) => format!("environment variable {name}"),
             Self::Argument(_) => "--set".to_owned(),
             Self::Nowhere => "default".to_owned(),
@@ -106,47 +120,53 @@ impl Place {
     }
 
     /// Sort key: by layer, in a file from top to bottom.
-    pub(super) fn sort_key(&self) -> (u8, usize, usize) {
+    pub(super) fn sort_key(&self) -> (u8, usize) {
         match self {
-            Self::Nowhere => (0, 0, 0),
-            Self::File(at) => (1, at.line, at.column),
-            Self::Environment(_) => (2, 0, 0),
-            Self::Argument(_) => (3, 0, 0),
+            Self::Nowhere => (0, 0),
+            Self::File(at) => (1, at.span.start),
+            Self::Environment(_) => (2, 0),
+            Self::Argument(_) => (3, 0),
         }
-    }
-}
-
-/// Replaces control characters by a space, so that columns are preserved.
-fn printable(c: char) -> char {
-    let mut buffer = [0; 4];
-    if clean(c.encode_utf8(&mut buffer)).is_empty() {
-        ' '
-    } else {
-        c
     }
 }
 
 impl Excerpt {
-    /// The line of `text` where the byte range `span` begins.
-    pub(super) fn new(path: PathBuf, text: &str, span: Range<usize>) -> Self {
+    /// The line of the file where the byte range `span` begins.
+    pub(super) fn new(file: &Arc<SourceFile>, span: Range<usize>) -> Self {
+        let text = &file.text;
         let start = text.floor_char_boundary(span.start.min(text.len()));
         let line_start = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
-        let line = text[line_start..].lines().next().unwrap_or_default();
-        let before = &text[line_start..start];
-        let end = text.floor_char_boundary(
-            span.end
-                .clamp(start, line_start + line.len().max(before.len())),
-        );
-        let column = before.chars().count();
-        let width = text[start..end.max(start)].chars().count();
-        let beginning = || line.chars().take(MAX_LINE_CHARS).map(printable).collect();
+        let line_end = start + text[start..].find('\n').unwrap_or(text.len() - start);
+        let end = text.floor_char_boundary(span.end.clamp(start, line_end));
         Self {
-            path,
+            file: Arc::clone(file),
             line: text[..line_start].matches('\n').count() + 1,
-            column: column + 1,
-            width: width.min(MAX_LINE_CHARS.saturating_sub(column)).max(1),
-            text: (column < MAX_LINE_CHARS).then(beginning),
+            line_start,
+            span: start..end,
         }
+    }
+
+    /// The column, counted from 1, in characters.
+    fn column(&self) -> usize {
+        self.file.text[self.line_start..self.span.start]
+            .chars()
+            .count()
+            + 1
+    }
+
+    /// The line without secrets and control characters, with the part underlined.
+    fn snippet(&self) -> Snippet<'static, Annotation<'static>> {
+        let text = self.file.text[self.line_start..].lines().next();
+        let line = without_secrets(&text.unwrap_or_default().replace(char::is_control, " "));
+        // Both replacements keep the number of characters.
+        let offset = |chars| line.char_indices().nth(chars).map_or(line.len(), |at| at.0);
+        let start = self.column() - 1;
+        let width = self.file.text[self.span.clone()].chars().count();
+        let span = offset(start)..offset(start + width);
+        Snippet::source(line)
+            .line_start(self.line)
+            .path(self.file.path.display().to_string())
+            .annotation(AnnotationKind::Primary.span(span))
     }
 }
 
@@ -169,7 +189,10 @@ impl Problem {
     /// The problem in one line, for the log.
     pub fn line(&self) -> String {
         let place = match &self.place {
-            Place::File(at) => format!("{}:{}:{}: ", at.path.display(), at.line, at.column),
+            Place::File(at) => {
+                let path = at.file.path.display();
+                format!("{path}:{}:{}: ", at.line, at.column())
+            }
             Place::Environment(name) => format!("environment variable {name}: "),
             Place::Argument(key) => format!("argument --set {key}: "),
             Place::Nowhere => String::new(),
@@ -183,46 +206,16 @@ impl Problem {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let message = clip(&self.message, MAX_MESSAGE_CHARS);
-        write!(f, "error: {}", without_secrets(&message))?;
-        match &self.place {
-            Place::File(at) => {
-                let gutter = at.line.to_string().len();
-                write!(
-                    f,
-                    "\n{:gutter$}--> {}:{}:{}",
-                    "",
-                    at.path.display(),
-                    at.line,
-                    at.column
-                )?;
-                if let Some(text) = &at.text {
-                    let line = without_secrets(text);
-                    write!(f, "\n{:gutter$} |\n{} | {line}", "", at.line)?;
-                    write!(
-                        f,
-                        "\n{:gutter$} | {:indent$}{}",
-                        "",
-                        "",
-                        "^".repeat(at.width),
-                        indent = at.column - 1
-                    )?;
-                }
-            }
-            Place::Environment(name) => {
-                write!(
-                    f,
-                    "\n  --> environment variable {}",
-                    without_secrets(&clip(name, MAX_LINE_CHARS))
-                )?;
-            }
-            Place::Argument(key) => write!(
-                f,
-                "\n  --> argument --set {}",
-                without_secrets(&clip(key, MAX_LINE_CHARS))
-            )?,
-            Place::Nowhere => {}
-        }
+        let shown = |text: &str, max| without_secrets(&clip(text, max));
+        let title = Level::ERROR.primary_title(shown(&self.message, MAX_MESSAGE_CHARS));
+        let origin = |what, name| Origin::path(format!("{what} {}", shown(name, MAX_NAME_CHARS)));
+        let report = match &self.place {
+            Place::File(excerpt) => title.element(excerpt.snippet()),
+            Place::Environment(name) => title.element(origin("environment variable", name)),
+            Place::Argument(key) => title.element(origin("argument --set", key)),
+            Place::Nowhere => Group::with_title(title),
+        };
+        f.write_str(&Renderer::plain().render(&[report]))?;
         match &self.hint {
             Some(hint) => write!(
                 f,
@@ -322,21 +315,45 @@ mod tests {
         }
     }
 
+    fn shown(text: &str, span: Range<usize>) -> String {
+        let file = Arc::new(SourceFile {
+            path: "f".into(),
+            text: text.to_owned(),
+        });
+        Problem::new(Place::File(Excerpt::new(&file, span)), "wrong").to_string()
+    }
+
     #[test]
     fn excerpt_stays_on_its_line() {
         let text = "a = 1\nbé = [\n 2 ]\n";
-        let at = Excerpt::new("f".into(), text, 6..text.len());
-        assert_eq!((at.line, at.column, at.width), (2, 1, 6));
-        let end = Excerpt::new("f".into(), text, text.len()..text.len());
-        assert_eq!((end.line, end.column, end.width), (4, 1, 1));
-        let long = format!("a = [{}]", "7, ".repeat(100_000));
-        let at = Excerpt::new("f".into(), &long, 200_000..200_001);
-        assert_eq!((at.column, at.text), (200_001, None));
-        let at = Excerpt::new("f".into(), &long, 4..long.len());
-        assert_eq!((at.column, at.width), (5, MAX_LINE_CHARS - 4));
-        let at = Excerpt::new("f".into(), "a = \"\u{1b}[2J\"\n", 4..8);
-        assert_eq!(at.text.as_deref(), Some("a = \" [2J\""));
-        let empty = Excerpt::new("f".into(), "", 0..0);
-        assert_eq!((empty.line, empty.column), (1, 1));
+        let several = "error: wrong\n --> f:2:1\n  |\n2 | bé = [\n  | ^^^^^^";
+        assert_eq!(shown(text, 6..text.len()), several);
+        let end = "error: wrong\n --> f:4:1\n  |\n4 |\n  | ^";
+        assert_eq!(shown(text, text.len()..text.len()), end);
+        let empty = "error: wrong\n --> f:1:1\n  |\n1 |\n  | ^";
+        assert_eq!(shown("", 0..0), empty);
+    }
+
+    #[test]
+    fn excerpt_of_long_line_is_cut() {
+        let long = format!("a = [{}]", "7, ".repeat(80_000));
+        for span in [200_000..200_001, 4..long.len()] {
+            let text = shown(&long, span.clone());
+            assert!(text.contains(&format!("f:1:{}\n", span.start + 1)));
+            assert!(text.lines().all(|line| line.chars().count() < 200));
+            assert!(text.contains("7, 7") && text.contains('^'), "{text}");
+        }
+    }
+
+    #[test]
+    fn excerpt_has_no_control_characters_and_secrets() {
+        let text = shown("a = \"\u{1b}[2J\u{9b}\"\n", 4..8);
+        assert!(text.ends_with("1 | a = \" [2J \"\n  |     ^^^^"), "{text}");
+        // Letters of two bytes become dots of one.
+        let text = shown("password = \"éé\" # éé\n", 18..25);
+        assert!(
+            text.ends_with("1 | password = \"..\" # ..\n  |                 ^^^^"),
+            "{text}"
+        );
     }
 }

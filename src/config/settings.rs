@@ -16,6 +16,7 @@ use super::matchmaking::Matchmaking;
 use super::rule::{Books, ClockSpec, Limit, Pattern, Play, Rule, unknown_books};
 use super::seconds;
 use super::strength::Strength;
+use super::values::{Speed, Variant};
 use super::web::Web;
 use super::{SERVICE_CONFIG, TokenSource};
 use crate::lichess::{Endpoint, EndpointError};
@@ -287,52 +288,6 @@ pub enum PgnFiles {
     Month,
     /// One file for all games.
     All,
-}
-
-/// A variant that the engine plays, by Lichess's key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Variant {
-    #[serde(rename = "standard")]
-    Standard,
-    #[serde(rename = "chess960")]
-    Chess960,
-    #[serde(rename = "fromPosition")]
-    FromPosition,
-}
-
-/// A speed that bots may play, by Lichess's key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Speed {
-    Bullet,
-    Blitz,
-    Rapid,
-    Classical,
-    Correspondence,
-}
-
-impl Variant {
-    /// Lichess's key, as in `variant.key` of a challenge.
-    pub fn key(self) -> &'static str {
-        match self {
-            Self::Standard => "standard",
-            Self::Chess960 => "chess960",
-            Self::FromPosition => "fromPosition",
-        }
-    }
-}
-
-impl Speed {
-    /// Lichess's key, as in `speed` of a challenge.
-    pub fn key(self) -> &'static str {
-        match self {
-            Self::Bullet => "bullet",
-            Self::Blitz => "blitz",
-            Self::Rapid => "rapid",
-            Self::Classical => "classical",
-            Self::Correspondence => "correspondence",
-        }
-    }
 }
 
 impl Settings {

@@ -202,3 +202,45 @@ fn oversized_file_is_rejected() {
         assert!(problem.to_string().len() < 1_000);
     }
 }
+
+#[test]
+fn misspelled_variable_warns_with_right_name() {
+    for (name, meant) in [
+        ("KNIGHTWATCH_LICHESS_TOKEN", "LICHESS_TOKEN"),
+        ("KNIGHTWATCH_TOKEN", "LICHESS_TOKEN"),
+        (
+            "KNIGHTWATCH_LICHESS_TOKEN_FILE",
+            "KNIGHTWATCH__LICHESS__TOKEN_FILE",
+        ),
+        (
+            "KNIGHTWATCH_ENGINE__HASH_MIB",
+            "KNIGHTWATCH__ENGINE__HASH_MIB",
+        ),
+        ("KNIGHTWATCH_HASH_MIB", "KNIGHTWATCH__ENGINE__HASH_MIB"),
+    ] {
+        let sources = Sources {
+            environment: environment(&[(name, "1")]),
+            ..Sources::default()
+        };
+        let settings = Settings::from_text(String::new(), &sources).expect("valid settings");
+        let warning = format!("the environment variable {name} sets nothing: write {meant}");
+        assert_eq!(settings.warnings, [warning]);
+    }
+    let sources = Sources {
+        environment: environment(&[("KNIGHTWATCH_PYTHON", "python3")]),
+        ..Sources::default()
+    };
+    let settings = Settings::from_text(String::new(), &sources).expect("valid settings");
+    assert_eq!(settings.warnings, [""; 0]);
+}
+
+#[test]
+fn variable_with_one_separator_is_rejected_with_right_name() {
+    let sources = Sources {
+        environment: environment(&[("KNIGHTWATCH__ENGINE_HASH_MIB", "1")]),
+        ..Sources::default()
+    };
+    let error = Settings::from_text(String::new(), &sources).expect_err("an invalid name");
+    let hint = "hint: write KNIGHTWATCH__ENGINE__HASH_MIB";
+    assert!(error.to_string().ends_with(hint), "{error}");
+}

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
+use clap::Args;
 use serde_json::Value;
 
-use super::command::SocketArgs;
 use super::socket_owner::untrusted_peer;
 use super::{Candidate, Request, Response, candidates};
 use crate::lichess::model::clean;
@@ -25,6 +25,27 @@ const BROWSER_COMMAND: &str = "xdg-open";
 
 /// Maximum length of a response in bytes: enough for a status with thousands of games.
 const MAX_RESPONSE_BYTES: u64 = 4 << 20;
+
+/// Selects a running bot and one of its accounts.
+#[derive(Args, Clone, Debug, Default)]
+pub struct SocketArgs {
+    /// Control socket of the bot [default: daemon.socket of the configuration, or else control.sock in the runtime directory]
+    #[arg(long, value_name = "PATH")]
+    pub socket: Option<PathBuf>,
+    /// Configuration file of the bot [default: as for `knightwatch run`]
+    #[arg(short, long, value_name = "FILE", conflicts_with = "socket")]
+    pub config: Option<PathBuf>,
+    /// Account, if the bot plays several
+    #[arg(long, value_name = "NAME")]
+    pub account: Option<String>,
+}
+
+impl SocketArgs {
+    /// Sends a request to the selected bot and account.
+    pub(super) fn send(&self, request: &Request) -> Result<Response, Error> {
+        send_request_for(self.socket.as_deref(), self.account.as_deref(), request)
+    }
+}
 
 /// Error of a request to a daemon.
 #[derive(Debug, thiserror::Error)]

@@ -1,13 +1,12 @@
 //! Command line of the operator commands.
 
 use std::io::Write;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 
-use super::client::{Error, operator_command, page_command, send_request_for};
-use super::{Challenge, Request, Response, validated};
+use super::client::{SocketArgs, operator_command, page_command};
+use super::{Challenge, Request, validated};
 use crate::bot::argument;
 
 /// Commands to a running bot.
@@ -129,27 +128,6 @@ pub enum OperatorCommand {
         while the program runs are listed; if anything is wrong, nothing changes."
     )]
     Reload(SocketArgs),
-}
-
-/// Selects a running bot and one of its accounts.
-#[derive(Args, Clone, Debug, Default)]
-pub struct SocketArgs {
-    /// Control socket of the bot [default: daemon.socket of the configuration, or else control.sock in the runtime directory]
-    #[arg(long, value_name = "PATH")]
-    pub socket: Option<PathBuf>,
-    /// Configuration file of the bot [default: as for `knightwatch run`]
-    #[arg(short, long, value_name = "FILE", conflicts_with = "socket")]
-    pub config: Option<PathBuf>,
-    /// Account, if the bot plays several
-    #[arg(long, value_name = "NAME")]
-    pub account: Option<String>,
-}
-
-impl SocketArgs {
-    /// Sends a request to the selected bot and account.
-    pub(super) fn send(&self, request: &Request) -> Result<Response, Error> {
-        send_request_for(self.socket.as_deref(), self.account.as_deref(), request)
-    }
 }
 
 impl OperatorCommand {

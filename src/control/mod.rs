@@ -19,8 +19,10 @@ use serde_json::Value;
 use crate::bot::{self, CommandHandle, OutgoingChallenge, argument};
 use crate::metrics::Status;
 
-pub use client::{Error, running_statuses, send_request, send_request_for, status_command};
-pub use command::{OperatorCommand, SocketArgs};
+pub use client::{
+    Error, SocketArgs, running_statuses, send_request, send_request_for, status_command,
+};
+pub use command::OperatorCommand;
 pub use dispatch::{Dispatcher, PageUrl};
 pub use server::{BindError, Server, keep_open};
 
@@ -139,7 +141,7 @@ impl Request {
         serde_json::from_str(line).map_err(|error| {
             // The error quotes the line, which may be long and contain control characters.
             let why: String = error.to_string().escape_debug().take(200).collect();
-            format!("not a request: {why}")
+            format!("not a request: {why}; write one such as {{\"command\":\"status\"}}")
         })
     }
 
@@ -153,7 +155,10 @@ impl Request {
             && let Some(account) = request.remove(ACCOUNT_FIELD)
         {
             let Value::String(account) = account else {
-                return Err("not a request: `account` is not a string".to_owned());
+                return Err(
+                    "not a request: `account` is not a string; write the user name in quotes"
+                        .to_owned(),
+                );
             };
             let request = Self::parse(&Value::Object(request).to_string())?;
             return Ok((Some(account), request));

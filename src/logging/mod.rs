@@ -9,7 +9,7 @@ use std::backtrace::{Backtrace, BacktraceStatus};
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
 use std::panic::PanicHookInfo;
-use std::sync::Once;
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tracing::{Level, Metadata, error};
@@ -21,12 +21,9 @@ use tracing_subscriber::fmt::time::FormatTime;
 use crate::config::LogLevel;
 use queue::Queue;
 
-static QUEUE: Queue = Queue::new();
+static QUEUE: LazyLock<Queue> = LazyLock::new(|| Queue::start(io::stderr(), is_journal()));
 
 static STARTED: AtomicBool = AtomicBool::new(false);
-
-/// The writer thread is running.
-static WRITER_RUNS: AtomicBool = AtomicBool::new(false);
 
 /// Starts logging. `RUST_LOG`, if set, overrides the level with its own filter.
 ///
@@ -53,8 +50,9 @@ pub fn start(level: LogLevel) {
     };
     // A second start is an error, and harmless.
     if started.is_ok() {
+        // The writer thread, while threads can be started.
+        LazyLock::force(&QUEUE);
         STARTED.store(true, Ordering::Relaxed);
-        start_writer();
     }
 }
 
@@ -71,31 +69,14 @@ fn is_journal() -> bool {
     std::env::var_os("JOURNAL_STREAM").is_some()
 }
 
-/// Starts the writer thread, once.
-fn start_writer() {
-    static WRITER: Once = Once::new();
-    WRITER.call_once(|| {
-        // Without a thread `flush` writes the lines.
-        let thread = std::thread::Builder::new()
-            .name("log".to_owned())
-            .spawn(|| QUEUE.run_writer(&mut io::stderr(), is_journal()));
-        WRITER_RUNS.store(thread.is_ok(), Ordering::Relaxed);
-    });
-}
-
 /// Queues a line for stderr, unchanged, after all logged lines; works before [`start`], too. Never blocks.
 pub fn print(line: &str) {
-    start_writer();
     QUEUE.push(format!("{line}\n").into_bytes());
 }
 
-/// Waits until all lines so far are written, for at most a second. Without a writer thread it writes them itself.
+/// Waits until all lines so far are written, for at most a second.
 pub fn flush() {
-    if WRITER_RUNS.load(Ordering::Relaxed) {
-        QUEUE.flush();
-    } else {
-        QUEUE.write_all(&mut io::stderr(), is_journal());
-    }
+    QUEUE.flush();
 }
 
 /// Logs a panic as an error, so that control characters in its message are escaped. Returns false before [`start`].

@@ -3,141 +3,94 @@
 //! Lines are lost when nothing can be written, or not fast enough; the log says how many, and why, as soon as it can be written
 //! again.
 
-use crate::plural;
-use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Write};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{self, Receiver, SyncSender, TrySendError};
+use std::thread;
+use std::time::{Duration, Instant};
 
-/// Upper limit of queued bytes: several thousand lines.
-const MAX_QUEUED_BYTES: usize = 1 << 20;
+use crate::plural;
+
+/// Upper limit of queued lines.
+const MAX_QUEUED_LINES: usize = 4_096;
 
 /// How long the process waits for queued lines at exit.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Log lines that wait to be written.
+/// Sending end of the queue.
 pub(super) struct Queue {
-    state: Mutex<State>,
-    /// Notified when there are lines or a flush was requested.
-    filled: Condvar,
-    /// Notified when all lines are written.
-    written: Condvar,
+    messages: SyncSender<Message>,
+    /// Lines that did not fit since the last one that did.
+    lost: AtomicU64,
 }
 
-struct State {
-    lines: VecDeque<Vec<u8>>,
-    bytes: usize,
-    /// Lines that did not fit.
+struct Message {
+    /// Lines that did not fit before this one.
     lost: u64,
-    /// Why the last of them was lost.
-    why: &'static str,
-    /// A flush was requested, which includes the report of lost lines.
-    flush_requested: bool,
-    /// Lines have been taken out and are being written.
-    writing: bool,
+    /// A line; empty to flush.
+    line: Vec<u8>,
+    /// Notified when the line is written.
+    written: Option<SyncSender<()>>,
 }
 
 impl Queue {
-    pub(super) const fn new() -> Self {
+    /// Starts the writer thread.
+    pub(super) fn start(out: impl Write + Send + 'static, journal: bool) -> Self {
+        let (messages, receiver) = mpsc::sync_channel(MAX_QUEUED_LINES);
+        let writer = LineWriter::new(out, journal);
+        // Without a thread the queue is closed, and lines are written directly.
+        let _ = thread::Builder::new()
+            .name("log".to_owned())
+            .spawn(move || writer.run(&receiver));
         Self {
-            state: Mutex::new(State {
-                lines: VecDeque::new(),
-                bytes: 0,
-                lost: 0,
-                why: "",
-                flush_requested: false,
-                writing: false,
-            }),
-            filled: Condvar::new(),
-            written: Condvar::new(),
+            messages,
+            lost: AtomicU64::new(0),
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Queues a line, if there is room.
     pub(super) fn push(&self, line: Vec<u8>) {
-        let mut state = self.lock();
-        if state.bytes + line.len() > MAX_QUEUED_BYTES {
-            state.lost += 1;
-            state.why = if line.len() > MAX_QUEUED_BYTES {
-                "longer than 1 MiB"
-            } else {
-                "they came faster than they could be written"
-            };
-            return;
+        let lost = self.lost.swap(0, Ordering::Relaxed);
+        let written = None;
+        match self.messages.try_send(Message {
+            lost,
+            line,
+            written,
+        }) {
+            Ok(()) => {}
+            Err(TrySendError::Full(_)) => {
+                self.lost.fetch_add(lost + 1, Ordering::Relaxed);
+            }
+            Err(TrySendError::Disconnected(message)) => {
+                // There is no other place to report a failure.
+                let _ = io::stderr().write_all(&message.line);
+            }
         }
-        state.bytes += line.len();
-        state.lines.push_back(line);
-        drop(state);
-        self.filled.notify_one();
     }
 
     /// Waits until all lines are written and lost ones are reported, for at most [`FLUSH_TIMEOUT`].
     pub(super) fn flush(&self) {
-        let mut state = self.lock();
-        state.flush_requested = true;
-        self.filled.notify_one();
+        let deadline = Instant::now() + FLUSH_TIMEOUT;
+        let (done, written) = mpsc::sync_channel(1);
+        let mut message = Message {
+            lost: self.lost.swap(0, Ordering::Relaxed),
+            line: Vec::new(),
+            written: Some(done),
+        };
+        while let Err(TrySendError::Full(refused)) = self.messages.try_send(message)
+            && Instant::now() < deadline
+        {
+            message = refused;
+            thread::sleep(Duration::from_millis(1));
+        }
         // A timeout changes nothing.
-        let _ = self
-            .written
-            .wait_timeout_while(state, FLUSH_TIMEOUT, |state| {
-                state.flush_requested || state.writing
-            });
-    }
-
-    /// Writes all queued lines and reports lost ones.
-    pub(super) fn write_all(&self, out: &mut dyn Write, journal: bool) {
-        let mut state = self.lock();
-        let lines = std::mem::take(&mut state.lines);
-        state.bytes = 0;
-        let (lost, why) = (std::mem::take(&mut state.lost), state.why);
-        drop(state);
-        let mut writer = LineWriter::new(out, journal);
-        for line in lines {
-            writer.write(&line);
-        }
-        writer.add_lost(lost, why);
-        // This was the last chance to report them.
-        let _ = writer.report_lost();
-    }
-
-    /// Writes lines as they come, forever.
-    pub(super) fn run_writer(&self, out: &mut dyn Write, journal: bool) {
-        let mut writer = LineWriter::new(out, journal);
-        loop {
-            let mut state = self
-                .filled
-                .wait_while(self.lock(), |state| {
-                    state.lines.is_empty() && !state.flush_requested
-                })
-                .unwrap_or_else(PoisonError::into_inner);
-            let lines = std::mem::take(&mut state.lines);
-            state.bytes = 0;
-            state.writing = true;
-            let (lost, why) = (std::mem::take(&mut state.lost), state.why);
-            let flush_requested = std::mem::take(&mut state.flush_requested);
-            drop(state);
-            for line in lines {
-                writer.write(&line);
-            }
-            // They were lost after the lines that were just written.
-            writer.add_lost(lost, why);
-            if flush_requested {
-                // This was the last chance to report them.
-                let _ = writer.report_lost();
-            }
-            self.lock().writing = false;
-            self.written.notify_all();
-        }
+        let _ = written.recv_timeout(deadline.saturating_duration_since(Instant::now()));
     }
 }
 
 /// Writes lines, and counts those that cannot be written.
-struct LineWriter<'a> {
-    out: &'a mut dyn Write,
+struct LineWriter<W> {
+    out: W,
     journal: bool,
     /// Lines lost since the last one that was written.
     lost: u64,
@@ -146,8 +99,8 @@ struct LineWriter<'a> {
     partial_line: bool,
 }
 
-impl<'a> LineWriter<'a> {
-    fn new(out: &'a mut dyn Write, journal: bool) -> Self {
+impl<W: Write> LineWriter<W> {
+    fn new(out: W, journal: bool) -> Self {
         Self {
             out,
             journal,
@@ -157,15 +110,29 @@ impl<'a> LineWriter<'a> {
         }
     }
 
-    /// Counts lines that did not fit into the queue.
-    fn add_lost(&mut self, lines: u64, why: &str) {
-        if lines > 0 {
-            self.lost += lines;
-            self.why = why.to_owned();
+    /// Writes lines until the queue is closed.
+    fn run(mut self, messages: &Receiver<Message>) {
+        for message in messages {
+            self.write(message.lost, &message.line);
+            if let Some(written) = message.written {
+                // The flush may have timed out.
+                let _ = written.send(());
+            }
         }
     }
 
-    /// Reports lost lines, if any.
+    /// Writes a line, after a report of the lines lost before it.
+    fn write(&mut self, lost: u64, line: &[u8]) {
+        if lost > 0 {
+            self.lost += lost;
+            "they came faster than they could be written".clone_into(&mut self.why);
+        }
+        if let Err(error) = self.report_lost().and_then(|()| self.write_bytes(line)) {
+            self.lost += u64::from(!line.is_empty());
+            self.why = error.to_string();
+        }
+    }
+
     fn report_lost(&mut self) -> io::Result<()> {
         if self.lost > 0 {
             let text = format!(
@@ -179,15 +146,6 @@ impl<'a> LineWriter<'a> {
             self.lost = 0;
         }
         Ok(())
-    }
-
-    fn write(&mut self, line: &[u8]) {
-        if self.report_lost().is_err() {
-            self.lost += 1;
-        } else if let Err(error) = self.write_bytes(line) {
-            self.lost += 1;
-            self.why = error.to_string();
-        }
     }
 
     fn write_bytes(&mut self, mut bytes: &[u8]) -> io::Result<()> {
@@ -208,6 +166,9 @@ impl<'a> LineWriter<'a> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc::Sender;
+    use std::sync::{Arc, Mutex};
+
     use super::*;
 
     /// A disk with limited space.
@@ -235,32 +196,19 @@ mod tests {
 
     #[test]
     fn full_disk_reports_lost_lines_later() {
-        let mut disk = Disk {
+        let disk = Disk {
             room: 13,
             ..Disk::default()
         };
-        let mut writer = LineWriter::new(&mut disk, false);
+        let mut writer = LineWriter::new(disk, false);
         for line in ["the first\n", "the second\n", "the third\n"] {
-            writer.write(line.as_bytes());
+            writer.write(0, line.as_bytes());
         }
-        let (lost, partial_line, why) = (
-            writer.lost,
-            writer.partial_line,
-            std::mem::take(&mut writer.why),
-        );
-        assert_eq!((lost, partial_line), (2, true));
-        disk.room = 1_000;
-        let mut writer = LineWriter {
-            out: &mut disk,
-            journal: false,
-            lost,
-            why,
-            partial_line,
-        };
-        writer.write(b"the fourth\n");
-        writer.add_lost(7, "too fast");
-        writer.write(b"the fifth\n");
-        let text = String::from_utf8(disk.text).unwrap();
+        assert_eq!((writer.lost, writer.partial_line), (2, true));
+        writer.out.room = 1_000;
+        writer.write(0, b"the fourth\n");
+        writer.write(7, b"the fifth\n");
+        let text = String::from_utf8(writer.out.text).unwrap();
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(
             [lines[0], lines[1], lines[3]],
@@ -274,55 +222,53 @@ mod tests {
         assert_eq!(lines[5], "the fifth");
     }
 
-    #[test]
-    fn flush_reports_lost_lines() {
-        // Static, since the writer thread never ends.
-        static QUEUE: Queue = Queue::new();
-        static LOG: Mutex<Vec<u8>> = Mutex::new(Vec::new());
-        struct Log;
-        impl Write for Log {
-            fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-                LOG.lock().unwrap().write(bytes)
-            }
+    /// A pipe that nobody reads until `opened` is closed.
+    struct Pipe {
+        opened: Receiver<()>,
+        text: Arc<Mutex<String>>,
+    }
 
-            fn flush(&mut self) -> io::Result<()> {
-                Ok(())
-            }
+    impl Write for Pipe {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let _ = self.opened.recv();
+            self.text
+                .lock()
+                .unwrap()
+                .push_str(str::from_utf8(bytes).unwrap());
+            Ok(bytes.len())
         }
-        QUEUE.push(vec![b'x'; MAX_QUEUED_BYTES + 1]);
-        std::thread::spawn(|| QUEUE.run_writer(&mut Log, false));
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn blocked_output_loses_lines_and_never_blocks() {
+        let (open, opened): (Sender<()>, _) = mpsc::channel();
+        let text = Arc::new(Mutex::new(String::new()));
+        let pipe = Pipe {
+            opened,
+            text: Arc::clone(&text),
+        };
+        let queue = Queue::start(pipe, false);
+        (0..3 * MAX_QUEUED_LINES).for_each(|n| queue.push(format!("{n}\n").into_bytes()));
+        queue.flush();
+        assert_eq!(*text.lock().unwrap(), "");
+        drop(open);
         // Each flush waits for at most a second.
         for _ in 0..60 {
-            QUEUE.flush();
+            queue.flush();
         }
-        let text = String::from_utf8(LOG.lock().unwrap().clone()).unwrap();
-        assert_eq!(
-            text,
-            " WARN 1 line of the log is missing here: longer than 1 MiB\n"
+        let text = text.lock().unwrap();
+        let (report, written): (Vec<&str>, Vec<&str>) =
+            text.lines().partition(|line| line.contains("missing here"));
+        let lost = 3 * MAX_QUEUED_LINES - written.len();
+        assert_eq!(report.len(), 1, "{report:?}");
+        let report_text = format!(
+            " WARN {lost} lines of the log are missing here: they came faster than they could be written"
         );
-    }
-
-    #[test]
-    fn write_all_works_without_thread() {
-        let queue = Queue::new();
-        queue.push(b"first\n".to_vec());
-        queue.push(vec![b'x'; MAX_QUEUED_BYTES + 1]);
-        let mut out = Vec::new();
-        queue.write_all(&mut out, false);
-        queue.write_all(&mut out, false);
-        let text = String::from_utf8(out).unwrap();
-        assert_eq!(
-            text,
-            "first\n WARN 1 line of the log is missing here: longer than 1 MiB\n"
-        );
-    }
-
-    #[test]
-    fn queue_is_bounded() {
-        let queue = Queue::new();
-        (0..3_000).for_each(|_| queue.push(vec![b'x'; 1_000]));
-        let state = queue.lock();
-        assert!(state.bytes <= MAX_QUEUED_BYTES && state.lines.len() > 1_000);
-        assert_eq!(state.lines.len() as u64 + state.lost, 3_000);
+        assert_eq!(report[0], report_text);
+        assert!((MAX_QUEUED_LINES..=MAX_QUEUED_LINES + 1).contains(&written.len()));
     }
 }

@@ -20,6 +20,7 @@ use tracing::{debug, error, info, warn};
 
 use super::pgn_files::PgnFiles;
 use super::{Error, insert, open, reader};
+use crate::backoff::Backoff;
 use crate::events::{Event, RecvError};
 use crate::plural;
 
@@ -33,8 +34,7 @@ const MAX_BATCH: usize = 256;
 const PGN_RETRY_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Waits between attempts to write.
-const MIN_RETRY_WAIT: Duration = Duration::from_millis(500);
-const MAX_RETRY_WAIT: Duration = Duration::from_secs(30);
+const RETRY_BACKOFF: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(30));
 
 /// Options of a recorder.
 #[derive(Clone, Debug)]
@@ -86,7 +86,7 @@ impl Recorder {
             options,
             shared: Arc::clone(&shared),
             db: None,
-            wait: MIN_RETRY_WAIT,
+            failures: 0,
             last_error: None,
             pgn_error_logged: false,
         };
@@ -191,8 +191,8 @@ struct Writer {
     options: Options,
     shared: Arc<Shared>,
     db: Option<Connection>,
-    /// Wait before the next attempt.
-    wait: Duration,
+    /// Failed attempts in a row.
+    failures: u32,
     /// The last error that was logged.
     last_error: Option<String>,
     /// A failure to write PGN files was logged.
@@ -260,7 +260,7 @@ impl Writer {
     }
 
     fn on_success(&mut self) {
-        self.wait = MIN_RETRY_WAIT;
+        self.failures = 0;
         let lost = self.shared.lost.swap(0, Ordering::Relaxed);
         let file = self.options.file.display();
         if self.last_error.take().is_some() {
@@ -278,8 +278,8 @@ impl Writer {
         let file = self.options.file.display();
         let damaged = error.is_damage();
         // Only once: if the new file is damaged as well, it is the disk.
-        if damaged && self.wait == MIN_RETRY_WAIT {
-            self.wait *= 2;
+        if damaged && self.failures == 0 {
+            self.failures = 1;
             match rename_damaged(&self.options.file) {
                 Ok(renamed) => {
                     error!(
@@ -305,8 +305,8 @@ impl Writer {
 
     /// Waits before the next attempt, unless stopping.
     fn wait_before_retry(&mut self) {
-        let until = Instant::now() + self.wait;
-        self.wait = (self.wait * 2).min(MAX_RETRY_WAIT);
+        let until = Instant::now() + RETRY_BACKOFF.delay(self.failures);
+        self.failures = self.failures.saturating_add(1);
         while !self.shared.stopping.load(Ordering::Acquire) {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {

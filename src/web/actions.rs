@@ -1,10 +1,10 @@
 //! Operator actions of the page, executed like requests on the control socket.
 
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use serde::Deserialize;
 
-use super::records::ApiError;
+use super::records::{ApiError, Params};
 use crate::control::{Dispatcher, Request, Response};
 
 /// Actions that a page offers.
@@ -35,7 +35,7 @@ pub(super) struct ActionParams {
 pub(super) async fn run(
     State(actions): State<Actions>,
     Path(action): Path<String>,
-    Query(params): Query<ActionParams>,
+    Params(params): Params<ActionParams>,
 ) -> Result<StatusCode, ApiError> {
     if !actions.enabled.contains(&action.as_str()) {
         return Err(ApiError::NotFound("there is no such action"));

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::body::Body;
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 
 use super::AppState;
 use super::convert::finished_event;
-use super::records::ApiError;
+use super::records::{ApiError, Params};
 use super::wire::Player;
 use crate::events::Color;
 use crate::store::{self, Filter, Order, Outcome, Sort, utc_day_start};
@@ -183,7 +183,7 @@ impl GameRow {
 /// `GET /api/games`: the games that match a query, by default the latest first.
 pub(super) async fn games(
     State(state): State<AppState>,
-    Query(query): Query<GameQuery>,
+    Params(query): Params<GameQuery>,
 ) -> Result<Json<GameList>, ApiError> {
     let (filter, order, page) = (query.filter()?, query.order()?, query.page()?);
     let list = state.records.query(move |reader| {
@@ -203,7 +203,7 @@ pub(super) async fn games(
 /// `GET /api/games.pgn`: the games that match a query, as a PGN file.
 pub(super) async fn download(
     State(state): State<AppState>,
-    Query(query): Query<GameQuery>,
+    Params(query): Params<GameQuery>,
 ) -> Result<Response, ApiError> {
     let pgn = state.records.pgn(query.filter()?).await?;
     let kind = [
@@ -275,7 +275,7 @@ fn group((name, score): (String, store::WinDrawLoss)) -> Group {
 /// `GET /api/stats`: results by opponent, speed, color, opening and tournament, ratings over time, and clock statistics.
 pub(super) async fn stats(
     State(state): State<AppState>,
-    Query(query): Query<GameQuery>,
+    Params(query): Params<GameQuery>,
 ) -> Result<Json<Stats>, ApiError> {
     let filter = query.filter()?;
     // Each query is a pass over all games, so they run concurrently.

@@ -1,14 +1,14 @@
 //! Single games as JSON and as SVG pictures, from memory or from the records.
 
 use axum::Json;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 
 use super::AppState;
 use super::live_game::LiveGame;
-use super::records::ApiError;
+use super::records::{ApiError, Params};
 use crate::chess::Color;
 use crate::draw::{Animation, Board, Graph};
 
@@ -42,7 +42,7 @@ pub(super) struct BoardParams {
 pub(super) async fn board(
     State(state): State<AppState>,
     Path(name): Path<String>,
-    Query(params): Query<BoardParams>,
+    Params(params): Params<BoardParams>,
 ) -> Result<Response, ApiError> {
     let id = name.strip_suffix(".svg").ok_or(NO_GAME)?;
     let live = find(&state, id).await?;

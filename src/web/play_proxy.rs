@@ -4,7 +4,7 @@ use std::future::Future;
 
 use axum::Router;
 use axum::body::{self, Bytes};
-use axum::extract::{Query, Request, State};
+use axum::extract::{Request, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{Method, StatusCode};
 use axum::middleware::Next;
@@ -13,7 +13,7 @@ use serde::Deserialize;
 use url::form_urlencoded;
 
 use super::AppState;
-use super::records::ApiError;
+use super::records::{ApiError, Params};
 use super::sse::EventFeed;
 use crate::chess::Position;
 
@@ -122,7 +122,7 @@ pub(super) struct ShowEngineParams {
 /// `POST /control/show-engine`: shows or hides the search information of the engine in the games of the user.
 pub(super) async fn show_engine(
     State(state): State<AppState>,
-    Query(ShowEngineParams { shown }): Query<ShowEngineParams>,
+    Params(ShowEngineParams { shown }): Params<ShowEngineParams>,
 ) -> Result<StatusCode, ApiError> {
     match state.feed.set_show_engine(shown) {
         true => Ok(StatusCode::NO_CONTENT),

@@ -8,10 +8,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use axum::Json;
+use axum::extract::{FromRequestParts, Query};
 use axum::http::StatusCode;
+use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures::{Stream, stream};
+use serde::de::DeserializeOwned;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::spawn_blocking;
 
@@ -67,6 +70,24 @@ impl IntoResponse for ApiError {
         };
         let error = self.to_string();
         (code, Json(BTreeMap::from([("error", error)]))).into_response()
+    }
+}
+
+/// Query parameters of the URL. Unlike those of [`Query`], errors have the form of the API.
+pub(super) struct Params<T>(pub(super) T);
+
+impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for Params<T> {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        let Query(params) = Query::try_from_uri(&parts.uri).map_err(|error| {
+            let why = error.body_text();
+            let why = why
+                .rsplit_once("query string: ")
+                .map_or(&*why, |(_, why)| why);
+            ApiError::BadRequest(format!("the parameters are wrong: {why}"))
+        })?;
+        Ok(Self(params))
     }
 }
 

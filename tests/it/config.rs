@@ -395,7 +395,9 @@ fn suspicious_settings_warn() {
         panic!("{:?}", settings.warnings);
     };
     assert!(
-        variable.contains("KNIGHTWATCH_ENGINE_HASH_MIB sets nothing"),
+        variable.contains(
+            "KNIGHTWATCH_ENGINE_HASH_MIB sets nothing: write KNIGHTWATCH__ENGINE__HASH_MIB"
+        ),
         "{variable}"
     );
     assert!(one_way.contains("bots = true"), "{one_way}");

@@ -9,7 +9,10 @@ use std::path::{Path, PathBuf};
 const ALLOWED: &[(&str, &[&str])] = &[
     ("events", &["chess", "engine", "lichess"]),
     ("metrics", &["events", "plural"]),
-    ("store", &["atomic_file", "chess", "events", "plural"]),
+    (
+        "store",
+        &["atomic_file", "backoff", "chess", "events", "plural"],
+    ),
     ("control", &["bot", "events", "lichess", "metrics"]),
     ("draw", &["atomic_file", "chess", "input"]),
     (
@@ -31,6 +34,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "config",
             "clock",
             "atomic_file",
+            "backoff",
             "input",
             "plural",
         ],

@@ -97,7 +97,7 @@ impl Client {
     // ---- streams
 
     /// Opens the account's event stream, which closes an older one. For `silence` see
-    /// [`super::retry::ReconnectPolicy::silence`].
+    /// [`crate::ReconnectPolicy::silence`].
     pub async fn events(&self, silence: Duration) -> Result<EventStream, Error> {
         self.open(
             RequestKind::EventStream,

@@ -535,13 +535,7 @@ fn certificates(file: &Path) -> Result<Vec<reqwest::Certificate>, Error> {
 /// `knightwatch/0.1.0 user:Name`. A name that is not a valid user name is left out.
 fn user_agent(name: Option<&str>) -> HeaderValue {
     const PROGRAM: &str = concat!("knightwatch/", env!("CARGO_PKG_VERSION"));
-    let is_user_name = |name: &&str| {
-        (3..=31).contains(&name.len())
-            && name
-                .bytes()
-                .all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
-    };
-    name.filter(is_user_name)
+    name.filter(|name| Username::is_valid(name))
         .and_then(|name| HeaderValue::try_from(format!("{PROGRAM} user:{name}")).ok())
         .unwrap_or(HeaderValue::from_static(PROGRAM))
 }

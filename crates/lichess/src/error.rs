@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::model::clip;
-use super::retry::RequestKind;
+use super::request_kind::RequestKind;
 
 /// A failed request.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

@@ -14,6 +14,7 @@ mod error;
 pub mod model;
 mod reconnect;
 mod request_counts;
+mod request_kind;
 pub mod retry;
 mod stream;
 #[cfg(test)]
@@ -24,6 +25,7 @@ pub use api::{MOVE_TIMEOUT, Playing, decode};
 pub use client::{Client, install_tls_provider};
 pub use endpoint::{Endpoint, EndpointError};
 pub use error::{Error, ErrorResponse, RateLimit};
+pub use reconnect::{Disconnect, ReconnectPolicy};
 pub use request_counts::{Outcome, RequestCounts};
 pub use stream::{
     EventStream, GameStream, LastActivity, Line, LineSplitter, MAX_LINE_BYTES, Ndjson, Raw,

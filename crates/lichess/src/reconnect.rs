@@ -3,6 +3,8 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
+use knightwatch_util::backoff::Backoff;
+
 use super::error::Error;
 use super::retry::{DEFAULT_RATE_LIMIT_WAIT, FailureClass};
 
@@ -60,8 +62,7 @@ pub struct ReconnectPolicy {
 
 #[derive(Debug)]
 struct Schedule {
-    first_wait: Duration,
-    max_wait: Duration,
+    backoff: Backoff,
     /// A stream that lived this long resets the failures.
     healthy: Duration,
     /// Allowed silence, before and after the stream was silent once.
@@ -80,16 +81,14 @@ const MIN_LIMITED_WAIT: Duration = Duration::from_secs(1);
 const MAX_FAST_REOPENS: u32 = 40;
 
 static EVENT_STREAM: Schedule = Schedule {
-    first_wait: Duration::from_millis(250),
-    max_wait: Duration::from_secs(60),
+    backoff: Backoff::new(Duration::from_millis(250), Duration::from_secs(60)),
     healthy: Duration::from_secs(60),
     silence: [Duration::from_millis(8500), Duration::from_secs(15)],
     max_opens: 20,
 };
 
 static GAME_STREAM: Schedule = Schedule {
-    first_wait: Duration::from_millis(100),
-    max_wait: Duration::from_secs(5),
+    backoff: Backoff::new(Duration::from_millis(100), Duration::from_secs(5)),
     healthy: Duration::from_secs(10),
     silence: [Duration::from_millis(8500); 2],
     max_opens: usize::MAX,
@@ -150,18 +149,12 @@ impl ReconnectPolicy {
         if lived >= OPEN_LIMIT_WINDOW {
             self.was_silent = false;
         }
+        let delay = self.schedule.backoff.delay(self.failures);
         let backoff = match self.failures {
             // The silence itself was the wait.
             0 if how == Disconnect::Silent => Duration::ZERO,
-            0 => self.schedule.first_wait,
-            failures => {
-                let doubled = self
-                    .schedule
-                    .first_wait
-                    .saturating_mul(1 << failures.min(16))
-                    .min(self.schedule.max_wait);
-                doubled.mul_f64(0.75 + self.random.f64() / 4.0)
-            }
+            0 => delay,
+            _ => delay.mul_f64(0.75 + self.random.f64() / 4.0),
         };
         self.failures = self.failures.saturating_add(1);
         self.was_silent |= how == Disconnect::Silent;

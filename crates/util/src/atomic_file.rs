@@ -1,9 +1,11 @@
 //! Atomic file writes.
 
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
+
+use tempfile::Builder;
 
 /// Writes a file atomically: to a temporary file in the same directory, then renamed.
 ///
@@ -72,36 +74,30 @@ fn write_with_mode<T, E: From<io::Error>>(
     let Some(name) = path.file_name() else {
         return Err(io::Error::from(io::ErrorKind::IsADirectory).into());
     };
-    let mut temporary = name.to_owned();
-    temporary.push(format!(".{}.new", std::process::id()));
-    let temporary = path.with_file_name(temporary);
-    let written = || {
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(true);
-        let file = options.mode(mode.unwrap_or(0o666)).open(&temporary)?;
-        let permissions = match mode {
-            Some(mode) => Some(Permissions::from_mode(mode)),
-            None => existing.map(|existing| existing.permissions()),
-        };
-        if let Some(permissions) = permissions {
-            file.set_permissions(permissions)?;
-        }
-        let mut file = BufWriter::new(file);
-        let result = content(&mut file)?;
-        file.flush()?;
-        file.get_ref().sync_all()?;
-        fs::rename(&temporary, &path)?;
-        Ok(result)
-    };
-    written().inspect_err(|_| {
-        // The original error is reported.
-        let _ = fs::remove_file(&temporary);
-    })
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    options.mode(mode.unwrap_or(0o666));
+    let directory = path.parent().unwrap_or(Path::new(""));
+    let (file, temporary) = Builder::new()
+        .prefix(name)
+        .suffix(".new")
+        .make_in(directory, |temporary| options.open(temporary))?
+        .into_parts();
+    if let Some(existing) = existing.filter(|_| mode.is_none()) {
+        file.set_permissions(existing.permissions())?;
+    }
+    let mut file = BufWriter::new(file);
+    let result = content(&mut file)?;
+    file.flush()?;
+    file.get_ref().sync_all()?;
+    temporary.persist(path).map_err(|failed| failed.error)?;
+    Ok(result)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::{FileTypeExt as _, symlink};
+    use std::fs::Permissions;
+    use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _, symlink};
 
     use super::*;
 

@@ -4,6 +4,7 @@
 #![warn(missing_docs)]
 
 pub mod atomic_file;
+pub mod backoff;
 pub mod input;
 pub mod plural;
 pub mod spelling;

@@ -36,28 +36,12 @@ pub fn nearest<'a>(given: &str, names: &[&'a str]) -> Option<&'a str> {
         let distance = if begun {
             1
         } else {
-            distance(&given, &name_plain)
+            strsim::levenshtein(&given, &name_plain)
         };
         (distance, *name)
     });
     let (distance, name) = distances.min_by_key(|(distance, _)| *distance)?;
     (distance <= given.len().div_ceil(3).min(3)).then_some(name)
-}
-
-/// Levenshtein distance: letters to insert, delete or replace.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, to) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(from != *to);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]

@@ -11,8 +11,8 @@ use crate::bot::account::quota::Limit;
 use crate::bot::reconnect::{ReconnectingStream, StreamEvent};
 use crate::clock;
 use crate::events;
+use crate::lichess::ReconnectPolicy;
 use crate::lichess::model::Event;
-use crate::lichess::retry::ReconnectPolicy;
 use crate::lichess::{Client, Error as Failure, EventStream, LastActivity};
 
 /// An instance younger than this may be the second one. Two instances that take the stream from each other reconnect

@@ -9,6 +9,7 @@ use tokio::task::{Id, JoinError};
 use tracing::{debug, error, warn};
 
 use super::{Account, push_bounded};
+use crate::backoff::Backoff;
 use crate::bot::UnfinishedGames;
 use crate::bot::account::correspondence::SuspendedGames;
 use crate::bot::account::rematch::Rematches;
@@ -207,9 +208,8 @@ impl Games {
         let before = self.finished.iter().position(|game| game.id == id);
         let before = before.and_then(|at| self.finished.remove(at));
         let times = before.map_or(0, |game| game.times).saturating_add(1);
-        let doubled =
-            |after: Duration| (after * (1 << (times - 1).min(10))).min(MAX_FINISHED_BACKOFF);
-        let retry_after = after.map(|after| clock::now() + doubled(after));
+        let retry_after = after
+            .map(|after| clock::now() + Backoff::new(after, MAX_FINISHED_BACKOFF).delay(times - 1));
         let finished = FinishedGame {
             id,
             retry_after,

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use tracing::{debug, info};
 
 use super::{Account, MAX_LISTED_GAMES};
+use crate::backoff::Backoff;
 use crate::clock;
 use crate::lichess::Error as Failure;
 use crate::lichess::model::GameInfo;
@@ -47,7 +48,8 @@ impl ListRequests {
 
     /// Whether to request the list of games again, at this interval. While requests fail, they become less frequent.
     pub(super) fn is_due(&self, interval: Duration) -> bool {
-        clock::since(self.games_requested_at) >= interval * (1 << self.failures.min(3)) / 2
+        let backoff = Backoff::new(interval / 2, 4 * interval);
+        clock::since(self.games_requested_at) >= backoff.delay(self.failures)
     }
 }
 

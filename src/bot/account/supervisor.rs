@@ -11,6 +11,7 @@ use tokio::task::spawn_blocking;
 use tracing::{error, info};
 
 use super::{Account, LEAVE_TIMEOUT};
+use crate::backoff::Backoff;
 use crate::bot::account::file_names::rename_old;
 use crate::bot::account::login::{login, wait_rejecting};
 use crate::bot::account::state_files::PersistedState;
@@ -21,11 +22,8 @@ use crate::events::{Event, Severity};
 use crate::lichess::model::{GameId, Username};
 use crate::plural;
 
-/// Wait before the first restart. Doubles with each failure in a row.
-const MIN_RESTART_WAIT: Duration = Duration::from_secs(1);
-
-/// Upper bound of the wait: games may be running.
-const MAX_RESTART_WAIT: Duration = Duration::from_secs(60);
+/// Waits before restarts; at most a minute, since games may be running.
+const RESTART_BACKOFF: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(60));
 
 /// A task that ran this long does not count as a failure in a row.
 const STABLE_AFTER: Duration = Duration::from_secs(600);
@@ -141,8 +139,7 @@ fn count_failures(failures: u32, started_at: Instant) -> u32 {
 }
 
 fn restart_wait(failures: u32) -> Duration {
-    let doublings = failures.saturating_sub(1).min(16);
-    (MIN_RESTART_WAIT * (1 << doublings)).min(MAX_RESTART_WAIT)
+    RESTART_BACKOFF.delay(failures.saturating_sub(1))
 }
 
 fn report_panic(parts: &BotParts, failure: &str, wait: Duration) {

@@ -10,6 +10,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize, Serializer};
 
+use crate::backoff::Backoff;
 use crate::bot::account::persist;
 use crate::clock;
 use crate::lichess::model::{Color, DeclineReason, Speed, TimeControl, Username, Variant};
@@ -289,7 +290,11 @@ impl OpponentHistory {
         // A wait named by Lichess is exact, however often it is repeated.
         let (count, wait) = match refusal {
             Refusal::Limited(wait) => (before, wait.as_secs()),
-            _ => (before.saturating_add(1), first << before.min(12)),
+            _ => {
+                let (first, max) = (Duration::from_secs(first), Duration::from_secs(MAX_WAIT_S));
+                let delay = Backoff::new(first, max).delay(before);
+                (before.saturating_add(1), delay.as_secs())
+            }
         };
         let until = now + wait.clamp(1, MAX_WAIT_S);
         self.refusals.push(DeclineBackoff {

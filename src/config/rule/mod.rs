@@ -12,8 +12,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::etiquette::Takebacks;
-use super::settings::{Speed, Variant};
 use super::strength::Strength;
+use super::values::{Speed, Variant};
 use crate::lichess::model::{ColorChoice, DeclineReason};
 
 pub use books::Books;

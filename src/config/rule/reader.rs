@@ -1,11 +1,10 @@
 //! Reader of rules and of matchmaking profiles, which have the same form.
 
-use serde::Deserialize;
-use toml::de::{DeTable, DeValue, ValueDeserializer};
+use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
 
 use super::super::layers::{IsIntact, Leaf, Locate, Reader};
-use super::super::problem::{Place, Problem};
+use super::super::problem::Place;
 use super::super::schema::{self, PROFILE};
 use crate::spelling::choices;
 
@@ -13,6 +12,7 @@ use crate::spelling::choices;
 const TABLES: [&str; 3] = ["match", "limit", "play"];
 
 /// A rule as written.
+#[derive(Clone, Debug)]
 pub(crate) struct RawRule {
     /// The valid keys of the rule.
     pub table: Table,
@@ -76,8 +76,7 @@ impl Reader<'_> {
         let hint = format!("write each {name} below a line {heading} of its own");
         let place = locate(content.span());
         let DeValue::Array(elements) = content.into_inner() else {
-            let problem = Problem::new(place, format!("`{name}` is a list of tables"));
-            self.problems.push(problem.hint(hint));
+            self.reject(&place, format!("`{name}` is a list of tables"), hint);
             return Vec::new();
         };
         let mut tables = Vec::new();
@@ -85,10 +84,7 @@ impl Reader<'_> {
             let place = locate(element.span());
             match element.into_inner() {
                 DeValue::Table(written) => tables.push((place, written)),
-                _ => {
-                    let problem = Problem::new(place, format!("a {name} is a table"));
-                    self.problems.push(problem.hint(hint.clone()));
-                }
+                _ => self.reject(&place, format!("a {name} is a table"), &hint),
             }
         }
         tables
@@ -137,9 +133,8 @@ impl Reader<'_> {
         if let DeValue::Table(written) = value.into_inner() {
             return Some(self.keys_of_rule(Some(within), written, locate, is_intact));
         }
-        let problem = Problem::new(place, format!("`{within}` is a table"));
         let hint = format!("write it in braces: {within} = {{ KEY = VALUE, ... }}");
-        self.problems.push(problem.hint(hint));
+        self.reject(&place, format!("`{within}` is a table"), hint);
         None
     }
 
@@ -150,58 +145,21 @@ impl Reader<'_> {
         written: Spanned<DeValue<'_>>,
         locate: Locate<'_>,
     ) -> Option<Value> {
-        let place = locate(written.span());
-        let elements: Vec<Place> = match written.get_ref() {
-            DeValue::Array(elements) => elements
-                .iter()
-                .map(|element| locate(element.span()))
-                .collect(),
-            _ => Vec::new(),
-        };
-        let value = match Value::deserialize(ValueDeserializer::from(written)) {
-            Ok(value) => value,
-            Err(error) => {
-                self.problems.push(Problem::new(place, error.message()));
-                return None;
-            }
-        };
+        let (value, place, elements) = self.value(written, locate)?;
         let before = self.problems.len();
         if value.as_array().is_some_and(Vec::is_empty) {
-            let problem = Problem::new(place.clone(), format!("the list of `{key}` is empty"));
             let effect = match inner {
                 Some(PROFILE | "play") => "to use the default",
                 _ => "to match all",
             };
-            self.problems
-                .push(problem.hint(format!("remove the key {effect}")));
-        }
-        // Check list elements one by one, so that errors point at the element.
-        let invalid = |value: &Value| schema::invalid_in_rule(inner, key, value, None);
-        let list = schema::unexpected_list(&value, invalid);
-        let each = value.as_array().filter(|_| list.is_none());
-        for (element, place) in each.into_iter().flatten().zip(elements) {
-            let check_rule = Value::Array(vec![element.clone()]);
-            self.report_invalid_in_rule(inner, key, &check_rule, None, place);
-        }
-        if self.problems.len() == before {
-            self.report_invalid_in_rule(inner, key, &value, list.as_deref(), place);
+            let message = format!("the list of `{key}` is empty");
+            self.reject(&place, message, format!("remove the key {effect}"));
+        } else {
+            self.check_value(&value, None, &place, &elements, |value, text| {
+                schema::invalid_in_rule(inner, key, value, text)
+            });
         }
         (self.problems.len() == before).then_some(value)
-    }
-
-    fn report_invalid_in_rule(
-        &mut self,
-        inner: Option<&'static str>,
-        key: &str,
-        value: &Value,
-        text: Option<&str>,
-        place: Place,
-    ) {
-        if let Some(invalid) = schema::invalid_in_rule(inner, key, value, text) {
-            let hint = invalid.hint;
-            let problem = Problem::new(place, invalid.message);
-            self.problems.push(Problem { hint, ..problem });
-        }
     }
 
     fn key_of_rule(
@@ -233,8 +191,7 @@ impl Reader<'_> {
             }
             None => choices(&all, name, keys),
         };
-        let problem = Problem::new(place, format!("{what} has no key `{name}`"));
-        self.problems.push(problem.hint(hint));
+        self.reject(&place, format!("{what} has no key `{name}`"), hint);
         None
     }
 }

@@ -86,6 +86,12 @@ impl Username {
         Self(text::clip(name, MAX_NAME_CHARS).into())
     }
 
+    /// Whether this is a valid user name: 2 to 30 letters, digits, `_` and `-`.
+    pub fn is_valid(name: &str) -> bool {
+        let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        (2..=30).contains(&name.len()) && name.chars().all(fits)
+    }
+
     /// The name as text.
     pub fn as_str(&self) -> &str {
         &self.0

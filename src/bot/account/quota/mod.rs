@@ -14,6 +14,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
+use crate::backoff::Backoff;
 use crate::bot::account::persist;
 use crate::clock;
 use crate::lichess::model::GameId;
@@ -123,9 +124,9 @@ pub(crate) struct JoinRequest {
 /// Counted games that are remembered: every event stream reports running games again.
 const MAX_COUNTED_GAMES: usize = 300;
 
-/// First and longest wait in seconds after a refused challenge, if Lichess does not name one. The wait doubles each
-/// time.
-const REFUSAL_WAIT_S: (u64, u64) = (MINUTE, 4 * 3_600);
+/// Waits after a refused challenge, if Lichess does not name one.
+const REFUSAL_BACKOFF: Backoff =
+    Backoff::new(Duration::from_secs(MINUTE), Duration::from_secs(4 * 3_600));
 
 /// Used credits, pauses and refusals of one account. Times are seconds since the epoch.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -259,14 +260,13 @@ impl Quota {
     pub(crate) fn on_challenge_refused(&mut self, wait: Option<Duration>, now: SystemTime) {
         let wait = wait.map_or_else(
             || {
-                let (first, most) = REFUSAL_WAIT_S;
-                let doubled = first << self.refusals.in_a_row.min(16);
+                let delay = REFUSAL_BACKOFF.delay(self.refusals.in_a_row);
                 self.refusals.in_a_row = self.refusals.in_a_row.saturating_add(1);
-                doubled.min(most)
+                delay
             },
-            |named| named.as_secs().max(1),
+            |named| named.max(Duration::from_secs(1)),
         );
-        let until = clock::epoch_seconds(now) + wait;
+        let until = clock::epoch_seconds(now) + wait.as_secs();
         let before = Some(self.refusals.until).filter(|before| self.is_pending(*before, now));
         self.refusals.until = before.map_or(until, |before| before.max(until));
     }

@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use super::ArenaEvent;
+use crate::backoff::Backoff;
 use crate::bot::AccountContext;
 use crate::bot::account::quota::JoinRequest;
 use crate::bot::commands::{CommandResult, Responder};
@@ -30,12 +31,9 @@ const MAX_POLL_INTERVAL: Duration = Duration::from_secs(300);
 /// the reasons on its page, or the arguments of the join, have changed.
 const REFUSED_POLL_INTERVAL: Duration = Duration::from_secs(60);
 
-/// First wait before an unchanged arena is joined again: its password may have changed. Doubles each time, since
-/// Lichess counts refused joins too.
-const MIN_REJOIN_WAIT: Duration = Duration::from_secs(600);
-
-/// Upper bound of that wait.
-const MAX_REJOIN_WAIT: Duration = Duration::from_secs(3_600);
+/// Waits before an unchanged arena is joined again: its password may have changed. They grow, since Lichess counts
+/// refused joins too.
+const REJOIN_BACKOFF: Backoff = Backoff::new(Duration::from_secs(600), Duration::from_secs(3_600));
 
 /// Wait after a failed request.
 const FAILURE_RETRY_WAIT: Duration = Duration::from_secs(15);
@@ -109,12 +107,11 @@ impl JoinRefusal {
     /// State after another refusal.
     fn next(before: Option<&Self>, arena: &Arena, joining: ArenaEntry, now: Instant) -> Self {
         let times = before.map_or(0, |before| before.times).saturating_add(1);
-        let wait = MIN_REJOIN_WAIT * (1 << (times - 1).min(10));
         Self {
             joining,
             reasons: arena.unmet_requirements.clone(),
             times,
-            again: now + wait.min(MAX_REJOIN_WAIT),
+            again: now + REJOIN_BACKOFF.delay(times - 1),
         }
     }
 }
