@@ -5,6 +5,7 @@
 //! - [`book`]: Polyglot opening books: probing and building.
 //! - [`chess`]: rules of chess: board, move generation, notation, PGN; no I/O and no dependencies.
 //! - [`engine`]: chess engine: search, evaluation, NNUE, time management.
+//! - [`external`]: engines in processes of their own.
 //! - [`uci`]: UCI engine on stdin and stdout.
 //! - [`lab`]: training and measurement: data generation, network training, tuning, matches, test suites.
 //! - [`lichess`]: typed client of the Lichess Bot API: requests, streams, retries.
@@ -24,6 +25,7 @@
 //! - [`config`]: settings from file, environment and arguments.
 //! - [`control`]: control socket: status and operator commands.
 //! - [`web`]: web page, its API, `/metrics` and `/healthz`.
+//! - [`alert`]: alerts to webhooks.
 //! - [`check`]: `knightwatch check` and `knightwatch upgrade`.
 //! - [`cli`]: command line definitions.
 //! - [`daemon`]: `knightwatch run`: wiring of the process, signals, systemd.
@@ -35,6 +37,7 @@ pub use knightwatch_book as book;
 pub use knightwatch_chess as chess;
 pub use knightwatch_engine as engine;
 pub use knightwatch_engine::uci;
+pub use knightwatch_external as external;
 pub use knightwatch_lab as lab;
 pub use knightwatch_lichess as lichess;
 pub use knightwatch_lichess::clock;
@@ -42,6 +45,7 @@ pub use knightwatch_serve as serve;
 pub use knightwatch_sim as sim;
 pub use knightwatch_util::{atomic_file, backoff, input, plural, spelling};
 
+mod alert;
 pub mod bot;
 pub mod check;
 pub mod cli;

@@ -39,6 +39,7 @@ pub use shutdown::{ShutdownHandle, ShutdownSignal, Stage, shutdown_channel};
 use crate::config::Settings;
 use crate::engine::Engine;
 use crate::events::Bus;
+use crate::external::ExternalEngine;
 use crate::lichess::Client;
 use crate::lichess::model::Username;
 use crate::metrics::Metrics;
@@ -51,6 +52,8 @@ pub struct BotParts {
     pub client: Client,
     /// Engine, shared by all games.
     pub engine: Engine,
+    /// External engines, shared by all games.
+    pub externals: Arc<[ExternalEngine]>,
     pub books: BookSet,
     pub settings: Arc<Settings>,
     /// Bus for events.
@@ -91,6 +94,7 @@ impl BotParts {
         Self {
             client,
             engine,
+            externals: Arc::default(),
             books,
             settings: Arc::clone(settings),
             events,
@@ -112,6 +116,7 @@ impl BotParts {
     pub fn for_account(&self, client: Client, settings: &Arc<Settings>) -> Self {
         let (engine, books) = (self.engine.clone(), self.books.clone());
         Self {
+            externals: self.externals.clone(),
             traces: self.traces.clone(),
             shared_load: self.shared_load.clone(),
             ..Self::new(client, engine, books, settings, self.events.clone())
@@ -241,6 +246,7 @@ impl HealthHandle {
 struct AccountContext {
     client: Client,
     engine: Engine,
+    externals: Arc<[ExternalEngine]>,
     books: BookSet,
     settings: Arc<Settings>,
     events: Bus,
@@ -254,6 +260,12 @@ struct AccountContext {
 }
 
 impl AccountContext {
+    /// The external engine that plays with these settings; `None` for the embedded one.
+    fn external(&self, play: &policy::PlaySettings) -> Option<&ExternalEngine> {
+        let name = play.engine.as_deref()?;
+        self.externals.iter().find(|engine| engine.name() == name)
+    }
+
     /// Running games of this account.
     fn running_games(&self) -> usize {
         self.running_games.load(Ordering::Relaxed)

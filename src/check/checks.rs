@@ -1,16 +1,19 @@
 //! The checks of `knightwatch check`. A failed check does not stop the others.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use tokio::task::spawn_blocking;
 
 use super::report::{Cause, Finding, Report};
 use super::{connect, machine, page, token_page};
 use crate::book::Book;
 use crate::bot;
-use crate::chess::{Game, Position};
+use crate::chess::{CastlingNotation, Game, Position};
 use crate::config::{Settings, Takebacks, TokenSource};
 use crate::control;
 use crate::daemon;
 use crate::engine::{Engine, EngineOptions, Limits};
+use crate::external::{Deadlines, EngineError, ExternalOptions, UciProcess};
 use crate::lichess::model::{TokenInfo, User, Username};
 use crate::lichess::{Client, Error, readable_by_others};
 use crate::plural;
@@ -18,6 +21,9 @@ use crate::store::{self, Filter, Reader};
 
 /// Duration of the test search.
 const ENGINE_TEST_TIME: Duration = Duration::from_millis(300);
+
+/// Time limit for a move of an external engine.
+const EXTERNAL_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A round trip from this duration on is too slow for fast games.
 const HIGH_LATENCY: Duration = Duration::from_millis(300);
@@ -56,6 +62,11 @@ pub async fn check(settings: &Settings) -> Report {
     findings.extend(write_test.as_ref().map(machine::disk));
     findings.extend(machine::files(settings));
     findings.push(engine(settings).await);
+    for external in &settings.engine.external {
+        let options = daemon::external_options(external);
+        let finding = spawn_blocking(move || external_engine(&options)).await;
+        findings.extend(finding);
+    }
     let next = match settings.is_of_service() {
         true => "sudo systemctl start knightwatch",
         false => "knightwatch run",
@@ -400,6 +411,51 @@ fn web_page(settings: &Settings) -> Finding {
         Err(why) => Finding::problem("page", Cause::Configuration, format!("web.listen: {why}"))
             .hint("the default is 127.0.0.1:9664; \"\" serves no page"),
     }
+}
+
+/// Starts an external engine, sets its options and plays two moves.
+fn external_engine(options: &ExternalOptions) -> Finding {
+    let name = &options.name;
+    let problem = |error: EngineError| {
+        let text = format!("{name}: {error}");
+        Finding::problem("engine", Cause::Configuration, text)
+            .hint("see [[engine.external]]; the bot would play with its own engine instead")
+    };
+    let play = || {
+        let mut engine = UciProcess::start(&options.launch)?;
+        for (option, value) in &options.options {
+            engine.set_option(option, value)?;
+        }
+        let mut game = Game::new(Position::startpos());
+        let mut nodes = 0;
+        engine.new_game(game.initial(), Instant::now() + EXTERNAL_TIMEOUT)?;
+        for _ in 0..2 {
+            let hard = Instant::now() + EXTERNAL_TIMEOUT;
+            let deadlines = Deadlines {
+                soft: None,
+                hard,
+                stop_timeout: EXTERNAL_TIMEOUT,
+            };
+            let time = ENGINE_TEST_TIME.as_millis();
+            let answer = engine.think(&game, &format!("movetime {time}"), deadlines, |_| ())?;
+            nodes = nodes.max(answer.info.nodes);
+            game.play(answer.mv);
+        }
+        let per_second = nodes as f64 / ENGINE_TEST_TIME.as_secs_f64() / 1e3;
+        let notation = CastlingNotation::Standard;
+        let moves = game.moves().iter().map(|mv| mv.uci(notation).to_string());
+        let moves: Vec<String> = moves.collect();
+        Ok(Finding::ok(
+            "engine",
+            format!(
+                "{name}: {}, plays {}, {per_second:.0} thousand positions a second in {}",
+                engine.name(),
+                moves.join(" "),
+                plural::count(options.processes as u64, "process", "processes"),
+            ),
+        ))
+    };
+    play().unwrap_or_else(problem)
 }
 
 /// Runs a short search with the configured hash and threads, after a first one that allocates the table.

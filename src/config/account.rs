@@ -255,8 +255,8 @@ fn contradictions(
         )
         .flat_map(|layer| &layer.rules)
         .collect();
-    let reported = rule::contradictions(&all.rule, &all.book);
-    for (number, sentence) in rule::contradictions(&settings.rule, &settings.book) {
+    let reported = rule::contradictions(all);
+    for (number, sentence) in rule::contradictions(settings) {
         let before = number.checked_sub(account.rules.len());
         let is_reported =
             before.is_some_and(|number| reported.contains(&(number, sentence.clone())));

@@ -7,6 +7,7 @@ use crate::plural;
 
 use super::correspondence::Correspondence;
 use super::etiquette::{Chat, Draw, LAST_PLACEHOLDERS, PLACEHOLDERS, Resign};
+use super::external;
 use super::matchmaking;
 use super::rule::ClockSpec;
 use super::settings::{
@@ -105,6 +106,14 @@ pub(super) fn contradictions(settings: &Settings) -> Vec<Contradiction> {
     chat(&settings.chat, findings.in_section("chat"));
     records(&settings.records, findings.in_section("records"));
     web(settings, findings.in_section("web"));
+    for (number, target) in settings.daemon.alert.iter().enumerate() {
+        for (key, sentence) in target.problems() {
+            let sentence = format!("alert {}: {key}: {sentence}", number + 1);
+            findings
+                .in_section("daemon")
+                .add_if(true, &["alert"], sentence);
+        }
+    }
     findings.found
 }
 
@@ -179,6 +188,18 @@ fn lichess(lichess: &Lichess, findings: &mut Findings) {
 }
 
 fn engine(engine: &Engine, findings: &mut Findings) {
+    for sentence in external::problems(&engine.external) {
+        findings.add_if(true, &["external"], sentence);
+    }
+    findings.add_if(
+        !external::is_known(&engine.external, &engine.default),
+        &["default"],
+        format!(
+            "there is no engine {}; {}",
+            engine.default,
+            external::known_names(&engine.external)
+        ),
+    );
     let (hash, threads, overhead) = (engine.hash_mib, engine.threads, engine.move_overhead_ms);
     findings.add_if(
         !(1..=65_536).contains(&hash),

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::alert::AlertTarget;
 use super::seconds;
 
 /// `[daemon]`
@@ -18,6 +19,9 @@ pub struct Daemon {
     /// The control socket, for `knightwatch status`; by default `control.sock` in the runtime directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub socket: Option<PathBuf>,
+    /// Webhooks for alerts, each below `[[alert]]`.
+    #[serde(skip_serializing)]
+    pub alert: Vec<AlertTarget>,
 }
 
 /// The least severe kind of log line that is still written.
@@ -57,6 +61,7 @@ impl Default for Daemon {
             grace_s: 900,
             log_level: LogLevel::Info,
             socket: None,
+            alert: Vec::new(),
         }
     }
 }

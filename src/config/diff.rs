@@ -67,6 +67,14 @@ impl Settings {
                 let (old, new) = (&self.matchmaking.profile, &new.matchmaking.profile);
                 changes.extend(table_changes("profile", old, new, |profile| &profile.name));
             }
+            if *section == "engine" {
+                let (old, new) = (&self.engine.external, &new.engine.external);
+                changes.extend(table_changes("engine", old, new, |engine| &engine.name));
+            }
+            if *section == "daemon" {
+                let (old, new) = (&self.daemon.alert, &new.daemon.alert);
+                changes.extend(table_changes("alert", old, new, |_| ""));
+            }
             for key in super::schema::keys(section).unwrap_or_default() {
                 let value =
                     |table: &Table| table.get(*section).and_then(|keys| keys.get(*key)).cloned();

@@ -102,7 +102,7 @@ fn write_sections(settings: &Settings, layers: &[&Layer], text: &mut String) {
         }
         let _ = writeln!(text, "\n[{section}]");
         for key in schema::keys(section).unwrap_or_default() {
-            if *key == schema::PROFILE {
+            if schema::table_list(key).is_some() {
                 continue;
             }
             match table.get(*section).and_then(|keys| keys.get(*key)) {
@@ -113,11 +113,33 @@ fn write_sections(settings: &Settings, layers: &[&Layer], text: &mut String) {
                 None => write_line(&format!("# {key}"), "not set", DEFAULT, text),
             }
         }
-        if *section == "matchmaking" {
-            let origin = origin(section, schema::PROFILE);
-            for profile in &settings.matchmaking.profile {
-                write_list_item("matchmaking.profile", &table_of(profile), &origin, text);
+        for list in schema::TABLE_LISTS
+            .iter()
+            .filter(|list| list.section == *section)
+        {
+            let origin = origin(section, list.key);
+            let heading = list.heading.trim_matches(['[', ']']);
+            for item in tables_of(settings, list.key) {
+                write_list_item(heading, &item, &origin, text);
             }
+        }
+    }
+}
+
+/// The tables of a list, without addresses of webhooks, which may be secrets.
+fn tables_of(settings: &Settings, list: &str) -> Vec<Table> {
+    match list {
+        "profile" => settings.matchmaking.profile.iter().map(table_of).collect(),
+        "external" => settings.engine.external.iter().map(table_of).collect(),
+        _ => {
+            let alerts = settings.daemon.alert.iter().map(|alert| {
+                let mut table = table_of(alert);
+                if let Some(url) = table.get_mut("url") {
+                    *url = Value::from("(hidden)");
+                }
+                table
+            });
+            alerts.collect()
         }
     }
 }

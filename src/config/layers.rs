@@ -172,6 +172,10 @@ impl Reader<'_> {
                 self.accounts = self.accounts(content, locate, is_intact, base);
                 continue;
             }
+            if let Some(list) = schema::table_list(name.get_ref()).filter(|list| list.is_at_top()) {
+                leaves.push(self.table_list(list, content, locate, is_intact, base));
+                continue;
+            }
             let Some(section) = self.section(name.get_ref(), &place) else {
                 continue;
             };
@@ -187,8 +191,9 @@ impl Reader<'_> {
                     continue;
                 }
                 if let Some(key) = self.key(section, name.get_ref(), &place) {
-                    if (section, key) == ("matchmaking", schema::PROFILE) {
-                        leaves.push(self.profiles(section, value, locate, is_intact));
+                    let list = schema::table_list(key).filter(|list| list.section == section);
+                    if let Some(list) = list {
+                        leaves.push(self.table_list(list, value, locate, is_intact, base));
                         continue;
                     }
                     leaves.extend(self.file_leaf(section, key, value, locate, base));
@@ -399,7 +404,7 @@ impl Reader<'_> {
         }
         let (message, hint) = match schema::section_of(name) {
             _ if name == "token" => token(),
-            Some(section) if name != schema::PROFILE => (
+            Some(section) if schema::table_list(name).is_none() => (
                 format!("`{name}` is outside of its section"),
                 format!("it belongs to [{section}]"),
             ),
@@ -472,16 +477,24 @@ fn headings(name: &str) -> String {
         section => format!("[{section}]"),
     };
     let sections = schema::sections().iter().map(|section| heading(section));
-    let lists = ["[[matchmaking.profile]]", "[[account]]"].map(str::to_owned);
+    let lists = schema::TABLE_LISTS.iter().map(|list| list.heading);
+    let lists = lists.chain(["[[account]]"]).map(str::to_owned);
     let all: Vec<String> = sections.chain(lists).collect();
     let names = all.iter().map(|heading| heading.trim_matches(['[', ']']));
     let names: Vec<&str> = names.collect();
     // `profile` is the last word of its heading.
-    let nearest_name = match nearest(name, &names) {
-        None if nearest(name, &[schema::PROFILE]).is_some() => Some("matchmaking.profile"),
-        other => other,
-    };
-    let number = names.iter().position(|name| Some(*name) == nearest_name);
+    let last = |name: &'_ str| name.rsplit('.').next().unwrap_or_default().to_owned();
+    let nearest_name = nearest(name, &names).map(str::to_owned).or_else(|| {
+        let mut lists = schema::TABLE_LISTS.iter();
+        let list = lists.find(|list| nearest(name, &[list.key]).is_some())?;
+        names
+            .iter()
+            .find(|name| last(name) == list.key)
+            .map(|name| (*name).to_owned())
+    });
+    let number = names
+        .iter()
+        .position(|name| Some(*name) == nearest_name.as_deref());
     let sections = format!("sections are: {}", all.join(", "));
     match number {
         Some(number) => format!("did you mean `{}`? {sections}", all[number]),
@@ -510,7 +523,7 @@ pub(super) fn resolve_token(
 }
 
 /// Resolves a path: `%d` is the credentials directory of systemd, `~` the home directory; other paths are relative to `base`.
-fn resolve(
+pub(super) fn resolve(
     path: &str,
     base: &Path,
     environment: &BTreeMap<String, String>,

@@ -4,6 +4,7 @@
 //! problems are reported at once, each with its place and a hint.
 
 mod account;
+mod alert;
 mod arena_entry;
 mod check;
 mod correspondence;
@@ -11,6 +12,7 @@ mod daemon;
 mod diff;
 mod effective;
 mod etiquette;
+mod external;
 mod layers;
 mod matchmaking;
 mod problem;
@@ -31,6 +33,7 @@ use crate::lichess::{CREDENTIALS_VARIABLE, Token, TokenError, TokenFault};
 use layers::{Layer, RawAccount, Reader};
 use problem::{Place, Problem};
 
+pub use alert::{AlertFormat, AlertKind, AlertTarget};
 pub use arena_entry::{ArenaEntry, TeamEntry};
 pub use check::MAX_GAMES;
 pub use correspondence::Correspondence;
@@ -38,6 +41,7 @@ pub use daemon::{Daemon, LogLevel};
 pub use diff::Change;
 pub use effective::effective_text;
 pub use etiquette::{Chat, Draw, Evals, LAST_PLACEHOLDERS, PLACEHOLDERS, Resign, Takebacks};
+pub use external::{EMBEDDED_ENGINE, External, OptionValue, TimeManager};
 pub use matchmaking::{Matchmaking, Profile, Side, time_control_problem};
 pub use problem::Error;
 pub use rule::{
@@ -241,7 +245,7 @@ impl Layered {
                 .problems
                 .push(Problem::new(place, contradiction.sentence));
         }
-        for (number, sentence) in rule::contradictions(&settings.rule, &settings.book) {
+        for (number, sentence) in rule::contradictions(&settings) {
             let mut rules = layers.iter().flat_map(|layer| &layer.rules);
             // A rule with a problem is incomplete, so its contradictions may be false.
             let rule = rules.nth(number).filter(|rule| rule.is_complete);

@@ -6,9 +6,11 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, Visitor};
 use toml::{Table, Value};
 
+use super::alert::AlertTarget;
 use super::correspondence::Correspondence;
 use super::daemon::Daemon;
 use super::etiquette::{Chat, Draw, Resign};
+use super::external::External;
 use super::matchmaking::{Matchmaking, Profile};
 use super::rule::{Limit, Match, Play, Rule};
 use super::settings::{Book, Challenge, Engine, Games, Lichess, Records, Settings, Tournaments};
@@ -42,16 +44,62 @@ pub(super) fn keys(section: &str) -> Option<&'static [&'static str]> {
     })
 }
 
-/// The key of the matchmaking profiles, which are read like a table of a rule.
-pub(super) const PROFILE: &str = "profile";
+/// A list of tables in the file, which are read like a table of a rule.
+#[derive(Debug)]
+pub(super) struct TableList {
+    /// The section of the list.
+    pub section: &'static str,
+    /// Its key there.
+    pub key: &'static str,
+    /// The line above each table.
+    pub heading: &'static str,
+    /// The name of one table.
+    pub noun: &'static str,
+}
 
-/// The keys of a rule, of a table in a rule, or of a profile.
+impl TableList {
+    /// Whether the list is written outside of its section.
+    pub(super) fn is_at_top(&self) -> bool {
+        !self.heading.contains('.')
+    }
+}
+
+/// All lists of tables besides rules and accounts.
+pub(super) const TABLE_LISTS: [TableList; 3] = [
+    TableList {
+        section: "matchmaking",
+        key: "profile",
+        heading: "[[matchmaking.profile]]",
+        noun: "a profile",
+    },
+    TableList {
+        section: "engine",
+        key: "external",
+        heading: "[[engine.external]]",
+        noun: "an external engine",
+    },
+    TableList {
+        section: "daemon",
+        key: "alert",
+        heading: "[[alert]]",
+        noun: "an alert",
+    },
+];
+
+/// The list of tables with this key.
+pub(super) fn table_list(key: &str) -> Option<&'static TableList> {
+    TABLE_LISTS.iter().find(|list| list.key == key)
+}
+
+/// The keys of a rule, of a table in a rule, or of a table of a list.
 pub(super) fn keys_of_rule(inner: Option<&str>) -> &'static [&'static str] {
     match inner {
         Some("match") => fields::<Match>(),
         Some("limit") => fields::<Limit>(),
         Some("play") => fields::<Play>(),
-        Some(PROFILE) => fields::<Profile>(),
+        Some("profile") => fields::<Profile>(),
+        Some("external") => fields::<External>(),
+        Some("alert") => fields::<AlertTarget>(),
         _ => fields::<Rule>(),
     }
 }
@@ -108,7 +156,7 @@ pub(super) fn invalid(
     Some(InvalidValue::new(section, key, value, text, error, &wrong))
 }
 
-/// Checks the type of a value of a rule, of a table in a rule, or of a profile.
+/// Checks the type of a value of a rule, of a table in a rule, or of a table of a list.
 pub(super) fn invalid_in_rule(
     inner: Option<&'static str>,
     key: &str,
@@ -119,7 +167,9 @@ pub(super) fn invalid_in_rule(
     let error = |value: &Value| {
         let leaf = Table::from_iter([(key.to_owned(), value.clone())]);
         match inner {
-            Some(PROFILE) => leaf.try_into::<Profile>().err(),
+            Some("profile") => leaf.try_into::<Profile>().err(),
+            Some("external") => leaf.try_into::<External>().err(),
+            Some("alert") => leaf.try_into::<AlertTarget>().err(),
             Some(inner) => read(Table::from_iter([(inner.to_owned(), Value::Table(leaf))])),
             None => read(leaf),
         }

@@ -12,6 +12,7 @@ use super::arena_entry::{ArenaEntry, TeamEntry};
 use super::correspondence::Correspondence;
 use super::daemon::Daemon;
 use super::etiquette::{Chat, Draw, Resign, Takebacks};
+use super::external::{EMBEDDED_ENGINE, External};
 use super::matchmaking::Matchmaking;
 use super::rule::{Books, ClockSpec, Limit, Pattern, Play, Rule, unknown_books};
 use super::seconds;
@@ -109,6 +110,11 @@ pub struct Engine {
     pub ponder: bool,
     /// Playing strength, unless a rule sets another.
     pub strength: Strength,
+    /// The engine that plays, unless a rule sets another: `knightwatch`, or the name of one of `external`.
+    pub default: String,
+    /// Engines in processes of their own.
+    #[serde(skip_serializing)]
+    pub external: Vec<External>,
 }
 
 /// `[book]`
@@ -378,6 +384,12 @@ impl Lichess {
 }
 
 impl Engine {
+    /// The name of the external engine that plays, if a rule asks for `wanted`; `None` for the embedded one.
+    pub fn external_name(&self, wanted: Option<&str>) -> Option<String> {
+        let name = wanted.unwrap_or(&self.default);
+        (name != EMBEDDED_ENGINE).then(|| name.to_owned())
+    }
+
     /// Number of search threads on this machine.
     pub fn thread_count(&self) -> usize {
         match self.threads {
@@ -431,6 +443,8 @@ impl Default for Engine {
             move_overhead_ms: 50,
             ponder: true,
             strength: Strength::default(),
+            default: EMBEDDED_ENGINE.to_owned(),
+            external: Vec::new(),
         }
     }
 }

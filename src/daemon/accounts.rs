@@ -5,11 +5,12 @@
 use std::collections::HashMap;
 
 use futures::future::select_all;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::task::{Id, JoinSet};
 use tracing::{Instrument, error, error_span, info};
 
 use super::Error;
+use crate::alert::Ended;
 use crate::bot::{self, BotParts, CommandHandle, HealthHandle, ShutdownHandle, Stage, Status};
 use crate::control::Dispatcher;
 use crate::events::{Bus, Event, Severity};
@@ -24,6 +25,8 @@ pub(super) struct Accounts {
     accounts: Vec<Account>,
     /// Receives the events of all accounts.
     events: Bus,
+    /// Receives the errors with which accounts end.
+    ended: mpsc::UnboundedSender<Ended>,
     /// Metrics of all accounts.
     pub metrics: Metrics,
     pub dispatcher: Dispatcher,
@@ -44,6 +47,7 @@ impl Accounts {
     pub(super) fn assemble(
         parts: &mut [BotParts],
         events: Bus,
+        ended: mpsc::UnboundedSender<Ended>,
     ) -> (Self, Vec<bot::ShutdownSignal>) {
         let (mut accounts, mut stops, mut handles) = (Vec::new(), Vec::new(), Vec::new());
         for part in parts {
@@ -74,6 +78,7 @@ impl Accounts {
             numbers: HashMap::new(),
             accounts,
             events,
+            ended,
             metrics,
             dispatcher,
         };
@@ -110,7 +115,12 @@ impl Accounts {
             Err(failure) => (failure.id(), Err(failure.into())),
         };
         if let Some(number) = self.numbers.get(&id) {
-            self.accounts[*number].end(&outcome, &self.events);
+            let account = &mut self.accounts[*number];
+            if let Err(Error::Bot(error)) = &outcome {
+                // Nothing receives it without alerts.
+                let _ = self.ended.send(Ended::new(account.name.clone(), error));
+            }
+            account.end(&outcome, &self.events);
         }
         self.tasks.is_empty().then_some(outcome)
     }

@@ -12,10 +12,12 @@ use std::time::Duration;
 use sd_notify::NotifyState;
 use tokio::runtime::{self, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc;
 use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::{Instant, interval, sleep_until};
 use tracing::{debug, info, warn};
 
+use crate::alert::Alerts;
 use crate::book::{self, Book};
 use crate::bot::trace::{self, Traces};
 use crate::bot::{self, BookSet, BotParts, ReloadSettings};
@@ -25,6 +27,7 @@ use crate::control::{self, Request, Response};
 use crate::demo;
 use crate::engine::{Engine, EngineOptions};
 use crate::events::Bus;
+use crate::external::{ExternalEngine, ExternalOptions, FixedLimits, Launch};
 use crate::lichess::{self, Client, Endpoint, EndpointError, Token, TokenError};
 use crate::plural;
 use crate::sim;
@@ -38,6 +41,9 @@ const NETWORK_THREADS: usize = 2;
 
 /// A hundred years: blocking threads are never stopped.
 const THREAD_KEEP_ALIVE: Duration = Duration::from_secs(100 * 365 * 86_400);
+
+/// Time limit for delivering the remaining alerts on shutdown.
+const ALERTS_FLUSH_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Time limit for writing the remaining records, and the traces, on shutdown.
 const RECORDS_FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
@@ -245,7 +251,41 @@ pub fn assemble(settings: &Arc<Settings>, token: Token, events: Bus) -> Result<B
         threads: settings.engine.thread_count(),
     });
     let books = book_set(settings)?;
-    Ok(BotParts::new(client, engine, books, settings, events))
+    let externals = externals(settings, &engine);
+    Ok(BotParts {
+        externals,
+        ..BotParts::new(client, engine, books, settings, events)
+    })
+}
+
+/// Starts the external engines.
+fn externals(settings: &Settings, own: &Engine) -> Arc<[ExternalEngine]> {
+    let start =
+        |external: &config::External| ExternalEngine::new(external_options(external), own.clone());
+    settings.engine.external.iter().map(start).collect()
+}
+
+/// The options of an external engine.
+pub(crate) fn external_options(settings: &config::External) -> ExternalOptions {
+    let options = settings.options.iter();
+    ExternalOptions {
+        name: settings.name.clone(),
+        launch: Launch {
+            directory: settings.directory.clone(),
+            environment: settings.environment.clone(),
+            ..Launch::new(&settings.command)
+        },
+        options: options
+            .map(|(name, value)| (name.clone(), value.to_string()))
+            .collect(),
+        processes: settings.processes,
+        limits: FixedLimits {
+            nodes: settings.nodes,
+            depth: settings.depth,
+            movetime: settings.movetime_ms.map(Duration::from_millis),
+        },
+        own_time_management: settings.time == config::TimeManager::Ours,
+    }
 }
 
 /// Returns a function that reloads the settings of an account and notifies systemd. If no file was loaded before, it searches
@@ -307,7 +347,21 @@ async fn supervise(
     let grace = daemon.grace();
     let mut signals = Signals::new()?;
     refuse_second_instance(&parts, settings).await?;
-    let (mut accounts, stops) = Accounts::assemble(&mut parts, events.clone());
+    let (ended, errors) = mpsc::unbounded_channel();
+    let (mut accounts, stops) = Accounts::assemble(&mut parts, events.clone(), ended);
+    let alerts = tokio::spawn(
+        Alerts::start(&settings.daemon.alert, settings.lichess.address()).run(
+            events.subscribe(),
+            accounts.metrics.clone(),
+            settings
+                .records
+                .directory
+                .clone()
+                .or_else(|| settings.data_directory()),
+            errors,
+            ALERTS_FLUSH_TIMEOUT,
+        ),
+    );
     let mut monitoring = monitoring(&parts, daemon, &accounts, &events).await;
     let mut reloads = JoinSet::new();
     // A signal asked for the shutdown, not only the operator for a drain.
@@ -348,6 +402,11 @@ async fn supervise(
                 }
                 if let Some(recorder) = recorder {
                     recorder.finish(RECORDS_FLUSH_TIMEOUT).await;
+                }
+                // Without the sender of the errors, no further alert can come.
+                drop(accounts);
+                if let Err(error) = alerts.await {
+                    warn!("the task of the alerts failed: {error}");
                 }
                 return outcome;
             }

@@ -268,7 +268,7 @@ fn disk_file_size_limit_loses_records_only() {
     let site = Site::new([NewUser::bot("Anna")]);
     let home = tempfile::tempdir().unwrap();
     // In blocks of 1,024 bytes: room for the log lines of a start, but not of a game.
-    std::fs::write(home.path().join("log"), "before\n".repeat(8 << 10)).unwrap();
+    std::fs::write(home.path().join("log"), "before\n".repeat((62 << 10) / 7)).unwrap();
     let limited = ["bash", "-c", "ulimit -f 64; exec \"$@\"", "limited"];
     let launcher = limited.map(str::to_owned).to_vec();
     let mut bot = Daemon::launch_in(&site, "", launcher, home);

@@ -549,3 +549,30 @@ fn pictures_are_small() {
         );
     }
 }
+
+#[test]
+fn monitoring_files_use_documented_metrics() {
+    let documented = read("docs/operations.md");
+    for file in ["prometheus-rules.yml", "grafana-dashboard.json"] {
+        let text = read(format!("monitoring/{file}"));
+        let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        let metrics: Vec<&str> = words
+            .filter(|word| word.starts_with("knightwatch_"))
+            .map(|word| word.trim_end_matches("_bucket"))
+            .collect();
+        assert!(metrics.len() > 5, "{file}");
+        for metric in metrics {
+            assert!(
+                documented.contains(&format!("`{metric}`")),
+                "{file}: {metric}"
+            );
+        }
+    }
+    let dashboard: serde_json::Value =
+        serde_json::from_str(&read("monitoring/grafana-dashboard.json")).unwrap();
+    assert!(
+        dashboard["panels"]
+            .as_array()
+            .is_some_and(|panels| panels.len() > 10)
+    );
+}

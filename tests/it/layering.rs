@@ -28,6 +28,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "chess",
             "book",
             "engine",
+            "external",
             "lichess",
             "events",
             "metrics",

@@ -1,6 +1,7 @@
 //! Integration tests: the real program over real HTTP.
 
 mod accounts;
+mod alerts;
 mod altered_streams;
 mod bad_input;
 mod book;
@@ -15,6 +16,7 @@ mod correspondence;
 mod crash;
 mod disk;
 mod docs;
+mod engines;
 mod etiquette;
 mod faults;
 mod games;

@@ -34,7 +34,7 @@ const MAX_RESTART_DELAY: Duration = Duration::from_secs(60);
 const STABLE_AFTER: Duration = Duration::from_secs(60);
 
 /// Time for `bestmove` after `stop`.
-const STOP_PATIENCE: Duration = Duration::from_millis(30);
+const STOP_TIMEOUT: Duration = Duration::from_millis(30);
 
 /// Time limit of a search without any limit on time.
 const MAX_SEARCH_TIME: Duration = Duration::from_secs(600);
@@ -473,8 +473,8 @@ impl Worker {
         };
         let deadlines = Deadlines {
             soft: Some(if job.control.is_stopped() { now } else { soft }),
-            hard: soft + STOP_PATIENCE,
-            patience: STOP_PATIENCE,
+            hard: soft + STOP_TIMEOUT,
+            stop_timeout: STOP_TIMEOUT,
         };
         let since = job.since;
         let on_info = &mut job.task.on_info;

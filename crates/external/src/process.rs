@@ -352,7 +352,7 @@ impl UciProcess {
     }
 
     /// Searches; `go` has the arguments of the command. `stop` is sent at `soft` or when the [`StopSwitch`] asks for it; at
-    /// `hard`, or `patience` after `stop`, the search has failed. `on_info` gets the lines about the best line.
+    /// `hard`, or `stop_timeout` after `stop`, the search has failed. `on_info` gets the lines about the best line.
     ///
     /// # Errors
     /// When there is no legal move in time. The process must not be used any more, except after
@@ -398,7 +398,7 @@ impl UciProcess {
                 }
                 Ok(Message::Stop) | Err(RecvTimeoutError::Timeout) if !stopped => {
                     stopped = true;
-                    hard = hard.min(Instant::now() + deadlines.patience);
+                    hard = hard.min(Instant::now() + deadlines.stop_timeout);
                     self.send("stop")?;
                     continue;
                 }
@@ -504,7 +504,7 @@ pub struct Deadlines {
     /// When the search has failed.
     pub hard: Instant,
     /// Time for `bestmove` after `stop`.
-    pub patience: Duration,
+    pub stop_timeout: Duration,
 }
 
 /// Forwards the engine's output until it ends or the receiver is dropped.

@@ -73,7 +73,7 @@ impl UciEngine {
         let deadlines = Deadlines {
             soft: None,
             hard: Instant::now() + ANSWER_TIMEOUT,
-            patience: ANSWER_TIMEOUT,
+            stop_timeout: ANSWER_TIMEOUT,
         };
         let answer = self.process.think(game, limits, deadlines, |_| ())?;
         let score = answer.info.score.unwrap_or(Score::Centipawns(0));

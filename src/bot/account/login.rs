@@ -50,6 +50,7 @@ pub(super) async fn login(
                 return Ok(Some(AccountContext {
                     client: parts.client.named(&user.username),
                     engine: parts.engine.clone(),
+                    externals: parts.externals.clone(),
                     books: parts.books.clone(),
                     settings: Arc::clone(&parts.settings),
                     events: parts.events.clone(),

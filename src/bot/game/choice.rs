@@ -14,6 +14,7 @@ use crate::clock;
 use crate::config::Books;
 use crate::engine::{Clock, Limits, SearchHandle, SearchReport, Strength, Task, think_time};
 use crate::events::{Event, SearchInfo, Source};
+use crate::external::{ExternalEngine, ExternalHandle};
 use crate::lichess::model::GameId;
 
 /// Time between two search events.
@@ -126,9 +127,15 @@ pub(crate) fn game_id_hash(id: &GameId) -> u64 {
     hasher.finish()
 }
 
+/// A search of our engine or of an external one. Dropping it stops it.
+enum Handle {
+    Own(SearchHandle),
+    External(ExternalHandle),
+}
+
 /// A running search. Dropping it stops it.
 pub(crate) struct Search {
-    handle: SearchHandle,
+    handle: Handle,
     /// Whether search events are sent.
     reporting: Arc<AtomicBool>,
     done: oneshot::Receiver<SearchReport>,
@@ -155,16 +162,20 @@ impl HumanDelay {
 }
 
 impl Search {
-    /// Starts a search on the engine's own threads.
+    /// Starts a search on the threads of the embedded engine, or on this external one.
     pub(crate) fn start(
         ctx: &AccountContext,
+        engine: Option<&ExternalEngine>,
         id: &GameId,
         game: &Game,
         rejected: &[Move],
         limits: Limits,
     ) -> Self {
         let (task, search) = Self::prepare(true, ctx, id, game, rejected, limits);
-        search(ctx.engine.start(task))
+        search(match engine {
+            None => Handle::Own(ctx.engine.start(task)),
+            Some(engine) => Handle::External(engine.start(task)),
+        })
     }
 
     /// Starts a silent search on the opponent's time; `None` if the engine is busy.
@@ -175,14 +186,17 @@ impl Search {
         limits: Limits,
     ) -> Option<Self> {
         let (task, search) = Self::prepare(false, ctx, id, game, &[], limits);
-        ctx.engine.start_ponder(task).map(search)
+        ctx.engine.start_ponder(task).map(Handle::Own).map(search)
     }
 
     /// The opponent played the expected move: continues under these limits, which start now. `None` if the engine has stopped
     /// the search.
     pub(crate) fn ponder_hit(self, limits: Limits) -> Option<Self> {
         self.reporting.store(true, Ordering::Relaxed);
-        let is_hit = self.handle.ponderhit_with(&to_wall_clock(limits));
+        let is_hit = match &self.handle {
+            Handle::Own(handle) => handle.ponderhit_with(&to_wall_clock(limits)),
+            Handle::External(_) => false,
+        };
         is_hit.then_some(self)
     }
 
@@ -199,7 +213,7 @@ impl Search {
         game: &Game,
         rejected: &[Move],
         limits: Limits,
-    ) -> (Task, impl FnOnce(SearchHandle) -> Self + use<>) {
+    ) -> (Task, impl FnOnce(Handle) -> Self + use<>) {
         let reporting = Arc::new(AtomicBool::new(reporting));
         let (sender, done) = oneshot::channel();
         let mut search_moves = Vec::new();
@@ -239,7 +253,10 @@ impl Search {
     /// Stops the search; its best move so far becomes the result.
     pub(crate) fn move_now(&mut self) {
         self.human_delay = None;
-        self.handle.stop();
+        match &self.handle {
+            Handle::Own(handle) => handle.stop(),
+            Handle::External(handle) => handle.stop(),
+        }
     }
 
     /// Waits for the move: any legal one if the engine has failed, `None` if there is no legal move. Cancel safe.

@@ -336,6 +336,9 @@ impl GameTask {
         if let Some(rules) = &terms.rules {
             info!(game = %self.id, "playing with {rules}");
         }
+        if let Some(engine) = &terms.engine {
+            info!(game = %self.id, "playing with the engine {engine}");
+        }
         if let Some(said) = &terms.strength.description {
             info!(game = %self.id, "playing {said}");
         }

@@ -17,12 +17,16 @@ pub(super) struct Pondering {
 
 impl GameTask {
     /// Starts pondering after our move. Only in games with a clock, at full strength (a limited engine imitates human think times),
-    /// without a configured time per move, and if the expected position has more than one legal move.
+    /// with the embedded engine, without a configured time per move, and if the expected position has more than one legal move.
     pub(super) fn start_pondering(&mut self) {
         let expected_move = self.pondering.expected_move.take();
         let wanted = self.ctx.settings.engine.ponder && self.has_clock();
         let terms = self.core.terms();
-        if !wanted || terms.move_limits.time.is_some() || self.core.strength().is_some() {
+        if !wanted
+            || terms.move_limits.time.is_some()
+            || self.core.strength().is_some()
+            || self.ctx.external(terms).is_some()
+        {
             return;
         }
         let (Some(expected_move), Some((header, game_moves))) = (expected_move, self.core.game())

@@ -68,8 +68,10 @@ impl GameTask {
             .filter(|ponder_search| rejected.is_empty() && ponder_search.is_for(game))
             .and_then(|ponder_search| ponder_search.ponder_hit(limits.clone()));
         let is_hit = ponder_search.is_some();
-        let search = ponder_search
-            .unwrap_or_else(|| Search::start(&self.ctx, &self.id, game, rejected, limits));
+        let search = ponder_search.unwrap_or_else(|| {
+            let engine = self.ctx.external(terms);
+            Search::start(&self.ctx, engine, &self.id, game, rejected, limits)
+        });
         self.in_flight = InFlight::Search(Box::new(search));
         let (games, concurrency) = (time_inputs.games, time_inputs.concurrency);
         self.trace.note(clock::now(), || Record::Turn {

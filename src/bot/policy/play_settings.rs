@@ -32,6 +32,9 @@ pub struct PlaySettings {
     /// Playing strength.
     #[serde(default, alias = "skill")]
     pub strength: PlayingStrength,
+    /// Name of the external engine that plays; `None` for the embedded one.
+    #[serde(default)]
+    pub engine: Option<String>,
     /// Rules that apply, for the log; `None` if the sections apply unchanged.
     #[serde(alias = "by")]
     pub rules: Option<String>,
@@ -142,6 +145,7 @@ impl PlaySettings {
             strength: game.map_or_else(PlayingStrength::default, |game| {
                 PlayingStrength::of(strength, game)
             }),
+            engine: settings.engine.external_name(play.engine.as_deref()),
             rules,
         }
     }
@@ -179,6 +183,9 @@ pub fn describe(play: &Play) -> Vec<String> {
             .map(|nodes| plural::count(nodes, "position", "positions"))
             .map(|nodes| format!("{nodes} for a move at most")),
         play.strength.map(|strength| format!("plays {strength}")),
+        play.engine
+            .as_ref()
+            .map(|engine| format!("engine {engine}")),
     ];
     parts.into_iter().flatten().collect()
 }

@@ -2,25 +2,41 @@
 
 use std::path::{Path, PathBuf};
 
-use super::super::settings::Book;
+use super::super::external::{self, External};
+use super::super::settings::{Book, Settings};
 use super::{Books, Match, Play, Rule};
 
 const MAX_NAME_CHARS: usize = 40;
 
 /// Contradictions in rules: the index of the rule and a sentence.
-pub(crate) fn contradictions(rules: &[Rule], book_settings: &Book) -> Vec<(usize, String)> {
+pub(crate) fn contradictions(settings: &Settings) -> Vec<(usize, String)> {
+    let rules = &settings.rule;
     let mut found = Vec::new();
     for (number, rule) in rules.iter().enumerate() {
         let above = &rules[..number];
         let sentences = [
             check_rule(rule),
             check_order(rule, above),
-            unknown_books(rule, book_settings),
+            unknown_books(rule, &settings.book),
+            unknown_engine(rule, &settings.engine.external),
         ]
         .concat();
         found.extend(sentences.into_iter().map(|sentence| (number, sentence)));
     }
     found
+}
+
+/// An engine that does not exist.
+fn unknown_engine(rule: &Rule, externals: &[External]) -> Vec<String> {
+    let name = rule.play.engine.as_deref();
+    let unknown = name.filter(|name| !external::is_known(externals, name));
+    let sentence = |name| {
+        format!(
+            "there is no engine {name}; {}",
+            external::known_names(externals)
+        )
+    };
+    unknown.map(sentence).into_iter().collect()
 }
 
 /// Contradictions within one rule.

@@ -132,6 +132,8 @@ pub struct Play {
     pub max_nodes: Option<u64>,
     /// Playing strength.
     pub strength: Option<Strength>,
+    /// Name of an external engine, or `knightwatch`.
+    pub engine: Option<String>,
 }
 
 impl Play {
@@ -147,6 +149,7 @@ impl Play {
             offer_rematch: self.offer_rematch.or(other.offer_rematch),
             abort_after_s: self.abort_after_s.or(other.abort_after_s),
             max_move_ms: self.max_move_ms.or(other.max_move_ms),
+            engine: self.engine.or(other.engine),
             max_depth: self.max_depth.or(other.max_depth),
             max_nodes: self.max_nodes.or(other.max_nodes),
             strength: self.strength.or(other.strength),

@@ -1,11 +1,13 @@
-//! Reader of rules and of matchmaking profiles, which have the same form.
+//! Reader of rules and of other lists of tables, which have the same form.
+
+use std::path::Path;
 
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
 
-use super::super::layers::{IsIntact, Leaf, Locate, Reader};
-use super::super::problem::Place;
-use super::super::schema::{self, PROFILE};
+use super::super::layers::{IsIntact, Leaf, Locate, Reader, resolve};
+use super::super::problem::{Place, Problem};
+use super::super::schema::{self, TableList};
 use crate::spelling::choices;
 
 /// The tables within a rule.
@@ -45,23 +47,46 @@ impl Reader<'_> {
         rules
     }
 
-    /// Reads the matchmaking profiles.
-    pub(crate) fn profiles(
+    /// Reads a list of tables. Paths in it are relative to `base`.
+    pub(crate) fn table_list(
         &mut self,
-        section: &'static str,
+        list: &'static TableList,
         content: Spanned<DeValue<'_>>,
         locate: Locate<'_>,
         is_intact: IsIntact<'_>,
+        base: &Path,
     ) -> Leaf {
         let place = locate(content.span());
-        let tables = self.tables(content, PROFILE, "[[matchmaking.profile]]", locate);
-        let read = |(_, written)| self.keys_of_rule(Some(PROFILE), written, locate, is_intact);
-        let profiles: Vec<Value> = tables.into_iter().map(read).map(Value::Table).collect();
+        let tables = self.tables(content, list.key, list.heading, locate);
+        let read = |(place, written)| {
+            let mut table = self.keys_of_rule(Some(list.key), written, locate, is_intact);
+            self.resolve_paths(&mut table, base, &place);
+            Value::Table(table)
+        };
+        let value = Value::Array(tables.into_iter().map(read).collect());
         Leaf {
-            section,
-            key: PROFILE,
-            value: Value::Array(profiles),
+            section: list.section,
+            key: list.key,
+            value,
             place,
+        }
+    }
+
+    /// Resolves the paths in a table of a list: of a file, a directory, or a program with a slash.
+    fn resolve_paths(&mut self, table: &mut Table, base: &Path, place: &Place) {
+        for (key, value) in table {
+            let path = match (key.as_str(), value) {
+                ("url_file" | "directory", Value::String(path)) => path,
+                ("command", Value::Array(words)) => match words.first_mut() {
+                    Some(Value::String(program)) if program.contains('/') => program,
+                    _ => continue,
+                },
+                _ => continue,
+            };
+            match resolve(path, base, self.environment) {
+                Ok(resolved) => *path = resolved,
+                Err(why) => self.problems.push(Problem::new(place.clone(), why)),
+            }
         }
     }
 
@@ -90,7 +115,7 @@ impl Reader<'_> {
         tables
     }
 
-    /// Reads the keys of a rule, of a table in a rule, or of a profile.
+    /// Reads the keys of a rule, of a table in a rule, or of a table of a list.
     fn keys_of_rule(
         &mut self,
         inner: Option<&'static str>,
@@ -149,7 +174,7 @@ impl Reader<'_> {
         let before = self.problems.len();
         if value.as_array().is_some_and(Vec::is_empty) {
             let effect = match inner {
-                Some(PROFILE | "play") => "to use the default",
+                Some("profile" | "external" | "alert" | "play") => "to use the default",
                 _ => "to match all",
             };
             let message = format!("the list of `{key}` is empty");
@@ -172,15 +197,13 @@ impl Reader<'_> {
         if let Some(key) = keys.iter().find(|key| **key == name) {
             return Some(key);
         }
-        let (what, all) = match inner {
-            None => ("a rule".to_owned(), "keys of [[rule]]".to_owned()),
-            Some(PROFILE) => (
-                "a profile".to_owned(),
-                "keys of [[matchmaking.profile]]".to_owned(),
-            ),
-            Some(inner) => (format!("`{inner}` of a rule"), format!("keys of `{inner}`")),
+        let list = inner.and_then(schema::table_list);
+        let (what, all) = match (inner, list) {
+            (None, _) => ("a rule".to_owned(), "keys of [[rule]]".to_owned()),
+            (_, Some(list)) => (list.noun.to_owned(), format!("keys of {}", list.heading)),
+            (Some(inner), None) => (format!("`{inner}` of a rule"), format!("keys of `{inner}`")),
         };
-        let in_rule = inner != Some(PROFILE);
+        let in_rule = list.is_none();
         let elsewhere = TABLES.into_iter().filter(|_| in_rule).find(|table| {
             Some(*table) != inner && schema::keys_of_rule(Some(table)).contains(&name)
         });

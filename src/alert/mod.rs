@@ -1,0 +1,185 @@
+//! Alerts: events that the operator should know of, posted to webhooks.
+//!
+//! [`Watcher`] turns events and the status into alerts, each once. A task for each `[[alert]]` delivers them, and tries
+//! again until the webhook has taken them.
+
+mod format;
+mod watcher;
+mod webhook;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use tokio::sync::{broadcast, mpsc};
+use tokio::task::JoinSet;
+use tokio::time::{MissedTickBehavior, interval, timeout};
+use tracing::warn;
+
+use crate::bot;
+use crate::config::{AlertKind, AlertTarget};
+use crate::events::{Event, RecvError};
+use crate::metrics::Metrics;
+
+use watcher::{Limits, Watcher};
+use webhook::Webhook;
+
+/// Interval between looks at the status.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// Alerts of one target that wait for delivery. Further ones are dropped.
+const MAX_WAITING: usize = 64;
+
+/// Something that the operator should know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Alert {
+    kind: AlertKind,
+    /// The state it reports has ended.
+    resolved: bool,
+    /// The account, if there are several or it is known.
+    account: Option<String>,
+    /// The game it is about.
+    game: Option<String>,
+    /// Message as a sentence without a full stop.
+    text: String,
+    /// Time since when the state lasts.
+    since: SystemTime,
+}
+
+/// Delivers alerts. Does nothing without targets.
+pub(crate) struct Alerts {
+    targets: Vec<Target>,
+    deliveries: JoinSet<()>,
+}
+
+/// Sends alerts from a task of its own.
+struct Target {
+    settings: AlertTarget,
+    watcher: Watcher,
+    queue: mpsc::Sender<Alert>,
+}
+
+impl Alerts {
+    /// Starts the delivery to these targets. A target whose address cannot be read is skipped with a log line. `server` is
+    /// the address of the Lichess server.
+    pub(crate) fn start(targets: &[AlertTarget], server: &str) -> Self {
+        let mut deliveries = JoinSet::new();
+        let targets = targets.iter().filter_map(|settings| {
+            let webhook = Webhook::new(settings, server)
+                .inspect_err(|why| warn!("alerts are not sent: {why}"))
+                .ok()?;
+            let (queue, alerts) = mpsc::channel(MAX_WAITING);
+            deliveries.spawn(webhook.deliver(alerts));
+            let limits = Limits {
+                offline: Duration::from_secs(60 * settings.offline_min),
+                rating_drop: settings.rating_drop,
+                disk_bytes: settings.disk_mib << 20,
+            };
+            Some(Target {
+                settings: settings.clone(),
+                watcher: Watcher::new(limits),
+                queue,
+            })
+        });
+        Self {
+            targets: targets.collect(),
+            deliveries,
+        }
+    }
+
+    /// Watches the events and the status until the accounts have ended, which `ended` reports with their names and errors.
+    /// Then waits at most `grace` for open deliveries. `directory` is that of the records.
+    pub(crate) async fn run(
+        mut self,
+        mut events: broadcast::Receiver<Arc<Event>>,
+        metrics: Metrics,
+        directory: Option<PathBuf>,
+        mut ended: mpsc::UnboundedReceiver<Ended>,
+        grace: Duration,
+    ) {
+        if self.targets.is_empty() {
+            return;
+        }
+        let mut ticks = interval(INTERVAL);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                event = events.recv() => match event {
+                    Ok(event) => self.each(|watcher| watcher.on_event(&event, SystemTime::now())),
+                    Err(RecvError::Lagged(_)) => {}
+                    Err(RecvError::Closed) => break,
+                },
+                last = ended.recv() => {
+                    let Some(Ended { account, kind, reason }) = last else { break };
+                    self.each(|_| vec![Alert {
+                        kind,
+                        resolved: false,
+                        account: account.clone(),
+                        game: None,
+                        text: format!("the account has stopped: {reason}"),
+                        since: SystemTime::now(),
+                    }]);
+                }
+                _ = ticks.tick() => {
+                    let (status, free) = (metrics.status(), directory.as_deref().and_then(free_bytes));
+                    self.each(|watcher| watcher.on_status(&status, free, SystemTime::now()));
+                }
+            }
+        }
+        self.targets.clear();
+        let open = async { while self.deliveries.join_next().await.is_some() {} };
+        if timeout(grace, open).await.is_err() {
+            warn!("alerts were not delivered before the end: the webhook does not take them");
+        }
+    }
+
+    fn each(&mut self, mut alerts: impl FnMut(&mut Watcher) -> Vec<Alert>) {
+        for target in &mut self.targets {
+            for alert in alerts(&mut target.watcher) {
+                if !target.settings.reports(alert.kind) {
+                    continue;
+                }
+                let text = alert.text.clone();
+                if target.queue.try_send(alert).is_err() {
+                    warn!(
+                        "an alert is lost, because {MAX_WAITING} wait for delivery already: {text}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// An account that has stopped because of an error.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    account: Option<String>,
+    kind: AlertKind,
+    reason: String,
+}
+
+impl Ended {
+    pub(crate) fn new(account: Option<String>, error: &bot::Error) -> Self {
+        let kind = match error {
+            bot::Error::TokenRejected(_)
+            | bot::Error::NotABot { .. }
+            | bot::Error::WrongAccount { .. } => AlertKind::TokenRejected,
+            bot::Error::AnotherInstance(_) | bot::Error::AlreadyRunning { .. } => {
+                AlertKind::Stopped
+            }
+        };
+        Self {
+            account,
+            kind,
+            reason: error.to_string(),
+        }
+    }
+}
+
+/// Free space for unprivileged users on the disk of this directory, or of its nearest existing ancestor.
+fn free_bytes(directory: &Path) -> Option<u64> {
+    let statistics = directory
+        .ancestors()
+        .find_map(|path| rustix::fs::statvfs(path).ok())?;
+    Some(statistics.f_bavail.saturating_mul(statistics.f_frsize))
+}

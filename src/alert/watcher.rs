@@ -1,0 +1,373 @@
+//! Turns events and the status into alerts, each once.
+
+use std::collections::{HashMap, HashSet};
+use std::time::{Duration, SystemTime};
+
+use super::Alert;
+use crate::config::AlertKind;
+use crate::events::{Color, Event, GameFinished, GameStarted};
+use crate::metrics::Status;
+use crate::plural;
+
+/// Thresholds of a target.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// Length of an outage until it is reported.
+    pub offline: Duration,
+    /// Points below the highest rating since the start.
+    pub rating_drop: u32,
+    /// Free bytes on the disk.
+    pub disk_bytes: u64,
+}
+
+/// Remembers what was reported.
+#[derive(Debug)]
+pub(super) struct Watcher {
+    limits: Limits,
+    /// Begin and reason of the outage of each account; the name is empty if there is only one.
+    offline: HashMap<String, Outage>,
+    /// Our color and name in the running games.
+    games: HashMap<String, (Color, String)>,
+    /// Games whose stuck move was reported.
+    stuck: HashSet<String>,
+    /// The highest rating since the start or the last report, by account, speed and variant.
+    ratings: HashMap<(String, String, String), u32>,
+    /// Accounts and names of the daily limits that were reported.
+    limits_reached: HashSet<(String, String)>,
+    disk_reported: bool,
+}
+
+#[derive(Debug)]
+struct Outage {
+    since: SystemTime,
+    reason: String,
+    reported: bool,
+}
+
+impl Watcher {
+    pub(super) fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            offline: HashMap::new(),
+            games: HashMap::new(),
+            stuck: HashSet::new(),
+            ratings: HashMap::new(),
+            limits_reached: HashSet::new(),
+            disk_reported: false,
+        }
+    }
+
+    /// The alerts for an event.
+    pub(super) fn on_event(&mut self, event: &Event, now: SystemTime) -> Vec<Alert> {
+        let (account, event) = match event {
+            Event::ForAccount { account, event } => (account.as_str(), &**event),
+            event => ("", event),
+        };
+        let alert = match event {
+            Event::Online { .. } => self.online(account, now),
+            Event::Offline { reason, .. } => {
+                self.offline
+                    .entry(account.to_owned())
+                    .or_insert_with(|| Outage {
+                        since: now,
+                        reason: reason.clone(),
+                        reported: false,
+                    });
+                None
+            }
+            Event::GameStarted(start) => self.game_started(start, now),
+            Event::GameFinished(end) => self.game_finished(end, now),
+            _ => None,
+        };
+        alert.into_iter().collect()
+    }
+
+    fn online(&mut self, account: &str, now: SystemTime) -> Option<Alert> {
+        let outage = self.offline.remove(account)?;
+        let length = now.duration_since(outage.since).unwrap_or_default();
+        outage.reported.then(|| Alert {
+            kind: AlertKind::Offline,
+            resolved: true,
+            account: some(account),
+            game: None,
+            text: format!("online again after {} min", length.as_secs() / 60),
+            since: outage.since,
+        })
+    }
+
+    fn game_started(&mut self, start: &GameStarted, now: SystemTime) -> Option<Alert> {
+        let us = start.us();
+        let entry = (start.our_color, us.name.clone());
+        self.games.insert(start.game.clone(), entry);
+        let rating = us.rating.filter(|_| !us.provisional)?;
+        let key = (us.name.clone(), start.speed.clone(), start.variant.clone());
+        let highest = self.ratings.entry(key).or_insert(rating);
+        *highest = rating.max(*highest);
+        if *highest - rating < self.limits.rating_drop {
+            return None;
+        }
+        // From here on it has to fall again.
+        let before = std::mem::replace(highest, rating);
+        Some(Alert {
+            kind: AlertKind::RatingDrop,
+            resolved: false,
+            account: Some(us.name.clone()),
+            game: Some(start.game.clone()),
+            text: format!(
+                "the {} {} rating has fallen from {before} to {rating}",
+                start.variant, start.speed
+            ),
+            since: now,
+        })
+    }
+
+    fn game_finished(&mut self, end: &GameFinished, now: SystemTime) -> Option<Alert> {
+        self.stuck.remove(&end.game);
+        let (ours, name) = self.games.remove(&end.game)?;
+        let is_flag = end.status == "outoftime" && end.winner == Some(!ours);
+        is_flag.then(|| Alert {
+            kind: AlertKind::LostOnTime,
+            resolved: false,
+            account: Some(name),
+            game: Some(end.game.clone()),
+            text: format!("game {} was lost on time", end.game),
+            since: now,
+        })
+    }
+
+    /// The alerts for the status, with the free bytes on the disk of the records, if known.
+    pub(super) fn on_status(
+        &mut self,
+        status: &Status,
+        free_bytes: Option<u64>,
+        now: SystemTime,
+    ) -> Vec<Alert> {
+        let mut alerts: Vec<Alert> = self.long_outages(now);
+        for game in status.games.iter().filter(|game| game.overdue) {
+            if self.stuck.insert(game.id.clone()) {
+                let waited = game.our_turn_ms.unwrap_or(0) / 1_000;
+                alerts.push(Alert {
+                    kind: AlertKind::StuckMove,
+                    resolved: false,
+                    account: self.games.get(&game.id).map(|(_, name)| name.clone()),
+                    game: Some(game.id.clone()),
+                    text: format!(
+                        "in game {} against {} it has been our turn for {}",
+                        game.id,
+                        game.opponent,
+                        plural::count(waited, "second", "seconds")
+                    ),
+                    since: now,
+                });
+            }
+        }
+        let accounts = match status.accounts.is_empty() {
+            true => std::slice::from_ref(status),
+            false => &status.accounts,
+        };
+        for account in accounts {
+            let name = account.account.clone().unwrap_or_default();
+            for limit in &account.limits {
+                let key = (name.clone(), limit.name.clone());
+                if limit.used < limit.capacity {
+                    self.limits_reached.remove(&key);
+                } else if self.limits_reached.insert(key) {
+                    let resets = limit.resets_in_s.map_or(String::new(), |seconds| {
+                        format!("; the window ends in {} min", seconds.div_ceil(60))
+                    });
+                    alerts.push(Alert {
+                        kind: AlertKind::LimitReached,
+                        resolved: false,
+                        account: some(&name),
+                        game: None,
+                        text: format!(
+                            "the daily limit of {} is used up: {} of {}{resets}",
+                            limit.name, limit.used, limit.capacity
+                        ),
+                        since: now,
+                    });
+                }
+            }
+        }
+        if let Some(free) = free_bytes {
+            alerts.extend(self.disk(free, now));
+        }
+        alerts
+    }
+
+    fn long_outages(&mut self, now: SystemTime) -> Vec<Alert> {
+        let is_long = |outage: &Outage| {
+            let length = now.duration_since(outage.since).unwrap_or_default();
+            !outage.reported && length >= self.limits.offline
+        };
+        let long = self
+            .offline
+            .iter_mut()
+            .filter(|(_, outage)| is_long(outage));
+        long.map(|(account, outage)| {
+            outage.reported = true;
+            Alert {
+                kind: AlertKind::Offline,
+                resolved: false,
+                account: some(account),
+                game: None,
+                text: format!(
+                    "offline for more than {} min: {}",
+                    self.limits.offline.as_secs() / 60,
+                    outage.reason
+                ),
+                since: outage.since,
+            }
+        })
+        .collect()
+    }
+
+    fn disk(&mut self, free: u64, now: SystemTime) -> Option<Alert> {
+        let limit = self.limits.disk_bytes;
+        if free >= limit {
+            // A little more than the limit does not count as free again, so that the report does not repeat.
+            self.disk_reported &= free < limit + limit / 4;
+            return None;
+        }
+        (!std::mem::replace(&mut self.disk_reported, true)).then(|| Alert {
+            kind: AlertKind::Disk,
+            resolved: false,
+            account: None,
+            game: None,
+            text: format!("only {} MiB are free for the records", free >> 20),
+            since: now,
+        })
+    }
+}
+
+fn some(account: &str) -> Option<String> {
+    (!account.is_empty()).then(|| account.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::events::{Player, TimeControl};
+    use crate::metrics::{LimitStatus, Metrics};
+
+    fn watcher() -> Watcher {
+        Watcher::new(Limits {
+            offline: Duration::from_secs(300),
+            rating_drop: 50,
+            disk_bytes: 100,
+        })
+    }
+
+    fn at(seconds: u64) -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)
+    }
+
+    fn started(game: &str, rating: u32) -> Event {
+        Event::GameStarted(GameStarted {
+            game: game.to_owned(),
+            white: Player {
+                name: "Bot".to_owned(),
+                rating: Some(rating),
+                ..Player::default()
+            },
+            black: Player::default(),
+            our_color: Color::White,
+            speed: "blitz".to_owned(),
+            time_control: TimeControl::Unlimited,
+            rated: true,
+            variant: "standard".to_owned(),
+            initial_fen: None,
+            tournament: None,
+            plies: 0,
+        })
+    }
+
+    fn finished(game: &str, status: &str, winner: Option<Color>) -> Event {
+        Event::GameFinished(GameFinished {
+            game: game.to_owned(),
+            status: status.to_owned(),
+            winner,
+            result: "*".to_owned(),
+            plies: 3,
+            moves: String::new(),
+        })
+    }
+
+    fn kinds(alerts: &[Alert]) -> Vec<(AlertKind, bool)> {
+        let kinds = alerts.iter().map(|alert| (alert.kind, alert.resolved));
+        kinds.collect()
+    }
+
+    #[test]
+    fn long_outage_is_reported_and_resolved_once() {
+        let mut watcher = watcher();
+        let status = Metrics::default().status();
+        let offline = Event::Offline {
+            reason: "gone".to_owned(),
+            retry_in: None,
+        };
+        let online = Event::Online {
+            account: Player::default(),
+            server: String::new(),
+        };
+        watcher.on_event(&offline, at(0));
+        assert_eq!(watcher.on_event(&online, at(200)), []);
+        watcher.on_event(&offline, at(1_000));
+        watcher.on_event(&offline, at(1_200));
+        assert_eq!(watcher.on_status(&status, None, at(1_299)), []);
+        let first = watcher.on_status(&status, None, at(1_300));
+        assert_eq!(kinds(&first), [(AlertKind::Offline, false)]);
+        assert_eq!(watcher.on_status(&status, None, at(1_400)), []);
+        let again = watcher.on_event(&online, at(1_600));
+        assert_eq!(kinds(&again), [(AlertKind::Offline, true)]);
+        assert_eq!(again[0].text, "online again after 10 min");
+        assert_eq!(watcher.on_event(&online, at(1_700)), []);
+    }
+
+    #[test]
+    fn only_our_loss_on_time_is_reported() {
+        let mut watcher = watcher();
+        for (game, status, winner, expected) in [
+            ("1", "outoftime", Some(Color::Black), 1),
+            ("2", "outoftime", Some(Color::White), 0),
+            ("3", "outoftime", None, 0),
+            ("4", "mate", Some(Color::Black), 0),
+        ] {
+            watcher.on_event(&started(game, 2000), at(0));
+            let alerts = watcher.on_event(&finished(game, status, winner), at(1));
+            assert_eq!(alerts.len(), expected, "{game}");
+        }
+        assert!(watcher.games.is_empty());
+    }
+
+    #[test]
+    fn rating_drop_is_reported_once_per_drop() {
+        let mut watcher = watcher();
+        let ratings = [2000, 2040, 2000, 1990, 1985, 1941, 1940, 1900, 1890];
+        let alerts = ratings.map(|rating| watcher.on_event(&started("g", rating), at(0)).len());
+        assert_eq!(alerts, [0, 0, 0, 1, 0, 0, 1, 0, 1]);
+    }
+
+    #[test]
+    fn used_up_limit_and_full_disk_are_reported_once() {
+        let mut watcher = watcher();
+        let mut status = Metrics::default().status();
+        let mut look = |used, free| {
+            status.limits = vec![LimitStatus {
+                name: "bot games".to_owned(),
+                note: None,
+                used,
+                capacity: 100,
+                resets_in_s: Some(90),
+            }];
+            kinds(&watcher.on_status(&status, Some(free), at(0)))
+        };
+        let (limit, disk) = ((AlertKind::LimitReached, false), (AlertKind::Disk, false));
+        assert_eq!(look(99, 100), []);
+        assert_eq!(look(100, 99), [limit, disk]);
+        assert_eq!(look(100, 110), []);
+        assert_eq!(look(0, 99), []);
+        assert_eq!(look(100, 200), [limit]);
+        assert_eq!(look(100, 50), [disk]);
+    }
+}

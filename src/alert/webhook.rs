@@ -1,0 +1,134 @@
+//! Delivery of alerts to a webhook.
+
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::time::sleep;
+use tracing::{debug, info, warn};
+use url::Url;
+
+use super::Alert;
+use super::format::{Message, message};
+use crate::config::{AlertFormat, AlertTarget};
+use crate::input;
+
+/// Time limit for a request.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// Delay after the first failure; it doubles with each further one.
+const FIRST_DELAY: Duration = Duration::from_secs(1);
+
+/// Longest delay between two attempts.
+const MAX_DELAY: Duration = Duration::from_secs(300);
+
+/// Attempts until an alert is given up: about half an hour.
+const MAX_ATTEMPTS: u32 = 14;
+
+/// Upper limit of a file with an address, in bytes.
+const MAX_URL_FILE_BYTES: u64 = 4 * 1024;
+
+/// A webhook.
+pub(super) struct Webhook {
+    client: reqwest::Client,
+    url: Url,
+    format: AlertFormat,
+    server: String,
+}
+
+impl Webhook {
+    /// The webhook of these settings.
+    ///
+    /// # Errors
+    /// A sentence without the address, which may be a secret.
+    pub(super) fn new(settings: &AlertTarget, server: &str) -> Result<Self, String> {
+        let url = match (&settings.url, &settings.url_file) {
+            (Some(url), _) => url.clone(),
+            (None, Some(file)) => {
+                let path = file.display();
+                let bytes = input::read(file, MAX_URL_FILE_BYTES)
+                    .map_err(|error| format!("cannot read {path}: {error}"))?;
+                let url: Result<Url, _> = String::from_utf8_lossy(&bytes).trim().parse();
+                url.map_err(|error| format!("{path} does not hold an address: {error}"))?
+            }
+            (None, None) => return Err("the alert has no url".to_owned()),
+        };
+        let client = reqwest::Client::builder()
+            .timeout(REQUEST_TIMEOUT)
+            .redirect(reqwest::redirect::Policy::none())
+            .user_agent(concat!("knightwatch/", env!("CARGO_PKG_VERSION")))
+            .build()
+            .map_err(|error| error.without_url().to_string())?;
+        Ok(Self {
+            client,
+            url,
+            format: settings.format,
+            server: server.trim_end_matches('/').to_owned(),
+        })
+    }
+
+    /// Delivers alerts in their order until the sender is dropped.
+    pub(super) async fn deliver(self, mut alerts: mpsc::Receiver<Alert>) {
+        let host = self.url.host_str().unwrap_or_default().to_owned();
+        while let Some(alert) = alerts.recv().await {
+            let message = message(self.format, &alert, &self.server);
+            let mut delay = FIRST_DELAY;
+            for attempt in 1.. {
+                match self.post(&message).await {
+                    Ok(()) => {
+                        info!("alert sent to {host}: {}", alert.text);
+                        break;
+                    }
+                    Err(Failure { why, retry: false }) => {
+                        warn!(
+                            "alert not sent: {host} {why}; not sent again: {}",
+                            alert.text
+                        );
+                        break;
+                    }
+                    Err(Failure { why, .. }) if attempt >= MAX_ATTEMPTS => {
+                        warn!(
+                            "alert given up after {attempt} attempts: {host} {why}: {}",
+                            alert.text
+                        );
+                        break;
+                    }
+                    Err(Failure { why, .. }) => {
+                        debug!("alert not sent: {host} {why}; next attempt in {delay:?}");
+                        sleep(delay).await;
+                        delay = MAX_DELAY.min(2 * delay);
+                    }
+                }
+            }
+        }
+    }
+
+    async fn post(&self, message: &Message) -> Result<(), Failure> {
+        let mut request = self
+            .client
+            .post(self.url.clone())
+            .header("content-type", message.content_type)
+            .body(message.body.clone());
+        for (name, value) in &message.headers {
+            request = request.header(*name, value);
+        }
+        let response = request.send().await.map_err(|error| Failure {
+            why: format!("cannot be reached: {}", error.without_url()),
+            retry: true,
+        })?;
+        let status = response.status();
+        match status.is_success() {
+            true => Ok(()),
+            false => Err(Failure {
+                why: format!("responds with {status}"),
+                retry: status.is_server_error() || [408, 425, 429].contains(&status.as_u16()),
+            }),
+        }
+    }
+}
+
+/// Outcome of a failed attempt.
+struct Failure {
+    why: String,
+    /// Another attempt may succeed.
+    retry: bool,
+}

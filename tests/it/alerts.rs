@@ -1,0 +1,121 @@
+//! Alerts to webhooks.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::Duration;
+
+use knightwatch::sim::{Fault, FaultRule, NewUser, StreamFault};
+use serde_json::Value;
+
+use crate::common::{BOT, Daemon, Site, wait};
+
+/// A webhook that answers with these status codes, and 200 from then on.
+struct Webhook {
+    address: String,
+    requests: Receiver<(String, String)>,
+}
+
+impl Webhook {
+    fn start(statuses: &'static [u16]) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let (sender, requests) = channel();
+        thread::spawn(move || {
+            let mut statuses = statuses.iter();
+            for stream in listener.incoming() {
+                let mut stream = BufReader::new(stream.unwrap());
+                let (mut head, mut length) = (String::new(), 0);
+                loop {
+                    let mut line = String::new();
+                    stream.read_line(&mut line).unwrap();
+                    if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+                        length = value.trim().parse().unwrap();
+                    }
+                    head.push_str(&line);
+                    if line.trim().is_empty() {
+                        break;
+                    }
+                }
+                let mut body = vec![0; length];
+                stream.read_exact(&mut body).unwrap();
+                let status = statuses.next().unwrap_or(&200);
+                let answer = format!(
+                    "HTTP/1.1 {status} X\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+                );
+                stream.get_mut().write_all(answer.as_bytes()).unwrap();
+                if sender
+                    .send((head, String::from_utf8(body).unwrap()))
+                    .is_err()
+                {
+                    return;
+                }
+            }
+        });
+        Self { address, requests }
+    }
+
+    fn next(&self) -> (String, String) {
+        self.requests.recv_timeout(Duration::from_secs(60)).unwrap()
+    }
+}
+
+/// Revokes the bot's token.
+fn revoke_token(site: &Site) {
+    let rejected = Fault::json(401, r#"{"error":"No such token"}"#);
+    let rule = FaultRule::new(rejected).from_user(BOT);
+    site.sim.faults().add(rule.times(usize::MAX));
+    site.sim.break_streams(Some(BOT), None, StreamFault::Eof);
+}
+
+#[test]
+fn rejected_token_is_reported_once_through_failing_webhook() {
+    let site = Site::new([NewUser::bot("Anna")]);
+    let webhook = Webhook::start(&[500, 429]);
+    let config = format!(
+        "[[alert]]\nurl = \"http://{}/hook\"\nevents = [\"token_rejected\"]\n",
+        webhook.address
+    );
+    let mut bot = Daemon::start(&site, &config);
+    revoke_token(&site);
+    let attempts: Vec<(String, String)> = (0..3).map(|_| webhook.next()).collect();
+    assert!(
+        attempts[0].0.starts_with("POST /hook "),
+        "{}",
+        attempts[0].0
+    );
+    assert!(attempts.iter().all(|attempt| attempt.1 == attempts[0].1));
+    let body: Value = serde_json::from_str(&attempts[0].1).unwrap();
+    assert_eq!(body["event"], "token_rejected");
+    assert_eq!(body["state"], "firing");
+    wait("the bot has ended", || (!bot.is_running()).then_some(()));
+    let log = bot.log();
+    assert_eq!(log.matches("alert sent to 127.0.0.1").count(), 1, "{log}");
+    assert!(webhook.requests.try_recv().is_err());
+}
+
+#[test]
+fn webhook_that_refuses_is_not_asked_again() {
+    let site = Site::new([NewUser::bot("Anna")]);
+    let webhook = Webhook::start(&[404]);
+    let home = tempfile::tempdir().unwrap();
+    let secret = home.path().join("url");
+    std::fs::write(&secret, format!("http://{}/secret-path\n", webhook.address)).unwrap();
+    let config = format!(
+        "[[alert]]\nurl_file = \"{}\"\nformat = \"discord\"\n",
+        secret.display()
+    );
+    let mut bot = Daemon::start(&site, &config);
+    revoke_token(&site);
+    let body: Value = serde_json::from_str(&webhook.next().1).unwrap();
+    let text = body["content"].as_str().unwrap();
+    assert!(text.contains("token rejected"), "{text}");
+    wait("the bot has ended", || (!bot.is_running()).then_some(()));
+    let log = bot.log();
+    assert!(
+        log.contains("alert not sent") && log.contains("404"),
+        "{log}"
+    );
+    assert!(!log.contains("secret-path"), "{log}");
+}
