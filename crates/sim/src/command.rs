@@ -7,13 +7,16 @@ use std::net::SocketAddr;
 
 use clap::Args;
 use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
 
-use super::script::check_speed;
-use super::{
-    ArenaOptions, NewTeam, NewUser, PlayerOptions, Quirk, Quirks, Script, ScriptError, Sim,
-    SimOptions,
-};
+use crate::arena::options::ArenaOptions;
+use crate::options::{NewUser, SimOptions};
+use crate::players::PlayerOptions;
+use crate::quirks::{Quirk, Quirks};
+use crate::script::{Script, ScriptError, check_speed};
+use crate::sim::{Sim, warn_if_reachable};
 use crate::site::id::UserId;
+use crate::site::team::NewTeam;
 use knightwatch_util::plural;
 
 /// Arguments of the command.
@@ -136,6 +139,18 @@ fn print_library() -> io::Result<()> {
     out.flush()
 }
 
+/// Waits for Ctrl-C or SIGTERM.
+///
+/// # Panics
+/// If SIGTERM cannot be listened for.
+pub async fn shutdown_signal() {
+    let mut terminate = signal(SignalKind::terminate()).expect("SIGTERM can be listened for");
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => {}
+        _ = terminate.recv() => {}
+    }
+}
+
 /// Serves a site with these users until `stop` completes. Prints its address and the users' tokens first.
 ///
 /// # Errors
@@ -161,7 +176,7 @@ pub async fn run_command(
         io::Error::new(error.kind(), text)
     })?;
     let address = listener.local_addr()?;
-    super::warn_if_reachable(address);
+    warn_if_reachable(address);
     let users = unique_users(args.users.into_iter().chain(script.users))?;
     let players: Vec<PlayerOptions> = args.players.into_iter().chain(script.players).collect();
     let unknown_opponents = unknown_opponents(&users, &players);

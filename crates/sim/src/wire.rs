@@ -7,9 +7,8 @@ use serde::{Serialize, Serializer};
 
 use knightwatch_chess::Color;
 
-use super::quirks::{Absent, Flags, Quirks};
-use super::referee::{StateSnapshot, Status};
-use crate::challenge::open::OpenJson;
+use crate::quirks::{Absent, Flags, Quirks};
+use crate::referee::{StateSnapshot, Status};
 use crate::site::id::GameId;
 use crate::site::variant::{Perf, Variant};
 
@@ -369,6 +368,13 @@ pub(super) enum TimeControlJson {
         days_per_turn: u32,
     },
     Unlimited,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct OpenJson {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user_ids: Option<[String; 2]>,
 }
 
 #[derive(Serialize)]

@@ -6,11 +6,11 @@ use std::time::Duration;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
-use crate::options::{TimeControl, clock_estimate};
-use crate::players::parse_spec;
 use crate::site::team::TeamId;
 use crate::site::time::parse_duration;
 use crate::site::variant::{Speed, Variant};
+use crate::spec::{names, parse_spec};
+use crate::time_control::{TimeControl, clock_estimate};
 use knightwatch_chess::Position;
 
 /// Options of a new arena.
@@ -244,20 +244,6 @@ fn clock_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<TimeControl,
 fn span_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
     let text = String::deserialize(deserializer)?;
     parse_duration(&text).map_err(D::Error::custom)
-}
-
-/// Deserializes one name or a list.
-pub(crate) fn names<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Names {
-        One(String),
-        Several(Vec<String>),
-    }
-    Ok(match Names::deserialize(deserializer)? {
-        Names::One(name) => vec![name],
-        Names::Several(names) => names,
-    })
 }
 
 #[cfg(test)]

@@ -81,7 +81,7 @@ pub(super) fn wave_length(estimate: u32) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::clock_estimate;
+    use crate::time_control::clock_estimate;
 
     fn at(seconds: i64) -> SimTime {
         SimTime(seconds * 1_000)

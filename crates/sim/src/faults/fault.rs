@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::http::error::proxy_page;
-use crate::options::TimeControl;
 use crate::quirks::Castling;
+use crate::time_control::TimeControl;
 
 /// A deviation from normal behaviour of a request, a stream or the whole site. All times are simulated time.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,14 +2,10 @@
 
 use std::time::Duration;
 
-use serde::Deserialize;
-
-use super::raw::RawRule;
 use super::{Endpoint, Fault};
 
 /// A fault and its conditions. A condition that is `None` matches everything; all times count from the start of the site.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(try_from = "RawRule")]
+#[derive(Clone, Debug, PartialEq)]
 pub struct FaultRule {
     pub endpoint: Option<Endpoint>,
     /// Name of the user who sends the request.

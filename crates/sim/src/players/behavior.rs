@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use crate::DeclineReason;
+use crate::challenge::DeclineReason;
 
 /// Reactions, offers and misbehaviour. By default there are none, and every challenge is accepted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -63,10 +63,10 @@ impl Referee {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::TimeControl;
     use crate::quirks::Castling;
     use crate::referee::GameConfig;
     use crate::site::variant::Variant;
+    use crate::time_control::TimeControl;
     use knightwatch_chess::Position;
 
     fn game(limit: u32, increment: u32, berserkable: bool) -> Referee {

@@ -15,10 +15,10 @@ use std::time::Duration;
 
 use knightwatch_chess::{CastlingNotation, Color, Game, Move, Position, Termination};
 
-use crate::options::TimeControl;
 use crate::quirks::Castling;
 use crate::site::time::SimTime;
 use crate::site::variant::Variant;
+use crate::time_control::TimeControl;
 
 pub(crate) use arena::ArenaGameConfig;
 pub(crate) use clock::{Centis, UNLIMITED_MILLIS};

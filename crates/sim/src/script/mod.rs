@@ -6,11 +6,13 @@ use std::path::Path;
 use serde::Deserialize;
 use toml::Table;
 
-use super::faults::{FaultRule, LIBRARY};
-use super::options::{NewUser, check_name};
-use super::players::PlayerOptions;
-use super::quirks::Quirks;
-use super::{ArenaOptions, NewTeam};
+use crate::arena::options::ArenaOptions;
+use crate::faults::{FaultRule, LIBRARY};
+use crate::options::NewUser;
+use crate::players::PlayerOptions;
+use crate::quirks::Quirks;
+use crate::site::id::check_name;
+use crate::site::team::NewTeam;
 use knightwatch_util::input;
 use knightwatch_util::spelling;
 

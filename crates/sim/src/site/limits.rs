@@ -7,8 +7,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::http::error::ApiError;
 use crate::quirks::Limiter;
+use crate::site::error::ApiError;
 use crate::site::time::SimTime;
 
 const MINUTE: u64 = 60;
