@@ -6,8 +6,23 @@
 //! One lock protects the state of the site: subsystems for users, challenges, games, arenas and streams that do not know
 //! each other. A change in one returns effects, which one place applies to the others. The referee and the game clock are
 //! pure. All timers use one source of time, which can run faster than wall time.
+//!
+//! The modules, lower floors first; no two files import each other, directly or through others:
+//!
+//! | module | content |
+//! |---|---|
+//! | `time_control`, `quirks`, `spec`, `faults`, `options` | vocabulary and options |
+//! | `referee` | one game: rules, clocks, offers and claims |
+//! | `site`, `challenge`, `round`, `arena` | the subsystems, and the effects between them (`site::effect`) |
+//! | `site::state` | all subsystems of a site |
+//! | `view`, `wire` | JSON: functions of the state, and their types |
+//! | `site::apply`, `site::requests` | application of effects, periodic work; requests of users |
+//! | `sim` | handle to a site with its lock and time |
+//! | `http`, `players` | the API and the built-in players |
+//! | `serve`, `command` | serving of a site; the program |
 
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 mod arena;
 mod challenge;

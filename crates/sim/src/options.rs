@@ -45,6 +45,7 @@ impl Default for SimOptions {
 /// Options of a new account.
 #[derive(Clone, Debug)]
 pub struct NewUser {
+    /// Name: 2 to 30 letters, digits, `_` and `-`.
     pub name: String,
     /// Has the BOT title.
     pub bot: bool,
@@ -141,6 +142,7 @@ impl NewUser {
         }
     }
 
+    /// Sets the rating in every perf.
     pub fn rating(self, rating: u32) -> Self {
         Self { rating, ..self }
     }

@@ -128,7 +128,7 @@ impl Sim {
         let mut state = self.state();
         match action {
             SiteAction::Restart { downtime, streams } => {
-                state.go_down(now + downtime, streams, now)
+                state.go_down(now + downtime, streams, now);
             }
             SiteAction::BreakStreams {
                 events,

@@ -12,12 +12,9 @@ use crate::options::SimOptions;
 use crate::players::{PlayerKind, PlayerOptions, SearchPool};
 use crate::round::chat::Room;
 use crate::round::summary::GameSummary;
-use crate::site::effect::Notice;
-use crate::site::error::ApiError;
-use crate::site::id::{GameId, UserId};
-use crate::site::state::SiteState;
 use crate::site::team::NewTeam;
-use crate::site::time::{SimTime, TimeSource};
+use crate::site::time::TimeSource;
+use crate::site::{ApiError, GameId, Notice, SimTime, SiteState, UserId};
 use crate::time_control::TimeControl;
 
 /// Nodes per move of the AI of the site at each level.

@@ -9,8 +9,7 @@ use knightwatch_chess::Color;
 
 use crate::quirks::{Absent, Flags, Quirks};
 use crate::referee::{StateSnapshot, Status};
-use crate::site::id::GameId;
-use crate::site::variant::{Perf, Variant};
+use crate::site::{GameId, Perf, Variant};
 
 /// Serializes a stream line, including the newline.
 pub(super) fn line(value: &impl Serialize) -> bytes::Bytes {

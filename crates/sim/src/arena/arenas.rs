@@ -9,13 +9,10 @@ use crate::arena::{Arena, ArenaStatus, Player};
 use crate::referee::Status;
 use crate::round::Round;
 use crate::round::setup::Setup;
-use crate::site::effect::{Effect, Notice};
-use crate::site::error::ApiError;
-use crate::site::id::{ArenaId, GameId, UserId};
-use crate::site::limits::{ARENA_FIRST_JOINS, Limits};
-use crate::site::team::{TeamId, Teams};
-use crate::site::time::SimTime;
-use crate::site::users::User;
+use crate::site::limits::ARENA_FIRST_JOINS;
+use crate::site::{
+    ApiError, ArenaId, Effect, GameId, Limits, Notice, SimTime, TeamId, Teams, User, UserId,
+};
 use knightwatch_chess::Color;
 
 /// Finished arenas that are kept; the oldest are dropped first.

@@ -4,10 +4,8 @@ use ring::hmac;
 
 use super::options::Conditions;
 use super::{Arena, ArenaStatus};
-use crate::site::error::ApiError;
-use crate::site::team::{TeamId, Teams};
-use crate::site::users::{Rating, User};
-use crate::site::variant::Perf;
+use crate::site::users::Rating;
+use crate::site::{ApiError, Perf, TeamId, Teams, User};
 
 /// Parameters of a join request.
 #[derive(Clone, Debug, Default)]

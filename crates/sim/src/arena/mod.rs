@@ -15,11 +15,8 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::site::id::{ArenaId, GameId, UserId};
-use crate::site::team::TeamId;
-use crate::site::time::SimTime;
 use crate::site::users::Rating;
-use crate::site::variant::Perf;
+use crate::site::{ArenaId, GameId, Perf, SimTime, TeamId, UserId};
 
 pub(crate) use scoring::Sheet;
 

@@ -8,9 +8,7 @@ use super::waiting_users::{WaitingUsers, wave_length};
 use super::{Arena, ArenaStatus, Pairing, Player};
 use crate::round::setup::{Setup, Source};
 use crate::round::{COLORS, Round};
-use crate::site::id::{GameId, UserId};
-use crate::site::team::TeamId;
-use crate::site::time::SimTime;
+use crate::site::{GameId, SimTime, TeamId, UserId};
 
 /// In arenas with fewer players, pairing does not wait if most of them are waiting.
 const SMALL_PLAYERS: usize = 30;

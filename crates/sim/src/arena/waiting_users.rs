@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::site::id::UserId;
-use crate::site::time::SimTime;
+use crate::site::{SimTime, UserId};
 
 /// Lifetime of a request to be paired.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(70);

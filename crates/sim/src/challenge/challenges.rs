@@ -8,14 +8,10 @@ use knightwatch_chess::Color;
 use crate::challenge::checks::check_bot_games;
 use crate::challenge::{Challenge, ChallengeStatus, ColorChoice, DeclineReason};
 use crate::faults::StreamFault;
-use crate::site::effect::{Effect, Notice, ScheduledAction};
-use crate::site::error::ApiError;
-use crate::site::feed::Feed;
-use crate::site::id::{GameId, UserId};
-use crate::site::limits::Limits;
-use crate::site::time::SimTime;
-use crate::site::users::{AccountKind, Users};
-use crate::site::variant::Speed;
+use crate::site::effect::ScheduledAction;
+use crate::site::{
+    AccountKind, ApiError, Effect, Feed, GameId, Limits, Notice, SimTime, Speed, UserId, Users,
+};
 
 /// Time after which a real-time challenge goes offline unless its challenger is seen.
 const OFFLINE_AFTER: Duration = Duration::from_secs(20);

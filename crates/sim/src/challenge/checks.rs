@@ -1,12 +1,9 @@
 //! Checks of a new challenge beyond its form, in the order in which Lichess makes them.
 
 use crate::challenge::ChallengeConfig;
-use crate::site::error::{ApiError, ErrorBody};
-use crate::site::id::UserId;
-use crate::site::limits::{BOT_GAMES, CHALLENGES, Exceeded, Limits};
-use crate::site::time::SimTime;
-use crate::site::users::Users;
-use crate::site::variant::Speed;
+use crate::site::error::ErrorBody;
+use crate::site::limits::{BOT_GAMES, CHALLENGES, Exceeded};
+use crate::site::{ApiError, Limits, SimTime, Speed, UserId, Users};
 use crate::time_control::TimeControl;
 
 /// A user with this many ongoing games cannot play further real-time games.

@@ -10,10 +10,7 @@ use serde::Deserialize;
 use knightwatch_chess::{Color, Position};
 
 use crate::round::setup::{Setup, Source};
-use crate::site::feed::Feed;
-use crate::site::id::{GameId, UserId};
-use crate::site::time::SimTime;
-use crate::site::variant::{Perf, Speed, Variant};
+use crate::site::{Feed, GameId, Perf, SimTime, Speed, UserId, Variant};
 use crate::time_control::TimeControl;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,8 +43,11 @@ impl ChallengeStatus {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ColorChoice {
+    /// The challenger plays White.
     White,
+    /// The challenger plays Black.
     Black,
+    /// The site draws the color.
     Random,
 }
 
@@ -75,7 +75,9 @@ impl ColorChoice {
 /// Reason for declining a challenge: the key in a request and the text for the challenger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeclineReason {
+    /// Key in `declineReasonKey`, in lower case.
     pub key: &'static str,
+    /// Sentence for the challenger.
     pub text: &'static str,
 }
 

@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use crate::arena::options::ArenaOptions;
 use crate::http::params::{Params, is_yes};
-use crate::site::error::{ApiError, INVALID, NOT_A_NUMBER, REQUIRED};
-use crate::site::time::SimTime;
-use crate::site::variant::{Speed, Variant};
+use crate::site::error::{INVALID, NOT_A_NUMBER, REQUIRED};
+use crate::site::{ApiError, SimTime, Speed, Variant};
 use crate::time_control::TimeControl;
 use knightwatch_chess::Position;
 

@@ -3,9 +3,7 @@
 use axum::http::HeaderMap;
 use axum::http::header::{AUTHORIZATION, USER_AGENT};
 
-use crate::site::error::ApiError;
-use crate::site::id::UserId;
-use crate::site::users::Users;
+use crate::site::{ApiError, UserId, Users};
 
 /// User, token and `User-Agent` of an authenticated request.
 #[derive(Clone, Debug)]

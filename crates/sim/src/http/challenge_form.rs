@@ -6,9 +6,8 @@ use knightwatch_chess::Position;
 
 use crate::challenge::{ChallengeConfig, ColorChoice};
 use crate::http::params::Params;
-use crate::site::error::{ApiError, INVALID, NOT_A_NUMBER, REQUIRED};
-use crate::site::time::SimTime;
-use crate::site::variant::{Speed, Variant};
+use crate::site::error::{INVALID, NOT_A_NUMBER, REQUIRED};
+use crate::site::{ApiError, SimTime, Speed, Variant};
 use crate::time_control::{DAYS_PER_TURN, MAX_INCREMENT_SECONDS, TimeControl, is_initial_time};
 
 const RULES: [&str; 5] = [

@@ -5,7 +5,7 @@ use knightwatch_chess::Color;
 use crate::http::params::{Params, is_yes};
 use crate::round::Round;
 use crate::round::rounds::Rounds;
-use crate::site::id::UserId;
+use crate::site::UserId;
 
 /// Filter from request parameters; absent parameters match every game.
 pub(crate) struct GameFilter {

@@ -10,12 +10,8 @@ use crate::http::auth::{Caller, authorize};
 use crate::http::params::Params;
 use crate::referee::GameError;
 use crate::sim::Sim;
-use crate::site::error::ApiError;
-use crate::site::feed::{Feed, Topic};
-use crate::site::id::{GameId, UserId};
 use crate::site::limits::Limit;
-use crate::site::state::SiteState;
-use crate::site::time::SimTime;
+use crate::site::{ApiError, Feed, GameId, SimTime, SiteState, Topic, UserId};
 use crate::wire;
 
 pub(crate) const OK: &str = "{\"ok\":true}";

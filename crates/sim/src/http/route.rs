@@ -8,9 +8,8 @@ use percent_encoding::percent_decode_str;
 
 use crate::faults::Endpoint;
 use crate::http::request::{ApiRequest, ApiResult};
-use crate::site::error::ApiError;
-use crate::site::id::GameId;
 use crate::site::limits::ConcurrencyLimit;
+use crate::site::{ApiError, GameId};
 
 /// Scopes of which the token needs one. An empty list accepts any token; `None` needs no token.
 pub(crate) type Scopes = Option<&'static [&'static str]>;

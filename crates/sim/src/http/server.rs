@@ -26,8 +26,7 @@ use crate::http::request::{ApiRequest, OK, Reply};
 use crate::http::route::{Route, RouteMatch};
 use crate::http::stream::{StreamBody, pieces};
 use crate::sim::Sim;
-use crate::site::error::ApiError;
-use crate::site::id::GameId;
+use crate::site::{ApiError, GameId};
 
 /// Maximum size of a request body.
 const MAX_BODY_BYTES: usize = 64 * 1024;

@@ -10,8 +10,8 @@ use bytes::Bytes;
 use crate::faults::{self, StreamFault, StreamFaults};
 use crate::http::connection::Connection;
 use crate::sim::Sim;
-use crate::site::feed::{Feed, KEEP_ALIVE_INTERVAL, SLOW_KEEP_ALIVE_INTERVAL, Topic};
-use crate::site::time::SimTime;
+use crate::site::feed::{KEEP_ALIVE_INTERVAL, SLOW_KEEP_ALIVE_INTERVAL};
+use crate::site::{Feed, SimTime, Topic};
 
 /// Chunk size of dripped lines.
 const DRIP_CHUNK_BYTES: usize = 8;
@@ -133,7 +133,11 @@ impl StreamBody {
                 let until = before.max(now + self.faults.delay());
                 if let Topic::Game { id, color, .. } = self.topic {
                     let rounds = &mut self.sim.state().rounds;
-                    rounds.add_line_delay(id, color, &line, now, until);
+                    let plies = rounds.get(id).map(|round| round.referee.plies());
+                    // The line shows that the reader is to move.
+                    if plies.is_some() && faults::ply_of_line(&line) == plies {
+                        rounds.add_fault_delay(id, color, now, until);
+                    }
                 }
                 self.delayed.push_back((until, line));
             }

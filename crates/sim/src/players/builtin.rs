@@ -9,8 +9,7 @@ use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
 
 use crate::sim::{NewPlayer, Sim};
-use crate::site::effect::Notice;
-use crate::site::id::{GameId, UserId};
+use crate::site::{GameId, Notice, UserId};
 
 use super::PlayerOptions;
 use super::challenger::Challenger;

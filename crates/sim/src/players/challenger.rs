@@ -5,10 +5,7 @@ use std::time::Duration;
 
 use crate::challenge::ChallengeConfig;
 use crate::sim::Sim;
-use crate::site::id::{GameId, UserId};
-use crate::site::state::SiteState;
-use crate::site::time::SimTime;
-use crate::site::variant::Variant;
+use crate::site::{GameId, SimTime, SiteState, UserId, Variant};
 use knightwatch_chess::Position;
 
 use super::ChallengePlan;

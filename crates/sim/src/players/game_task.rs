@@ -8,8 +8,8 @@ use tokio::sync::Notify;
 
 use crate::round::chat::Room;
 use crate::sim::Sim;
-use crate::site::id::{GameId, UserId};
 use crate::site::material::material;
+use crate::site::{GameId, UserId};
 use knightwatch_chess::{CastlingNotation, Color, Game, Move};
 
 use super::chat;

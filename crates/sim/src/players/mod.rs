@@ -27,16 +27,21 @@ pub(super) use move_choice::SearchPool;
 /// Parsed from text as on the command line, `NAME,key=value,key,...`, or deserialized from a table with the same keys.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlayerOptions {
+    /// Name of the account.
     pub name: String,
     /// Number of accounts. With more than one, each name gets its number appended.
     pub copies: usize,
     /// Has the BOT title; otherwise it looks like a human.
     pub bot: bool,
+    /// Rating in every perf.
     pub rating: u32,
+    /// Choice of the moves.
     pub kind: PlayerKind,
     /// Simulated time per move.
     pub delay: RangeInclusive<Duration>,
+    /// Everything else than moves.
     pub behavior: Behavior,
+    /// Challenges to send; `None`: none.
     pub challenges: Option<ChallengePlan>,
     /// Joins every arena that admits bots.
     pub joins_arenas: bool,
@@ -58,6 +63,7 @@ impl PlayerOptions {
         }
     }
 
+    /// Sends these challenges.
     pub fn challenging(self, plan: ChallengePlan) -> Self {
         Self {
             challenges: Some(plan),
@@ -88,7 +94,10 @@ pub enum PlayerKind {
     /// Mates, else captures the most valuable piece, else gives check, else moves at random.
     Greedy,
     /// The engine with this many nodes per move.
-    Engine { nodes: u64 },
+    Engine {
+        /// Nodes searched per move, at least 1.
+        nodes: u64,
+    },
     /// Never moves.
     Idle,
 }
@@ -96,11 +105,13 @@ pub enum PlayerKind {
 /// Challenges that a built-in player sends.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChallengePlan {
+    /// Name of the challenged user.
     pub opponent: String,
     /// Used in turn.
     pub time_controls: Vec<TimeControl>,
     /// The challenger's color, used in turn.
     pub colors: Vec<ColorChoice>,
+    /// Challenges are rated.
     pub rated: bool,
     /// `standard`, `chess960` or `fromPosition`.
     pub variant: String,

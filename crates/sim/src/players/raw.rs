@@ -9,9 +9,9 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, SeqAccess, Visitor};
 
 use crate::challenge::{ColorChoice, DeclineReason};
+use crate::site::Variant;
 use crate::site::id::check_name;
 use crate::site::time::parse_duration;
-use crate::site::variant::Variant;
 use crate::spec::parse_spec;
 use crate::time_control::TimeControl;
 use knightwatch_chess::Position;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use knightwatch_chess::Color;
 
-use crate::site::time::SimTime;
+use crate::site::SimTime;
 use crate::time_control::clock_start;
 
 /// Hundredths of a second.

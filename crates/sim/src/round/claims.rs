@@ -7,9 +7,7 @@ use knightwatch_chess::{Color, Position};
 use crate::quirks::ClaimWin;
 use crate::round::{COLORS, Round};
 use crate::site::material::material;
-use crate::site::time::SimTime;
-use crate::site::users::AccountKind;
-use crate::site::variant::Speed;
+use crate::site::{AccountKind, SimTime, Speed};
 
 /// Minimum absence before a game can be claimed.
 const MIN_CLAIM_DELAY: Duration = Duration::from_secs(10);

@@ -14,18 +14,15 @@ use std::time::Duration;
 
 use knightwatch_chess::Color;
 
-use crate::faults::{StreamFault, ply_of_line};
 use crate::quirks::Quirks;
 use crate::referee::{Referee, Status};
 use crate::round::chat::ChatMessage;
 use crate::round::presence::Presence;
 use crate::round::setup::{Setup, Source};
 use crate::round::summary::GameSummary;
-use crate::site::feed::Feed;
-use crate::site::id::{GameId, Secrets, UserId};
-use crate::site::time::SimTime;
-use crate::site::users::{AccountKind, GameResult, User};
-use crate::site::variant::{Perf, Speed, Variant};
+use crate::site::id::Secrets;
+use crate::site::users::GameResult;
+use crate::site::{AccountKind, Feed, GameId, Perf, SimTime, Speed, User, UserId, Variant};
 use crate::time_control::TimeControl;
 
 pub(crate) const COLORS: [Color; 2] = [Color::White, Color::Black];
@@ -185,31 +182,6 @@ impl Round {
         self.speed() >= min_speed
     }
 
-    pub(crate) fn push(&self, line: &bytes::Bytes, to: impl Fn(&PlayerStream) -> bool) {
-        for stream in self.player_streams.iter().filter(|stream| to(stream)) {
-            stream.feed.push(line.clone());
-        }
-    }
-
-
-    /// Applies a fault to the streams of these users.
-    pub(crate) fn break_streams(&self, matches: impl Fn(&UserId) -> bool, fault: StreamFault) {
-        for stream in self
-            .player_streams
-            .iter()
-            .filter(|stream| matches(&stream.user))
-        {
-            stream.feed.inject_fault(fault);
-        }
-    }
-
-    /// Closes all streams, including silent ones.
-    pub(crate) fn close(&self) {
-        for stream in &self.player_streams {
-            stream.feed.close();
-        }
-    }
-
     pub(crate) fn end_streams(&mut self) {
         for stream in self.player_streams.drain(..) {
             stream.feed.end();
@@ -231,19 +203,6 @@ impl Round {
             let (by, counted) = &mut self.fault_delays[color.index()];
             *by += until.since(from.max(*counted));
             *counted = until.max(*counted);
-        }
-    }
-
-    /// Counts clock time that a fault costs this side by delaying a stream line, if that line shows that it is to move.
-    pub(crate) fn add_line_delay(
-        &mut self,
-        color: Color,
-        line: &[u8],
-        from: SimTime,
-        until: SimTime,
-    ) {
-        if ply_of_line(line) == Some(self.referee.plies()) {
-            self.add_fault_delay(color, from, until);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::site::time::SimTime;
+use crate::site::SimTime;
 
 /// Interval of events about an absent player.
 const GONE_EVENT_INTERVAL: Duration = Duration::from_secs(5);

@@ -13,13 +13,11 @@ use crate::challenge::checks::check_bot_games;
 use crate::challenge::{Challenge, ChallengeStatus};
 use crate::round::Round;
 use crate::round::rounds::Rounds;
-use crate::site::effect::{Effect, Notice, ScheduledAction};
-use crate::site::error::ApiError;
-use crate::site::id::{GameId, UserId};
-use crate::site::limits::{Limits, REMATCHES};
-use crate::site::time::SimTime;
-use crate::site::users::{AccountKind, Users};
-use crate::site::variant::Variant;
+use crate::site::effect::ScheduledAction;
+use crate::site::limits::REMATCHES;
+use crate::site::{
+    AccountKind, ApiError, Effect, GameId, Limits, Notice, SimTime, UserId, Users, Variant,
+};
 
 /// Time after a decline in which no further rematch can be offered.
 const DECLINED_COOLDOWN: Duration = Duration::from_secs(60);

@@ -15,13 +15,11 @@ use crate::round::chat::{ChatMessage, Room};
 use crate::round::setup::{Setup, Source};
 use crate::round::summary::GameSummary;
 use crate::round::{COLORS, PlayerStream, Round, Side};
-use crate::site::effect::{Effect, Notice};
-use crate::site::error::ApiError;
-use crate::site::feed::{Feed, KEEP_ALIVE_INTERVAL};
-use crate::site::id::{GameId, Secrets, UserId};
-use crate::site::time::SimTime;
-use crate::site::users::User;
-use crate::site::variant::{Perf, Speed, Variant};
+use crate::site::feed::KEEP_ALIVE_INTERVAL;
+use crate::site::id::Secrets;
+use crate::site::{
+    ApiError, Effect, Feed, GameId, Notice, Perf, SimTime, Speed, User, UserId, Variant,
+};
 use crate::time_control::TimeControl;
 
 /// Time after which a game without moves is deleted.
@@ -65,6 +63,13 @@ impl Rounds {
 
     pub(crate) fn get(&self, id: GameId) -> Option<&Round> {
         self.all.get(&id)
+    }
+
+    /// Changes a game, if it is stored.
+    fn edit(&mut self, id: GameId, change: impl FnOnce(&mut Round)) {
+        if let Some(round) = self.all.get_mut(&id) {
+            change(round);
+        }
     }
 
     /// Finds the game named in a request.
@@ -143,7 +148,7 @@ impl Rounds {
     ) -> Vec<Effect> {
         let rules = ["noAbort", "noEarlyDraw", "noClaimWin", "noRematch"];
         let [no_abort, no_early_draw, no_claim_win, no_rematch] =
-            rules.map(|rule| setup.has_rule(rule));
+            rules.map(|rule| setup.rules.contains(&rule));
         let start = match (setup.variant, setup.start) {
             (_, Some(start)) => start,
             (Variant::Chess960, None) => {
@@ -227,19 +232,9 @@ impl Rounds {
         (effects, result)
     }
 
-    /// Runs a command of the referee that answers no request.
-    fn act_unasked(
-        &mut self,
-        id: GameId,
-        command: impl FnOnce(&mut Referee) -> ActionOutcome,
-    ) -> Vec<Effect> {
-        // There is no request that could be refused.
-        self.act(id, command).0
-    }
-
     /// Ends the game if the side to move is out of time.
     pub(crate) fn check_flag(&mut self, id: GameId, now: SimTime) -> Vec<Effect> {
-        self.act_unasked(id, |referee| referee.check_flag(now))
+        self.act(id, |referee| referee.check_flag(now)).0
     }
 
     /// Adds time to both clocks; the players see it at once or with the next state. `bonus` is that of the side to move
@@ -251,7 +246,7 @@ impl Rounds {
         now: SimTime,
     ) -> Vec<Effect> {
         let is_pushed = self.quirks.gifts_push;
-        self.act_unasked(id, |referee| {
+        let (effects, _) = self.act(id, |referee| {
             let turn = referee.turn();
             for color in COLORS {
                 referee.add_time(color, bonus(color == turn));
@@ -261,30 +256,26 @@ impl Rounds {
                 outcome.snapshots.push(referee.snapshot(now));
             }
             outcome
-        })
+        });
+        effects
     }
 
     /// Notes a restart of the site in a game.
     pub(crate) fn on_site_restart(&mut self, id: GameId, at: SimTime) {
-        if let Some(round) = self.all.get_mut(&id) {
-            round.referee.on_site_restart(at);
-        }
+        self.edit(id, |round| round.referee.on_site_restart(at));
     }
 
     /// Starts the clock of a game.
     pub(crate) fn start_clock(&mut self, id: GameId, now: SimTime) {
-        if let Some(round) = self.all.get_mut(&id) {
-            round.referee.start_clock(now);
-        }
+        self.edit(id, |round| round.referee.start_clock(now));
     }
 
     /// Changes the notation of castling moves, also in ongoing games. Without one, that of the quirks applies again.
     pub(crate) fn set_castling(&mut self, castling: Option<Castling>) {
-        self.castling = castling.unwrap_or(self.quirks.castling);
-        for id in &self.ongoing {
-            if let Some(round) = self.all.get_mut(id) {
-                round.referee.set_castling_notation(self.castling);
-            }
+        let castling = castling.unwrap_or(self.quirks.castling);
+        self.castling = castling;
+        for id in self.ongoing_ids() {
+            self.edit(id, |round| round.referee.set_castling_notation(castling));
         }
     }
 
@@ -324,28 +315,26 @@ impl Rounds {
 
     /// Marks a player as absent, also a built-in one.
     pub(crate) fn leave(&mut self, id: GameId, color: Color, now: SimTime) {
-        if let Some(round) = self.all.get_mut(&id) {
-            round.sides[color.index()].presence.leave(now);
-        }
+        self.edit(id, |round| round.sides[color.index()].presence.leave(now));
     }
 
     /// Handles a player's stream that was closed by its reader.
     pub(crate) fn on_stream_closed(&mut self, id: GameId, color: Color, feed: &Feed, now: SimTime) {
-        let Some(round) = self.all.get_mut(&id) else {
-            return;
-        };
-        round.player_streams.retain(|stream| !stream.feed.is(feed));
-        let mut streams = round.player_streams.iter();
-        if !streams.any(|stream| stream.color == color) {
-            round.sides[color.index()].presence.on_left(now);
-        }
+        self.edit(id, |round| {
+            round.player_streams.retain(|stream| !stream.feed.is(feed));
+            let mut streams = round.player_streams.iter();
+            if !streams.any(|stream| stream.color == color) {
+                round.sides[color.index()].presence.on_left(now);
+            }
+        });
     }
 
     /// Sends a line to the players' streams of a game.
     pub(crate) fn push(&self, id: GameId, line: &Bytes, receives: impl Fn(Color) -> bool) {
-        if let Some(round) = self.all.get(&id) {
-            round.push(line, |stream| receives(stream.color));
-        }
+        let round = self.all.get(&id).into_iter();
+        let streams = round.flat_map(|round| &round.player_streams);
+        let streams = streams.filter(|stream| receives(stream.color));
+        streams.for_each(|stream| stream.feed.push(line.clone()));
     }
 
     /// Applies a fault to the players' streams of one game or all, of these users.
@@ -355,23 +344,25 @@ impl Rounds {
         matches: impl Fn(&UserId) -> bool,
         fault: StreamFault,
     ) {
-        for round in self.iter() {
-            if game.is_none_or(|game| game == round.id) {
-                round.break_streams(&matches, fault);
-            }
-        }
+        let rounds = self.iter();
+        rounds
+            .filter(|round| game.is_none_or(|game| game == round.id))
+            .flat_map(|round| &round.player_streams)
+            .filter(|stream| matches(&stream.user))
+            .for_each(|stream| stream.feed.inject_fault(fault));
     }
 
     /// Closes all players' streams, including silent ones.
     pub(crate) fn close(&self) {
-        self.iter().for_each(Round::close);
+        let streams = self.iter().flat_map(|round| &round.player_streams);
+        streams.for_each(|stream| stream.feed.close());
     }
 
     pub(crate) fn say(&mut self, id: GameId, room: Room, name: String, text: &str) {
-        if let Some(round) = self.all.get_mut(&id) {
-            let text = text.to_owned();
+        let text = text.to_owned();
+        self.edit(id, |round| {
             round.chat.push(ChatMessage { room, name, text });
-        }
+        });
     }
 
     /// Counts clock time that a fault costs a player by delaying their move.
@@ -382,44 +373,24 @@ impl Rounds {
         from: SimTime,
         until: SimTime,
     ) {
-        if let Some(round) = self.all.get_mut(&id) {
-            round.add_fault_delay(color, from, until);
-        }
-    }
-
-    /// Counts clock time that a fault costs a player by delaying a line of their stream.
-    pub(crate) fn add_line_delay(
-        &mut self,
-        id: GameId,
-        color: Color,
-        line: &[u8],
-        from: SimTime,
-        until: SimTime,
-    ) {
-        if let Some(round) = self.all.get_mut(&id) {
-            round.add_line_delay(color, line, from, until);
-        }
+        self.edit(id, |round| round.add_fault_delay(color, from, until));
     }
 
     pub(crate) fn set_rematch(&mut self, id: GameId, next: GameId) {
-        if let Some(round) = self.all.get_mut(&id) {
-            round.rematch = Some(next);
-        }
+        self.edit(id, |round| round.rematch = Some(next));
     }
 
     /// Ends the players' streams of a game.
     pub(crate) fn end_streams(&mut self, id: GameId) {
-        if let Some(round) = self.all.get_mut(&id) {
-            round.end_streams();
-        }
+        self.edit(id, Round::end_streams);
     }
 
     pub(crate) fn set_rating_diffs(&mut self, id: GameId, diffs: [i32; 2]) {
-        if let Some(round) = self.all.get_mut(&id) {
+        self.edit(id, |round| {
             for (side, diff) in round.sides.iter_mut().zip(diffs) {
                 side.rating_diff = Some(diff);
             }
-        }
+        });
     }
 
     /// Archives a finished game and drops the oldest archived game if there are too many.
@@ -454,7 +425,7 @@ impl Rounds {
             })
             .collect();
         if round.source.arena().is_some() && is_unplayed {
-            effects.extend(self.act_unasked(id, |referee| referee.check_first_move(now)));
+            effects.extend(self.act(id, |referee| referee.check_first_move(now)).0);
             return effects;
         }
         // Built-in players have no stream whose keep-alive lines would trigger the check.
@@ -462,7 +433,7 @@ impl Rounds {
         if now >= round.next_flag_check && (has_builtin_player || clockless) {
             round.next_flag_check = now + KEEP_ALIVE_INTERVAL;
             effects.extend(self.check_flag(id, now));
-            effects.extend(self.act_unasked(id, |referee| referee.check_abandoned(now)));
+            effects.extend(self.act(id, |referee| referee.check_abandoned(now)).0);
         }
         effects
     }

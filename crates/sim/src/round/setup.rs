@@ -2,8 +2,7 @@
 
 use knightwatch_chess::Position;
 
-use crate::site::id::{ArenaId, GameId, UserId};
-use crate::site::variant::Variant;
+use crate::site::{ArenaId, GameId, UserId, Variant};
 use crate::time_control::TimeControl;
 
 /// Origin of a game.
@@ -55,10 +54,4 @@ pub(crate) struct Setup {
     pub time_control: TimeControl,
     pub rated: bool,
     pub rules: Vec<&'static str>,
-}
-
-impl Setup {
-    pub(crate) fn has_rule(&self, name: &str) -> bool {
-        self.rules.contains(&name)
-    }
 }

@@ -4,9 +4,8 @@ use std::collections::HashSet;
 
 use crate::faults::StreamFault;
 use crate::round::Round;
-use crate::site::feed::Feed;
-use crate::site::id::{GameId, UserId};
 use crate::site::limits::Permit;
+use crate::site::{Feed, GameId, UserId};
 
 /// Stream of the moves of one game. It holds a permit while it is open.
 struct GameSpectator {

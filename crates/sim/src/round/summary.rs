@@ -8,12 +8,19 @@ use crate::time_control::TimeControl;
 /// Summary of a game.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GameSummary {
+    /// Id of the game.
     pub id: String,
+    /// Name of White.
     pub white: String,
+    /// Name of Black.
     pub black: String,
+    /// Key of the variant.
     pub variant: &'static str,
+    /// Time control.
     pub time_control: TimeControl,
+    /// The game is rated.
     pub rated: bool,
+    /// Plies played.
     pub plies: usize,
     /// Lichess's status name: `started`, `mate`, `resign`, `outoftime`, ...
     pub status: &'static str,

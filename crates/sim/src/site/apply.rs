@@ -4,14 +4,10 @@ use crate::faults::{GameProgress, StreamFault};
 use crate::referee::Centis;
 use crate::round::setup::Setup;
 use crate::round::{COLORS, Round};
-use crate::site::effect::{Effect, Notice, ScheduledAction};
-use crate::site::feed::Topic;
-use crate::site::id::{GameId, UserId};
+use crate::site::effect::ScheduledAction;
 use crate::site::limits::BOT_GAMES;
 use crate::site::outage::Availability;
-use crate::site::state::SiteState;
-use crate::site::time::SimTime;
-use crate::site::users::AccountKind;
+use crate::site::{AccountKind, Effect, GameId, Notice, SimTime, SiteState, Topic, UserId};
 use crate::view::{challenge, game, spectator};
 use crate::wire;
 

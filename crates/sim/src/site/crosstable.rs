@@ -3,8 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use crate::site::id::UserId;
-use crate::site::time::SimTime;
+use crate::site::{SimTime, UserId};
 
 /// A match between two users ends after a pause of this length.
 const MATCH_PAUSE: Duration = Duration::from_secs(24 * 3_600);

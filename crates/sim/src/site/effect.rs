@@ -8,9 +8,7 @@ use knightwatch_chess::Color;
 use crate::challenge::{Challenge, ChallengeStatus};
 use crate::referee::StateSnapshot;
 use crate::round::setup::Setup;
-use crate::site::feed::Feed;
-use crate::site::id::{ArenaId, GameId, UserId};
-use crate::site::time::SimTime;
+use crate::site::{ArenaId, Feed, GameId, SimTime, UserId};
 
 /// Notification to a built-in player.
 #[derive(Clone, Copy, Debug)]

@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use knightwatch_chess::Color;
 
 use crate::faults::StreamFault;
-use crate::site::id::{GameId, UserId};
+use crate::site::{GameId, UserId};
 
 /// Lines queued for a slow reader; a further line drops the oldest.
 const MAX_QUEUED_LINES: usize = 32;

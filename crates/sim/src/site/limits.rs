@@ -8,8 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::quirks::Limiter;
-use crate::site::error::ApiError;
-use crate::site::time::SimTime;
+use crate::site::{ApiError, SimTime};
 
 const MINUTE: u64 = 60;
 const DAY: u64 = 24 * 3_600;

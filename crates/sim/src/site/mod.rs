@@ -19,3 +19,14 @@ pub(super) mod team;
 pub(super) mod time;
 pub(super) mod users;
 pub(super) mod variant;
+
+pub(crate) use effect::{Effect, Notice};
+pub(crate) use error::ApiError;
+pub(crate) use feed::{Feed, Topic};
+pub(crate) use id::{ArenaId, GameId, UserId};
+pub(crate) use limits::Limits;
+pub(crate) use state::SiteState;
+pub(crate) use team::{TeamId, Teams};
+pub(crate) use time::SimTime;
+pub(crate) use users::{AccountKind, User, Users};
+pub(crate) use variant::{Perf, Speed, Variant};

@@ -2,7 +2,7 @@
 
 use crate::faults::Skew;
 use crate::referee::{StateSnapshot, UNLIMITED_MILLIS};
-use crate::site::time::SimTime;
+use crate::site::SimTime;
 
 /// State of the site at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

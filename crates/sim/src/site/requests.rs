@@ -18,16 +18,13 @@ use crate::round::chat::{Room, has_link};
 use crate::round::rematch::NO_REMATCH;
 use crate::round::setup::{Setup, Source};
 use crate::round::spectators::WatchedGames;
-use crate::site::effect::{Effect, Notice};
-use crate::site::error::ApiError;
-use crate::site::feed::{Feed, Topic};
-use crate::site::id::{ArenaId, GameId, UserId};
 use crate::site::limits::Permit;
-use crate::site::state::{SiteState, unused_id};
-use crate::site::team::{NewTeam, TeamId};
-use crate::site::time::SimTime;
-use crate::site::users::AccountKind;
-use crate::site::variant::Variant;
+use crate::site::state::unused_id;
+use crate::site::team::NewTeam;
+use crate::site::{
+    AccountKind, ApiError, ArenaId, Effect, Feed, GameId, Notice, SimTime, SiteState, TeamId,
+    Topic, UserId, Variant,
+};
 use crate::time_control::TimeControl;
 use crate::view::challenge::OpenChallengeJson;
 use crate::view::{challenge, game, spectator};

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use tokio::sync::Notify;
 
+use crate::site::SimTime;
 use crate::site::effect::ScheduledAction;
-use crate::site::time::SimTime;
 
 /// Actions that are not due yet.
 #[derive(Default)]

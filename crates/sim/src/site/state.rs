@@ -16,14 +16,10 @@ use crate::round::rematch::Rematches;
 use crate::round::rounds::Rounds;
 use crate::round::spectators::Spectators;
 use crate::site::crosstable::Crosstables;
-use crate::site::id::GameId;
-use crate::site::limits::Limits;
 use crate::site::outage::Outage;
 use crate::site::schedule::Schedule;
 use crate::site::streams::EventStreams;
-use crate::site::team::Teams;
-use crate::site::time::SimTime;
-use crate::site::users::Users;
+use crate::site::{GameId, Limits, SimTime, Teams, Users};
 
 /// The subsystems, and what they share.
 pub(crate) struct SiteState {

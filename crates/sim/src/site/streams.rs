@@ -6,9 +6,7 @@ use bytes::Bytes;
 use tokio::sync::mpsc;
 
 use crate::faults::StreamFault;
-use crate::site::effect::Notice;
-use crate::site::feed::Feed;
-use crate::site::id::UserId;
+use crate::site::{Feed, Notice, UserId};
 
 struct EventStream {
     token: String,
@@ -105,7 +103,7 @@ mod tests {
         assert_eq!(streams.len(), 2);
         streams.send(&user, &Bytes::from_static(b"{}\n"));
         streams.send(&UserId::of("Bob"), &Bytes::from_static(b"no\n"));
-        assert_eq!(first.take_lines().1, true);
+        assert!(first.take_lines().1);
         for feed in [&second, &other] {
             assert_eq!(
                 feed.take_lines(),

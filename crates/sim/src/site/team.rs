@@ -6,15 +6,14 @@ use std::str::FromStr;
 
 use serde::Deserialize;
 
-use crate::site::error::ApiError;
-use crate::site::id::UserId;
-use crate::site::time::SimTime;
+use crate::site::{ApiError, SimTime, UserId};
 use crate::spec::{names, parse_spec};
 
 /// Options of a new team.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
 pub struct NewTeam {
+    /// Name, with at least one letter or digit.
     pub name: String,
     /// Password required to join.
     pub password: Option<String>,
@@ -22,11 +21,13 @@ pub struct NewTeam {
     pub by_message: bool,
     /// Name of the leader, who is a member and may create arenas restricted to the team.
     pub leader: Option<String>,
+    /// Names of further members.
     #[serde(deserialize_with = "names")]
     pub members: Vec<String>,
 }
 
 impl NewTeam {
+    /// Creates the options of a team that everybody may join.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),

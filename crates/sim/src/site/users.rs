@@ -6,12 +6,10 @@ use std::time::Duration;
 use knightwatch_chess::Color;
 
 use crate::options::NewUser;
-use crate::site::error::ApiError;
 use crate::site::glicko::Glicko;
-use crate::site::id::{GameId, UserId};
 use crate::site::relations::Relations;
-use crate::site::time::SimTime;
 use crate::site::variant::PERF_KEYS;
+use crate::site::{ApiError, GameId, SimTime, UserId};
 
 /// Time for which a user counts as online after their last stream was closed.
 const ONLINE_GRACE: Duration = Duration::from_secs(10);

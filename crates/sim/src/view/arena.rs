@@ -7,9 +7,7 @@ use super::arena_wire::{
     VerdictJson, Verdicts,
 };
 use crate::arena::{Arena, ArenaStatus, Pairing, Player, Sheet};
-use crate::site::id::UserId;
-use crate::site::state::SiteState;
-use crate::site::time::SimTime;
+use crate::site::{SimTime, SiteState, UserId};
 use crate::view::game::{board_and_turn, last_move};
 use crate::view::user::light_user;
 use crate::wire::{self, Ordered, VariantJson};

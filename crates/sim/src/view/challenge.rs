@@ -6,12 +6,7 @@ use serde::Serialize;
 use knightwatch_chess::Position;
 
 use crate::challenge::{Challenge, ChallengeStatus, ColorChoice};
-use crate::site::error::ApiError;
-use crate::site::id::{GameId, UserId};
-use crate::site::state::SiteState;
-use crate::site::time::SimTime;
-use crate::site::users::AccountKind;
-use crate::site::variant::Speed;
+use crate::site::{AccountKind, ApiError, GameId, SimTime, SiteState, Speed, UserId};
 use crate::time_control::TimeControl;
 use crate::wire::{
     self, ChallengeEvent, ChallengeJson, ChallengeList, ChallengeUser, Compat, OpenJson, PerfJson,

@@ -11,9 +11,7 @@ use knightwatch_chess::{Color, Game};
 use crate::http::params::Params;
 use crate::referee::Status;
 use crate::round::{Round, Side};
-use crate::site::time::SimTime;
-use crate::site::users::AccountKind;
-use crate::site::variant::Variant;
+use crate::site::{AccountKind, SimTime, Variant};
 use crate::time_control::{TimeControl, clock_estimate};
 use crate::wire::Ordered;
 

@@ -9,11 +9,7 @@ use crate::quirks::{PlayingStatus, Quirks};
 use crate::referee::{StateSnapshot, Status};
 use crate::round::chat::Room;
 use crate::round::{Round, Side};
-use crate::site::id::UserId;
-use crate::site::state::SiteState;
-use crate::site::time::SimTime;
-use crate::site::users::AccountKind;
-use crate::site::variant::Variant;
+use crate::site::{AccountKind, SimTime, SiteState, UserId, Variant};
 use crate::time_control::TimeControl;
 use crate::wire::{
     self, ChatEntry, ChatLine, ClockJson, Compat, GameEvent, GameFull, GamePlayer, GamePreview,

@@ -8,7 +8,7 @@ use serde::Serialize;
 use knightwatch_chess::{CastlingNotation, Color, Position};
 
 use crate::round::{COLORS, Round, Side};
-use crate::site::users::AccountKind;
+use crate::site::AccountKind;
 use crate::time_control::{TimeControl, clock_start};
 use crate::view::export::{ClockInfo, Player, SPECTATOR_DELAY_PLIES, public_game};
 use crate::view::game::board_and_turn;

@@ -2,9 +2,8 @@
 
 use serde::Serialize;
 
-use crate::site::id::UserId;
-use crate::site::state::SiteState;
 use crate::site::team::Team;
+use crate::site::{SiteState, UserId};
 use crate::view::user::{light_user, user_json};
 use crate::wire::{self, LightUser, UserJson};
 

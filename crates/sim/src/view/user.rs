@@ -3,10 +3,7 @@
 use serde::Serialize;
 
 use crate::site::crosstable::Score;
-use crate::site::id::{GameId, UserId};
-use crate::site::state::SiteState;
-use crate::site::time::SimTime;
-use crate::site::users::User;
+use crate::site::{GameId, SimTime, SiteState, User, UserId};
 use crate::wire::{
     Count, Extended, LightUser, Ordered, PlayTime, PlayingJson, Profile, RatingJson, Relation,
     UserJson, UserStatus,

@@ -2,11 +2,8 @@
 
 use crate::http::request::{ApiRequest, ApiResult, Reply};
 use crate::http::route::{ANY_TOKEN, NO_TOKEN, Route, Scopes, routes};
-use crate::site::error::ApiError;
-use crate::site::feed::Topic;
 use crate::site::limits::{ACCOUNT_READS, EVENT_STREAMS, PROFILE_READS, TOKEN_TESTS};
-use crate::site::users::AccountKind;
-use crate::site::variant::Variant;
+use crate::site::{AccountKind, ApiError, Topic, Variant};
 use crate::view::game::now_playing;
 use crate::view::user::{profile, status, user_json};
 use crate::wire::{self, Ordered, PlayingJson, Relation, TokenInfo};

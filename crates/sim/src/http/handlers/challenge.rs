@@ -5,9 +5,8 @@ use crate::http::auth::{authorize, bearer};
 use crate::http::challenge_form as form;
 use crate::http::request::{ApiRequest, ApiResult, Reply};
 use crate::http::route::{NO_TOKEN, Route, Scopes, routes};
-use crate::site::error::ApiError;
-use crate::site::feed::Topic;
 use crate::site::limits::CHALLENGES_PER_ADDRESS;
+use crate::site::{ApiError, Topic};
 use crate::view::challenge::{list_challenges, show_challenge};
 use knightwatch_chess::Color;
 

@@ -7,9 +7,8 @@ use crate::http::route::{NO_TOKEN, Route, routes};
 use crate::referee::{Centis, GameError};
 use crate::round::COLORS;
 use crate::round::setup::Source;
-use crate::site::error::ApiError;
 use crate::site::limits::{AI_GAMES, GAME_SETUPS};
-use crate::site::users::AccountKind;
+use crate::site::{AccountKind, ApiError};
 use crate::view::game::ai_game;
 use crate::wire;
 

@@ -4,10 +4,10 @@ use serde_json::json;
 
 use crate::http::request::{ApiRequest, ApiResult, Reply};
 use crate::http::route::{ANY_TOKEN, Route, Scopes, routes};
-use crate::site::error::{ApiError, REQUIRED};
-use crate::site::id::UserId;
+use crate::site::error::REQUIRED;
 use crate::site::limits::FOLLOWS;
 use crate::site::relations::Relations;
+use crate::site::{ApiError, UserId};
 use crate::view::user::user_json;
 use crate::wire;
 

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::http::request::{ApiRequest, ApiResult, Reply};
 use crate::http::route::{ANY_TOKEN, NO_TOKEN, Route, routes};
-use crate::site::error::ApiError;
+use crate::site::ApiError;
 use crate::site::limits::CLOUD_EVALS;
 use crate::wire;
 use knightwatch_chess::{CastlingNotation, Position};

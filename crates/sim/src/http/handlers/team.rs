@@ -2,7 +2,7 @@
 
 use crate::http::request::{ApiRequest, ApiResult, Reply};
 use crate::http::route::{NO_TOKEN, Route, Scopes, routes};
-use crate::site::error::ApiError;
+use crate::site::ApiError;
 use crate::view::arena::listed;
 use crate::view::team::team_json;
 use crate::{view, wire};

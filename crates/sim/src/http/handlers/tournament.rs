@@ -7,11 +7,8 @@ use crate::http::arena_form::arena_form;
 use crate::http::request::{ApiRequest, ApiResult, NDJSON, Reply};
 use crate::http::route::{NO_TOKEN, Route, Scopes, routes};
 use crate::round::Round;
-use crate::site::error::ApiError;
-use crate::site::id::{ArenaId, UserId};
 use crate::site::limits::ARENA_JOINS;
-use crate::site::state::SiteState;
-use crate::site::time::SimTime;
+use crate::site::{ApiError, ArenaId, SimTime, SiteState, UserId};
 use crate::view::{arena as view, export};
 use crate::wire;
 
