@@ -15,7 +15,7 @@ use crate::players::PlayerOptions;
 use crate::quirks::{Quirk, Quirks};
 use crate::script::{Script, ScriptError, check_speed};
 use crate::sim::{Sim, warn_if_reachable};
-use crate::site::id::UserId;
+use crate::site::UserId;
 use crate::site::team::NewTeam;
 use knightwatch_util::plural;
 
@@ -139,15 +139,19 @@ fn print_library() -> io::Result<()> {
     out.flush()
 }
 
-/// Waits for Ctrl-C or SIGTERM.
+/// Returns a future that completes at Ctrl-C or SIGTERM. Both are caught from the call on.
 ///
 /// # Panics
-/// If SIGTERM cannot be listened for.
-pub async fn shutdown_signal() {
-    let mut terminate = signal(SignalKind::terminate()).expect("SIGTERM can be listened for");
-    tokio::select! {
-        _ = tokio::signal::ctrl_c() => {}
-        _ = terminate.recv() => {}
+/// Outside of a tokio runtime, or if signals cannot be listened for.
+pub fn shutdown_signal() -> impl Future<Output = ()> + Send + 'static {
+    let listen = |kind| signal(kind).expect("signals can be listened for");
+    let mut interrupt = listen(SignalKind::interrupt());
+    let mut terminate = listen(SignalKind::terminate());
+    async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
     }
 }
 
