@@ -14,7 +14,6 @@ use knightwatch::{
     store, uci,
 };
 use tokio::runtime::Runtime;
-use tokio::signal::unix::{SignalKind, signal};
 
 fn main() -> ExitCode {
     if let Some(missing) = missing_cpu_feature() {
@@ -189,7 +188,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Train(options) => lab::trainer::run(&options)?,
         Command::Sim(args) => {
             logging::start(LogLevel::Info);
-            runtime()?.block_on(sim::run_command(args, shutdown_signal()))?;
+            runtime()?.block_on(async { sim::run_command(args, sim::shutdown_signal()).await })?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -223,15 +222,6 @@ fn runtime() -> io::Result<Runtime> {
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
-}
-
-/// Waits for Ctrl-C or SIGTERM.
-async fn shutdown_signal() {
-    let mut terminate = signal(SignalKind::terminate()).expect("SIGTERM can be listened for");
-    tokio::select! {
-        _ = tokio::signal::ctrl_c() => {}
-        _ = terminate.recv() => {}
-    }
 }
 
 /// Loads the settings of a command and starts logging at their level.

@@ -7,13 +7,16 @@ use std::net::SocketAddr;
 
 use clap::Args;
 use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
 
-use super::script::check_speed;
-use super::{
-    ArenaOptions, NewTeam, NewUser, PlayerOptions, Quirk, Quirks, Script, ScriptError, Sim,
-    SimOptions,
-};
-use crate::site::id::UserId;
+use crate::arena::options::ArenaOptions;
+use crate::options::{NewUser, SimOptions};
+use crate::players::PlayerOptions;
+use crate::quirks::{Quirk, Quirks};
+use crate::script::{Script, ScriptError, check_speed};
+use crate::sim::{Sim, warn_if_reachable};
+use crate::site::UserId;
+use crate::site::team::NewTeam;
 use knightwatch_util::plural;
 
 /// Arguments of the command.
@@ -136,6 +139,22 @@ fn print_library() -> io::Result<()> {
     out.flush()
 }
 
+/// Returns a future that completes at Ctrl-C or SIGTERM. Both are caught from the call on.
+///
+/// # Panics
+/// Outside of a tokio runtime, or if signals cannot be listened for.
+pub fn shutdown_signal() -> impl Future<Output = ()> + Send + 'static {
+    let listen = |kind| signal(kind).expect("signals can be listened for");
+    let mut interrupt = listen(SignalKind::interrupt());
+    let mut terminate = listen(SignalKind::terminate());
+    async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    }
+}
+
 /// Serves a site with these users until `stop` completes. Prints its address and the users' tokens first.
 ///
 /// # Errors
@@ -161,7 +180,7 @@ pub async fn run_command(
         io::Error::new(error.kind(), text)
     })?;
     let address = listener.local_addr()?;
-    super::warn_if_reachable(address);
+    warn_if_reachable(address);
     let users = unique_users(args.users.into_iter().chain(script.users))?;
     let players: Vec<PlayerOptions> = args.players.into_iter().chain(script.players).collect();
     let unknown_opponents = unknown_opponents(&users, &players);

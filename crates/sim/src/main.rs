@@ -1,9 +1,11 @@
 //! The simulator as a program of its own; `knightwatch sim` is the same.
 
+use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 
 use clap::Parser;
-use knightwatch_sim::{SimArgs, run_command};
+use knightwatch_sim::{SimArgs, run_command, shutdown_signal};
+use tracing_subscriber::EnvFilter;
 
 /// Lichess on localhost for testing bots
 #[derive(Parser)]
@@ -15,17 +17,24 @@ struct Cli {
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let stop = async {
-        // Without signals it runs until it is killed.
-        if tokio::signal::ctrl_c().await.is_err() {
-            std::future::pending::<()>().await;
-        }
-    };
-    match run_command(Cli::parse().args, stop).await {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error}");
+    let args = Cli::parse().args;
+    let colors = io::stderr().is_terminal()
+        && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    // `RUST_LOG`, if set, overrides the level with its own filter.
+    let filter = EnvFilter::try_from_default_env()
+        .unwrap_or_else(|_| EnvFilter::new("warn,knightwatch=info"));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_target(false)
+        .with_ansi(colors)
+        .with_writer(io::stderr)
+        .init();
+    match run_command(args, shutdown_signal()).await {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            tracing::error!("the simulator stops: {error}");
             ExitCode::FAILURE
         }
+        // A closed stdout ends the program like a signal.
+        _ => ExitCode::SUCCESS,
     }
 }

@@ -1,10 +1,10 @@
 //! Options of a simulated site.
 
-use std::fmt;
 use std::str::FromStr;
 
-use super::faults::FaultRule;
-use super::quirks::Quirks;
+use crate::faults::FaultRule;
+use crate::quirks::Quirks;
+use crate::site::id::check_name;
 
 /// Options of a simulator.
 #[derive(Clone, Debug)]
@@ -45,6 +45,7 @@ impl Default for SimOptions {
 /// Options of a new account.
 #[derive(Clone, Debug)]
 pub struct NewUser {
+    /// Name: 2 to 30 letters, digits, `_` and `-`.
     pub name: String,
     /// Has the BOT title.
     pub bot: bool,
@@ -141,106 +142,9 @@ impl NewUser {
         }
     }
 
+    /// Sets the rating in every perf.
     pub fn rating(self, rating: u32) -> Self {
         Self { rating, ..self }
-    }
-}
-
-/// Time control of a game.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TimeControl {
-    /// Initial time and increment per move, in seconds.
-    Clock {
-        limit: u32,
-        increment: u32,
-    },
-    /// Days for each move.
-    Days(u32),
-    Unlimited,
-}
-
-impl TimeControl {
-    /// Creates a real-time clock from initial time and increment, in seconds.
-    pub fn clock(limit: u32, increment: u32) -> Self {
-        Self::Clock { limit, increment }
-    }
-}
-
-/// Returns the clock at the start of a game, in seconds: `0+N` starts at N, at least at 3.
-pub(super) fn clock_start(limit: u32, increment: u32) -> u32 {
-    if limit == 0 { increment.max(3) } else { limit }
-}
-
-/// Returns the estimated duration for each player, in seconds.
-pub(super) fn clock_estimate(limit: u32, increment: u32) -> u32 {
-    limit + 40 * increment
-}
-
-/// Formats as [`FromStr`] parses.
-impl fmt::Display for TimeControl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Clock { limit, increment } => write!(f, "{limit}+{increment}"),
-            Self::Days(days) => write!(f, "{days}d"),
-            Self::Unlimited => f.write_str("unlimited"),
-        }
-    }
-}
-
-/// Parses `60+0` (initial time and increment in seconds), `3d` (days per move) or `unlimited`.
-impl TimeControl {
-    /// Returns whether Lichess offers this time control.
-    pub(super) fn is_offered(self) -> bool {
-        match self {
-            Self::Unlimited => true,
-            Self::Days(days) => DAYS_PER_TURN.contains(&days),
-            Self::Clock { limit, increment } => {
-                is_initial_time(limit)
-                    && increment <= MAX_INCREMENT_SECONDS
-                    && limit + increment > 0
-            }
-        }
-    }
-}
-
-/// Numbers of days per move that Lichess offers.
-pub(super) const DAYS_PER_TURN: [u32; 7] = [1, 2, 3, 5, 7, 10, 14];
-/// Maximum increment, in seconds.
-pub(super) const MAX_INCREMENT_SECONDS: u32 = 60;
-
-/// Returns whether Lichess offers this initial time, in seconds.
-pub(super) fn is_initial_time(seconds: u32) -> bool {
-    matches!(seconds, 0 | 15 | 30 | 45 | 90) || (seconds.is_multiple_of(60) && seconds <= 10_800)
-}
-
-impl FromStr for TimeControl {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        if text == "unlimited" {
-            return Ok(Self::Unlimited);
-        }
-        let days = text.strip_suffix('d').and_then(|days| days.parse().ok());
-        let clock = text
-            .split_once('+')
-            .and_then(|(limit, increment)| Some((limit.parse().ok()?, increment.parse().ok()?)));
-        let read = match (days, clock) {
-            (Some(days), _) => Self::Days(days),
-            (None, Some((limit, increment))) => Self::clock(limit, increment),
-            _ => {
-                return Err(format!(
-                    "`{text}` is not a time control: expected SECONDS+SECONDS as in 60+1, DAYS as in 3d, or unlimited"
-                ));
-            }
-        };
-        if read.is_offered() {
-            Ok(read)
-        } else {
-            Err(format!(
-                "Lichess does not offer `{text}` (in seconds): the initial time is 0, 15, 30, 45, 60, 90 or whole minutes up to 10800, \
-                 the increment 0 to 60, and 0+0 is invalid; days are 1, 2, 3, 5, 7, 10 or 14"
-            ))
-        }
     }
 }
 
@@ -262,17 +166,5 @@ impl FromStr for NewUser {
         };
         check_name(name)?;
         Ok(make(name.to_owned()))
-    }
-}
-
-/// Checks a user name.
-pub(super) fn check_name(name: &str) -> Result<(), String> {
-    let is_valid = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
-    if (2..=30).contains(&name.len()) && name.bytes().all(is_valid) {
-        Ok(())
-    } else {
-        Err(format!(
-            "`{name}` is not a user name: expected 2 to 30 letters, digits, `_` and `-`"
-        ))
     }
 }

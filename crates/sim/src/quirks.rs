@@ -118,8 +118,10 @@ impl TryFrom<u32> for ClaimWin {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Absent {
+    /// `null`.
     #[default]
     Null,
+    /// No key.
     Omitted,
 }
 
@@ -127,11 +129,14 @@ pub enum Absent {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Flags {
+    /// No key.
     #[default]
     Omitted,
+    /// `false`.
     Shown,
 }
 
+/// Format of the chat log of a game.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ChatLog {
@@ -142,6 +147,7 @@ pub enum ChatLog {
     Ndjson,
 }
 
+/// Format of the status in the list of ongoing games.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PlayingStatus {
@@ -150,6 +156,7 @@ pub enum PlayingStatus {
     Object,
     /// `"started"`
     String,
+    /// No key.
     Absent,
 }
 

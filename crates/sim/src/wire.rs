@@ -7,11 +7,9 @@ use serde::{Serialize, Serializer};
 
 use knightwatch_chess::Color;
 
-use super::quirks::{Absent, Flags, Quirks};
-use super::referee::{StateSnapshot, Status};
-use crate::challenge::open::OpenJson;
-use crate::site::id::GameId;
-use crate::site::variant::{Perf, Variant};
+use crate::quirks::{Absent, Flags, Quirks};
+use crate::referee::{StateSnapshot, Status};
+use crate::site::{GameId, Perf, Variant};
 
 /// Serializes a stream line, including the newline.
 pub(super) fn line(value: &impl Serialize) -> bytes::Bytes {
@@ -369,6 +367,13 @@ pub(super) enum TimeControlJson {
         days_per_turn: u32,
     },
     Unlimited,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct OpenJson {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user_ids: Option<[String; 2]>,
 }
 
 #[derive(Serialize)]

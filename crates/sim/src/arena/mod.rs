@@ -1,92 +1,32 @@
 //! Arena tournaments: waiting players are paired again and again until the time is up.
 //!
-//! Scoring, pairing, the waiting list and pauses are pure. Joining, organizing and the JSON views are methods of the
-//! [`SiteState`](crate::site::state::SiteState): who gets in, what the organizer does every few seconds, what is shown.
+//! Scoring, pairing, the waiting list and pauses are pure. [`arenas::Arenas`] is the subsystem of the site.
 
-mod form;
-mod join;
-mod options;
+pub(crate) mod arenas;
+pub(crate) mod entry;
+pub(crate) mod options;
 mod organizer;
 mod pairing;
 mod pause;
 mod scoring;
-mod view;
 mod waiting_users;
-mod wire;
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::site::id::{ArenaId, GameId, UserId};
-use crate::site::team::TeamId;
-use crate::site::time::SimTime;
 use crate::site::users::Rating;
-use crate::site::variant::Perf;
+use crate::site::{ArenaId, GameId, Perf, SimTime, TeamId, UserId};
 
-pub use options::ArenaOptions;
-
-pub(super) use form::arena_form;
-pub(super) use join::JoinRequest;
-pub(super) use options::names;
+pub(crate) use scoring::Sheet;
 
 use options::ArenaConfig;
 use pairing::Colors;
-use pause::Pauses;
-use scoring::Sheet;
 use waiting_users::WaitingUsers;
-
-/// Finished arenas that are kept; the oldest are dropped first.
-const MAX_FINISHED_ARENAS: usize = 100;
-
-/// The arenas of a site.
-#[derive(Default)]
-pub(super) struct Arenas {
-    all: HashMap<ArenaId, Arena>,
-    /// Oldest first.
-    order: Vec<ArenaId>,
-    pauses: Pauses,
-    /// Simulated second in which the organizer last ran.
-    second: i64,
-}
-
-impl Arenas {
-    pub(crate) fn get(&self, id: ArenaId) -> Option<&Arena> {
-        self.all.get(&id)
-    }
-
-    pub(crate) fn get_mut(&mut self, id: ArenaId) -> Option<&mut Arena> {
-        self.all.get_mut(&id)
-    }
-
-    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &Arena> {
-        self.order.iter().filter_map(|id| self.all.get(id))
-    }
-
-    fn insert(&mut self, arena: Arena) {
-        self.order.push(arena.id);
-        self.all.insert(arena.id, arena);
-    }
-
-    fn drop_oldest_finished(&mut self) {
-        let finished = |arena: &&Arena| arena.status == ArenaStatus::Finished;
-        let oldest = self.iter().find(finished).map(|arena| arena.id);
-        if self.iter().filter(finished).count() > MAX_FINISHED_ARENAS
-            && let Some(oldest) = oldest
-        {
-            self.remove(oldest);
-        }
-    }
-
-    fn remove(&mut self, id: ArenaId) {
-        self.all.remove(&id);
-        self.order.retain(|other| *other != id);
-    }
-}
 
 /// Status of an arena, with the ids of lila.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ArenaStatus {
+pub(crate) enum ArenaStatus {
     Created,
     Started,
     Finished,
@@ -104,48 +44,48 @@ impl ArenaStatus {
 
 /// A running game of an arena.
 #[derive(Clone, Debug)]
-struct Pairing {
+pub(crate) struct Pairing {
     /// White and Black.
-    users: [UserId; 2],
-    berserk: [bool; 2],
+    pub users: [UserId; 2],
+    pub berserk: [bool; 2],
 }
 
 /// Totals over all games of an arena.
 #[derive(Clone, Debug, Default)]
-struct Totals {
-    games: usize,
-    moves: usize,
-    wins: [usize; 2],
-    draws: usize,
-    berserks: usize,
+pub(crate) struct Totals {
+    pub games: usize,
+    pub moves: usize,
+    pub wins: [usize; 2],
+    pub draws: usize,
+    pub berserks: usize,
 }
 
-pub(super) struct Arena {
+pub(crate) struct Arena {
     pub id: ArenaId,
     pub created_by: Option<UserId>,
     pub config: ArenaConfig,
     pub status: ArenaStatus,
     pub starts_at: SimTime,
-    players: BTreeMap<UserId, Player>,
+    pub players: BTreeMap<UserId, Player>,
     waiting: WaitingUsers,
-    running: BTreeMap<GameId, Pairing>,
+    pub running: BTreeMap<GameId, Pairing>,
     /// Finished games, oldest first.
     games: Vec<GameId>,
-    totals: Totals,
+    pub totals: Totals,
     paired_once: bool,
 }
 
 /// A participant of an arena.
 #[derive(Clone, Debug)]
-pub(super) struct Player {
+pub(crate) struct Player {
     pub user: UserId,
     bot: bool,
-    team: Option<TeamId>,
+    pub team: Option<TeamId>,
     pub withdrawn: bool,
-    rating: i32,
-    provisional: bool,
-    sheet: Sheet,
-    performance: Option<i32>,
+    pub rating: i32,
+    pub provisional: bool,
+    pub sheet: Sheet,
+    pub performance: Option<i32>,
     colors: Colors,
     last_opponent: Option<UserId>,
     /// Order of joining; breaks ties.
@@ -177,6 +117,27 @@ impl Player {
 }
 
 impl Arena {
+    pub(crate) fn new(
+        id: ArenaId,
+        created_by: Option<UserId>,
+        config: ArenaConfig,
+        starts_at: SimTime,
+    ) -> Self {
+        Self {
+            id,
+            created_by,
+            config,
+            status: ArenaStatus::Created,
+            starts_at,
+            players: BTreeMap::new(),
+            waiting: WaitingUsers::default(),
+            running: BTreeMap::new(),
+            games: Vec::new(),
+            totals: Totals::default(),
+            paired_once: false,
+        }
+    }
+
     pub(crate) fn perf(&self) -> Perf {
         Perf::of(self.config.variant, self.config.speed())
     }
@@ -218,7 +179,7 @@ impl Arena {
         self.game_of(user).is_some()
     }
 
-    fn game_of(&self, user: &UserId) -> Option<GameId> {
+    pub(crate) fn game_of(&self, user: &UserId) -> Option<GameId> {
         self.running
             .iter()
             .find(|(_, pairing)| pairing.users.contains(user))
@@ -226,14 +187,14 @@ impl Arena {
     }
 
     /// Best first.
-    fn ranking(&self) -> Vec<&Player> {
+    pub(crate) fn ranking(&self) -> Vec<&Player> {
         let mut players: Vec<&Player> = self.players.values().collect();
         players.sort_by_key(|player| player.rank_key());
         players
     }
 
     /// Rank of a player, from 0.
-    fn rank(&self, user: &UserId) -> Option<usize> {
+    pub(crate) fn rank(&self, user: &UserId) -> Option<usize> {
         self.ranking()
             .iter()
             .position(|player| player.user == *user)

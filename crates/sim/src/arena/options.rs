@@ -6,11 +6,10 @@ use std::time::Duration;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
-use crate::options::{TimeControl, clock_estimate};
-use crate::players::parse_spec;
-use crate::site::team::TeamId;
 use crate::site::time::parse_duration;
-use crate::site::variant::{Speed, Variant};
+use crate::site::{Speed, TeamId, Variant};
+use crate::spec::{names, parse_spec};
+use crate::time_control::{TimeControl, clock_estimate};
 use knightwatch_chess::Position;
 
 /// Options of a new arena.
@@ -33,11 +32,13 @@ pub struct ArenaOptions {
     pub variant: String,
     /// FEN of the start position of all games; such games are casual.
     pub position: Option<String>,
+    /// Games are rated.
     pub rated: bool,
     /// Whether humans may go berserk.
     pub berserkable: bool,
     /// Whether winning streaks double the points.
     pub streakable: bool,
+    /// Entry code.
     pub password: Option<String>,
     /// Only members of this team may join.
     pub team: Option<String>,
@@ -46,8 +47,11 @@ pub struct ArenaOptions {
     pub teams: Vec<String>,
     /// Whether bots may join.
     pub bots: bool,
+    /// Lowest rating of those who may join.
     pub min_rating: Option<u32>,
+    /// Highest rating of those who may join.
     pub max_rating: Option<u32>,
+    /// Rated games needed to join; titled players are exempt.
     pub min_rated_games: Option<u32>,
     /// The only users who may join; all if empty.
     #[serde(deserialize_with = "names")]
@@ -55,6 +59,7 @@ pub struct ArenaOptions {
     /// Users who may not join.
     #[serde(deserialize_with = "names")]
     pub banned: Vec<String>,
+    /// Text on the page of the arena.
     pub description: Option<String>,
     /// The creator; Lichess itself if `None`.
     pub created_by: Option<String>,
@@ -244,20 +249,6 @@ fn clock_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<TimeControl,
 fn span_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
     let text = String::deserialize(deserializer)?;
     parse_duration(&text).map_err(D::Error::custom)
-}
-
-/// Deserializes one name or a list.
-pub(crate) fn names<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Names {
-        One(String),
-        Several(Vec<String>),
-    }
-    Ok(match Names::deserialize(deserializer)? {
-        Names::One(name) => vec![name],
-        Names::Several(names) => names,
-    })
 }
 
 #[cfg(test)]

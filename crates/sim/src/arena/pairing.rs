@@ -1,6 +1,6 @@
 //! Pairing of a wave: players close in rank, no immediate rematches, alternating colors.
 
-use crate::site::id::UserId;
+use crate::site::UserId;
 
 /// Two players who both had the same color this many times in a row are not paired.
 const MAX_COLOR_STREAK: i32 = 3;

@@ -3,8 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use crate::site::id::UserId;
-use crate::site::time::SimTime;
+use crate::site::{SimTime, UserId};
 
 /// The count of pauses is reset after this time without a pause.
 const RESET_AFTER: Duration = Duration::from_secs(20 * 60);

@@ -31,7 +31,7 @@ struct ScoredGame {
 
 /// Score sheet of a player in an arena.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Sheet {
+pub(crate) struct Sheet {
     games: Vec<ScoredGame>,
     total: u32,
 }
@@ -59,7 +59,7 @@ impl Sheet {
     }
 
     /// Whether the last two games were won.
-    pub(super) fn is_on_fire(&self) -> bool {
+    pub(crate) fn is_on_fire(&self) -> bool {
         let mut latest = self.games.iter().rev().map(|game| game.played.outcome);
         latest.next() == Some(Outcome::Win) && latest.next() == Some(Outcome::Win)
     }
@@ -74,25 +74,25 @@ impl Sheet {
             == Some(Outcome::Draw)
     }
 
-    pub(super) fn total(&self) -> u32 {
+    pub(crate) fn total(&self) -> u32 {
         self.total
     }
 
-    pub(super) fn games(&self) -> usize {
+    pub(crate) fn games(&self) -> usize {
         self.games.len()
     }
 
-    pub(super) fn wins(&self) -> usize {
+    pub(crate) fn wins(&self) -> usize {
         let is_win = |game: &&ScoredGame| game.played.outcome == Outcome::Win;
         self.games.iter().filter(is_win).count()
     }
 
-    pub(super) fn berserks(&self) -> usize {
+    pub(crate) fn berserks(&self) -> usize {
         self.games.iter().filter(|game| game.played.berserk).count()
     }
 
     /// One digit per game, the latest first.
-    pub(super) fn digits(&self) -> String {
+    pub(crate) fn digits(&self) -> String {
         let points = self.games.iter().rev().map(|game| game.points);
         points
             .filter_map(|points| char::from_digit(points, 10))

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::site::id::UserId;
-use crate::site::time::SimTime;
+use crate::site::{SimTime, UserId};
 
 /// Lifetime of a request to be paired.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(70);
@@ -81,7 +80,7 @@ pub(super) fn wave_length(estimate: u32) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::clock_estimate;
+    use crate::time_control::clock_estimate;
 
     fn at(seconds: i64) -> SimTime {
         SimTime(seconds * 1_000)

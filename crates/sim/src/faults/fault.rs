@@ -3,16 +3,19 @@
 use std::time::Duration;
 
 use crate::http::error::proxy_page;
-use crate::options::TimeControl;
 use crate::quirks::Castling;
+use crate::time_control::TimeControl;
 
 /// A deviation from normal behaviour of a request, a stream or the whole site. All times are simulated time.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Fault {
     /// Sends this response without processing the request.
     Status {
+        /// HTTP status.
         code: u16,
+        /// Further headers.
         headers: Vec<(String, String)>,
+        /// Body of the response.
         body: String,
     },
     /// Resets the connection without processing the request.
@@ -31,19 +34,25 @@ pub enum Fault {
     Latency(Latency),
     /// Breaks the stream that the request opens, after this many lines (keep-alive lines do not count).
     Stream {
+        /// Lines before the fault.
         after_lines: usize,
+        /// Fault of the stream.
         fault: StreamFault,
     },
     /// Restarts the site: all streams break, all requests get 502 during the downtime, and clocks get compensation.
     Restart {
+        /// Time until the site is up again.
         downtime: Duration,
+        /// Way in which the streams end.
         streams: StreamFault,
     },
     /// Shifts the site's clocks.
     Skew(Skew),
     /// Starts a game between these two users, White first, without a challenge, as bulk pairing does.
     Pair {
+        /// White and Black.
         players: [String; 2],
+        /// Time control of the game.
         clock: TimeControl,
     },
     /// Changes the notation of castling moves, also in running games.
@@ -102,7 +111,9 @@ pub enum StreamFault {
 /// A random delay, uniform between `min` and `min + jitter`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Latency {
+    /// Least delay.
     pub min: Duration,
+    /// Upper bound of the random part.
     pub jitter: Duration,
 }
 

@@ -30,8 +30,8 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use super::options::TimeControl;
 use super::quirks::Castling;
+use crate::time_control::TimeControl;
 
 /// The fault rules of a site, and the log of its requests.
 #[derive(Default)]

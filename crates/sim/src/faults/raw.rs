@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 
 use crate::http::error::proxy_page;
-use crate::options::{TimeControl, check_name};
 use crate::quirks::Castling;
+use crate::site::id::check_name;
 use crate::site::time::parse_duration;
+use crate::time_control::TimeControl;
 
 use super::{Endpoint, Fault, FaultRule, Latency, Skew, StreamFault};
 
@@ -19,7 +21,7 @@ const MAX_LINE_BYTES: usize = 64 << 20;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub(super) struct RawRule {
+struct RawRule {
     #[serde(rename = "do")]
     fault: RawFault,
     endpoint: Option<Endpoint>,
@@ -162,6 +164,12 @@ impl TryFrom<String> for SignedMillis {
         Ok(Self(
             sign * i64::try_from(duration.as_millis()).unwrap_or(i64::MAX),
         ))
+    }
+}
+
+impl<'de> Deserialize<'de> for FaultRule {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::try_from(RawRule::deserialize(deserializer)?).map_err(D::Error::custom)
     }
 }
 

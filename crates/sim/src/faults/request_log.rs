@@ -14,6 +14,7 @@ const MAX_RECORDS: usize = 10_000;
 pub struct RequestRecord {
     /// Simulated time since the start of the site.
     pub at: Duration,
+    /// Endpoint of the request.
     pub endpoint: Endpoint,
     /// The id of the authenticated user, if known.
     pub user: Option<String>,

@@ -2,15 +2,12 @@
 
 use std::time::Duration;
 
-use serde::Deserialize;
-
-use super::raw::RawRule;
 use super::{Endpoint, Fault};
 
 /// A fault and its conditions. A condition that is `None` matches everything; all times count from the start of the site.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(try_from = "RawRule")]
+#[derive(Clone, Debug, PartialEq)]
 pub struct FaultRule {
+    /// Endpoint of the request.
     pub endpoint: Option<Endpoint>,
     /// Name of the user who sends the request.
     pub user: Option<String>,
@@ -32,6 +29,7 @@ pub struct FaultRule {
     pub nth: usize,
     /// Number of consecutive matching requests that are affected.
     pub times: usize,
+    /// The fault.
     pub fault: Fault,
 }
 

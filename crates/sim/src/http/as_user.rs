@@ -9,9 +9,9 @@ use axum::http::header::{AUTHORIZATION, USER_AGENT};
 use axum::middleware::{self, Next};
 use axum::response::Response;
 
-use crate::Sim;
 use crate::http::connection::Connection;
 use crate::http::server;
+use crate::sim::Sim;
 
 /// The whole API, to be mounted in another server. Credentials of the request are replaced by the user's; connection
 /// faults do not apply.

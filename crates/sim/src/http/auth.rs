@@ -3,9 +3,7 @@
 use axum::http::HeaderMap;
 use axum::http::header::{AUTHORIZATION, USER_AGENT};
 
-use crate::http::error::ApiError;
-use crate::site::id::UserId;
-use crate::site::state::SiteState;
+use crate::site::{ApiError, UserId, Users};
 
 /// User, token and `User-Agent` of an authenticated request.
 #[derive(Clone, Debug)]
@@ -27,41 +25,39 @@ pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
     header(headers, AUTHORIZATION).strip_prefix("Bearer ")
 }
 
-impl SiteState {
-    /// Checks the token, then that it has one of the accepted scopes (an empty list accepts any token), then that the
-    /// `User-Agent` does not name another user.
-    pub(crate) fn authorize(
-        &self,
-        headers: &HeaderMap,
-        accepted: &[&str],
-    ) -> Result<Caller, ApiError> {
-        let token = bearer(headers).ok_or_else(ApiError::no_token)?;
-        let grant = self
-            .grant(token)
-            .ok_or_else(|| ApiError::new(401, "No such token"))?;
-        let has_scope = accepted.is_empty()
-            || accepted
-                .iter()
-                .any(|scope| grant.scopes.iter().any(|granted| granted == scope));
-        if !has_scope {
-            return Err(ApiError::new(
-                403,
-                &format!("Missing scope: {}", accepted.join(" || ")),
-            ));
-        }
-        let user_agent = header(headers, USER_AGENT);
-        if named_user(user_agent).is_some_and(|name| UserId::of(name) != grant.user) {
-            return Err(ApiError::new(
-                401,
-                "The user in the user-agent doesn't match the token bearer",
-            ));
-        }
-        Ok(Caller {
-            user: grant.user.clone(),
-            token: token.to_owned(),
-            user_agent: user_agent.to_owned(),
-        })
+/// Checks the token, then that it has one of the accepted scopes (an empty list accepts any token), then that the
+/// `User-Agent` does not name another user.
+pub(crate) fn authorize(
+    users: &Users,
+    headers: &HeaderMap,
+    accepted: &[&str],
+) -> Result<Caller, ApiError> {
+    let token = bearer(headers).ok_or_else(ApiError::no_token)?;
+    let grant = users
+        .grant(token)
+        .ok_or_else(|| ApiError::new(401, "No such token"))?;
+    let has_scope = accepted.is_empty()
+        || accepted
+            .iter()
+            .any(|scope| grant.scopes.iter().any(|granted| granted == scope));
+    if !has_scope {
+        return Err(ApiError::new(
+            403,
+            format!("Missing scope: {}", accepted.join(" || ")),
+        ));
     }
+    let user_agent = header(headers, USER_AGENT);
+    if named_user(user_agent).is_some_and(|name| UserId::of(name) != grant.user) {
+        return Err(ApiError::new(
+            401,
+            "The user in the user-agent doesn't match the token bearer",
+        ));
+    }
+    Ok(Caller {
+        user: grant.user.clone(),
+        token: token.to_owned(),
+        user_agent: user_agent.to_owned(),
+    })
 }
 
 /// Returns the user name in a `User-Agent`, matched as Lichess does: `(?:user|as):\s?([\w\-]{3,31})`.

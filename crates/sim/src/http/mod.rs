@@ -1,12 +1,15 @@
-//! HTTP side of the simulator: connections, routing, authentication, rate limits, handlers and NDJSON streams.
+//! HTTP side of the simulator: connections, routing, authentication, forms, handlers and the reading side of streams.
 
+mod arena_form;
 pub(super) mod as_user;
-pub(super) mod auth;
+mod auth;
+mod challenge_form;
 pub(super) mod connection;
 pub(super) mod error;
+mod game_filter;
 mod handlers;
-pub(super) mod limits;
 pub(super) mod params;
+mod request;
 mod route;
 pub(super) mod server;
-pub(super) mod stream;
+mod stream;

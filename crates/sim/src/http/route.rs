@@ -3,16 +3,13 @@
 //! `axum::Router` cannot hold this table: the path is decoded before it is split, a segment may be empty, and a malformed
 //! id is an unknown path rather than an error.
 
-use std::sync::LazyLock;
-
 use axum::http::Method;
 use percent_encoding::percent_decode_str;
 
 use crate::faults::Endpoint;
-use crate::http::error::ApiError;
-use crate::http::handlers::{self, ApiRequest, ApiResult};
-use crate::http::limits::ConcurrencyLimit;
-use crate::site::id::GameId;
+use crate::http::request::{ApiRequest, ApiResult};
+use crate::site::limits::ConcurrencyLimit;
+use crate::site::{ApiError, GameId};
 
 /// Scopes of which the token needs one. An empty list accepts any token; `None` needs no token.
 pub(crate) type Scopes = Option<&'static [&'static str]>;
@@ -82,8 +79,7 @@ pub(crate) struct RouteMatch {
 
 impl RouteMatch {
     /// Finds the first row that matches. A trailing slash is ignored.
-    pub(super) fn find(method: &Method, path: &str) -> Self {
-        static TABLE: LazyLock<Vec<Route>> = LazyLock::new(handlers::routes);
+    pub(super) fn find(table: &'static [Route], method: &Method, path: &str) -> Self {
         static UNKNOWN: Route = Route {
             method: Method::GET,
             path: String::new(),
@@ -99,7 +95,7 @@ impl RouteMatch {
         };
         let path = percent_decode_str(path).decode_utf8_lossy();
         let path = path.strip_suffix('/').unwrap_or(&path);
-        let found = TABLE
+        let found = table
             .iter()
             .filter(|route| route.method == *method)
             .find_map(|route| Some((route, route.captures(path)?)));
@@ -118,17 +114,18 @@ impl RouteMatch {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::handlers::TABLE;
 
     #[test]
     fn routes_hide_no_other_route() {
-        for route in handlers::routes() {
+        for route in TABLE.iter() {
             let segments = route.path.split('/').map(|pattern| match pattern {
                 "{seconds}" => "15",
                 _ if pattern.starts_with('{') => "abcdefgh",
                 _ => pattern,
             });
             let path = segments.collect::<Vec<_>>().join("/");
-            let found = RouteMatch::find(&route.method, &path);
+            let found = RouteMatch::find(&TABLE, &route.method, &path);
             assert_eq!(found.route.path, route.path);
         }
     }
@@ -165,7 +162,7 @@ mod tests {
             (Method::HEAD, "/api/user/Anna", &["Anna"], false),
             (Method::GET, "/nothing", &[], false),
         ] {
-            let found = RouteMatch::find(&method, path);
+            let found = RouteMatch::find(&TABLE, &method, path);
             assert_eq!(found.args, args, "{path}");
             assert_eq!(
                 found.game,

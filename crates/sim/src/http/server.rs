@@ -16,16 +16,17 @@ use http_body_util::BodyExt;
 
 use knightwatch_chess::Color;
 
-use crate::Sim;
 use crate::faults::{Endpoint, Fault, MatchedFaults, RequestContext, StreamFaults};
-use crate::http::auth::bearer;
+use crate::http::auth::{authorize, bearer};
 use crate::http::connection::Connection;
-use crate::http::error::{self, ApiError, proxy_page};
-use crate::http::handlers::{ApiRequest, OK, Reply};
+use crate::http::error;
+use crate::http::handlers::TABLE;
 use crate::http::params::Params;
-use crate::http::route::RouteMatch;
+use crate::http::request::{ApiRequest, OK, Reply};
+use crate::http::route::{Route, RouteMatch};
 use crate::http::stream::{StreamBody, pieces};
-use crate::site::id::GameId;
+use crate::sim::Sim;
+use crate::site::{ApiError, GameId};
 
 /// Maximum size of a request body.
 const MAX_BODY_BYTES: usize = 64 * 1024;
@@ -56,7 +57,7 @@ async fn respond(sim: &Sim, parts: Parts, body: Body, connection: Connection) ->
     if parts.method == Method::OPTIONS {
         return preflight();
     }
-    let found = RouteMatch::find(&parts.method, parts.uri.path());
+    let found = RouteMatch::find(&TABLE, &parts.method, parts.uri.path());
     let (mut matched, mover) = match match_faults(sim, &found, &parts, &connection) {
         Ok(matched) => matched,
         Err(error) => return error_response(&error),
@@ -67,11 +68,11 @@ async fn respond(sim: &Sim, parts: Parts, body: Body, connection: Connection) ->
         Err(_) => return error_response(&ApiError::new(408, "Request timeout")),
     };
     let delay_before = matched.delay();
-    if let Some((id, color)) = mover
-        && let Some(round) = sim.state().rounds.get_mut(&id)
-    {
-        let now = sim.time().now();
-        round.add_fault_delay(color, now, now + delay_before + matched.stall());
+    if let Some((id, color)) = mover {
+        let now = sim.now();
+        let until = now + delay_before + matched.stall();
+        let rounds = &mut sim.state().rounds;
+        rounds.add_fault_delay(id, color, now, until);
     }
     sim.time().sleep(delay_before).await;
     let delay_after = matched.delay();
@@ -146,8 +147,8 @@ fn match_faults(
         if state.is_down(time.now()) {
             return Err(ApiError::proxy(502));
         }
-        let grant = bearer(&parts.headers).and_then(|token| state.grant(token));
-        let round = found.game.and_then(|id| state.rounds.get(&id));
+        let grant = bearer(&parts.headers).and_then(|token| state.users.grant(token));
+        let round = found.game.and_then(|id| state.rounds.get(id));
         let mover = (endpoint == Endpoint::Move)
             .then_some(round.zip(grant.as_ref()))
             .flatten()
@@ -226,7 +227,9 @@ async fn answer(
     };
     let mut request = ApiRequest {
         sim: &sim,
-        found: &found,
+        path: &found.route.path,
+        args: &found.args,
+        game: found.game,
         headers,
         params,
         body: &body,
@@ -235,16 +238,20 @@ async fn answer(
         caller: None,
     };
     let Some(accepted) = found.route.scopes else {
-        return answer_authorized(&request, connection, stream_faults).await;
+        return answer_authorized(found.route, &request, connection, stream_faults).await;
     };
     // Read before the request is handled, which may revoke the token.
-    let token_scopes = bearer(headers)
-        .and_then(|token| sim.state().grant(token).map(|grant| grant.scopes.clone()));
-    let caller = sim.state().authorize(headers, accepted);
+    let token_scopes = bearer(headers).and_then(|token| {
+        sim.state()
+            .users
+            .grant(token)
+            .map(|grant| grant.scopes.clone())
+    });
+    let caller = authorize(&sim.state().users, headers, accepted);
     let mut response = match caller {
         Ok(caller) => {
             request.caller = Some(caller);
-            answer_authorized(&request, connection, stream_faults).await
+            answer_authorized(found.route, &request, connection, stream_faults).await
         }
         Err(error) => error_response(&error),
     };
@@ -256,11 +263,11 @@ async fn answer(
 
 /// Handles an authorized request.
 async fn answer_authorized(
+    route: &Route,
     request: &ApiRequest<'_>,
     connection: Connection,
     stream_faults: StreamFaults,
 ) -> Response {
-    let route = request.found.route;
     let acquire = |limit| request.sim.state().limits.acquire(limit, &request.address);
     let permit = match route.concurrency.map(acquire).transpose() {
         Ok(permit) => permit,
@@ -357,14 +364,8 @@ fn with_type(body: Body, kind: &'static str) -> Response {
 }
 
 fn error_response(error: &ApiError) -> Response {
-    let mut response = match &error.body {
-        error::ErrorBody::Json(text) => with_type(Body::from(text.clone()), "application/json"),
-        error::ErrorBody::NotFoundPage => with_type(
-            Body::from("<!DOCTYPE html><html><body><h1>Page not found!</h1></body></html>"),
-            "text/html; charset=utf-8",
-        ),
-        error::ErrorBody::ProxyPage => with_type(Body::from(proxy_page(error.status)), "text/html"),
-    };
+    let (kind, text) = error::body(error.status, &error.body);
+    let mut response = with_type(Body::from(text), kind);
     *response.status_mut() =
         StatusCode::from_u16(error.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     response

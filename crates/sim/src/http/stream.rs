@@ -1,117 +1,23 @@
-//! NDJSON streams: a bounded queue on the writing side, chunks and keep-alive lines on the reading side.
+//! Reading side of a stream: the body of the response, with chunks, keep-alive lines and faults.
 
 use std::collections::VecDeque;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::body::Body;
 use bytes::Bytes;
-use tokio::sync::Notify;
 
-use crate::Sim;
 use crate::faults::{self, StreamFault, StreamFaults};
 use crate::http::connection::Connection;
-use crate::site::id::{GameId, UserId};
-use crate::site::time::SimTime;
-use knightwatch_chess::Color;
-
-/// Lines queued for a slow reader; a further line drops the oldest.
-const MAX_QUEUED_LINES: usize = 32;
-/// Interval of keep-alive lines on event and game streams.
-pub(crate) const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(7);
-/// Interval of keep-alive lines on other streams.
-pub(crate) const SLOW_KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(50);
+use crate::sim::Sim;
+use crate::site::feed::{KEEP_ALIVE_INTERVAL, SLOW_KEEP_ALIVE_INTERVAL};
+use crate::site::{Feed, SimTime, Topic};
 
 /// Chunk size of dripped lines.
 const DRIP_CHUNK_BYTES: usize = 8;
 
 /// Wall time for written lines to leave the socket, with a wide margin.
 const FLUSH_TIME: Duration = Duration::from_millis(20);
-
-/// Writing side of a stream. Clones write to the same stream.
-#[derive(Clone, Default)]
-pub(crate) struct Feed(Arc<Inner>);
-
-#[derive(Default)]
-struct Inner {
-    state: Mutex<State>,
-    wake: Notify,
-}
-
-#[derive(Default)]
-struct State {
-    lines: VecDeque<Bytes>,
-    ended: bool,
-    fault: Option<StreamFault>,
-    closed: bool,
-}
-
-impl Feed {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn push(&self, line: Bytes) {
-        let mut state = self.state();
-        if state.ended {
-            return;
-        }
-        if state.lines.len() == MAX_QUEUED_LINES {
-            state.lines.pop_front();
-        }
-        state.lines.push_back(line);
-        drop(state);
-        self.0.wake.notify_one();
-    }
-
-    /// Ends the stream after the queued lines; further lines are dropped.
-    pub(crate) fn end(&self) {
-        self.state().ended = true;
-        self.0.wake.notify_one();
-    }
-
-    /// Ends the stream and drops the queued lines.
-    fn end_now(&self) {
-        let mut state = self.state();
-        state.ended = true;
-        state.lines.clear();
-    }
-
-    /// Applies a fault to the stream now.
-    pub(crate) fn inject_fault(&self, fault: StreamFault) {
-        self.state().fault = Some(fault);
-        self.0.wake.notify_one();
-    }
-
-    /// Closes the stream at once, even a silent one.
-    pub(crate) fn close(&self) {
-        self.state().closed = true;
-        self.0.wake.notify_one();
-    }
-
-    pub(crate) fn is(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
-}
-
-/// Subject of a stream.
-#[derive(Clone, Debug)]
-pub(crate) enum Topic {
-    Events {
-        user: UserId,
-    },
-    Game {
-        user: UserId,
-        id: GameId,
-        color: Color,
-    },
-    Challenge {
-        id: GameId,
-    },
-    /// Games watched by spectators.
-    Spectators,
-}
 
 /// Reading side of a stream: the body of the response.
 pub(crate) struct StreamBody {
@@ -179,10 +85,7 @@ impl StreamBody {
 
     /// Takes what can be sent now.
     fn take_output(&mut self, now: SimTime) -> Option<Output> {
-        let (closed, fault) = {
-            let mut state = self.feed.state();
-            (state.closed, state.fault.take())
-        };
+        let (closed, fault) = self.feed.take_fault();
         if closed {
             return Some(Output::End);
         }
@@ -223,18 +126,18 @@ impl StreamBody {
     /// Takes the next line and whether it is the last one; no line at the end of the stream.
     fn take_line(&mut self, now: SimTime) -> Option<(Option<Bytes>, bool)> {
         if self.faults.has_latency() {
-            let (lines, ended) = {
-                let mut state = self.feed.state();
-                (std::mem::take(&mut state.lines), state.ended)
-            };
+            let (lines, ended) = self.feed.take_lines();
             for line in lines {
                 // Lines keep their order.
                 let before = self.delayed.back().map_or(now, |(until, _)| *until);
                 let until = before.max(now + self.faults.delay());
-                if let Topic::Game { id, color, .. } = self.topic
-                    && let Some(round) = self.sim.state().rounds.get_mut(&id)
-                {
-                    round.add_line_delay(color, &line, now, until);
+                if let Topic::Game { id, color, .. } = self.topic {
+                    let rounds = &mut self.sim.state().rounds;
+                    let plies = rounds.get(id).map(|round| round.referee.plies());
+                    // The line shows that the reader is to move.
+                    if plies.is_some() && faults::ply_of_line(&line) == plies {
+                        rounds.add_fault_delay(id, color, now, until);
+                    }
                 }
                 self.delayed.push_back((until, line));
             }
@@ -247,11 +150,7 @@ impl StreamBody {
                 None => ended.then_some((None, true)),
             };
         }
-        let mut state = self.feed.state();
-        match state.lines.pop_front() {
-            Some(line) => Some((Some(line), state.ended && state.lines.is_empty())),
-            None => state.ended.then_some((None, true)),
-        }
+        self.feed.take_line()
     }
 
     async fn next(&mut self) -> Option<io::Result<Bytes>> {
@@ -281,7 +180,7 @@ impl StreamBody {
                     return Some(Err(io::ErrorKind::ConnectionReset.into()));
                 }
                 None if self.is_silent => {
-                    self.feed.0.wake.notified().await;
+                    self.feed.changed().await;
                     continue;
                 }
                 None => {}
@@ -292,7 +191,7 @@ impl StreamBody {
             });
             let sim = self.sim.clone();
             tokio::select! {
-                () = self.feed.0.wake.notified() => {}
+                () = self.feed.changed() => {}
                 () = sim.time().sleep_until(wake_at) => {
                     let now = sim.time().now();
                     if now < self.next_keep_alive {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use crate::DeclineReason;
+use crate::challenge::DeclineReason;
 
 /// Reactions, offers and misbehaviour. By default there are none, and every challenge is accepted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,13 +17,16 @@ pub struct Behavior {
     pub resigns_when_lost: Option<u32>,
     /// Lets its clock run out when this many pawns of material behind.
     pub stalls_when_lost: Option<u32>,
+    /// Disconnects once in each game.
     pub disconnects: Option<Disconnect>,
     /// Offers a draw with every move for which the rules allow it, and so accepts every offer too.
     pub offers_draws: bool,
+    /// Accepts draw offers.
     pub accepts_draws: bool,
     /// Proposes a takeback after about every second of its moves. Bots are not asked for takebacks by default: this account
     /// allows them, the opponent's must too.
     pub requests_takebacks: bool,
+    /// Accepts takeback proposals.
     pub accepts_takebacks: bool,
     /// Sends a message of these styles in turn with every move, in both rooms.
     pub chats: Vec<ChatStyle>,

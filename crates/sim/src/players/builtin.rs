@@ -8,11 +8,8 @@ use std::sync::Arc;
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
 
-use crate::Sim;
-use crate::options::NewUser;
-use crate::site::id::{GameId, UserId};
-use crate::site::state::{Notice, SiteState};
-use crate::site::time::SimTime;
+use crate::sim::{NewPlayer, Sim};
+use crate::site::{GameId, Notice, UserId};
 
 use super::PlayerOptions;
 use super::challenger::Challenger;
@@ -31,37 +28,24 @@ pub(crate) struct BuiltinPlayer {
 }
 
 impl BuiltinPlayer {
-    /// Creates the account if there is none. `None` if a built-in player of this name exists.
-    pub(crate) fn new(options: PlayerOptions, state: &mut SiteState, now: SimTime) -> Option<Self> {
+    pub(crate) fn new(player: NewPlayer, seed: u64) -> Self {
+        let NewPlayer {
+            options,
+            notices,
+            created_at,
+        } = player;
         let me = UserId::of(&options.name);
-        if state.builtin_players.contains_key(&me) {
-            return None;
-        }
-        let account = if options.bot {
-            NewUser::bot(&options.name)
-        } else {
-            NewUser::human(&options.name)
-        };
-        state.add_user(account.rating(options.rating), now);
-        let user = state.user_mut(&me);
-        user.always_online = true;
-        user.takebacks |= options.behavior.allows_takebacks();
-        let (sender, notices) = mpsc::unbounded_channel();
-        state.builtin_players.insert(me.clone(), sender);
-        if options.joins_arenas {
-            state.join_all_as_builtin(&me, now);
-        }
-        let mut rng = fastrand::Rng::with_seed(state.seed ^ name_hash(&options.name));
+        let mut rng = fastrand::Rng::with_seed(seed ^ name_hash(&options.name));
         let plan = options.challenges.clone();
-        Some(Self {
-            challenger: plan.map(|plan| Challenger::new(me.clone(), plan, rng.fork(), now)),
+        Self {
+            challenger: plan.map(|plan| Challenger::new(me.clone(), plan, rng.fork(), created_at)),
             me,
             options: Arc::new(options),
             notices,
             rng,
             games: HashMap::new(),
             answered: 0,
-        })
+        }
     }
 
     /// Plays until dropped.
@@ -125,7 +109,7 @@ impl BuiltinPlayer {
         let reason = reasons.get(self.answered % reasons.len().max(1)).copied();
         let mut state = sim.state();
         let answered = match reason {
-            None => state.accept(&self.me, id, now),
+            None => state.accept(&self.me, id, None, now),
             Some(reason) => state.decline(&self.me, id, reason, now),
         };
         // Otherwise it was already cancelled.
@@ -137,7 +121,7 @@ impl BuiltinPlayer {
     fn start_game(&mut self, sim: &Sim, id: GameId, tasks: &mut JoinSet<GameId>) {
         let color = {
             let state = sim.state();
-            let round = state.rounds.get(&id);
+            let round = state.rounds.get(id);
             round
                 .filter(|round| round.referee.is_running())
                 .and_then(|round| round.color_of(&self.me))

@@ -3,12 +3,9 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use crate::Sim;
 use crate::challenge::ChallengeConfig;
-use crate::site::id::{GameId, UserId};
-use crate::site::state::SiteState;
-use crate::site::time::SimTime;
-use crate::site::variant::Variant;
+use crate::sim::Sim;
+use crate::site::{GameId, SimTime, SiteState, UserId, Variant};
 use knightwatch_chess::Position;
 
 use super::ChallengePlan;
@@ -91,7 +88,7 @@ impl Challenger {
         for id in overdue {
             let mut state = sim.state();
             // If it was accepted just now, a notice follows.
-            if !state.rounds.contains_key(&id) && state.cancel(&self.me, id, None, now).is_err() {
+            if !state.rounds.contains(id) && state.cancel(&self.me, id, None, now).is_err() {
                 self.on_challenge_ended(id, now);
             }
         }
@@ -109,7 +106,7 @@ impl Challenger {
     /// Sends a challenge, even if another one is pending.
     fn send(&mut self, state: &mut SiteState, now: SimTime) {
         for (id, cancel_at) in &mut self.open {
-            if state.rounds.contains_key(id) {
+            if state.rounds.contains(*id) {
                 *cancel_at = None;
             }
         }
@@ -120,7 +117,8 @@ impl Challenger {
         }
         let opponent = &self.plan.opponent;
         let is_online = state
-            .user_by_name(opponent)
+            .users
+            .by_name(opponent)
             .is_some_and(|user| user.is_online(now));
         if !is_online {
             return;

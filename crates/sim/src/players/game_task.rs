@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use crate::Sim;
 use crate::round::chat::Room;
-use crate::round::presence::material;
-use crate::site::id::{GameId, UserId};
+use crate::sim::Sim;
+use crate::site::material::material;
+use crate::site::{GameId, UserId};
 use knightwatch_chess::{CastlingNotation, Color, Game, Move};
 
 use super::chat;
@@ -94,7 +94,7 @@ impl GameTask {
     /// `None` if the game is over.
     fn view(&self) -> Option<GameView> {
         let state = self.sim.state();
-        let round = state.rounds.get(&self.id)?;
+        let round = state.rounds.get(self.id)?;
         let referee = &round.referee;
         let game = referee.game();
         let material = |color| material(game.position(), color);
@@ -118,9 +118,7 @@ impl GameTask {
     async fn disconnect(&mut self, disconnect: Disconnect) {
         self.has_disconnected = true;
         let left_at = self.sim.time().now();
-        if let Some(round) = self.sim.state().rounds.get_mut(&self.id) {
-            round.sides[self.color.index()].presence.leave(left_at);
-        }
+        self.sim.state().rounds.leave(self.id, self.color, left_at);
         let sim = self.sim.clone();
         let reconnect = async {
             match disconnect.reconnect_after {
@@ -138,9 +136,8 @@ impl GameTask {
             }
         }
         self.sim.wait_until_up().await;
-        if let Some(round) = self.sim.state().rounds.get_mut(&self.id) {
-            round.on_returned(self.color);
-        }
+        let now = self.sim.now();
+        self.sim.state().on_returned(self.id, self.color, now);
     }
 
     /// Whether the player makes a move on its turn.
@@ -166,11 +163,11 @@ impl GameTask {
         let mut state = self.sim.state();
         // Both are no-ops if the game has just ended.
         if view.draw_offered && behavior.accepts_draws {
-            let _ = state.with_referee(self.id, |referee| referee.draw(color, true, now), now);
+            let _ = state.act(self.id, |referee| referee.draw(color, true, now), now);
         }
         if view.takeback_proposed {
             let yes = behavior.accepts_takebacks;
-            let _ = state.with_referee(self.id, |referee| referee.takeback(color, yes, now), now);
+            let _ = state.act(self.id, |referee| referee.takeback(color, yes, now), now);
         }
     }
 
@@ -226,7 +223,7 @@ impl GameTask {
         let resigns = self.is_lost(behavior.resigns_when_lost, deficit, plies);
         let now = self.sim.time().now();
         let mut state = self.sim.state();
-        let result = state.with_referee(
+        let result = state.act(
             id,
             |referee| {
                 if behavior.aborts && referee.is_abortable() {
@@ -245,7 +242,7 @@ impl GameTask {
             tracing::debug!("{} in {id}: {error}", self.me);
         } else if behavior.requests_takebacks && plies > self.last_takeback_ply && rng.bool() {
             self.last_takeback_ply = plies;
-            let _ = state.with_referee(id, |referee| referee.takeback(color, true, now), now);
+            let _ = state.act(id, |referee| referee.takeback(color, true, now), now);
         }
     }
 

@@ -10,38 +10,38 @@ mod chat;
 mod game_task;
 mod move_choice;
 mod raw;
-mod spec;
 
-use std::fmt;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use serde::Deserialize;
-
-use super::TimeControl;
+use crate::challenge::ColorChoice;
+use crate::time_control::TimeControl;
 
 pub use behavior::{Behavior, ChatStyle, Disconnect};
 
 pub(super) use builtin::BuiltinPlayer;
 pub(super) use move_choice::SearchPool;
-pub(super) use spec::parse_spec;
 
 /// Options of a built-in player.
 ///
 /// Parsed from text as on the command line, `NAME,key=value,key,...`, or deserialized from a table with the same keys.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(try_from = "raw::RawPlayer")]
+#[derive(Clone, Debug, PartialEq)]
 pub struct PlayerOptions {
+    /// Name of the account.
     pub name: String,
     /// Number of accounts. With more than one, each name gets its number appended.
     pub copies: usize,
     /// Has the BOT title; otherwise it looks like a human.
     pub bot: bool,
+    /// Rating in every perf.
     pub rating: u32,
+    /// Choice of the moves.
     pub kind: PlayerKind,
     /// Simulated time per move.
     pub delay: RangeInclusive<Duration>,
+    /// Everything else than moves.
     pub behavior: Behavior,
+    /// Challenges to send; `None`: none.
     pub challenges: Option<ChallengePlan>,
     /// Joins every arena that admits bots.
     pub joins_arenas: bool,
@@ -63,6 +63,7 @@ impl PlayerOptions {
         }
     }
 
+    /// Sends these challenges.
     pub fn challenging(self, plan: ChallengePlan) -> Self {
         Self {
             challenges: Some(plan),
@@ -93,7 +94,10 @@ pub enum PlayerKind {
     /// Mates, else captures the most valuable piece, else gives check, else moves at random.
     Greedy,
     /// The engine with this many nodes per move.
-    Engine { nodes: u64 },
+    Engine {
+        /// Nodes searched per move, at least 1.
+        nodes: u64,
+    },
     /// Never moves.
     Idle,
 }
@@ -101,11 +105,13 @@ pub enum PlayerKind {
 /// Challenges that a built-in player sends.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChallengePlan {
+    /// Name of the challenged user.
     pub opponent: String,
     /// Used in turn.
     pub time_controls: Vec<TimeControl>,
     /// The challenger's color, used in turn.
     pub colors: Vec<ColorChoice>,
+    /// Challenges are rated.
     pub rated: bool,
     /// `standard`, `chess960` or `fromPosition`.
     pub variant: String,
@@ -136,53 +142,5 @@ impl ChallengePlan {
             burst: 1,
             cancel_every: None,
         }
-    }
-}
-
-/// Color requested by a challenger.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ColorChoice {
-    White,
-    Black,
-    Random,
-}
-
-/// Summary of a game.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GameSummary {
-    pub id: String,
-    pub white: String,
-    pub black: String,
-    pub variant: &'static str,
-    pub time_control: TimeControl,
-    pub rated: bool,
-    pub plies: usize,
-    /// Lichess's status name: `started`, `mate`, `resign`, `outoftime`, ...
-    pub status: &'static str,
-    /// `1-0`, `0-1`, `1/2-1/2`; `*` for running and aborted games.
-    pub result: &'static str,
-    /// Remaining time of White and Black; `None` in unlimited games.
-    pub time_left: [Option<Duration>; 2],
-    /// Clock time that White and Black lost to injected delays of lines and moves.
-    pub fault_delay: [Duration; 2],
-}
-
-/// `aBcDeFgH  Rookie - MyBot  0-1 mate  43 plies  60+0`
-impl fmt::Display for GameSummary {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            id, white, black, ..
-        } = self;
-        let (result, status, plies) = (self.result, self.status, self.plies);
-        let clock = self.time_control;
-        write!(
-            f,
-            "{id}  {white} - {black}  {result} {status}  {plies} plies  {clock}"
-        )?;
-        if self.variant != "standard" {
-            write!(f, "  {}", self.variant)?;
-        }
-        Ok(())
     }
 }

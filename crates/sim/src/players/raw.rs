@@ -8,15 +8,15 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde::de::{self, Deserializer, SeqAccess, Visitor};
 
-use crate::options::check_name;
+use crate::challenge::{ColorChoice, DeclineReason};
+use crate::site::Variant;
+use crate::site::id::check_name;
 use crate::site::time::parse_duration;
-use crate::site::variant::Variant;
-use crate::{DeclineReason, TimeControl};
+use crate::spec::parse_spec;
+use crate::time_control::TimeControl;
 use knightwatch_chess::Position;
 
-use super::{
-    Behavior, ChallengePlan, ChatStyle, ColorChoice, Disconnect, PlayerKind, PlayerOptions,
-};
+use super::{Behavior, ChallengePlan, ChatStyle, Disconnect, PlayerKind, PlayerOptions};
 
 /// Pawns behind at which `resigns` and `stalls-when-lost` apply by default: a queen.
 const DEFAULT_LOST_PAWNS: u32 = 9;
@@ -25,7 +25,7 @@ const MAX_COPIES: usize = 1_000;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub(super) struct RawPlayer {
+struct RawPlayer {
     name: String,
     #[serde(default)]
     kind: KindName,
@@ -159,6 +159,20 @@ impl<'de> Deserialize<'de> for Pawns {
             }
         }
         deserializer.deserialize_any(Reader)
+    }
+}
+
+impl<'de> Deserialize<'de> for PlayerOptions {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::try_from(RawPlayer::deserialize(deserializer)?).map_err(de::Error::custom)
+    }
+}
+
+impl FromStr for PlayerOptions {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        parse_spec(text)
     }
 }
 
@@ -346,6 +360,135 @@ impl FromStr for ChatStyle {
             "links" => Ok(Self::Links),
             "control" => Ok(Self::Control),
             _ => Err(format!("`{text}` is not plain, long, links or control")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error_of(text: &str) -> String {
+        text.parse::<PlayerOptions>().unwrap_err()
+    }
+
+    #[test]
+    fn spec_parses_challenger() {
+        let echo: PlayerOptions = "Echo,kind=engine,nodes=500,rating=1800,challenges=123,clock=60+0,clock=3d,count=10,\
+                              concurrency=2,color=white,rated,burst=4,cancels-every=3,offers-draws,delay=200ms..1s"
+            .parse()
+            .unwrap();
+        assert_eq!(
+            (echo.name.as_str(), echo.kind),
+            ("Echo", PlayerKind::Engine { nodes: 500 })
+        );
+        assert_eq!(
+            echo.delay,
+            Duration::from_millis(200)..=Duration::from_secs(1)
+        );
+        assert!(echo.bot && echo.behavior.offers_draws && !echo.behavior.aborts);
+        let plan = echo.challenges.unwrap();
+        assert_eq!(
+            plan.time_controls,
+            [TimeControl::clock(60, 0), TimeControl::Days(3)]
+        );
+        assert_eq!(
+            (plan.opponent.as_str(), plan.rated, plan.count),
+            ("123", true, Some(10))
+        );
+        assert_eq!(
+            (plan.concurrency, plan.burst, plan.cancel_every),
+            (2, 4, Some(3))
+        );
+        assert_eq!(plan.colors, [ColorChoice::White]);
+    }
+
+    #[test]
+    fn spec_parses_behavior() {
+        let user: PlayerOptions = "Nuisance,human,disconnects-at=12,reconnects-after=30s,stalls-when-lost,resigns=5,declines=tooFast,\
+                              declines=noBot,chats=links,chats=long"
+            .parse()
+            .unwrap();
+        let behavior = user.behavior;
+        assert!(!user.bot && user.kind == PlayerKind::Random);
+        assert_eq!(
+            behavior.disconnects,
+            Some(Disconnect {
+                at_ply: 12,
+                reconnect_after: Some(Duration::from_secs(30))
+            })
+        );
+        assert_eq!(
+            (behavior.stalls_when_lost, behavior.resigns_when_lost),
+            (Some(9), Some(5))
+        );
+        assert_eq!(behavior.decline_reasons.len(), 2);
+        assert_eq!(behavior.chats, [ChatStyle::Links, ChatStyle::Long]);
+        let all: PlayerOptions = "Nay,declines".parse().unwrap();
+        assert_eq!(all.behavior.decline_reasons.len(), 11);
+    }
+
+    #[test]
+    fn spec_and_table_are_equivalent() {
+        let table = r#"
+            name = "Echo"
+            kind = "engine"
+            nodes = 500
+            stalls-when-lost = 5
+            chats = true
+            delay = "1s"
+            challenges = "MyBot"
+            clock = ["60+0", "30+1"]
+            color = "black"
+        "#;
+        let spec = "Echo,kind=engine,nodes=500,stalls-when-lost=5,chats,delay=1s,challenges=MyBot,clock=60+0,\
+                    clock=30+1,color=black";
+        let read: PlayerOptions = toml::from_str(table).unwrap();
+        assert_eq!(read, spec.parse().unwrap());
+    }
+
+    #[test]
+    fn spec_error_names_key() {
+        let unknown = error_of("Echo,speed=3");
+        assert!(
+            unknown.contains("`speed`") && unknown.contains("`stalls-when-lost`"),
+            "{unknown}"
+        );
+        assert!(!unknown.contains("did you mean"), "{unknown}");
+        for (text, meant) in [
+            ("Echo,kidn=engine", "`kind`?"),
+            ("Echo,kind=engin", "`engine`?"),
+            ("Echo,offers_draw", "`offers-draws`?"),
+        ] {
+            let error = error_of(text);
+            assert!(error.contains(&format!("did you mean {meant}")), "{error}");
+        }
+        for (text, why) in [
+            ("kind=random", "a name comes first"),
+            ("A,kind=random", "not a user name"),
+            ("Echo,kind=king", "`king`"),
+            ("Echo,nodes=5", "kind=engine"),
+            ("Echo,rating=high", "`rating`"),
+            ("Echo,rating=1,rating=2", "`rating`"),
+            ("Echo,clock=60+0", "needs `challenges`"),
+            ("Echo,challenges=MyBot,clock=60", "`clock`"),
+            ("Echo,challenges=MyBot,color=red", "`color`"),
+            ("Echo,challenges=MyBot,count=0", "`count`"),
+            ("Echo,challenges=MyBot,variant=atomic", "`variant`"),
+            (
+                "Echo,challenges=MyBot,variant=fromPosition",
+                "needs a `fen`",
+            ),
+            ("Echo,challenges=MyBot,fen=8/8", "`fen`"),
+            ("Echo,delay=1s..200ms", "`delay`"),
+            ("Echo,delay=1", "`delay`"),
+            ("Echo,reconnects-after=1s", "`disconnects-at`"),
+            ("Echo,declines=mood", "tooFast"),
+            ("Echo,chats=loud", "`chats`"),
+            ("Echo,resigns=often", "`resigns`"),
+            ("Echo,human=maybe", "`human`"),
+        ] {
+            assert!(error_of(text).contains(why), "{text}: {}", error_of(text));
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::site::time::SimTime;
+use crate::site::SimTime;
 use knightwatch_chess::Color;
 
 use super::Referee;
@@ -11,15 +11,6 @@ use super::outcome::{ActionOutcome, Expiration, GameError, Status};
 
 /// Delay between the first-move timeout and its detection.
 const FIRST_MOVE_CHECK_DELAY: Duration = Duration::from_secs(1);
-
-/// Additional settings of an arena game.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ArenaGameConfig {
-    pub berserkable: bool,
-    pub first_move_timeout: Duration,
-    /// Whether `expiration` is sent to players.
-    pub shows_expiration: bool,
-}
 
 impl Referee {
     /// The first-move limit; `None` outside of arenas and once both have moved.
@@ -63,10 +54,10 @@ impl Referee {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::TimeControl;
     use crate::quirks::Castling;
-    use crate::referee::GameConfig;
+    use crate::referee::{ArenaGameConfig, GameConfig};
     use crate::site::variant::Variant;
+    use crate::time_control::TimeControl;
     use knightwatch_chess::Position;
 
     fn game(limit: u32, increment: u32, berserkable: bool) -> Referee {

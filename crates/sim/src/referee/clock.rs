@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use knightwatch_chess::Color;
 
-use crate::options::clock_start;
-use crate::site::time::SimTime;
+use crate::site::SimTime;
+use crate::time_control::clock_start;
 
 /// Hundredths of a second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::site::time::SimTime;
+use crate::site::SimTime;
 use knightwatch_chess::Color;
 
 use super::clock::{Centis, Timing};

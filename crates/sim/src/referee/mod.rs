@@ -15,12 +15,10 @@ use std::time::Duration;
 
 use knightwatch_chess::{CastlingNotation, Color, Game, Move, Position, Termination};
 
-use crate::options::TimeControl;
 use crate::quirks::Castling;
-use crate::site::time::SimTime;
-use crate::site::variant::Variant;
+use crate::site::{SimTime, Variant};
+use crate::time_control::TimeControl;
 
-pub(crate) use arena::ArenaGameConfig;
 pub(crate) use clock::{Centis, UNLIMITED_MILLIS};
 pub(crate) use outcome::{ActionOutcome, GameError, StateSnapshot, Status};
 
@@ -55,6 +53,15 @@ pub(crate) struct GameConfig {
     pub castling: Castling,
     /// Arena games cannot be aborted and can be resigned before the first move.
     pub arena: Option<ArenaGameConfig>,
+}
+
+/// Additional settings of an arena game.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ArenaGameConfig {
+    pub berserkable: bool,
+    pub first_move_timeout: Duration,
+    /// Whether `expiration` is sent to players.
+    pub shows_expiration: bool,
 }
 
 #[derive(Clone, Debug, Default)]

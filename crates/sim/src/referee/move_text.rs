@@ -3,7 +3,7 @@
 use knightwatch_chess::{CastlingNotation, File, Move, Position, Role, Square};
 
 use super::outcome::GameError;
-use crate::site::variant::Variant;
+use crate::site::Variant;
 
 /// A syntactically valid move, not yet checked against a position.
 pub(super) enum MoveText {

@@ -9,29 +9,25 @@ use std::time::Duration;
 
 use knightwatch_chess::Color;
 
-use crate::Sim;
-use crate::challenge::Challenge;
-use crate::http::error::ApiError;
-use crate::http::limits::REMATCHES;
-use crate::round::{Round, Setup, Source};
-use crate::site::id::{GameId, UserId};
-use crate::site::schedule::ScheduledAction;
-use crate::site::state::{Notice, SiteState};
-use crate::site::time::SimTime;
-use crate::site::users::AccountKind;
-use crate::site::variant::Variant;
-use crate::wire;
+use crate::challenge::checks::check_bot_games;
+use crate::challenge::{Challenge, ChallengeStatus};
+use crate::round::Round;
+use crate::round::rounds::Rounds;
+use crate::site::effect::ScheduledAction;
+use crate::site::limits::REMATCHES;
+use crate::site::{
+    AccountKind, ApiError, Effect, GameId, Limits, Notice, SimTime, UserId, Users, Variant,
+};
 
 /// Time after a decline in which no further rematch can be offered.
 const DECLINED_COOLDOWN: Duration = Duration::from_secs(60);
 /// Time after which offers expire.
 const OFFER_LIFETIME: Duration = Duration::from_secs(3_600);
+pub(crate) const NO_REMATCH: &str = "There is no rematch of this game";
+
 /// Delays of the response to an offer through the API, which Lichess adds.
 const ACCEPT_DELAY: Duration = Duration::from_millis(100);
 const DECLINE_DELAY: Duration = Duration::from_secs(1);
-/// Minimum number of plies of a rated game for a rematch; shorter games could be used to manipulate ratings.
-const MIN_RATED_PLIES: usize = 10;
-
 #[derive(Clone, Debug)]
 struct Offer {
     previous: GameId,
@@ -65,249 +61,164 @@ impl Rematches {
             .find(|(_, offer)| offer.previous == previous)
             .map(|(next, offer)| (*next, offer))
     }
-}
 
-impl Round {
-    fn allows_rematch(&self) -> bool {
-        let is_too_short = self.rated && self.referee.plies() < MIN_RATED_PLIES;
-        !self.referee.is_running()
-            && !matches!(self.source, Source::Arena { .. })
-            && !self.no_rematch
-            && !is_too_short
-            && self.rematch.is_none()
-    }
-
-    /// Colors are swapped, except from a custom position against a bot.
-    fn swaps_colors(&self) -> bool {
-        let bots = self.sides.iter().filter(|side| side.title == Some("BOT"));
-        !(self.variant == Variant::FromPosition && bots.count() == 1)
-    }
-
-    /// Options of the rematch.
-    fn next_setup(&self, id: GameId, keeps_position: bool) -> Setup {
-        let mut users = self.sides.each_ref().map(|side| side.user.clone());
-        if self.swaps_colors() {
-            users.swap(0, 1);
-        }
-        Setup {
-            id,
-            users,
-            source: self.source,
-            variant: self.variant,
-            start: keeps_position.then(|| self.referee.config().start.clone()),
-            time_control: self.time_control,
-            rated: self.rated,
-            rules: Vec::new(),
-        }
-    }
-}
-
-impl SiteState {
-    /// Offers a rematch, or accepts the opponent's offer. Returns the id of the next game.
-    pub(crate) fn offer_rematch(
+    /// Offers a rematch of this game under a new id, or accepts the opponent's offer. Returns the id of the next game.
+    pub(crate) fn offer(
         &mut self,
         me: &UserId,
-        game: GameId,
+        (round, color): (&Round, Color),
+        new_id: impl FnOnce() -> GameId,
+        limits: &mut Limits,
         now: SimTime,
-    ) -> Result<GameId, ApiError> {
-        const UNAVAILABLE: &str = "There is no rematch of this game";
-        let (round, color) = self.player_of(me, Some(game))?;
+    ) -> Result<(GameId, Vec<Effect>), ApiError> {
         let opponent = round.side(!color);
-        let (to, account_kind) = (opponent.user.clone(), opponent.account_kind);
         if !round.allows_rematch() {
-            return Err(ApiError::bad_request(UNAVAILABLE));
+            return Err(ApiError::bad_request(NO_REMATCH));
         }
-        if let Some((next, offer)) = self.rematches.offer_after(game) {
-            if offer.to == *me {
-                self.accept_rematch(me, next, now);
-            }
-            return Ok(next);
+        let offer = self.offer_after(round.id);
+        if let Some((next, is_mine)) = offer.map(|(next, offer)| (next, offer.to == *me)) {
+            let effects = if is_mine {
+                self.accept(me, next, round)
+            } else {
+                Vec::new()
+            };
+            return Ok((next, effects));
         }
-        let declined = self.rematches.declined.get(&game);
+        let declined = self.declined.get(&round.id);
         if declined.is_some_and(|at| now.since(*at) < DECLINED_COOLDOWN) {
             return Err(ApiError::bad_request("The rematch was declined"));
         }
-        self.limits.charge(&REMATCHES, me.as_str(), 1, now)?;
-        let next = self.new_id();
+        limits.charge(&REMATCHES, me.as_str(), 1, now)?;
+        let next = new_id();
         let offer = Offer {
-            previous: game,
+            previous: round.id,
             from: me.clone(),
-            to: to.clone(),
+            to: opponent.user.clone(),
             at: now,
         };
-        self.rematches.offers.insert(next, offer);
-        if matches!(account_kind, AccountKind::Ai(_)) {
-            self.accept_rematch(&to, next, now);
+        self.offers.insert(next, offer);
+        let to = &opponent.user;
+        let effects = if matches!(opponent.account_kind, AccountKind::Ai(_)) {
+            self.accept(to, next, round)
         } else {
-            self.send_rematch_event("challenge", next, now);
-            self.notify(&to, Notice::Challenged(next));
-        }
-        Ok(next)
-    }
-
-    /// Withdraws the user's own offer. Returns whether there was one.
-    pub(crate) fn withdraw_rematch(&mut self, me: &UserId, game: GameId, now: SimTime) -> bool {
-        let offer = self.rematches.offer_after(game);
-        let Some((next, _)) = offer.filter(|(_, offer)| offer.from == *me) else {
-            return false;
+            let mut effects = self.inform(ChallengeStatus::Created, next, round, now);
+            effects.push(Effect::Notify(to.clone(), Notice::Challenged(next)));
+            effects
         };
-        self.send_rematch_event("challengeCanceled", next, now);
-        self.rematches.offers.remove(&next);
-        true
+        Ok((next, effects))
     }
 
-    /// Creates a regular challenge to a rematch, as the web page of a game does.
-    pub(crate) fn challenge_to_rematch(
+    /// Withdraws the user's own offer. Returns `None` if there was none.
+    pub(crate) fn withdraw(
         &mut self,
         me: &UserId,
         game: GameId,
+        rounds: &Rounds,
         now: SimTime,
-    ) -> Result<GameId, ApiError> {
-        let (round, color) = self.player_of(me, Some(game))?;
-        if !round.allows_rematch() {
-            return Err(ApiError::bad_request("There is no rematch of this game"));
-        }
-        let to = round.side(!color).user.clone();
-        self.check_bot_games(me, &to, now)?;
-        let id = self.new_id();
-        let challenge = self.rematch_challenge(game, (me, &to), id, now);
-        let challenge = challenge.ok_or_else(ApiError::not_found)?;
-        self.publish_challenge(challenge, now);
-        Ok(id)
+    ) -> Option<Vec<Effect>> {
+        let offer = self.offer_after(game);
+        let (next, _) = offer.filter(|(_, offer)| offer.from == *me)?;
+        let round = rounds.get(game);
+        let effects = round.map(|round| self.inform(ChallengeStatus::Canceled, next, round, now));
+        self.offers.remove(&next);
+        Some(effects.unwrap_or_default())
     }
 
     /// Responds to an offer. The response takes effect after a delay.
-    pub(crate) fn respond_to_rematch(
-        &mut self,
+    pub(crate) fn respond(
+        &self,
         me: &UserId,
         next: GameId,
         yes: bool,
+        (users, limits): (&Users, &mut Limits),
         now: SimTime,
-    ) -> Result<(), ApiError> {
-        let offer = self.rematches.offers.get(&next);
-        let offer = offer.filter(|offer| offer.to == *me);
-        let from = offer.ok_or_else(ApiError::not_found)?.from.clone();
-        if yes {
-            self.check_bot_games(me, &from, now)?;
-            self.schedule_action(
-                now + ACCEPT_DELAY,
-                ScheduledAction::AcceptRematch(me.clone(), next),
-            );
+    ) -> Result<Vec<Effect>, ApiError> {
+        let offer = self.offers.get(&next).filter(|offer| offer.to == *me);
+        let offer = offer.ok_or_else(ApiError::not_found)?;
+        let (at, action) = if yes {
+            check_bot_games(users, limits, me, &offer.from, now)?;
+            let action = ScheduledAction::AcceptRematch(me.clone(), next);
+            (now + ACCEPT_DELAY, action)
         } else {
-            self.schedule_action(
-                now + DECLINE_DELAY,
-                ScheduledAction::DeclineRematch(me.clone(), next),
-            );
-        }
-        Ok(())
+            let action = ScheduledAction::DeclineRematch(me.clone(), next);
+            (now + DECLINE_DELAY, action)
+        };
+        Ok(vec![Effect::Schedule(at, action)])
     }
 
-    /// Starts the rematch if it is still offered.
-    pub(crate) fn accept_rematch(&mut self, me: &UserId, next: GameId, now: SimTime) {
-        let offer = self.rematches.offers.get(&next);
-        let Some(previous) = offer.filter(|offer| offer.to == *me).map(|o| o.previous) else {
-            return;
-        };
-        self.rematches.offers.remove(&next);
-        let keeps_position = self.keeps_position(previous);
-        let Some(round) = self.rounds.get_mut(&previous) else {
-            return;
-        };
-        round.rematch = Some(next);
-        let setup = round.next_setup(next, keeps_position);
-        if keeps_position && setup.variant == Variant::Chess960 {
-            self.rematches.repeated.insert(next);
+    /// Game whose rematch this user is offered under this id.
+    pub(crate) fn offered_after(&self, me: &UserId, next: GameId) -> Option<GameId> {
+        let offer = self.offers.get(&next).filter(|offer| offer.to == *me)?;
+        Some(offer.previous)
+    }
+
+    /// Starts the rematch of this game if it is still offered.
+    pub(crate) fn accept(&mut self, me: &UserId, next: GameId, previous: &Round) -> Vec<Effect> {
+        if self.offered_after(me, next) != Some(previous.id) {
+            return Vec::new();
         }
-        self.start_round(setup, now);
+        self.offers.remove(&next);
+        let keeps_position = self.keeps_position(previous);
+        let setup = previous.next_setup(next, keeps_position);
+        if keeps_position && setup.variant == Variant::Chess960 {
+            self.repeated.insert(next);
+        }
+        vec![
+            Effect::Rematch(previous.id, next),
+            Effect::Start(Box::new(setup)),
+        ]
     }
 
     /// Removes the offer. No event is sent.
-    pub(crate) fn decline_rematch(&mut self, me: &UserId, next: GameId, now: SimTime) {
-        let offer = self.rematches.offers.get(&next);
-        if let Some(offer) = offer.filter(|offer| offer.to == *me) {
-            self.rematches.declined.insert(offer.previous, now);
-            self.rematches.offers.remove(&next);
+    pub(crate) fn decline(&mut self, me: &UserId, next: GameId, now: SimTime) {
+        if let Some(previous) = self.offered_after(me, next) {
+            self.declined.insert(previous, now);
+            self.offers.remove(&next);
         }
     }
 
     /// Returns whether the rematch has the same starting position: always with a custom position, once with a Chess960
     /// position.
-    fn keeps_position(&self, previous: GameId) -> bool {
-        let variant = self.rounds.get(&previous).map(|round| round.variant);
-        match variant {
-            Some(Variant::FromPosition) => true,
-            Some(Variant::Chess960) => !self.rematches.repeated.contains(&previous),
-            Some(Variant::Standard) | None => false,
+    fn keeps_position(&self, previous: &Round) -> bool {
+        match previous.variant {
+            Variant::FromPosition => true,
+            Variant::Chess960 => !self.repeated.contains(&previous.id),
+            Variant::Standard => false,
         }
     }
 
-    fn rematch_challenge(
+    /// Regular challenge to a rematch, as the web page of a game makes it.
+    pub(crate) fn challenge(
         &self,
-        previous: GameId,
+        previous: &Round,
         (from, to): (&UserId, &UserId),
         id: GameId,
         now: SimTime,
-    ) -> Option<Challenge> {
-        let setup = self
-            .rounds
-            .get(&previous)?
-            .next_setup(id, self.keeps_position(previous));
+    ) -> Challenge {
+        let setup = previous.next_setup(id, self.keeps_position(previous));
         let color = if setup.users[0] == *from {
             Color::White
         } else {
             Color::Black
         };
-        Some(Challenge::rematch(setup, previous, (from, to), color, now))
+        Challenge::rematch(setup, previous.id, (from, to), color, now)
     }
 
-    fn send_rematch_event(&self, kind: &'static str, next: GameId, now: SimTime) {
-        let Some(offer) = self.rematches.offers.get(&next) else {
-            return;
-        };
-        let users = (&offer.from, &offer.to);
-        if let Some(challenge) = self.rematch_challenge(offer.previous, users, next, now) {
-            let event = self.challenge_event(kind, &challenge, Some(&offer.to), now);
-            self.send_event(&offer.to, &wire::line(&event));
-        }
-    }
-}
-
-impl Sim {
-    /// Offers a rematch as the button of a finished game does, or accepts the opponent's offer. The opponent receives a
-    /// challenge with the returned id.
-    ///
-    /// # Errors
-    /// The site's error message if no rematch can be offered now.
-    pub fn offer_rematch(&self, user: &str, game: &str) -> Result<String, String> {
-        self.rematch_request(user, game, SiteState::offer_rematch)
-    }
-
-    /// Withdraws the offer. Returns whether there was one.
-    pub fn withdraw_rematch(&self, user: &str, game: &str) -> bool {
-        let now = self.time().now();
-        GameId::parse_any(game)
-            .is_some_and(|game| self.state().withdraw_rematch(&UserId::of(user), game, now))
-    }
-
-    /// Creates a regular challenge to a rematch, as the web page of a finished game does. Returns its id.
-    ///
-    /// # Errors
-    /// The site's error message if no rematch of this game is possible.
-    pub fn challenge_to_rematch(&self, user: &str, game: &str) -> Result<String, String> {
-        self.rematch_request(user, game, SiteState::challenge_to_rematch)
-    }
-
-    fn rematch_request(
+    /// Informs the recipient of an offer, who sees it as a challenge.
+    fn inform(
         &self,
-        user: &str,
-        game: &str,
-        request: impl Fn(&mut SiteState, &UserId, GameId, SimTime) -> Result<GameId, ApiError>,
-    ) -> Result<String, String> {
-        let now = self.time().now();
-        GameId::parse_any(game)
-            .ok_or_else(ApiError::not_found)
-            .and_then(|game| request(&mut self.state(), &UserId::of(user), game, now))
-            .map(|id| id.to_string())
-            .map_err(|failure| failure.to_string())
+        status: ChallengeStatus,
+        next: GameId,
+        previous: &Round,
+        now: SimTime,
+    ) -> Vec<Effect> {
+        let offer = self.offers.get(&next);
+        let effect = offer.map(|offer| Effect::Challenge {
+            challenge: Box::new(self.challenge(previous, (&offer.from, &offer.to), next, now)),
+            status,
+            to: offer.to.clone(),
+            compat: true,
+        });
+        effect.into_iter().collect()
     }
 }

@@ -6,11 +6,13 @@ use std::path::Path;
 use serde::Deserialize;
 use toml::Table;
 
-use super::faults::{FaultRule, LIBRARY};
-use super::options::{NewUser, check_name};
-use super::players::PlayerOptions;
-use super::quirks::Quirks;
-use super::{ArenaOptions, NewTeam};
+use crate::arena::options::ArenaOptions;
+use crate::faults::{FaultRule, LIBRARY};
+use crate::options::NewUser;
+use crate::players::PlayerOptions;
+use crate::quirks::Quirks;
+use crate::site::id::check_name;
+use crate::site::team::NewTeam;
 use knightwatch_util::input;
 use knightwatch_util::spelling;
 
@@ -21,16 +23,25 @@ const MAX_SCRIPT_BYTES: u64 = 1 << 20;
 pub struct Script {
     /// One sentence.
     pub description: Option<String>,
+    /// Speed of all clocks, as in [`SimOptions`](crate::SimOptions).
     pub speed: Option<f64>,
+    /// Seed of all random choices.
     pub seed: Option<u64>,
+    /// Enables the rate limits.
     pub limits: Option<bool>,
+    /// Requests per minute and address that the proxy lets through.
     pub nginx_limit: Option<u32>,
     /// Only the keys that are set; already validated.
     pub quirks: Table,
+    /// Accounts.
     pub users: Vec<NewUser>,
+    /// Built-in players.
     pub players: Vec<PlayerOptions>,
+    /// Teams.
     pub teams: Vec<NewTeam>,
+    /// Arenas.
     pub arenas: Vec<ArenaOptions>,
+    /// Faults.
     pub faults: Vec<FaultRule>,
 }
 

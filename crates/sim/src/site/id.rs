@@ -87,10 +87,26 @@ impl UserId {
     pub(crate) fn of(name: &str) -> Self {
         Self(name.to_lowercase())
     }
+
+    pub(crate) fn personal_token(&self) -> String {
+        format!("lip_{self}")
+    }
 }
 
 impl fmt::Display for UserId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
+    }
+}
+
+/// Checks a user name.
+pub(crate) fn check_name(name: &str) -> Result<(), String> {
+    let is_valid = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
+    if (2..=30).contains(&name.len()) && name.bytes().all(is_valid) {
+        Ok(())
+    } else {
+        Err(format!(
+            "`{name}` is not a user name: expected 2 to 30 letters, digits, `_` and `-`"
+        ))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::site::id::UserId;
+use crate::site::UserId;
 
 /// Users whom one user follows and blocks.
 #[derive(Clone, Debug, Default)]

@@ -1,24 +1,11 @@
 //! Delayed actions of the site itself.
 
-use std::future::pending;
 use std::sync::Arc;
 
 use tokio::sync::Notify;
 
-use crate::Sim;
-use crate::site::id::{GameId, UserId};
-use crate::site::state::SiteState;
-use crate::site::time::SimTime;
-
-/// Action to be run at a given time.
-#[derive(Clone, Debug)]
-pub(crate) enum ScheduledAction {
-    /// Announces a challenge from an anonymous player to its recipient.
-    Announce(GameId),
-    /// This user accepts the rematch with this game id.
-    AcceptRematch(UserId, GameId),
-    DeclineRematch(UserId, GameId),
-}
+use crate::site::SimTime;
+use crate::site::effect::ScheduledAction;
 
 /// Actions that are not due yet.
 #[derive(Default)]
@@ -27,52 +14,46 @@ pub(crate) struct Schedule {
     wake: Arc<Notify>,
 }
 
-impl SiteState {
-    pub(crate) fn schedule_action(&mut self, at: SimTime, action: ScheduledAction) {
-        self.schedule.actions.push((at, action));
-        self.schedule.wake.notify_one();
+impl Schedule {
+    pub(crate) fn add(&mut self, at: SimTime, action: ScheduledAction) {
+        self.actions.push((at, action));
+        self.wake.notify_one();
     }
 
-    /// Runs due actions in the order in which they were scheduled.
-    pub(crate) fn run_scheduled_actions(&mut self, now: SimTime) {
-        if self.is_down(now) {
-            return;
-        }
-        let due: Vec<ScheduledAction> = self
-            .schedule
-            .actions
-            .extract_if(.., |(at, _)| *at <= now)
-            .map(|(_, action)| action)
-            .collect();
-        for action in due {
-            match action {
-                ScheduledAction::Announce(id) => self.announce_challenge(id, now),
-                ScheduledAction::AcceptRematch(user, id) => self.accept_rematch(&user, id, now),
-                ScheduledAction::DeclineRematch(user, id) => self.decline_rematch(&user, id, now),
-            }
-        }
+    /// Removes and returns the due actions in the order in which they were scheduled.
+    pub(crate) fn take_due(&mut self, now: SimTime) -> Vec<ScheduledAction> {
+        let due = self.actions.extract_if(.., |(at, _)| *at <= now);
+        due.map(|(_, action)| action).collect()
+    }
+
+    /// Time of the next action, and the signal that one was added.
+    pub(crate) fn next(&self) -> (Option<SimTime>, Arc<Notify>) {
+        let next = self.actions.iter().map(|(at, _)| *at).min();
+        (next, self.wake.clone())
     }
 }
 
-impl Sim {
-    /// Waits until an action is due and the site is up.
-    pub(crate) async fn scheduled_action_due(&self) {
-        loop {
-            let (wake, next) = {
-                let state = self.state();
-                let next = state.schedule.actions.iter().map(|(at, _)| *at).min();
-                (state.schedule.wake.clone(), next)
-            };
-            let timer = async {
-                match next {
-                    Some(at) => self.time().sleep_until(at).await,
-                    None => pending().await,
-                }
-            };
-            tokio::select! {
-                () = timer => return self.wait_until_up().await,
-                () = wake.notified() => {}
-            }
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::site::id::GameId;
+
+    #[test]
+    fn due_actions_run_once_and_in_order() {
+        let ids = ["aaaaaaaa", "bbbbbbbb", "cccccccc"].map(|id| GameId::parse(id).unwrap());
+        let mut schedule = Schedule::default();
+        for (at, id) in [(20, ids[0]), (10, ids[1]), (30, ids[2])] {
+            schedule.add(SimTime(at), ScheduledAction::Announce(id));
         }
+        assert_eq!(schedule.next().0, Some(SimTime(10)));
+        let due: Vec<String> = schedule
+            .take_due(SimTime(20))
+            .iter()
+            .map(|action| format!("{action:?}"))
+            .collect();
+        let announce = |id| format!("{:?}", ScheduledAction::Announce(id));
+        assert_eq!(due, [announce(ids[0]), announce(ids[1])]);
+        assert_eq!(schedule.next().0, Some(SimTime(30)));
+        assert!(schedule.take_due(SimTime(29)).is_empty());
     }
 }

@@ -4,21 +4,16 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
-use crate::arena::names;
-use crate::http::error::ApiError;
-use crate::options::NewUser;
-use crate::players::parse_spec;
-use crate::site::id::UserId;
-use crate::site::state::SiteState;
-use crate::site::time::SimTime;
-use crate::wire::{self, LightUser};
+use crate::site::{ApiError, SimTime, UserId};
+use crate::spec::{names, parse_spec};
 
 /// Options of a new team.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
 pub struct NewTeam {
+    /// Name, with at least one letter or digit.
     pub name: String,
     /// Password required to join.
     pub password: Option<String>,
@@ -26,11 +21,13 @@ pub struct NewTeam {
     pub by_message: bool,
     /// Name of the leader, who is a member and may create arenas restricted to the team.
     pub leader: Option<String>,
+    /// Names of further members.
     #[serde(deserialize_with = "names")]
     pub members: Vec<String>,
 }
 
 impl NewTeam {
+    /// Creates the options of a team that everybody may join.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -76,75 +73,77 @@ impl fmt::Display for TeamId {
     }
 }
 
+/// A team and its members.
 #[derive(Clone, Debug)]
 pub(crate) struct Team {
     pub id: TeamId,
     pub name: String,
-    pub password: Option<String>,
+    password: Option<String>,
     by_message: bool,
     pub leader: Option<UserId>,
     /// Members with the time at which they joined.
     pub members: BTreeMap<UserId, SimTime>,
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct TeamJson {
-    id: String,
-    name: String,
-    description: String,
-    open: bool,
-    leader: Option<LightUser>,
-    leaders: Vec<LightUser>,
-    nb_members: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    joined: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    requested: Option<bool>,
+impl Team {
+    /// Returns whether everybody may join.
+    pub(crate) fn is_open(&self) -> bool {
+        self.password.is_none() && !self.by_message
+    }
 }
 
-#[derive(Serialize)]
-struct MemberJson<'a> {
-    #[serde(flatten)]
-    user: wire::UserJson,
-    #[serde(rename = "joinedTeamAt")]
-    joined_team_at: &'a i64,
-}
+/// All teams.
+#[derive(Default)]
+pub(crate) struct Teams(BTreeMap<TeamId, Team>);
 
-impl SiteState {
-    /// Creates a team. Accounts of leader and members are created if missing.
-    pub(crate) fn add_team(&mut self, team: NewTeam, now: SimTime) {
+impl Teams {
+    /// Creates a team of these users.
+    pub(crate) fn add(&mut self, team: NewTeam, now: SimTime) {
         let id = TeamId::of(&team.name);
-        let leader = team.leader.as_deref().map(UserId::of);
-        let mut members = BTreeMap::new();
-        for name in team.leader.iter().chain(&team.members) {
-            self.add_user(NewUser::human(name), now);
-            members.insert(UserId::of(name), now);
-        }
+        let names = team.leader.iter().chain(&team.members);
         let team = Team {
             id: id.clone(),
+            members: names.map(|name| (UserId::of(name), now)).collect(),
             name: team.name,
             password: team.password,
             by_message: team.by_message,
-            leader,
-            members,
+            leader: team.leader.as_deref().map(UserId::of),
         };
-        self.teams.insert(id, team);
+        self.0.insert(id, team);
     }
 
-    pub(crate) fn find_team(&self, id: &str) -> Result<&Team, ApiError> {
-        self.teams
-            .get(&TeamId::of(id))
-            .ok_or_else(ApiError::not_found)
+    pub(crate) fn get(&self, id: &TeamId) -> Option<&Team> {
+        self.0.get(id)
+    }
+
+    pub(crate) fn find(&self, id: &str) -> Result<&Team, ApiError> {
+        self.get(&TeamId::of(id)).ok_or_else(ApiError::not_found)
+    }
+
+    fn find_mut(&mut self, id: &str) -> Result<&mut Team, ApiError> {
+        let team = self.0.get_mut(&TeamId::of(id));
+        team.ok_or_else(ApiError::not_found)
+    }
+
+    /// Teams of a user.
+    pub(crate) fn of<'a>(&'a self, user: &'a UserId) -> impl Iterator<Item = &'a Team> {
+        let teams = self.0.values();
+        teams.filter(|team| team.members.contains_key(user))
     }
 
     pub(crate) fn is_member(&self, team: &TeamId, user: &UserId) -> bool {
-        self.teams
-            .get(team)
+        self.get(team)
             .is_some_and(|team| team.members.contains_key(user))
     }
 
-    pub(crate) fn join_team(
+    /// Adds a member without any check, if the team exists.
+    pub(crate) fn add_member(&mut self, team: &TeamId, user: &UserId, now: SimTime) {
+        if let Some(team) = self.0.get_mut(team) {
+            team.members.entry(user.clone()).or_insert(now);
+        }
+    }
+
+    pub(crate) fn join(
         &mut self,
         me: &UserId,
         id: &str,
@@ -152,10 +151,7 @@ impl SiteState {
         message: Option<&str>,
         now: SimTime,
     ) -> Result<(), ApiError> {
-        let team = self
-            .teams
-            .get_mut(&TeamId::of(id))
-            .ok_or_else(ApiError::not_found)?;
+        let team = self.find_mut(id)?;
         if team.members.contains_key(me) {
             return Ok(());
         }
@@ -170,46 +166,11 @@ impl SiteState {
         Ok(())
     }
 
-    /// Leaves a team and its arenas.
-    pub(crate) fn quit_team(&mut self, me: &UserId, id: &str) -> Result<(), ApiError> {
-        let team = self
-            .teams
-            .get_mut(&TeamId::of(id))
-            .ok_or_else(ApiError::not_found)?;
+    /// Removes a member. Returns the id of the team.
+    pub(crate) fn quit(&mut self, me: &UserId, id: &str) -> Result<TeamId, ApiError> {
+        let team = self.find_mut(id)?;
         team.members.remove(me);
-        let id = team.id.clone();
-        self.leave_arenas_of(&id, me);
-        Ok(())
-    }
-
-    pub(crate) fn team_json(&self, team: &Team, me: Option<&UserId>) -> TeamJson {
-        let leader = team.leader.as_ref().map(|id| self.light_user(id));
-        TeamJson {
-            id: team.id.to_string(),
-            name: team.name.clone(),
-            description: String::new(),
-            open: team.password.is_none() && !team.by_message,
-            leaders: leader.iter().cloned().collect(),
-            leader,
-            nb_members: team.members.len(),
-            joined: me.map(|me| team.members.contains_key(me)),
-            requested: me.map(|_| false),
-        }
-    }
-
-    /// One JSON line per member, in order of joining.
-    pub(crate) fn team_members(&self, team: &Team) -> Vec<String> {
-        let mut members: Vec<_> = team.members.iter().collect();
-        members.sort_by_key(|(_, since)| **since);
-        members
-            .into_iter()
-            .map(|(id, since)| {
-                wire::json(&MemberJson {
-                    user: self.user(id).json(),
-                    joined_team_at: &since.0,
-                })
-            })
-            .collect()
+        Ok(team.id.clone())
     }
 }
 
@@ -228,5 +189,26 @@ mod tests {
         for text in ["", "!,password=x", "Bots,size=3"] {
             assert!(text.parse::<NewTeam>().is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn team_checks_password_and_message() {
+        let mut teams = Teams::default();
+        let team = "The Bots,password=x,leader=Ann,by-message";
+        teams.add(team.parse().unwrap(), SimTime(0));
+        let id = TeamId::of("The Bots");
+        let (ann, bob) = (UserId::of("Ann"), UserId::of("Bob"));
+        assert!(teams.is_member(&id, &ann) && !teams.find("the-bots").unwrap().is_open());
+        let long = "I play every day and would like to join.";
+        for (password, message) in [(None, Some(long)), (Some("x"), Some("hi"))] {
+            let refused = teams.join(&bob, "the-bots", password, message, SimTime(1));
+            assert_eq!(refused.unwrap_err().status, 403);
+        }
+        let joined = teams.join(&bob, "the-bots", Some("x"), Some(long), SimTime(1));
+        assert!(joined.is_ok() && teams.is_member(&id, &bob));
+        assert_eq!(teams.of(&bob).count(), 1);
+        teams.quit(&bob, "the-bots").unwrap();
+        assert_eq!(teams.of(&bob).count(), 0);
+        assert_eq!(teams.quit(&bob, "nobody").unwrap_err().status, 404);
     }
 }

@@ -1,6 +1,6 @@
 //! Variants, speeds and perfs with the names used by Lichess.
 
-use crate::options::{TimeControl, clock_estimate};
+use crate::time_control::{TimeControl, clock_estimate};
 
 /// Variants supported by the simulator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,23 +143,6 @@ pub(crate) const PERF_KEYS: [&str; 14] = [
     "crazyhouse",
 ];
 
-impl TimeControl {
-    /// Formats the clock as Lichess does: `3+2`, `½+0`, `1.5+1`.
-    pub(crate) fn show(self) -> Option<String> {
-        let Self::Clock { limit, increment } = self else {
-            return None;
-        };
-        let limit = match limit {
-            15 => "¼".to_owned(),
-            30 => "½".to_owned(),
-            45 => "¾".to_owned(),
-            90 => "1.5".to_owned(),
-            _ => (limit / 60).to_string(),
-        };
-        Some(format!("{limit}+{increment}"))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -182,16 +165,5 @@ mod tests {
         }
         assert_eq!(Speed::of(TimeControl::Days(1)), Speed::Correspondence);
         assert_eq!(Speed::of(TimeControl::Unlimited), Speed::Correspondence);
-    }
-
-    #[test]
-    fn time_control_formats_as_on_lichess() {
-        let show = |limit, increment| TimeControl::clock(limit, increment).show().unwrap();
-        assert_eq!(show(15, 0), "¼+0");
-        assert_eq!(show(30, 1), "½+1");
-        assert_eq!(show(45, 0), "¾+0");
-        assert_eq!(show(90, 2), "1.5+2");
-        assert_eq!(show(600, 0), "10+0");
-        assert_eq!(show(0, 1), "0+1");
     }
 }

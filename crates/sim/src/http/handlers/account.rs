@@ -1,12 +1,11 @@
 //! Handlers for accounts and tokens.
 
-use super::{ApiRequest, ApiResult, Reply};
-use crate::http::error::ApiError;
-use crate::http::limits::{ACCOUNT_READS, EVENT_STREAMS, PROFILE_READS, TOKEN_TESTS};
+use crate::http::request::{ApiRequest, ApiResult, Reply};
 use crate::http::route::{ANY_TOKEN, NO_TOKEN, Route, Scopes, routes};
-use crate::http::stream::Topic;
-use crate::site::users::AccountKind;
-use crate::site::variant::Variant;
+use crate::site::limits::{ACCOUNT_READS, EVENT_STREAMS, PROFILE_READS, TOKEN_TESTS};
+use crate::site::{AccountKind, ApiError, Topic, Variant};
+use crate::view::game::now_playing;
+use crate::view::user::{profile, status, user_json};
 use crate::wire::{self, Ordered, PlayingJson, Relation, TokenInfo};
 
 /// Scopes of bots and boards; challenges are events, too.
@@ -39,7 +38,7 @@ fn test_tokens(request: &ApiRequest<'_>) -> ApiResult {
     let state = request.state();
     let tokens = text.trim().split(',').filter(|token| !token.is_empty());
     let known = tokens.take(1_000).map(|token| {
-        let info = state.grant(token).map(|grant| TokenInfo {
+        let info = state.users.grant(token).map(|grant| TokenInfo {
             user_id: grant.user.to_string(),
             scopes: grant.scopes.join(","),
             expires: None,
@@ -67,9 +66,9 @@ fn events(request: &ApiRequest<'_>) -> ApiResult {
 fn bots_online(request: &ApiRequest<'_>) -> ApiResult {
     let now = request.now();
     let state = request.state();
-    let bots = state.users.values().filter(|user| user.is_listed(now));
+    let bots = state.users.iter().filter(|user| user.is_listed(now));
     let bots = bots.take(request.number("nb", 100, 512));
-    Ok(Reply::lines(bots.map(|user| wire::json(&user.json()))))
+    Ok(Reply::lines(bots.map(|user| wire::json(&user_json(user)))))
 }
 
 fn users_status(request: &ApiRequest<'_>) -> ApiResult {
@@ -88,9 +87,9 @@ fn users_status(request: &ApiRequest<'_>) -> ApiResult {
     let statuses: Vec<_> = ids
         .into_iter()
         .take(100)
-        .filter_map(|id| state.user_by_name(id))
+        .filter_map(|id| state.users.by_name(id))
         .map(|user| {
-            let game = user.playing.last().and_then(|id| state.rounds.get(id));
+            let game = user.playing.last().and_then(|id| state.rounds.get(*id));
             let playing = game.map(|round| match with("withGameMetas") {
                 false => PlayingJson::Yes(true),
                 true => PlayingJson::Game {
@@ -99,7 +98,10 @@ fn users_status(request: &ApiRequest<'_>) -> ApiResult {
                     variant: (round.variant != Variant::Standard).then(|| round.variant.key()),
                 },
             });
-            user.status(now, with("withSignal"), with("withGameIds"), playing)
+            {
+                let shown = (with("withSignal"), with("withGameIds"));
+                status(user, now, shown, playing)
+            }
         })
         .collect();
     Ok(Reply::json(&statuses))
@@ -108,24 +110,24 @@ fn users_status(request: &ApiRequest<'_>) -> ApiResult {
 fn user(request: &ApiRequest<'_>) -> ApiResult {
     request.charge(&PROFILE_READS, &request.address, 1)?;
     let state = request.state();
-    let user = state.find_user(request.arg(0))?;
+    let user = state.users.find(request.arg(0))?;
     // A valid token adds the caller's relation to this user; an invalid one is ignored.
     let relation = request.optional_caller(&state).map(|me| {
-        let relations = &state.user(&me).relations;
+        let relations = &state.users.get(&me).relations;
         Relation {
             followable: true,
             following: relations.follows(&user.id),
             blocking: relations.blocks(&user.id),
         }
     });
-    Ok(Reply::json(&state.profile(user, relation)))
+    Ok(Reply::json(&profile(&state, user, relation)))
 }
 
 fn account(request: &ApiRequest<'_>) -> ApiResult {
     let me = request.me()?;
     request.charge(&[ACCOUNT_READS], me.as_str(), 1)?;
     let state = request.state();
-    if state.user(me).account_kind != AccountKind::User {
+    if state.users.get(me).account_kind != AccountKind::User {
         return Err(ApiError::new(401, "No such user"));
     }
     let relation = Relation {
@@ -133,26 +135,24 @@ fn account(request: &ApiRequest<'_>) -> ApiResult {
         following: false,
         blocking: false,
     };
-    Ok(Reply::json(&state.profile(state.user(me), Some(relation))))
+    Ok(Reply::json(&profile(
+        &state,
+        state.users.get(me),
+        Some(relation),
+    )))
 }
 
 fn playing(request: &ApiRequest<'_>) -> ApiResult {
     let max = request.number("nb", 9, 50);
     let state = request.state();
-    let playing = state.now_playing(request.me()?, max, request.now());
+    let playing = now_playing(&state, request.me()?, max, request.now());
     Ok(Reply::json(&playing))
 }
 
 fn upgrade(request: &ApiRequest<'_>) -> ApiResult {
     let me = request.me()?;
     let mut state = request.state();
-    let user = state.user_mut(me);
-    if user.game_counts.all > 0 || !user.playing.is_empty() {
-        return Err(ApiError::bad_request(
-            "You already have games played. Make a new account.",
-        ));
-    }
-    user.upgrade_to_bot();
-    state.leave_all_arenas(me);
+    state.users.upgrade_to_bot(me)?;
+    state.arenas.leave_all(me);
     Ok(Reply::ok())
 }

@@ -1,14 +1,13 @@
 //! Handlers for challenges.
 
-use super::{ApiRequest, ApiResult, Reply};
-use crate::challenge::DeclineReason;
-use crate::challenge::form;
-use crate::challenge::open::OpenChallenge;
-use crate::http::auth::bearer;
-use crate::http::error::ApiError;
-use crate::http::limits::CHALLENGES_PER_ADDRESS;
+use crate::challenge::{DeclineReason, OpenChallenge};
+use crate::http::auth::{authorize, bearer};
+use crate::http::challenge_form as form;
+use crate::http::request::{ApiRequest, ApiResult, Reply};
 use crate::http::route::{NO_TOKEN, Route, Scopes, routes};
-use crate::http::stream::Topic;
+use crate::site::limits::CHALLENGES_PER_ADDRESS;
+use crate::site::{ApiError, Topic};
+use crate::view::challenge::{list_challenges, show_challenge};
 use knightwatch_chess::Color;
 
 const READ: Scopes = Some(&["challenge:read"]);
@@ -28,9 +27,11 @@ pub(super) fn routes() -> Vec<Route> {
 
 fn list(request: &ApiRequest<'_>) -> ApiResult {
     let state = request.state();
-    Ok(Reply::json(
-        &state.list_challenges(request.me()?, request.now()),
-    ))
+    Ok(Reply::json(&list_challenges(
+        &state,
+        request.me()?,
+        request.now(),
+    )))
 }
 
 fn create(request: &ApiRequest<'_>) -> ApiResult {
@@ -47,7 +48,7 @@ fn create(request: &ApiRequest<'_>) -> ApiResult {
             topic: Topic::Challenge { id },
             feed,
         }),
-        None => Ok(Reply::json(&state.show_challenge(me, id, now)?)),
+        None => Ok(Reply::json(&show_challenge(&state, me, id, now)?)),
     }
 }
 
@@ -57,7 +58,7 @@ fn open(request: &ApiRequest<'_>) -> ApiResult {
     let mut state = request.state();
     let creator = match bearer(request.headers) {
         None => None,
-        Some(_) => Some(state.authorize(request.headers, &["challenge:write"])?.user),
+        Some(_) => Some(authorize(&state.users, request.headers, &["challenge:write"])?.user),
     };
     let config = form::challenge_config(&request.params)?;
     let terms = form::open_config(&request.params, now)?;
@@ -67,9 +68,9 @@ fn open(request: &ApiRequest<'_>) -> ApiResult {
     let players = match terms.players {
         None => None,
         Some(names) => {
-            let known = names.each_ref().map(|name| state.user_by_name(name));
+            let known = names.each_ref().map(|name| state.users.by_name(name));
             let [Some(white), Some(black)] = known else {
-                return Err(ApiError::invalid_form(&[(
+                return Err(ApiError::invalid_form(vec![(
                     "users",
                     "Invalid value".to_owned(),
                 )]));
@@ -87,9 +88,7 @@ fn open(request: &ApiRequest<'_>) -> ApiResult {
 
 fn show(request: &ApiRequest<'_>) -> ApiResult {
     let now = request.now();
-    let shown = request
-        .state()
-        .show_challenge(request.me()?, request.game_id()?, now)?;
+    let shown = show_challenge(&request.state(), request.me()?, request.game_id()?, now)?;
     Ok(Reply::json(&shown))
 }
 
@@ -102,7 +101,7 @@ fn accept(request: &ApiRequest<'_>) -> ApiResult {
     let now = request.now();
     request
         .state()
-        .accept_as(request.me()?, request.game_id()?, color, now)?;
+        .accept(request.me()?, request.game_id()?, color, now)?;
     Ok(Reply::ok())
 }
 
@@ -120,7 +119,7 @@ fn cancel(request: &ApiRequest<'_>) -> ApiResult {
     let now = request.now();
     let mut state = request.state();
     let token = request.params.get("opponentToken");
-    let opponent = token.map(|token| state.grant(token).map(|grant| grant.user.clone()));
+    let opponent = token.map(|token| state.users.grant(token).map(|grant| grant.user.clone()));
     state.cancel(request.me()?, request.game_id()?, opponent, now)?;
     Ok(Reply::ok())
 }

@@ -1,14 +1,15 @@
 //! Handlers for games against the AI and for changes to clocks.
 
 use super::challenge::WRITE;
-use super::{ApiRequest, ApiResult, Reply};
-use crate::challenge::form;
-use crate::http::error::ApiError;
-use crate::http::limits::{AI_GAMES, GAME_SETUPS};
+use crate::http::challenge_form as form;
+use crate::http::request::{ApiRequest, ApiResult, Reply};
 use crate::http::route::{NO_TOKEN, Route, routes};
 use crate::referee::{Centis, GameError};
-use crate::round::{COLORS, Source};
-use crate::site::users::AccountKind;
+use crate::round::COLORS;
+use crate::round::setup::Source;
+use crate::site::limits::{AI_GAMES, GAME_SETUPS};
+use crate::site::{AccountKind, ApiError};
+use crate::view::game::ai_game;
 use crate::wire;
 
 /// Range of seconds that can be added; other values are clamped.
@@ -32,14 +33,14 @@ fn play_engine(request: &ApiRequest<'_>) -> ApiResult {
         state
             .limits
             .charge(&GAME_SETUPS, &request.address, 1, now)?;
-        if state.user(me).bot {
+        if state.users.get(me).bot {
             state.limits.charge(&AI_GAMES, me.as_str(), 1, now)?;
         }
     }
     let engine = request.sim.add_ai_player(level);
     let mut state = request.state();
     let id = state.start_ai_game(me, engine, config, now);
-    let game = state.rounds.get(&id).and_then(|round| round.ai_game(me));
+    let game = state.rounds.get(id).and_then(|round| ai_game(round, me));
     Ok(Reply::Created(wire::json(&game)))
 }
 
@@ -54,10 +55,10 @@ fn start_clocks(request: &ApiRequest<'_>) -> ApiResult {
         let Some(token) = request.params.get(name) else {
             continue;
         };
-        let grant = state.grant(token);
+        let grant = state.users.grant(token);
         let grant = grant.ok_or_else(|| ApiError::new(401, "No such token"))?;
         if !grant.scopes.iter().any(|scope| scope == SCOPE) {
-            return Err(ApiError::new(403, &format!("Missing scope: {SCOPE}")));
+            return Err(ApiError::new(403, format!("Missing scope: {SCOPE}")));
         }
         users.push(grant.user.clone());
     }
@@ -68,7 +69,7 @@ fn start_clocks(request: &ApiRequest<'_>) -> ApiResult {
         }
         _ => {}
     }
-    let round = state.rounds.get_mut(&id).ok_or_else(ApiError::not_found)?;
+    let round = state.rounds.find(id)?;
     // The AI has no token.
     let all_agree = COLORS.into_iter().all(|color| {
         let side = round.side(color);
@@ -78,7 +79,7 @@ fn start_clocks(request: &ApiRequest<'_>) -> ApiResult {
     if !(all_agree && all_play) {
         return Err(ApiError::not_found());
     }
-    round.referee.start_clock(now);
+    state.rounds.start_clock(id, now);
     Ok(Reply::ok())
 }
 
@@ -88,14 +89,15 @@ fn add_time(request: &ApiRequest<'_>) -> ApiResult {
     let now = request.now();
     let mut state = request.state();
     let (round, color) = state
-        .player_of(request.me()?, Some(id))
+        .rounds
+        .player(request.me()?, Some(id))
         .map_err(|_| ApiError::not_found())?;
     if matches!(round.source, Source::Arena { .. }) {
         return Err(GameError::CannotGiveTime.into());
     }
     let time = Centis::from_seconds(seconds.clamp(ADD_TIME_SECONDS.0, ADD_TIME_SECONDS.1));
     let is_pushed = state.quirks.add_time_push;
-    state.with_referee(
+    state.act(
         id,
         |referee| {
             let mut outcome = referee.give_time(color, time, now);

@@ -2,18 +2,17 @@
 
 use std::time::Duration;
 
-use super::{ApiRequest, ApiResult, Reply};
-use crate::http::error::{ApiError, INVALID, REQUIRED};
 use crate::http::params::{Params, is_yes};
+use crate::http::request::{ApiRequest, ApiResult, Reply};
 use crate::http::route::{Route, Scopes, routes};
-use crate::http::stream::Topic;
 use crate::quirks::ChatLog;
 use crate::referee::{ActionOutcome, Referee};
+use crate::round::Round;
 use crate::round::chat::Room;
-use crate::round::{Round, Source};
-use crate::site::state::SiteState;
-use crate::site::time::SimTime;
-use crate::site::users::AccountKind;
+use crate::round::setup::Source;
+use crate::site::error::{INVALID, REQUIRED};
+use crate::site::{AccountKind, ApiError, SimTime, SiteState, Topic};
+use crate::view::game;
 use crate::wire;
 use knightwatch_chess::Color;
 
@@ -60,12 +59,12 @@ fn player<'a>(
     state: &'a SiteState,
 ) -> Result<(&'a Round, Color), ApiError> {
     let me = request.me()?;
-    let user = state.user(me);
-    let board_api = request.found.route.path.starts_with(BOARD_API);
+    let user = state.users.get(me);
+    let board_api = request.path.starts_with(BOARD_API);
     if board_api && user.bot {
         return Err(ApiError::not_for_bots());
     }
-    let (round, color) = state.player_of(me, request.found.game)?;
+    let (round, color) = state.rounds.player(me, request.game)?;
     // Players in a browser, with or without an account, are not restricted to the speeds of boards.
     let is_board = round.side(color).account_kind == AccountKind::User && !user.browser;
     let refusal = if board_api {
@@ -93,7 +92,7 @@ fn act(
     let mut state = request.state();
     let (round, color) = player(request, &state)?;
     let id = round.id;
-    state.with_referee(id, |referee| command(referee, color, now), now)?;
+    state.act(id, |referee| command(referee, color, now), now)?;
     Ok(Reply::ok())
 }
 
@@ -137,7 +136,7 @@ fn play(request: &ApiRequest<'_>) -> ApiResult {
     let play = move || {
         let now = sim.time().now();
         let mut state = sim.state();
-        state.with_referee(id, |referee| referee.play(color, &uci, offering, now), now)
+        state.act(id, |referee| referee.play(color, &uci, offering, now), now)
     };
     if is_ai_game {
         return Ok(Reply::After(ENGINE_MOVE_DELAY, Box::new(play)));
@@ -159,7 +158,7 @@ fn claim(request: &ApiRequest<'_>, victory: bool) -> ApiResult {
     } else {
         round.referee.is_drawable()
     };
-    let verdict = state.with_referee(
+    let verdict = state.act(
         id,
         |referee| {
             if victory {
@@ -202,8 +201,7 @@ fn say(request: &ApiRequest<'_>) -> ApiResult {
 
 fn chat_log(request: &ApiRequest<'_>) -> ApiResult {
     let state = request.state();
-    let id = player(request, &state)?.0.id;
-    let entries = state.chat_log(id, Room::Player);
+    let entries = game::chat_log(player(request, &state)?.0, Room::Player);
     Ok(match state.quirks.chat_log {
         ChatLog::Array => Reply::json(&entries),
         ChatLog::Ndjson => Reply::lines(entries.iter().map(wire::json)),
@@ -233,6 +231,6 @@ fn chat_form(params: &Params) -> Result<(Room, String), ApiError> {
     if errors.is_empty() {
         Ok((room, text.to_owned()))
     } else {
-        Err(ApiError::invalid_form(&errors))
+        Err(ApiError::invalid_form(errors))
     }
 }

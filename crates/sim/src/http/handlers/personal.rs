@@ -2,12 +2,13 @@
 
 use serde_json::json;
 
-use super::{ApiRequest, ApiResult, Reply};
-use crate::http::error::{ApiError, REQUIRED};
-use crate::http::limits::FOLLOWS;
+use crate::http::request::{ApiRequest, ApiResult, Reply};
 use crate::http::route::{ANY_TOKEN, Route, Scopes, routes};
-use crate::site::id::UserId;
+use crate::site::error::REQUIRED;
+use crate::site::limits::FOLLOWS;
 use crate::site::relations::Relations;
+use crate::site::{ApiError, UserId};
+use crate::view::user::user_json;
 use crate::wire;
 
 const READ_PREFERENCES: Scopes = Some(&["preference:read"]);
@@ -38,27 +39,29 @@ fn email(request: &ApiRequest<'_>) -> ApiResult {
 }
 
 fn kid(request: &ApiRequest<'_>) -> ApiResult {
-    let kid = request.state().user(request.me()?).kid;
+    let kid = request.state().users.get(request.me()?).kid;
     Ok(Reply::json(&json!({ "kid": kid })))
 }
 
 fn set_kid(request: &ApiRequest<'_>) -> ApiResult {
-    request.state().user_mut(request.me()?).kid = request.params.is_true("v");
+    let kid = request.params.is_true("v");
+    request.state().users.set_kid(request.me()?, kid);
     Ok(Reply::ok())
 }
 
 fn revoke(request: &ApiRequest<'_>) -> ApiResult {
-    request.state().revoke(&request.caller()?.token);
+    request.state().users.revoke(&request.caller()?.token);
     Ok(Reply::NoContent)
 }
 
 fn send_message(request: &ApiRequest<'_>) -> ApiResult {
     if request.params.get("text").is_none() {
-        return Err(ApiError::invalid_form(&[("text", REQUIRED.to_owned())]));
+        return Err(ApiError::invalid_form(vec![("text", REQUIRED.to_owned())]));
     }
     let state = request.state();
     if state
-        .find_user(request.arg(0))?
+        .users
+        .find(request.arg(0))?
         .relations
         .blocks(request.me()?)
     {
@@ -76,24 +79,24 @@ fn follow(request: &ApiRequest<'_>) -> ApiResult {
 fn relate(request: &ApiRequest<'_>, change: fn(&mut Relations, &UserId)) -> ApiResult {
     let me = request.me()?;
     let mut state = request.state();
-    let other = state.find_user(request.arg(0))?.id.clone();
+    let other = state.users.find(request.arg(0))?.id.clone();
     if other == *me {
         return Err(ApiError::bad_request("Cannot do that to yourself"));
     }
-    change(&mut state.user_mut(me).relations, &other);
+    change(state.users.relations_mut(me), &other);
     Ok(Reply::ok())
 }
 
 fn following(request: &ApiRequest<'_>) -> ApiResult {
     let state = request.state();
-    let ids = state.user(request.me()?).relations.following_ids();
-    let users = ids.filter_map(|id| state.users.get(id));
-    Ok(Reply::lines(users.map(|user| wire::json(&user.json()))))
+    let ids = state.users.get(request.me()?).relations.following_ids();
+    let users = ids.filter_map(|id| state.users.known(id));
+    Ok(Reply::lines(users.map(|user| wire::json(&user_json(user)))))
 }
 
 /// A lobby seek, which is forbidden to bots.
 fn seek(request: &ApiRequest<'_>) -> ApiResult {
-    if request.state().user(request.me()?).bot {
+    if request.state().users.get(request.me()?).bot {
         return Err(ApiError::not_for_bots());
     }
     Err(ApiError::bad_request("This simulator has no lobby"))
@@ -102,7 +105,7 @@ fn seek(request: &ApiRequest<'_>) -> ApiResult {
 /// Default preferences. Bots refuse takebacks and added time.
 fn preferences(request: &ApiRequest<'_>) -> ApiResult {
     let state = request.state();
-    let user = state.user(request.me()?);
+    let user = state.users.get(request.me()?);
     let (takeback, moretime) = if user.takebacks { (3, 3) } else { (1, 1) };
     let prefs = json!({
         "dark": true, "transp": false, "bgImg": "", "is3d": false, "theme": "brown",

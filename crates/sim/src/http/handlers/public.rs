@@ -2,18 +2,18 @@
 
 use std::collections::HashSet;
 
-use super::{ApiRequest, ApiResult, NDJSON, Reply};
-use crate::http::error::ApiError;
-use crate::http::limits::{CROSSTABLES, GAME_EXPORTS, PROFILE_READS, WATCHED_GAMES, WATCHED_LISTS};
+use crate::http::game_filter::GameFilter;
 use crate::http::params::Params;
+use crate::http::request::{ApiRequest, ApiResult, NDJSON, Reply};
 use crate::http::route::{NO_TOKEN, Route, routes};
-use crate::http::stream::{Feed, Topic};
 use crate::round::Round;
 use crate::round::chat::Room;
-use crate::round::export;
-use crate::round::filter::GameFilter;
 use crate::round::spectators::WatchedGames;
-use crate::site::id::{GameId, UserId};
+use crate::site::limits::{CROSSTABLES, GAME_EXPORTS, PROFILE_READS, WATCHED_GAMES, WATCHED_LISTS};
+use crate::site::{ApiError, Feed, GameId, Topic, UserId};
+use crate::view::export;
+use crate::view::game::chat_log;
+use crate::view::user::{self, user_json};
 use crate::wire;
 
 /// Maximum number of ids in a request.
@@ -40,8 +40,8 @@ fn users(request: &ApiRequest<'_>) -> ApiResult {
     request.charge(&PROFILE_READS, &request.address, cost)?;
     let state = request.state();
     let users = request.ids(MAX_IDS);
-    let users = users.iter().filter_map(|id| state.user_by_name(id));
-    let users: Vec<_> = users.map(crate::site::users::User::json).collect();
+    let users = users.iter().filter_map(|id| state.users.by_name(id));
+    let users: Vec<_> = users.map(user_json).collect();
     Ok(Reply::json(&users))
 }
 
@@ -50,8 +50,8 @@ fn crosstable(request: &ApiRequest<'_>) -> ApiResult {
     let now = request.now();
     let state = request.state();
     let users = [
-        state.find_user(request.arg(0))?,
-        state.find_user(request.arg(1))?,
+        state.users.find(request.arg(0))?,
+        state.users.find(request.arg(1))?,
     ];
     let meet = users[0]
         .playing
@@ -59,33 +59,37 @@ fn crosstable(request: &ApiRequest<'_>) -> ApiResult {
         .any(|id| users[1].playing.contains(id));
     let with_match = meet && request.params.is_true("matchup");
     let users = users.map(|user| user.id.clone());
-    Ok(Reply::json(
-        &state.crosstables.table(&users, with_match, now),
-    ))
+    let (all, current) = state.crosstables.scores(&users, now);
+    let current = current.filter(|_| with_match);
+    Ok(Reply::json(&user::crosstable(&users, all, current)))
 }
 
 fn export_game(request: &ApiRequest<'_>) -> ApiResult {
     let state = request.state();
-    let round = state
-        .rounds
-        .get(&request.game_id()?)
-        .ok_or_else(ApiError::not_found)?;
+    let round = state.rounds.find(request.game_id()?)?;
     Ok(game_reply(round, request, &state.base_url))
 }
 
 /// The game the user is playing, or their last one.
 fn current_game(request: &ApiRequest<'_>) -> ApiResult {
     let state = request.state();
-    let user = state.find_user(request.arg(0))?.id.clone();
-    let round = state.latest_round(&user).ok_or_else(ApiError::not_found)?;
+    let user = state.users.find(request.arg(0))?.id.clone();
+    let round = state
+        .rounds
+        .latest_of(&user)
+        .ok_or_else(ApiError::not_found)?;
     Ok(game_reply(round, request, &state.base_url))
 }
 
 fn games_of_user(request: &ApiRequest<'_>) -> ApiResult {
     let state = request.state();
-    let user = state.find_user(request.arg(0))?.id.clone();
+    let user = state.users.find(request.arg(0))?.id.clone();
     let filter = GameFilter::read(&request.params, user);
-    Ok(games_reply(&filter.apply(&state), request, &state.base_url))
+    Ok(games_reply(
+        &filter.apply(&state.rounds),
+        request,
+        &state.base_url,
+    ))
 }
 
 fn games_by_ids(request: &ApiRequest<'_>) -> ApiResult {
@@ -93,16 +97,16 @@ fn games_by_ids(request: &ApiRequest<'_>) -> ApiResult {
     let ids = request.ids(MAX_IDS);
     let rounds: Vec<&Round> = ids
         .iter()
-        .filter_map(|id| state.rounds.get(&GameId::parse_any(id)?))
+        .filter_map(|id| state.rounds.get(GameId::parse_any(id)?))
         .collect();
     Ok(games_reply(&rounds, request, &state.base_url))
 }
 
 fn spectator_chat(request: &ApiRequest<'_>) -> ApiResult {
     let state = request.state();
-    let id = GameId::parse_any(request.arg(0)).filter(|id| state.rounds.contains_key(id));
-    let id = id.ok_or_else(ApiError::not_found)?;
-    Ok(Reply::json(&state.chat_log(id, Room::Spectator)))
+    let id = GameId::parse_any(request.arg(0)).ok_or_else(ApiError::not_found)?;
+    let round = state.rounds.find(id)?;
+    Ok(Reply::json(&chat_log(round, Room::Spectator)))
 }
 
 fn stream_game(request: &ApiRequest<'_>) -> ApiResult {

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::{ApiRequest, ApiResult, Reply};
-use crate::http::error::ApiError;
-use crate::http::limits::CLOUD_EVALS;
+use crate::http::request::{ApiRequest, ApiResult, Reply};
 use crate::http::route::{ANY_TOKEN, NO_TOKEN, Route, routes};
+use crate::site::ApiError;
+use crate::site::limits::CLOUD_EVALS;
 use crate::wire;
 use knightwatch_chess::{CastlingNotation, Position};
 

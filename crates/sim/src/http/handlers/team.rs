@@ -1,9 +1,11 @@
 //! Handlers for teams and Swiss tournaments.
 
-use super::{ApiRequest, ApiResult, Reply};
-use crate::http::error::ApiError;
+use crate::http::request::{ApiRequest, ApiResult, Reply};
 use crate::http::route::{NO_TOKEN, Route, Scopes, routes};
-use crate::wire;
+use crate::site::ApiError;
+use crate::view::arena::listed;
+use crate::view::team::team_json;
+use crate::{view, wire};
 
 /// Maximum number of listed arenas of a team.
 const MAX_LINES: usize = 100;
@@ -27,12 +29,12 @@ pub(super) fn routes() -> Vec<Route> {
 
 fn of_user(request: &ApiRequest<'_>) -> ApiResult {
     let state = request.state();
-    let user = state.find_user(request.arg(0))?.id.clone();
+    let user = state.users.find(request.arg(0))?.id.clone();
     let caller = request.optional_caller(&state);
-    let teams = state.teams.values();
-    let teams: Vec<_> = teams
-        .filter(|team| team.members.contains_key(&user))
-        .map(|team| state.team_json(team, caller.as_ref()))
+    let teams: Vec<_> = state
+        .teams
+        .of(&user)
+        .map(|team| team_json(&state, team, caller.as_ref()))
         .collect();
     Ok(Reply::json(&teams))
 }
@@ -40,25 +42,25 @@ fn of_user(request: &ApiRequest<'_>) -> ApiResult {
 fn show(request: &ApiRequest<'_>) -> ApiResult {
     let state = request.state();
     let caller = request.optional_caller(&state);
-    let team = state.find_team(request.arg(0))?;
-    Ok(Reply::json(&state.team_json(team, caller.as_ref())))
+    let team = state.teams.find(request.arg(0))?;
+    Ok(Reply::json(&team_json(&state, team, caller.as_ref())))
 }
 
 fn members(request: &ApiRequest<'_>) -> ApiResult {
     let state = request.state();
-    let team = state.find_team(request.arg(0))?;
-    Ok(Reply::lines(state.team_members(team)))
+    let team = state.teams.find(request.arg(0))?;
+    Ok(Reply::lines(view::team::members(&state, team)))
 }
 
 fn arenas(request: &ApiRequest<'_>) -> ApiResult {
     let now = request.now();
     let state = request.state();
-    let team = &state.find_team(request.arg(0))?.id;
+    let team = &state.teams.find(request.arg(0))?.id;
     let arenas = state.arenas.iter().rev();
     let lines = arenas
         .filter(|arena| arena.is_for_team(team))
         .take(request.number("max", MAX_LINES, MAX_LINES))
-        .map(|arena| wire::json(&state.listed(arena, now)));
+        .map(|arena| wire::json(&listed(&state, arena, now)));
     Ok(Reply::lines(lines))
 }
 
@@ -69,7 +71,8 @@ fn join(request: &ApiRequest<'_>) -> ApiResult {
         request.params.get("message"),
     );
     let mut state = request.state();
-    state.join_team(request.me()?, request.arg(0), password, message, now)?;
+    let teams = &mut state.teams;
+    teams.join(request.me()?, request.arg(0), password, message, now)?;
     Ok(Reply::ok())
 }
 
@@ -80,7 +83,7 @@ fn quit(request: &ApiRequest<'_>) -> ApiResult {
 
 /// There are no Swiss tournaments in the simulator, and bots may not join any.
 fn enter_swiss(request: &ApiRequest<'_>) -> ApiResult {
-    if request.state().user(request.me()?).bot {
+    if request.state().users.get(request.me()?).bot {
         return Err(ApiError::not_for_bots());
     }
     Err(ApiError::not_found())

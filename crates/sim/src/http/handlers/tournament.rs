@@ -1,16 +1,15 @@
 //! Handlers for arenas.
 
 use super::public::pgn_reply;
-use super::{ApiRequest, ApiResult, NDJSON, Reply};
-use crate::arena::{Arena, JoinRequest, arena_form};
-use crate::http::error::ApiError;
-use crate::http::limits::ARENA_JOINS;
+use crate::arena::Arena;
+use crate::arena::entry::JoinRequest;
+use crate::http::arena_form::arena_form;
+use crate::http::request::{ApiRequest, ApiResult, NDJSON, Reply};
 use crate::http::route::{NO_TOKEN, Route, Scopes, routes};
 use crate::round::Round;
-use crate::round::export;
-use crate::site::id::{ArenaId, UserId};
-use crate::site::state::SiteState;
-use crate::site::time::SimTime;
+use crate::site::limits::ARENA_JOINS;
+use crate::site::{ApiError, ArenaId, SimTime, SiteState, UserId};
+use crate::view::{arena as view, export};
 use crate::wire;
 
 /// Maximum number of lines of a list.
@@ -38,33 +37,33 @@ fn arena_id(request: &ApiRequest<'_>) -> Result<ArenaId, ApiError> {
 }
 
 fn arena_of<'a>(request: &ApiRequest<'_>, state: &'a SiteState) -> Result<&'a Arena, ApiError> {
-    let arena = state.arenas.get(arena_id(request)?);
-    arena.ok_or_else(ApiError::not_found)
+    state.arenas.find(arena_id(request)?)
 }
 
 fn list(request: &ApiRequest<'_>) -> ApiResult {
     let now = request.now();
-    Ok(Reply::json(&request.state().arena_lists(now)))
+    Ok(Reply::json(&view::arena_lists(&request.state(), now)))
 }
 
 fn create(request: &ApiRequest<'_>) -> ApiResult {
     let me = request.me()?;
     let now = request.now();
     let mut state = request.state();
-    if state.user(me).bot {
+    if state.users.get(me).bot {
         return Err(ApiError::new(404, "This account cannot create tournaments"));
     }
-    let name = state.user(me).name.clone();
+    let name = state.users.get(me).name.clone();
     let leads = |team: &str| {
         state
-            .find_team(team)
+            .teams
+            .find(team)
             .is_ok_and(|team| team.leader.as_ref() == Some(me))
     };
     let options = arena_form(&request.params, &name, leads, now)?;
     let id = state
         .add_arena(&options, now)
         .map_err(ApiError::bad_request)?;
-    let arena = state.arenas.get(id).ok_or_else(ApiError::not_found)?;
+    let arena = state.arenas.find(id)?;
     Ok(shown(&state, request, Some(me), arena, now))
 }
 
@@ -87,7 +86,7 @@ fn shown(
         .params
         .get("page")
         .and_then(|page| page.parse().ok());
-    Reply::json(&state.arena_json(arena, page, me, now))
+    Reply::json(&view::arena_json(state, arena, page, me, now))
 }
 
 fn join(request: &ApiRequest<'_>) -> ApiResult {
@@ -110,7 +109,8 @@ fn withdraw(request: &ApiRequest<'_>) -> ApiResult {
     let now = request.now();
     request
         .state()
-        .leave_arena(request.me()?, arena_id(request)?, now)?;
+        .arenas
+        .leave(request.me()?, arena_id(request)?, now)?;
     Ok(Reply::ok())
 }
 
@@ -119,12 +119,12 @@ fn results(request: &ApiRequest<'_>) -> ApiResult {
     let sheet = request.params.is_true("sheet");
     let state = request.state();
     let arena = arena_of(request, &state)?;
-    Ok(Reply::lines(state.arena_results(arena, nb, sheet)))
+    Ok(Reply::lines(view::arena_results(&state, arena, nb, sheet)))
 }
 
 fn teams(request: &ApiRequest<'_>) -> ApiResult {
     let state = request.state();
-    let standing = state.team_standing(arena_of(request, &state)?);
+    let standing = view::team_standing(&state, arena_of(request, &state)?);
     Ok(Reply::json(&standing.ok_or_else(ApiError::not_found)?))
 }
 
@@ -138,7 +138,7 @@ fn games(request: &ApiRequest<'_>) -> ApiResult {
             .is_none_or(|player| round.color_of(player).is_some())
     };
     let ids = arena_of(request, &state)?.all_games();
-    let rounds = ids.iter().filter_map(|id| state.rounds.get(id));
+    let rounds = ids.iter().filter_map(|id| state.rounds.get(*id));
     let rounds = rounds.filter(of_player);
     let base = &state.base_url;
     if request.accepts(NDJSON) {
@@ -152,7 +152,7 @@ fn games(request: &ApiRequest<'_>) -> ApiResult {
 fn created_by(request: &ApiRequest<'_>) -> ApiResult {
     let now = request.now();
     let state = request.state();
-    let user = state.find_user(request.arg(0))?.id.clone();
+    let user = state.users.find(request.arg(0))?.id.clone();
     let arenas = state.arenas.iter().rev();
     let mine = arenas.filter(|arena| arena.created_by.as_ref() == Some(&user));
     let asked_for = |arena: &&Arena| match request.params.get("status") {
@@ -161,16 +161,16 @@ fn created_by(request: &ApiRequest<'_>) -> ApiResult {
     };
     let nb = request.number("nb", MAX_LINES, MAX_LINES);
     let lines = mine.filter(asked_for).take(nb);
-    Ok(Reply::lines(
-        lines.map(|arena| wire::json(&state.listed(arena, now))),
-    ))
+    Ok(Reply::lines(lines.map(|arena| {
+        wire::json(&view::listed(&state, arena, now))
+    })))
 }
 
 fn played_by(request: &ApiRequest<'_>) -> ApiResult {
     let now = request.now();
     let state = request.state();
-    let user = state.find_user(request.arg(0))?.id.clone();
-    let played = state.arenas_played(&user, now);
+    let user = state.users.find(request.arg(0))?.id.clone();
+    let played = view::arenas_played(&state, &user, now);
     let nb = request.number("nb", MAX_LINES, MAX_LINES);
     Ok(Reply::lines(played.iter().take(nb).map(wire::json)))
 }

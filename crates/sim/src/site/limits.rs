@@ -7,9 +7,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::http::error::ApiError;
 use crate::quirks::Limiter;
-use crate::site::time::SimTime;
+use crate::site::{ApiError, SimTime};
 
 const MINUTE: u64 = 60;
 const DAY: u64 = 24 * 3_600;

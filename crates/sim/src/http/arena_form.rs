@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use super::ArenaOptions;
-use crate::http::error::{ApiError, INVALID, NOT_A_NUMBER, REQUIRED};
+use crate::arena::options::ArenaOptions;
 use crate::http::params::{Params, is_yes};
-use crate::options::TimeControl;
-use crate::site::time::SimTime;
-use crate::site::variant::{Speed, Variant};
+use crate::site::error::{INVALID, NOT_A_NUMBER, REQUIRED};
+use crate::site::{ApiError, SimTime, Speed, Variant};
+use crate::time_control::TimeControl;
 use knightwatch_chess::Position;
 
 /// Allowed `clockTime` values, in minutes.
@@ -79,7 +78,7 @@ pub(crate) fn arena_form(
     if form.errors.is_empty() {
         Ok(options)
     } else {
-        Err(ApiError::invalid_fields(&form.errors))
+        Err(ApiError::invalid_fields(form.errors))
     }
 }
 
@@ -230,12 +229,8 @@ mod tests {
     fn read(query: &str) -> Result<ArenaOptions, String> {
         let params = Params::read(query, "", b"").unwrap();
         let now = SimTime(1_700_000_000_000);
-        arena_form(&params, "Anna", |team| team == "mine", now).map_err(|failure| {
-            match failure.body {
-                crate::http::error::ErrorBody::Json(text) => text,
-                _ => String::new(),
-            }
-        })
+        arena_form(&params, "Anna", |team| team == "mine", now)
+            .map_err(|failure| crate::http::error::body(failure.status, &failure.body).1)
     }
 
     #[test]

@@ -4,13 +4,11 @@ use std::time::Duration;
 
 use knightwatch_chess::Position;
 
-use crate::challenge::ChallengeConfig;
-use crate::http::error::{ApiError, INVALID, NOT_A_NUMBER, REQUIRED};
+use crate::challenge::{ChallengeConfig, ColorChoice};
 use crate::http::params::Params;
-use crate::options::{DAYS_PER_TURN, MAX_INCREMENT_SECONDS, TimeControl, is_initial_time};
-use crate::players::ColorChoice;
-use crate::site::time::SimTime;
-use crate::site::variant::{Speed, Variant};
+use crate::site::error::{INVALID, NOT_A_NUMBER, REQUIRED};
+use crate::site::{ApiError, SimTime, Speed, Variant};
+use crate::time_control::{DAYS_PER_TURN, MAX_INCREMENT_SECONDS, TimeControl, is_initial_time};
 
 const RULES: [&str; 5] = [
     "noAbort",
@@ -20,7 +18,8 @@ const RULES: [&str; 5] = [
     "noEarlyDraw",
 ];
 
-/// Maximum lifetime of an open challenge.
+/// Default and maximum lifetime of an open challenge.
+const DEFAULT_OPEN_LIFETIME: Duration = Duration::from_secs(24 * 3_600);
 const MAX_OPEN_LIFETIME: Duration = Duration::from_secs(14 * 86_400);
 
 type Errors = Vec<(&'static str, String)>;
@@ -39,13 +38,13 @@ pub(crate) fn challenge_config(params: &Params) -> Result<ChallengeConfig, ApiEr
     let color = color(params, &mut errors);
     let rules = rules(params, &mut errors);
     if !errors.is_empty() {
-        return Err(ApiError::invalid_form(&errors));
+        return Err(ApiError::invalid_form(errors));
     }
     let (variant, start) = start(variant, params.get("fen"))
-        .map_err(|text| ApiError::invalid_form(&[("global", text.to_owned())]))?;
+        .map_err(|text| ApiError::invalid_form(vec![("global", text.to_owned())]))?;
     let has_clock = matches!(time_control, TimeControl::Clock { .. });
     if rated && (variant == Variant::FromPosition || !(has_clock || variant == Variant::Standard)) {
-        return Err(ApiError::invalid_form(&[(
+        return Err(ApiError::invalid_form(vec![(
             "global",
             "can't be rated".to_owned(),
         )]));
@@ -175,7 +174,7 @@ pub(crate) fn open_config(params: &Params, now: SimTime) -> Result<OpenChallenge
         None => None,
     };
     let expires_at = match params.get("expiresAt").map(str::parse) {
-        None => now + crate::challenge::open::DEFAULT_LIFETIME,
+        None => now + DEFAULT_OPEN_LIFETIME,
         Some(Ok(at)) if SimTime(at) > now && SimTime(at) <= now + MAX_OPEN_LIFETIME => SimTime(at),
         Some(_) => {
             errors.push(("expiresAt", INVALID.to_owned()));
@@ -183,7 +182,7 @@ pub(crate) fn open_config(params: &Params, now: SimTime) -> Result<OpenChallenge
         }
     };
     if !errors.is_empty() {
-        return Err(ApiError::invalid_form(&errors));
+        return Err(ApiError::invalid_form(errors));
     }
     Ok(OpenChallengeConfig {
         players,
@@ -201,7 +200,7 @@ pub(crate) fn level(params: &Params) -> Result<u8, ApiError> {
         None if errors.is_empty() => errors.push(("level", REQUIRED.to_owned())),
         None => {}
     }
-    Err(ApiError::invalid_form(&errors))
+    Err(ApiError::invalid_form(errors))
 }
 
 fn flag(params: &Params, name: &'static str, errors: &mut Errors) -> bool {
@@ -245,12 +244,8 @@ mod tests {
     use super::*;
 
     fn read(query: &str) -> Result<ChallengeConfig, String> {
-        challenge_config(&Params::read(query, "", b"").unwrap()).map_err(|failure| {
-            match failure.body {
-                crate::http::error::ErrorBody::Json(text) => text,
-                _ => String::new(),
-            }
-        })
+        challenge_config(&Params::read(query, "", b"").unwrap())
+            .map_err(|failure| crate::http::error::body(failure.status, &failure.body).1)
     }
 
     #[test]

@@ -4,8 +4,8 @@ use knightwatch_chess::Color;
 
 use crate::http::params::{Params, is_yes};
 use crate::round::Round;
-use crate::site::id::UserId;
-use crate::site::state::SiteState;
+use crate::round::rounds::Rounds;
+use crate::site::UserId;
 
 /// Filter from request parameters; absent parameters match every game.
 pub(crate) struct GameFilter {
@@ -69,8 +69,8 @@ impl GameFilter {
     }
 
     /// Returns the matching games, latest first unless the request asks otherwise.
-    pub(crate) fn apply<'a>(&self, state: &'a SiteState) -> Vec<&'a Round> {
-        let rounds = state.rounds.values();
+    pub(crate) fn apply<'a>(&self, rounds: &'a Rounds) -> Vec<&'a Round> {
+        let rounds = rounds.iter();
         let mut matching: Vec<&Round> = rounds.filter(|round| self.matches(round)).collect();
         matching.sort_by_key(|round| (round.created_at, round.id));
         if !self.oldest_first {
@@ -78,15 +78,5 @@ impl GameFilter {
         }
         matching.truncate(self.max);
         matching
-    }
-}
-
-impl SiteState {
-    /// Returns the user's ongoing game, else their last one.
-    pub(crate) fn latest_round(&self, user: &UserId) -> Option<&Round> {
-        let rounds = self.rounds.values();
-        rounds
-            .filter(|round| round.color_of(user).is_some())
-            .max_by_key(|round| (round.referee.is_running(), round.created_at))
     }
 }

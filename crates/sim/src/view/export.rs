@@ -9,12 +9,10 @@ use knightwatch_chess::pgn::{self, MoveComment, Outcome, Tags};
 use knightwatch_chess::{Color, Game};
 
 use crate::http::params::Params;
-use crate::options::{TimeControl, clock_estimate};
 use crate::referee::Status;
 use crate::round::{Round, Side};
-use crate::site::time::SimTime;
-use crate::site::users::AccountKind;
-use crate::site::variant::Variant;
+use crate::site::{AccountKind, SimTime, Variant};
+use crate::time_control::{TimeControl, clock_estimate};
 use crate::wire::Ordered;
 
 /// Delay of the public view of ongoing games, in plies.
@@ -81,8 +79,8 @@ fn fill_tags(tags: &mut Tags, round: &Round, base: &str) {
     let (date, time) = date_and_time(round.created_at);
     tags.set("Date", date.clone());
     tags.set("Round", "-");
-    tags.set("White", round.side(Color::White).pgn_name());
-    tags.set("Black", round.side(Color::Black).pgn_name());
+    tags.set("White", pgn_name(round.side(Color::White)));
+    tags.set("Black", pgn_name(round.side(Color::Black)));
     tags.set("Result", round.result());
     tags.set("GameId", round.id.to_string());
     tags.set("UTCDate", date);
@@ -118,13 +116,11 @@ fn fill_tags(tags: &mut Tags, round: &Round, base: &str) {
     tags.set("Termination", termination);
 }
 
-impl Side {
-    fn pgn_name(&self) -> String {
-        match self.account_kind {
-            AccountKind::User => self.name.clone(),
-            AccountKind::Ai(level) => format!("lichess AI level {level}"),
-            AccountKind::Anonymous => "Anonymous".to_owned(),
-        }
+fn pgn_name(side: &Side) -> String {
+    match side.account_kind {
+        AccountKind::User => side.name.clone(),
+        AccountKind::Ai(level) => format!("lichess AI level {level}"),
+        AccountKind::Anonymous => "Anonymous".to_owned(),
     }
 }
 

@@ -1,0 +1,106 @@
+//! Errors of requests: a status and a message for the client.
+
+use std::fmt;
+
+use crate::referee::GameError;
+
+/// Errors of a form field.
+pub(crate) const REQUIRED: &str = "This field is required";
+pub(crate) const INVALID: &str = "Invalid value";
+pub(crate) const NOT_A_NUMBER: &str = "Numeric value expected";
+
+/// Fields of a form, each with its error.
+pub(crate) type FieldErrors = Vec<(&'static str, String)>;
+
+/// Refused request.
+#[derive(Clone, Debug)]
+pub(crate) struct ApiError {
+    /// HTTP status.
+    pub status: u16,
+    pub body: ErrorBody,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum ErrorBody {
+    Message(String),
+    /// A rate limit that is named in the response, and how long it stays exceeded.
+    RateLimited {
+        text: String,
+        key: &'static str,
+        seconds: u64,
+    },
+    Fields(FieldErrors),
+    /// Field errors of a challenge or chat form, which Lichess sends twice.
+    Form(FieldErrors),
+    /// The site's HTML page for unknown paths.
+    NotFoundPage,
+    /// The HTML page of the proxy in front of the site.
+    ProxyPage,
+}
+
+/// The message, else the status.
+impl fmt::Display for ApiError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.body {
+            ErrorBody::Message(text) | ErrorBody::RateLimited { text, .. } => f.write_str(text),
+            _ => write!(f, "{}", self.status),
+        }
+    }
+}
+
+impl ApiError {
+    pub(crate) fn new(status: u16, text: impl Into<String>) -> Self {
+        let body = ErrorBody::Message(text.into());
+        Self { status, body }
+    }
+
+    pub(crate) fn bad_request(text: impl Into<String>) -> Self {
+        Self::new(400, text)
+    }
+
+    pub(crate) fn no_token() -> Self {
+        Self::new(401, "Missing authorization header")
+    }
+
+    pub(crate) fn not_found() -> Self {
+        Self::new(404, "Not found")
+    }
+
+    pub(crate) fn not_for_bots() -> Self {
+        Self::new(403, "This API endpoint is not for Bot accounts.")
+    }
+
+    /// Too many concurrent requests of this kind.
+    pub(crate) fn too_many_at_once(most: usize) -> Self {
+        Self::new(429, format!("Please only run {most} request(s) at a time"))
+    }
+
+    /// HTML response of the proxy in front of the site.
+    pub(crate) fn proxy(status: u16) -> Self {
+        let body = ErrorBody::ProxyPage;
+        Self { status, body }
+    }
+
+    /// Unknown path: the site answers with an HTML page.
+    pub(crate) fn unknown_path() -> Self {
+        let body = ErrorBody::NotFoundPage;
+        Self { status: 404, body }
+    }
+
+    pub(crate) fn invalid_fields(errors: FieldErrors) -> Self {
+        let body = ErrorBody::Fields(errors);
+        Self { status: 400, body }
+    }
+
+    /// Field errors of a challenge or chat form.
+    pub(crate) fn invalid_form(errors: FieldErrors) -> Self {
+        let body = ErrorBody::Form(errors);
+        Self { status: 400, body }
+    }
+}
+
+impl From<GameError> for ApiError {
+    fn from(error: GameError) -> Self {
+        Self::bad_request(error.to_string())
+    }
+}
