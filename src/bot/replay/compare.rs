@@ -207,6 +207,10 @@ impl<'a, W: Write> Comparison<'a, W> {
 
     /// Repeats a search with an empty table and one thread.
     fn repeat_search(&mut self, replay: &Replay, found: &FoundMove) -> io::Result<()> {
+        if replay.core.terms().engine.is_some() {
+            // Moves of an external engine cannot be repeated.
+            return Ok(());
+        }
         let (Some(engine), Some((_, game_moves))) = (&mut self.engine, replay.core.game()) else {
             return Ok(());
         };
