@@ -43,4 +43,5 @@ mod threads;
 mod tls;
 mod tournaments;
 mod train;
+mod uci;
 mod vocabulary;
