@@ -37,10 +37,9 @@ use crate::uci;
     arg_required_else_help = true,
     max_term_width = 100,
     after_help = "Example: knightwatch demo\n\n\
-        Without arguments it is a chess engine for GUIs, on stdin and stdout, and prints this help on a terminal. \
-        Lines of UCI as arguments are executed: knightwatch 'go depth 10'.\n\n\
         Exit codes: 0 done, 1 failed, 2 wrong usage, 69 another instance uses this token, \
-        77 token rejected, 78 configuration. Logs go to stderr, data to stdout."
+        77 token rejected, 78 configuration. Logs go to stderr, data to stdout. \
+        Without arguments, on a pipe: a UCI engine."
 )]
 pub struct Cli {
     #[command(subcommand)]

@@ -30,7 +30,7 @@ with chess.engine.SimpleEngine.popen_uci(PATH) as engine:
 
 with chess.engine.SimpleEngine.popen_xboard(PATH) as engine:
     assert engine.id["name"].startswith("Knightwatch "), engine.id
-    engine.configure({"MultiPV": 1, "Move Overhead": 20, "UCI_ShowWDL": True})
+    engine.configure({"UCI_LimitStrength": False, "UCI_Elo": 2000})
     play(engine, chess.Board(), chess.engine.Limit(depth=5), 6)
     play(engine, chess.Board(), chess.engine.Limit(time=0.1), 4)
     clocks = chess.engine.Limit(white_clock=2, black_clock=2, white_inc=0.1, black_inc=0.1, remaining_moves=40)

@@ -109,6 +109,8 @@ struct Output(Arc<Mutex<Sink>>);
 
 struct Sink {
     writer: Box<dyn Write + Send>,
+    /// Start of lines for people.
+    comment_prefix: &'static str,
     failure: Option<io::Error>,
 }
 
@@ -116,6 +118,7 @@ impl Output {
     fn new(writer: impl Write + Send + 'static) -> Output {
         Output(Arc::new(Mutex::new(Sink {
             writer: Box::new(writer),
+            comment_prefix: "info string",
             failure: None,
         })))
     }
@@ -138,10 +141,16 @@ impl Output {
         self.lock().failure.is_none()
     }
 
+    /// Writes lines for people.
     fn info_string(&self, what: &str) {
+        let prefix = self.lock().comment_prefix;
         for line in what.lines() {
-            self.write_line(&format!("info string {line}"));
+            self.write_line(&format!("{prefix} {line}"));
         }
+    }
+
+    fn set_comment_prefix(&self, prefix: &'static str) {
+        self.lock().comment_prefix = prefix;
     }
 
     /// Returns the first write error, if any.

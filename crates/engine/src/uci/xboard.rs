@@ -4,6 +4,7 @@
 //! lines of input and results of searches are handled in one loop, in the order in which they arrive.
 
 mod clock;
+mod format;
 #[cfg(test)]
 mod tests;
 
@@ -13,35 +14,22 @@ use std::sync::mpsc::{self, SyncSender};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use self::clock::Clocks;
+use self::format::{Notation, features, parse_move, thinking_line};
 use super::format::game_result;
 use super::options::{self, Kind, MAX_HASH_MIB, MAX_THREADS};
 use super::session::Session;
 use super::{Line, Lines};
-use crate::{Bound, Limits, Score, SearchHandle, SearchReport};
-use knightwatch_chess::{CastlingNotation, Color, Game, Move, MoveError, Position};
+use crate::{Limits, Score, SearchHandle, SearchReport};
+use knightwatch_chess::{CastlingNotation, Color, Game, Move, Position};
 
 /// Events that wait for the loop; the reader of the input waits when there are more.
 const MAX_WAITING_EVENTS: usize = 64;
-
-/// Score that stands for a mate, plus the moves to it.
-const MATE: i32 = 100_000;
 
 /// A draw offer is accepted at this score of the engine or a lower one, in centipawns: early in the game ...
 const DRAW_SCORE: i32 = -100;
 /// ... and from this move on.
 const LATE_DRAW_SCORE: i32 = 0;
 const LATE_MOVE: u32 = 40;
-
-/// Options that have commands of their own in this protocol, or none.
-const UCI_ONLY: [&str; 7] = [
-    "Hash",
-    "Threads",
-    "Ponder",
-    "UCI_Chess960",
-    "UCI_AnalyseMode",
-    "UCI_Opponent",
-    "UCI_EngineAbout",
-];
 
 /// Serves a GUI that has sent `xboard`, until it sends `quit` or closes the input.
 pub(super) fn run(lines: Lines<impl BufRead + Send>, session: Session) -> io::Result<()> {
@@ -144,6 +132,7 @@ const NO_POSITION: CommandError = "illegal position";
 
 impl Xboard {
     fn new(session: Session, sender: SyncSender<Event>) -> Xboard {
+        session.output.set_comment_prefix("#");
         // The newline that the protocol asks for.
         session.output.write_line("");
         Xboard {
@@ -188,7 +177,6 @@ impl Xboard {
             ["force"] | ["result", ..] => self.force(),
             ["go"] => self.play(true)?,
             ["playother"] => self.play(false)?,
-            ["white" | "black"] => return Err(UNKNOWN),
             ["level", moves, base, increment] => self.clocks.set_level(moves, base, increment)?,
             ["st", seconds] => self.clocks.set_seconds_per_move(seconds)?,
             ["sd", depth] => self.clocks.set_depth(depth)?,
@@ -201,10 +189,10 @@ impl Xboard {
                     search.handle.stop();
                 }
             }
-            ["ping", number] => match self.is_thinking() {
-                true => self.pings.push(number.to_owned()),
-                false => self.write(&format!("pong {number}")),
-            },
+            ["ping", number] if self.is_thinking() && self.pings.len() < MAX_WAITING_EVENTS => {
+                self.pings.push(number.to_owned());
+            }
+            ["ping", number] => self.write(&format!("pong {number}")),
             ["draw"] => self.answer_draw_offer(),
             ["setboard", ref fen @ ..] => self.set_board(&fen.join(" ")),
             ["hint"] => self.show_hint(),
@@ -540,82 +528,4 @@ impl Xboard {
         let set = self.session.set_named_option(option.name, value);
         set.map_err(|_| BAD_ARGUMENT)
     }
-}
-
-/// The answer to `protover`.
-fn features() -> String {
-    let mut text = format!(
-        "feature done=0\n\
-         feature myname=\"Knightwatch {}\" variants=\"normal,fischerandom\"\n\
-         feature ping=1 setboard=1 playother=1 usermove=1 san=0 time=1 draw=1 analyze=1 reuse=1 name=1\n\
-         feature sigint=0 sigterm=0 colors=0 nps=0 memory=1 smp=1 debug=0\n",
-        env!("CARGO_PKG_VERSION")
-    );
-    for option in options::all() {
-        if UCI_ONLY.contains(&option.name) {
-            continue;
-        }
-        let name = option.name;
-        text += &match option.kind {
-            Kind::Spin { default, min, max } => {
-                format!("feature option=\"{name} -spin {default} {min} {max}\"\n")
-            }
-            Kind::Check(default) => {
-                format!("feature option=\"{name} -check {}\"\n", u8::from(default))
-            }
-            Kind::Text(default) => format!("feature option=\"{name} -string {default}\"\n"),
-            Kind::Button => format!("feature option=\"{name} -button\"\n"),
-        };
-    }
-    text + "feature done=1"
-}
-
-/// Error of a move: whether the text is one at all.
-#[derive(PartialEq, Eq)]
-enum Notation {
-    Known,
-    Unknown,
-}
-
-/// Parses a move in coordinates, or castling as `O-O` and `O-O-O`.
-fn parse_move(position: &Position, text: &str) -> Result<Move, Notation> {
-    let parsed = match text.starts_with('O') {
-        true => position.parse_san(text),
-        false => position.parse_uci(text),
-    };
-    parsed.map_err(|error| match error {
-        MoveError::Malformed(_) => Notation::Unknown,
-        MoveError::Illegal(_) | MoveError::Ambiguous(_) => Notation::Known,
-    })
-}
-
-/// A line of thinking: depth, score, centiseconds, nodes, selective depth, nodes per second, tablebase hits, line.
-fn thinking_line(report: &SearchReport, root: &Position) -> String {
-    let score = match report.score {
-        Score::Centipawns(score) => score,
-        Score::Mate(moves) if moves > 0 => MATE + moves,
-        Score::Mate(moves) => -MATE + moves,
-    };
-    let mut position = root.clone();
-    let mut line = format!(
-        "{} {score} {} {} {} {} 0\t",
-        report.depth,
-        report.elapsed.as_millis() / 10,
-        report.nodes,
-        report.seldepth,
-        report.nps(),
-    );
-    for (number, &mv) in report.pv.iter().enumerate() {
-        if number > 0 {
-            line.push(' ');
-        }
-        line += &position.san(mv);
-        position.play(mv);
-    }
-    line += match report.bound {
-        Bound::Exact => "",
-        Bound::Lower => "!",
-        Bound::Upper => "?",
-    };
-    line
 }

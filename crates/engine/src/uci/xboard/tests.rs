@@ -287,3 +287,71 @@ fn quit_and_end_of_input_end_the_session() {
     engine.thread = Some(std::thread::spawn(|| {}));
     drop(Engine::start());
 }
+
+/// Commands in any order, with good and bad arguments, are answered without a panic.
+#[test]
+fn random_commands_are_answered() {
+    const COMMANDS: [&str; 28] = [
+        "new",
+        "force",
+        "go",
+        "playother",
+        "undo",
+        "remove",
+        "hard",
+        "easy",
+        "post",
+        "nopost",
+        "analyze",
+        "exit",
+        ".",
+        "?",
+        "draw",
+        "hint",
+        "bk",
+        "result 1-0 {x}",
+        "variant",
+        "level",
+        "st",
+        "sd 2",
+        "time",
+        "usermove",
+        "setboard",
+        "memory 1",
+        "cores",
+        "option",
+    ];
+    const ARGUMENTS: [&str; 14] = [
+        "",
+        "0",
+        "-1",
+        "1",
+        "99999999999999999999",
+        "e2e4",
+        "O-O",
+        "a7a8q",
+        "40 5 0",
+        "0 0:01 0.1",
+        "fischerandom",
+        "8/P6k/8/8/8/8/8/K7 w - - 0 1",
+        "8/8 w",
+        "MultiPV=2",
+    ];
+    for seed in 0..20 {
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let mut engine = Engine::start();
+        engine.send("sd 2\nst 0.01");
+        for _ in 0..80 {
+            let command = rng.choice(COMMANDS).expect("one");
+            let argument = match rng.bool() {
+                true => rng.choice(ARGUMENTS).expect("one"),
+                false => "",
+            };
+            engine.send(format!("{command} {argument}").trim());
+            if rng.u8(0..4) == 0 {
+                engine.send("sd 2\nst 0.01");
+            }
+        }
+        engine.answer("force");
+    }
+}
