@@ -27,6 +27,7 @@ use crate::lichess::model::{TimeControl, Variant};
 use crate::sim::SimArgs;
 use crate::spelling::choices;
 use crate::store::{Filter, GroupBy, Outcome, View, local_day_end, local_day_start};
+use crate::uci;
 
 /// An always-on Lichess bot with its own chess engine, in one binary.
 #[derive(Debug, Parser)]
@@ -37,7 +38,8 @@ use crate::store::{Filter, GroupBy, Outcome, View, local_day_end, local_day_star
     max_term_width = 100,
     after_help = "Example: knightwatch demo\n\n\
         Exit codes: 0 done, 1 failed, 2 wrong usage, 69 another instance uses this token, \
-        77 token rejected, 78 configuration. Logs go to stderr, data to stdout."
+        77 token rejected, 78 configuration. Logs go to stderr, data to stdout. \
+        Without arguments, on a pipe: a UCI engine."
 )]
 pub struct Cli {
     #[command(subcommand)]
@@ -78,6 +80,13 @@ impl Cli {
             .help_template("{about}\n\n{usage-heading} {usage}\n\n{before-help}Options:\n{options}{after-help}")
             .before_help(short)
             .before_long_help(long)
+    }
+
+    /// Whether the arguments are lines of UCI, as OpenBench passes them, and not a command with its arguments.
+    pub fn are_uci_lines(arguments: &[String]) -> bool {
+        arguments.first().is_some_and(|first| {
+            uci::is_command(first) && Self::command().find_subcommand(first).is_none()
+        })
     }
 
     /// Parses the arguments of this process; exits with a message if they are invalid.
@@ -381,10 +390,12 @@ pub enum Command {
         pair (white, black, clock)")]
     Sim(SimArgs),
 
-    /// Run as a UCI engine on stdin and stdout
-    #[command(
-        after_help = "Example: printf 'position startpos\\ngo depth 10\\n' | knightwatch uci"
-    )]
+    /// Run as a UCI or XBoard engine on stdin and stdout, as without arguments
+    #[command(after_help = "Examples:\n  \
+        knightwatch uci\n  \
+        knightwatch 'position startpos moves e2e4' 'go depth 10'\n\n\
+        Lines given as arguments are executed one after another, each to its end. Without them lines are read from \
+        stdin, and the end of the input stops the search. docs/engine/protocols.md lists commands and options.")]
     Uci,
 
     /// Search a fixed set of positions and print the node count, which identifies the search

@@ -6,7 +6,7 @@
 //! - [`chess`]: rules of chess: board, move generation, notation, PGN; no I/O and no dependencies.
 //! - [`engine`]: chess engine: search, evaluation, NNUE, time management.
 //! - [`external`]: engines in processes of their own.
-//! - [`uci`]: UCI engine on stdin and stdout.
+//! - [`uci`]: engine on stdin and stdout, by UCI and XBoard's protocol.
 //! - [`lab`]: training and measurement: data generation, network training, tuning, matches, test suites.
 //! - [`lichess`]: typed client of the Lichess Bot API: requests, streams, retries.
 //! - [`clock`]: scalable clock of the bot and the Lichess client.

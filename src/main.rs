@@ -1,6 +1,6 @@
 //! Command-line entry point: parses arguments, runs a command, maps errors to exit codes.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, BufReader, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -23,9 +23,36 @@ fn main() -> ExitCode {
     }
     install_panic_hook();
     ignore_file_size_signal();
-    let code = run(Cli::from_process().command).unwrap_or_else(|error| report_error(&error));
+    let code = match uci_lines() {
+        Some(lines) => run_uci(&lines),
+        None => run(Cli::from_process().command),
+    };
+    let code = code.unwrap_or_else(|error| report_error(&error));
     logging::flush();
     code
+}
+
+/// The lines of UCI that the arguments are; none without arguments, if stdin is not a terminal. `None` if the arguments
+/// are for clap. GUIs start engines without arguments, and OpenBench passes lines as arguments.
+fn uci_lines() -> Option<Vec<String>> {
+    let arguments = std::env::args_os().skip(1);
+    let lines: Vec<String> = arguments
+        .map(|argument| argument.to_string_lossy().into_owned())
+        .collect();
+    let is_gui = lines.is_empty() && !io::stdin().is_terminal();
+    (is_gui || Cli::are_uci_lines(&lines)).then_some(lines)
+}
+
+/// Serves a GUI on stdin, or executes the lines if there are any.
+fn run_uci(lines: &[String]) -> anyhow::Result<ExitCode> {
+    if lines.is_empty() {
+        uci::run(BufReader::new(io::stdin()), io::stdout())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    match uci::run_lines(lines.iter().map(String::as_str), io::stdout())? {
+        true => Ok(ExitCode::SUCCESS),
+        false => Ok(ExitCode::FAILURE),
+    }
 }
 
 fn run(command: Command) -> anyhow::Result<ExitCode> {
@@ -176,7 +203,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
             let terminal = out.is_terminal();
             draw::render_command(&options, &mut out, terminal)?;
         }
-        Command::Uci => uci::run(io::stdin().lock(), io::stdout())?,
+        Command::Uci => return run_uci(&[]),
         Command::Bench => bench::run(&mut io::stdout().lock())?,
         Command::Epd(options) => lab::epd::run(&options, &mut io::stdout().lock())?,
         Command::Datagen(options) => lab::datagen::run(&options)?,

@@ -147,6 +147,7 @@ fn is_command(line: &str, wrong: &mut Vec<String>) -> bool {
     };
     match Cli::try_parse_from(&arguments) {
         Ok(_) => {}
+        Err(_) if Cli::are_uci_lines(&arguments[1..]) => {}
         Err(error) if error.kind() == ErrorKind::DisplayVersion => {}
         Err(error) => wrong.push(format!("`{line}`: {error}")),
     }

@@ -3,7 +3,7 @@
 use clap::CommandFactory;
 use knightwatch::cli::Cli;
 
-use crate::cli::{output, stdout};
+use crate::cli::stdout;
 
 /// The widest help, in columns.
 const MAX_COLUMNS: usize = 100;
@@ -46,13 +46,6 @@ fn help_lists_each_command_once_below_its_heading() {
         let rows = long.lines().filter(row).count();
         assert_eq!(rows, usize::from(!command.is_hide_set()), "{name}: {long}");
     }
-    let help = output(&[]);
-    assert_eq!(help.status.code(), Some(2));
-    assert!(
-        String::from_utf8(help.stderr)
-            .unwrap()
-            .contains("\nLook back:\n")
-    );
 }
 
 /// clap wraps the help: a line that is wrapped by hand would be wrapped twice, and an example could not be copied.

@@ -45,4 +45,5 @@ mod threads;
 mod tls;
 mod tournaments;
 mod train;
+mod uci;
 mod vocabulary;

@@ -12,7 +12,10 @@ use crate::games::{bot_mates, losing_player};
 const ZONE: &str = "<+0530>-05:30";
 
 /// Runs the program on a terminal in that time zone.
-fn on_terminal(arguments: &[&str], environment: &[(&str, &str)]) -> (Option<i32>, String) {
+pub(crate) fn on_terminal(
+    arguments: &[&str],
+    environment: &[(&str, &str)],
+) -> (Option<i32>, String) {
     let quoted = arguments.iter().map(|argument| format!(" '{argument}'"));
     let command = format!(
         "exec {}{}",

@@ -127,6 +127,13 @@ impl fmt::Display for FenError {
 
 impl std::error::Error for FenError {}
 
+/// Treatment of positions that can be played from but that no game can reach.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Impossible {
+    Accepted,
+    Refused,
+}
+
 impl FromStr for Position {
     type Err = FenError;
 
@@ -154,6 +161,32 @@ impl Position {
     /// # Ok::<(), knightwatch_chess::FenError>(())
     /// ```
     pub fn from_fen(text: &str) -> Result<Position, FenError> {
+        Position::read_fen(text, Impossible::Refused)
+    }
+
+    /// Parses a FEN as [`from_fen`](Position::from_fen), but also takes positions that no game can reach, as engines
+    /// do for test positions: with checks that no move can give, and without castling rights and en passant squares
+    /// that do not fit the board, which are dropped.
+    ///
+    /// ```
+    /// use knightwatch_chess::Position;
+    ///
+    /// let fen = "R3k2R/8/8/8/8/8/8/4K3 b KQkq e3 0 1";
+    /// assert!(Position::from_fen(fen).is_err());
+    /// let position = Position::from_fen_lenient(fen)?;
+    /// assert_eq!(position.fen(), "R3k2R/8/8/8/8/8/8/4K3 b - - 0 1");
+    /// # Ok::<(), knightwatch_chess::FenError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the text is malformed, a king is missing, the side that is not to move is in check, or there are more pieces
+    /// than promotion allows.
+    pub fn from_fen_lenient(text: &str) -> Result<Position, FenError> {
+        Position::read_fen(text, Impossible::Accepted)
+    }
+
+    fn read_fen(text: &str, impossible: Impossible) -> Result<Position, FenError> {
         let mut fields = text.split_ascii_whitespace();
         let mut position = Position::empty();
         position.read_board(fields.next().ok_or(FenError::Empty)?)?;
@@ -163,19 +196,19 @@ impl Position {
             Some(other) => return Err(FenError::Turn(other.to_owned())),
         };
         position.check_material()?;
-        position.read_castling(fields.next().unwrap_or("-"))?;
+        position.read_castling(fields.next().unwrap_or("-"), impossible)?;
         let en_passant = fields.next().unwrap_or("-");
         position.halfmoves = read_counter(fields.next(), 0)?;
         position.fullmoves = read_counter(fields.next(), 1)?.max(1);
         if let Some(excess) = fields.next() {
             return Err(FenError::TooManyFields(excess.to_owned()));
         }
-        position.read_en_passant(en_passant)?;
+        position.read_en_passant(en_passant, impossible)?;
         if position.turn == Color::White {
             position.key ^= zobrist::WHITE_TO_MOVE;
         }
         position.refresh();
-        position.check_checks()?;
+        position.check_checks(impossible)?;
         Ok(position)
     }
 
@@ -233,7 +266,7 @@ impl Position {
         Ok(())
     }
 
-    fn read_castling(&mut self, field: &str) -> Result<(), FenError> {
+    fn read_castling(&mut self, field: &str, impossible: Impossible) -> Result<(), FenError> {
         if field == "-" {
             return Ok(());
         }
@@ -255,27 +288,26 @@ impl Position {
                     Some(Square::new(file, rank)).filter(|rook| rooks.contains(*rook))
                 }
             };
-            let rook = rook
-                .filter(|_| king.rank() == rank)
-                .ok_or(FenError::CastlingRight(letter))?;
-            let side = if rook.index() > king.index() {
-                CastlingSide::King
-            } else {
-                CastlingSide::Queen
-            };
-            if self
-                .castling_rook(color, side)
-                .is_some_and(|other| other != rook)
-            {
-                return Err(FenError::CastlingRight(letter));
+            let rook = rook.filter(|rook| {
+                let side = if rook.index() > king.index() {
+                    CastlingSide::King
+                } else {
+                    CastlingSide::Queen
+                };
+                let other = self.castling_rook(color, side);
+                king.rank() == rank && other.is_none_or(|other| other == *rook)
+            });
+            match rook {
+                Some(rook) => self.castling = self.castling.with(rook),
+                None if impossible == Impossible::Accepted => {}
+                None => return Err(FenError::CastlingRight(letter)),
             }
-            self.castling = self.castling.with(rook);
         }
         self.key ^= self.castling_key(self.castling);
         Ok(())
     }
 
-    fn read_en_passant(&mut self, field: &str) -> Result<(), FenError> {
+    fn read_en_passant(&mut self, field: &str, impossible: Impossible) -> Result<(), FenError> {
         if field == "-" {
             return Ok(());
         }
@@ -293,14 +325,18 @@ impl Position {
             || self.role_at(home).is_some()
             || !self.pieces(!self.turn, Role::Pawn).contains(pawn)
         {
-            return Err(FenError::EnPassantSquare(square));
+            return match impossible {
+                Impossible::Accepted => Ok(()),
+                Impossible::Refused => Err(FenError::EnPassantSquare(square)),
+            };
         }
         // Only the pawn or a piece it discovered can give check. A pawn that shields the king from an earlier checker
         // is just as impossible, but occurs in the test positions of many programs.
         let king = self.king(self.turn);
         let before = self.occupied().without(pawn).with(home);
         let checkers = self.attackers_to(king, self.occupied()) & self.attackers_to(king, before);
-        if (checkers.without(pawn)).intersects(self.by_color(!self.turn)) {
+        let is_older_check = (checkers.without(pawn)).intersects(self.by_color(!self.turn));
+        if is_older_check && impossible == Impossible::Refused {
             return Err(FenError::EnPassantCheck(square));
         }
         if attacks::pawn(!self.turn, square).intersects(self.pieces(self.turn, Role::Pawn)) {
@@ -310,13 +346,16 @@ impl Position {
         Ok(())
     }
 
-    fn check_checks(&self) -> Result<(), FenError> {
+    fn check_checks(&self, impossible: Impossible) -> Result<(), FenError> {
         let king_to_capture = self.king(!self.turn);
         if self
             .attackers_to(king_to_capture, self.occupied())
             .intersects(self.by_color(self.turn))
         {
             return Err(FenError::OppositeCheck(!self.turn));
+        }
+        if impossible == Impossible::Accepted {
+            return Ok(());
         }
         let mut checkers = self.checkers.into_iter();
         if let (Some(first), Some(second)) = (checkers.next(), checkers.next()) {
@@ -578,6 +617,51 @@ mod tests {
                 let message = error_text(fen);
                 assert!(message.contains(part), "{fen}: {message}");
             }
+        }
+    }
+
+    #[test]
+    fn from_fen_lenient_accepts_positions_that_no_game_reaches() {
+        let cases = [
+            // Checks that no move gives.
+            ("4k3/8/3N1N2/8/8/8/8/4K3 b - - 0 1", "b - - 0 1"),
+            ("R3k2R/8/8/8/8/8/8/4K3 b - - 0 1", "b - - 0 1"),
+            ("4k3/8/5N2/1B6/8/8/8/4RK2 b - - 0 1", "b - - 0 1"),
+            // Castling rights without king or rook in place, and two rooks of one side.
+            ("4k2r/8/8/8/8/8/8/R3K3 w KQkq - 0 1", "w Qk - 0 1"),
+            ("4k3/8/8/8/8/8/4K3/7R w KQkq - 0 1", "w - - 0 1"),
+            ("4k3/8/8/8/8/8/8/4K1RR w GH - 0 1", "w G - 0 1"),
+            // En passant squares without a pawn to capture, and with a check older than the double push.
+            ("4k3/8/8/8/8/8/8/4K3 w - e6 0 1", "w - - 0 1"),
+            ("4k3/4p3/8/3Pp3/8/8/8/4K3 w - e6 0 1", "w - - 0 1"),
+            ("4k3/8/8/8/3pP3/8/8/4K3 w - e3 0 1", "w - - 0 1"),
+            ("R3k3/8/8/8/3pP3/8/8/4K3 b - e3 0 1", "b - e3 0 1"),
+        ];
+        for (fen, fields) in cases {
+            assert!(Position::from_fen(fen).is_err() || fen.ends_with(fields));
+            let position = Position::from_fen_lenient(fen).unwrap_or_else(|e| panic!("{fen}: {e}"));
+            assert!(position.fen().ends_with(fields), "{}", position.fen());
+            // Its moves are legal by both tests.
+            for mv in &position.legal_moves() {
+                assert!(position.is_legal(mv), "{fen}: {mv:?}");
+                let next = position.after(mv);
+                let king = next.king(!next.turn());
+                let checkers = next.attackers_to(king, next.occupied());
+                assert!(
+                    !checkers.intersects(next.by_color(next.turn())),
+                    "{fen}: {mv:?}"
+                );
+            }
+        }
+        for fen in [
+            "8/8/8/8/8/8/8/4K3 w - - 0 1",
+            "4k3/8/8/8/8/8/8/4RK2 w - - 0 1",
+            "4k3/8/8/8/8/QQQ5/PPPPPPPP/4K3 w - - 0 1",
+            "4k3/8/8/8/8/8/8/P3K3 w - - 0 1",
+            "4k3/8/8/8/8/8/8/4K3 w KX - 0 1",
+            "4k3/8/8/8/8/8/8/4K3 w - e9 0 1",
+        ] {
+            assert!(Position::from_fen_lenient(fen).is_err(), "{fen}");
         }
     }
 }

@@ -35,7 +35,7 @@ const MAX_FILE_BYTES: u64 = 64 << 20;
 const MAX_BUCKETS: usize = 32;
 
 /// The network embedded in this binary; empty if there is none.
-static EMBEDDED: &[u8] = include_bytes!("net.bin");
+static EMBEDDED: &[u8] = include_bytes!(env!("KNIGHTWATCH_NETWORK"));
 
 /// Thirty-two 16-bit values on one cache line: the unit in which all layers are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,9 +1,11 @@
-//! Formatting of UCI output.
+//! Formatting of output.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 use crate::{Bound, Engine, SearchReport, Wdl};
-use knightwatch_chess::{CastlingNotation, Color, File, Move, Position, Rank, Square};
+use knightwatch_chess::{
+    CastlingNotation, Color, File, Game, Move, Position, Rank, Square, Termination,
+};
 
 /// An `info` line. With the material of the root position it includes `wdl`.
 pub(super) fn info_line(
@@ -38,7 +40,8 @@ pub(super) fn info_line(
     line
 }
 
-fn moves_text(moves: &[Move], notation: CastlingNotation) -> String {
+/// Moves with a blank before each.
+pub(super) fn moves_text(moves: &[Move], notation: CastlingNotation) -> String {
     let mut text = String::new();
     for mv in moves {
         write!(text, " {}", mv.uci(notation)).expect("a string takes all");
@@ -105,4 +108,34 @@ pub(super) fn evaluation_text(engine: &Engine, pos: &Position) -> String {
         "Evaluation: {:+.2} (pawns, from White's side)",
         f64::from(white) / 100.0
     )
+}
+
+/// Result of a game that is over by rule, displayed as in XBoard's protocol: `1-0 {White mates}`.
+#[derive(Clone, Copy)]
+pub(super) struct GameResult {
+    points: &'static str,
+    reason: &'static str,
+}
+
+impl fmt::Display for GameResult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {{{}}}", self.points, self.reason)
+    }
+}
+
+/// The result of the game by rule, if it has one. A third repetition ends it: either side could claim the draw.
+pub(super) fn game_result(game: &Game) -> Option<GameResult> {
+    let (points, reason) = match game.termination() {
+        Some(Termination::Checkmate) => match game.position().turn() {
+            Color::White => ("0-1", "Black mates"),
+            Color::Black => ("1-0", "White mates"),
+        },
+        Some(Termination::Stalemate) => ("1/2-1/2", "Stalemate"),
+        Some(Termination::InsufficientMaterial) => ("1/2-1/2", "Insufficient material"),
+        Some(Termination::FiftyMoves) => ("1/2-1/2", "Draw by fifty-move rule"),
+        Some(Termination::FivefoldRepetition) => ("1/2-1/2", "Draw by repetition"),
+        None if game.repetitions() >= 3 => ("1/2-1/2", "Draw by repetition"),
+        None => return None,
+    };
+    Some(GameResult { points, reason })
 }

@@ -31,7 +31,8 @@ pub(super) fn check(name: &str, value: &str) -> Result<bool, String> {
     }
 }
 
-/// Parses the arguments of `position`: `startpos moves ...` or `fen ... moves ...`.
+/// Parses the arguments of `position`: `startpos moves ...` or `fen ... moves ...`. Positions that no game can reach
+/// are accepted if they can be played from.
 ///
 /// # Errors
 ///
@@ -44,15 +45,14 @@ pub fn read_position(words: &[&str]) -> Result<Game, String> {
     let (start, moves) = (&words[..at], words.get(at + 1..).unwrap_or_default());
     let initial = match start {
         ["startpos"] => Position::startpos(),
-        ["fen", fen @ ..] => {
-            Position::from_fen(&fen.join(" ")).map_err(|error| format!("position: {error}"))?
-        }
+        ["fen", fen @ ..] => Position::from_fen_lenient(&fen.join(" "))
+            .map_err(|error| format!("position: {error}"))?,
         _ => return Err("position: expected `startpos` or `fen`".to_owned()),
     };
     Game::from_moves(initial, moves.iter().copied()).map_err(|error| format!("position: {error}"))
 }
 
-/// Parses the arguments of `go`. Errors are passed to `on_error` and the rest is used.
+/// Parses the arguments of `go`. Errors are passed to `info_string` and the rest is used.
 pub fn read_limits(
     words: &[&str],
     game: &Game,
@@ -66,32 +66,40 @@ pub fn read_limits(
     let (mut has_clock_args, mut has_error) = (false, false);
     while let Some(word) = words.next() {
         let mut read = || -> Result<(), String> {
-            let mut value = || {
-                let word_or_none = words
-                    .next()
-                    .ok_or_else(|| format!("go: {word} needs a value"))?;
-                number::<i64>(word, word_or_none).map(|number| number.max(0).unsigned_abs())
+            let mut value = || -> Result<i64, String> {
+                let text = words.next();
+                number(
+                    word,
+                    text.ok_or_else(|| format!("go: {word} needs a value"))?,
+                )
             };
+            let amount = |value: i64| {
+                u64::try_from(value).map_err(|_| format!("go: {word} cannot be negative: {value}"))
+            };
+            // Clocks can be: some GUIs send them after the flag has fallen.
+            let time = |ms: i64| Duration::from_millis(ms.max(0).unsigned_abs());
             let count = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
             match word {
                 "infinite" => limits.infinite = true,
                 "ponder" => limits.ponder = true,
-                "depth" => limits.depth = Some(count(value()?)),
-                "nodes" => limits.nodes = Some(value()?),
-                "mate" => limits.mate = Some(count(value()?)),
-                "movetime" => limits.movetime = Some(Duration::from_millis(value()?)),
+                "depth" => limits.depth = Some(count(amount(value()?)?)),
+                "nodes" => limits.nodes = Some(amount(value()?)?),
+                "mate" => limits.mate = Some(count(amount(value()?)?)),
+                "movetime" => limits.movetime = Some(Duration::from_millis(amount(value()?)?)),
                 // Some GUIs send 0 for "no time control".
-                "movestogo" => moves_to_go = Some(count(value()?)).filter(|&moves| moves > 0),
+                "movestogo" => {
+                    moves_to_go = Some(count(amount(value()?)?)).filter(|&moves| moves > 0);
+                }
                 "wtime" | "btime" => {
                     has_clock_args = true;
-                    let time = Duration::from_millis(value()?);
+                    let time = time(value()?);
                     if (word == "wtime") == white {
                         remaining = Some(time);
                     }
                 }
                 "winc" | "binc" => {
                     has_clock_args = true;
-                    let time = Duration::from_millis(value()?);
+                    let time = time(value()?);
                     if (word == "winc") == white {
                         increment = time;
                     }

@@ -1,8 +1,17 @@
+use std::time::Duration;
+
 use super::*;
+use knightwatch_chess::{Game, Position};
 
 /// Collects the output.
 #[derive(Clone, Default)]
 struct SharedBuffer(Arc<Mutex<Vec<u8>>>);
+
+impl SharedBuffer {
+    fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).expect("UTF-8")
+    }
+}
 
 impl Write for SharedBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -14,15 +23,17 @@ impl Write for SharedBuffer {
     }
 }
 
+/// Executes lines one after another, each to its end.
 fn run_session(input: &str) -> String {
-    run_session_bytes(input.as_bytes())
+    let buffer = SharedBuffer::default();
+    run_lines(input.lines(), buffer.clone()).expect("the screen takes all");
+    buffer.text()
 }
 
 fn run_session_bytes(input: &[u8]) -> String {
     let buffer = SharedBuffer::default();
     run(input, buffer.clone()).expect("the screen takes all");
-    let bytes = buffer.0.lock().unwrap().clone();
-    String::from_utf8(bytes).expect("UTF-8")
+    buffer.text()
 }
 
 /// The last best move.
@@ -48,6 +59,10 @@ fn uci_lists_options() {
         "UCI_ShowWDL",
         "UCI_LimitStrength",
         "UCI_Elo",
+        "UCI_AnalyseMode",
+        "UCI_Opponent",
+        "UCI_EngineAbout",
+        "Clear Hash",
     ] {
         assert!(
             output.contains(&format!("option name {option} type ")),
@@ -80,18 +95,32 @@ fn show_wdl_adds_wdl_to_scores() {
 }
 
 #[test]
-fn end_of_input_completes_the_search() {
-    let output = run_session("position startpos moves e2e4\ngo depth 5");
+fn lines_of_arguments_are_completed() {
+    let output = run_session("position startpos moves e2e4\ngo depth 5\ngo infinite");
     assert!(output.contains("info depth 5 "));
-    assert_eq!(
-        output
-            .lines()
-            .filter(|line| line.starts_with("bestmove"))
-            .count(),
-        1
-    );
-    let output = run_session("go infinite\n");
-    assert_eq!(best(&output).len(), 4);
+    let best = output.lines().filter(|line| line.starts_with("bestmove"));
+    assert_eq!(best.count(), 2);
+    assert!(!run_session("quit\nisready").contains("readyok"));
+    let ok = |lines: &[&str]| run_lines(lines.iter().copied(), io::sink()).expect("written");
+    assert!(ok(&["isready", "go depth 1", "quit"]));
+    for wrong in ["hello", "go nodes -5", "genfens 0 seed 1 book None"] {
+        assert!(!ok(&[wrong]), "{wrong}");
+    }
+}
+
+#[test]
+fn end_of_input_stops_the_search() {
+    for line in [
+        "go depth 90",
+        "go infinite",
+        "go nodes 1000000000000",
+        "go ponder",
+    ] {
+        let started = std::time::Instant::now();
+        let output = run_session_bytes(format!("{line}\n").as_bytes());
+        assert!(started.elapsed().as_secs() < 60, "{line}");
+        assert_eq!(best(&output).len(), 4, "{line}");
+    }
 }
 
 #[test]
@@ -103,7 +132,7 @@ fn infinite_and_ponder_end_on_stop_or_hit() {
         "go infinite\ngo depth 1\nquit\n",
         "go mate 3\nposition startpos\nquit\n",
     ] {
-        let output = run_session(input);
+        let output = run_session_bytes(input.as_bytes());
         assert!(!best(&output).is_empty(), "{input}");
     }
 }
@@ -123,7 +152,7 @@ fn go_respects_limits() {
         let output = run_session(&format!("{position}\ngo mate {moves}\n"));
         assert!(output.contains("score mate 2"), "{output}");
     }
-    let output = run_session("position fen 7k/8/8/8/8/R7/1R6/7K w - - 0 1\ngo mate 0\nquit\n");
+    let output = run_session_bytes(b"position fen 7k/8/8/8/8/R7/1R6/7K w - - 0 1\ngo mate 0\n");
     assert!(!best(&output).is_empty());
     run_session("go wtime -5 btime 3 winc 0 binc 0 movestogo 0\n");
     let output = run_session("setoption name MultiPV value 3\ngo depth 3\n");
@@ -179,19 +208,21 @@ fn limit_strength_stops_early_and_checks_range() {
 }
 
 #[test]
-fn end_of_input_stops_endless_searches() {
-    for line in [
-        "go",
-        "go infinite",
-        "go ponder",
-        "go depth x",
-        "go movetime",
+fn go_with_wrong_values_reports_them_and_moves() {
+    for (line, part) in [
+        ("go depth x", "not a number: x"),
+        ("go movetime", "movetime needs a value"),
+        ("go nodes -5", "go: nodes cannot be negative: -5"),
+        ("go depth -1", "go: depth cannot be negative: -1"),
+        ("go movetime -1", "cannot be negative"),
+        ("go movestogo -1 wtime 100 btime 100", "cannot be negative"),
     ] {
-        assert!(
-            !best(&run_session(&format!("{line}\n"))).is_empty(),
-            "{line}"
-        );
+        let output = run_session(line);
+        assert!(output.contains(part), "{line}: {output}");
+        assert_eq!(best(&output).len(), 4, "{line}");
     }
+    let output = run_session("go wtime -50 btime -50");
+    assert!(!output.contains("info string"), "{output}");
 }
 
 #[test]
@@ -220,6 +251,8 @@ fn bad_input_is_answered_by_info_string() {
         "setoption name Threads value -1",
         "setoption name Color value red",
         "setoption name UCI_Chess960 value perhaps",
+        "setoption name UCI_AnalyseMode value perhaps",
+        "setoption name UCI_Opponent value Anna",
         "position",
         "position fen",
         "position fen 8/8/8/8/8/8/8/8 w - - 0 1",
@@ -258,9 +291,117 @@ fn too_long_line_is_ignored() {
 }
 
 #[test]
-fn bad_position_keeps_the_old_one() {
-    let output = run_session("position startpos moves e2e4\nposition startpos moves e2e5\nd\n");
-    assert!(output.contains("rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 1"));
+fn refused_position_is_not_replaced_by_the_old_one() {
+    let refused = "position startpos moves e2e4\nposition startpos moves e2e5\n";
+    for command in ["d", "eval", "moves", "result", "go perft 1"] {
+        let output = run_session(&format!("{refused}{command}"));
+        assert!(output.lines().count() == 2, "{output}");
+        assert!(output.contains("no position, since the last one was refused"));
+    }
+    let output = run_session(&format!("{refused}go depth 3"));
+    assert_eq!(best(&output), "0000");
+    let output = run_session(&format!("{refused}position startpos\ngo depth 1"));
+    assert_eq!(best(&output).len(), 4);
+}
+
+#[test]
+fn positions_that_no_game_reaches_are_searched() {
+    for fen in [
+        // Three knights check; a king between two rooks; all rights and an en passant square out of nowhere.
+        "4k3/2N3N1/3N4/8/8/8/8/4K3 b - - 0 1",
+        "R3k2R/8/8/8/8/8/8/4K3 b - - 0 1",
+        "4k3/8/8/8/8/8/8/4K3 w KQkq e6 0 1",
+    ] {
+        let output = run_session(&format!("position fen {fen}\ngo depth 4"));
+        assert_eq!(best(&output).len(), 4, "{fen}");
+        assert!(!output.contains("info string"), "{output}");
+    }
+}
+
+#[test]
+fn moves_and_result_describe_the_position() {
+    let output = run_session("moves\nresult\nposition startpos moves f2f3 e7e5 g2g4 d8h4\nresult");
+    let lines: Vec<&str> = output.lines().collect();
+    assert_eq!(lines[0].split(' ').count(), 20);
+    assert!(lines[0].contains("g1f3"), "{output}");
+    assert_eq!(lines[1..], ["*", "0-1 {Black mates}"]);
+    let shuffle = "g1f3 g8f6 f3g1 f6g8 ".repeat(2);
+    for (position, result) in [
+        (format!("startpos moves {shuffle}"), "Draw by repetition"),
+        ("fen 7k/5K2/6Q1/8/8/8/8/8 b - - 0 1".into(), "Stalemate"),
+        (
+            "fen 7k/5K2/8/8/8/8/8/8 b - - 0 1".into(),
+            "Insufficient material",
+        ),
+        (
+            "fen 7k/5K2/8/Q7/8/8/8/8 b - - 100 80".into(),
+            "Draw by fifty-move rule",
+        ),
+    ] {
+        let output = run_session(&format!("position {position}\nresult"));
+        assert_eq!(output, format!("1/2-1/2 {{{result}}}\n"), "{position}");
+    }
+}
+
+#[test]
+fn genfens_prints_distinct_positions_of_the_seed() {
+    let fens = |line: &str| -> Vec<String> {
+        let output = run_session(line);
+        let fens = output
+            .lines()
+            .map(|line| line.strip_prefix("info string genfens "));
+        fens.map(|fen| fen.expect("a position").to_owned())
+            .collect()
+    };
+    let first = fens("genfens 20 seed 7 book None");
+    assert_eq!(first, fens("genfens 20 seed 7 book none"));
+    assert_ne!(first, fens("genfens 20 seed 8 book None"));
+    let distinct: std::collections::HashSet<&String> = first.iter().collect();
+    assert_eq!(distinct.len(), 20);
+    for fen in &first {
+        let game = read_position(&[&["fen"][..], &fen.split(' ').collect::<Vec<_>>()].concat());
+        assert_eq!(game.expect("legal").termination(), None, "{fen}");
+    }
+    for (line, part) in [
+        ("genfens", "expected `genfens N seed S book None`"),
+        ("genfens 3 seed 1 book None more", "expected"),
+        ("genfens x seed 1 book None", "not a number: x"),
+        ("genfens 0 seed 1 book None", "positions, not 0"),
+        ("genfens 1 seed -1 book None", "not a number: -1"),
+        (
+            "genfens 1 seed 1 book nowhere.epd",
+            "cannot read nowhere.epd",
+        ),
+        ("genfens 1 seed 1 book Cargo.toml", "genfens: Cargo.toml:"),
+    ] {
+        let output = run_session(line);
+        assert!(
+            output.starts_with("info string genfens: ") && output.contains(part),
+            "{output}"
+        );
+    }
+}
+
+#[test]
+fn spsa_lists_parameters_of_tune_builds() {
+    let output = run_session("spsa");
+    match crate::Parameters::tunable().is_empty() {
+        true => assert!(output.contains("build with --features tune"), "{output}"),
+        false => assert!(output.contains("\nrfp_margin, int, "), "{output}"),
+    }
+}
+
+#[test]
+fn commands_are_known() {
+    for line in super::session::COMMANDS {
+        assert!(is_command(line));
+        let unknown = format!("unknown command: {line}");
+        assert!(
+            line == "xboard" || !run_session(line).contains(&unknown),
+            "{line}"
+        );
+    }
+    assert!(is_command("genfens 5 seed 1 book None") && !is_command("status") && !is_command(""));
 }
 
 #[test]
@@ -275,7 +416,9 @@ fn d_and_eval_show_board_and_score() {
 fn setoption_of_valid_values_is_silent() {
     let output = run_session(
         "setoption name Hash value 2\nsetoption name Threads value 3\nsetoption name Move Overhead value 0\n\
-         setoption name ponder value true\nucinewgame\ngo depth 4\n",
+         setoption name ponder value true\nsetoption name UCI_AnalyseMode value true\n\
+         setoption name UCI_Opponent value GM 2800 human Anna B\nsetoption name UCI_Opponent value none none computer X\n\
+         setoption name UCI_EngineAbout value this\nsetoption name Clear Hash\nucinewgame\ngo depth 4\n",
     );
     assert!(!output.contains("info string"), "{output}");
 }
