@@ -13,6 +13,7 @@ use crate::bot::{CommandError, argument, policy::ChallengeQuery, time_control};
 use crate::chess::perft::MAX_DEPTH;
 use crate::clock;
 use crate::control::{OperatorCommand, SocketArgs};
+use crate::convert::ConvertOptions;
 use crate::draw::RenderOptions;
 use crate::events::{Color, Player};
 use crate::init::InitOptions;
@@ -46,7 +47,10 @@ pub struct Cli {
 
 /// Headings of the list of commands with their commands; `None` stands for all commands without a heading.
 const HEADINGS: [(&str, Option<&[&str]>); 6] = [
-    ("Play", Some(&["run", "demo", "init", "upgrade", "check"])),
+    (
+        "Play",
+        Some(&["run", "demo", "init", "convert", "upgrade", "check"]),
+    ),
     ("Operate", None),
     ("Look back", Some(&["games", "export", "replay", "render"])),
     ("Simulate", Some(&["sim"])),
@@ -187,10 +191,19 @@ pub enum Command {
     #[command(after_help = "Examples:\n  \
         knightwatch init\n  \
         knightwatch init --config ./knightwatch.toml\n  \
-        sudo knightwatch init --service\n\n\
+        sudo knightwatch init --service\n  \
+        knightwatch init --from ~/lichess-bot/config.yml\n\n\
         The token is tested at once. Nothing is written before the last question is answered, and nothing is \
         replaced without asking. Answers may be piped in, one per line.")]
     Init(InitOptions),
+
+    /// Convert the configuration of lichess-bot or BotLi
+    #[command(after_help = "Examples:\n  \
+        knightwatch convert ~/lichess-bot/config.yml\n  \
+        knightwatch convert ~/BotLi/config.yml -o config.toml\n\n\
+        Comments name each key: as it was carried over, how it was changed, or why it was not. The token is not copied; \
+        knightwatch init --from FILE writes it into a token file, too.")]
+    Convert(ConvertOptions),
 
     /// Turn the account into a bot account; this cannot be undone
     #[command(after_help = "Examples:\n  knightwatch upgrade\n  knightwatch upgrade --yes")]

@@ -22,6 +22,7 @@
 //! - [`store`]: SQLite records and PGN files of the games.
 //! - [`bot`]: the bot: accounts, games, challenges, matchmaking, tournaments.
 //! - [`config`]: settings from file, environment and arguments.
+//! - [`convert`]: configurations of other bots as ours.
 //! - [`control`]: control socket: status and operator commands.
 //! - [`web`]: web page, its API, `/metrics` and `/healthz`.
 //! - [`check`]: `knightwatch check` and `knightwatch upgrade`.
@@ -47,6 +48,7 @@ pub mod check;
 pub mod cli;
 pub mod config;
 pub mod control;
+pub mod convert;
 pub mod daemon;
 pub mod demo;
 pub mod draw;

@@ -10,8 +10,8 @@ use knightwatch::config::{self, LogLevel, Settings, Sources};
 use knightwatch::control::SocketArgs;
 use knightwatch::lichess::model::Variant;
 use knightwatch::{
-    book, bot, check, clock, control, daemon, demo, draw, engine::bench, init, lab, logging, sim,
-    store, uci,
+    book, bot, check, clock, control, convert, daemon, demo, draw, engine::bench, init,
+    lab, logging, sim, store, uci,
 };
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
@@ -34,6 +34,9 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Init(options) => {
             logging::start(LogLevel::Warn);
             return init::run(options);
+        }
+        Command::Convert(options) => {
+            convert::convert_command(&options, &mut io::stdout().lock(), &mut io::stderr())?;
         }
         Command::Perft {
             depth,

@@ -72,7 +72,7 @@ impl Reader<'_> {
         let (document, errors) = DeTable::parse_recoverable(text);
         if !errors.is_empty() && is_yaml(text) {
             let message = format!("{} is YAML; knightwatch reads TOML", path.display());
-            let hint = "knightwatch init writes a configuration; config.example.toml explains every setting";
+            let hint = "knightwatch convert converts a config.yml of lichess-bot or BotLi";
             let problem = Problem::new(Place::Nowhere, message);
             self.problems.push(problem.hint(hint));
             return Layer {

@@ -35,6 +35,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "plural",
         ],
     ),
+    (
+        "convert",
+        &["atomic_file", "config", "input", "lichess", "plural"],
+    ),
     ("logging", &["config", "plural"]),
     ("cli", &["*"]),
     ("daemon", &["*"]),

@@ -28,6 +28,7 @@ mod memory;
 mod monitor;
 mod operator;
 mod page;
+mod peers;
 mod policy;
 mod ponder;
 mod proxy;
