@@ -52,7 +52,10 @@ const HEADINGS: [(&str, Option<&[&str]>); 6] = [
         Some(&["run", "demo", "init", "convert", "upgrade", "check"]),
     ),
     ("Operate", None),
-    ("Look back", Some(&["games", "export", "replay", "render"])),
+    (
+        "Look back",
+        Some(&["games", "export", "import", "replay", "render"]),
+    ),
     ("Simulate", Some(&["sim"])),
     ("Engine", Some(&["uci", "bench", "perft", "epd", "book"])),
     (
@@ -325,6 +328,25 @@ pub enum Command {
         /// Omit the evaluations of the engine
         #[arg(long)]
         no_evals: bool,
+    },
+
+    /// Add games from PGN files and from Lichess's export to the records
+    #[command(after_help = "Examples:\n  \
+        knightwatch import old-games.pgn\n  \
+        knightwatch import --account MyBot lichess_MyBot.ndjson archive/*.pgn\n  \
+        curl -sH 'Accept: application/x-ndjson' URL | knightwatch import -\n\n\
+        URL may be https://lichess.org/api/games/user/MyBot?clocks=true. \
+        Games that are known already change nothing. Those in which none of our accounts plays are skipped, and those \
+        that are not valid too; the rest is imported. The bot may be running.")]
+    Import {
+        /// PGN files, and files with one JSON object per game and line, as Lichess exports them; - is stdin
+        #[arg(value_name = "FILE", required = true)]
+        files: Vec<PathBuf>,
+        /// Import the games of this account [default: those of the configuration, or else of the records]
+        #[arg(long, value_name = "NAME", value_parser = user)]
+        account: Vec<String>,
+        #[command(flatten)]
+        config: ConfigArgs,
     },
 
     /// Repeat the decisions of a game from its trace

@@ -29,6 +29,7 @@
 //! - [`cli`]: command line definitions.
 //! - [`daemon`]: `knightwatch run`: wiring of the process, signals, systemd.
 //! - [`demo`]: `knightwatch demo`: bot, simulator and built-in opponents in one process.
+//! - [`import`]: `knightwatch import`: games from elsewhere for the records.
 //! - [`init`]: `knightwatch init`: interactive setup.
 //! - [`logging`]: log output to stderr.
 
@@ -53,6 +54,7 @@ pub mod daemon;
 pub mod demo;
 pub mod draw;
 pub mod events;
+pub mod import;
 pub mod init;
 pub mod logging;
 pub mod metrics;

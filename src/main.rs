@@ -10,7 +10,7 @@ use knightwatch::config::{self, LogLevel, Settings, Sources};
 use knightwatch::control::SocketArgs;
 use knightwatch::lichess::model::Variant;
 use knightwatch::{
-    book, bot, check, clock, control, convert, daemon, demo, draw, engine::bench, init,
+    book, bot, check, clock, control, convert, daemon, demo, draw, engine::bench, import, init,
     lab, logging, sim, store, uci,
 };
 use tokio::runtime::Runtime;
@@ -157,6 +157,23 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
                 output,
             };
             store::export_command(&options, &mut io::stdout().lock())?;
+        }
+        Command::Import {
+            files,
+            account,
+            config,
+        } => {
+            let settings = settings(config)?;
+            let options = import::Options {
+                files,
+                records: records(&settings),
+                server: settings.lichess.address().to_owned(),
+                accounts: match account.is_empty() {
+                    true => settings.account_names(),
+                    false => account,
+                },
+            };
+            import::import_command(&options, &mut io::stdout().lock(), &mut io::stderr())?;
         }
         Command::Replay {
             trace,

@@ -39,6 +39,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "convert",
         &["atomic_file", "config", "input", "lichess", "plural"],
     ),
+    (
+        "import",
+        &["chess", "events", "input", "lichess", "plural", "store"],
+    ),
     ("logging", &["config", "plural"]),
     ("cli", &["*"]),
     ("daemon", &["*"]),

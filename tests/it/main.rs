@@ -19,6 +19,7 @@ mod etiquette;
 mod faults;
 mod games;
 mod help;
+mod import;
 mod init;
 mod instances;
 mod layering;
