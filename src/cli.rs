@@ -13,6 +13,7 @@ use crate::bot::{ChallengeQuery, CommandError, argument, time_control};
 use crate::chess::perft::MAX_DEPTH;
 use crate::clock;
 use crate::control::{OperatorCommand, SocketArgs};
+use crate::convert::ConvertOptions;
 use crate::draw::RenderOptions;
 use crate::events::{Color, Player};
 use crate::init::InitOptions;
@@ -48,9 +49,15 @@ pub struct Cli {
 
 /// Headings of the list of commands with their commands; `None` stands for all commands without a heading.
 const HEADINGS: [(&str, Option<&[&str]>); 6] = [
-    ("Play", Some(&["run", "demo", "init", "upgrade", "check"])),
+    (
+        "Play",
+        Some(&["run", "demo", "init", "convert", "upgrade", "check"]),
+    ),
     ("Operate", None),
-    ("Look back", Some(&["games", "export", "replay", "render"])),
+    (
+        "Look back",
+        Some(&["games", "export", "import", "replay", "render"]),
+    ),
     ("Simulate", Some(&["sim"])),
     ("Engine", Some(&["uci", "bench", "perft", "epd", "book"])),
     (
@@ -196,10 +203,19 @@ pub enum Command {
     #[command(after_help = "Examples:\n  \
         knightwatch init\n  \
         knightwatch init --config ./knightwatch.toml\n  \
-        sudo knightwatch init --service\n\n\
+        sudo knightwatch init --service\n  \
+        knightwatch init --from ~/lichess-bot/config.yml\n\n\
         The token is tested at once. Nothing is written before the last question is answered, and nothing is \
         replaced without asking. Answers may be piped in, one per line.")]
     Init(InitOptions),
+
+    /// Convert the configuration of lichess-bot or BotLi
+    #[command(after_help = "Examples:\n  \
+        knightwatch convert ~/lichess-bot/config.yml\n  \
+        knightwatch convert ~/BotLi/config.yml -o config.toml\n\n\
+        Comments name each key: as it was carried over, how it was changed, or why it was not. The token is not copied; \
+        knightwatch init --from FILE writes it into a token file, too.")]
+    Convert(ConvertOptions),
 
     /// Turn the account into a bot account; this cannot be undone
     #[command(after_help = "Examples:\n  knightwatch upgrade\n  knightwatch upgrade --yes")]
@@ -321,6 +337,25 @@ pub enum Command {
         /// Omit the evaluations of the engine
         #[arg(long)]
         no_evals: bool,
+    },
+
+    /// Add games from PGN files and from Lichess's export to the records
+    #[command(after_help = "Examples:\n  \
+        knightwatch import old-games.pgn\n  \
+        knightwatch import --account MyBot lichess_MyBot.ndjson archive/*.pgn\n  \
+        curl -sH 'Accept: application/x-ndjson' URL | knightwatch import -\n\n\
+        URL may be https://lichess.org/api/games/user/MyBot?clocks=true. \
+        Games that are known already change nothing. Those in which none of our accounts plays are skipped, and those \
+        that are not valid too; the rest is imported. The bot may be running.")]
+    Import {
+        /// PGN files, and files with one JSON object per game and line, as Lichess exports them; - is stdin
+        #[arg(value_name = "FILE", required = true)]
+        files: Vec<PathBuf>,
+        /// Import the games of this account [default: those of the configuration, or else of the records]
+        #[arg(long, value_name = "NAME", value_parser = user)]
+        account: Vec<String>,
+        #[command(flatten)]
+        config: ConfigArgs,
     },
 
     /// Repeat the decisions of a game from its trace

@@ -23,6 +23,7 @@
 //! - [`store`]: SQLite records and PGN files of the games.
 //! - [`bot`]: the bot: accounts, games, challenges, matchmaking, tournaments.
 //! - [`config`]: settings from file, environment and arguments.
+//! - [`convert`]: configurations of other bots as ours.
 //! - [`control`]: control socket: status and operator commands.
 //! - [`web`]: web page, its API, `/metrics` and `/healthz`.
 //! - [`alert`]: alerts to webhooks.
@@ -30,6 +31,7 @@
 //! - [`cli`]: command line definitions.
 //! - [`daemon`]: `knightwatch run`: wiring of the process, signals, systemd.
 //! - [`demo`]: `knightwatch demo`: bot, simulator and built-in opponents in one process.
+//! - [`import`]: `knightwatch import`: games from elsewhere for the records.
 //! - [`init`]: `knightwatch init`: interactive setup.
 //! - [`logging`]: log output to stderr.
 
@@ -51,10 +53,12 @@ pub mod check;
 pub mod cli;
 pub mod config;
 pub mod control;
+pub mod convert;
 pub mod daemon;
 pub mod demo;
 pub mod draw;
 pub mod events;
+pub mod import;
 pub mod init;
 pub mod logging;
 pub mod metrics;

@@ -10,8 +10,8 @@ use knightwatch::config::{self, LogLevel, Settings, Sources};
 use knightwatch::control::SocketArgs;
 use knightwatch::lichess::model::Variant;
 use knightwatch::{
-    book, bot, check, clock, control, daemon, demo, draw, engine::bench, init, lab, logging, sim,
-    store, uci,
+    book, bot, check, clock, control, convert, daemon, demo, draw, engine::bench, import, init,
+    lab, logging, sim, store, uci,
 };
 use tokio::runtime::Runtime;
 
@@ -60,6 +60,9 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Init(options) => {
             logging::start(LogLevel::Warn);
             return init::run(options);
+        }
+        Command::Convert(options) => {
+            convert::convert_command(&options, &mut io::stdout().lock(), &mut io::stderr())?;
         }
         Command::Perft {
             depth,
@@ -180,6 +183,23 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
                 output,
             };
             store::export_command(&options, &mut io::stdout().lock())?;
+        }
+        Command::Import {
+            files,
+            account,
+            config,
+        } => {
+            let settings = settings(config)?;
+            let options = import::Options {
+                files,
+                records: records(&settings),
+                server: settings.lichess.address().to_owned(),
+                accounts: match account.is_empty() {
+                    true => settings.account_names(),
+                    false => account,
+                },
+            };
+            import::import_command(&options, &mut io::stdout().lock(), &mut io::stderr())?;
         }
         Command::Replay {
             trace,

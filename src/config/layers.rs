@@ -113,7 +113,7 @@ impl Reader<'_> {
         let (document, errors) = DeTable::parse_recoverable(text);
         if !errors.is_empty() && is_yaml(text) {
             let message = format!("{} is YAML; knightwatch reads TOML", path.display());
-            let hint = "knightwatch init writes a configuration; config.example.toml explains every setting";
+            let hint = "knightwatch convert converts a config.yml of lichess-bot or BotLi";
             self.reject(&Place::Nowhere, message, hint);
             return Layer::default();
         }

@@ -2,6 +2,7 @@
 //!
 //! Nothing is written before the last question is answered. Then all files are written together.
 
+mod converted;
 mod files;
 mod hidden_input;
 mod next_steps;
@@ -32,6 +33,9 @@ pub struct InitOptions {
     /// The configuration file to write [default: ~/.config/knightwatch/config.toml]
     #[arg(short, long, value_name = "FILE", conflicts_with = "service")]
     config: Option<PathBuf>,
+    /// Take the settings and the token from this config.yml of lichess-bot or BotLi, and ask for none of them
+    #[arg(long, value_name = "FILE")]
+    from: Option<PathBuf>,
     /// Set up the system service: /etc/knightwatch/config.toml, /etc/knightwatch/token and the unit for systemd
     #[arg(long)]
     service: bool,
@@ -39,7 +43,7 @@ pub struct InitOptions {
     #[arg(long, value_name = "DIR", requires = "service")]
     root: Option<PathBuf>,
     /// Print the unit for systemd, and do nothing else
-    #[arg(long, conflicts_with_all = ["config", "service"])]
+    #[arg(long, conflicts_with_all = ["config", "from", "service"])]
     print_unit: bool,
 }
 
@@ -62,6 +66,7 @@ pub fn run(options: InitOptions) -> anyhow::Result<ExitCode> {
     let sources = Sources::from_process(None, Vec::new());
     let init = Init {
         prompt: Prompt::new(),
+        from: options.from.clone(),
         place: Place::new(options, &sources)?,
         sources,
     };
@@ -160,6 +165,8 @@ struct Outcome {
 
 struct Init {
     prompt: Prompt,
+    /// The configuration of another bot.
+    from: Option<PathBuf>,
     place: Place,
     sources: Sources,
 }
@@ -177,13 +184,13 @@ impl Init {
         }
         let mut plan = Plan::default();
         if !config.exists() {
-            self.ask(&mut plan, None)?;
+            self.fill(&mut plan, None)?;
         } else if prompt.yes(
             format_args!("{} exists. Replace it?", config.display()),
             false,
         )? {
             let known = self.known()?;
-            self.ask(&mut plan, known)?;
+            self.fill(&mut plan, known)?;
         } else {
             prompt.print(format_args!("{} is kept.", config.display()))?;
             let settings = self.kept()?;
@@ -193,6 +200,14 @@ impl Init {
         }
         self.plan_unit(&mut plan)?;
         Ok(plan)
+    }
+
+    /// Plans the configuration: converted from another bot, or from answers.
+    fn fill(&self, plan: &mut Plan, known: Option<Settings>) -> anyhow::Result<()> {
+        match &self.from {
+            Some(file) => self.convert(plan, file),
+            None => self.ask(plan, known),
+        }
     }
 
     /// The settings of the configuration that will be replaced, without environment and arguments.

@@ -82,21 +82,7 @@ impl Init {
         if let Some(file) = &server.ca_file {
             writeln!(text, "ca_file = {}", quote(&file.to_string_lossy()))?;
         }
-        let name = match token_file.parent() == self.place.config.parent() {
-            true => token_file
-                .file_name()
-                .map_or(token_file.as_path(), Path::new),
-            false => &token_file,
-        };
-        let name = quote(&name.to_string_lossy());
-        match (&self.place.service, plan.has_token) {
-            (Some(_), _) => writeln!(
-                text,
-                "# The token is in {SERVICE_TOKEN}. The unit passes it on as a credential, which needs no setting."
-            )?,
-            (None, true) => writeln!(text, "token_file = {name}")?,
-            (None, false) => writeln!(text, "# token_file = {name}")?,
-        }
+        text += &self.token_setting(&token_file, plan.has_token);
         write!(
             text,
             "\n[engine]\nhash_mib = {hash}\n\n[games]\nconcurrency = {games}\n\n\
@@ -124,8 +110,24 @@ impl Init {
         Endpoint::parse(address).ok().map(|_| address.to_owned())
     }
 
+    /// The line of `[lichess]` about the token.
+    pub(super) fn token_setting(&self, token_file: &Path, has_token: bool) -> String {
+        if self.place.service.is_some() {
+            return format!(
+                "# The token is in {SERVICE_TOKEN}. The unit passes it on as a credential, which needs no setting.\n"
+            );
+        }
+        let name = match token_file.parent() == self.place.config.parent() {
+            true => token_file.file_name().map_or(token_file, Path::new),
+            false => token_file,
+        };
+        let name = toml::Value::from(&*name.to_string_lossy());
+        let sign = if has_token { "" } else { "# " };
+        format!("{sign}token_file = {name}\n")
+    }
+
     /// Plans the configuration file, and the backup of the old one.
-    fn plan_configuration(&self, plan: &mut Plan, text: String) -> anyhow::Result<()> {
+    pub(super) fn plan_configuration(&self, plan: &mut Plan, text: String) -> anyhow::Result<()> {
         let config = &self.place.config;
         let mut mode = 0o644;
         if config.exists() {

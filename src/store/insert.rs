@@ -103,7 +103,7 @@ pub(super) fn prune(db: &Connection, now: i64) -> Result<()> {
     Ok(())
 }
 
-fn insert_game(db: &Connection, at: i64, start: &GameStarted) -> Result<()> {
+pub(super) fn insert_game(db: &Connection, at: i64, start: &GameStarted) -> Result<()> {
     let (us, them) = match start.our_color {
         Color::White => (&start.white, &start.black),
         Color::Black => (&start.black, &start.white),
@@ -258,7 +258,12 @@ fn delete_taken_back(db: &Connection, at: i64, game: &str, ply: u32) -> Result<(
     insert_note(db, at, Some(game), "takeback", "")
 }
 
-fn finish_game(db: &Connection, at: i64, end: &GameFinished, write_pgn: bool) -> Result<()> {
+pub(super) fn finish_game(
+    db: &Connection,
+    at: i64,
+    end: &GameFinished,
+    write_pgn: bool,
+) -> Result<()> {
     let row = db
         .query_row(
             "SELECT seq, color, variant, initial_fen FROM game WHERE id = ?1",

@@ -7,6 +7,7 @@
 
 mod command;
 mod filter;
+mod importer;
 mod insert;
 mod pgn;
 mod pgn_files;
@@ -33,6 +34,7 @@ pub use command::{
 pub use filter::{
     Filter, GroupBy, Order, Outcome, Page, Sort, local_day_end, local_day_start, utc_day_start,
 };
+pub use importer::{ImportedGame, Importer};
 pub use pgn::{Details, pgn_of};
 pub use pgn_files::{Grouping, PgnFiles};
 pub use reader::{ArenaResult, ChallengeDecision, Game, MoveRecord, Note, Reader, Record};

@@ -40,6 +40,14 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "plural",
         ],
     ),
+    (
+        "convert",
+        &["atomic_file", "config", "input", "lichess", "plural"],
+    ),
+    (
+        "import",
+        &["chess", "events", "input", "lichess", "plural", "store"],
+    ),
     ("logging", &["config", "plural"]),
     ("cli", &["*"]),
     ("daemon", &["*"]),

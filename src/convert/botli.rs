@@ -1,0 +1,461 @@
+//! The keys of BotLi.
+
+use std::collections::BTreeMap;
+
+use toml::{Table, Value as Toml};
+
+use super::Place;
+use super::draft::{Draft, quoted};
+use super::values::{
+    DRAW_SCORE, NO_ONLINE_LISTS, NO_ONLINE_MOVES, NO_TABLES, OWN_ENGINE, SPEEDS, VARIANTS, boolean,
+    chat, conditions, known_names, list, number, search_limits, selection, table, texts,
+    uci_options, whole,
+};
+use super::yaml::Value;
+
+/// Keys that have no counterpart, by their beginning, with the reason.
+const DROPPED: &[(&str, &str)] = &[
+    ("engines.", OWN_ENGINE),
+    ("syzygy.", NO_TABLES),
+    ("gaviota.", NO_TABLES),
+    ("online_moves.", NO_ONLINE_MOVES),
+    (
+        "opening_books.priority",
+        "the book is always asked first, then the engine",
+    ),
+    (
+        "opening_books.read_learn",
+        "the learning field of a book is shown by knightwatch book probe, and not used",
+    ),
+    (
+        "opening_books.",
+        "selection and depth are set for all books together, in [book]; repetitions and numbers of moves have no setting",
+    ),
+    ("offer_draw.score", DRAW_SCORE),
+    ("online_blacklists", NO_ONLINE_LISTS),
+    (
+        "matchmaking.selection",
+        "profiles are chosen by their weight",
+    ),
+];
+
+/// Conditions that BotLi may set for bots and humans separately.
+const KINDS: [(&str, bool); 2] = [("human", false), ("bot", true)];
+
+pub(super) fn convert(draft: &mut Draft, place: &Place) {
+    draft.map("url", "lichess", "url", place.url());
+    for path in ["engines.standard", "engines.default"] {
+        draft.map(&format!("{path}.ponder"), "engine", "ponder", boolean);
+        uci_options(draft, &format!("{path}.uci_options."));
+        search_limits(draft, &format!("{path}.limits."), ("time", 1_000.0));
+    }
+    books(draft, place);
+    draws(draft);
+    draft.map("challenge.concurrency", "games", "concurrency", |value| {
+        number(value, 1, 1_000)
+    });
+    super::takebacks(draft, "challenge.max_takebacks");
+    if let Some((value, from)) = draft.take("whitelist") {
+        let matching = table([("name", list(value.texts()))]);
+        draft.rule(matching, ("accept", true.into()), vec![from], "a rule");
+    }
+    draft.map("blacklist", "challenge", "block", texts);
+    challenges(draft);
+    for (theirs, ours) in [
+        ("greeting", "greeting"),
+        ("goodbye", "farewell"),
+        ("greeting_spectators", "greeting_spectators"),
+        ("goodbye_spectators", "farewell_spectators"),
+    ] {
+        draft.map(&format!("messages.{theirs}"), "chat", ours, chat);
+    }
+    matchmaking(draft);
+    for (prefix, reason) in DROPPED {
+        draft.drop_all(prefix, reason);
+    }
+}
+
+fn books(draft: &mut Draft, place: &Place) {
+    super::book_switch(draft, "opening_books.enabled");
+    let mut paths = BTreeMap::new();
+    let mut from = Vec::new();
+    for path in draft.paths("books.") {
+        if let Some((value, source)) = draft.take(&path) {
+            paths.insert(path["books.".len()..].to_owned(), value.to_string());
+            from.push(source);
+        }
+    }
+    let mut files = Vec::new();
+    let mut plain = Vec::new();
+    let mut rules = Vec::new();
+    for name in draft.names("opening_books.books.") {
+        let key = |key: &str| format!("opening_books.books.{name}.{key}");
+        let is_default = name == "standard";
+        if let Some((value, source)) = draft.take(&key("names")) {
+            let named = value
+                .texts()
+                .into_iter()
+                .filter_map(|name| paths.get(&name).cloned());
+            let named: Vec<String> = named.collect();
+            match conditions(&name) {
+                _ if named.is_empty() => draft.drop_key("none of them is in `books`", source),
+                Some(_) if is_default => {
+                    from.push(source);
+                    plain.clone_from(&named);
+                    files.extend(named);
+                }
+                Some(matching) => rules.push((matching, named, source)),
+                None => draft.drop_key("this variant is not played", source),
+            }
+        }
+        if is_default {
+            draft.map(&key("selection"), "book", "selection", selection);
+            draft.map(&key("max_depth"), "book", "max_ply", |value| {
+                number(value, 1, 1_000)
+            });
+        }
+    }
+    if files.is_empty() && rules.is_empty() {
+        for from in from {
+            draft.drop_key("no book of opening_books names it", from);
+        }
+        return;
+    }
+    super::add_books(draft, place, files, from, rules, &plain);
+}
+
+fn draws(draft: &mut Draft) {
+    if let Some((value, from)) = draft.take("offer_draw.enabled") {
+        draft.set("draw", "offer", boolean(&value), vec![from]);
+        if let Value::Bool(accepts) = value {
+            draft.add(
+                "draw",
+                vec![("accept", accepts.into())],
+                Vec::new(),
+                "the key above is about both",
+            );
+        }
+    }
+    draft.map(
+        "offer_draw.consecutive_moves",
+        "draw",
+        "min_level_moves",
+        |value| number(value, 1, 1_000),
+    );
+    draft.map("offer_draw.min_game_length", "draw", "min_move", |value| {
+        number(value, 1, 1_000)
+    });
+    let no_draws = || {
+        table([
+            ("offer_draws", false.into()),
+            ("accept_draws", false.into()),
+        ])
+    };
+    if let Some((value, from)) = draft.take("offer_draw.against_humans") {
+        match value {
+            Value::Bool(false) => {
+                let matching = table([("bot", false.into())]);
+                draft.rule(matching, ("play", no_draws().into()), vec![from], "a rule");
+            }
+            _ => draft.drop_key("that is so here without a setting", from),
+        }
+    }
+    draft.map("resign.enabled", "resign", "enabled", boolean);
+    draft.map("resign.score", "resign", "score_cp", super::resign_score);
+    draft.map(
+        "resign.consecutive_moves",
+        "resign",
+        "min_lost_moves",
+        |value| number(value, 1, 1_000),
+    );
+    draft.map("resign.against_humans", "resign", "humans", boolean);
+    let no_resignation = || table([("resign", false.into())]);
+    for (path, play) in [
+        ("offer_draw.min_rating", no_draws()),
+        ("resign.min_rating", no_resignation()),
+    ] {
+        let Some((value, from)) = draft.take(path) else {
+            continue;
+        };
+        match whole(&value, 4_000) {
+            Some(least) if least > 0 => {
+                let matching = table([("rating", format!("..{}", least - 1).into())]);
+                draft.rule(
+                    matching,
+                    ("play", play.into()),
+                    vec![from],
+                    "a rule for lower ratings",
+                );
+            }
+            _ => draft.drop_key("it is not a rating", from),
+        }
+    }
+}
+
+/// Reads the conditions for humans and bots: `[challenge]` gets those that are the same or wider, rules decline the rest.
+fn challenges(draft: &mut Draft) {
+    conditions_of(draft, "challenge.", Table::new());
+    for (kind, is_bot) in KINDS {
+        conditions_of(
+            draft,
+            &format!("challenge.{kind}."),
+            table([("bot", is_bot.into())]),
+        );
+    }
+    modes(draft);
+    for (prefix, matching) in [
+        ("challenge.", table([("bot", true.into())])),
+        ("challenge.bot.", table([("bot", true.into())])),
+        ("challenge.human.", table([("bot", false.into())])),
+    ] {
+        if let Some((value, from)) = draft.take(&format!("{prefix}bullet_with_increment_only")) {
+            super::increment_rule(draft, &value, from, matching);
+        }
+    }
+}
+
+/// Reads conditions below `prefix`; those of one kind of opponent become rules that decline.
+fn conditions_of(draft: &mut Draft, prefix: &str, kind: Table) {
+    let is_common = kind.is_empty();
+    let with = |key: &str, value: Toml| {
+        let mut matching = kind.clone();
+        matching.insert(key.to_owned(), value);
+        matching
+    };
+    for (theirs, ours, range_key, is_least) in [
+        ("min_increment", "min_increment_s", "increment_s", true),
+        ("max_increment", "max_increment_s", "increment_s", false),
+        ("min_initial", "min_base_s", "base_s", true),
+        ("max_initial", "max_base_s", "base_s", false),
+    ] {
+        let path = format!("{prefix}{theirs}");
+        if is_common {
+            draft.map(&path, "challenge", ours, |value| {
+                number(value, 1, 1_000_000_000)
+            });
+            continue;
+        }
+        let Some((value, from)) = draft.take(&path) else {
+            continue;
+        };
+        let (range, reason) = match (whole(&value, 1_000_000_000), is_least) {
+            (Some(least), true) if least > 0 => (format!("..{}", least - 1), "tooFast"),
+            (Some(most), false) => (format!("{}..", most + 1), "tooSlow"),
+            _ => {
+                draft.drop_key("it limits nothing", from);
+                continue;
+            }
+        };
+        let matching = with(range_key, range.into());
+        draft.rule(matching, ("decline", reason.into()), vec![from], "a rule");
+    }
+    if let Some((value, from)) = draft.take(&format!("{prefix}max_estimated_game_duration")) {
+        match whole(&value, 100_000) {
+            Some(minutes) => {
+                let seconds = minutes.saturating_mul(45);
+                let matching = with("estimate_s", format!("{}..", seconds + 1).into());
+                let remark =
+                    "the estimate of Lichess, for one side: initial time and 40 increments";
+                draft.rule(matching, ("decline", "tooSlow".into()), vec![from], remark);
+            }
+            None => draft.drop_key("it is not a number of minutes", from),
+        }
+    }
+    if let Some((value, from)) = draft.take(&format!("{prefix}variants")) {
+        let (found, unknown) = known_names(&value, &VARIANTS);
+        let remark = match unknown.is_empty() {
+            true => String::new(),
+            false => format!("not played are {}", unknown.join(", ")),
+        };
+        allow(
+            draft,
+            &kind,
+            ("variants", "variant"),
+            (&found, &VARIANTS),
+            from,
+            remark,
+        );
+    }
+    if let Some((value, from)) = draft.take(&format!("{prefix}time_controls")) {
+        let (found, others) = known_names(&value, &SPEEDS);
+        let (clocks, unknown): (Vec<_>, Vec<_>) =
+            others.into_iter().partition(|text| text.contains('+'));
+        if !clocks.is_empty() {
+            let matching = with("clock", list(clocks));
+            let remark = "exact time controls are accepted by a rule, whatever else they want";
+            draft.rule(
+                matching,
+                ("accept", true.into()),
+                vec![from.clone()],
+                remark,
+            );
+        }
+        let remark = match unknown.is_empty() {
+            true => String::new(),
+            false => format!("not played are {}", unknown.join(", ")),
+        };
+        allow(
+            draft,
+            &kind,
+            ("speeds", "speed"),
+            (&found, &SPEEDS),
+            from,
+            remark,
+        );
+    }
+}
+
+/// Accepts only these names: in `[challenge]`, or by a rule that declines the others of one kind of opponent.
+fn allow(
+    draft: &mut Draft,
+    kind: &Table,
+    (key, matched): (&'static str, &str),
+    (found, all): (&[&'static str], &[&'static str]),
+    from: String,
+    remark: String,
+) {
+    if kind.is_empty() {
+        draft.add(
+            "challenge",
+            vec![(key, list(found.iter().copied()))],
+            vec![from],
+            remark,
+        );
+        return;
+    }
+    let others: Vec<&str> = all
+        .iter()
+        .copied()
+        .filter(|name| !found.contains(name))
+        .collect();
+    if others.is_empty() {
+        draft.drop_key("that is so here without a setting", from);
+        return;
+    }
+    let mut matching = kind.clone();
+    matching.insert(matched.to_owned(), list(others));
+    let reason = if matched == "variant" {
+        "variant"
+    } else {
+        "timeControl"
+    };
+    let remark = match remark.is_empty() {
+        true => "a rule declines the others".to_owned(),
+        false => format!("a rule declines the others; {remark}"),
+    };
+    draft.rule(matching, ("decline", reason.into()), vec![from], &remark);
+}
+
+/// Reads `modes` for bots and humans.
+fn modes(draft: &mut Draft) {
+    let mut wanted = [None, None];
+    let mut places = Vec::new();
+    let mut listed = [false, false];
+    if let Some((value, from)) = draft.take("challenge.modes") {
+        let (modes, _) = known_names(&value, &["casual", "rated"]);
+        wanted = [Some(modes.clone()), Some(modes)];
+        places.push(from);
+    }
+    for (number, (kind, _)) in KINDS.iter().enumerate() {
+        for path in [
+            format!("challenge.{kind}_modes"),
+            format!("challenge.{kind}.modes"),
+        ] {
+            let is_listed = draft.paths(&path).contains(&path);
+            listed[number] |= is_listed;
+            if let Some((value, from)) = draft.take(&path) {
+                wanted[number] = Some(known_names(&value, &["casual", "rated"]).0);
+                places.push(from);
+            }
+        }
+    }
+    if places.is_empty() && listed == [false, false] {
+        return;
+    }
+    let has = |mode: &str| wanted.iter().flatten().any(|modes| modes.contains(&mode));
+    let remark = if wanted[0] == wanted[1] {
+        ""
+    } else {
+        "what differs is declined by rules"
+    };
+    for (number, mode) in ["rated", "casual"].into_iter().enumerate() {
+        let from = if number == 0 {
+            places.clone()
+        } else {
+            Vec::new()
+        };
+        draft.add("challenge", vec![(mode, has(mode).into())], from, remark);
+    }
+    for ((kind, is_bot), modes) in KINDS.into_iter().zip(&wanted) {
+        if modes.is_none() && !listed[usize::from(is_bot)] {
+            continue;
+        }
+        if modes.as_ref().is_none_or(Vec::is_empty) {
+            let key = if is_bot { "bots" } else { "humans" };
+            let remark = format!("no modes for {kind}");
+            draft.add("challenge", vec![(key, false.into())], Vec::new(), remark);
+            continue;
+        }
+        for (mode, other) in [("rated", "casual"), ("casual", "rated")] {
+            let modes = modes.as_deref().unwrap_or_default();
+            if has(mode) && !modes.contains(&mode) {
+                let matching = table([("bot", is_bot.into()), ("rated", (mode == "rated").into())]);
+                let remark = "it follows from the modes of bots and humans";
+                draft.rule(matching, ("decline", other.into()), Vec::new(), remark);
+            }
+        }
+    }
+}
+
+fn matchmaking(draft: &mut Draft) {
+    draft.map("matchmaking.delay", "matchmaking", "idle_s", |value| {
+        number(value, 1, 1_000_000)
+    });
+    draft.map(
+        "matchmaking.timeout",
+        "matchmaking",
+        "challenge_timeout_s",
+        |value| number(value, 1, 3_600),
+    );
+    for name in draft.names("matchmaking.types.") {
+        let prefix = format!("matchmaking.types.{name}.");
+        let mut from = Vec::new();
+        let mut take = |draft: &mut Draft, key: &str| {
+            let (value, place) = draft.take(&format!("{prefix}{key}"))?;
+            from.push(place);
+            Some(value)
+        };
+        let mut entries: Vec<(&'static str, Toml)> = vec![("name", quoted(&name).into())];
+        if let Some(weight) = take(draft, "weight").and_then(|value| whole(&value, 1_000_000)) {
+            entries.push(("weight", weight.into()));
+        }
+        if let Some(clock) = take(draft, "tc") {
+            entries.push(("clock", clock.to_string().into()));
+        }
+        if let Some(variant) = take(draft, "variant") {
+            entries.push(("variant", variant.to_string().into()));
+        }
+        if let Some(Value::Bool(rated)) = take(draft, "rated") {
+            entries.push(("rated", rated.into()));
+        }
+        if let Some(most) = take(draft, "max_rating_diff").and_then(|value| whole(&value, 10_000)) {
+            entries.push(("rating_diff", format!("-{most}..{most}").into()));
+        }
+        draft.drop_all(
+            &format!("{prefix}multiplier"),
+            "the time after a refusal doubles with each one",
+        );
+        draft.drop_all(
+            &format!("{prefix}min_rating_diff"),
+            "rating_diff of a profile is one range",
+        );
+        draft.drop_all(
+            &format!("{prefix}target_rating_diff"),
+            "fitting opponents take turns, the least recently met first",
+        );
+        if !from.is_empty() {
+            let remark = "a profile; games are sought once enabled = true is in [matchmaking]";
+            draft.add("[matchmaking.profile]", entries, from, remark);
+        }
+    }
+}

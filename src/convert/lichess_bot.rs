@@ -1,0 +1,525 @@
+//! The keys of lichess-bot.
+
+use toml::Value as Toml;
+
+use super::Place;
+use super::draft::{Draft, quoted};
+use super::values::{
+    DRAW_SCORE, NO_ONLINE_LISTS, NO_ONLINE_MOVES, NO_TABLES, OWN_ENGINE, SPEEDS, VARIANTS, boolean,
+    changed, chat, conditions, known_names, list, names, not, number, same, search_limits,
+    selection, shown, table, texts, uci_options, whole,
+};
+use super::yaml::Value;
+
+/// Keys that have no counterpart, by their beginning, with the reason.
+const DROPPED: &[(&str, &str)] = &[
+    ("engine.online_moves.", NO_ONLINE_MOVES),
+    ("engine.lichess_bot_tbs.", NO_TABLES),
+    ("engine.draw_or_resign.offer_draw_score", DRAW_SCORE),
+    ("engine.draw_or_resign.offer_draw_pieces", DRAW_SCORE),
+    ("engine.draw_or_resign.offer_draw_for_egtb_zero", NO_TABLES),
+    ("engine.draw_or_resign.resign_for_egtb_minus_two", NO_TABLES),
+    (
+        "engine.polyglot.normalization",
+        "the weights of a book are used as they are",
+    ),
+    ("engine.", OWN_ENGINE),
+    (
+        "fake_think_time",
+        "an engine of limited strength takes its time like a human; see engine.strength",
+    ),
+    (
+        "rate_limiting_delay",
+        "moves have no rate limit, and refused ones are sent again",
+    ),
+    (
+        "move_overhead",
+        "the lag is measured in each game; engine.move_overhead_ms is kept back in addition",
+    ),
+    (
+        "quit_after_all_games_finish",
+        "Ctrl-C and SIGTERM always finish the running games, for at most daemon.grace_s",
+    ),
+    (
+        "correspondence.checkin_period",
+        "one request a minute covers all games",
+    ),
+    (
+        "correspondence.",
+        "the engine ponders in games with a clock only: engine.ponder",
+    ),
+    ("challenge.online_block_list", NO_ONLINE_LISTS),
+    ("matchmaking.online_block_list", NO_ONLINE_LISTS),
+    (
+        "matchmaking.allow_during_games",
+        "games are sought only while none is running",
+    ),
+    (
+        "matchmaking.challenge_days",
+        "correspondence games are accepted, but not sought",
+    ),
+    (
+        "matchmaking.rating_preference",
+        "fitting opponents take turns, the least recently met first",
+    ),
+    (
+        "matchmaking.challenge_filter",
+        "refusals are always remembered, by opponent and reason, for a time that doubles",
+    ),
+    (
+        "matchmaking.delay_after_decline",
+        "refusals are always remembered, by opponent and reason, for a time that doubles",
+    ),
+    (
+        "matchmaking.challenge_decliner_file_name",
+        "refusals are always remembered, by opponent and reason, for a time that doubles",
+    ),
+    (
+        "matchmaking.opponent_allow_tos_violation",
+        "accounts that Lichess has marked are not told apart",
+    ),
+];
+
+pub(super) fn convert(draft: &mut Draft, place: &Place) {
+    draft.map("url", "lichess", "url", place.url());
+    for key in ["engine.ponder", "engine.uci_ponder"] {
+        draft.map(key, "engine", "ponder", boolean);
+    }
+    uci_options(draft, "engine.uci_options.");
+    books(draft, place);
+    draws(draft);
+    draft.map("abort_time", "games", "abort_after_s", |value| {
+        number(value, 1, 86_400)
+    });
+    super::takebacks(draft, "max_takebacks_accepted");
+    draft.map(
+        "correspondence.move_time",
+        "correspondence",
+        "move_time_s",
+        |value| number(value, 1, 86_400),
+    );
+    draft.map(
+        "correspondence.disconnect_time",
+        "correspondence",
+        "linger_s",
+        |value| number(value, 1, 86_400),
+    );
+    challenges(draft);
+    for (theirs, ours) in [
+        ("hello", "greeting"),
+        ("goodbye", "farewell"),
+        ("hello_spectators", "greeting_spectators"),
+        ("goodbye_spectators", "farewell_spectators"),
+    ] {
+        draft.map(&format!("greeting.{theirs}"), "chat", ours, chat);
+    }
+    pgn(draft);
+    matchmaking(draft);
+    search_limits(draft, "engine.uci_options.go_commands.", ("movetime", 1.0));
+    for (prefix, reason) in DROPPED {
+        draft.drop_all(prefix, reason);
+    }
+}
+
+fn books(draft: &mut Draft, place: &Place) {
+    super::book_switch(draft, "engine.polyglot.enabled");
+    let standard = ["engine.polyglot.book", "engine.polyglot.book.standard"];
+    let mut files = Vec::new();
+    let mut from = Vec::new();
+    let mut plain = Vec::new();
+    for path in standard {
+        if let Some((value, source)) = draft.take(path) {
+            plain.extend(value.texts());
+            from.push(source);
+        }
+    }
+    files.extend(plain.iter().cloned());
+    let mut rules = Vec::new();
+    for variant in draft.names("engine.polyglot.book.") {
+        let path = format!("engine.polyglot.book.{variant}");
+        let Some((value, source)) = draft.take(&path) else {
+            continue;
+        };
+        match conditions(&variant) {
+            Some(matching) => rules.push((matching, value.texts(), source)),
+            None => draft.drop_key("this variant is not played", source),
+        }
+    }
+    super::add_books(draft, place, files, from, rules, &plain);
+    draft.map("engine.polyglot.selection", "book", "selection", selection);
+    draft.map(
+        "engine.polyglot.min_weight",
+        "book",
+        "min_weight",
+        |value| number(value, 1, 65_535),
+    );
+    draft.map(
+        "engine.polyglot.max_depth",
+        "book",
+        "max_ply",
+        |value| match whole(value, 1_000) {
+            Some(moves) if moves > 0 => changed(moves * 2, "counted in plies"),
+            _ => not(format!("`{}` is not a number of moves", shown(value))),
+        },
+    );
+}
+
+fn draws(draft: &mut Draft) {
+    let key = |name: &str| format!("engine.draw_or_resign.{name}");
+    if let Some((value, from)) = draft.take(&key("offer_draw_enabled")) {
+        draft.set("draw", "offer", boolean(&value), vec![from]);
+        if let Value::Bool(accepts) = value {
+            draft.add(
+                "draw",
+                vec![("accept", accepts.into())],
+                Vec::new(),
+                "the key above is about both",
+            );
+        }
+    }
+    draft.map(
+        &key("offer_draw_moves"),
+        "draw",
+        "min_level_moves",
+        |value| number(value, 1, 1_000),
+    );
+    if let Some((value, from)) = draft.take(&key("resign_enabled")) {
+        draft.set("resign", "enabled", boolean(&value), vec![from]);
+        if value == Value::Bool(true) {
+            draft.add(
+                "resign",
+                vec![("humans", true.into())],
+                Vec::new(),
+                "the key above is about both",
+            );
+        }
+    }
+    draft.map(
+        &key("resign_score"),
+        "resign",
+        "score_cp",
+        super::resign_score,
+    );
+    draft.map(&key("resign_moves"), "resign", "min_lost_moves", |value| {
+        number(value, 1, 1_000)
+    });
+}
+
+fn challenges(draft: &mut Draft) {
+    for path in ["challenge.concurrency", "max_concurrent_games"] {
+        draft.map(path, "games", "concurrency", |value| {
+            number(value, 1, 1_000)
+        });
+    }
+    draft.map(
+        "challenge.games_reserved_for_humans",
+        "games",
+        "reserved_for_humans",
+        |value| number(value, 1, 1_000),
+    );
+    draft.map(
+        "challenge.max_simultaneous_games_per_user",
+        "games",
+        "per_opponent",
+        |value| number(value, 1, 1_000),
+    );
+    prefer(draft);
+    draft.map("challenge.accept_bot", "challenge", "bots", boolean);
+    draft.map(
+        "challenge.only_bot",
+        "challenge",
+        "humans",
+        |value| match value {
+            Value::Bool(only) => changed(!only, "the opposite"),
+            other => boolean(other),
+        },
+    );
+    for (theirs, ours) in [
+        ("min_increment", "min_increment_s"),
+        ("max_increment", "max_increment_s"),
+        ("min_base", "min_base_s"),
+        ("max_base", "max_base_s"),
+        ("min_days", "min_days"),
+        ("max_days", "max_days"),
+        ("min_rating", "min_rating"),
+        ("max_rating", "max_rating"),
+    ] {
+        let path = format!("challenge.{theirs}");
+        draft.map(&path, "challenge", ours, |value| {
+            number(value, 1, 1_000_000_000)
+        });
+    }
+    draft.map("challenge.variants", "challenge", "variants", |value| {
+        names(value, &VARIANTS)
+    });
+    draft.map("challenge.time_controls", "challenge", "speeds", |value| {
+        names(value, &SPEEDS)
+    });
+    if let Some((value, from)) = draft.take("challenge.modes") {
+        let (modes, _) = known_names(&value, &["casual", "rated"]);
+        draft.add(
+            "challenge",
+            vec![("rated", modes.contains(&"rated").into())],
+            vec![from],
+            "",
+        );
+        let casual = vec![("casual", modes.contains(&"casual").into())];
+        draft.add(
+            "challenge",
+            casual,
+            Vec::new(),
+            "the key above is about both",
+        );
+    }
+    draft.map("challenge.block_list", "challenge", "block", texts);
+    if let Some((value, from)) = draft.take("challenge.allow_list") {
+        let matching = table([("name", list(value.texts()))]);
+        let remark = "only these are accepted, whatever else they want";
+        draft.rule(matching, ("accept", true.into()), vec![from], remark);
+        draft.add(
+            "challenge",
+            vec![("accept", false.into())],
+            Vec::new(),
+            "only the users of the rule are accepted",
+        );
+    }
+    if let Some((value, from)) = draft.take("challenge.bullet_requires_increment") {
+        super::bullet_increment(draft, &value, from);
+    }
+    if let Some((value, from)) = draft.take("challenge.rating_difference") {
+        match whole(&value, 4_000) {
+            Some(most) => {
+                let remark = "ratings that differ by more are declined";
+                for range in [format!("{}..", most + 1), format!("..-{}", most + 1)] {
+                    let matching = table([("rating_diff", range.into())]);
+                    let reason = ("decline", "generic".into());
+                    draft.rule(matching, reason, vec![from.clone()], remark);
+                }
+            }
+            None => draft.drop_key("it is not a number", from),
+        }
+    }
+    let age = draft.take("challenge.recent_bot_challenge_age");
+    let most = draft.take("challenge.max_recent_bot_challenges");
+    match (age, most) {
+        (Some((age, from)), Some((most, also))) => {
+            match (whole(&age, u32::MAX), whole(&most, 1_000)) {
+                (Some(age), Some(most)) if age > 0 && most > 0 => {
+                    let a_day = (u64::from(most) * 86_400 / u64::from(age)).clamp(1, 1_000);
+                    let limit = table([("per_user_day", Toml::Integer(a_day as i64))]);
+                    let matching = table([("bot", true.into())]);
+                    let remark = "counted over 24 hours, across restarts";
+                    draft.rule(matching, ("limit", limit.into()), vec![from, also], remark);
+                }
+                _ => [from, also]
+                    .into_iter()
+                    .for_each(|from| draft.drop_key("it is not a number from 1", from)),
+            }
+        }
+        (age, most) => {
+            for (_, from) in age.into_iter().chain(most) {
+                draft.drop_key(
+                    "age and number are needed; see challenge.per_user_day",
+                    from,
+                );
+            }
+        }
+    }
+}
+
+/// The order of the queue, which lichess-bot sets by two keys.
+fn prefer(draft: &mut Draft) {
+    let sort = draft.take("challenge.sort_by");
+    let preference = draft.take("challenge.preference");
+    let kind = preference.as_ref().map(|(value, _)| value.to_string());
+    let order = sort.as_ref().map(|(value, _)| value.to_string());
+    let from: Vec<String> = [sort, preference]
+        .into_iter()
+        .flatten()
+        .map(|(_, from)| from)
+        .collect();
+    if from.is_empty() {
+        return;
+    }
+    let outcome = match (kind.as_deref(), order.as_deref()) {
+        (Some("human"), _) => same("humans"),
+        (Some("bot"), _) => same("bots"),
+        (_, Some("best")) => changed("strongest", "by the rating alone"),
+        (_, Some("first")) => same("first"),
+        _ => not("the order is unknown; see challenge.prefer"),
+    };
+    draft.set("challenge", "prefer", outcome, from);
+}
+
+fn pgn(draft: &mut Draft) {
+    let directory = draft.take("pgn_directory");
+    let grouping = draft.take("pgn_file_grouping");
+    let group = grouping
+        .as_ref()
+        .map_or("game".to_owned(), |(value, _)| value.to_string());
+    let from: Vec<String> = [&directory, &grouping]
+        .into_iter()
+        .flatten()
+        .map(|(_, from)| from.clone())
+        .collect();
+    let outcome = match (&directory, group.as_str()) {
+        (None, _) if from.is_empty() => return,
+        (None, _) => not(
+            "there is no directory; all games are in the records, which knightwatch export writes as PGN",
+        ),
+        (Some(_), "game" | "opponent" | "all") => {
+            changed(group, "in the directory of the records: records.directory")
+        }
+        (Some(_), _) => not(format!("`{}` is unknown; see records.pgn", quoted(&group))),
+    };
+    draft.set("records", "pgn", outcome, from);
+}
+
+/// A kind of game, for `[[matchmaking.profile]]`.
+#[derive(Clone, Default)]
+struct Profile {
+    bases: Vec<f64>,
+    increments: Vec<u32>,
+    variant: Option<Toml>,
+    rated: Option<Toml>,
+    rating: (Option<u32>, Option<u32>),
+    difference: Option<u32>,
+    from: Vec<String>,
+}
+
+fn matchmaking(draft: &mut Draft) {
+    draft.map(
+        "matchmaking.allow_matchmaking",
+        "matchmaking",
+        "enabled",
+        boolean,
+    );
+    draft.map(
+        "matchmaking.challenge_timeout",
+        "matchmaking",
+        "idle_s",
+        |value| match whole(value, 1_000_000) {
+            Some(minutes) => changed(minutes.max(1) * 60, "in seconds"),
+            None => not(format!("`{}` is not a number of minutes", shown(value))),
+        },
+    );
+    draft.map("matchmaking.block_list", "matchmaking", "block", texts);
+    if let Some((_, from)) = draft.take("matchmaking.include_challenge_block_list") {
+        draft.drop_key("users in challenge.block are never challenged", from);
+    }
+    let base = profile(draft, "matchmaking.", Profile::default());
+    let overrides = draft.names("matchmaking.overrides.");
+    if !base.from.is_empty() {
+        add_profile(draft, None, &base);
+    }
+    for name in overrides {
+        let prefix = format!("matchmaking.overrides.{name}.");
+        draft.drop_all(
+            &format!("{prefix}challenge_days"),
+            "correspondence games are accepted, but not sought",
+        );
+        draft.drop_all(
+            &format!("{prefix}rating_preference"),
+            "fitting opponents take turns",
+        );
+        draft.drop_all(
+            &format!("{prefix}challenge_filter"),
+            "refusals are always remembered",
+        );
+        let own = Profile {
+            from: Vec::new(),
+            ..base.clone()
+        };
+        let own = profile(draft, &prefix, own);
+        if !own.from.is_empty() {
+            add_profile(draft, Some(&name), &own);
+        }
+    }
+}
+
+/// Reads the keys of a profile over `known` ones.
+fn profile(draft: &mut Draft, prefix: &str, mut known: Profile) -> Profile {
+    let mut take = |name: &str| {
+        let (value, from) = draft.take(&format!("{prefix}{name}"))?;
+        known.from.push(from);
+        Some(value)
+    };
+    let numbers = |value: &Value| -> Vec<f64> {
+        let texts = value.texts();
+        texts.iter().filter_map(|text| text.parse().ok()).collect()
+    };
+    let bases = take("challenge_initial_time").map(|value| numbers(&value));
+    let increments = take("challenge_increment").map(|value| numbers(&value));
+    let variant = take("challenge_variant");
+    let mode = take("challenge_mode");
+    let least = take("opponent_min_rating");
+    let most = take("opponent_max_rating");
+    let difference = take("opponent_rating_difference");
+    if let Some(bases) = bases {
+        known.bases = bases;
+    }
+    if let Some(increments) = increments {
+        known.increments = increments
+            .into_iter()
+            .map(|seconds| seconds as u32)
+            .collect();
+    }
+    if let Some(variant) = variant {
+        known.variant = Some(match variant.to_string().as_str() {
+            "random" => list(["standard", "chess960"]),
+            other => other.into(),
+        });
+    }
+    if let Some(mode) = mode {
+        known.rated = Some((mode.to_string() != "casual").into());
+    }
+    if let Some(least) = least {
+        known.rating.0 = whole(&least, 4_000);
+    }
+    if let Some(most) = most {
+        known.rating.1 = whole(&most, 4_000);
+    }
+    if let Some(difference) = difference {
+        known.difference = whole(&difference, 4_000);
+    }
+    known
+}
+
+fn add_profile(draft: &mut Draft, name: Option<&str>, profile: &Profile) {
+    let mut entries: Vec<(&'static str, Toml)> = Vec::new();
+    if let Some(name) = name {
+        entries.push(("name", quoted(name).into()));
+    }
+    let increments = if profile.increments.is_empty() {
+        &[0][..]
+    } else {
+        &profile.increments
+    };
+    let clocks = profile.bases.iter().flat_map(|base| {
+        let minutes = base / 60.0;
+        increments
+            .iter()
+            .map(move |increment| format!("{minutes}+{increment}"))
+    });
+    let clocks: Vec<String> = clocks.collect();
+    if !clocks.is_empty() {
+        entries.push(("clock", list(clocks)));
+    }
+    entries.extend(profile.variant.clone().map(|variant| ("variant", variant)));
+    entries.extend(profile.rated.clone().map(|rated| ("rated", rated)));
+    let rating = match profile.rating {
+        (None, None) => None,
+        (least, most) => Some(format!("{}..{}", least.unwrap_or(0), most.unwrap_or(4_000))),
+    };
+    entries.extend(rating.map(|rating| ("rating", rating.into())));
+    let difference = profile.difference.map(|most| format!("-{most}..{most}"));
+    entries.extend(difference.map(|difference| ("rating_diff", difference.into())));
+    let remark =
+        "a profile; `random` means rated games here, and of the variants standard and chess960";
+    draft.add(
+        "[matchmaking.profile]",
+        entries,
+        profile.from.clone(),
+        remark,
+    );
+}

@@ -1,0 +1,260 @@
+//! Conversion of single values and of conditions that both peers have.
+
+use toml::{Table, Value as Toml};
+
+use super::draft::{Draft, Outcome, quoted};
+use super::yaml::Value;
+
+/// No engine but ours.
+pub(super) const OWN_ENGINE: &str = "Knightwatch plays with its own engine, which has settings of its own in [engine] and in `play` of a rule";
+/// No moves from other servers.
+pub(super) const NO_ONLINE_MOVES: &str =
+    "no move is fetched from other servers; the embedded book and book.files are used instead";
+/// No tablebases.
+pub(super) const NO_TABLES: &str = "the engine has no endgame tablebases";
+/// No lists of others.
+pub(super) const NO_ONLINE_LISTS: &str =
+    "lists of other servers are not read; name users in challenge.block or matchmaking.block";
+/// Pieces of the score for draws.
+pub(super) const DRAW_SCORE: &str =
+    "a position is level by the chance to win it, by score and material: draw.max_win_percent";
+
+pub(super) fn same(value: impl Into<Toml>) -> Outcome {
+    Outcome::Same(value.into())
+}
+
+pub(super) fn changed(value: impl Into<Toml>, remark: impl Into<String>) -> Outcome {
+    Outcome::Changed(value.into(), remark.into())
+}
+
+pub(super) fn not(reason: impl Into<String>) -> Outcome {
+    Outcome::Not(reason.into())
+}
+
+pub(super) fn boolean(value: &Value) -> Outcome {
+    match value {
+        Value::Bool(yes) => same(*yes),
+        other => not(format!("`{}` is neither true nor false", shown(other))),
+    }
+}
+
+/// A whole number from 0 to `most`; larger ones are limited.
+pub(super) fn whole(value: &Value, most: u32) -> Option<u32> {
+    let number = match value {
+        Value::Int(number) => *number as f64,
+        Value::Float(number) => *number,
+        Value::Text(text) => text.trim().parse().ok()?,
+        _ => return None,
+    };
+    (number >= 0.0).then(|| number.round().min(f64::from(most)) as u32)
+}
+
+/// A whole number times `factor`, as a setting.
+pub(super) fn number(value: &Value, factor: u32, most: u32) -> Outcome {
+    let Some(found) = whole(value, u32::MAX) else {
+        return not(format!("`{}` is not a number from 0", shown(value)));
+    };
+    let product = found.saturating_mul(factor);
+    match product.min(most) {
+        limited if limited < product => changed(limited, format!("{most} is the most here")),
+        product if factor == 1 => same(product),
+        product => changed(product, format!("{factor} times as much, in another unit")),
+    }
+}
+
+pub(super) fn texts(value: &Value) -> Outcome {
+    same(list(value.texts()))
+}
+
+pub(super) fn list(texts: impl IntoIterator<Item = impl Into<String>>) -> Toml {
+    let texts = texts.into_iter().map(|text| Toml::String(text.into()));
+    Toml::Array(texts.collect())
+}
+
+/// A value for a comment.
+pub(super) fn shown(value: &Value) -> String {
+    quoted(&value.to_string())
+}
+
+pub(super) fn table<const N: usize>(entries: [(&str, Toml); N]) -> Table {
+    let entries = entries.into_iter();
+    entries
+        .map(|(key, value)| (key.to_owned(), value))
+        .collect()
+}
+
+/// Splits names into those that are known here and the others.
+pub(super) fn known_names(
+    value: &Value,
+    known: &[&'static str],
+) -> (Vec<&'static str>, Vec<String>) {
+    let mut unknown = Vec::new();
+    let mut found = Vec::new();
+    for text in value.texts() {
+        match known.iter().find(|name| name.eq_ignore_ascii_case(&text)) {
+            Some(name) if found.contains(name) => {}
+            Some(name) => found.push(*name),
+            None => unknown.push(quoted(&text)),
+        }
+    }
+    (found, unknown)
+}
+
+/// A list of names, of which only the known ones are kept.
+pub(super) fn names(value: &Value, known: &[&'static str]) -> Outcome {
+    let (found, unknown) = known_names(value, known);
+    match (found.is_empty(), unknown.is_empty()) {
+        (true, _) => not(format!("none of them is played: {}", unknown.join(", "))),
+        (false, true) => same(list(found)),
+        (false, false) => changed(
+            list(found),
+            format!("not played are {}", unknown.join(", ")),
+        ),
+    }
+}
+
+pub(super) const VARIANTS: [&str; 3] = ["standard", "chess960", "fromPosition"];
+pub(super) const SPEEDS: [&str; 5] = ["bullet", "blitz", "rapid", "classical", "correspondence"];
+
+/// The selection of book moves.
+pub(super) fn selection(value: &Value) -> Outcome {
+    match value.to_string().as_str() {
+        "weighted_random" => same("weighted"),
+        "uniform_random" => same("uniform"),
+        "best_move" => same("best"),
+        _ => not(format!("`{}` is unknown", shown(value))),
+    }
+}
+
+/// A chat text with our placeholders.
+pub(super) fn chat(value: &Value) -> Outcome {
+    let text = value.to_string();
+    let own = text.replace("{engine}", "Knightwatch {version}");
+    let mut rest = own.as_str();
+    let mut kept = String::new();
+    while let Some((before, name)) = rest.split_once('{') {
+        kept += before;
+        let Some((name, after)) = name.split_once('}') else {
+            rest = name;
+            continue;
+        };
+        if ["me", "opponent", "version"].contains(&name) {
+            kept += &format!("{{{name}}}");
+        }
+        rest = after;
+    }
+    kept += rest;
+    match kept == text {
+        true => same(kept),
+        false => changed(
+            kept,
+            "placeholders are me, opponent, rating, color, speed, time and version",
+        ),
+    }
+}
+
+/// Options of a UCI engine below `prefix`, as in `engine.uci_options.`.
+pub(super) fn uci_options(draft: &mut Draft, prefix: &str) {
+    let option = |name: &str| format!("{prefix}{name}");
+    draft.map(
+        &option("Hash"),
+        "engine",
+        "hash_mib",
+        |value| match number(value, 1, 65_536) {
+            Outcome::Same(hash) => changed(hash, "one table for all games"),
+            other => other,
+        },
+    );
+    draft.map(
+        &option("Threads"),
+        "engine",
+        "threads",
+        |value| match number(value, 1, 512) {
+            Outcome::Same(threads) => changed(threads, "all games share them"),
+            other => other,
+        },
+    );
+    draft.map(
+        &option("Move Overhead"),
+        "engine",
+        "move_overhead_ms",
+        |value| match number(value, 1, 10_000) {
+            Outcome::Same(overhead) => changed(overhead, "in addition to the measured lag"),
+            other => other,
+        },
+    );
+    let limited = draft.take(&option("UCI_LimitStrength"));
+    let elo = draft.take(&option("UCI_Elo"));
+    match (limited, elo) {
+        (Some((Value::Bool(true), from)), Some((elo, also))) => {
+            let outcome = match whole(&elo, 4_000) {
+                Some(elo) => changed(
+                    elo.clamp(1_000, 2_800),
+                    "holds in casual games only, unless allow_rated = true",
+                ),
+                None => not(format!("`{}` is not a rating", shown(&elo))),
+            };
+            draft.set("engine", "strength", outcome, vec![from, also]);
+        }
+        (limited, elo) => {
+            for (_, from) in limited.into_iter().chain(elo) {
+                draft.drop_key(
+                    "the engine plays at full strength; see engine.strength",
+                    from,
+                );
+            }
+        }
+    }
+    draft.drop_all(&option("Syzygy"), NO_TABLES);
+}
+
+/// Limits of the search, by the names of their keys below `prefix` and the factor for milliseconds.
+pub(super) fn search_limits(draft: &mut Draft, prefix: &str, time: (&str, f64)) {
+    let mut play = Table::new();
+    let mut from = Vec::new();
+    for (name, key) in [
+        (time.0, "max_move_ms"),
+        ("depth", "max_depth"),
+        ("nodes", "max_nodes"),
+    ] {
+        let Some((value, place)) = draft.take(&format!("{prefix}{name}")) else {
+            continue;
+        };
+        let factor = if key == "max_move_ms" { time.1 } else { 1.0 };
+        let found = match value {
+            Value::Int(number) => number as f64,
+            Value::Float(number) => number,
+            _ => f64::NAN,
+        };
+        let limit = found * factor;
+        if (1.0..=f64::from(u32::MAX)).contains(&limit) {
+            play.insert(key.to_owned(), Toml::Integer(limit as i64));
+            from.push(place);
+        } else {
+            draft.drop_key("it is not a limit of time, depth or nodes", place);
+        }
+    }
+    if !play.is_empty() {
+        let remark = "a limit for each move, in all games";
+        draft.rule(Table::new(), ("play", Toml::Table(play)), from, remark);
+    }
+}
+
+/// Conditions of a rule for a name with suffixes, as in `blitz_white_human`; `None` for what cannot be matched.
+pub(super) fn conditions(name: &str) -> Option<Table> {
+    let mut table = Table::new();
+    for part in name.split('_') {
+        let (key, value): (&str, Toml) = match part {
+            "standard" | "chess960" => ("variant", part.into()),
+            "bullet" | "blitz" | "rapid" | "classical" => ("speed", part.into()),
+            "white" | "black" => ("color", part.into()),
+            "human" | "bot" => ("bot", (part == "bot").into()),
+            "rated" | "casual" => ("rated", (part == "rated").into()),
+            "tournament" => ("tournament", true.into()),
+            clock if clock.contains('+') => ("clock", clock.into()),
+            _ => return None,
+        };
+        table.insert(key.to_owned(), value);
+    }
+    Some(table)
+}

@@ -1,0 +1,280 @@
+//! `knightwatch import`: games from PGN and from Lichess's export, for the records.
+//!
+//! A game is known by its id on Lichess, or by a digest of its players, date and moves, so that importing it again changes
+//! nothing. Each batch is one transaction: a process that is killed leaves intact records, and the next run adds the rest.
+
+mod lichess;
+mod pgn;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+
+use crate::chess::{Color, Game, Move};
+use crate::lichess::model::clip;
+use crate::store::{self, ImportedGame, Importer};
+use crate::{input, plural};
+
+/// Games in a transaction, which takes some ten milliseconds.
+const BATCH: usize = 200;
+
+/// Upper limit of messages about single games; the others are counted.
+const MAX_MESSAGES: usize = 20;
+
+/// Upper limit of a name, in characters.
+const MAX_NAME_CHARS: usize = 60;
+
+/// Upper limit of moves in a game, in plies; the longest possible on Lichess has about 1200.
+const MAX_PLIES: usize = 12_000;
+
+/// Errors of importing games.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A file cannot be read.
+    #[error("cannot read {}: {error}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        error: io::Error,
+    },
+    /// The records cannot be written.
+    #[error("cannot write the records at {}: {error}", path.display())]
+    Records {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        error: store::Error,
+    },
+    /// It is unknown whose games are meant.
+    #[error(
+        "whose games are meant? neither the configuration nor the records name an account: use --account NAME"
+    )]
+    NoAccount,
+    /// The output cannot be printed.
+    #[error("cannot print")]
+    Output(#[from] io::Error),
+}
+
+/// Options of `import`.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// PGN and NDJSON files; `-` is stdin.
+    pub files: Vec<PathBuf>,
+    /// The records file.
+    pub records: PathBuf,
+    /// Base URL of the server.
+    pub server: String,
+    /// Our accounts; if empty, those in the records.
+    pub accounts: Vec<String>,
+}
+
+/// A game that was read, or why it is not imported.
+enum Read {
+    Game(Box<ImportedGame>),
+    /// Not imported, for a reason that holds for many games.
+    Skipped(&'static str),
+    /// Not valid, with the place in the file and the problem.
+    Broken(String),
+}
+
+/// Imports games and prints a summary.
+///
+/// # Errors
+/// When a file cannot be read, or the records cannot be written. What was imported before that stays.
+pub fn import_command(
+    options: &Options,
+    out: &mut impl Write,
+    aside: &mut impl Write,
+) -> Result<(), Error> {
+    let records_error = |error| Error::Records {
+        path: options.records.clone(),
+        error,
+    };
+    let importer = Importer::open(&options.records, &options.server).map_err(records_error)?;
+    let recorded = importer.accounts().map_err(records_error)?;
+    let spelled: BTreeSet<String> = recorded
+        .iter()
+        .map(|name| name.to_ascii_lowercase())
+        .collect();
+    let mut accounts = recorded;
+    if !options.accounts.is_empty() {
+        let wanted = |name: &str| {
+            options
+                .accounts
+                .iter()
+                .any(|one| one.eq_ignore_ascii_case(name))
+        };
+        accounts.retain(|name| wanted(name));
+        let new = options
+            .accounts
+            .iter()
+            .filter(|name| !spelled.contains(&name.to_ascii_lowercase()));
+        accounts.extend(new.cloned());
+    }
+    if accounts.is_empty() {
+        return Err(Error::NoAccount);
+    }
+    let mut import = Import {
+        importer,
+        options,
+        accounts,
+        spelled,
+        batch: Vec::new(),
+        added: 0,
+        known: 0,
+        skipped: BTreeMap::new(),
+        broken: 0,
+        aside,
+    };
+    let outcome = options.files.iter().try_for_each(|file| import.file(file));
+    let outcome = outcome.and_then(|()| import.flush());
+    import.print_summary(out)?;
+    outcome
+}
+
+struct Import<'a, W> {
+    importer: Importer,
+    options: &'a Options,
+    accounts: Vec<String>,
+    /// Accounts whose spelling is known, in lower case.
+    spelled: BTreeSet<String>,
+    /// Games to add.
+    batch: Vec<ImportedGame>,
+    added: usize,
+    known: usize,
+    /// Numbers of games by the reason why they are not imported.
+    skipped: BTreeMap<&'static str, usize>,
+    broken: usize,
+    aside: W,
+}
+
+impl<W: Write> Import<'_, W> {
+    fn file(&mut self, path: &Path) -> Result<(), Error> {
+        let unreadable = |error| Error::Unreadable {
+            path: path.to_owned(),
+            error,
+        };
+        let mut text: Box<dyn BufRead> = match path.as_os_str() == "-" {
+            true => Box::new(BufReader::new(io::stdin())),
+            false => Box::new(BufReader::new(open(path).map_err(unreadable)?)),
+        };
+        let start = text.fill_buf().map_err(unreadable)?;
+        let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
+        let first = start.iter().find(|byte| !byte.is_ascii_whitespace());
+        let server = self.options.server.clone();
+        let mut failed = None;
+        let mut each = |game: Read| match self.game(game, path) {
+            Ok(()) => true,
+            Err(error) => {
+                failed = Some(error);
+                false
+            }
+        };
+        let read = match first {
+            Some(b'{') => lichess::read(&mut text, &mut each),
+            _ => pgn::read(&mut text, &server, &mut each),
+        };
+        match failed {
+            Some(error) => Err(error),
+            None => read.map_err(unreadable),
+        }
+    }
+
+    fn game(&mut self, game: Read, path: &Path) -> Result<(), Error> {
+        match game {
+            Read::Game(mut game) => {
+                let start = &mut game.start;
+                start.our_color = if self.is_ours(&mut start.white.name) {
+                    Color::White
+                } else if self.is_ours(&mut start.black.name) {
+                    Color::Black
+                } else {
+                    *self.skipped.entry("of other players").or_default() += 1;
+                    return Ok(());
+                };
+                self.batch.push(*game);
+                if self.batch.len() >= BATCH {
+                    self.flush()?;
+                }
+            }
+            Read::Skipped(reason) => *self.skipped.entry(reason).or_default() += 1,
+            Read::Broken(problem) => {
+                self.broken += 1;
+                if self.broken <= MAX_MESSAGES {
+                    let problem = clip(&problem, 300);
+                    writeln!(self.aside, "{}: {problem}; it is skipped", path.display())?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a player is one of our accounts, whose name is then spelled as in the first of its games.
+    fn is_ours(&mut self, name: &mut String) -> bool {
+        let mut accounts = self.accounts.iter_mut();
+        let Some(account) = accounts.find(|account| account.eq_ignore_ascii_case(name)) else {
+            return false;
+        };
+        let is_first = self.spelled.insert(account.to_ascii_lowercase());
+        match is_first {
+            true => account.clone_from(name),
+            false => name.clone_from(account),
+        }
+        true
+    }
+
+    /// Adds the games of the batch.
+    fn flush(&mut self) -> Result<(), Error> {
+        let games = std::mem::take(&mut self.batch);
+        let added = self.importer.add(&games).map_err(|error| Error::Records {
+            path: self.options.records.clone(),
+            error,
+        })?;
+        self.added += added;
+        self.known += games.len() - added;
+        Ok(())
+    }
+
+    fn print_summary(&self, out: &mut impl Write) -> io::Result<()> {
+        let games = |count| plural::count(count, "game", "games");
+        let names = self.accounts.join(", ");
+        writeln!(
+            out,
+            "imported {} of {names}; {} already known",
+            games(self.added),
+            self.known
+        )?;
+        let mut skipped: Vec<String> = self
+            .skipped
+            .iter()
+            .map(|(reason, count)| format!("{count} {reason}"))
+            .collect();
+        if self.broken > 0 {
+            skipped.push(format!("{} not valid", self.broken));
+        }
+        if !skipped.is_empty() {
+            let count = self.skipped.values().sum::<usize>() + self.broken;
+            writeln!(out, "skipped {}: {}", games(count), skipped.join(", "))?;
+        }
+        Ok(())
+    }
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    // `<(...)` of a shell and `/dev/stdin` are no regular files, for which there is `-`.
+    input::open(path)
+}
+
+/// The moves of a game in UCI, as the bot records them.
+fn uci_moves(game: &Game) -> impl Iterator<Item = String> {
+    let notation = game.initial().castling_notation();
+    let text = move |mv: &Move| mv.uci(notation).to_string();
+    game.moves().iter().map(text)
+}
+
+/// A name from elsewhere.
+fn name(text: &str) -> String {
+    clip(text, MAX_NAME_CHARS)
+}

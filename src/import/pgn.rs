@@ -1,0 +1,235 @@
+//! Games from PGN.
+
+use std::io::{self, BufRead};
+
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+use ring::digest;
+
+use super::{MAX_PLIES, Read, name, uci_moves};
+use crate::chess::pgn::{Outcome, Problem, ReadError, Reader, Record, Tags};
+use crate::chess::{Color, Position, Termination};
+use crate::events::{GameStarted, Player, TimeControl};
+use crate::lichess::model::Speed;
+use crate::lichess::model::address::{self, Page};
+use crate::store::ImportedGame;
+
+/// Reads all games and passes them to `each` until it returns false.
+pub(super) fn read(
+    text: &mut dyn BufRead,
+    server: &str,
+    each: &mut dyn FnMut(Read) -> bool,
+) -> io::Result<()> {
+    let mut reader = Reader::new();
+    let mut number = 0u64;
+    let mut convert = |found: Result<Record, ReadError>| {
+        number += 1;
+        match found {
+            Ok(record) => game(record, server, number),
+            Err(ReadError {
+                problem: Problem::Variant(_),
+                ..
+            }) => Read::Skipped("of variants that are not played"),
+            Err(error) => Read::Broken(format!("game {number}, {error}")),
+        }
+    };
+    loop {
+        let chunk = text.fill_buf()?;
+        if chunk.is_empty() {
+            if let Some(last) = reader.finish() {
+                each(convert(last));
+            }
+            return Ok(());
+        }
+        let length = chunk.len();
+        let mut rest = chunk;
+        while let Some(found) = reader.feed(&mut rest) {
+            if !each(convert(found)) {
+                return Ok(());
+            }
+        }
+        text.consume(length);
+    }
+}
+
+fn game(record: Record, server: &str, number: u64) -> Read {
+    let tags = &record.tags;
+    let tag = |name: &str| {
+        tags.get(name)
+            .filter(|value| !["", "?", "-"].contains(value))
+    };
+    if record.game.moves().len() > MAX_PLIES {
+        return Read::Broken(format!("game {number}: more than {MAX_PLIES} plies"));
+    }
+    let is_aborted = tag("Termination") == Some("Abandoned");
+    let (winner, result) = match record.outcome {
+        Outcome::Win(color) => (Some(color), record.outcome.to_string()),
+        Outcome::Draw => (None, record.outcome.to_string()),
+        Outcome::Unknown if is_aborted => (None, "*".to_owned()),
+        Outcome::Unknown => return Read::Skipped("without a result"),
+    };
+    let initial = record.game.initial();
+    let is_startpos = *initial == Position::startpos();
+    let named: String = tag("Variant")
+        .unwrap_or_default()
+        .to_lowercase()
+        .split_whitespace()
+        .collect();
+    let variant = match named.as_str() {
+        "chess960" | "fischerandom" | "fischerrandom" => "chess960",
+        "fromposition" => "fromPosition",
+        _ if is_startpos => "standard",
+        _ => "fromPosition",
+    };
+    let event = tag("Event").unwrap_or_default();
+    let lower = event.to_lowercase();
+    let time_control = time_control(tag("TimeControl"));
+    let speeds = [
+        "ultrabullet",
+        "bullet",
+        "blitz",
+        "rapid",
+        "classical",
+        "correspondence",
+    ];
+    let speed = match (
+        time_control,
+        speeds.iter().find(|speed| lower.contains(*speed)),
+    ) {
+        (TimeControl::Clock { limit, increment }, _) => {
+            Speed::of_clock(limit, increment).to_string()
+        }
+        (_, Some(speed)) => speed.replace("ultrab", "ultraB"),
+        (_, None) => "correspondence".to_owned(),
+    };
+    let moves: Vec<String> = uci_moves(&record.game).collect();
+    let started = started(tags);
+    let clocks = record.comments.iter().map(|comment| {
+        let clock = comment.clock?;
+        i64::try_from(clock.as_millis()).ok()
+    });
+    let clocks: Vec<Option<i64>> = clocks
+        .chain(std::iter::repeat(None))
+        .take(moves.len())
+        .collect();
+    let start = GameStarted {
+        game: id(tags, server, &moves),
+        white: player(tags, Color::White),
+        black: player(tags, Color::Black),
+        our_color: Color::White,
+        speed,
+        time_control,
+        rated: lower.contains("rated") && !lower.contains("unrated"),
+        variant: variant.to_owned(),
+        initial_fen: (variant != "standard").then(|| initial.fen()),
+        tournament: address::after_host(
+            event.split(' ').next_back().unwrap_or_default(),
+            Page::Arena,
+        )
+        .map(|_| {
+            name(address::id(
+                event.split(' ').next_back().unwrap_or_default(),
+                Page::Arena,
+            ))
+        }),
+        plies: moves.len() as u32 + 1,
+    };
+    let status = status(&record, is_aborted);
+    Read::Game(Box::new(ImportedGame {
+        started,
+        finished: started,
+        start,
+        moves: moves.into_iter().zip(clocks).collect(),
+        status: status.to_owned(),
+        winner,
+        result,
+    }))
+}
+
+/// The id on Lichess, or else one made of players, date and moves.
+fn id(tags: &Tags, server: &str, moves: &[String]) -> String {
+    let is_id = |id: &&str| id.len() == 8 && id.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let site = tags.get("Site").unwrap_or_default();
+    let host = site
+        .trim_start_matches("https://")
+        .trim_start_matches("http://");
+    let own = server
+        .trim_start_matches("https://")
+        .trim_start_matches("http://");
+    let is_site = host.starts_with("lichess.org/") || host.starts_with(&format!("{own}/"));
+    let of_site = is_site.then(|| address::id(site, Page::Game)).filter(is_id);
+    if let Some(id) = tags.get("GameId").filter(is_id).or(of_site) {
+        return id.to_owned();
+    }
+    let mut context = digest::Context::new(&digest::SHA256);
+    for tag in [
+        "White", "Black", "Date", "UTCDate", "UTCTime", "Round", "FEN",
+    ] {
+        context.update(tags.get(tag).unwrap_or_default().as_bytes());
+        context.update(b"\n");
+    }
+    context.update(moves.join(" ").as_bytes());
+    let digest = context.finish();
+    let hex = digest.as_ref()[..8]
+        .iter()
+        .map(|byte| format!("{byte:02x}"));
+    format!("pgn-{}", hex.collect::<String>())
+}
+
+fn player(tags: &Tags, color: Color) -> Player {
+    let tag = |end: &str| {
+        tags.get(&format!("{color}{end}"))
+            .filter(|value| *value != "?")
+    };
+    let title = tag("Title").filter(|title| !["", "-"].contains(title));
+    Player {
+        name: name(tag("").unwrap_or("?")),
+        title: title.map(name),
+        rating: tag("Elo")
+            .and_then(|elo| elo.parse().ok())
+            .filter(|elo| *elo > 0),
+        provisional: false,
+    }
+}
+
+fn time_control(tag: Option<&str>) -> TimeControl {
+    let clock = || {
+        let (limit, increment) = tag?.split_once('+').unwrap_or((tag?, "0"));
+        Some(TimeControl::Clock {
+            limit: limit.parse().ok()?,
+            increment: increment.parse().ok()?,
+        })
+    };
+    clock().unwrap_or(TimeControl::Unknown)
+}
+
+/// The start in milliseconds since 1970, in UTC; 0 if no tag tells the day.
+fn started(tags: &Tags) -> i64 {
+    let day = ["UTCDate", "Date"].into_iter().find_map(|tag| {
+        let day = tags.get(tag).filter(|day| !day.starts_with('?'))?;
+        let day = day.replace('.', "-").replace("??", "01");
+        day.parse::<jiff::civil::Date>().ok()
+    });
+    let Some(day) = day else { return 0 };
+    let time = tags
+        .get("UTCTime")
+        .and_then(|time| time.parse::<jiff::civil::Time>().ok());
+    let at = DateTime::from_parts(day, time.unwrap_or_default());
+    let at = at.to_zoned(TimeZone::UTC);
+    at.map_or(0, |at| at.timestamp().as_millisecond())
+}
+
+/// The status of a finished game, in the words of Lichess.
+fn status(record: &Record, is_aborted: bool) -> &'static str {
+    let termination = record.tags.get("Termination").unwrap_or_default();
+    match (record.game.termination(), record.outcome) {
+        (Some(Termination::Checkmate), Outcome::Win(_)) => "mate",
+        (Some(Termination::Stalemate), Outcome::Draw) => "stalemate",
+        (_, Outcome::Unknown) if is_aborted => "aborted",
+        _ if termination.eq_ignore_ascii_case("time forfeit") => "outoftime",
+        (_, Outcome::Draw) => "draw",
+        (_, Outcome::Win(_)) if termination.eq_ignore_ascii_case("rules infraction") => "cheat",
+        (_, Outcome::Win(_)) => "resign",
+        (_, Outcome::Unknown) => "unknownFinish",
+    }
+}

@@ -1,0 +1,260 @@
+//! `knightwatch import`: games from PGN and from Lichess's export in the records.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::Instant;
+
+use knightwatch::chess::pgn::{self, MoveComment, Outcome, Tags};
+use knightwatch::chess::{Color, Game, Position};
+use knightwatch::sim::NewUser;
+use knightwatch::store::{Filter, Reader};
+use rusqlite::Connection;
+
+use crate::common::{BOT, Daemon, Killed, Site, http_client, wait};
+use crate::games::{bot_mates, losing_player};
+
+const EXPORT: &str = r#"{"id":"abcdEFGH","rated":true,"variant":"standard","speed":"blitz","perf":"blitz","createdAt":1750000000000,"lastMoveAt":1750000060000,"status":"resign","players":{"white":{"user":{"name":"MyBot","id":"mybot","title":"BOT"},"rating":2000,"ratingDiff":-9},"black":{"user":{"name":"Anna","id":"anna"},"rating":1500,"ratingDiff":9}},"winner":"black","moves":"e4 e5 Nf3","clocks":[18003,18003,17800],"clock":{"initial":180,"increment":2,"totalTime":260}}
+"#;
+
+fn file(state: &Path) -> PathBuf {
+    state.join("lichess.org.sqlite")
+}
+
+fn command(state: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_knightwatch"));
+    command
+        .args(arguments)
+        .current_dir(state)
+        .env("STATE_DIRECTORY", state)
+        .env("HOME", state)
+        .env_remove("XDG_CONFIG_HOME")
+        .env_remove("LICHESS_TOKEN");
+    command
+}
+
+fn run(state: &Path, arguments: &[&str]) -> Output {
+    let mut command = command(state, arguments);
+    command.stdin(Stdio::null()).output().unwrap()
+}
+
+/// The output of a successful command.
+fn stdout(state: &Path, arguments: &[&str]) -> String {
+    let output = run(state, arguments);
+    assert!(output.status.success(), "{arguments:?}: {output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// PGN of random games of MyBot, with clocks.
+fn random_games(count: usize) -> String {
+    let mut random = fastrand::Rng::with_seed(7);
+    let mut text = String::new();
+    for number in 0..count {
+        let mut game = Game::new(Position::startpos());
+        while game.moves().len() < 80 && game.termination().is_none() {
+            let moves = game.position().legal_moves();
+            game.play(moves[random.usize(..moves.len())]);
+        }
+        let mut tags = Tags::default();
+        tags.set("Event", "Rated blitz game");
+        tags.set("Site", format!("https://lichess.org/g{number:07}"));
+        tags.set("Date", "2026.05.24");
+        tags.set("White", if number % 2 == 0 { "MyBot" } else { "Anna" });
+        tags.set("Black", if number % 2 == 0 { "Anna" } else { "mybot" });
+        tags.set("TimeControl", "180+2");
+        tags.set("WhiteElo", "1800");
+        tags.set("BlackElo", "1700");
+        let comment = |_| MoveComment {
+            clock: Some(std::time::Duration::from_secs(100)),
+            ..MoveComment::default()
+        };
+        let comments: Vec<MoveComment> = game.moves().iter().map(comment).collect();
+        let outcome = [Outcome::Win(Color::White), Outcome::Draw][number % 2];
+        text += &pgn::write(&tags, &game, &comments, outcome);
+        text.push('\n');
+    }
+    text
+}
+
+fn is_intact(file: &Path) -> bool {
+    let db = Connection::open(file).unwrap();
+    let found: String = db
+        .query_row("PRAGMA integrity_check", [], |row| row.get(0))
+        .unwrap();
+    found == "ok"
+}
+
+#[test]
+fn import_adds_games_once() {
+    let state = tempfile::tempdir().unwrap();
+    let state = state.path();
+    let games = random_games(2)
+        + "[White \"MyBot\"]\n[Black \"Bert\"]\n[Date \"2001.02.03\"]\n[Result \"1-0\"]\n\n1. e4 e5 2. Ke2 Ke7 1-0\n\n\
+           [White \"Anna\"]\n[Black \"Bert\"]\n[Result \"1-0\"]\n\n1. e4 1-0\n\n\
+           [White \"MyBot\"]\n[Black \"Bert\"]\n[Result \"1-0\"]\n\n1. e4 e5 2. Qh7 1-0\n\n\
+           [White \"MyBot\"]\n[Black \"Bert\"]\n[Variant \"Atomic\"]\n\n1. e4 1-0\n\n\
+           [White \"MyBot\"]\n[Black \"Bert\"]\n\n1. e4 *\n";
+    fs::write(state.join("games.pgn"), &games).unwrap();
+    let export = format!(
+        "{EXPORT}\n{{\"id\":\"zzzz\n{}",
+        EXPORT.replace("abcdEFGH", "12345678").replace("Nf3", "Nf4")
+    );
+    fs::write(state.join("export.ndjson"), export).unwrap();
+
+    let without = run(state, &["import", "games.pgn"]);
+    assert_eq!(without.status.code(), Some(1));
+    assert!(
+        String::from_utf8_lossy(&without.stderr).contains("use --account NAME"),
+        "{without:?}"
+    );
+
+    let arguments = ["import", "--account", "MYBOT", "games.pgn", "export.ndjson"];
+    let output = run(state, &arguments);
+    assert!(output.status.success(), "{output:?}");
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(
+        said,
+        "imported 4 games of MyBot; 0 already known\n\
+         skipped 6 games: 1 of other players, 1 of variants that are not played, 1 without a result, 3 not valid\n"
+    );
+    let aside = String::from_utf8(output.stderr).unwrap();
+    for part in [
+        "games.pgn: game 5, line ",
+        ", move 2.: ",
+        "export.ndjson: line 3: not a game as Lichess exports it",
+        "export.ndjson: line 4: game 12345678, move 2: ",
+    ] {
+        assert!(aside.contains(part), "{part}: {aside}");
+    }
+    let before = stdout(state, &["export"]);
+    // Again, and now the account is known from the records.
+    let said = stdout(state, &["import", "export.ndjson", "games.pgn"]);
+    assert!(said.starts_with("imported 0 games of "), "{said}");
+    assert!(said.contains("; 4 already known"), "{said}");
+    assert_eq!(stdout(state, &["export"]), before);
+    // Statistics.
+    let list = stdout(state, &["games"]);
+    assert!(list.contains("4 games: 2 won, 1 drawn, 1 lost"), "{list}");
+    let groups = stdout(state, &["games", "--by", "opponent"]);
+    assert!(
+        groups.starts_with("Anna  ") && groups.contains("\nBert  "),
+        "{groups}"
+    );
+    let list = stdout(state, &["games", "--ratings"]);
+    assert!(list.contains("blitz") && !list.contains("mybot"), "{list}");
+    let lost = stdout(
+        state,
+        &["games", "--result", "lost", "--speed", "blitz", "--rated"],
+    );
+    assert!(
+        lost.contains("abcdEFGH") && lost.contains("resign"),
+        "{lost}"
+    );
+    let one = stdout(state, &["export", "abcdEFGH"]);
+    assert!(
+        one.contains("1. e4 { [%clk 0:03:00] } 1... e5") && one.contains("0-1"),
+        "{one}"
+    );
+    let toughest = stdout(state, &["games", "--toughest"]);
+    assert!(toughest.contains("Anna"), "{toughest}");
+}
+
+#[test]
+fn import_takes_what_lichess_exports_while_bot_runs() {
+    let site = Site::new([NewUser::bot("Anna")]);
+    let bot = Daemon::start(&site, "");
+    site.sim.add_player(losing_player("Randy"));
+    let game = bot_mates(&site);
+    let name = fs::read_dir(bot.state())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name());
+    let name = name.map(|name| name.into_string().unwrap());
+    let name = name
+        .into_iter()
+        .find(|name| name.ends_with(".sqlite"))
+        .unwrap();
+    let records = bot.state().join(name);
+    let recorded = wait("the end is recorded", || {
+        let record = Reader::open(&records).ok()?.record(&game.id).unwrap();
+        record.filter(|record| record.game.finished.is_some())
+    });
+    let url = format!("{}/api/games/user/{BOT}?clocks=true", site.url);
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let text = runtime.block_on(async {
+        let request = http_client()
+            .get(url)
+            .header("Accept", "application/x-ndjson");
+        request.send().await.unwrap().text().await.unwrap()
+    });
+    let import = |state: &Path| {
+        let mut command = command(state, &["import", "--account", BOT, "-"]);
+        command
+            .env("KNIGHTWATCH__LICHESS__URL", &site.url)
+            .stdin(Stdio::piped());
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        child
+            .stdin
+            .take()
+            .unwrap()
+            .write_all(text.as_bytes())
+            .unwrap();
+        String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap()
+    };
+    // The records of the running bot have it.
+    let said = import(&bot.state());
+    assert_eq!(
+        said,
+        format!("imported 0 games of {BOT}; 1 already known\n")
+    );
+    // Other records get the same game.
+    let other = tempfile::tempdir().unwrap();
+    let said = import(other.path());
+    assert_eq!(said, format!("imported 1 game of {BOT}; 0 already known\n"));
+    let reader = Reader::open(&other.path().join(records.file_name().unwrap())).unwrap();
+    let imported = reader.record(&game.id).unwrap().unwrap();
+    let moves = |record: &knightwatch::store::Record| -> Vec<String> {
+        record
+            .moves
+            .iter()
+            .map(|played| played.uci.clone())
+            .collect()
+    };
+    assert_eq!(moves(&imported), moves(&recorded));
+    assert_eq!(imported.game.outcome, recorded.game.outcome);
+    assert_eq!(imported.game.status, recorded.game.status);
+    assert_eq!(imported.game.initial_fen, recorded.game.initial_fen);
+    assert_eq!(imported.game.speed, recorded.game.speed);
+}
+
+#[test]
+fn import_killed_leaves_intact_records() {
+    const GAMES: usize = 3_000;
+    let state = tempfile::tempdir().unwrap();
+    let state = state.path();
+    fs::write(state.join("games.pgn"), random_games(GAMES)).unwrap();
+    let arguments = ["import", "--account", "MyBot", "games.pgn"];
+    let mut child = Killed(
+        command(state, &arguments)
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap(),
+    );
+    wait("some games are imported", || {
+        let count = Reader::open(&file(state))
+            .ok()?
+            .count(&Filter::default())
+            .ok()?;
+        (count > 0).then_some(())
+    });
+    child.0.kill().unwrap();
+    child.0.wait().unwrap();
+    assert!(is_intact(&file(state)));
+    let start = Instant::now();
+    let said = stdout(state, &arguments);
+    println!("{GAMES} games in {:?}", start.elapsed());
+    assert!(said.starts_with("imported "), "{said}");
+    let reader = Reader::open(&file(state)).unwrap();
+    assert_eq!(reader.count(&Filter::default()).unwrap(), GAMES as u64);
+    assert!(is_intact(&file(state)));
+}

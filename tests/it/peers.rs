@@ -1,0 +1,337 @@
+//! Coming from other bots: `knightwatch convert`, `init --from`, and the page that compares the keys.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use knightwatch::config::{Settings, Sources};
+use knightwatch::sim::NewUser;
+use tempfile::TempDir;
+
+use crate::common::Site;
+
+/// The configurations of both peers, with all keys.
+const FIXTURES: [(&str, &str); 2] = [
+    (
+        "lichess-bot",
+        include_str!("../fixtures/peers/lichess-bot.yml"),
+    ),
+    ("BotLi", include_str!("../fixtures/peers/botli.yml")),
+];
+
+fn knightwatch(home: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_knightwatch"));
+    command.args(arguments).current_dir(home).env("HOME", home);
+    for variable in [
+        "LICHESS_TOKEN",
+        "XDG_CONFIG_HOME",
+        "KNIGHTWATCH__LICHESS__URL",
+    ] {
+        command.env_remove(variable);
+    }
+    command.stdin(std::process::Stdio::null()).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap()
+}
+
+/// Converts a text; returns the configuration as it is loaded and as it is written.
+fn converted(yaml: &str) -> (Settings, String) {
+    let home = tempfile::tempdir().unwrap();
+    fs::write(home.path().join("config.yml"), yaml).unwrap();
+    let output = knightwatch(home.path(), &["convert", "config.yml", "-o", "out.toml"]);
+    assert!(output.status.success(), "{output:?}");
+    assert!(output.stdout.is_empty());
+    let file = home.path().join("out.toml");
+    let written = fs::read_to_string(&file).unwrap();
+    let sources = Sources {
+        file: Some(file),
+        ..Sources::default()
+    };
+    let settings = Settings::load(&sources).unwrap_or_else(|error| panic!("{error}\n{written}"));
+    (settings, written)
+}
+
+/// The lines of a YAML map with its keys and their indentation.
+fn keys(yaml: &str) -> impl Iterator<Item = (usize, &str)> {
+    yaml.lines().filter_map(|line| {
+        let word = line.trim_start();
+        let (key, _) = word.split_once(':')?;
+        let is_key = !word.starts_with(['#', '-']);
+        is_key.then_some((line.len() - word.len(), key))
+    })
+}
+
+/// The paths of all keys with a value of their own, as in `engine.uci_options.Hash`.
+fn paths(yaml: &str) -> Vec<String> {
+    let mut open: Vec<(usize, String)> = Vec::new();
+    let mut paths = Vec::new();
+    for (indent, key) in keys(yaml) {
+        open.retain(|(outer, _)| *outer < indent);
+        let path = match open.last() {
+            Some((_, outer)) => format!("{outer}.{key}"),
+            None => key.to_owned(),
+        };
+        paths.push(path.clone());
+        open.push((indent, path));
+    }
+    let is_leaf = |path: &String| {
+        !paths
+            .iter()
+            .any(|other| other.starts_with(&format!("{path}.")))
+    };
+    let leaves = paths.iter().filter(|path| is_leaf(path));
+    leaves.cloned().collect()
+}
+
+#[test]
+fn convert_names_every_key_of_both_peers() {
+    for (peer, yaml) in FIXTURES {
+        let (_, written) = converted(yaml);
+        assert!(written.starts_with(&format!(
+            "# Converted from config.yml of {peer} by Knightwatch."
+        )));
+        let words: String = written
+            .lines()
+            .map(|line| line.trim_start_matches('#'))
+            .collect();
+        let paths = paths(yaml);
+        assert!(paths.len() > 80, "{peer}: {}", paths.len());
+        for path in paths {
+            let named = format!("{path} (line ");
+            assert!(
+                words.contains(&named),
+                "{peer}: {path} is not named in\n{written}"
+            );
+        }
+        assert!(!written.contains("nothing is known"), "{written}");
+    }
+}
+
+#[test]
+fn convert_lichess_bot_carries_settings_over() {
+    let (settings, written) = converted(FIXTURES[0].1);
+    assert!(settings.engine.ponder && settings.engine.hash_mib == 512);
+    assert_eq!(settings.engine.threads, 4);
+    assert_eq!(settings.games.concurrency, 1);
+    assert_eq!(settings.games.abort_after_s, 30);
+    assert_eq!(settings.challenge.max_base_s, 1800);
+    assert_eq!(settings.challenge.max_increment_s, 20);
+    assert_eq!(settings.challenge.block.len(), 2);
+    assert_eq!(settings.correspondence.move_time_s, 60);
+    assert_eq!(settings.chat.greeting, "Hello from {me}!");
+    assert_eq!(settings.resign.score_cp, 1000);
+    assert_eq!(settings.book.max_ply, 40);
+    assert!(!settings.resign.enabled && settings.draw.offer && !settings.book.enabled);
+    assert_eq!(settings.matchmaking.idle_s, 1800);
+    let profiles = &settings.matchmaking.profile;
+    assert_eq!(
+        (profiles.len(), profiles[0].clock.len()),
+        (2, 4),
+        "{written}"
+    );
+    assert_eq!(profiles[1].name, "slow");
+    let limits = settings.rule.iter().find_map(|rule| rule.play.max_nodes);
+    assert_eq!(limits, Some(1), "{written}");
+    assert!(
+        written.contains("engine.dir (line 6), engine.name (line 7)"),
+        "{written}"
+    );
+}
+
+#[test]
+fn convert_botli_carries_settings_over() {
+    let (settings, written) = converted(FIXTURES[1].1);
+    let clock = settings
+        .rule
+        .iter()
+        .find(|rule| !rule.matching.clock.is_empty());
+    assert_eq!(clock.unwrap().accept, Some(true), "{written}");
+    assert_eq!(settings.games.max_takebacks, 3);
+    assert_eq!(settings.matchmaking.idle_s, 480);
+    assert_eq!(settings.matchmaking.profile.len(), 2, "{written}");
+    assert_eq!(settings.book.files.len(), 2, "{written}");
+    assert!(settings.book.files.iter().all(|file| file.is_absolute()));
+    assert_eq!(
+        settings.chat.greeting,
+        "Hello, Knightwatch {version} plays."
+    );
+    assert_eq!(settings.challenge.block.len(), 1);
+    // Bots play rated games only, and bullet only with an increment.
+    let declines = |key: &str| written.contains(&format!("decline = \"{key}\""));
+    assert!(declines("rated") && declines("tooFast"), "{written}");
+    let limit = settings.rule.iter().find_map(|rule| rule.play.max_move_ms);
+    assert_eq!(limit, Some(5_000), "{written}");
+}
+
+#[test]
+fn convert_takes_fragments() {
+    let (settings, _) =
+        converted("challenge:\n  concurrency: 3\n  accept_bot: yes\n  only_bot: yes\n");
+    assert!(settings.challenge.bots && !settings.challenge.humans);
+    assert_eq!(settings.games.concurrency, 3);
+    let (settings, _) = converted("challenge:\n  human_modes:\n  bot_modes: [rated, casual]\n");
+    assert!(settings.challenge.bots && !settings.challenge.humans);
+    let (settings, _) =
+        converted("greeting: {hello: \"Hi {opponent}, {engine} {ram}\"}\nabort_time: 20\n");
+    assert_eq!(
+        settings.chat.greeting,
+        "Hi {opponent}, Knightwatch {version} "
+    );
+    // What our loader rejects is left out, with its words.
+    let (settings, written) =
+        converted("challenge:\n  concurrency: 0\n  games_reserved_for_humans: 5\nabort_time: x\n");
+    assert_eq!(settings.games.concurrency, 4);
+    assert!(
+        written.contains("# Not carried over, challenge.concurrency (line 2): no game at a time"),
+        "{written}"
+    );
+    let variants = "challenge:\n  accept_bot: true\n  variants: [standard, atomic]\n";
+    let (settings, written) = converted(variants);
+    assert_eq!(settings.challenge.variants.len(), 1);
+    assert!(
+        written.contains("changed: not played are atomic."),
+        "{written}"
+    );
+}
+
+#[test]
+fn convert_never_copies_token() {
+    let token = "lip_n0tToBeSeen12345";
+    let home = tempfile::tempdir().unwrap();
+    let yaml = format!(
+        "token: {token}\nchallenge:\n  concurrency: 2\n  {token}: {token}\nabort_time: {token}\n"
+    );
+    fs::write(home.path().join("config.yml"), yaml).unwrap();
+    let output = knightwatch(home.path(), &["convert", "config.yml"]);
+    assert!(output.status.success(), "{output:?}");
+    let all = [text(&output.stdout), text(&output.stderr)].concat();
+    assert!(!all.contains(token), "{all}");
+    assert!(
+        text(&output.stderr).contains("The token is not copied"),
+        "{all}"
+    );
+    // An existing file is not replaced.
+    fs::write(home.path().join("out.toml"), "mine").unwrap();
+    let output = knightwatch(home.path(), &["convert", "config.yml", "-o", "out.toml"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        text(&output.stderr).contains("out.toml exists"),
+        "{output:?}"
+    );
+}
+
+#[test]
+fn convert_names_line_of_bad_yaml() {
+    let home = tempfile::tempdir().unwrap();
+    let bomb: String = (1..40)
+        .map(|n| format!("a{n}: &a{n} [*a{0}, *a{0}, *a{0}]\n", n - 1))
+        .collect();
+    let long = format!("engine: {{name: \"{}\"}}\n", "x".repeat(300_000));
+    for (yaml, message) in [
+        (
+            "engine:\n  name: x\n bad: [1\nchallenge: 3\n",
+            "config.yml:",
+        ),
+        ("", "config.yml:1: the file is empty"),
+        (
+            "- a\n- b\n",
+            "config.yml:1: the file has no keys with values",
+        ),
+        (
+            "name: Anna\nage: 3\n",
+            "none of its keys belongs to lichess-bot or BotLi",
+        ),
+        (
+            &format!("a0: &a0 [x, x]\n{bomb}"),
+            "the file has too many values",
+        ),
+        (&long, "the file is larger than 256 KiB"),
+    ] {
+        fs::write(home.path().join("config.yml"), yaml).unwrap();
+        let output = knightwatch(home.path(), &["convert", "config.yml"]);
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        assert!(
+            text(&output.stderr).contains(message),
+            "{message}: {output:?}"
+        );
+    }
+}
+
+fn mode(file: &Path) -> u32 {
+    fs::metadata(file).unwrap().permissions().mode() & 0o777
+}
+
+#[test]
+fn init_from_other_bot_writes_configuration_and_token() {
+    let site = Site::new([NewUser::bot("Anna")]);
+    let token = site.sim.token_of("Anna");
+    let home = TempDir::new().unwrap();
+    let yaml = format!(
+        "token: {token}\nurl: {}/\nabort_time: 25\nchallenge: {{concurrency: 3}}\n",
+        site.url
+    );
+    fs::write(home.path().join("config.yml"), yaml).unwrap();
+    let arguments = [
+        "init",
+        "--from",
+        "config.yml",
+        "--config",
+        "own/knightwatch.toml",
+    ];
+    let output = knightwatch(home.path(), &arguments);
+    assert!(output.status.success(), "{output:?}");
+    let said = text(&output.stdout);
+    assert!(said.contains("This is Anna: a bot account"), "{said}");
+    assert!(
+        !said.contains(&token) && !text(&output.stderr).contains(&token),
+        "{output:?}"
+    );
+    let config = home.path().join("own/knightwatch.toml");
+    assert!(!fs::read_to_string(&config).unwrap().contains(&token));
+    let file = home.path().join("own/token");
+    assert_eq!(fs::read_to_string(&file).unwrap().trim(), token);
+    assert_eq!(mode(&file), 0o600);
+    let check = knightwatch(home.path(), &["check", "--config", "own/knightwatch.toml"]);
+    assert!(check.status.success(), "{check:?}");
+    // Nothing is replaced without an answer.
+    let before = fs::read_to_string(&config).unwrap();
+    let again = knightwatch(home.path(), &arguments);
+    assert_eq!(again.status.code(), Some(1), "{again:?}");
+    assert_eq!(fs::read_to_string(&config).unwrap(), before);
+}
+
+#[test]
+fn comparison_names_every_key_of_both_peers() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/comparison.md");
+    let page = fs::read_to_string(page).unwrap();
+    let code: Vec<&str> = page.split('`').skip(1).step_by(2).collect();
+    let words: BTreeSet<&str> = code
+        .iter()
+        .flat_map(|code| code.split(|c: char| !(c.is_alphanumeric() || c == '_')))
+        .chain(code.iter().copied())
+        .collect();
+    // Names that the user chooses.
+    let own = [
+        "slow",
+        "bullet",
+        "casual_chess960",
+        "standard_black",
+        "DefaultBook",
+        "BlackBook",
+        "cpuct",
+    ];
+    for (peer, yaml) in FIXTURES {
+        let missing: Vec<&str> = keys(yaml)
+            .map(|(_, key)| key)
+            .filter(|key| !own.contains(key) && !words.contains(key))
+            .collect();
+        assert!(
+            missing.is_empty(),
+            "{peer}: docs/comparison.md does not name {missing:?}"
+        );
+    }
+}
