@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use crate::lichess::model::Username;
+use crate::lichess::model::{Speed, Username, Variant};
 use crate::plural;
 
 use super::correspondence::Correspondence;
@@ -13,7 +13,6 @@ use super::rule::ClockSpec;
 use super::settings::{
     Book, Challenge, Engine, Games, Lichess, PgnFiles, Records, Settings, Tournaments,
 };
-use super::values::{Speed, Variant};
 use super::web::Web;
 
 /// The longest chat message that Lichess accepts.
@@ -334,7 +333,7 @@ fn seconds(speed: Speed) -> Option<RangeInclusive<u32>> {
         Speed::Blitz => Some(180..=479),
         Speed::Rapid => Some(480..=1499),
         Speed::Classical => Some(1500..=u32::MAX),
-        Speed::Correspondence => None,
+        Speed::Correspondence | Speed::UltraBullet | Speed::Unknown => None,
     }
 }
 

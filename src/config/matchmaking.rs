@@ -6,8 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::rule::{ClockSpec, Pattern, Range, one_or_many};
 use super::seconds;
-use super::values::Variant;
-use crate::lichess::model::{Speed, TimeControl};
+use crate::lichess::model::{Speed, TimeControl, Variant};
 
 /// `[matchmaking]`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -40,7 +39,7 @@ pub struct Profile {
     #[serde(deserialize_with = "one_or_many")]
     pub clock: Vec<ClockSpec>,
     /// Variants, one of which is chosen.
-    #[serde(deserialize_with = "one_or_many")]
+    #[serde(with = "super::values::one_or_list")]
     pub variant: Vec<Variant>,
     /// Whether the game is rated.
     pub rated: bool,

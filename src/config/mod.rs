@@ -52,7 +52,6 @@ pub use settings::{
     Settings, Tournaments,
 };
 pub use strength::{MAX_ELO, MIN_ELO, Strength, StrengthMode};
-pub use values::{Speed, Variant};
 pub use web::{Web, WebKey};
 
 /// A duration in seconds, limited to a century.

@@ -17,9 +17,9 @@ use super::matchmaking::Matchmaking;
 use super::rule::{Books, ClockSpec, Limit, Pattern, Play, Rule, unknown_books};
 use super::seconds;
 use super::strength::Strength;
-use super::values::{Speed, Variant};
 use super::web::Web;
 use super::{SERVICE_CONFIG, TokenSource};
+use crate::lichess::model::{Speed, Variant};
 use crate::lichess::{Endpoint, EndpointError};
 
 /// The state directory of the systemd unit.
@@ -142,8 +142,10 @@ pub struct Challenge {
     /// Whether to accept challenges at all.
     pub accept: bool,
     /// Accepted variants.
+    #[serde(with = "super::values")]
     pub variants: Vec<Variant>,
     /// Accepted speeds, by Lichess's own names for them.
+    #[serde(with = "super::values")]
     pub speeds: Vec<Speed>,
     /// Whether rated games are accepted.
     pub rated: bool,
@@ -222,6 +224,7 @@ pub struct Tournaments {
     /// Whether to join any arena of the site that allows bots.
     pub join_any: bool,
     /// Speeds of arenas found by `teams` or `join_any`.
+    #[serde(with = "super::values")]
     pub speeds: Vec<Speed>,
     /// Their time controls; empty accepts all.
     pub clocks: Vec<ClockSpec>,

@@ -1,3 +1,4 @@
+use crate::lichess::model::Speed;
 use std::path::Path;
 
 use super::*;

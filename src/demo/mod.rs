@@ -19,10 +19,11 @@ use tokio::time::timeout;
 use url::Url;
 
 use crate::bot::{self, BotParts, CommandHandle, ShutdownHandle};
-use crate::config::{Settings, Speed, Takebacks};
+use crate::config::{Settings, Takebacks};
 use crate::daemon;
 use crate::events::{Bus, Event, RecvError};
 use crate::lichess::Token;
+use crate::lichess::model::Speed;
 use crate::plural;
 use crate::sim::{
     self, Behavior, ChallengePlan, ColorChoice, NewUser, PlayerKind, PlayerOptions, Sim,

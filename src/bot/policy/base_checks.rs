@@ -120,7 +120,7 @@ fn game_objection(challenge: &Challenge, rules: &config::Challenge) -> Option<Ba
 
 fn variant_objection(variant: Variant, rules: &config::Challenge) -> Option<BaseCheckFailure> {
     let mut accepted = rules.variants.iter();
-    let only_standard = accepted.all(|accepted| accepted.key() == Variant::Standard.key());
+    let only_standard = accepted.all(|accepted| *accepted == Variant::Standard);
     let reason = if only_standard && variant != Variant::Standard {
         DeclineReason::Standard
     } else {
@@ -170,13 +170,13 @@ fn time_control_objection(
 
 /// Too fast if everything accepted is slower, too slow if everything accepted is faster.
 fn speed_decline_reason(speed: Speed, rules: &config::Challenge) -> DeclineReason {
-    let rank = |key: &str| Speed::ALL.iter().position(|speed| speed.key() == key);
+    let rank = |wanted: Speed| Speed::ALL.iter().position(|speed| *speed == wanted);
     let mut accepted = rules
         .speeds
         .iter()
-        .filter_map(|speed| rank(speed.key()))
+        .filter_map(|speed| rank(*speed))
         .peekable();
-    let Some(this) = rank(speed.key()).filter(|_| accepted.peek().is_some()) else {
+    let Some(this) = rank(speed).filter(|_| accepted.peek().is_some()) else {
         return DeclineReason::TimeControl;
     };
     let (mut slower, mut faster) = (true, true);

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::bot::game::header::GameHeader;
-use crate::config::{self, ClockSpec, ExtraRule, Match, OurColor, Pattern, Range, Title};
+use crate::config::{ClockSpec, ExtraRule, Match, OurColor, Pattern, Range, Title};
 use crate::lichess::model::{
     Challenge, ChallengeUser, Color, ColorChoice, GameFull, Speed, TimeControl, Username, Variant,
 };
@@ -175,11 +175,11 @@ pub(super) fn first_mismatch(rule: &Match, input: &MatchInput) -> Option<String>
         })
         .or_else(|| range(rule.age_days, "age_days", number(input.facts.age_days)))
         .or_else(|| {
-            let fits = |wanted: &config::Variant| wanted.key() == variant;
+            let fits = |wanted: &Variant| *wanted == input.variant;
             none_of(&rule.variant, fits, || format!("variant {variant}"))
         })
         .or_else(|| {
-            let fits = |wanted: &config::Speed| wanted.key() == speed;
+            let fits = |wanted: &Speed| *wanted == input.speed;
             none_of(&rule.speed, fits, || format!("speed {speed}"))
         })
         .or_else(|| {

@@ -13,8 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::etiquette::Takebacks;
 use super::strength::Strength;
-use super::values::{Speed, Variant};
-use crate::lichess::model::{ColorChoice, DeclineReason};
+use crate::lichess::model::{ColorChoice, DeclineReason, Speed, Variant};
 
 pub use books::Books;
 pub(super) use check::{contradictions, unknown_books};
@@ -64,10 +63,10 @@ pub struct Match {
     /// The age of the opponent's account in days.
     pub age_days: Option<Range>,
     /// One of these variants.
-    #[serde(deserialize_with = "one_or_many")]
+    #[serde(with = "super::values::one_or_list")]
     pub variant: Vec<Variant>,
     /// One of these speeds.
-    #[serde(deserialize_with = "one_or_many")]
+    #[serde(with = "super::values::one_or_list")]
     pub speed: Vec<Speed>,
     /// Exactly one of these time controls.
     #[serde(deserialize_with = "one_or_many")]

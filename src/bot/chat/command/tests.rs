@@ -1,8 +1,9 @@
 //! Tests of the chat commands.
 
 use super::*;
-use crate::config::{Chat, Settings, Speed, Variant};
+use crate::config::{Chat, Settings};
 use crate::events::Score;
+use crate::lichess::model::{Speed, Variant};
 
 const OPPONENT: Requester = Requester {
     room: Room::Player,

@@ -3,8 +3,8 @@
 use std::time::{Duration, SystemTime};
 
 use super::opponent_history::{Offer, OpponentHistory};
-use crate::config::{ClockSpec, Pattern, Profile, Settings, Side, Variant};
-use crate::lichess::model::{self, Color, ColorChoice, TimeControl, User, Username};
+use crate::config::{ClockSpec, Pattern, Profile, Settings, Side};
+use crate::lichess::model::{Color, ColorChoice, TimeControl, User, Username};
 
 /// Candidates for one challenge: some have left, some are playing.
 const MAX_CANDIDATES: usize = 8;
@@ -211,11 +211,7 @@ fn offers(profile: &Profile) -> impl Iterator<Item = Offer> {
             TimeControl::Clock { limit, increment } => Some((limit, increment)),
             _ => None,
         };
-        let variants = profile.variant.iter().map(|variant| match variant {
-            Variant::Standard => model::Variant::Standard,
-            Variant::Chess960 => model::Variant::Chess960,
-            Variant::FromPosition => model::Variant::FromPosition,
-        });
+        let variants = profile.variant.iter().copied();
         clock.into_iter().flat_map(move |(limit, increment)| {
             variants.clone().map(move |variant| Offer {
                 limit,

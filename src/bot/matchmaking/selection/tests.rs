@@ -3,7 +3,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use super::super::opponent_history::Refusal;
 use super::*;
-use crate::lichess::model::DeclineReason;
+use crate::lichess::model::{DeclineReason, Variant};
 
 fn at(seconds: u64) -> SystemTime {
     UNIX_EPOCH + Duration::from_secs(1_700_000_000 + seconds)
@@ -123,7 +123,7 @@ fn selection_excludes_declined_offers() {
     let offer = |limit, increment| Offer {
         limit,
         increment,
-        variant: model::Variant::Standard,
+        variant: Variant::Standard,
         rated: true,
     };
     let (ann, ben) = (Username::new("Ann"), Username::new("Ben"));
@@ -266,7 +266,7 @@ fn selection_return_game_is_optional() {
     let offer = Offer {
         limit: 180,
         increment: 2,
-        variant: model::Variant::Standard,
+        variant: Variant::Standard,
         rated: true,
     };
     let ann = Username::new("Ann");

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::bot::account::accepted_log::AcceptedLog;
 use crate::config::{self, Pattern};
-use crate::lichess::model::Speed;
+use crate::lichess::model::{self, Speed};
 
 /// A human's ordinary challenge with some fields replaced.
 fn challenge(patch: Value) -> Challenge {
@@ -195,7 +195,7 @@ fn policy_every_decline_has_reason() {
             "only standard",
             json!({"variant": {"key": "chess960"}}),
             config::Challenge {
-                variants: vec![config::Variant::Standard],
+                variants: vec![model::Variant::Standard],
                 ..rules()
             },
             Standard,
@@ -204,7 +204,7 @@ fn policy_every_decline_has_reason() {
             "only 960",
             json!({}),
             config::Challenge {
-                variants: vec![config::Variant::Chess960],
+                variants: vec![model::Variant::Chess960],
                 ..rules()
             },
             Variant,
@@ -227,7 +227,7 @@ fn policy_every_decline_has_reason() {
             "too fast",
             clock(60, 0),
             config::Challenge {
-                speeds: vec![config::Speed::Blitz, config::Speed::Rapid],
+                speeds: vec![Speed::Blitz, Speed::Rapid],
                 ..rules()
             },
             TooFast,
@@ -236,7 +236,7 @@ fn policy_every_decline_has_reason() {
             "too slow",
             clock(1800, 0),
             config::Challenge {
-                speeds: vec![config::Speed::Blitz, config::Speed::Rapid],
+                speeds: vec![Speed::Blitz, Speed::Rapid],
                 ..rules()
             },
             TooSlow,
@@ -245,7 +245,7 @@ fn policy_every_decline_has_reason() {
             "between",
             clock(180, 2),
             config::Challenge {
-                speeds: vec![config::Speed::Bullet, config::Speed::Rapid],
+                speeds: vec![Speed::Bullet, Speed::Rapid],
                 ..rules()
             },
             TimeControl,
@@ -311,7 +311,7 @@ fn policy_every_decline_has_reason() {
             "many days",
             json!({"speed": "correspondence", "timeControl": {"type": "correspondence", "daysPerTurn": 14}}),
             config::Challenge {
-                speeds: vec![config::Speed::Correspondence],
+                speeds: vec![Speed::Correspondence],
                 max_days: 3,
                 ..rules()
             },
