@@ -21,9 +21,9 @@ pub mod trace;
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use tokio::sync::{Notify, watch};
+use tokio::sync::Notify;
 
 pub use account::accepted_log::{AcceptedLog, file as accepted_log_file};
 pub use account::overrides::{OperatorOverrides, file as overrides_file};
@@ -58,8 +58,6 @@ pub struct BotParts {
     pub settings: Arc<Settings>,
     /// Bus for events.
     pub events: Bus,
-    /// Health of the bot, for its supervisor.
-    pub health: HealthHandle,
     pub metrics: Metrics,
     /// File of accepted challenges; `None` keeps nothing over a restart. The quota and the opponent history are kept
     /// in the same directory.
@@ -98,7 +96,6 @@ impl BotParts {
             books,
             settings: Arc::clone(settings),
             events,
-            health: HealthHandle::default(),
             metrics: Metrics::default(),
             accepted_log: None,
             overrides: None,
@@ -186,59 +183,6 @@ pub fn upgrade_hint(games: u64) -> &'static str {
 /// Runs the bot until shutdown is complete.
 pub async fn run(parts: BotParts, shutdown: ShutdownSignal) -> Result<(), Error> {
     account::run(parts, shutdown).await
-}
-
-/// Health of a bot. Cheap to clone.
-#[derive(Clone, Debug)]
-pub struct HealthHandle {
-    status: Arc<watch::Sender<Status>>,
-    heartbeats: Arc<AtomicU64>,
-}
-
-/// Status of a bot.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Status {
-    /// Name of the account, once it is known.
-    pub account: Option<Username>,
-    /// The event stream is open.
-    pub online: bool,
-    /// Running games.
-    pub games: usize,
-    /// The operator has paused the bot.
-    pub paused: bool,
-}
-
-impl Default for HealthHandle {
-    fn default() -> Self {
-        Self {
-            status: Arc::new(watch::Sender::new(Status::default())),
-            heartbeats: Arc::default(),
-        }
-    }
-}
-
-impl HealthHandle {
-    /// Subscribes to the status.
-    pub fn status(&self) -> watch::Receiver<Status> {
-        self.status.subscribe()
-    }
-
-    /// Count of heartbeats. Grows at least once a second while the bot's loop is alive.
-    pub fn heartbeats(&self) -> u64 {
-        self.heartbeats.load(Ordering::Relaxed)
-    }
-
-    fn heartbeat(&self) {
-        self.heartbeats.fetch_add(1, Ordering::Relaxed);
-    }
-
-    fn update(&self, change: impl FnOnce(&mut Status)) {
-        self.status.send_if_modified(|status| {
-            let before = status.clone();
-            change(status);
-            *status != before
-        });
-    }
 }
 
 /// Context of an account, given to its games and arenas.

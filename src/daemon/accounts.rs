@@ -3,6 +3,7 @@
 //! An account that fails does not stop the others; the daemon ends with the last one.
 
 use std::collections::HashMap;
+use std::time::Instant;
 
 use futures::future::select_all;
 use tokio::sync::{mpsc, watch};
@@ -11,7 +12,7 @@ use tracing::{Instrument, error, error_span, info};
 
 use super::Error;
 use crate::alert::Ended;
-use crate::bot::{self, BotParts, CommandHandle, HealthHandle, ShutdownHandle, Stage, Status};
+use crate::bot::{self, BotParts, CommandHandle, ShutdownHandle, Stage};
 use crate::control::Dispatcher;
 use crate::events::{Bus, Event, Severity};
 use crate::metrics::{LiveState, Metrics};
@@ -35,8 +36,7 @@ pub(super) struct Accounts {
 struct Account {
     /// Its name, if there are several accounts.
     name: Option<String>,
-    health: HealthHandle,
-    status: watch::Receiver<Status>,
+    changes: watch::Receiver<(LiveState, Instant)>,
     shutdown: ShutdownHandle,
     metrics: Metrics,
     ended: bool,
@@ -65,8 +65,7 @@ impl Accounts {
             }
             accounts.push(Account {
                 name,
-                health: part.health.clone(),
-                status: part.health.status(),
+                changes: part.metrics.subscribe(),
                 shutdown,
                 metrics: part.metrics.clone(),
                 ended: false,
@@ -104,9 +103,9 @@ impl Accounts {
     /// Waits for a change of status. Returns the outcome of the last account when it has ended.
     pub(super) async fn next(&mut self) -> Option<Result<(), Error>> {
         let accounts = self.accounts.iter_mut();
-        let changes = accounts.map(|account| Box::pin(account.status.changed()));
+        let changes = accounts.map(|account| Box::pin(account.changes.changed()));
         let ended = tokio::select! {
-            // The health handles are kept, so the senders stay alive.
+            // The metrics are kept, so the senders stay alive.
             _ = select_all(changes) => return None,
             ended = self.tasks.join_next_with_id() => ended?,
         };
@@ -142,7 +141,9 @@ impl Accounts {
     }
 
     fn playing(&self) -> usize {
-        let games = self.active().map(|account| account.status.borrow().games);
+        let games = self
+            .active()
+            .map(|account| account.changes.borrow().0.games.len());
         games.sum()
     }
 
@@ -154,7 +155,7 @@ impl Accounts {
     /// The number of heartbeats of each active account.
     pub(super) fn heartbeats(&self) -> Vec<u64> {
         self.active()
-            .map(|account| account.health.heartbeats())
+            .map(|account| account.metrics.heartbeats())
             .collect()
     }
 
@@ -221,15 +222,18 @@ impl Account {
     }
 
     fn status_line(&self) -> String {
-        let status = self.status.borrow();
-        let games = plural::count(status.games, "game", "games");
-        let me = status.account.as_ref().map(ToString::to_string);
-        match (self.shutdown.stage(), me.or_else(|| self.name.clone())) {
-            (Stage::Running, _) if status.account.is_none() => "connecting to Lichess".into(),
-            (Stage::Running, Some(me)) if status.paused => format!("{me}: paused, {games} running"),
-            (Stage::Running, Some(me)) if status.online => format!("{me}: {games} running"),
+        let (live, _) = &*self.changes.borrow();
+        let count = live.games.len();
+        let games = plural::count(count, "game", "games");
+        match (self.shutdown.stage(), &live.account) {
+            // The server is known from the login on.
+            (Stage::Running, _) if live.server.is_none() => "connecting to Lichess".into(),
+            (Stage::Running, Some(me)) if live.paused => format!("{me}: paused, {games} running"),
+            (Stage::Running, Some(me)) if live.stream.is_some() => {
+                format!("{me}: {games} running")
+            }
             (Stage::Running, Some(me)) => format!("{me}: offline, {games} running"),
-            _ if status.games == 0 => "stopping: waiting for a challenge or a tournament".into(),
+            _ if count == 0 => "stopping: waiting for a challenge or a tournament".into(),
             _ => format!("stopping: {games} left to finish"),
         }
     }

@@ -381,6 +381,7 @@ async fn supervise(
     accounts.start(parts, stops);
     let mut watchdog = Watchdog::new();
     let mut deadline = None;
+    let mut shown_status = String::new();
     // Ready without waiting for Lichess: an outage must not make the start fail.
     notify(&[
         NotifyState::Ready,
@@ -390,7 +391,7 @@ async fn supervise(
         tokio::select! {
             next = accounts.next() => {
                 let Some(outcome) = next else {
-                    notify_status(&accounts);
+                    notify_status(&accounts, &mut shown_status);
                     continue;
                 };
                 notify(&[NotifyState::Stopping]);
@@ -422,7 +423,7 @@ async fn supervise(
                     accounts.drain();
                     deadline = Some(clock::wall_deadline(grace));
                     notify(&[NotifyState::Stopping]);
-                    notify_status(&accounts);
+                    notify_status(&accounts, &mut shown_status);
                 }
             },
             // The accounts log the result themselves.
@@ -668,8 +669,12 @@ impl Signals {
 }
 
 /// Updates the status line of `systemctl status`.
-fn notify_status(accounts: &Accounts) {
-    notify(&[NotifyState::Status(&accounts.status_line())]);
+fn notify_status(accounts: &Accounts, shown: &mut String) {
+    let line = accounts.status_line();
+    if line != *shown {
+        notify(&[NotifyState::Status(&line)]);
+        *shown = line;
+    }
 }
 
 /// Notifies systemd; does nothing without it. A failure is logged once.

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use prometheus_client::metrics::histogram::Histogram;
-use tokio::sync::broadcast;
+use tokio::sync::{broadcast, watch};
 
 use crate::events::{Color, Decision, Event, GameFinished, Moved, RecvError, Severity, Source};
 
@@ -79,7 +79,9 @@ pub struct Metrics(Arc<Inner>);
 
 struct Inner {
     started_at: Instant,
-    live: Mutex<(LiveState, Instant)>,
+    live: watch::Sender<(LiveState, Instant)>,
+    /// Number and time of the heartbeats of the bot's loop.
+    heartbeats: Mutex<(u64, Instant)>,
     totals: Mutex<Totals>,
     post: Histogram,
     reaction: Histogram,
@@ -113,7 +115,8 @@ impl Metrics {
         let now = Instant::now();
         Self(Arc::new(Inner {
             started_at: now,
-            live: Mutex::new((LiveState::default(), now)),
+            live: watch::Sender::new((LiveState::default(), now)),
+            heartbeats: Mutex::new((0, now)),
             totals: Mutex::new(Totals {
                 offline_since: Some(now),
                 ..Totals::default()
@@ -126,7 +129,7 @@ impl Metrics {
 
     /// Marks this one of several accounts as stopped; `reason` is the error, if any.
     pub fn set_ended(&self, reason: Option<String>) {
-        let account = lock(&self.0.live).0.account.clone();
+        let account = self.0.live.borrow().0.account.clone();
         self.set_live(LiveState {
             account,
             stage: ENDED,
@@ -135,10 +138,34 @@ impl Metrics {
         });
     }
 
+    /// Removes the stream and the games from the current state: the account has lost both.
+    pub fn set_disconnected(&self) {
+        self.0.live.send_modify(|(live, _)| {
+            live.stream = None;
+            live.games.clear();
+        });
+    }
+
     /// Replaces the current state.
     pub fn set_live(&self, live: LiveState) {
         self.retain_games(&live.games);
-        *lock(&self.0.live) = (live, Instant::now());
+        self.0.live.send_replace((live, Instant::now()));
+    }
+
+    /// Reports changes of the current state, and that it was written again.
+    pub fn subscribe(&self) -> watch::Receiver<(LiveState, Instant)> {
+        self.0.live.subscribe()
+    }
+
+    /// Notes that the bot's loop is alive. Called at least once a second, also while there is no connection.
+    pub fn heartbeat(&self) {
+        let mut heartbeats = lock(&self.0.heartbeats);
+        *heartbeats = (heartbeats.0 + 1, Instant::now());
+    }
+
+    /// Count of heartbeats.
+    pub fn heartbeats(&self) -> u64 {
+        lock(&self.0.heartbeats).0
     }
 
     /// Forgets games that are no longer running: their end may never be reported.
@@ -164,7 +191,7 @@ impl Metrics {
         if let Event::Challenge(challenge) = event {
             // Answers to our own challenges are not counted.
             let by_us = |metrics: &Self| {
-                let live = lock(&metrics.0.live);
+                let live = metrics.0.live.borrow();
                 live.0.account.as_ref() == Some(&challenge.from.name)
             };
             if by_us(self) || self.0.accounts.iter().any(by_us) {
@@ -245,11 +272,11 @@ impl Metrics {
         combined
     }
 
-    /// Whether the main loop of every account that has not ended wrote its state lately.
+    /// Whether the main loop of every account that has not ended is alive.
     pub fn is_alive(&self) -> bool {
         let is_alive = |metrics: &Self| {
-            let live = lock(&metrics.0.live);
-            live.0.stage == ENDED || live.1.elapsed() < STALE_AFTER
+            let is_ended = metrics.0.live.borrow().0.stage == ENDED;
+            is_ended || lock(&metrics.0.heartbeats).1.elapsed() < STALE_AFTER
         };
         match self.0.accounts.is_empty() {
             true => is_alive(self),
@@ -260,7 +287,7 @@ impl Metrics {
     /// Whether an account is connected and takes new games.
     pub fn is_ready(&self) -> bool {
         let is_ready = |metrics: &Self| {
-            let (live, _) = &*lock(&metrics.0.live);
+            let (live, _) = &*metrics.0.live.borrow();
             live.stage == "running" && live.stream.is_some()
         };
         is_ready(self) || self.0.accounts.iter().any(is_ready)
@@ -268,7 +295,7 @@ impl Metrics {
 
     /// Status without the accounts.
     fn own(&self) -> Status {
-        let (live, updated_at) = lock(&self.0.live).clone();
+        let (live, updated_at) = self.0.live.borrow().clone();
         let totals = lock(&self.0.totals);
         let oldest_turn = live.games.iter().filter_map(|game| game.our_turn_ms).max();
         let mut status = Status {

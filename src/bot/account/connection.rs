@@ -198,7 +198,7 @@ impl Account {
         let me = self.ctx.me.clone();
         info!("online as {me}");
         self.update_quota(|quota, date| quota.charge(Limit::EventStreams, 1, date));
-        self.status.health.update(|status| status.online = true);
+        self.publish_status();
         self.ctx.events.send(events::Event::Online {
             account: events::Player {
                 name: me.to_string(),
@@ -226,7 +226,7 @@ impl Account {
 
     fn set_offline(&mut self, reason: String, wait: Duration) {
         warn!("offline, again in {wait:.1?}: {reason}");
-        self.status.health.update(|status| status.online = false);
+        self.publish_status();
         let retry_in = Some(wait);
         let offline = events::Event::Offline { reason, retry_in };
         self.ctx.events.send(offline);

@@ -344,8 +344,7 @@ impl Account {
 
     fn publish_game_count(&self) {
         self.set_running_games(self.games.clocked());
-        let games = self.games.len();
-        self.status.health.update(|status| status.games = games);
+        self.publish_status();
     }
 
     /// Sets the count of running games with a clock.

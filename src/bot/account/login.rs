@@ -104,7 +104,7 @@ pub(super) async fn wait_rejecting(
 ) -> bool {
     let until = clock::now() + wait;
     while clock::now() < until {
-        parts.health.heartbeat();
+        parts.metrics.heartbeat();
         tokio::select! {
             () = clock::sleep(HEARTBEAT_INTERVAL.min(wait)) => {}
             never = commands.reject_all(reason) => match never {},

@@ -119,9 +119,6 @@ impl Account {
             );
         }
         let status = StatusPublisher::new(parts);
-        status
-            .health
-            .update(|status| status.account = Some(ctx.me.clone()));
         let limits = &ctx.settings.games;
         ctx.shared_load.update_concurrency(0, limits.concurrency);
         let slots = Slots::new(limits.concurrency, limits.reserved_for_humans);
@@ -192,7 +189,7 @@ impl Account {
                 },
                 _ = probe.tick(), if !self.games.is_empty() => self.probe_silent_games(),
                 _ = heartbeat.tick() => {
-                    self.status.health.heartbeat();
+                    self.status.metrics.heartbeat();
                     self.watchdog.inject_panic();
                     self.recover_stuck_games();
                     self.expire_rematch();

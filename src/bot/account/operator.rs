@@ -191,7 +191,7 @@ impl Account {
             false => info!("{text}"),
         }
         self.ctx.events.send(events::Event::note(text));
-        self.status.health.update(|status| status.paused = paused);
+        self.publish_status();
         self.ctx.events.send(events::Event::Paused { paused });
     }
 

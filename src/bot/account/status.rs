@@ -5,9 +5,9 @@ use std::time::{Duration, SystemTime};
 use tracing::info;
 
 use super::Account;
+use crate::bot::BotParts;
 use crate::bot::account::quota::Limit;
 use crate::bot::game::status::stream_status;
-use crate::bot::{BotParts, HealthHandle};
 use crate::clock;
 use crate::events;
 use crate::lichess::Outcome;
@@ -23,8 +23,7 @@ const SAME_TIME_TOLERANCE: Duration = Duration::from_secs(5);
 
 /// Receivers of the status.
 pub(super) struct StatusPublisher {
-    pub health: HealthHandle,
-    metrics: Metrics,
+    pub metrics: Metrics,
     /// Reason and next attempt as last reported while no game is running.
     last_idle: Option<(String, Option<SystemTime>)>,
 }
@@ -32,7 +31,6 @@ pub(super) struct StatusPublisher {
 impl StatusPublisher {
     pub(super) fn new(parts: &BotParts) -> Self {
         Self {
-            health: parts.health.clone(),
             metrics: parts.metrics.clone(),
             last_idle: None,
         }

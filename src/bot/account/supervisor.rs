@@ -144,10 +144,7 @@ fn restart_wait(failures: u32) -> Duration {
 
 fn report_panic(parts: &BotParts, failure: &str, wait: Duration) {
     error!("account task panicked; restarting in {wait:.0?}, games will be resumed: {failure}");
-    parts.health.update(|status| {
-        status.online = false;
-        status.games = 0;
-    });
+    parts.metrics.set_disconnected();
     parts.events.send(Event::Note {
         severity: Severity::Error,
         game: None,
