@@ -20,6 +20,7 @@ mod faults;
 mod games;
 mod help;
 mod init;
+mod install;
 mod instances;
 mod layering;
 mod matchmaking;
