@@ -1,12 +1,14 @@
 //! Command line definitions for clap.
 
 use std::convert::Infallible;
+use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::builder::RangedU64ValueParser;
 use clap::{ArgGroup, Args, CommandFactory, Parser, Subcommand};
+use clap_complete::Shell;
 
 use crate::book::GameOptions;
 use crate::bot::{ChallengeQuery, CommandError, argument, time_control};
@@ -16,7 +18,7 @@ use crate::control::{OperatorCommand, SocketArgs};
 use crate::convert::ConvertOptions;
 use crate::draw::RenderOptions;
 use crate::events::{Color, Player};
-use crate::init::InitOptions;
+use crate::init::{InitOptions, ServiceCommand};
 use crate::lab::epd::EpdOptions;
 use crate::lab::perft;
 use crate::lab::{
@@ -48,7 +50,7 @@ pub struct Cli {
 }
 
 /// Headings of the list of commands with their commands; `None` stands for all commands without a heading.
-const HEADINGS: [(&str, Option<&[&str]>); 6] = [
+const HEADINGS: [(&str, Option<&[&str]>); 7] = [
     (
         "Play",
         Some(&["run", "demo", "init", "convert", "upgrade", "check"]),
@@ -58,6 +60,7 @@ const HEADINGS: [(&str, Option<&[&str]>); 6] = [
         "Look back",
         Some(&["games", "export", "import", "replay", "render"]),
     ),
+    ("Install", Some(&["service", "completions", "man"])),
     ("Simulate", Some(&["sim"])),
     ("Engine", Some(&["uci", "bench", "perft", "epd", "book"])),
     (
@@ -103,11 +106,27 @@ impl Cli {
         clap::FromArgMatches::from_arg_matches(&matches)
             .unwrap_or_else(|error| error.format(&mut definitions).exit())
     }
+
+    /// Writes the completions for a shell.
+    pub fn write_completions(shell: Shell, out: &mut impl Write) -> io::Result<()> {
+        // The generator panics when it cannot write.
+        let mut text = Vec::new();
+        clap_complete::generate(shell, &mut Self::command(), "knightwatch", &mut text);
+        out.write_all(&text)
+    }
+
+    /// Writes the manual page, or the pages of all commands to a directory.
+    pub fn write_manual(directory: Option<&Path>, out: &mut impl Write) -> io::Result<()> {
+        match directory {
+            None => clap_mangen::Man::new(Self::command()).render(out),
+            Some(directory) => clap_mangen::generate_to(Self::command(), directory),
+        }
+    }
 }
 
 /// The list of commands below the first `headings` headings.
 fn command_list(definitions: &clap::Command, headings: usize, width: usize) -> String {
-    const INDENT: usize = 14;
+    const INDENT: usize = 15;
     let is_named = |name: &str| {
         let mut named = HEADINGS.iter().filter_map(|(_, names)| *names);
         named.any(|names| names.contains(&name))
@@ -216,6 +235,31 @@ pub enum Command {
         Comments name each key: as it was carried over, how it was changed, or why it was not. The token is not copied; \
         knightwatch init --from FILE writes it into a token file, too.")]
     Convert(ConvertOptions),
+
+    /// Install, print or remove the systemd unit
+    #[command(
+        subcommand,
+        arg_required_else_help = true,
+        after_help = "Example: sudo knightwatch service install"
+    )]
+    Service(ServiceCommand),
+
+    /// Print completions for a shell
+    #[command(after_help = "Examples:\n  \
+        knightwatch completions bash > ~/.local/share/bash-completion/completions/knightwatch\n  \
+        knightwatch completions fish > ~/.config/fish/completions/knightwatch.fish\n  \
+        knightwatch completions zsh > ~/.zfunc/_knightwatch")]
+    Completions { shell: Shell },
+
+    /// Print the manual page, or write the pages of all commands
+    #[command(after_help = "Examples:\n  \
+        knightwatch man | man -l -\n  \
+        knightwatch man /usr/local/share/man/man1")]
+    Man {
+        /// The directory for the pages of all commands
+        #[arg(value_name = "DIR")]
+        directory: Option<PathBuf>,
+    },
 
     /// Turn the account into a bot account; this cannot be undone
     #[command(after_help = "Examples:\n  knightwatch upgrade\n  knightwatch upgrade --yes")]

@@ -4,6 +4,7 @@ use std::io::{self, BufReader, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use anyhow::Context;
 use knightwatch::bot::ChallengeQuery;
 use knightwatch::cli::{BookCommand, Cli, Command, ConfigArgs};
 use knightwatch::config::{self, LogLevel, Settings, Sources};
@@ -63,6 +64,15 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         }
         Command::Convert(options) => {
             convert::convert_command(&options, &mut io::stdout().lock(), &mut io::stderr())?;
+        }
+        Command::Service(command) => command.run(&mut io::stdout().lock())?,
+        Command::Completions { shell } => Cli::write_completions(shell, &mut io::stdout().lock())?,
+        Command::Man { directory } => {
+            let named = directory.as_deref();
+            Cli::write_manual(named, &mut io::stdout().lock()).with_context(|| match named {
+                Some(directory) => format!("cannot write to {}", directory.display()),
+                None => "cannot print".to_owned(),
+            })?;
         }
         Command::Perft {
             depth,

@@ -9,10 +9,11 @@ mod next_steps;
 mod prompt;
 mod questions;
 mod service;
+mod service_command;
 mod token;
 
 use std::fs;
-use std::io::{self, Write as _};
+use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -25,6 +26,7 @@ use crate::config::{SERVICE_CONFIG, SERVICE_TOKEN, Settings, Sources, TokenSourc
 use files::{NewFile, write_together};
 use prompt::{Prompt, is_end_of_input};
 use service::{Service, shell_quoted};
+pub use service_command::ServiceCommand;
 use token::{can_become_a_bot, identify};
 
 /// Options of `init`.
@@ -56,11 +58,7 @@ pub struct InitOptions {
 /// set up.
 pub fn run(options: InitOptions) -> anyhow::Result<ExitCode> {
     if options.print_unit {
-        let (unit, remark) = service::printed_unit();
-        write!(io::stdout(), "{unit}")?;
-        if let Some(remark) = remark {
-            writeln!(io::stderr(), "note: {remark}")?;
-        }
+        service_command::print_unit(&mut io::stdout())?;
         return Ok(ExitCode::SUCCESS);
     }
     let sources = Sources::from_process(None, Vec::new());

@@ -4,14 +4,17 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 
 use crate::config::SERVICE_STATE;
 
 /// The unit file of the repository.
 const UNIT: &str = include_str!("../../systemd/knightwatch.service");
 
-/// The path of the program in the unit file.
+/// The unit file for the systemd of a user.
+const USER_UNIT: &str = include_str!("../../systemd/user/knightwatch.service");
+
+/// The path of the program in the unit files.
 const INSTALL_PATH: &str = "/usr/local/bin/knightwatch";
 
 /// The installed unit file.
@@ -126,11 +129,11 @@ impl Service {
     }
 }
 
-fn is_systemd_running() -> bool {
+pub(super) fn is_systemd_running() -> bool {
     Path::new(SYSTEMD_RUNTIME_DIRECTORY).is_dir()
 }
 
-fn systemctl(arguments: &[&str]) -> io::Result<()> {
+pub(super) fn systemctl(arguments: &[&str]) -> io::Result<()> {
     let mut command = Command::new("systemctl");
     let status = command.args(arguments).stdin(Stdio::null()).status()?;
     match status.success() {
@@ -157,6 +160,21 @@ fn unit(program: &Path) -> String {
     UNIT.replace(INSTALL_PATH, &program.to_string_lossy())
 }
 
+/// The unit for the systemd of a user, with the path of this program.
+///
+/// # Errors
+/// When the path cannot be written in a unit.
+pub(super) fn user_unit() -> anyhow::Result<String> {
+    let this = this_program().context("the path of this program is unknown: start it again")?;
+    if !is_plain(&this) {
+        bail!(
+            "a unit cannot start {}: the path must not contain spaces or special characters. Move the program first",
+            shell_quoted(&this)
+        );
+    }
+    Ok(USER_UNIT.replace(INSTALL_PATH, &this.to_string_lossy()))
+}
+
 /// The path of this program, unless it was replaced since its start.
 fn this_program() -> Option<PathBuf> {
     std::env::current_exe().ok()?.canonicalize().ok()
@@ -164,11 +182,16 @@ fn this_program() -> Option<PathBuf> {
 
 /// Whether the service can access the path, and it has no characters that are special in a unit.
 fn can_be_started(program: &Path) -> bool {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._+-".contains(c);
     let is_hidden = HIDDEN_DIRECTORIES
         .iter()
         .any(|hidden| program.starts_with(hidden));
-    !is_hidden && program.to_str().is_some_and(|path| path.chars().all(plain))
+    !is_hidden && is_plain(program)
+}
+
+/// Whether the path has no characters that are special in a unit.
+fn is_plain(path: &Path) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._+-".contains(c);
+    path.to_str().is_some_and(|path| path.chars().all(plain))
 }
 
 /// A path quoted for a shell.
@@ -195,6 +218,15 @@ mod tests {
             assert!(unit.lines().any(|found| found == line), "{unit}");
         }
         assert!(!unit.contains(INSTALL_PATH), "{unit}");
+    }
+
+    #[test]
+    fn user_unit_has_settings_of_system_unit() {
+        let own = ["ExecStart=", "WantedBy="];
+        let lines = USER_UNIT.lines().filter(|line| !line.starts_with('#'));
+        for line in lines.filter(|line| !own.iter().any(|own| line.starts_with(own))) {
+            assert!(UNIT.lines().any(|found| found == line), "{line}");
+        }
     }
 
     #[test]

@@ -15,6 +15,7 @@ fn help_lists_each_command_once_below_its_heading() {
         "Play",
         "Operate",
         "Look back",
+        "Install",
         "Simulate",
         "Engine",
         "Develop",

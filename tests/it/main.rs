@@ -23,6 +23,7 @@ mod games;
 mod help;
 mod import;
 mod init;
+mod install;
 mod instances;
 mod layering;
 mod matchmaking;

@@ -100,7 +100,15 @@ fn files() -> Vec<PathBuf> {
     }
     let mut files = Vec::new();
     for directory in [
-        ".ci", "src", "crates", "tests", "benches", "fuzz", "docs", "systemd",
+        ".ci",
+        "src",
+        "crates",
+        "tests",
+        "benches",
+        "fuzz",
+        "docs",
+        "systemd",
+        "packaging",
     ] {
         collect(&root().join(directory), &mut files);
     }

@@ -505,8 +505,22 @@ fn http_client_builder(
         // For this machine, or with lichess.insecure for one nearby: neither a proxy nor certificates are needed.
         builder.no_proxy().tls_certs_only([])
     } else {
-        builder.tls_certs_merge(certificates.iter().cloned())
+        builder.tls_certs_merge(certificates.iter().cloned().chain(fallback_roots()))
     }
+}
+
+/// The root certificates of Mozilla, if the system has none: an image from scratch has no files but the program.
+fn fallback_roots() -> Vec<reqwest::Certificate> {
+    let is_configured = ["SSL_CERT_FILE", "SSL_CERT_DIR"]
+        .iter()
+        .any(|name| std::env::var_os(name).is_some());
+    if is_configured || !rustls_native_certs::load_native_certs().certs.is_empty() {
+        return Vec::new();
+    }
+    webpki_root_certs::TLS_SERVER_ROOT_CERTS
+        .iter()
+        .filter_map(|root| reqwest::Certificate::from_der(root).ok())
+        .collect()
 }
 
 /// Upper limit of a CA file, in bytes. The bundle of a whole system has a quarter of a megabyte.
