@@ -132,6 +132,8 @@ fn arguments(line: &str) -> Option<Vec<String>> {
     let line = line
         .rsplit(" | ")
         .find(|part| part.contains("knightwatch "))?;
+    // Where the output goes.
+    let line = line.split(" > ").next().unwrap_or(line);
     let words = words(line);
     let is_variable =
         |word: &&String| word.contains('=') && word.starts_with(|c: char| c.is_ascii_uppercase());
