@@ -63,7 +63,9 @@ const POSITIONS: [&str; 40] = [
 /// Result of a bench run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BenchResult {
+    /// Nodes searched in all positions: the signature.
     pub nodes: u64,
+    /// Time of all searches.
     pub elapsed: Duration,
 }
 

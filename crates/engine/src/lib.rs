@@ -4,6 +4,8 @@
 //! transposition table and one thread pool (`threads`). A [`Task`] describes a search; it runs until it is done or
 //! the [`SearchHandle`] that [`Engine::start`] returned is dropped.
 
+#![warn(missing_docs)]
+
 pub mod bench;
 mod control;
 mod eval;

@@ -13,6 +13,7 @@ use super::params::TUNABLES;
 /// A tunable search parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tunable {
+    /// Name, as in UCI options.
     pub name: &'static str,
     /// The default value.
     pub value: i32,
@@ -141,6 +142,7 @@ pub(super) mod of_thread {
 pub struct Setting {
     /// The evaluation network; `None` uses material and piece-square tables.
     pub network: Option<Arc<Network>>,
+    /// The search parameters.
     pub parameters: Parameters,
 }
 

@@ -9,6 +9,7 @@ use knightwatch_chess::Move;
 /// The clock of the side to move at the start of the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clock {
+    /// Time left.
     pub remaining: Duration,
     /// Added to the clock after every move.
     pub increment: Duration,
@@ -54,6 +55,7 @@ pub struct Limits {
 /// The value of a position, for the side to move unless said otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Score {
+    /// Centipawns, 100 for the value of a pawn.
     Centipawns(i32),
     /// Mate in this many moves of our own; negative if we are mated; 0 if we are mated now.
     Mate(i32),
@@ -121,6 +123,7 @@ pub struct SearchReport {
     pub pv: Vec<Move>,
     /// Index of the line in MultiPV: 1 for the best.
     pub multipv: usize,
+    /// How the score relates to the true value.
     pub bound: Bound,
 }
 

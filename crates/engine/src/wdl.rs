@@ -31,7 +31,9 @@ const MIN_MATERIAL: u32 = 4;
 /// Expected results, in percent of games; the rest are draws.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Wdl {
+    /// Games won.
     pub win: f64,
+    /// Games lost.
     pub loss: f64,
 }
 

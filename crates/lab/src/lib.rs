@@ -5,6 +5,8 @@
 //! `knightwatch datagen` plays games and stores them; `knightwatch train` reads them and writes a network file for the engine;
 //! `knightwatch match` says which of two versions is stronger. No data from other sources is used.
 
+#![warn(missing_docs)]
+
 pub mod archive;
 pub mod contest;
 pub mod datagen;

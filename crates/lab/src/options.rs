@@ -101,6 +101,7 @@ pub struct MatchOptions {
     /// Games, two per opening; with `--sprt` the maximum
     #[arg(long, value_name = "N", default_value_t = 400, value_parser = some::<u64>())]
     pub games: u64,
+    /// Openings, games at once and adjudication.
     #[command(flatten)]
     pub setup: MatchSetup,
     /// Share of random openings from Chess960 positions, in percent
@@ -146,6 +147,7 @@ pub struct GauntletOptions {
     /// Games, two per opening
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = some::<u64>())]
     pub games: u64,
+    /// Openings, games at once and adjudication.
     #[command(flatten)]
     pub setup: MatchSetup,
 }
@@ -245,6 +247,7 @@ pub struct CalibrateOptions {
     /// Games of each pairing, two per opening
     #[arg(long, value_name = "N", default_value_t = 40, value_parser = some::<u64>())]
     pub games: u64,
+    /// Openings, games at once and adjudication.
     #[command(flatten)]
     pub setup: MatchSetup,
 }
@@ -290,6 +293,7 @@ pub struct TuneOptions {
     /// How far a won pair moves a parameter at the end, in its steps
     #[arg(long, value_name = "RATE", default_value_t = 0.006, value_parser = positive)]
     pub rate: f64,
+    /// Openings, games at once and adjudication.
     #[command(flatten)]
     pub setup: MatchSetup,
 }
@@ -350,6 +354,7 @@ pub struct TrainOptions {
     /// Name of the network [default: its file name]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
+    /// Seed of the initial weights and of the order of the positions
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     pub seed: u64,
 }

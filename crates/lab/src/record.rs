@@ -11,8 +11,11 @@ use knightwatch_chess::{Bitboard, Color, Move, MoveKind, Piece, Position, Role, 
 /// Result of a game.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
+    /// Black has won.
     BlackWins,
+    /// The game is drawn.
     Draw,
+    /// White has won.
     WhiteWins,
 }
 
@@ -30,8 +33,10 @@ impl Outcome {
 /// Errors of reading a stored game.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
+    /// The file cannot be read or written.
     #[error(transparent)]
     Io(io::Error),
+    /// The bytes are not a game.
     #[error("a stored game is damaged: {0}")]
     Damaged(&'static str),
 }
@@ -73,10 +78,12 @@ impl Record {
         self.plies.push((encode(mv), score));
     }
 
+    /// Sets the outcome.
     pub fn finish(&mut self, outcome: Outcome) {
         self.outcome = outcome;
     }
 
+    /// The outcome.
     #[must_use]
     pub fn outcome(&self) -> Outcome {
         self.outcome
@@ -88,6 +95,7 @@ impl Record {
         self.plies.len()
     }
 
+    /// Whether the game has no moves.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.plies.is_empty()

@@ -67,6 +67,7 @@ impl Accumulators {
         accumulators
     }
 
+    /// The network of these accumulators.
     #[must_use]
     pub fn network(&self) -> &Arc<Network> {
         &self.network

@@ -43,22 +43,34 @@ static EMBEDDED: &[u8] = include_bytes!(env!("KNIGHTWATCH_NETWORK"));
 pub struct Lane(pub [i16; LANE]);
 
 impl Lane {
+    /// All zero.
     pub const ZERO: Lane = Lane([0; LANE]);
 }
 
 /// Error of decoding a network file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NetworkError {
+    /// The file does not begin with the magic number.
     #[error("not a Knightwatch network (does not start with KWNN)")]
     NotANetwork,
+    /// A version of the format that is not supported.
     #[error("unsupported network format version {0} (supported: {VERSION})")]
     Version(u16),
+    /// Layers of other sizes than those of this program.
     #[error("unsupported network shape: {0}")]
     Shape(String),
+    /// The length of the file does not fit its header.
     #[error("network has {got} bytes, its header requires {expected}")]
-    Length { expected: usize, got: usize },
+    Length {
+        /// Bytes that the header asks for.
+        expected: usize,
+        /// Bytes of the file.
+        got: usize,
+    },
+    /// The checksum is wrong.
     #[error("network is damaged (wrong checksum)")]
     Checksum,
+    /// A weight is out of the range that the arithmetic allows.
     #[error("network weights out of range: {0}")]
     Range(&'static str),
 }
@@ -79,6 +91,7 @@ enum OpenErrorKind {
     Bad(NetworkError),
 }
 
+/// Sizes of the layers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// Hidden units per perspective, a multiple of 32.
@@ -310,6 +323,7 @@ impl Network {
         &self.name
     }
 
+    /// The sizes of the layers.
     #[must_use]
     pub fn shape(&self) -> Shape {
         self.shape

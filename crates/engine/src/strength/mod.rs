@@ -38,6 +38,7 @@ impl Elo {
         Elo(elo.clamp(least, most) as u16)
     }
 
+    /// The number.
     pub fn get(self) -> u16 {
         self.0
     }
@@ -64,6 +65,7 @@ impl fmt::Display for Elo {
 /// Playing strength and random seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Strength {
+    /// The strength.
     pub elo: Elo,
     /// Seed of the random choices; one for each game.
     pub seed: u64,

@@ -15,6 +15,7 @@ pub struct MatchStats {
 /// A difference in strength with its error.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Elo {
+    /// The difference in Elo.
     pub value: f64,
     /// Half the width of the 95 % confidence interval.
     pub error: f64,
@@ -146,7 +147,9 @@ fn explain(seen: &[(f64, f64)], mean: f64) -> Vec<f64> {
 /// A sequential probability ratio test with error rates of 5 %.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sprt {
+    /// The difference that is rejected, in Elo.
     pub elo0: f64,
+    /// The difference that is accepted, in Elo.
     pub elo1: f64,
 }
 

@@ -10,6 +10,7 @@ use knightwatch_engine::{Score, SearchReport};
 pub struct TestPosition {
     /// The `id`, or empty.
     pub name: String,
+    /// The position.
     pub position: Position,
     /// `bm`: the best moves, if given.
     best: Vec<Move>,

@@ -15,7 +15,9 @@ const STABILITY: f64 = 0.1;
 /// Range and step of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Axis {
+    /// The least value.
     pub min: f64,
+    /// The greatest value.
     pub max: f64,
     /// Perturbation in the last trial.
     pub step: f64,
@@ -36,7 +38,9 @@ pub struct Spsa {
 
 /// Two settings that play each other.
 pub struct Trial {
+    /// The parameters with the perturbation added.
     pub plus: Vec<i32>,
+    /// The parameters with it subtracted.
     pub minus: Vec<i32>,
     /// The sign of each perturbation in `plus`, 1 or -1.
     signs: Vec<f64>,
@@ -44,6 +48,7 @@ pub struct Trial {
 }
 
 impl Spsa {
+    /// Begins with these values.
     pub fn new(values: Vec<f64>, planned: u64, rate: f64) -> Spsa {
         Spsa {
             values,
