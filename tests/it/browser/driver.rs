@@ -233,7 +233,7 @@ impl Browser {
         let source = "window.streams = [];
             const open = window.fetch;
             window.fetch = (url, options = {}) => {
-                if (url !== '/events') return open(url, options);
+                if (!url.endsWith('/events')) return open(url, options);
                 const cut = new AbortController();
                 streams.push(cut);
                 return open(url, { ...options, signal: AbortSignal.any([options.signal, cut.signal]) });
