@@ -11,7 +11,7 @@ mod tests;
 use std::io::{self, BufRead};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{self, SyncSender};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use self::clock::Clocks;
 use self::format::{Notation, features, parse_move, thinking_line};
@@ -108,6 +108,8 @@ struct Xboard {
     ponders: bool,
     /// Whether thinking is shown.
     posts: Arc<AtomicBool>,
+    /// Number of the search that may be shown.
+    current: Arc<Mutex<u64>>,
     clocks: Clocks,
     search: Option<Search>,
     /// Searches so far: results of earlier ones are ignored.
@@ -142,6 +144,7 @@ impl Xboard {
             is_analyzing: false,
             ponders: false,
             posts: Arc::new(AtomicBool::new(false)),
+            current: Arc::default(),
             clocks: Clocks::default(),
             search: None,
             searches: 0,
@@ -379,14 +382,18 @@ impl Xboard {
         self.latest = Arc::clone(&latest);
         let root = game.position().clone();
         let is_shown = purpose == Purpose::Analysis;
+        *lock(&self.current) = number;
+        let current = Arc::clone(&self.current);
         let handle = self.session.start(
             game,
             limits,
             move |report| {
                 if report.multipv == 1 {
-                    *latest.lock().unwrap_or_else(PoisonError::into_inner) = Some(report.clone());
+                    *lock(&latest) = Some(report.clone());
                 }
-                if is_shown || posts.load(Relaxed) {
+                // No line of a search that was canceled comes after the answer to the cancellation.
+                let current = lock(&current);
+                if *current == number && (is_shown || posts.load(Relaxed)) {
                     output.write_line(&thinking_line(report, &root));
                 }
             },
@@ -410,7 +417,10 @@ impl Xboard {
     }
 
     fn cancel_if(&mut self, is_unwanted: impl FnOnce(Purpose) -> bool) {
-        self.search.take_if(|search| is_unwanted(search.purpose));
+        let canceled = self.search.take_if(|search| is_unwanted(search.purpose));
+        if canceled.is_some() {
+            *lock(&self.current) = 0;
+        }
         if !self.is_thinking() {
             self.answer_pings();
         }
@@ -528,4 +538,8 @@ impl Xboard {
         let set = self.session.set_named_option(option.name, value);
         set.map_err(|_| BAD_ARGUMENT)
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
