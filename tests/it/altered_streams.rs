@@ -250,10 +250,12 @@ fn repeated_offers_are_answered_a_few_times() {
         // On our turn nothing but a takeback is answered besides the move.
         let off = with(&line, json!({"wtakeback": false, "wdraw": false}));
         let on = with(&line, json!({"wtakeback": true, "wdraw": true}));
-        // The first line has an offer already: a book move may be made before the second one is read.
         std::iter::repeat_n([on, off], 200).flatten().collect()
     });
-    let bot = bot_with_proxy(&url, &site, 1.0, "[games]\ntakebacks = \"never\"\n");
+    // Long enough to read the offers: a move declines them as well.
+    let config = "book = { enabled = false }\n[games]\ntakebacks = \"never\"\n\
+                  [[rule]]\nplay = { max_depth = 60, max_move_ms = 1000 }\n";
+    let bot = bot_with_proxy(&url, &site, 1.0, config);
     let anna = site.player("Anna");
     let id = anna.start(&SLOW);
     anna.play(&id, "a2a3");
