@@ -47,7 +47,7 @@ pub use knightwatch_serve as serve;
 pub use knightwatch_sim as sim;
 pub use knightwatch_util::{atomic_file, backoff, input, plural, spelling};
 
-mod alert;
+pub mod alert;
 pub mod bot;
 pub mod check;
 pub mod cli;

@@ -101,7 +101,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
             };
             let sources = Sources::from_process(config.config, config.set);
             let settings = Settings::load(&sources)?;
-            logging::start(settings.daemon.log_level);
+            logging::start_as(settings.daemon.log_level, settings.daemon.log_format);
             daemon::run(settings, sources, faults, moves)?;
         }
         Command::Book(command) => {
@@ -284,7 +284,7 @@ fn runtime() -> io::Result<Runtime> {
 /// Loads the settings of a command and starts logging at their level.
 fn settings(arguments: ConfigArgs) -> anyhow::Result<Settings> {
     let settings = Settings::load(&Sources::from_process(arguments.config, arguments.set))?;
-    logging::start(settings.daemon.log_level);
+    logging::start_as(settings.daemon.log_level, settings.daemon.log_format);
     Ok(settings)
 }
 

@@ -1,6 +1,6 @@
 //! Alerts: events that the operator should know of, posted to webhooks.
 //!
-//! [`Watcher`] turns events and the status into alerts, each once. A task for each `[[alert]]` delivers them, and tries
+//! A watcher turns events and the status into alerts, each once. A task for each `[[alert]]` delivers them, and tries
 //! again until the webhook has taken them.
 
 mod format;

@@ -16,6 +16,8 @@ pub struct Daemon {
     pub grace_s: u64,
     /// How much to log.
     pub log_level: LogLevel,
+    /// Form of the log lines.
+    pub log_format: LogFormat,
     /// The control socket, for `knightwatch status`; by default `control.sock` in the runtime directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub socket: Option<PathBuf>,
@@ -33,6 +35,16 @@ pub enum LogLevel {
     Info,
     Debug,
     Trace,
+}
+
+/// Form of the log lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// Lines for people.
+    Text,
+    /// One JSON object a line.
+    Json,
 }
 
 impl Daemon {
@@ -60,6 +72,7 @@ impl Default for Daemon {
         Self {
             grace_s: 900,
             log_level: LogLevel::Info,
+            log_format: LogFormat::Text,
             socket: None,
             alert: Vec::new(),
         }

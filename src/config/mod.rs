@@ -37,7 +37,7 @@ pub use alert::{AlertFormat, AlertKind, AlertTarget};
 pub use arena_entry::{ArenaEntry, TeamEntry};
 pub use check::MAX_GAMES;
 pub use correspondence::Correspondence;
-pub use daemon::{Daemon, LogLevel};
+pub use daemon::{Daemon, LogFormat, LogLevel};
 pub use diff::Change;
 pub use effective::effective_text;
 pub use etiquette::{Chat, Draw, Evals, LAST_PLACEHOLDERS, PLACEHOLDERS, Resign, Takebacks};

@@ -1,4 +1,5 @@
-//! Logging to stderr: with colors and the time of day on a terminal, with syslog levels and no time for the journal.
+//! Logging to stderr: with colors and the time of day on a terminal, with syslog levels and no time for the journal, or as
+//! JSON.
 //!
 //! Logging never blocks and never fails (`queue`): a full disk, a pipe without a reader or a stopped terminal loses log lines
 //! and nothing else.
@@ -18,17 +19,24 @@ use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::FormatTime;
 
-use crate::config::LogLevel;
+use crate::config::{LogFormat, LogLevel};
 use queue::Queue;
 
 static QUEUE: LazyLock<Queue> = LazyLock::new(|| Queue::start(io::stderr(), is_journal()));
 
 static STARTED: AtomicBool = AtomicBool::new(false);
 
-/// Starts logging. `RUST_LOG`, if set, overrides the level with its own filter.
+/// Starts logging in lines for people.
 ///
 /// A second call has no effect.
 pub fn start(level: LogLevel) {
+    start_as(level, LogFormat::Text);
+}
+
+/// Starts logging in this form. `RUST_LOG`, if set, overrides the level with its own filter.
+///
+/// A second call has no effect.
+pub fn start_as(level: LogLevel, format: LogFormat) {
     let ours = format!("warn,knightwatch={}", level.key());
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(ours));
     let journal = is_journal();
@@ -36,7 +44,10 @@ pub fn start(level: LogLevel) {
         .with_env_filter(filter)
         .with_target(false)
         .with_writer(LineMaker { journal });
-    let started = if journal {
+    let started = if format == LogFormat::Json {
+        let json = builder.json().flatten_event(true).with_span_list(false);
+        tracing::subscriber::set_global_default(json.finish())
+    } else if journal {
         let bare = builder.with_ansi(false).without_time().with_level(false);
         tracing::subscriber::set_global_default(bare.finish())
     } else {

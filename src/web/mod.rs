@@ -1,7 +1,7 @@
 //! HTTP server of the web page: its files and API, pictures of games, `/metrics` and `/healthz`.
 //!
 //! It has its own thread and runtime, so that no game ever waits for a page. Requests from this machine may watch; requests
-//! that change something, and all from other machines, need a key (see [`auth`]). Cross-origin requests are rejected.
+//! that change something, and all from other machines, need a key. Cross-origin requests are rejected.
 
 mod accounts;
 mod actions;

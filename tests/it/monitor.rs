@@ -216,3 +216,30 @@ fn control_socket_is_replaced_only_after_crash() {
             .then_some(())
     });
 }
+
+#[test]
+fn json_log_has_one_object_a_line() {
+    let site = Site::new([NewUser::bot("Anna")]);
+    let home = tempfile::tempdir().unwrap();
+    let config = format!(
+        "web.listen = \"\"\ndaemon = {{ socket = \"{}\", log_format = \"json\" }}\n",
+        home.path().join("control.sock").display()
+    );
+    let bot = Daemon::start(&site, &config);
+    site.sim.add_player(opponent("Randy"));
+    let game = site.started(1).remove(0);
+    wait("the game is in the log", || {
+        bot.log().contains("playing").then_some(())
+    });
+    let log = bot.log();
+    // The last line may be incomplete.
+    let complete = &log[..=log.rfind('\n').unwrap()];
+    let lines: Vec<Value> = complete
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))
+        .collect();
+    let of_game = lines.iter().find(|line| line["game"] == game.id.as_str());
+    let of_game = of_game.expect("a line of the game");
+    assert_eq!(of_game["level"], "INFO", "{of_game}");
+    assert!(of_game["message"].is_string() && of_game["timestamp"].is_string());
+}
