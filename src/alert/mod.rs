@@ -64,9 +64,9 @@ impl Alerts {
     /// the address of the Lichess server.
     pub(crate) fn start(targets: &[AlertTarget], server: &str) -> Self {
         let mut deliveries = JoinSet::new();
-        let targets = targets.iter().filter_map(|settings| {
+        let targets = targets.iter().zip(1..).filter_map(|(settings, number)| {
             let webhook = Webhook::new(settings, server)
-                .inspect_err(|why| warn!("alerts are not sent: {why}"))
+                .inspect_err(|why| warn!("[[alert]] {number} is not sent: {why}"))
                 .ok()?;
             let (queue, alerts) = mpsc::channel(MAX_WAITING);
             deliveries.spawn(webhook.deliver(alerts));
@@ -148,6 +148,11 @@ impl Alerts {
             }
         }
     }
+}
+
+/// Why the address of a webhook cannot be used, if it cannot.
+pub(crate) fn problem(target: &AlertTarget) -> Option<String> {
+    webhook::address(target).err()
 }
 
 /// An account that has stopped because of an error.

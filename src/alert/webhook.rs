@@ -27,6 +27,24 @@ const MAX_ATTEMPTS: u32 = 14;
 /// Upper limit of a file with an address, in bytes.
 const MAX_URL_FILE_BYTES: u64 = 4 * 1024;
 
+/// The address of a webhook.
+///
+/// # Errors
+/// A sentence without the address, which may be a secret.
+pub(super) fn address(settings: &AlertTarget) -> Result<Url, String> {
+    match (&settings.url, &settings.url_file) {
+        (Some(url), _) => Ok(url.clone()),
+        (None, Some(file)) => {
+            let path = file.display();
+            let bytes = input::read(file, MAX_URL_FILE_BYTES)
+                .map_err(|error| format!("cannot read {path}: {error}"))?;
+            let url: Result<Url, _> = String::from_utf8_lossy(&bytes).trim().parse();
+            url.map_err(|error| format!("{path} does not hold an address: {error}"))
+        }
+        (None, None) => Err("the alert has no url".to_owned()),
+    }
+}
+
 /// A webhook.
 pub(super) struct Webhook {
     client: reqwest::Client,
@@ -41,17 +59,7 @@ impl Webhook {
     /// # Errors
     /// A sentence without the address, which may be a secret.
     pub(super) fn new(settings: &AlertTarget, server: &str) -> Result<Self, String> {
-        let url = match (&settings.url, &settings.url_file) {
-            (Some(url), _) => url.clone(),
-            (None, Some(file)) => {
-                let path = file.display();
-                let bytes = input::read(file, MAX_URL_FILE_BYTES)
-                    .map_err(|error| format!("cannot read {path}: {error}"))?;
-                let url: Result<Url, _> = String::from_utf8_lossy(&bytes).trim().parse();
-                url.map_err(|error| format!("{path} does not hold an address: {error}"))?
-            }
-            (None, None) => return Err("the alert has no url".to_owned()),
-        };
+        let url = address(settings)?;
         let client = reqwest::Client::builder()
             .timeout(REQUEST_TIMEOUT)
             .redirect(reqwest::redirect::Policy::none())

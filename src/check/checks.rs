@@ -6,6 +6,7 @@ use tokio::task::spawn_blocking;
 
 use super::report::{Cause, Finding, Report};
 use super::{connect, machine, page, token_page};
+use crate::alert;
 use crate::book::Book;
 use crate::bot;
 use crate::chess::{CastlingNotation, Game, Position};
@@ -59,6 +60,20 @@ pub async fn check(settings: &Settings) -> Report {
         write_test.as_ref().is_some_and(Result::is_err),
     ));
     findings.push(web_page(settings));
+    findings.extend(
+        settings
+            .daemon
+            .alert
+            .iter()
+            .zip(1..)
+            .filter_map(|(target, number)| {
+                let text = format!("[[alert]] {number}: {}", alert::problem(target)?);
+                Some(
+                    Finding::problem("alerts", Cause::Configuration, text)
+                        .hint("it would not be sent"),
+                )
+            }),
+    );
     findings.extend(write_test.as_ref().map(machine::disk));
     findings.extend(machine::files(settings));
     findings.push(engine(settings).await);

@@ -130,7 +130,18 @@ fn write_sections(settings: &Settings, layers: &[&Layer], text: &mut String) {
 fn tables_of(settings: &Settings, list: &str) -> Vec<Table> {
     match list {
         "profile" => settings.matchmaking.profile.iter().map(table_of).collect(),
-        "external" => settings.engine.external.iter().map(table_of).collect(),
+        "external" => {
+            let engines = settings.engine.external.iter().map(|engine| {
+                let mut table = table_of(engine);
+                if let Some(Value::Table(environment)) = table.get_mut("environment") {
+                    for (_, value) in environment.iter_mut() {
+                        *value = Value::from("(hidden)");
+                    }
+                }
+                table
+            });
+            engines.collect()
+        }
         _ => {
             let alerts = settings.daemon.alert.iter().map(|alert| {
                 let mut table = table_of(alert);

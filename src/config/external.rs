@@ -106,7 +106,11 @@ pub(super) fn problems(externals: &[External]) -> Vec<String> {
             problems.push(format!(
                 "`{name}` is not a name of an engine: 1 to 40 letters, digits, `-`, `_` and `.`"
             ));
-        } else if name == EMBEDDED_ENGINE || externals[..index].iter().any(|it| it.name == *name) {
+        } else if name == EMBEDDED_ENGINE {
+            problems.push(format!(
+                "{name} is the name of the embedded engine; choose another"
+            ));
+        } else if externals[..index].iter().any(|it| it.name == *name) {
             problems.push(format!("two engines have the name {name}"));
         }
         if engine.command.first().is_none_or(String::is_empty) {

@@ -23,6 +23,9 @@ use draft::{Draft, Outcome, quoted};
 use values::{boolean, changed, list, not, number, same, shown, table, whole};
 use yaml::Value;
 
+/// The shortest text that counts as a secret, in bytes.
+const MIN_TOKEN_CHARS: usize = 12;
+
 /// Upper limit of a configuration file, in bytes.
 const MAX_BYTES: u64 = 256 << 10;
 
@@ -119,8 +122,9 @@ impl Conversion {
         );
         let text = self.draft.text(&heading, lichess);
         match &self.token {
-            Some(token) => text.replace(token.as_str(), "..."),
-            None => text,
+            // Shorter ones are no secrets, and would hit other words.
+            Some(token) if token.len() >= MIN_TOKEN_CHARS => text.replace(token.as_str(), "..."),
+            _ => text,
         }
     }
 

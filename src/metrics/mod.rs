@@ -288,7 +288,7 @@ impl Metrics {
     pub fn is_ready(&self) -> bool {
         let is_ready = |metrics: &Self| {
             let (live, _) = &*metrics.0.live.borrow();
-            live.stage == "running" && live.stream.is_some()
+            live.stage == "running" && live.stream.is_some() && !live.paused
         };
         is_ready(self) || self.0.accounts.iter().any(is_ready)
     }

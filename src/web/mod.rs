@@ -57,6 +57,8 @@ const METRICS_CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0;
 /// Limits of the server.
 const CONNECTION_LIMITS: ServerLimits = ServerLimits {
     max_connections: 256,
+    reserved_for_local: 64,
+    max_connections_per_address: 96,
     head_timeout: Duration::from_secs(10),
     stall_timeout: Duration::from_secs(30),
 };

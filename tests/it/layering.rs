@@ -48,6 +48,12 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "import",
         &["chess", "events", "input", "lichess", "plural", "store"],
     ),
+    (
+        "alert",
+        &[
+            "bot", "clock", "config", "events", "input", "metrics", "plural",
+        ],
+    ),
     ("logging", &["config", "plural"]),
     ("cli", &["*"]),
     ("daemon", &["*"]),

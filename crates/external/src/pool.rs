@@ -13,7 +13,7 @@ use knightwatch_engine::{
 use tracing::{info, warn};
 
 use super::info::Info;
-use super::process::{Deadlines, EngineError, Launch, StopSwitch, UciProcess};
+use super::process::{Deadlines, EngineError, Launch, ProcessTable, StopSwitch, UciProcess};
 
 /// Failures of an engine in one game after which the own engine plays the rest of it.
 const MAX_FAILURES_PER_GAME: u32 = 3;
@@ -41,6 +41,9 @@ const MAX_SEARCH_TIME: Duration = Duration::from_secs(600);
 
 /// The least time that the own engine gets in place of a failed one.
 const MIN_RESCUE_TIME: Duration = Duration::from_millis(10);
+
+/// Least time between two warnings that no process was free.
+const BUSY_WARNING_INTERVAL: Duration = Duration::from_secs(600);
 
 /// Limits of every search of an engine, such as one node for Maia.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -83,6 +86,7 @@ struct Shared {
     options: ExternalOptions,
     /// Plays when this engine cannot.
     own: Engine,
+    processes: ProcessTable,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -97,6 +101,10 @@ struct State {
     abilities: Abilities,
     /// Failures by game.
     failures: HashMap<u64, u32>,
+    /// Moves for which no process was free, since the start.
+    missed: u64,
+    /// Time of the last warning about them.
+    warned_at: Option<Instant>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -188,6 +196,7 @@ impl ExternalEngine {
         let shared = Arc::new(Shared {
             options,
             own,
+            processes: ProcessTable::default(),
             state: Mutex::default(),
             changed: Condvar::new(),
         });
@@ -240,6 +249,8 @@ impl Drop for Owner {
     fn drop(&mut self) {
         self.0.lock().closed = true;
         self.0.changed.notify_all();
+        // The threads may not get to it before the program ends.
+        self.0.processes.kill_all();
     }
 }
 
@@ -280,7 +291,7 @@ impl Shared {
         let mut delay = FIRST_RESTART_DELAY;
         while !self.lock().closed {
             let started = Instant::now();
-            let error = match Worker::start(&self.options) {
+            let error = match Worker::start(&self.options, &self.processes) {
                 Err(error) => error,
                 Ok(mut worker) => {
                     let mut state = self.lock();
@@ -296,6 +307,9 @@ impl Shared {
                     }
                 }
             };
+            if self.lock().closed {
+                return;
+            }
             if started.elapsed() >= STABLE_AFTER {
                 delay = FIRST_RESTART_DELAY;
             }
@@ -404,11 +418,18 @@ impl Shared {
                 .iter()
                 .position(|job| none_ready || due(job) <= now);
             if let Some(job) = overdue.and_then(|index| state.queue.remove(index)) {
+                state.missed += 1;
+                let is_due = state
+                    .warned_at
+                    .is_none_or(|at| now - at >= BUSY_WARNING_INTERVAL);
+                if is_due {
+                    warn!(
+                        "engine {}: no process was free for {} of the moves, which the own engine plays; raise processes",
+                        self.options.name, state.missed
+                    );
+                    state.warned_at = Some(now);
+                }
                 drop(state);
-                warn!(
-                    "engine {}: no process is free; the own engine plays this move",
-                    self.options.name
-                );
                 self.play_own(job);
                 state = self.lock();
                 continue;
@@ -433,8 +454,8 @@ struct Worker {
 }
 
 impl Worker {
-    fn start(options: &ExternalOptions) -> Result<Self, EngineError> {
-        let mut process = UciProcess::start(&options.launch)?;
+    fn start(options: &ExternalOptions, table: &ProcessTable) -> Result<Self, EngineError> {
+        let mut process = UciProcess::start_in(&options.launch, table)?;
         for (name, value) in &options.options {
             process.set_option(name, value)?;
         }

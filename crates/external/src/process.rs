@@ -6,6 +6,7 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -163,10 +164,49 @@ impl StopSwitch {
     }
 }
 
+/// Processes of engines that run. Clones share it.
+#[derive(Clone, Default)]
+pub(crate) struct ProcessTable(Arc<Mutex<Vec<u32>>>);
+
+impl ProcessTable {
+    fn lock(&self) -> MutexGuard<'_, Vec<u32>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Kills all, with their children.
+    pub(crate) fn kill_all(&self) {
+        self.lock().iter().for_each(|id| kill_group(*id));
+    }
+}
+
+/// Kills a process that leads a group, and the group. It may have exited already.
+fn kill_group(id: u32) {
+    if let Some(group) = i32::try_from(id).ok().and_then(Pid::from_raw) {
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+}
+
+/// A process that is killed on drop, with its children, such as those of a shell script.
+struct Process {
+    child: Child,
+    table: ProcessTable,
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let id = self.child.id();
+        kill_group(id);
+        let _ = self.child.kill();
+        // The id may be given to another process once this one was waited for.
+        self.table.lock().retain(|other| *other != id);
+        let _ = self.child.wait();
+    }
+}
+
 /// A running engine; killed on drop.
 pub struct UciProcess {
     name: String,
-    child: Child,
+    _process: Process,
     input: ChildStdin,
     messages: Receiver<Message>,
     sender: SyncSender<Message>,
@@ -192,6 +232,11 @@ impl UciProcess {
     /// # Errors
     /// When the program cannot be started or does not speak UCI.
     pub fn start(launch: &Launch) -> Result<Self, EngineError> {
+        Self::start_in(launch, &ProcessTable::default())
+    }
+
+    /// Starts an engine like [`start`](Self::start), and notes its process in the table while it runs.
+    pub(crate) fn start_in(launch: &Launch, table: &ProcessTable) -> Result<Self, EngineError> {
         let (program, arguments) = launch.command.split_first().ok_or(EngineError::NoCommand)?;
         let mut command = Command::new(program);
         command
@@ -209,13 +254,20 @@ impl UciProcess {
             program: program.clone(),
             error,
         };
-        let mut child = command.spawn().map_err(failed)?;
-        let pipes = child.stdin.take().zip(child.stdout.take());
+        let mut processes = table.lock();
+        let child = command.spawn().map_err(failed)?;
+        processes.push(child.id());
+        drop(processes);
+        let mut process = Process {
+            child,
+            table: table.clone(),
+        };
+        let pipes = process.child.stdin.take().zip(process.child.stdout.take());
         let (input, output) = pipes.ok_or(EngineError::NoCommand)?;
         let (sender, messages) = sync_channel(MAX_WAITING_LINES);
         let mut engine = Self {
             name: program.rsplit('/').next().unwrap_or(program).to_owned(),
-            child,
+            _process: process,
             input,
             messages,
             sender: sender.clone(),
@@ -546,17 +598,5 @@ fn skip_line(output: &mut impl BufRead) -> std::io::Result<()> {
         if done {
             return Ok(());
         }
-    }
-}
-
-impl Drop for UciProcess {
-    fn drop(&mut self) {
-        // Its children too, such as those of a shell script. It may have exited already.
-        let id = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
-        if let Some(group) = id {
-            let _ = kill_process_group(group, Signal::KILL);
-        }
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }

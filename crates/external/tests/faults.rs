@@ -203,3 +203,32 @@ fn options_are_checked() {
     let bad = process.set_option("Hash", "65").unwrap_err();
     assert!(matches!(bad, EngineError::BadValue { .. }), "{bad}");
 }
+
+#[test]
+fn no_process_is_left_when_the_engine_is_dropped() {
+    let home = std::env::temp_dir().join(format!("engine-{}", std::process::id()));
+    let id = home.to_str().unwrap();
+    // It never speaks, and does not end with its input.
+    let silent = engine(
+        Launch::new(["sh", "-c", &format!("echo $$ > {id}; exec sleep 600")]),
+        1,
+    );
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let pid: u32 = loop {
+        let text = std::fs::read_to_string(&home).unwrap_or_default();
+        if let Ok(pid) = text.trim().parse() {
+            break pid;
+        }
+        assert!(Instant::now() < deadline, "the engine does not start");
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    drop(silent);
+    let stat = format!("/proc/{pid}/stat");
+    // A zombie counts as ended: the thread that waits for it may not have run yet.
+    let is_running = || std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z "));
+    while is_running() {
+        assert!(Instant::now() < deadline, "the engine still runs");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    std::fs::remove_file(home).unwrap();
+}

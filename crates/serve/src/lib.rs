@@ -3,9 +3,12 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+use std::collections::HashMap;
 use std::io;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::{Pin, pin};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -24,17 +27,34 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::{Sleep, sleep};
 use tokio_util::sync::CancellationToken;
-use tracing::debug;
+use tracing::{debug, warn};
 
 /// Limits of a server.
 #[derive(Clone, Copy, Debug)]
 pub struct ServerLimits {
     /// Concurrent connections. Further clients wait until one of them closes.
     pub max_connections: usize,
+    /// Connections of these that only clients on this machine may use.
+    pub reserved_for_local: usize,
+    /// Concurrent connections of one address of another machine. Further ones are closed at once, as are those beyond the
+    /// ones that are not reserved.
+    pub max_connections_per_address: usize,
     /// Time limit for the head of a request, and for an idle connection.
     pub head_timeout: Duration,
     /// Time limit for a client that reads nothing of a response.
     pub stall_timeout: Duration,
+}
+
+/// The address of a client.
+pub trait ClientAddress {
+    /// Its IP address.
+    fn ip(&self) -> IpAddr;
+}
+
+impl ClientAddress for SocketAddr {
+    fn ip(&self) -> IpAddr {
+        SocketAddr::ip(self)
+    }
 }
 
 /// Serves until `closing`, then finishes open requests. Handlers get the client's address as `ConnectInfo`.
@@ -45,9 +65,10 @@ pub async fn serve<L>(
     closing: impl Future<Output = ()>,
 ) where
     L: Listener,
-    L::Addr: Clone + Sync,
+    L::Addr: ClientAddress + Clone + Sync,
 {
     let permits = Arc::new(Semaphore::new(limits.max_connections));
+    let outside = Arc::new(Outside::default());
     let stop = CancellationToken::new();
     let mut connections = JoinSet::new();
     let mut closing = pin!(closing);
@@ -60,9 +81,10 @@ pub async fn serve<L>(
         tokio::select! {
             () = &mut closing => break,
             (permit, (stream, address)) = accept => {
+                let Some(slot) = Slot::take(&outside, address.ip(), limits) else { continue };
                 let (app, stop) = (app.clone(), stop.clone());
                 connections.spawn(async move {
-                    let _permit = permit;
+                    let (_permit, _slot) = (permit, slot);
                     handle_connection(stream, address, app, limits, stop).await;
                 });
             }
@@ -71,6 +93,67 @@ pub async fn serve<L>(
     }
     stop.cancel();
     while connections.join_next().await.is_some() {}
+}
+
+/// Counts the connections from other machines.
+#[derive(Default)]
+struct Outside {
+    by_address: Mutex<HashMap<IpAddr, usize>>,
+    /// A refusal was logged since the number of connections was last below the limits.
+    warned: AtomicBool,
+}
+
+impl Outside {
+    fn lock(&self) -> MutexGuard<'_, HashMap<IpAddr, usize>> {
+        self.by_address
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The place of a connection among those from other machines, if it is one.
+struct Slot(Option<(Arc<Outside>, IpAddr)>);
+
+impl Slot {
+    /// Takes a place; `None` if there is none left.
+    fn take(outside: &Arc<Outside>, address: IpAddr, limits: ServerLimits) -> Option<Self> {
+        let address = address.to_canonical();
+        if address.is_loopback() {
+            return Some(Self(None));
+        }
+        let mut counts = outside.lock();
+        let all: usize = counts.values().sum();
+        let most = limits
+            .max_connections
+            .saturating_sub(limits.reserved_for_local);
+        let own = counts.get(&address).copied().unwrap_or(0);
+        if all >= most || own >= limits.max_connections_per_address {
+            if !outside.warned.swap(true, Ordering::Relaxed) {
+                warn!(
+                    "connections are closed: {address} has {own} open, and other machines have {all} of {most} at most"
+                );
+            }
+            return None;
+        }
+        *counts.entry(address).or_default() += 1;
+        Some(Self(Some((Arc::clone(outside), address))))
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        let Some((outside, address)) = &self.0 else {
+            return;
+        };
+        let mut counts = outside.lock();
+        if let Some(count) = counts.get_mut(address) {
+            *count -= 1;
+            if *count == 0 {
+                counts.remove(address);
+                outside.warned.store(false, Ordering::Relaxed);
+            }
+        }
+    }
 }
 
 /// Serves one connection.
@@ -195,6 +278,8 @@ mod tests {
 
     const LIMITS: ServerLimits = ServerLimits {
         max_connections: 2,
+        reserved_for_local: 1,
+        max_connections_per_address: 1,
         head_timeout: Duration::from_millis(300),
         stall_timeout: Duration::from_millis(300),
     };
@@ -238,6 +323,27 @@ mod tests {
             .await
             .unwrap();
         String::from_utf8_lossy(&text).into_owned()
+    }
+
+    #[test]
+    fn one_address_cannot_take_all_connections() {
+        let outside = Arc::new(Outside::default());
+        let limits = ServerLimits {
+            max_connections: 4,
+            reserved_for_local: 1,
+            max_connections_per_address: 2,
+            ..LIMITS
+        };
+        let take = |address: &str| Slot::take(&outside, address.parse().unwrap(), limits);
+        let first = (take("192.0.2.1"), take("192.0.2.1"));
+        assert!(first.0.is_some() && first.1.is_some());
+        assert!(take("::ffff:192.0.2.1").is_none());
+        let other = take("192.0.2.2");
+        assert!(other.is_some());
+        assert!(take("192.0.2.3").is_none(), "the last one is reserved");
+        assert!((0..10).all(|_| take("127.0.0.1").is_some()));
+        drop(first);
+        assert!(take("192.0.2.3").is_some());
     }
 
     const REQUEST: &str = "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";

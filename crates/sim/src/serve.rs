@@ -20,6 +20,9 @@ use crate::sim::Sim;
 /// the proxy in front of Lichess, in wall time.
 const CONNECTION_LIMITS: ServerLimits = ServerLimits {
     max_connections: 6_000,
+    reserved_for_local: 0,
+    // Every bot of a host may come from one address.
+    max_connections_per_address: usize::MAX,
     head_timeout: Duration::from_secs(60),
     stall_timeout: Duration::from_secs(60),
 };

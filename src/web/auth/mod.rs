@@ -14,8 +14,7 @@ use axum::Extension;
 use axum::body::Body;
 use axum::extract::{ConnectInfo, Request, State};
 use axum::http::header::{
-    ACCESS_CONTROL_ALLOW_ORIGIN, AUTHORIZATION, FORWARDED, HOST, ORIGIN, RETRY_AFTER, VIA,
-    WWW_AUTHENTICATE,
+    ACCESS_CONTROL_ALLOW_ORIGIN, AUTHORIZATION, HOST, ORIGIN, RETRY_AFTER, WWW_AUTHENTICATE,
 };
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
@@ -39,7 +38,15 @@ const WRONG_KEY: &str = "wrong";
 const FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
-const REAL_IP: HeaderName = HeaderName::from_static("x-real-ip");
+
+/// Other headers that a reverse proxy adds, besides those that begin with `x-forwarded-`.
+const PROXY_HEADERS: [&str; 5] = [
+    "forwarded",
+    "via",
+    "x-real-ip",
+    "cf-connecting-ip",
+    "true-client-ip",
+];
 
 /// Paths of the probes of a service manager. Everyone may read their status code.
 const PROBES: [&str; 2] = ["/livez", "/readyz"];
@@ -123,15 +130,7 @@ impl Access {
         if target.is_some_and(|target| !target.eq_ignore_ascii_case(host)) {
             return None;
         }
-        let proxy_headers = [
-            FORWARDED,
-            VIA,
-            FORWARDED_HOST,
-            FORWARDED_PROTO,
-            FORWARDED_FOR,
-            REAL_IP,
-        ];
-        let is_forwarded = proxy_headers.iter().any(|name| headers.contains_key(name));
+        let is_forwarded = headers.keys().any(|name| is_of_proxy(name.as_str()));
         let is_local = peer.is_loopback() && !is_trusted && !is_forwarded && is_loopback_name(host);
         let called = match headers.contains_key(&FORWARDED_HOST) && is_trusted {
             true => text(headers, &FORWARDED_HOST)?,
@@ -222,7 +221,10 @@ impl Access {
             return Err(Refusal::NotLocal);
         }
         if self.attempts.is_blocked(client.address) {
-            return Err(Refusal::TooManyWrongKeys);
+            return match is_probe {
+                true => Ok(Rights::Probe),
+                false => Err(Refusal::TooManyWrongKeys),
+            };
         }
         let rights = self.rights_by_key(request.headers());
         let needed = match path {
@@ -300,6 +302,11 @@ fn presented_keys(headers: &HeaderMap) -> [Option<Vec<u8>>; 2] {
     [of_page.map(<[u8]>::to_vec), of_scheme]
 }
 
+/// Whether a reverse proxy has added the header of this name, in lower case.
+fn is_of_proxy(name: &str) -> bool {
+    name.starts_with("x-forwarded-") || PROXY_HEADERS.contains(&name)
+}
+
 /// The only value of a header; `None` if there are none, several, or it is not text.
 fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     let mut values = headers.get_all(name).into_iter();
@@ -319,10 +326,11 @@ pub(super) async fn authorize(
         Err(refusal) => refusal.into_response(),
         Ok(rights) => {
             request.extensions_mut().insert(rights);
+            let is_probe = PROBES.contains(&request.uri().path());
             let response = next.run(request).await;
-            match rights {
-                Rights::Probe => response.map(|_| Body::empty()),
-                _ => response,
+            match is_probe && rights < Rights::Watch {
+                true => response.map(|_| Body::empty()),
+                false => response,
             }
         }
     };
@@ -440,7 +448,13 @@ mod tests {
         ] {
             assert!(!local(&[host, ("origin", origin)]), "{origin}");
         }
-        for header in ["forwarded", "via", "x-forwarded-for", "x-real-ip"] {
+        for header in [
+            "forwarded",
+            "via",
+            "x-forwarded-for",
+            "x-forwarded-foo",
+            "x-real-ip",
+        ] {
             assert!(!local(&[host, (header, "127.0.0.1")]), "{header}");
         }
         let other_target = request("http://evil.example/", &[host]);

@@ -9,6 +9,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::serve::Listener;
+use knightwatch_serve::ClientAddress;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -33,6 +34,12 @@ impl Connection {
     /// Resets the TCP connection at the next write.
     pub(crate) fn reset(&self) {
         self.reset_requested.store(true, Ordering::Release);
+    }
+}
+
+impl ClientAddress for Connection {
+    fn ip(&self) -> IpAddr {
+        self.address
     }
 }
 
