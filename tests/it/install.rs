@@ -79,7 +79,7 @@ fn service_without_systemd_is_refused() {
     for arguments in [
         &["service", "install"][..],
         &["service", "install", "--user"],
-        &["service", "uninstall", "--dry-run"],
+        &["service", "uninstall"],
     ] {
         let (code, said) = run(arguments);
         assert_eq!(code, Some(1), "{said}");

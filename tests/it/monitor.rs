@@ -238,7 +238,14 @@ fn json_log_has_one_object_a_line() {
         .lines()
         .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))
         .collect();
-    let of_game = lines.iter().find(|line| line["game"] == game.id.as_str());
+    let of_game = lines.iter().find(|line| {
+        let says = |words| {
+            line["message"]
+                .as_str()
+                .is_some_and(|text| text.starts_with(words))
+        };
+        line["game"] == game.id.as_str() && says("playing")
+    });
     let of_game = of_game.expect("a line of the game");
     assert_eq!(of_game["level"], "INFO", "{of_game}");
     assert!(of_game["message"].is_string() && of_game["timestamp"].is_string());
