@@ -125,11 +125,11 @@ pub(super) mod of_thread {
     }
 
     /// The thread's value of a parameter.
-    pub fn get(index: usize) -> i32 {
+    pub(crate) fn get(index: usize) -> i32 {
         VALUES.with(|values| values[index].get())
     }
 
-    pub fn set(values: &[i32]) {
+    pub(crate) fn set(values: &[i32]) {
         VALUES.with(|cells| {
             let pairs = cells.iter().zip(values);
             pairs.for_each(|(cell, value)| cell.set(*value));
