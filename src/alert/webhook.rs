@@ -9,17 +9,15 @@ use url::Url;
 
 use super::Alert;
 use super::format::{Message, message};
+use crate::backoff::Backoff;
 use crate::config::{AlertFormat, AlertTarget};
 use crate::input;
 
 /// Time limit for a request.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Delay after the first failure; it doubles with each further one.
-const FIRST_DELAY: Duration = Duration::from_secs(1);
-
-/// Longest delay between two attempts.
-const MAX_DELAY: Duration = Duration::from_secs(300);
+/// Delays between two attempts.
+const BACKOFF: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(300));
 
 /// Attempts until an alert is given up: about half an hour.
 const MAX_ATTEMPTS: u32 = 14;
@@ -79,7 +77,6 @@ impl Webhook {
         let host = self.url.host_str().unwrap_or_default().to_owned();
         while let Some(alert) = alerts.recv().await {
             let message = message(self.format, &alert, &self.server);
-            let mut delay = FIRST_DELAY;
             for attempt in 1.. {
                 match self.post(&message).await {
                     Ok(()) => {
@@ -101,9 +98,9 @@ impl Webhook {
                         break;
                     }
                     Err(Failure { why, .. }) => {
+                        let delay = BACKOFF.delay(attempt - 1);
                         debug!("alert not sent: {host} {why}; next attempt in {delay:?}");
                         sleep(delay).await;
-                        delay = MAX_DELAY.min(2 * delay);
                     }
                 }
             }

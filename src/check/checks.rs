@@ -53,7 +53,7 @@ pub async fn check(settings: &Settings) -> Report {
         }
     }
     findings.extend(books(settings));
-    let directory = machine::directory(settings);
+    let directory = settings.records_directory();
     let write_test = directory.and_then(|directory| machine::test_write(settings, &directory));
     findings.push(records(
         settings,
@@ -382,7 +382,7 @@ fn records(settings: &Settings, lost: bool) -> Finding {
     if !records.enabled {
         return Finding::ok("records", "off");
     }
-    if records.directory.is_none() && settings.data_directory().is_none() {
+    if settings.records_directory().is_none() {
         let hint = "name a directory in records.directory, or set records.enabled = false";
         return Finding::warning("records", "there is no home directory to store them in")
             .hint(hint);

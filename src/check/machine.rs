@@ -69,12 +69,6 @@ fn open_file_limit(most: u64, games: u64) -> Finding {
     ))
 }
 
-/// The directory of the records and state files, if there is one.
-pub(super) fn directory(settings: &Settings) -> Option<PathBuf> {
-    let chosen = settings.records.directory.clone();
-    chosen.or_else(|| settings.data_directory())
-}
-
 /// Measures a synchronous write in the directory, or in its nearest existing ancestor. `None` if systemd will create the
 /// directory.
 ///

@@ -313,6 +313,12 @@ impl Settings {
             .or_else(|| Some(directory("HOME")?.join(".local/state/knightwatch")))
     }
 
+    /// Directory in which records, traces and state files are written: the configured one, or else that of persistent data.
+    pub fn records_directory(&self) -> Option<PathBuf> {
+        let chosen = self.records.directory.clone();
+        chosen.or_else(|| self.data_directory())
+    }
+
     /// Directories to search for records and traces: the configured one, or else the default one and that of the service.
     pub fn data_directories(&self) -> Vec<PathBuf> {
         match &self.records.directory {

@@ -8,8 +8,8 @@ use super::Place;
 use super::draft::{Draft, quoted};
 use super::values::{
     DRAW_SCORE, NO_ONLINE_LISTS, NO_ONLINE_MOVES, NO_TABLES, OWN_ENGINE, SPEEDS, VARIANTS, boolean,
-    chat, conditions, known_names, list, number, search_limits, selection, table, texts,
-    uci_options, whole,
+    chat, conditions, draw_switch, known_names, list, number, search_limits, selection, table,
+    texts, uci_options, whole,
 };
 use super::yaml::Value;
 
@@ -125,17 +125,7 @@ fn books(draft: &mut Draft, place: &Place) {
 }
 
 fn draws(draft: &mut Draft) {
-    if let Some((value, from)) = draft.take("offer_draw.enabled") {
-        draft.set("draw", "offer", boolean(&value), vec![from]);
-        if let Value::Bool(accepts) = value {
-            draft.add(
-                "draw",
-                vec![("accept", accepts.into())],
-                Vec::new(),
-                "the key above is about both",
-            );
-        }
-    }
+    draw_switch(draft, "offer_draw.enabled");
     draft.map(
         "offer_draw.consecutive_moves",
         "draw",
@@ -263,10 +253,7 @@ fn conditions_of(draft: &mut Draft, prefix: &str, kind: Table) {
     }
     if let Some((value, from)) = draft.take(&format!("{prefix}variants")) {
         let (found, unknown) = known_names(&value, &VARIANTS);
-        let remark = match unknown.is_empty() {
-            true => String::new(),
-            false => format!("not played are {}", unknown.join(", ")),
-        };
+        let remark = not_played(&unknown);
         allow(
             draft,
             &kind,
@@ -290,10 +277,7 @@ fn conditions_of(draft: &mut Draft, prefix: &str, kind: Table) {
                 remark,
             );
         }
-        let remark = match unknown.is_empty() {
-            true => String::new(),
-            false => format!("not played are {}", unknown.join(", ")),
-        };
+        let remark = not_played(&unknown);
         allow(
             draft,
             &kind,
@@ -457,5 +441,13 @@ fn matchmaking(draft: &mut Draft) {
             let remark = "a profile; games are sought once enabled = true is in [matchmaking]";
             draft.add("[matchmaking.profile]", entries, from, remark);
         }
+    }
+}
+
+/// A remark on names that are not carried over, if there are any.
+fn not_played(unknown: &[String]) -> String {
+    match unknown.is_empty() {
+        true => String::new(),
+        false => format!("not played are {}", unknown.join(", ")),
     }
 }

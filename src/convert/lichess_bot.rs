@@ -6,8 +6,8 @@ use super::Place;
 use super::draft::{Draft, quoted};
 use super::values::{
     DRAW_SCORE, NO_ONLINE_LISTS, NO_ONLINE_MOVES, NO_TABLES, OWN_ENGINE, SPEEDS, VARIANTS, boolean,
-    changed, chat, conditions, known_names, list, names, not, number, same, search_limits,
-    selection, shown, table, texts, uci_options, whole,
+    changed, chat, conditions, draw_switch, known_names, list, names, not, number, same,
+    search_limits, selection, shown, table, texts, uci_options, whole,
 };
 use super::yaml::Value;
 
@@ -166,17 +166,7 @@ fn books(draft: &mut Draft, place: &Place) {
 
 fn draws(draft: &mut Draft) {
     let key = |name: &str| format!("engine.draw_or_resign.{name}");
-    if let Some((value, from)) = draft.take(&key("offer_draw_enabled")) {
-        draft.set("draw", "offer", boolean(&value), vec![from]);
-        if let Value::Bool(accepts) = value {
-            draft.add(
-                "draw",
-                vec![("accept", accepts.into())],
-                Vec::new(),
-                "the key above is about both",
-            );
-        }
-    }
+    draw_switch(draft, &key("offer_draw_enabled"));
     draft.map(
         &key("offer_draw_moves"),
         "draw",

@@ -153,6 +153,21 @@ pub(super) fn chat(value: &Value) -> Outcome {
     }
 }
 
+/// The switch for draws, which both peers have for offering and accepting.
+pub(super) fn draw_switch(draft: &mut Draft, key: &str) {
+    if let Some((value, from)) = draft.take(key) {
+        draft.set("draw", "offer", boolean(&value), vec![from]);
+        if let Value::Bool(accepts) = value {
+            draft.add(
+                "draw",
+                vec![("accept", accepts.into())],
+                Vec::new(),
+                "the key above is about both",
+            );
+        }
+    }
+}
+
 /// Options of a UCI engine below `prefix`, as in `engine.uci_options.`.
 pub(super) fn uci_options(draft: &mut Draft, prefix: &str) {
     let option = |name: &str| format!("{prefix}{name}");

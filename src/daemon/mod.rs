@@ -353,11 +353,7 @@ async fn supervise(
         Alerts::start(&settings.daemon.alert, settings.lichess.address()).run(
             events.subscribe(),
             accounts.metrics.clone(),
-            settings
-                .records
-                .directory
-                .clone()
-                .or_else(|| settings.data_directory()),
+            settings.records_directory(),
             errors,
             ALERTS_FLUSH_TIMEOUT,
         ),
@@ -521,8 +517,7 @@ pub(crate) fn page_keys(settings: &Settings) -> KeySources {
             Some(KeySource::Variable(key.variable(), value))
         })
     };
-    let chosen = settings.records.directory.clone();
-    let directory = chosen.or_else(|| settings.data_directory());
+    let directory = settings.records_directory();
     let name = format!("{}.page-key", settings.lichess.server_name());
     KeySources {
         steer: source(WebKey::Steer),
@@ -564,9 +559,7 @@ fn recorder(settings: &Settings, events: &Bus) -> Option<(Recorder, PathBuf)> {
     if !records.enabled {
         return None;
     }
-    let usual = || settings.data_directory();
-    let directory = records.directory.clone().or_else(usual);
-    let Some(directory) = directory else {
+    let Some(directory) = settings.records_directory() else {
         warn!("records are disabled: there is no home directory; set records.directory");
         return None;
     };

@@ -51,7 +51,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "alert",
         &[
-            "bot", "clock", "config", "events", "input", "metrics", "plural",
+            "backoff", "bot", "clock", "config", "events", "input", "metrics", "plural",
         ],
     ),
     ("logging", &["config", "plural"]),

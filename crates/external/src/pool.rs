@@ -10,6 +10,7 @@ use knightwatch_chess::{CastlingNotation, Game};
 use knightwatch_engine::{
     Clock, Engine, Limits, Score, SearchHandle, SearchReport, Strength, Task, time_bounds,
 };
+use knightwatch_util::backoff::Backoff;
 use tracing::{info, warn};
 
 use super::info::Info;
@@ -24,13 +25,10 @@ const MAX_REMEMBERED_GAMES: usize = 1_024;
 /// Games that a process knows, so that switching between them is not announced as a new game.
 const MAX_KNOWN_GAMES: usize = 16;
 
-/// Delay of the first restart of a process; it doubles with each further failure.
-const FIRST_RESTART_DELAY: Duration = Duration::from_secs(1);
+/// Delays of the restarts of a process.
+const RESTART_BACKOFF: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(60));
 
-/// Longest delay of a restart.
-const MAX_RESTART_DELAY: Duration = Duration::from_secs(60);
-
-/// A process that has worked for this long is restarted with the first delay.
+/// A process that has worked for this long is restarted with the first delay again.
 const STABLE_AFTER: Duration = Duration::from_secs(60);
 
 /// Time for `bestmove` after `stop`.
@@ -288,7 +286,7 @@ impl Shared {
     /// Keeps one process running, and gives it jobs.
     fn run_process(&self) {
         let name = &self.options.name;
-        let mut delay = FIRST_RESTART_DELAY;
+        let mut failures = 0_u32;
         while !self.lock().closed {
             let started = Instant::now();
             let error = match Worker::start(&self.options, &self.processes) {
@@ -311,14 +309,15 @@ impl Shared {
                 return;
             }
             if started.elapsed() >= STABLE_AFTER {
-                delay = FIRST_RESTART_DELAY;
+                failures = 0;
             }
+            let delay = RESTART_BACKOFF.delay(failures);
             warn!(
                 "engine {name} has failed: {error}; it is restarted in {} s",
                 delay.as_secs()
             );
             self.wait_for_close(delay);
-            delay = MAX_RESTART_DELAY.min(2 * delay);
+            failures = failures.saturating_add(1);
         }
     }
 

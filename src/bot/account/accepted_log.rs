@@ -194,8 +194,7 @@ impl AcceptedLog {
 /// `None` if there is no data directory.
 pub fn file(settings: &Settings) -> Option<PathBuf> {
     let name = format!("{}.{FILE_SUFFIX}", settings.state_name());
-    let chosen = settings.records.directory.clone();
-    Some(chosen.or_else(|| settings.data_directory())?.join(name))
+    Some(settings.records_directory()?.join(name))
 }
 
 /// Path of another state file of the same server and account.

@@ -164,9 +164,7 @@ fn parse_line(line: &str, number: usize, sessions: &mut Vec<Session>) -> Result<
 
 /// Directory in which traces are written: one per server, next to the records. `None` if there is no data directory.
 pub fn directory(settings: &Settings) -> Option<PathBuf> {
-    let chosen = settings.records.directory.clone();
-    let kept = chosen.or_else(|| settings.data_directory())?;
-    Some(kept.join(folder(settings)))
+    Some(settings.records_directory()?.join(folder(settings)))
 }
 
 /// Directories in which traces may be found.

@@ -67,7 +67,7 @@ const SECURITY_HEADERS: [(&str, &str); 6] = [
     ("cache-control", "no-store"),
 ];
 
-/// What a request may do; each right includes those before it.
+/// Rights of a request; each includes those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Rights {
     /// Nothing but the status code of a probe.
@@ -182,8 +182,8 @@ impl Access {
                 || hosts.any(|host| host.eq_ignore_ascii_case(name)))
     }
 
-    /// The rights of the keys in these headers.
-    fn rights_by_key(&self, headers: &HeaderMap) -> Rights {
+    /// The rights of the keys in these headers; `None` without any key.
+    fn rights_by_key(&self, headers: &HeaderMap) -> Option<Rights> {
         let rights = |presented: &[u8]| {
             let is = |key: &Option<key::Key>| key.as_ref().is_some_and(|key| key.is(presented));
             if self.keys.steer.is(presented) {
@@ -197,10 +197,7 @@ impl Access {
             }
         };
         let presented = presented_keys(headers).into_iter().flatten();
-        presented
-            .map(|key| rights(&key))
-            .max()
-            .unwrap_or(Rights::Probe)
+        presented.map(|key| rights(&key)).max()
     }
 
     /// The rights of a request, or why it is refused.
@@ -215,7 +212,8 @@ impl Access {
             };
         };
         if client.is_local {
-            return Ok(self.rights_by_key(request.headers()).max(Rights::Watch));
+            let by_key = self.rights_by_key(request.headers());
+            return Ok(by_key.unwrap_or(Rights::Watch).max(Rights::Watch));
         }
         if !self.keys.answers_outside {
             return Err(Refusal::NotLocal);
@@ -226,19 +224,16 @@ impl Access {
                 false => Err(Refusal::TooManyWrongKeys),
             };
         }
-        let rights = self.rights_by_key(request.headers());
+        let by_key = self.rights_by_key(request.headers());
         let needed = match path {
             METRICS => Rights::Metrics,
             _ if is_probe => Rights::Probe,
             _ => Rights::Watch,
         };
-        if rights == Rights::Probe
-            && presented_keys(request.headers())
-                .iter()
-                .any(Option::is_some)
-        {
+        if by_key == Some(Rights::Probe) {
             self.attempts.add_wrong_key(client.address);
         }
+        let rights = by_key.unwrap_or(Rights::Probe);
         match rights >= needed {
             true => Ok(rights),
             false => Err(Refusal::KeyNeeded),
