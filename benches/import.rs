@@ -6,8 +6,8 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use knightwatch::chess::pgn::{self, MoveComment, Outcome, Tags};
-use knightwatch::chess::{Game, Position};
-use knightwatch::import::{Options, import_command};
+use knightwatch::chess::{Game, Position, Termination};
+use knightwatch::import::{Options, Source, import_command};
 
 fn main() -> Result<(), Box<dyn Error>> {
     // Cargo passes `--bench`.
@@ -17,7 +17,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let file = directory.path().join("games.pgn");
     fs::write(&file, text(games))?;
     let options = Options {
-        files: vec![file],
+        source: Source::Files(vec![file]),
         records: directory.path().join("lichess.org.sqlite"),
         server: "https://lichess.org".to_owned(),
         accounts: vec!["Knightwatch".to_owned()],
@@ -52,7 +52,11 @@ fn text(games: usize) -> String {
             ..MoveComment::default()
         };
         let comments: Vec<MoveComment> = game.moves().iter().map(comment).collect();
-        text += &pgn::write(&tags, &game, &comments, Outcome::Draw);
+        let outcome = match game.termination() {
+            Some(Termination::Checkmate) => Outcome::Win(!game.position().turn()),
+            _ => Outcome::Draw,
+        };
+        text += &pgn::write(&tags, &game, &comments, outcome);
         text.push('\n');
     }
     text

@@ -387,14 +387,19 @@ pub enum Command {
     #[command(after_help = "Examples:\n  \
         knightwatch import old-games.pgn\n  \
         knightwatch import --account MyBot lichess_MyBot.ndjson archive/*.pgn\n  \
-        curl -sH 'Accept: application/x-ndjson' URL | knightwatch import -\n\n\
-        URL may be https://lichess.org/api/games/user/MyBot?clocks=true. \
-        Games that are known already change nothing. Those in which none of our accounts plays are skipped, and those \
+        knightwatch import --from-lichess --since 2026-01-01\n\n\
+        Lichess sends 20 to 60 games a second. Games that are known already change nothing. Those in which none of our accounts plays are skipped, and those \
         that are not valid too; the rest is imported. The bot may be running.")]
     Import {
         /// PGN files, and files with one JSON object per game and line, as Lichess exports them; - is stdin
-        #[arg(value_name = "FILE", required = true)]
+        #[arg(value_name = "FILE", required_unless_present = "from_lichess")]
         files: Vec<PathBuf>,
+        /// Fetch the games of our accounts from the server, with their tokens
+        #[arg(long, conflicts_with = "files")]
+        from_lichess: bool,
+        /// The day in UTC of the first game to fetch [default: all games]
+        #[arg(long, value_name = "YYYY-MM-DD", requires = "from_lichess")]
+        since: Option<jiff::civil::Date>,
         /// Import the games of this account [default: those of the configuration, or else of the records]
         #[arg(long, value_name = "NAME", value_parser = user)]
         account: Vec<String>,

@@ -196,12 +196,22 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         }
         Command::Import {
             files,
+            from_lichess,
+            since,
             account,
             config,
         } => {
             let settings = settings(config)?;
+            let source = match from_lichess {
+                true => import::Source::Server(import::Server {
+                    clients: daemon::clients(&settings)?,
+                    since: since.map(midnight).transpose()?,
+                    runtime: runtime()?,
+                }),
+                false => import::Source::Files(files),
+            };
             let options = import::Options {
-                files,
+                source,
                 records: records(&settings),
                 server: settings.lichess.address().to_owned(),
                 accounts: match account.is_empty() {
@@ -286,6 +296,12 @@ fn settings(arguments: ConfigArgs) -> anyhow::Result<Settings> {
     let settings = Settings::load(&Sources::from_process(arguments.config, arguments.set))?;
     logging::start_as(settings.daemon.log_level, settings.daemon.log_format);
     Ok(settings)
+}
+
+/// The beginning of a day in UTC, in milliseconds since 1970.
+fn midnight(day: jiff::civil::Date) -> anyhow::Result<i64> {
+    let midnight = day.to_zoned(jiff::tz::TimeZone::UTC)?;
+    Ok(midnight.timestamp().as_millisecond())
 }
 
 /// Sets the control socket: the given one, or that of the configuration.

@@ -212,6 +212,27 @@ fn token(settings: &Settings) -> Result<Token, Error> {
     Ok(token)
 }
 
+/// Clients of all accounts, over shared connections.
+///
+/// # Errors
+/// When the token of an account cannot be read, or TLS cannot be set up.
+pub fn clients(settings: &Settings) -> Result<Vec<Client>, Error> {
+    let mut clients: Vec<Client> = Vec::new();
+    for account in settings.accounts() {
+        let token = token(&account)?;
+        clients.push(match clients.first() {
+            None => client(settings, token)?,
+            Some(first) => first.with_token(token),
+        });
+    }
+    Ok(clients)
+}
+
+fn client(settings: &Settings, token: Token) -> Result<Client, Error> {
+    let endpoint = settings.lichess.endpoint()?;
+    Client::new(&endpoint, token, None).map_err(Error::Client)
+}
+
 /// Builds the parts of all accounts, which share the engine, the books and the connections to Lichess.
 fn assemble_all(
     settings: &Arc<Settings>,
@@ -244,8 +265,7 @@ fn assemble_all(
 
 /// Builds the parts of a bot from the settings.
 pub fn assemble(settings: &Arc<Settings>, token: Token, events: Bus) -> Result<BotParts, Error> {
-    let endpoint = settings.lichess.endpoint()?;
-    let client = Client::new(&endpoint, token, None).map_err(Error::Client)?;
+    let client = client(settings, token)?;
     let engine = Engine::new(EngineOptions {
         hash_mib: settings.engine.hash_mib,
         threads: settings.engine.thread_count(),

@@ -86,9 +86,7 @@ pub(super) fn read(text: &mut dyn BufRead, each: &mut dyn FnMut(Read) -> bool) -
         let found = match line.trim_ascii() {
             [] => continue,
             _ if is_long => Err("the line is longer than 1 MiB".to_owned()),
-            line => serde_json::from_slice(line)
-                .map_err(|error| format!("not a game as Lichess exports it: {error}"))
-                .and_then(game),
+            line => parse(line),
         };
         let found =
             found.unwrap_or_else(|problem| Read::Broken(format!("line {number}: {problem}")));
@@ -96,6 +94,13 @@ pub(super) fn read(text: &mut dyn BufRead, each: &mut dyn FnMut(Read) -> bool) -
             return Ok(());
         }
     }
+}
+
+/// Reads one line.
+pub(super) fn parse(line: &[u8]) -> Result<Read, String> {
+    let exported = serde_json::from_slice(line)
+        .map_err(|error| format!("not a game as Lichess exports it: {error}"))?;
+    game(exported)
 }
 
 fn skip_line(text: &mut dyn BufRead) -> io::Result<()> {

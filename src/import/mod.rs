@@ -7,12 +7,20 @@ mod lichess;
 mod pgn;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use futures::StreamExt;
+use tokio::runtime::Runtime;
 
 use crate::chess::{Color, Game, Move};
-use crate::lichess::model::clip;
+use crate::clock;
+use crate::lichess::Client;
+use crate::lichess::model::{Username, clip};
+use crate::lichess::retry::{self, RequestKind, Retry};
 use crate::store::{self, ImportedGame, Importer};
 use crate::{input, plural};
 
@@ -27,6 +35,9 @@ const MAX_NAME_CHARS: usize = 60;
 
 /// Upper limit of moves in a game, in plies; the longest possible on Lichess has about 1200.
 const MAX_PLIES: usize = 12_000;
+
+/// Upper limit of the time between two bytes of the server's export. Lichess sends an empty line every 50 s.
+const MAX_SILENCE: Duration = Duration::from_secs(110);
 
 /// Errors of importing games.
 #[derive(Debug, thiserror::Error)]
@@ -52,16 +63,47 @@ pub enum Error {
         "whose games are meant? neither the configuration nor the records name an account: use --account NAME"
     )]
     NoAccount,
+    /// The server does not export the games of an account.
+    #[error("cannot fetch the games of {account}: {problem}")]
+    Export {
+        /// The account, or its address.
+        account: String,
+        /// The cause, and what to do.
+        problem: String,
+    },
+    /// Games were read, and none is valid.
+    #[error("none of the games is valid, so nothing was imported")]
+    NothingValid,
     /// The output cannot be printed.
     #[error("cannot print")]
     Output(#[from] io::Error),
 }
 
-/// Options of `import`.
-#[derive(Clone, Debug)]
-pub struct Options {
+/// Where the games come from.
+#[derive(Debug)]
+pub enum Source {
     /// PGN and NDJSON files; `-` is stdin.
-    pub files: Vec<PathBuf>,
+    Files(Vec<PathBuf>),
+    /// The server's export.
+    Server(Server),
+}
+
+/// The server's export of the games of accounts.
+#[derive(Debug)]
+pub struct Server {
+    /// Clients of our accounts. The first exports the games of [`Options::accounts`]; without those, each exports its own.
+    pub clients: Vec<Client>,
+    /// The start of the first game, in milliseconds since 1970.
+    pub since: Option<i64>,
+    /// For the requests.
+    pub runtime: Runtime,
+}
+
+/// Options of `import`.
+#[derive(Debug)]
+pub struct Options {
+    /// Where the games come from.
+    pub source: Source,
     /// The records file.
     pub records: PathBuf,
     /// Base URL of the server.
@@ -98,17 +140,19 @@ pub fn import_command(
         .iter()
         .map(|name| name.to_ascii_lowercase())
         .collect();
+    let exports = match &options.source {
+        Source::Files(_) => Vec::new(),
+        Source::Server(server) => server.accounts(&options.accounts)?,
+    };
+    let named = match exports.is_empty() {
+        true => options.accounts.clone(),
+        false => exports.iter().map(|(_, name)| name.to_string()).collect(),
+    };
     let mut accounts = recorded;
-    if !options.accounts.is_empty() {
-        let wanted = |name: &str| {
-            options
-                .accounts
-                .iter()
-                .any(|one| one.eq_ignore_ascii_case(name))
-        };
+    if !named.is_empty() {
+        let wanted = |name: &str| named.iter().any(|one| one.eq_ignore_ascii_case(name));
         accounts.retain(|name| wanted(name));
-        let new = options
-            .accounts
+        let new = named
             .iter()
             .filter(|name| !spelled.contains(&name.to_ascii_lowercase()));
         accounts.extend(new.cloned());
@@ -128,10 +172,40 @@ pub fn import_command(
         broken: 0,
         aside,
     };
-    let outcome = options.files.iter().try_for_each(|file| import.file(file));
+    let outcome = match &options.source {
+        Source::Files(files) => files.iter().try_for_each(|file| import.file(file)),
+        Source::Server(server) => exports
+            .iter()
+            .try_for_each(|(client, name)| import.export(server, client, name)),
+    };
     let outcome = outcome.and_then(|()| import.flush());
     import.print_summary(out)?;
-    outcome
+    let is_nothing_valid = import.broken > 0 && import.added + import.known == 0;
+    match outcome {
+        Ok(()) if is_nothing_valid => Err(Error::NothingValid),
+        outcome => outcome,
+    }
+}
+
+impl Server {
+    /// The accounts whose games are exported, each with the client to use.
+    fn accounts(&self, named: &[String]) -> Result<Vec<(&Client, Username)>, Error> {
+        let error = |account: &str, problem: String| Error::Export {
+            account: account.to_owned(),
+            problem,
+        };
+        if !named.is_empty() {
+            let client = self.clients.first().ok_or(Error::NoAccount)?;
+            let named = named.iter();
+            return Ok(named.map(|name| (client, name.as_str().into())).collect());
+        }
+        let owner = |client| {
+            let user = self.runtime.block_on(Client::account(client));
+            let user = user.map_err(|problem| error("the token's owner", problem.to_string()))?;
+            Ok((client, user.username))
+        };
+        self.clients.iter().map(owner).collect()
+    }
 }
 
 struct Import<'a, W> {
@@ -165,7 +239,7 @@ impl<W: Write> Import<'_, W> {
         let first = start.iter().find(|byte| !byte.is_ascii_whitespace());
         let server = self.options.server.clone();
         let mut failed = None;
-        let mut each = |game: Read| match self.game(game, path) {
+        let mut each = |game: Read| match self.game(game, &path.display()) {
             Ok(()) => true,
             Err(error) => {
                 failed = Some(error);
@@ -182,7 +256,49 @@ impl<W: Write> Import<'_, W> {
         }
     }
 
-    fn game(&mut self, game: Read, path: &Path) -> Result<(), Error> {
+    /// Imports the games of an account that the server exports. A connection that breaks off is opened again, from the
+    /// last game on.
+    fn export(&mut self, server: &Server, client: &Client, name: &Username) -> Result<(), Error> {
+        let mut since = server.since;
+        let mut number = 0u64;
+        let mut failures = 0;
+        loop {
+            let opening = client.export_games(name, since, MAX_SILENCE);
+            let problem = match server.runtime.block_on(opening) {
+                Ok(mut games) => loop {
+                    let line = match server.runtime.block_on(games.next()) {
+                        None => return Ok(()),
+                        Some(Err(error)) => break error.into(),
+                        Some(Ok(line)) => line,
+                    };
+                    failures = 0;
+                    number += 1;
+                    let game = lichess::parse(line.as_bytes());
+                    if let Ok(Read::Game(game)) = &game {
+                        since = since.max(Some(game.started));
+                    }
+                    let broken = |problem| Read::Broken(format!("line {number}: {problem}"));
+                    self.game(game.unwrap_or_else(broken), name)?;
+                },
+                Err(error) => error,
+            };
+            let Retry::After(wait) = retry::decide(RequestKind::Query, &problem, failures) else {
+                self.flush()?;
+                return Err(Error::Export {
+                    account: name.to_string(),
+                    problem: problem.to_string(),
+                });
+            };
+            failures += 1;
+            writeln!(
+                self.aside,
+                "{name}: {problem}; the export goes on in {wait:.0?}"
+            )?;
+            server.runtime.block_on(clock::sleep(wait));
+        }
+    }
+
+    fn game(&mut self, game: Read, place: &dyn Display) -> Result<(), Error> {
         match game {
             Read::Game(mut game) => {
                 let start = &mut game.start;
@@ -204,7 +320,7 @@ impl<W: Write> Import<'_, W> {
                 self.broken += 1;
                 if self.broken <= MAX_MESSAGES {
                     let problem = clip(&problem, 300);
-                    writeln!(self.aside, "{}: {problem}; it is skipped", path.display())?;
+                    writeln!(self.aside, "{place}: {problem}; it is skipped")?;
                 }
             }
         }

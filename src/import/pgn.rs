@@ -68,6 +68,17 @@ fn game(record: Record, server: &str, number: u64) -> Read {
         Outcome::Unknown if is_aborted => (None, "*".to_owned()),
         Outcome::Unknown => return Read::Skipped("without a result"),
     };
+    let to_move = record.game.position().turn();
+    let end = match record.game.termination() {
+        Some(Termination::Checkmate) if winner != Some(!to_move) => "checkmate",
+        Some(Termination::Stalemate) if winner.is_some() => "stalemate",
+        _ => "",
+    };
+    if !end.is_empty() && record.outcome != Outcome::Unknown {
+        return Read::Broken(format!(
+            "game {number}: the moves end in {end} of {to_move}, but the result is {result}"
+        ));
+    }
     let initial = record.game.initial();
     let is_startpos = *initial == Position::startpos();
     let named: String = tag("Variant")

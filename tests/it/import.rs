@@ -7,8 +7,8 @@ use std::process::{Command, Output, Stdio};
 use std::time::Instant;
 
 use knightwatch::chess::pgn::{self, MoveComment, Outcome, Tags};
-use knightwatch::chess::{Color, Game, Position};
-use knightwatch::sim::NewUser;
+use knightwatch::chess::{Game, Position, Termination};
+use knightwatch::sim::{NewUser, token_of};
 use knightwatch::store::{Filter, Reader};
 use rusqlite::Connection;
 
@@ -70,7 +70,10 @@ fn random_games(count: usize) -> String {
             ..MoveComment::default()
         };
         let comments: Vec<MoveComment> = game.moves().iter().map(comment).collect();
-        let outcome = [Outcome::Win(Color::White), Outcome::Draw][number % 2];
+        let outcome = match game.termination() {
+            Some(Termination::Checkmate) => Outcome::Win(!game.position().turn()),
+            _ => Outcome::Draw,
+        };
         text += &pgn::write(&tags, &game, &comments, outcome);
         text.push('\n');
     }
@@ -93,6 +96,7 @@ fn import_adds_games_once() {
         + "[White \"MyBot\"]\n[Black \"Bert\"]\n[Date \"2001.02.03\"]\n[Result \"1-0\"]\n\n1. e4 e5 2. Ke2 Ke7 1-0\n\n\
            [White \"Anna\"]\n[Black \"Bert\"]\n[Result \"1-0\"]\n\n1. e4 1-0\n\n\
            [White \"MyBot\"]\n[Black \"Bert\"]\n[Result \"1-0\"]\n\n1. e4 e5 2. Qh7 1-0\n\n\
+           [White \"MyBot\"]\n[Black \"Bert\"]\n[Result \"1-0\"]\n\n1. f3 e5 2. g4 Qh4# 1-0\n\n\
            [White \"MyBot\"]\n[Black \"Bert\"]\n[Variant \"Atomic\"]\n\n1. e4 1-0\n\n\
            [White \"MyBot\"]\n[Black \"Bert\"]\n\n1. e4 *\n";
     fs::write(state.join("games.pgn"), &games).unwrap();
@@ -116,17 +120,21 @@ fn import_adds_games_once() {
     assert_eq!(
         said,
         "imported 4 games of MyBot; 0 already known\n\
-         skipped 6 games: 1 of other players, 1 of variants that are not played, 1 without a result, 3 not valid\n"
+         skipped 7 games: 1 of other players, 1 of variants that are not played, 1 without a result, 4 not valid\n"
     );
     let aside = String::from_utf8(output.stderr).unwrap();
     for part in [
         "games.pgn: game 5, line ",
         ", move 2.: ",
+        "games.pgn: game 6: the moves end in checkmate of White, but the result is 1-0",
         "export.ndjson: line 3: not a game as Lichess exports it",
         "export.ndjson: line 4: game 12345678, move 2: ",
     ] {
         assert!(aside.contains(part), "{part}: {aside}");
     }
+    fs::write(state.join("broken.ndjson"), "{\"id\":\"zzzz\n").unwrap();
+    let output = run(state, &["import", "broken.ndjson"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
     let before = stdout(state, &["export"]);
     // Again, and now the account is known from the records.
     let said = stdout(state, &["import", "export.ndjson", "games.pgn"]);
@@ -207,10 +215,33 @@ fn import_takes_what_lichess_exports_while_bot_runs() {
         said,
         format!("imported 0 games of {BOT}; 1 already known\n")
     );
-    // Other records get the same game.
+    // Other records get the same game, and fetch it themselves if they are to.
+    let fetch = |state: &Path, arguments: &[&str]| {
+        let mut command = command(state, &["import", "--from-lichess"]);
+        command
+            .args(arguments)
+            .env("KNIGHTWATCH__LICHESS__URL", &site.url)
+            .env("LICHESS_TOKEN", token_of(BOT));
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
     let other = tempfile::tempdir().unwrap();
     let said = import(other.path());
     assert_eq!(said, format!("imported 1 game of {BOT}; 0 already known\n"));
+    let said = fetch(other.path(), &["--since", "2020-01-01"]);
+    assert_eq!(
+        said,
+        format!("imported 0 games of {BOT}; 1 already known\n")
+    );
+    let said = fetch(other.path(), &["--since", "2100-01-01"]);
+    assert_eq!(
+        said,
+        format!("imported 0 games of {BOT}; 0 already known\n")
+    );
+    let fetched = tempfile::tempdir().unwrap();
+    let said = fetch(fetched.path(), &["--account", "randy"]);
+    assert_eq!(said, "imported 1 game of Randy; 0 already known\n");
     let reader = Reader::open(&other.path().join(records.file_name().unwrap())).unwrap();
     let imported = reader.record(&game.id).unwrap().unwrap();
     let moves = |record: &knightwatch::store::Record| -> Vec<String> {

@@ -46,7 +46,9 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
     (
         "import",
-        &["chess", "events", "input", "lichess", "plural", "store"],
+        &[
+            "chess", "clock", "events", "input", "lichess", "plural", "store",
+        ],
     ),
     (
         "alert",

@@ -18,7 +18,7 @@ use super::model::{
     User, UserStatus, Username, clip,
 };
 use super::retry::RequestKind;
-use super::stream::{EventStream, GameStream, Ndjson, RawGameStream};
+use super::stream::{EventStream, ExportStream, GameStream, Ndjson, RawGameStream};
 use crate::clock;
 
 /// Time limit of a request.
@@ -101,7 +101,7 @@ impl Client {
     pub async fn events(&self, silence: Duration) -> Result<EventStream, Error> {
         self.open(
             RequestKind::EventStream,
-            &["api", "stream", "event"],
+            self.get_stream(&["api", "stream", "event"]),
             silence,
         )
         .await
@@ -128,10 +128,28 @@ impl Client {
     ) -> Result<Ndjson<T>, Error> {
         self.open(
             RequestKind::GameStream,
-            &["api", "bot", "game", "stream", id.as_str()],
+            self.get_stream(&["api", "bot", "game", "stream", id.as_str()]),
             silence,
         )
         .await
+    }
+
+    /// Exports the finished games of a user with their clocks, those that started first before the others: one JSON object
+    /// per line. `since` is a time in milliseconds since 1970. Lichess sends 20 to 60 games a second, and one export at a
+    /// time.
+    pub async fn export_games(
+        &self,
+        user: &Username,
+        since: Option<i64>,
+        silence: Duration,
+    ) -> Result<ExportStream, Error> {
+        let since = since.map(|since| ("since", since.to_string()));
+        let request = self
+            .get_stream(&["api", "games", "user", user.as_str()])
+            .accept("application/x-ndjson")
+            .query(&[("clocks", "true"), ("sort", "dateAsc")])
+            .query(&Vec::from_iter(since));
+        self.open(RequestKind::Query, request, silence).await
     }
 
     // ---- a game

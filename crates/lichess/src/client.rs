@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 use futures::{StreamExt, TryStreamExt};
-use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, DATE, HeaderValue, RETRY_AFTER, USER_AGENT};
+use reqwest::header::{
+    ACCEPT, AUTHORIZATION, CONTENT_TYPE, DATE, HeaderValue, RETRY_AFTER, USER_AGENT,
+};
 use reqwest::{Method, RequestBuilder, Response};
 use serde::Serialize;
 use tokio::time::timeout_at;
@@ -244,14 +246,24 @@ impl Client {
         self.request(Method::POST, path, false)
     }
 
+    /// A request whose response is a stream, over the connections of streams.
+    pub(super) fn get_stream(&self, path: &[&str]) -> Request {
+        self.request_over(&self.shared.transport.streams, Method::GET, path, true)
+    }
+
     fn request(&self, method: Method, path: &[&str], with_token: bool) -> Request {
-        let pool = self.shared.transport.requests.current();
-        let builder = self.build(
-            &self.shared.transport.requests.pools[pool],
-            method,
-            path,
-            with_token,
-        );
+        self.request_over(&self.shared.transport.requests, method, path, with_token)
+    }
+
+    fn request_over(
+        &self,
+        pools: &FailoverPool,
+        method: Method,
+        path: &[&str],
+        with_token: bool,
+    ) -> Request {
+        let pool = pools.current();
+        let builder = self.build(&pools.pools[pool], method, path, with_token);
         Request {
             pool,
             builder,
@@ -356,10 +368,10 @@ impl Client {
     pub(super) async fn open<T: FromLine>(
         &self,
         kind: RequestKind,
-        path: &[&str],
+        request: Request,
         silence: Duration,
     ) -> Result<Ndjson<T>, Error> {
-        let outcome = self.try_open(kind, path, silence).await;
+        let outcome = self.try_open(kind, request, silence).await;
         self.shared.request_counts.record(kind, &outcome);
         outcome
     }
@@ -367,18 +379,12 @@ impl Client {
     async fn try_open<T: FromLine>(
         &self,
         kind: RequestKind,
-        path: &[&str],
+        request: Request,
         silence: Duration,
     ) -> Result<Ndjson<T>, Error> {
-        let pool = self.shared.transport.streams.current();
-        let request = self.build(
-            &self.shared.transport.streams.pools[pool],
-            Method::GET,
-            path,
-            true,
-        );
+        let pool = request.pool;
         let opening = async {
-            let response = request.send().await.map_err(network_error)?;
+            let response = request.builder.send().await.map_err(network_error)?;
             if response.status().is_success() {
                 Ok(response)
             } else {
@@ -458,6 +464,11 @@ impl Request {
             past_pauses: true,
             ..self
         }
+    }
+
+    pub(super) fn accept(self, media_type: &str) -> Self {
+        let builder = self.builder.header(ACCEPT, media_type);
+        Self { builder, ..self }
     }
 
     pub(super) fn query(self, query: &impl Serialize) -> Self {

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::model::clip;
 use super::request_kind::RequestKind;
+use super::stream::StreamError;
 
 /// A failed request.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -193,6 +194,15 @@ fn title(body: &str) -> String {
             .next()
             .unwrap_or_default()
             .to_owned(),
+    }
+}
+
+impl From<StreamError> for Error {
+    fn from(error: StreamError) -> Self {
+        Self::Network {
+            connecting: false,
+            detail: error.to_string(),
+        }
     }
 }
 

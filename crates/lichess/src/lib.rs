@@ -28,8 +28,8 @@ pub use error::{Error, ErrorResponse, RateLimit};
 pub use reconnect::{Disconnect, ReconnectPolicy};
 pub use request_counts::{Outcome, RequestCounts};
 pub use stream::{
-    EventStream, GameStream, LastActivity, Line, LineSplitter, MAX_LINE_BYTES, Ndjson, Raw,
-    RawGameStream, StreamError,
+    EventStream, ExportStream, GameStream, LastActivity, Line, LineSplitter, MAX_LINE_BYTES,
+    Ndjson, Raw, RawGameStream, StreamError,
 };
 pub use token::{
     CREDENTIALS_VARIABLE, Token, TokenError, TokenFault, is_credential, readable_by_others,

@@ -25,6 +25,19 @@ pub type GameStream = Ndjson<GameEvent>;
 /// The stream of a game, with the raw lines.
 pub type RawGameStream = Ndjson<Raw<GameEvent>>;
 
+/// An export of games, one JSON object per line. A line that is too long is an empty one.
+pub type ExportStream = Ndjson<String>;
+
+impl FromLine for String {
+    fn from_line(line: &str) -> Self {
+        line.to_owned()
+    }
+
+    fn skipped(_: Skipped) -> Self {
+        Self::new()
+    }
+}
+
 /// A parsed line with its text.
 #[derive(Clone, Debug)]
 pub struct Raw<T> {
