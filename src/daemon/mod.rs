@@ -531,11 +531,23 @@ fn page(
 /// Sources of the keys of the page. A generated key is stored in the directory of the records, one for each server.
 pub(crate) fn page_keys(settings: &Settings) -> KeySources {
     let source = |key: WebKey| {
-        let file = settings.web.key_file(key).map(KeySource::File);
-        file.or_else(|| {
-            let value = std::env::var(key.variable()).ok()?;
-            Some(KeySource::Variable(key.variable(), value))
-        })
+        let variable = key.variable();
+        let value = std::env::var(variable).ok();
+        match settings.web.key_file(key) {
+            Some(path) => {
+                if let Some(mode) = lichess::readable_by_others(&path) {
+                    let path = path.display();
+                    warn!("others can read the key in {path} (mode {mode:04o}): chmod 600 {path}");
+                }
+                if value.is_some() {
+                    warn!(
+                        "{variable} is ignored, since the configuration names a file with this key"
+                    );
+                }
+                Some(KeySource::File(path))
+            }
+            None => value.map(|value| KeySource::Variable(variable, value)),
+        }
     };
     let directory = settings.records_directory();
     let name = format!("{}.page-key", settings.lichess.server_name());

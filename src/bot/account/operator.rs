@@ -509,7 +509,8 @@ impl Account {
             what,
         }));
         let mut lines = vec![match now.len() {
-            0 => "nothing has changed".to_owned(),
+            0 if later.is_empty() => "nothing has changed".to_owned(),
+            0 => "no setting can change before a restart".to_owned(),
             1 => "one setting has changed".to_owned(),
             n => format!("{n} settings have changed"),
         }];

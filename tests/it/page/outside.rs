@@ -75,6 +75,9 @@ fn with_key(key: &str) -> String {
 fn outsiders_see_nothing_without_the_right_key() {
     let site = Site::new([NewUser::bot("Anna")]);
     let public = Public::start(&site, "");
+    // The tests write the keys with the usual permissions.
+    let log = public.bot.log();
+    assert!(log.contains("others can read the key in"), "{log}");
     for path in [
         "/",
         "/events",
