@@ -133,6 +133,8 @@ pub struct Book {
     pub min_weight: u16,
     /// Plies from the start of the game after which books are no longer probed.
     pub max_ply: u32,
+    /// Whether books may repeat a position, or let the opponent repeat one.
+    pub allow_repetitions: bool,
 }
 
 /// `[challenge]`: conditions for accepting challenges. Each has its own decline reason.
@@ -467,6 +469,7 @@ impl Default for Book {
             selection: Selection::Weighted,
             min_weight: 1,
             max_ply: 40,
+            allow_repetitions: false,
         }
     }
 }

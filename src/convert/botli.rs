@@ -110,6 +110,12 @@ fn books(draft: &mut Draft, place: &Place) {
         }
         if is_default {
             draft.map(&key("selection"), "book", "selection", selection);
+            draft.map(
+                &key("allow_repetitions"),
+                "book",
+                "allow_repetitions",
+                boolean,
+            );
             draft.map(&key("max_depth"), "book", "max_ply", |value| {
                 number(value, 1, 1_000)
             });

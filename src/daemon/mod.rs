@@ -22,7 +22,7 @@ use crate::book::{self, Book};
 use crate::bot::trace::{self, Traces};
 use crate::bot::{self, BookSet, BotParts, ReloadSettings};
 use crate::clock;
-use crate::config::{self, PgnFiles, Selection, Settings, Sources, TokenSource, WebKey};
+use crate::config::{self, PgnFiles, Settings, Sources, TokenSource, WebKey};
 use crate::control::{self, Request, Response};
 use crate::demo;
 use crate::engine::{Engine, EngineOptions};
@@ -346,15 +346,7 @@ fn book_set(settings: &Settings) -> Result<BookSet, Error> {
     if wanted.embedded {
         books.push(Book::embedded());
     }
-    let choice = book::PickOptions {
-        selection: match wanted.selection {
-            Selection::Best => book::Selection::Best,
-            Selection::Weighted => book::Selection::Weighted,
-            Selection::Uniform => book::Selection::Uniform,
-        },
-        min_weight: wanted.min_weight,
-    };
-    Ok(BookSet::new(books, choice, wanted.max_ply as usize))
+    Ok(BookSet::new(books, wanted))
 }
 
 /// Runs the bot, forwards signals to it, and reports its status to systemd.

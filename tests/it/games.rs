@@ -401,18 +401,52 @@ fn book_ends_at_max_ply() {
     assert_eq!(counts["book_moves"], 1);
 }
 
+/// Builds a book of these lines of moves and returns its path.
+fn book_of_lines(directory: &Path, name: &str, lines: &str) -> String {
+    let [text, book] = ["txt", "bin"].map(|end| directory.join(format!("{name}.{end}")));
+    std::fs::write(&text, lines).unwrap();
+    let mut build = Command::new(env!("CARGO_BIN_EXE_knightwatch"));
+    build.args(["book", "build"]).arg(text).arg("-o").arg(&book);
+    let output = build.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    book.display().to_string()
+}
+
+#[test]
+fn book_moves_do_not_repeat() {
+    let directory = tempfile::tempdir().unwrap();
+    let book = book_of_lines(directory.path(), "draws", "Nf3 Nf6 Ng1 Ng8 Nf3 Nf6\n");
+    for (allowed, book_moves) in [(false, 1), (true, 2)] {
+        let site = Site::new([NewUser::bot("Anna")]);
+        let bot = Daemon::start(
+            &site,
+            &format!(
+                "book = {{ files = [\"{book}\"], embedded = false, allow_repetitions = {allowed} }}\n\
+                 [[rule]]\nmatch = {{ bot = true }}\nplay = {{ max_depth = 3 }}\n"
+            ),
+        );
+        let anna = site.player("Anna");
+        let id = anna.start(&[
+            ("clock.limit", "600"),
+            ("clock.increment", "0"),
+            ("color", "white"),
+        ]);
+        for (uci, plies) in [("g1f3", 2), ("f3g1", 4)] {
+            anna.play(&id, uci);
+            site.plies(&id, plies);
+        }
+        let counts = wait("two moves are counted", || {
+            let counts = status(&bot)["counts"].clone();
+            (counts["moves"] == 2).then_some(counts)
+        });
+        assert_eq!(counts["book_moves"], book_moves, "{allowed}");
+    }
+}
+
 #[test]
 fn books_are_used_in_order() {
     let directory = tempfile::tempdir().unwrap();
-    let book = |name: &str, lines: &str| {
-        let [text, book] = ["txt", "bin"].map(|end| directory.path().join(format!("{name}.{end}")));
-        std::fs::write(&text, lines).unwrap();
-        let mut build = Command::new(env!("CARGO_BIN_EXE_knightwatch"));
-        build.args(["book", "build"]).arg(text).arg("-o").arg(&book);
-        let output = build.output().unwrap();
-        assert!(output.status.success(), "{output:?}");
-        book.display().to_string()
-    };
+    let book = |name: &str, lines: &str| book_of_lines(directory.path(), name, lines);
     let files = [book("first", "e4 e6\n"), book("second", "e4 c5\nd4 f5\n")];
     let site = Site::new(["Anna", "Bert", "Cleo", "Dora"].map(NewUser::bot));
     let rules = r#"

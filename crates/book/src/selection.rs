@@ -63,8 +63,19 @@ impl Book {
         options: &PickOptions,
         rng: &mut fastrand::Rng,
     ) -> Option<Move> {
+        self.pick_if(position, options, rng, |_| true)
+    }
+
+    /// Chooses among the moves that are `allowed`, as [`pick`](Self::pick) does.
+    pub fn pick_if(
+        &self,
+        position: &Position,
+        options: &PickOptions,
+        rng: &mut fastrand::Rng,
+        allowed: impl Fn(Move) -> bool,
+    ) -> Option<Move> {
         let mut entries = self.entries(position);
-        entries.retain(|entry| entry.weight >= options.min_weight);
+        entries.retain(|entry| entry.weight >= options.min_weight && allowed(entry.mv));
         let chosen = match options.selection {
             Selection::Best => entries.first(),
             Selection::Weighted => weighted(&entries, rng),

@@ -11,7 +11,7 @@ use crate::book;
 use crate::bot::AccountContext;
 use crate::chess::{Game, Move, Position};
 use crate::clock;
-use crate::config::Books;
+use crate::config::{self, Books};
 use crate::engine::{Clock, Limits, SearchHandle, SearchReport, Strength, Task, think_time};
 use crate::events::{Event, SearchInfo, Source};
 use crate::external::{ExternalEngine, ExternalHandle};
@@ -37,21 +37,30 @@ pub struct BookSet {
     books: Arc<[book::Book]>,
     choice: book::PickOptions,
     max_ply: usize,
+    allow_repetitions: bool,
 }
 
 impl BookSet {
-    /// Creates a set of books. They are not used from `max_ply` on.
-    pub fn new(books: Vec<book::Book>, choice: book::PickOptions, max_ply: usize) -> Self {
+    /// Creates a set of books under the conditions of `[book]`.
+    pub fn new(books: Vec<book::Book>, settings: &config::Book) -> Self {
         Self {
             books: books.into(),
-            choice,
-            max_ply,
+            choice: book::PickOptions {
+                selection: match settings.selection {
+                    config::Selection::Best => book::Selection::Best,
+                    config::Selection::Weighted => book::Selection::Weighted,
+                    config::Selection::Uniform => book::Selection::Uniform,
+                },
+                min_weight: settings.min_weight,
+            },
+            max_ply: settings.max_ply as usize,
+            allow_repetitions: settings.allow_repetitions,
         }
     }
 
     /// Creates a set without books.
     pub fn empty() -> Self {
-        Self::new(Vec::new(), book::PickOptions::default(), 0)
+        Self::new(Vec::new(), &config::Book::default())
     }
 
     /// Whether the set has no books.
@@ -59,11 +68,21 @@ impl BookSet {
         self.books.is_empty()
     }
 
-    fn pick(&self, selection: &Books, game: &Game, rng: &mut fastrand::Rng) -> Option<Move> {
+    fn pick(
+        &self,
+        selection: &Books,
+        game: &Game,
+        rejected: &[Move],
+        rng: &mut fastrand::Rng,
+    ) -> Option<Move> {
         if game.moves().len() >= self.max_ply {
             return None;
         }
-        let mut pick = |book: &book::Book| book.pick(game.position(), &self.choice, rng);
+        let allowed = |mv: Move| {
+            !rejected.contains(&mv) && (self.allow_repetitions || !leads_to_repetition(game, mv))
+        };
+        let mut pick =
+            |book: &book::Book| book.pick_if(game.position(), &self.choice, rng, allowed);
         match selection {
             Books::None => None,
             Books::All => self.books.iter().find_map(pick),
@@ -73,6 +92,18 @@ impl BookSet {
             }),
         }
     }
+}
+
+/// Whether a move repeats a position of the game, or lets the opponent repeat one.
+fn leads_to_repetition(game: &Game, mv: Move) -> bool {
+    let repeats = |game: &Game, mv: Move| {
+        let mut next = game.clone();
+        next.play(mv);
+        (next.repetitions() > 1, next)
+    };
+    let (is_repeated, next) = repeats(game, mv);
+    let replies = next.position().legal_moves();
+    is_repeated || replies.iter().any(|&reply| repeats(&next, reply).0)
 }
 
 /// A move that needs no search, if there is one: the only legal move, or a move from the selected books that is not in
@@ -97,9 +128,9 @@ pub(crate) fn instant_move(
         .filter(|game| game.repetitions() < 2)
         .and_then(|game| {
             let (set, selection) = books?;
-            set.pick(selection, game, rng)
+            set.pick(selection, game, rejected, rng)
         })
-        .filter(|mv| !rejected.contains(mv) && legal.contains(mv))?;
+        .filter(|mv| legal.contains(mv))?;
     Some(chosen(book, Source::Book))
 }
 
