@@ -27,6 +27,7 @@
 //! - [`control`]: control socket: status and operator commands.
 //! - [`web`]: web page, its API, `/metrics` and `/healthz`.
 //! - [`alert`]: alerts to webhooks.
+//! - [`provider`]: our engine on the analysis board of Lichess.
 //! - [`check`]: `knightwatch check` and `knightwatch upgrade`.
 //! - [`cli`]: command line definitions.
 //! - [`daemon`]: `knightwatch run`: wiring of the process, signals, systemd.
@@ -62,5 +63,6 @@ pub mod import;
 pub mod init;
 pub mod logging;
 pub mod metrics;
+pub mod provider;
 pub mod store;
 pub mod web;

@@ -94,6 +94,9 @@ pub struct Lichess {
     pub ca_file: Option<PathBuf>,
     /// Whether plain http to other machines is allowed. Anyone on the way can read the token.
     pub insecure: bool,
+    /// Base URL of the broker for `engine.provider`, if it is not that of the server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub engine_url: Option<Url>,
 }
 
 /// `[engine]`
@@ -112,6 +115,8 @@ pub struct Engine {
     pub strength: Strength,
     /// The engine that plays, unless a rule sets another: `knightwatch`, or the name of one of `external`.
     pub default: String,
+    /// Whether the engine is on the analysis board of our account.
+    pub provider: bool,
     /// Engines in processes of their own.
     #[serde(skip_serializing)]
     pub external: Vec<External>,
@@ -385,7 +390,24 @@ impl Lichess {
     /// # Errors
     /// When the URL is not valid for a Lichess server.
     pub fn endpoint(&self) -> Result<Endpoint, EndpointError> {
-        let url = self.url.clone();
+        self.endpoint_of(self.url.clone())
+    }
+
+    /// The endpoint of the broker: that of Lichess for lichess.org, otherwise the server unless `engine_url` says otherwise.
+    ///
+    /// # Errors
+    /// When the URL is not valid for a server.
+    pub fn broker(&self) -> Result<Endpoint, EndpointError> {
+        if let Some(url) = &self.engine_url {
+            return self.endpoint_of(url.clone());
+        }
+        match self.url.host_str() {
+            Some("lichess.org") => Endpoint::parse("https://engine.lichess.ovh"),
+            _ => self.endpoint(),
+        }
+    }
+
+    fn endpoint_of(&self, url: Url) -> Result<Endpoint, EndpointError> {
         let endpoint = match self.insecure {
             true => Endpoint::insecure(url),
             false => Endpoint::new(url),
@@ -442,6 +464,7 @@ impl Default for Lichess {
             token_file: None,
             ca_file: None,
             insecure: false,
+            engine_url: None,
         }
     }
 }
@@ -455,6 +478,7 @@ impl Default for Engine {
             ponder: true,
             strength: Strength::default(),
             default: EMBEDDED_ENGINE.to_owned(),
+            provider: false,
             external: Vec::new(),
         }
     }

@@ -15,7 +15,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::{Instant, interval, sleep_until};
-use tracing::{debug, info, warn};
+use tracing::{debug, error, info, warn};
 
 use crate::alert::Alerts;
 use crate::book::{self, Book};
@@ -30,6 +30,7 @@ use crate::events::Bus;
 use crate::external::{ExternalEngine, ExternalOptions, FixedLimits, Launch};
 use crate::lichess::{self, Client, Endpoint, EndpointError, Token, TokenError};
 use crate::plural;
+use crate::provider::Provider;
 use crate::sim;
 use crate::store::{self, Recorder};
 use crate::web::{self, KeySource, KeySources, Page};
@@ -463,6 +464,9 @@ async fn monitoring(
 ) -> JoinSet<()> {
     let mut monitoring = JoinSet::new();
     monitoring.spawn(accounts.metrics.clone().follow(events.subscribe()));
+    if let Some(provider) = parts.first().and_then(provider) {
+        monitoring.spawn(provider.run());
+    }
     // With several accounts, each has its own metrics too.
     for parts in parts.iter().filter(|parts| parts.settings.name.is_some()) {
         let metrics = parts.metrics.clone();
@@ -476,6 +480,27 @@ async fn monitoring(
         accounts.dispatcher.clone(),
     ));
     monitoring
+}
+
+/// The provider for the analysis board of the first account, if enabled.
+fn provider(parts: &BotParts) -> Option<Provider> {
+    let settings = &parts.settings;
+    if !settings.engine.provider {
+        return None;
+    }
+    let broker = settings.lichess.broker().map_err(|error| error.to_string());
+    // Requests to the broker carry no token.
+    let token = sim::token_of("broker").parse().ok()?;
+    let broker = broker
+        .and_then(|broker| Client::new(&broker, token, None).map_err(|error| error.to_string()));
+    Some(Provider {
+        client: parts.client.clone(),
+        broker: broker
+            .inspect_err(|error| error!("no analysis for the board: {error}"))
+            .ok()?,
+        engine: parts.engine.clone(),
+        threads: settings.engine.thread_count(),
+    })
 }
 
 /// Opens the page. Its failure does not stop the bot.

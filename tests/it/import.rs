@@ -143,7 +143,7 @@ fn import_adds_games_once() {
     assert_eq!(stdout(state, &["export"]), before);
     // Statistics.
     let list = stdout(state, &["games"]);
-    assert!(list.contains("4 games: 2 won, 1 drawn, 1 lost"), "{list}");
+    assert!(list.contains("4 games: 1 won, 2 drawn, 1 lost"), "{list}");
     let groups = stdout(state, &["games", "--by", "opponent"]);
     assert!(
         groups.starts_with("Anna  ") && groups.contains("\nBert  "),

@@ -56,6 +56,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "backoff", "bot", "clock", "config", "events", "input", "metrics", "plural",
         ],
     ),
+    (
+        "provider",
+        &["backoff", "chess", "clock", "engine", "lichess"],
+    ),
     ("logging", &["config", "plural"]),
     ("cli", &["*"]),
     ("daemon", &["*"]),

@@ -35,6 +35,7 @@ mod page;
 mod peers;
 mod policy;
 mod ponder;
+mod provider;
 mod proxy;
 mod records;
 mod replay;

@@ -484,7 +484,7 @@ impl Client {
         self.post(&path)
     }
 
-    async fn query<T: DeserializeOwned>(&self, request: Request) -> Result<T, Error> {
+    pub(super) async fn query<T: DeserializeOwned>(&self, request: Request) -> Result<T, Error> {
         decode(
             &self
                 .send(RequestKind::Query, REQUEST_TIMEOUT, request)

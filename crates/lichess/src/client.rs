@@ -1,6 +1,7 @@
 //! HTTP client: connections, authorization and rate-limit pauses. The only file that uses the HTTP library; the endpoints
 //! are in [`super::api`].
 
+use std::convert::Infallible;
 use std::fmt;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
-use futures::{StreamExt, TryStreamExt};
+use futures::{Stream, StreamExt, TryStreamExt};
 use reqwest::header::{
     ACCEPT, AUTHORIZATION, CONTENT_TYPE, DATE, HeaderValue, RETRY_AFTER, USER_AGENT,
 };
@@ -236,6 +237,10 @@ impl Client {
 
     pub(super) fn post(&self, path: &[&str]) -> Request {
         self.request(Method::POST, path, true)
+    }
+
+    pub(super) fn put(&self, path: &[&str]) -> Request {
+        self.request(Method::PUT, path, true)
     }
 
     pub(super) fn get_without_token(&self, path: &[&str]) -> Request {
@@ -478,6 +483,17 @@ impl Request {
 
     pub(super) fn form(self, form: &impl Serialize) -> Self {
         let builder = self.builder.form(form);
+        Self { builder, ..self }
+    }
+
+    pub(super) fn json(self, body: &impl Serialize) -> Self {
+        let builder = self.builder.json(body);
+        Self { builder, ..self }
+    }
+
+    pub(super) fn stream(self, body: impl Stream<Item = Bytes> + Send + 'static) -> Self {
+        let body = reqwest::Body::wrap_stream(body.map(Ok::<_, Infallible>));
+        let builder = self.builder.header(CONTENT_TYPE, "text/plain").body(body);
         Self { builder, ..self }
     }
 

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod analysis;
 mod api;
 mod client;
 pub mod clock;
@@ -21,6 +22,7 @@ mod stream;
 mod tests;
 mod token;
 
+pub use analysis::{Analysis, AnalysisWork, EngineRegistration, RegisteredEngine};
 pub use api::{MOVE_TIMEOUT, Playing, decode};
 pub use client::{Client, install_tls_provider};
 pub use endpoint::{Endpoint, EndpointError};

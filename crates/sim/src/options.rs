@@ -74,12 +74,14 @@ pub struct NewUser {
 }
 
 /// Scopes of a typical bot token.
-const SCOPES: [&str; 13] = [
+const SCOPES: [&str; 15] = [
     "bot:play",
     "board:play",
     "challenge:read",
     "challenge:write",
     "email:read",
+    "engine:read",
+    "engine:write",
     "follow:read",
     "follow:write",
     "msg:write",

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::{Notify, mpsc, watch};
 
+use crate::analysis::broker::Broker;
 use crate::arena::options::ArenaOptions;
 use crate::faults::{Faults, StreamFault};
 use crate::options::SimOptions;
@@ -48,6 +49,7 @@ struct Shared {
     game_changed: Arc<Notify>,
     finished: watch::Sender<usize>,
     search_pool: SearchPool,
+    broker: Broker,
     new_players: mpsc::UnboundedSender<NewPlayer>,
     /// Taken when the site is served.
     new_players_rx: Mutex<Option<mpsc::UnboundedReceiver<NewPlayer>>>,
@@ -97,6 +99,7 @@ impl Sim {
             game_changed,
             finished,
             search_pool: SearchPool::default(),
+            broker: Broker::default(),
             new_players,
             new_players_rx: Mutex::new(Some(new_players_rx)),
         }))
@@ -288,6 +291,10 @@ impl Sim {
 
     pub(crate) fn search_pool(&self) -> &SearchPool {
         &self.0.search_pool
+    }
+
+    pub(crate) fn broker(&self) -> &Broker {
+        &self.0.broker
     }
 
     /// Notified at every change of a game.

@@ -7,8 +7,8 @@ use knightwatch_chess::{
     CastlingNotation, Color, File, Game, Move, Position, Rank, Square, Termination,
 };
 
-/// An `info` line. With the material of the root position it includes `wdl`.
-pub(super) fn info_line(
+/// The `info` line of a search. With the material of the root position it includes `wdl`.
+pub fn info_line(
     report: &SearchReport,
     notation: CastlingNotation,
     wdl_material: Option<u32>,
@@ -49,7 +49,8 @@ pub(super) fn moves_text(moves: &[Move], notation: CastlingNotation) -> String {
     text
 }
 
-pub(super) fn best_move_line(report: &SearchReport, notation: CastlingNotation) -> String {
+/// The `bestmove` line of a search.
+pub fn best_move_line(report: &SearchReport, notation: CastlingNotation) -> String {
     match (report.mv, report.ponder) {
         (Some(mv), Some(ponder)) => {
             format!(

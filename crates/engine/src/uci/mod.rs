@@ -16,6 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use session::{Flow, Session};
 
+pub use format::{best_move_line, info_line};
 pub use parse::{read_limits, read_position};
 pub use session::is_command;
 

@@ -80,6 +80,8 @@ pub enum Endpoint {
     SpectatorChat,
     /// `GET /api/cloud-eval`.
     CloudEval,
+    /// Registrations of external engines.
+    ExternalEngine,
     /// Opening explorer.
     Explorer,
     /// Tablebase.

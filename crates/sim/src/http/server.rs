@@ -16,6 +16,7 @@ use http_body_util::BodyExt;
 
 use knightwatch_chess::Color;
 
+use crate::analysis::broker;
 use crate::faults::{Endpoint, Fault, MatchedFaults, RequestContext, StreamFaults};
 use crate::http::auth::{authorize, bearer};
 use crate::http::connection::Connection;
@@ -35,7 +36,10 @@ const MAX_BODY_BYTES: usize = 64 * 1024;
 const BODY_TIMEOUT: Duration = Duration::from_secs(60);
 
 pub(crate) fn router(sim: Sim) -> Router {
-    Router::new().fallback(handle).with_state(sim)
+    Router::new()
+        .fallback(handle)
+        .with_state(sim.clone())
+        .merge(broker::router(sim))
 }
 
 async fn handle(

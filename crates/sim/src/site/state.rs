@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use tokio::sync::{Notify, watch};
 
+use crate::analysis::ExternalEngines;
 use crate::arena::arenas::Arenas;
 use crate::challenge::challenges::Challenges;
 use crate::options::SimOptions;
@@ -35,6 +36,7 @@ pub(crate) struct SiteState {
     pub spectators: Spectators,
     pub schedule: Schedule,
     pub outage: Outage,
+    pub external_engines: ExternalEngines,
     pub quirks: Arc<Quirks>,
     pub rng: fastrand::Rng,
     /// Address of the site as `http://host:port`.
@@ -57,6 +59,7 @@ impl SiteState {
         Self {
             users,
             limits,
+            external_engines: ExternalEngines::default(),
             crosstables: Crosstables::default(),
             teams: Teams::default(),
             challenges: Challenges::default(),

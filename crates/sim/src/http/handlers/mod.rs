@@ -3,6 +3,7 @@
 mod account;
 mod challenge;
 mod clocks;
+mod engines;
 mod game;
 mod personal;
 mod public;
@@ -23,6 +24,7 @@ fn routes() -> Vec<Route> {
         // Before the challenges, among which `ai` would be the name of a user.
         clocks::routes(),
         challenge::routes(),
+        engines::routes(),
         game::routes(),
         personal::routes(),
         public::routes(),

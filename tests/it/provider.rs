@@ -1,0 +1,168 @@
+//! The engine on the analysis board, through the broker of the simulator.
+
+use futures::StreamExt;
+use futures::stream::BoxStream;
+use knightwatch::chess::Position;
+use knightwatch::sim::NewUser;
+use serde_json::{Value, json};
+
+use crate::common::{BOT, Daemon, Site, http_client, wait};
+
+const START: &str = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1";
+
+const PROVIDER: &str = "[engine]\nhash_mib = 16\nthreads = 1\nponder = false\nprovider = true\n";
+
+/// A stand-in for the analysis board of the bot's account.
+struct Board<'a> {
+    site: &'a Site,
+    runtime: tokio::runtime::Runtime,
+    engine: Value,
+}
+
+/// The lines of an analysis. Dropping it closes the connection.
+struct Lines<'a> {
+    board: &'a Board<'a>,
+    bytes: BoxStream<'static, String>,
+    rest: String,
+}
+
+impl<'a> Board<'a> {
+    fn open(site: &'a Site) -> Self {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        let engine = wait("the engine is registered", || {
+            let request = http_client()
+                .get(format!("{}/api/external-engine", site.url))
+                .bearer_auth(site.sim.token_of(BOT));
+            let engines: Value =
+                runtime.block_on(async { request.send().await.ok()?.json().await.ok() })?;
+            engines.get(0).cloned()
+        });
+        Self {
+            site,
+            runtime,
+            engine,
+        }
+    }
+
+    /// Asks for an analysis of the position after `e2e4 e7e5`.
+    fn analyse(&'a self, session: &str, multi_pv: u32, limit: &Value) -> Lines<'a> {
+        let mut work = json!({
+            "sessionId": session, "threads": 1, "hash": 16, "multiPv": multi_pv, "variant": "chess",
+            "initialFen": START, "moves": ["e2e4", "e7e5"],
+        });
+        for (key, value) in limit.as_object().unwrap() {
+            work[key] = value.clone();
+        }
+        let id = self.engine["id"].as_str().unwrap();
+        let body = json!({ "clientSecret": self.engine["clientSecret"], "work": work });
+        let request = http_client()
+            .post(format!(
+                "{}/api/external-engine/{id}/analyse",
+                self.site.url
+            ))
+            .json(&body);
+        let response = self.runtime.block_on(request.send()).unwrap();
+        assert_eq!(response.status(), 200);
+        let bytes = response
+            .bytes_stream()
+            .map(|chunk| String::from_utf8(chunk.unwrap_or_default().to_vec()).unwrap());
+        Lines {
+            board: self,
+            bytes: bytes.boxed(),
+            rest: String::new(),
+        }
+    }
+}
+
+impl Iterator for Lines<'_> {
+    type Item = Value;
+
+    fn next(&mut self) -> Option<Value> {
+        loop {
+            if let Some((line, rest)) = self.rest.split_once('\n') {
+                let line = serde_json::from_str(line).unwrap();
+                self.rest = rest.to_owned();
+                return Some(line);
+            }
+            self.rest += &self.board.runtime.block_on(self.bytes.next())?;
+        }
+    }
+}
+
+#[test]
+fn engine_analyses_for_the_board() {
+    let site = Site::new([NewUser::bot("Anna")]);
+    let _bot = Daemon::start(&site, PROVIDER);
+    let board = Board::open(&site);
+    assert_eq!(board.engine["name"], "Knightwatch");
+
+    let lines: Vec<Value> = board.analyse("one", 3, &json!({ "depth": 8 })).collect();
+    let last = lines.last().unwrap();
+    assert_eq!(last["depth"], 8, "{last}");
+    let pvs = last["pvs"].as_array().unwrap();
+    assert_eq!(pvs.len(), 3, "{last}");
+    let position =
+        Position::from_fen("rnbqkbnr/pppp1ppp/8/4p3/4P3/8/PPPP1PPP/RNBQKBNR w KQkq e6 0 2")
+            .unwrap();
+    for pv in pvs {
+        let first = pv["moves"].as_str().unwrap().split(' ').next().unwrap();
+        assert!(position.parse_uci(first).is_ok(), "{pv}");
+    }
+
+    // A board that leaves, and one that moves on, free the engine for the next.
+    let mut left = board.analyse("two", 1, &json!({}));
+    assert!(left.next().is_some());
+    drop(left);
+    let mut first = board.analyse("three", 1, &json!({}));
+    assert!(first.next().is_some());
+    let second = board.analyse("three", 1, &json!({ "nodes": 20_000 }));
+    assert!(second.last().unwrap()["nodes"].as_u64().unwrap() >= 20_000);
+    assert!(first.last().is_some(), "the replaced analysis ends");
+    let timed = board.analyse("four", 1, &json!({ "movetime": 100 }));
+    assert!(timed.count() > 0);
+}
+
+#[test]
+fn games_come_before_analysis() {
+    let site = Site::new([NewUser::bot("Anna")]);
+    let _bot = Daemon::start(
+        &site,
+        &format!(
+            "{PROVIDER}[[rule]]\nmatch = {{ bot = true }}\nplay = {{ book = false, max_depth = 6 }}\n"
+        ),
+    );
+    let board = Board::open(&site);
+    let mut lines = board.analyse("one", 1, &json!({}));
+    assert!(lines.next().is_some());
+    let anna = site.player("Anna");
+    let id = anna.start(&[
+        ("clock.limit", "60"),
+        ("clock.increment", "0"),
+        ("color", "white"),
+    ]);
+    for (uci, plies) in [("e2e4", 2), ("d2d4", 4)] {
+        anna.play(&id, uci);
+        site.plies(&id, plies);
+        // The analysis goes on after each of our moves, from the beginning.
+        assert!(lines.any(|line| line["depth"] == 1));
+    }
+}
+
+#[test]
+fn missing_scopes_are_named() {
+    let site = Site::new([NewUser::bot("Anna")]);
+    site.sim.add_token(
+        "lip_play",
+        BOT,
+        &["bot:play", "challenge:read", "challenge:write"],
+    );
+    let home = tempfile::tempdir().unwrap();
+    let log = home.path().join("log");
+    let bot = Daemon::launch_at(&site, "lip_play", PROVIDER, Vec::new(), home, log);
+    bot.ready();
+    wait("the log names the scopes", || {
+        bot.log()
+            .contains("the token needs the scopes engine:read and engine:write")
+            .then_some(())
+    });
+}
