@@ -229,7 +229,9 @@ impl Drop for ExternalHandle {
         self.control.stop();
         // An own search ends when its handle is dropped.
         let mut state = self.control.lock();
-        let running = state.running.take_if(|running| matches!(running, Running::Own(_)));
+        let running = state
+            .running
+            .take_if(|running| matches!(running, Running::Own(_)));
         drop((state, running));
     }
 }

@@ -22,8 +22,8 @@ pub use channel::{Deadlines, EngineError, Launch, Protocol, StopSwitch};
 pub use engine::{Answer, EngineProcess, Opponent};
 pub use go::{Clocks, Go};
 pub use info::Info;
-pub use option::OptionKind;
 pub use job::{ExternalHandle, GameSetup, Outcome};
+pub use option::OptionKind;
 pub use pool::{ExternalEngine, ExternalOptions, FixedLimits, Stats};
 
 /// Runs the example of the README.

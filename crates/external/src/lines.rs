@@ -54,7 +54,12 @@ pub(crate) fn think(
 ) -> Result<Answer, EngineError> {
     let position = game.position();
     let notation = game.initial().castling_notation();
-    let list = |moves: &[Move]| moves.iter().map(|mv| mv.uci(notation).to_string()).collect();
+    let list = |moves: &[Move]| {
+        moves
+            .iter()
+            .map(|mv| mv.uci(notation).to_string())
+            .collect()
+    };
     let legal = match go.search_moves.is_empty() {
         true => list(&position.legal_moves()),
         false => list(&go.search_moves),

@@ -162,6 +162,11 @@ impl ExternalEngine {
         &self.owner.0.options.name
     }
 
+    /// The number of processes.
+    pub fn processes(&self) -> usize {
+        self.owner.0.options.processes.max(1)
+    }
+
     /// Whether a process is ready.
     pub fn is_ready(&self) -> bool {
         self.owner.0.lock().stats.ready > 0

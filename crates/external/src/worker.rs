@@ -161,13 +161,7 @@ impl Worker {
 }
 
 /// The limits of a search with this share of the time, `elapsed` after its start.
-fn go(
-    task: &Task,
-    options: &ExternalOptions,
-    bounds: Bounds,
-    share: f64,
-    elapsed: Duration,
-) -> Go {
+fn go(task: &Task, options: &ExternalOptions, bounds: Bounds, share: f64, elapsed: Duration) -> Go {
     let (limits, fixed) = (&task.limits, &options.limits);
     let mut go = Go {
         nodes: limits.nodes.into_iter().chain(fixed.nodes).min(),

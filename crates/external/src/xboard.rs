@@ -240,7 +240,11 @@ impl Xboard {
         let mut position = game.initial().clone();
         for (ply, &mv) in game.moves().iter().enumerate() {
             if ply >= known {
-                let prefix = if self.features.usermove { "usermove " } else { "" };
+                let prefix = if self.features.usermove {
+                    "usermove "
+                } else {
+                    ""
+                };
                 channel.send(&format!("{prefix}{}", self.notation(&position, mv)))?;
             }
             position.play(mv);
@@ -353,7 +357,9 @@ fn whole_seconds(time: Duration) -> u64 {
 /// Parses a line of thinking: depth, score, centiseconds, nodes, perhaps more numbers, line.
 fn thinking(line: &str, position: &Position) -> Option<Info> {
     let mut words = line.split_whitespace().peekable();
-    let depth = words.next()?.trim_end_matches(|c: char| !c.is_ascii_digit());
+    let depth = words
+        .next()?
+        .trim_end_matches(|c: char| !c.is_ascii_digit());
     let depth = depth.parse().ok()?;
     let score: i32 = words.next()?.parse().ok()?;
     let _centiseconds: u64 = words.next()?.parse().ok()?;
@@ -409,15 +415,32 @@ mod tests {
         let start = Position::startpos();
         for (line, depth, score, moves) in [
             ("9 156 1084 48000 Nf3 Nc6 Nd3", 9, Score::Centipawns(156), 2),
-            ("3. -15 2 300 1. e2e4 e7e5 2.Nf3 (x)", 3, Score::Centipawns(-15), 3),
-            ("12& 100003 8 9000 14 250000 0\te4 e5", 12, Score::Mate(3), 2),
+            (
+                "3. -15 2 300 1. e2e4 e7e5 2.Nf3 (x)",
+                3,
+                Score::Centipawns(-15),
+                3,
+            ),
+            (
+                "12& 100003 8 9000 14 250000 0\te4 e5",
+                12,
+                Score::Mate(3),
+                2,
+            ),
             ("1 -100002 0 20", 1, Score::Mate(-2), 0),
         ] {
             let info = thinking(line, &start).expect(line);
             assert_eq!((info.depth, info.score), (depth, Some(score)), "{line}");
             assert_eq!(info.pv.len(), moves, "{line}");
         }
-        for line in ["move e2e4", "pong 3", "# 1 2 3 4", "", "1 2 x 4 e4", "9999999999 1 1 1"] {
+        for line in [
+            "move e2e4",
+            "pong 3",
+            "# 1 2 3 4",
+            "",
+            "1 2 x 4 e4",
+            "9999999999 1 1 1",
+        ] {
             assert_eq!(thinking(line, &start), None, "{line}");
         }
     }

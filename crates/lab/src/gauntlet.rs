@@ -17,10 +17,10 @@ use super::openings::Openings;
 use super::options::{GauntletOptions, MatchClock};
 use super::signal::stop_on_signal;
 use super::uci_engine::UciEngine;
-use knightwatch_external::{self as external, Go};
 use crate::progress::Progress;
 use knightwatch_chess::{Color, Game};
 use knightwatch_engine::{Searcher, Setting};
+use knightwatch_external::{self as external, Go};
 
 /// How much a player may exceed the clock in a game, for the latency between the processes.
 const TIME_MARGIN: Duration = Duration::from_millis(50);

@@ -65,11 +65,7 @@ impl UciEngine {
     ///
     /// # Errors
     /// When the engine sends no legal move.
-    pub(crate) fn think(
-        &mut self,
-        game: &Game,
-        limits: &Go,
-    ) -> Result<(Move, Score), EngineError> {
+    pub(crate) fn think(&mut self, game: &Game, limits: &Go) -> Result<(Move, Score), EngineError> {
         let deadlines = Deadlines {
             soft: None,
             hard: Instant::now() + ANSWER_TIMEOUT,

@@ -110,15 +110,17 @@ fn stopped_search_ends_at_once() {
     let (sender, receiver) = channel();
     let handle = engine.start(
         Task {
-        game_id: 1,
-        game: Game::new(Position::startpos()),
-        limits: Limits {
-            infinite: true,
-            ..Limits::default()
+            game_id: 1,
+            game: Game::new(Position::startpos()),
+            limits: Limits {
+                infinite: true,
+                ..Limits::default()
+            },
+            on_info: Box::new(|_| ()),
+            on_done: Box::new(move |report| sender.send(report).unwrap()),
         },
-        on_info: Box::new(|_| ()),
-        on_done: Box::new(move |report| sender.send(report).unwrap()),
-    }, Arc::default());
+        Arc::default(),
+    );
     handle.stop();
     let report = receiver.recv_timeout(Duration::from_secs(60)).unwrap();
     assert_eq!(report.depth, 1);

@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 
 use knightwatch_chess::{Game, Position};
 use knightwatch_engine::{Clock, Engine, EngineOptions, Limits, SearchReport, Task};
-use knightwatch_external::{ExternalEngine, ExternalOptions, FixedLimits, GameSetup, Launch, Outcome};
+use knightwatch_external::{
+    ExternalEngine, ExternalOptions, FixedLimits, GameSetup, Launch, Outcome,
+};
 
 /// The answer of a stub to `go`.
 const MOVE: &str = "echo info depth 3 score cp 20 pv e2e4 e7e5; echo bestmove e2e4 ponder e7e5";
@@ -72,12 +74,14 @@ fn search(engine: &ExternalEngine, game_id: u64) -> (SearchReport, Duration) {
     let since = Instant::now();
     let _handle = engine.start(
         Task {
-        game_id,
-        game: Game::new(Position::startpos()),
-        limits: clock(Duration::from_secs(1)),
-        on_info: Box::new(|_| ()),
-        on_done: Box::new(move |report| sender.send(report).unwrap()),
-    }, Arc::default());
+            game_id,
+            game: Game::new(Position::startpos()),
+            limits: clock(Duration::from_secs(1)),
+            on_info: Box::new(|_| ()),
+            on_done: Box::new(move |report| sender.send(report).unwrap()),
+        },
+        Arc::default(),
+    );
     let report = receiver.recv_timeout(Duration::from_secs(60)).unwrap();
     (report, since.elapsed())
 }

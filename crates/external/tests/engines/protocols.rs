@@ -62,7 +62,8 @@ fn xboard_engine_is_told_moves_and_clocks() {
     };
     let limits = clock(Duration::from_secs(90));
     for (moves, best) in [("", "g1f3"), ("g1f3 g8f6 f3g1 f6g8", "g1f3")] {
-        let (report, outcome) = search_game(&engine, 1, &play(moves), limits.clone(), setup.clone());
+        let (report, outcome) =
+            search_game(&engine, 1, &play(moves), limits.clone(), setup.clone());
         assert_eq!(outcome.fallback, None);
         assert_eq!(uci(&report), best);
         assert_eq!((report.depth, report.score), (4, Score::Centipawns(35)));
@@ -85,11 +86,14 @@ fn xboard_engine_is_told_moves_and_clocks() {
     let close = |heard: &str| {
         // The clock has lost some milliseconds.
         let number = heard.strip_prefix("time ").or(heard.strip_prefix("otim "));
-        number.map_or_else(|| heard.replace(' ', "_"), |number| {
-            let number: u32 = number.parse().unwrap();
-            assert!((8_900..=8_995).contains(&number), "{number}");
-            heard.replace(' ', "_").replace(&number.to_string(), "8995")
-        })
+        number.map_or_else(
+            || heard.replace(' ', "_"),
+            |number| {
+                let number: u32 = number.parse().unwrap();
+                assert!((8_900..=8_995).contains(&number), "{number}");
+                heard.replace(' ', "_").replace(&number.to_string(), "8995")
+            },
+        )
     };
     let heard: Vec<String> = heard.lines().map(close).collect();
     assert_eq!(heard, expected.split_whitespace().collect::<Vec<_>>());
@@ -108,7 +112,8 @@ fn xboard_engine_that_ends_the_game_leaves_the_move_to_the_own_one() {
         let engine = start(options(xboard(go, log), 1));
         wait_until_ready(&engine);
         let limits = clock(Duration::from_secs(1));
-        let (report, outcome) = search_game(&engine, 1, &play("e2e4"), limits, GameSetup::default());
+        let (report, outcome) =
+            search_game(&engine, 1, &play("e2e4"), limits, GameSetup::default());
         assert!(report.mv.is_some() && outcome.fallback.is_some(), "{go}");
     }
     let best = "echo '9 20 3 100 e7e5'; read -r stop; echo \"move c7c5\"";
@@ -119,7 +124,11 @@ fn xboard_engine_that_ends_the_game_leaves_the_move_to_the_own_one() {
         ..Limits::default()
     };
     let (report, outcome) = search_game(&engine, 1, &play("e2e4"), limits, GameSetup::default());
-    assert_eq!((uci(&report), outcome.fallback), ("c7c5".to_owned(), None), "after `?`");
+    assert_eq!(
+        (uci(&report), outcome.fallback),
+        ("c7c5".to_owned(), None),
+        "after `?`"
+    );
 }
 
 #[test]
@@ -151,8 +160,15 @@ fn engine_without_a_protocol_gets_json() {
     assert_eq!(request["moves"][0], "e2e4");
     assert_eq!(request["color"], "black");
     assert_eq!(request["legal"].as_array().map(Vec::len), Some(20));
-    assert_eq!((&request["depth"], &request["options"]["style"]), (&3.into(), &"calm".into()));
-    assert!(request["clock_ms"].as_u64().is_some_and(|ms| ms > 9_000 && ms < 10_000));
+    assert_eq!(
+        (&request["depth"], &request["options"]["style"]),
+        (&3.into(), &"calm".into())
+    );
+    assert!(
+        request["clock_ms"]
+            .as_u64()
+            .is_some_and(|ms| ms > 9_000 && ms < 10_000)
+    );
 }
 
 #[test]
@@ -163,9 +179,10 @@ fn options_of_a_game_end_with_it() {
     let listen = format!("setoption*) echo \"$line\" >> {log};; go*) ");
     let mut launch = stub(&go);
     let script = launch.command.last_mut().unwrap();
-    *script = script
-        .replace("go*) ", &listen)
-        .replace("echo uciok", "echo option name UCI_Opponent type string default; echo uciok");
+    *script = script.replace("go*) ", &listen).replace(
+        "echo uciok",
+        "echo option name UCI_Opponent type string default; echo uciok",
+    );
     let engine = start(ExternalOptions {
         options: vec![("Hash".to_owned(), "2".to_owned())],
         ..options(launch, 1)

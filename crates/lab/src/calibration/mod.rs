@@ -17,10 +17,10 @@ use super::openings::Openings;
 use super::options::{Anchor, CalibrateOptions};
 use super::signal::stop_on_signal;
 use super::uci_engine::UciEngine;
-use knightwatch_external::Go;
 use crate::progress::Progress;
 use knightwatch_chess::{Color, Game};
 use knightwatch_engine::{Elo, Limits, Searcher, Setting, Strength};
+use knightwatch_external::Go;
 
 /// A level and its opponent.
 #[derive(Clone, Copy, Debug, PartialEq)]
