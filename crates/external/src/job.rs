@@ -52,13 +52,13 @@ impl Job {
 
     /// Until when the job waits for a process. After that the own engine has just the soft limit left.
     pub(crate) fn latest_start(&self) -> Instant {
-        let Bounds { soft, hard } = self.bounds;
-        self.since + hard.saturating_sub(soft).max(soft / 4)
+        let Bounds { soft, latest, .. } = self.bounds;
+        self.since + latest.saturating_sub(soft).max(soft / 4)
     }
 
     /// When the search has to be over.
     pub(crate) fn deadline(&self) -> Instant {
-        self.since + self.bounds.hard
+        self.since + self.bounds.latest
     }
 
     /// Whether most of the time is gone.
@@ -84,17 +84,27 @@ impl Job {
     }
 }
 
-/// Time limits of a search, from its start.
+/// Time limits of a search.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounds {
     pub soft: Duration,
     pub hard: Duration,
+    /// When it has to be over, from when it was wanted: a limit for each move leaves the clock to wait for a process.
+    pub latest: Duration,
 }
 
 impl Bounds {
     pub(crate) fn of(limits: &Limits, game: &Game) -> Self {
         let (soft, hard) = time_bounds(limits, game).unwrap_or((MAX_SEARCH_TIME, MAX_SEARCH_TIME));
-        Self { soft, hard }
+        let by_clock = Limits {
+            clock: limits.clock,
+            ..Limits::default()
+        };
+        let latest = match time_bounds(&by_clock, game) {
+            Some((_, hard_by_clock)) => hard_by_clock.max(hard),
+            None => 2 * hard,
+        };
+        Self { soft, hard, latest }
     }
 }
 
@@ -185,14 +195,14 @@ impl Control {
 pub struct ExternalHandle {
     pub(crate) control: Arc<Control>,
     /// The game that is searched.
-    pub(crate) game: Game,
+    pub(crate) game: Box<Game>,
 }
 
 impl ExternalHandle {
     pub(crate) fn of(job: &Job) -> Self {
         Self {
             control: Arc::clone(&job.control),
-            game: job.task.game.clone(),
+            game: Box::new(job.task.game.clone()),
         }
     }
 

@@ -356,6 +356,10 @@ impl Shared {
                 let at = state.idle.iter().position(|game| *game == last_game);
                 at.map(|at| state.idle.swap_remove(at));
             };
+            if !state.queue.is_empty() {
+                // A job may have been left to this process.
+                self.changed.notify_all();
+            }
             // Those who wait get their turn within the time of this move.
             let ready = state.stats.ready as f64;
             let share = ready / (ready + state.queue.len() as f64);
@@ -416,7 +420,8 @@ impl Shared {
             if let Some(clock) = &mut limits.clock {
                 clock.remaining = clock.remaining.saturating_sub(elapsed);
             }
-            let left = job.bounds.hard.saturating_sub(elapsed).max(MIN_RESCUE_TIME);
+            let left = job.bounds.latest.saturating_sub(elapsed);
+            let left = left.min(job.bounds.hard).max(MIN_RESCUE_TIME);
             limits.max_time = Some(limits.max_time.map_or(left, |most| most.min(left)));
             limits.movetime = limits.movetime.map(|time| time.min(left));
         }

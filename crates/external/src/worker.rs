@@ -64,6 +64,7 @@ impl Worker {
         let bounds = Bounds {
             soft: job.bounds.soft.mul_f64(share),
             hard: job.bounds.hard.mul_f64(share).min(left),
+            ..job.bounds
         };
         let go = go(&job.task, options, bounds, share, now - job.since);
         let most = options.limits.movetime.unwrap_or(bounds.hard);

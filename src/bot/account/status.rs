@@ -201,6 +201,19 @@ fn is_same_time(one: Option<SystemTime>, other: Option<SystemTime>) -> bool {
     }
 }
 
+fn external_status(engine: &ExternalEngine) -> ExternalStatus {
+    let stats = engine.stats();
+    ExternalStatus {
+        name: engine.name().to_owned(),
+        identity: stats.identity,
+        processes: engine.processes() as u64,
+        ready: stats.ready as u64,
+        moves: stats.moves,
+        fallbacks: stats.fallbacks,
+        failures: stats.failures,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -219,18 +232,5 @@ mod tests {
                 && !is_same_time(later(0), later(5))
                 && !is_same_time(later(6), later(0))
         );
-    }
-}
-
-fn external_status(engine: &ExternalEngine) -> ExternalStatus {
-    let stats = engine.stats();
-    ExternalStatus {
-        name: engine.name().to_owned(),
-        identity: stats.identity,
-        processes: engine.processes() as u64,
-        ready: stats.ready as u64,
-        moves: stats.moves,
-        fallbacks: stats.fallbacks,
-        failures: stats.failures,
     }
 }

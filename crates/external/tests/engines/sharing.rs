@@ -24,7 +24,11 @@ fn games_wait_for_a_process_as_long_as_the_clock_allows() {
                 let since = Instant::now();
                 // The last ones wait for more than a second.
                 let start = Game::new(Position::startpos());
-                let limits = clock(Duration::from_secs(60));
+                // A limit for the move does not shorten the wait.
+                let limits = Limits {
+                    max_time: (game % 2 == 0).then_some(Duration::from_secs(3)),
+                    ..clock(Duration::from_secs(60))
+                };
                 let setup = GameSetup::default();
                 let (report, outcome) = search_game(engine, game, &start, limits, setup);
                 assert_eq!(outcome.fallback, None, "after {:?}", since.elapsed());
