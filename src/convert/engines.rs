@@ -79,6 +79,9 @@ pub(super) fn convert(draft: &mut Draft, place: &Place, prefix: &str, games: Opt
     ] {
         from.extend(draft.take(&key(name)).map(|(_, source)| source));
     }
+    if protocol.is_none() && draft.value(&key("ponder")) == Some(&Value::Bool(true)) {
+        entries.push(("ponder", true.into()));
+    }
     for (theirs, ours, most) in [(threads, "threads", 1_024), (hash, "hash_mib", 1 << 20)] {
         let value = draft.value(&key(&format!("{map}{theirs}")));
         let value = value.and_then(|value| whole(value, most));

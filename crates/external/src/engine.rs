@@ -21,6 +21,9 @@ pub(crate) const READY_TIMEOUT: Duration = Duration::from_secs(30);
 /// Upper limit of the options that are kept.
 pub(crate) const MAX_OPTIONS: usize = 1_000;
 
+/// Option of UCI engines that can ponder.
+pub(crate) const PONDER: &str = "Ponder";
+
 /// Upper limit of a name, in characters.
 const MAX_NAME_CHARS: usize = 80;
 
@@ -190,7 +193,7 @@ impl EngineProcess {
             any_start,
             limited_strength: has("UCI_LimitStrength") && has("UCI_Elo"),
             special_limits: !matches!(self.dialect, Dialect::Xboard(_)),
-            ponder: matches!(self.dialect, Dialect::Uci),
+            ponder: matches!(self.dialect, Dialect::Uci) && has(PONDER),
         }
     }
 

@@ -11,7 +11,7 @@ use knightwatch_util::backoff::Backoff;
 use tracing::{info, warn};
 
 use super::channel::{EngineError, Launch, ProcessTable};
-use super::engine::{Abilities, EngineProcess};
+use super::engine::{Abilities, EngineProcess, PONDER};
 use super::job::{Control, ExternalHandle, GameSetup, Job, MAX_SEARCH_TIME, Running};
 use super::worker::Worker;
 
@@ -78,6 +78,9 @@ impl ExternalOptions {
         }
         if let Some(mib) = self.hash_mib {
             process.set_hash(mib)?;
+        }
+        if self.ponder && process.option(PONDER).is_some() {
+            process.send_option(PONDER, "true")?;
         }
         let options = self.options.iter();
         process.set_options(options.map(|(name, value)| (&**name, &**value)))

@@ -72,9 +72,13 @@ fn pondering_is_continued_by_a_hit_and_ends_for_others() {
     let go = "case \"$line\" in *ponder*) read -r line; \
         case $line in ponderhit) echo info depth 9 score cp 1 pv e2e4;; esac;; \
         *) echo info depth 1 score cp 1 pv e2e4;; esac; echo bestmove e2e4";
+    let mut launch = stub(go);
+    let script = launch.command.last_mut().unwrap();
+    let option = "echo option name Ponder type check default false; echo uciok";
+    *script = script.replace("echo uciok", option);
     let engine = start(ExternalOptions {
         ponder: true,
-        ..options(stub(go), 1)
+        ..options(launch, 1)
     });
     wait_until_ready(&engine);
     let game = Game::new(Position::startpos());
