@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use super::Alert;
 use crate::config::AlertKind;
-use crate::events::{Color, Event, GameFinished, GameStarted};
+use crate::events::{Color, Event, GameFinished, GameStarted, Moved, Source};
 use crate::metrics::Status;
 use crate::plural;
 
@@ -30,6 +30,8 @@ pub(super) struct Watcher {
     games: HashMap<String, (Color, String)>,
     /// Games whose stuck move was reported.
     stuck: HashSet<String>,
+    /// Games in which the embedded engine has replaced an external one.
+    fallbacks: HashSet<String>,
     /// The highest rating since the start or the last report, by account, speed and variant.
     ratings: HashMap<(String, String, String), u32>,
     /// Accounts and names of the daily limits that were reported.
@@ -51,6 +53,7 @@ impl Watcher {
             offline: HashMap::new(),
             games: HashMap::new(),
             stuck: HashSet::new(),
+            fallbacks: HashSet::new(),
             ratings: HashMap::new(),
             limits_reached: HashSet::new(),
             disk_reported: false,
@@ -77,6 +80,7 @@ impl Watcher {
             }
             Event::GameStarted(start) => self.game_started(start, now),
             Event::GameFinished(end) => self.game_finished(end, now),
+            Event::Moved(moved) => self.moved(moved, now),
             _ => None,
         };
         alert.into_iter().collect()
@@ -123,6 +127,7 @@ impl Watcher {
 
     fn game_finished(&mut self, end: &GameFinished, now: SystemTime) -> Option<Alert> {
         self.stuck.remove(&end.game);
+        self.fallbacks.remove(&end.game);
         let (ours, name) = self.games.remove(&end.game)?;
         let is_flag = end.status == "outoftime" && end.winner == Some(!ours);
         is_flag.then(|| Alert {
@@ -131,6 +136,24 @@ impl Watcher {
             account: Some(name),
             game: Some(end.game.clone()),
             text: format!("game {} was lost on time", end.game),
+            since: now,
+        })
+    }
+
+    /// Reports the first move of a game that the embedded engine has found in place of an external one.
+    fn moved(&mut self, moved: &Moved, now: SystemTime) -> Option<Alert> {
+        let thought = moved.thought.as_ref()?;
+        let is_first =
+            thought.source == Source::Fallback && self.fallbacks.insert(moved.game.clone());
+        is_first.then(|| Alert {
+            kind: AlertKind::EngineFallback,
+            resolved: false,
+            account: self.games.get(&moved.game).map(|(_, name)| name.clone()),
+            game: Some(moved.game.clone()),
+            text: format!(
+                "in game {} the embedded engine plays in place of the external one; the log and the trace of the game say why",
+                moved.game
+            ),
             since: now,
         })
     }
@@ -247,7 +270,7 @@ fn some(account: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::events::{Player, TimeControl};
+    use crate::events::{Player, SearchInfo, TimeControl};
     use crate::metrics::{LimitStatus, Metrics};
 
     fn watcher() -> Watcher {
@@ -278,6 +301,7 @@ mod tests {
             variant: "standard".to_owned(),
             initial_fen: None,
             tournament: None,
+            engine: None,
             plies: 0,
         })
     }
@@ -338,6 +362,48 @@ mod tests {
             assert_eq!(alerts.len(), expected, "{game}");
         }
         assert!(watcher.games.is_empty());
+    }
+
+    #[test]
+    fn fallback_is_reported_once_per_game() {
+        let mut watcher = watcher();
+        let moved = |game: &str, source| {
+            Event::Moved(Moved {
+                game: game.to_owned(),
+                ply: 1,
+                san: "e4".to_owned(),
+                uci: "e2e4".to_owned(),
+                by: Color::White,
+                ours: true,
+                wtime: None,
+                btime: None,
+                thought: Some(SearchInfo {
+                    source,
+                    score: None,
+                    depth: 1,
+                    seldepth: 1,
+                    nodes: 1,
+                    hashfull: 0,
+                    ordering: None,
+                    elapsed: Duration::ZERO,
+                    pv: Vec::new(),
+                }),
+                timing: None,
+            })
+        };
+        watcher.on_event(&started("1", 2000), at(0));
+        for (game, source, expected) in [
+            ("1", Source::Search, 0),
+            ("1", Source::Fallback, 1),
+            ("1", Source::Fallback, 0),
+            ("2", Source::Fallback, 1),
+        ] {
+            let alerts = watcher.on_event(&moved(game, source), at(1));
+            assert_eq!(alerts.len(), expected, "{game} {source:?}");
+        }
+        watcher.on_event(&finished("1", "mate", None), at(2));
+        watcher.on_event(&finished("2", "mate", None), at(2));
+        assert!(watcher.fallbacks.is_empty());
     }
 
     #[test]

@@ -10,11 +10,11 @@ use crate::alert;
 use crate::book::Book;
 use crate::bot;
 use crate::chess::{CastlingNotation, Game, Position};
-use crate::config::{Settings, Takebacks, TokenSource};
+use crate::config::{self, Settings, Takebacks, TokenSource};
 use crate::control;
 use crate::daemon;
 use crate::engine::{Engine, EngineOptions, Limits};
-use crate::external::{Deadlines, EngineError, ExternalOptions, UciProcess};
+use crate::external::{Deadlines, EngineError, EngineProcess, ExternalOptions, Go};
 use crate::lichess::model::{TokenInfo, User, Username};
 use crate::lichess::{Client, Error, readable_by_others};
 use crate::plural;
@@ -79,7 +79,8 @@ pub async fn check(settings: &Settings) -> Report {
     findings.push(engine(settings).await);
     for external in &settings.engine.external {
         let options = daemon::external_options(external);
-        let finding = spawn_blocking(move || external_engine(&options)).await;
+        let of_games = game_options(settings, &external.name);
+        let finding = spawn_blocking(move || external_engine(&options, &of_games)).await;
         findings.extend(finding);
     }
     let next = match settings.is_of_service() {
@@ -433,8 +434,19 @@ fn web_page(settings: &Settings) -> Finding {
     }
 }
 
-/// Starts an external engine, sets its options and plays two moves.
-fn external_engine(options: &ExternalOptions) -> Finding {
+/// The options that rules set for games of an external engine.
+fn game_options(settings: &Settings, engine: &str) -> Vec<Vec<(String, String)>> {
+    let plays = settings.rule.iter().map(|rule| &rule.play);
+    let of_engine = plays.filter(|play| {
+        let name = play.engine.as_ref().unwrap_or(&settings.engine.default);
+        name == engine
+    });
+    let options = of_engine.filter_map(|play| play.options.as_ref());
+    options.map(config::option_texts).collect()
+}
+
+/// Starts an external engine, sets its options and those of games, and plays two moves.
+fn external_engine(options: &ExternalOptions, game_options: &[Vec<(String, String)>]) -> Finding {
     let name = &options.name;
     let problem = |error: EngineError| {
         let text = format!("{name}: {error}");
@@ -442,22 +454,26 @@ fn external_engine(options: &ExternalOptions) -> Finding {
             .hint("see [[engine.external]]; the bot would play with its own engine instead")
     };
     let play = || {
-        let mut engine = UciProcess::start(&options.launch)?;
-        for (option, value) in &options.options {
-            engine.set_option(option, value)?;
+        let mut engine = EngineProcess::start(&options.launch)?;
+        options.configure(&mut engine)?;
+        for options in game_options {
+            engine.set_options(options.iter().map(|(name, value)| (&**name, &**value)))?;
         }
         let mut game = Game::new(Position::startpos());
         let mut nodes = 0;
-        engine.new_game(game.initial(), Instant::now() + EXTERNAL_TIMEOUT)?;
+        engine.new_game(game.initial(), None, Instant::now() + EXTERNAL_TIMEOUT)?;
         for _ in 0..2 {
             let hard = Instant::now() + EXTERNAL_TIMEOUT;
             let deadlines = Deadlines {
-                soft: None,
+                soft: Some(Instant::now() + ENGINE_TEST_TIME),
                 hard,
                 stop_timeout: EXTERNAL_TIMEOUT,
             };
-            let time = ENGINE_TEST_TIME.as_millis();
-            let answer = engine.think(&game, &format!("movetime {time}"), deadlines, |_| ())?;
+            let go = Go {
+                movetime: Some(ENGINE_TEST_TIME),
+                ..Go::default()
+            };
+            let answer = engine.think(&game, &go, deadlines, |_| ())?;
             nodes = nodes.max(answer.info.nodes);
             game.play(answer.mv);
         }

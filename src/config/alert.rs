@@ -75,6 +75,8 @@ pub enum AlertKind {
     LimitReached,
     /// A rating has fallen by `rating_drop`.
     RatingDrop,
+    /// The embedded engine plays in place of an external one.
+    EngineFallback,
     /// There is little space left for the records.
     Disk,
 }
@@ -90,6 +92,7 @@ impl AlertKind {
             Self::Stopped => "stopped",
             Self::LimitReached => "limit_reached",
             Self::RatingDrop => "rating_drop",
+            Self::EngineFallback => "engine_fallback",
             Self::Disk => "disk",
         }
     }

@@ -6,11 +6,20 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::lichess::model::Variant;
+
 /// Name of the embedded engine.
 pub const EMBEDDED_ENGINE: &str = "knightwatch";
 
 /// Upper limit of the processes of an engine.
 const MAX_PROCESSES: usize = 64;
+
+/// Upper limits of the threads and the hash table of a process.
+const MAX_THREADS: usize = 1_024;
+const MAX_HASH_MIB: usize = 1 << 20;
+
+/// Options by name.
+pub type EngineOptions = BTreeMap<String, OptionValue>;
 
 /// One `[[engine.external]]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -20,15 +29,28 @@ pub struct External {
     pub name: String,
     /// Program and arguments. A program with a slash is relative to the file, others are searched in PATH.
     pub command: Vec<String>,
+    /// Protocol that it speaks.
+    pub protocol: Protocol,
     /// Working directory; ours without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub directory: Option<PathBuf>,
     /// Environment variables in addition to ours.
     pub environment: BTreeMap<String, String>,
-    /// UCI options by name.
-    pub options: BTreeMap<String, OptionValue>,
+    /// Options by name.
+    pub options: EngineOptions,
     /// Processes that share the games, 1 to 64.
     pub processes: usize,
+    /// Threads of each process; the embedded engine leaves them to it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub threads: Option<usize>,
+    /// Size of the hash table of each process, in MiB.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hash_mib: Option<usize>,
+    /// Variants that it plays; empty for all that the bot plays. The embedded engine plays the others.
+    #[serde(with = "super::values::one_or_list")]
+    pub variants: Vec<Variant>,
+    /// Whether it searches on the opponent's time, while a process is free.
+    pub ponder: bool,
     /// Whether the engine manages its time, or gets a fixed time from our time management.
     pub time: TimeManager,
     /// Node limit for every move.
@@ -47,16 +69,33 @@ impl Default for External {
         Self {
             name: String::new(),
             command: Vec::new(),
+            protocol: Protocol::Uci,
             directory: None,
             environment: BTreeMap::new(),
             options: BTreeMap::new(),
             processes: 1,
+            threads: None,
+            hash_mib: None,
+            variants: Vec::new(),
+            ponder: false,
             time: TimeManager::Engine,
             nodes: None,
             depth: None,
             movetime_ms: None,
         }
     }
+}
+
+/// Protocol of an engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Protocol {
+    /// Universal Chess Interface.
+    Uci,
+    /// Chess Engine Communication Protocol of XBoard.
+    Xboard,
+    /// One JSON object in for each move, one line with the move out.
+    Lines,
 }
 
 /// The side that decides on the time for a move.
@@ -69,8 +108,8 @@ pub enum TimeManager {
     Ours,
 }
 
-/// A value of a UCI option.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// A value of an option.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum OptionValue {
     /// A check box.
@@ -79,6 +118,27 @@ pub enum OptionValue {
     Spin(i64),
     /// Text.
     Text(String),
+}
+
+impl External {
+    /// Whether it plays a variant; all if none is known.
+    pub fn plays(&self, variant: Option<Variant>) -> bool {
+        let is_listed = |variant| self.variants.contains(&variant);
+        self.variants.is_empty() || variant.is_none_or(is_listed)
+    }
+
+    /// Threads of all its processes together.
+    pub fn all_threads(&self) -> usize {
+        self.threads.unwrap_or(0) * self.processes
+    }
+}
+
+/// Options as the protocols write them.
+pub fn option_texts(options: &EngineOptions) -> Vec<(String, String)> {
+    let options = options.iter();
+    options
+        .map(|(name, value)| (name.clone(), value.to_string()))
+        .collect()
 }
 
 /// As in `setoption`.
@@ -120,6 +180,32 @@ pub(super) fn problems(externals: &[External]) -> Vec<String> {
             problems.push(format!(
                 "the engine {name} has {} processes, but it can have 1 to {MAX_PROCESSES}",
                 engine.processes
+            ));
+        }
+        if engine
+            .threads
+            .is_some_and(|threads| !(1..=MAX_THREADS).contains(&threads))
+        {
+            problems.push(format!(
+                "the engine {name} can have 1 to {MAX_THREADS} threads in each process"
+            ));
+        }
+        if engine
+            .hash_mib
+            .is_some_and(|mib| !(1..=MAX_HASH_MIB).contains(&mib))
+        {
+            problems.push(format!(
+                "the engine {name} can have a hash of 1 to {MAX_HASH_MIB} MiB in each process"
+            ));
+        }
+        if engine.protocol == Protocol::Xboard && engine.nodes.is_some() {
+            problems.push(format!(
+                "the engine {name} speaks XBoard's protocol, which has no limit of nodes; use depth or movetime_ms"
+            ));
+        }
+        if engine.protocol != Protocol::Uci && engine.ponder {
+            problems.push(format!(
+                "the engine {name} cannot ponder: only UCI lets processes be shared meanwhile"
             ));
         }
         if engine.nodes == Some(0) || engine.depth == Some(0) || engine.movetime_ms == Some(0) {

@@ -41,7 +41,9 @@ pub use daemon::{Daemon, LogFormat, LogLevel};
 pub use diff::Change;
 pub use effective::effective_text;
 pub use etiquette::{Chat, Draw, Evals, LAST_PLACEHOLDERS, PLACEHOLDERS, Resign, Takebacks};
-pub use external::{EMBEDDED_ENGINE, External, OptionValue, TimeManager};
+pub use external::{
+    EMBEDDED_ENGINE, EngineOptions, External, OptionValue, Protocol, TimeManager, option_texts,
+};
 pub use matchmaking::{Matchmaking, Profile, Side, time_control_problem};
 pub use problem::Error;
 pub use rule::{

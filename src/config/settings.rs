@@ -417,16 +417,22 @@ impl Lichess {
 }
 
 impl Engine {
-    /// The name of the external engine that plays, if a rule asks for `wanted`; `None` for the embedded one.
-    pub fn external_name(&self, wanted: Option<&str>) -> Option<String> {
+    /// The name of the external engine that plays this variant, if a rule asks for `wanted`; `None` for the embedded one.
+    pub fn external_name(&self, wanted: Option<&str>, variant: Option<Variant>) -> Option<String> {
         let name = wanted.unwrap_or(&self.default);
-        (name != EMBEDDED_ENGINE).then(|| name.to_owned())
+        let mut externals = self.external.iter();
+        let plays = externals.any(|engine| engine.name == name && engine.plays(variant));
+        plays.then(|| name.to_owned())
     }
 
-    /// Number of search threads on this machine.
+    /// Number of search threads on this machine: by default one for each core that the external engines leave.
     pub fn thread_count(&self) -> usize {
         match self.threads {
-            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            0 => {
+                let cores = std::thread::available_parallelism().map_or(1, usize::from);
+                let others: usize = self.external.iter().map(External::all_threads).sum();
+                cores.saturating_sub(others).max(1)
+            }
             n => n,
         }
     }

@@ -39,12 +39,20 @@ const DROPPED: &[(&str, &str)] = &[
     ),
 ];
 
+/// Names of the engine for all games.
+const DEFAULT_ENGINES: [&str; 2] = ["standard", "default"];
+
 /// Conditions that BotLi may set for bots and humans separately.
 const KINDS: [(&str, bool); 2] = [("human", false), ("bot", true)];
 
 pub(super) fn convert(draft: &mut Draft, place: &Place) {
     draft.map("url", "lichess", "url", place.url());
-    for path in ["engines.standard", "engines.default"] {
+    for name in draft.names("engines.") {
+        let games = (!DEFAULT_ENGINES.contains(&name.as_str())).then_some(name.as_str());
+        super::engines::convert(draft, place, &format!("engines.{name}."), games);
+    }
+    for name in DEFAULT_ENGINES {
+        let path = format!("engines.{name}");
         draft.map(&format!("{path}.ponder"), "engine", "ponder", boolean);
         uci_options(draft, &format!("{path}.uci_options."));
         search_limits(draft, &format!("{path}.limits."), ("time", 1_000.0));

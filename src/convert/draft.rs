@@ -19,9 +19,10 @@ const MAX_COLUMNS: usize = 110;
 const MAX_ATTEMPTS: usize = 500;
 
 /// The order of the sections.
-const SECTIONS: [&str; 13] = [
+const SECTIONS: [&str; 14] = [
     "lichess",
     "engine",
+    "[engine.external]",
     "book",
     "challenge",
     "[rule]",
@@ -373,7 +374,14 @@ fn inline(value: &Toml) -> String {
     match value {
         Toml::Table(table) => {
             let entries = table.iter();
-            let entries = entries.map(|(key, value)| format!("{key} = {}", inline(value)));
+            let entries = entries.map(|(key, value)| {
+                let is_bare = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+                let key = match !key.is_empty() && key.bytes().all(is_bare) {
+                    true => key.clone(),
+                    false => inline(&Toml::from(key.as_str())),
+                };
+                format!("{key} = {}", inline(value))
+            });
             format!("{{ {} }}", entries.collect::<Vec<_>>().join(", "))
         }
         Toml::Array(items) => {

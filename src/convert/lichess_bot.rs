@@ -85,6 +85,7 @@ pub(super) fn convert(draft: &mut Draft, place: &Place) {
     for key in ["engine.ponder", "engine.uci_ponder"] {
         draft.map(key, "engine", "ponder", boolean);
     }
+    super::engines::convert(draft, place, "engine.", None);
     uci_options(draft, "engine.uci_options.");
     books(draft, place);
     draws(draft);

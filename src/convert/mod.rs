@@ -5,6 +5,7 @@
 
 mod botli;
 mod draft;
+mod engines;
 mod lichess_bot;
 mod values;
 mod yaml;

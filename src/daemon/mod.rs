@@ -27,7 +27,7 @@ use crate::control::{self, Request, Response};
 use crate::demo;
 use crate::engine::{Engine, EngineOptions};
 use crate::events::Bus;
-use crate::external::{ExternalEngine, ExternalOptions, FixedLimits, Launch};
+use crate::external::{ExternalEngine, ExternalOptions, FixedLimits, Launch, Protocol};
 use crate::lichess::{self, Client, Endpoint, EndpointError, Token, TokenError};
 use crate::plural;
 use crate::provider::Provider;
@@ -288,24 +288,29 @@ fn externals(settings: &Settings, own: &Engine) -> Arc<[ExternalEngine]> {
 
 /// The options of an external engine.
 pub(crate) fn external_options(settings: &config::External) -> ExternalOptions {
-    let options = settings.options.iter();
     ExternalOptions {
         name: settings.name.clone(),
         launch: Launch {
+            protocol: match settings.protocol {
+                config::Protocol::Uci => Protocol::Uci,
+                config::Protocol::Xboard => Protocol::Xboard,
+                config::Protocol::Lines => Protocol::Lines,
+            },
             directory: settings.directory.clone(),
             environment: settings.environment.clone(),
             ..Launch::new(&settings.command)
         },
-        options: options
-            .map(|(name, value)| (name.clone(), value.to_string()))
-            .collect(),
+        options: config::option_texts(&settings.options),
         processes: settings.processes,
+        threads: settings.threads,
+        hash_mib: settings.hash_mib,
         limits: FixedLimits {
             nodes: settings.nodes,
             depth: settings.depth,
             movetime: settings.movetime_ms.map(Duration::from_millis),
         },
         own_time_management: settings.time == config::TimeManager::Ours,
+        ponder: settings.ponder,
     }
 }
 

@@ -326,7 +326,7 @@ fn search_info(report: &SearchInfo) -> String {
     match report.source {
         Source::Book => "book".to_owned(),
         Source::Only => "only move".to_owned(),
-        Source::Search => {
+        Source::Search | Source::Fallback => {
             let score = report
                 .score
                 .map(|score| score.to_string())
@@ -412,6 +412,7 @@ mod tests {
             variant: "standard".to_owned(),
             initial_fen: None,
             tournament: None,
+            engine: None,
             plies: 0,
         })
     }

@@ -368,6 +368,8 @@ pub struct GameStarted {
     pub initial_fen: Option<String>,
     /// Id of the tournament, if the game belongs to one.
     pub tournament: Option<String>,
+    /// Name of the external engine that plays; `None` for the embedded one.
+    pub engine: Option<String>,
     /// Number of moves made before the game was resumed; 0 for a new game.
     pub plies: u32,
 }
@@ -446,6 +448,8 @@ pub enum Source {
     Book,
     /// The engine.
     Search,
+    /// The embedded engine in place of an external one.
+    Fallback,
     /// The only legal move.
     Only,
 }
@@ -456,6 +460,7 @@ impl Source {
         match self {
             Self::Book => "book",
             Self::Search => "search",
+            Self::Fallback => "fallback",
             Self::Only => "only",
         }
     }

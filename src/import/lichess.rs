@@ -185,6 +185,7 @@ fn game(exported: ExportedGame) -> Result<Read, String> {
         variant: exported.variant,
         initial_fen: exported.initial_fen,
         tournament: exported.tournament.map(|id| name(&id)),
+        engine: None,
         plies: game.moves().len() as u32 + 1,
     };
     Ok(Read::Game(Box::new(ImportedGame {

@@ -143,6 +143,7 @@ fn game(record: Record, server: &str, number: u64) -> Read {
                 Page::Arena,
             ))
         }),
+        engine: None,
         plies: moves.len() as u32 + 1,
     };
     let status = status(&record, is_aborted);

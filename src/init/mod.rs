@@ -3,6 +3,7 @@
 //! Nothing is written before the last question is answered. Then all files are written together.
 
 mod converted;
+mod engines;
 mod files;
 mod hidden_input;
 mod next_steps;

@@ -61,6 +61,7 @@ impl Init {
         let rated = prompt.yes("Play rated games?", known.challenge.rated)?;
         let seeks =
             bots && prompt.yes("Challenge other bots when idle?", known.matchmaking.enabled)?;
+        let engine = self.ask_engine()?;
 
         plan.has_token = !matches!(choice, TokenChoice::Later);
         plan.server = Some(server.address().to_owned());
@@ -85,8 +86,15 @@ impl Init {
         text += &self.token_setting(&token_file, plan.has_token);
         write!(
             text,
-            "\n[engine]\nhash_mib = {hash}\n\n[games]\nconcurrency = {games}\n\n\
-             [challenge]\nbots = {bots}\nrated = {rated}\n\n[matchmaking]\nenabled = {seeks}\n"
+            "\n[engine]\nhash_mib = {hash}\n{}\n[games]\nconcurrency = {games}\n\n\
+             [challenge]\nbots = {bots}\nrated = {rated}\n\n[matchmaking]\nenabled = {seeks}\n",
+            engine.map_or_else(String::new, |(name, program)| {
+                let (name, program) = (quote(&name), quote(&program.to_string_lossy()));
+                format!(
+                    "default = {name}\n\n[[engine.external]]\nname = {name}\ncommand = [{program}]\n\
+                     # threads = 1\n# hash_mib = {hash}\n# processes = 1\n"
+                )
+            })
         )?;
         if seeks {
             write!(

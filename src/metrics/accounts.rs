@@ -57,6 +57,11 @@ impl Status {
                 threads: engine.threads,
                 ..self.engine
             },
+            // All accounts share them.
+            externals: active()
+                .map(|account| account.externals.clone())
+                .next()
+                .unwrap_or_default(),
             accounts,
             ..self
         }

@@ -20,8 +20,8 @@ use crate::events::{Color, Decision, Event, GameFinished, Moved, RecvError, Seve
 
 pub use sample::{Quantiles, Sample};
 pub use status::{
-    ArenaStatus, Counts, EngineStatus, GameStatus, Health, IdleStatus, Latency, LimitStatus,
-    OpenChallenge, RequestOutcomes, Status, StreamStatus,
+    ArenaStatus, Counts, EngineStatus, ExternalStatus, GameStatus, Health, IdleStatus, Latency,
+    LimitStatus, OpenChallenge, RequestOutcomes, Status, StreamStatus,
 };
 
 /// Age of the current state from which the bot is unhealthy; the main loop writes it every second.
@@ -66,6 +66,8 @@ pub struct LiveState {
     pub stuck_game_recoveries: u64,
     /// Size of the engine.
     pub engine: EngineStatus,
+    /// External engines.
+    pub externals: Vec<ExternalStatus>,
     /// Why this one of several accounts stopped, if because of an error.
     pub stopped: Option<String>,
 }
@@ -249,8 +251,10 @@ impl Metrics {
         let Some(thought) = &moved.thought else {
             return;
         };
-        if thought.source == Source::Book {
-            totals.counts.book_moves += 1;
+        match thought.source {
+            Source::Book => totals.counts.book_moves += 1,
+            Source::Fallback => totals.counts.fallback_moves += 1,
+            Source::Search | Source::Only => {}
         }
         // Short searches do not measure the speed.
         if thought.source == Source::Search && thought.elapsed >= Duration::from_millis(20) {
@@ -327,6 +331,7 @@ impl Metrics {
                 hashfull_permille: totals.hashfull,
                 ..live.engine
             },
+            externals: live.externals,
             memory_mib: resident_mib(),
             page: None,
             stopped: live.stopped,

@@ -8,7 +8,7 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 
-use super::{Health, LimitStatus, Metrics, Status};
+use super::{ExternalStatus, Health, LimitStatus, Metrics, Status};
 
 /// Encodes all metrics.
 pub(super) fn encode(metrics: &Metrics) -> String {
@@ -122,6 +122,20 @@ impl Encoder<'_> {
         )
     }
 
+    /// Processes of each external engine.
+    fn engine_gauge(&mut self, externals: &[ExternalStatus]) -> fmt::Result {
+        let kind = ConstGauge::new(0.0).metric_type();
+        let help = "Processes of an external engine that are ready or at work";
+        let mut encoder = self
+            .0
+            .encode_descriptor("external_engine_ready", help, None, kind)?;
+        for engine in externals {
+            let labels = [("engine", engine.name.clone())];
+            ConstGauge::new(engine.ready as f64).encode(encoder.encode_family(&labels)?)?;
+        }
+        Ok(())
+    }
+
     fn counter(&mut self, name: &str, help: &str, value: u64) -> fmt::Result {
         let counter = ConstCounter::new(value);
         let encoder = self
@@ -226,6 +240,24 @@ impl Collector for Snapshot {
                 .map(|(answer, count)| ([("answer", answer.to_owned())], count)),
         )?;
         encoder.counter("moves", "Moves made by us", c.moves)?;
+        encoder.counter(
+            "fallback_moves",
+            "Moves of the embedded engine in place of an external one",
+            c.fallback_moves,
+        )?;
+        let engines = || status.externals.iter();
+        let label = |engine: &ExternalStatus| [("engine", engine.name.clone())];
+        encoder.counters(
+            "external_engine_moves",
+            "Moves found by an external engine",
+            engines().map(|engine| (label(engine), engine.moves)),
+        )?;
+        encoder.counters(
+            "external_engine_failures",
+            "Failures of the processes of an external engine",
+            engines().map(|engine| (label(engine), engine.failures)),
+        )?;
+        encoder.engine_gauge(&status.externals)?;
         encoder.counter(
             "event_stream_opens",
             "How often the event stream was opened",

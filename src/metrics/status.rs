@@ -57,6 +57,9 @@ pub struct Status {
     pub latency: Latency,
     /// State of the engine.
     pub engine: EngineStatus,
+    /// External engines.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub externals: Vec<ExternalStatus>,
     /// Resident memory in MiB.
     pub memory_mib: u64,
     /// URL of the page without its key, while it is open.
@@ -81,6 +84,26 @@ pub enum Health {
         /// Reason as a sentence.
         reason: String,
     },
+}
+
+/// An external engine.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExternalStatus {
+    /// Name in the configuration.
+    pub name: String,
+    /// Name that it reports, once it has started.
+    #[serde(default)]
+    pub identity: Option<String>,
+    /// Its processes.
+    pub processes: u64,
+    /// Those that are ready or at work.
+    pub ready: u64,
+    /// Moves that it has found.
+    pub moves: u64,
+    /// Moves that the embedded engine has found in its place.
+    pub fallbacks: u64,
+    /// Failures of its processes.
+    pub failures: u64,
 }
 
 /// Why no game is running.
@@ -152,6 +175,9 @@ pub struct GameStatus {
     pub id: String,
     /// Name of the opponent; empty until the stream has reported it.
     pub opponent: String,
+    /// Name of the external engine that plays; `None` for the embedded one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub engine: Option<String>,
     /// The opponent's rating.
     #[serde(default)]
     pub rating: Option<i32>,
@@ -210,6 +236,9 @@ pub struct Counts {
     pub moves: u64,
     /// Of those, moves from the opening book.
     pub book_moves: u64,
+    /// Our moves found by the embedded engine in place of an external one.
+    #[serde(default)]
+    pub fallback_moves: u64,
     /// Errors that the operator should look at.
     pub errors: u64,
 }

@@ -3,7 +3,9 @@
 use std::fmt;
 
 use super::Quantiles;
-use super::status::{ArenaStatus, GameStatus, Health, LimitStatus, OpenChallenge, Status};
+use super::status::{
+    ArenaStatus, ExternalStatus, GameStatus, Health, LimitStatus, OpenChallenge, Status,
+};
 use crate::plural;
 
 /// `Friday Arena (may24bot), running, number 3 of 12, we are in it`
@@ -137,6 +139,9 @@ impl fmt::Display for Status {
             self.engine.nodes_per_second as f64 / 1e6,
             self.memory_mib
         )?;
+        for engine in &self.externals {
+            writeln!(f, "         {engine}")?;
+        }
         write!(f, "requests")?;
         let mut any = false;
         for requests in &self.requests {
@@ -187,6 +192,23 @@ impl fmt::Display for LimitStatus {
     }
 }
 
+/// `stockfish (Stockfish 15.1): 2 of 2 processes ready, 40 moves, 0 by the embedded engine, 0 failures`
+impl fmt::Display for ExternalStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let identity = self.identity.as_deref().unwrap_or("not started");
+        write!(
+            f,
+            "{} ({identity}): {} of {} ready, {}, {} by the embedded engine, {}",
+            self.name,
+            self.ready,
+            plural::count(self.processes, "process", "processes"),
+            plural::count(self.moves, "move", "moves"),
+            self.fallbacks,
+            plural::count(self.failures, "failure", "failures"),
+        )
+    }
+}
+
 /// `move 12 with white against Anna (1500), 3+2, clocks 1:23 and 0:45, +0.35: our move for 0.4 s, searching`
 impl fmt::Display for GameStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -200,6 +222,9 @@ impl fmt::Display for GameStatus {
         }
         if let Some(time) = &self.time_control {
             write!(f, ", {time}")?;
+        }
+        if let Some(engine) = &self.engine {
+            write!(f, ", engine {engine}")?;
         }
         if let (Some(ours), Some(theirs)) = (self.our_clock_ms, self.their_clock_ms) {
             write!(f, ", clocks {} and {}", clock(ours), clock(theirs))?;

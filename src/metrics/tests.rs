@@ -13,6 +13,7 @@ fn started(game: &str, our_color: Color) -> Event {
         variant: "standard".to_owned(),
         initial_fen: None,
         tournament: None,
+        engine: None,
         plies: 0,
     })
 }
@@ -58,6 +59,7 @@ fn moved(source: Source, elapsed_ms: u64, to_post_ms: u64) -> Event {
 
 fn game(id: &str, our_turn_ms: Option<u64>) -> GameStatus {
     GameStatus {
+        engine: None,
         id: id.to_owned(),
         opponent: "Anna".to_owned(),
         rating: Some(1_500),

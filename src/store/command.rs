@@ -401,6 +401,7 @@ fn game_json(game: &Game) -> serde_json::Value {
         "rated": game.rated,
         "initial_fen": game.initial_fen,
         "tournament": game.tournament,
+        "engine": game.engine,
         "status": game.status,
         "result": game.result,
         "outcome": game.outcome.key(),

@@ -121,9 +121,10 @@ pub(super) fn insert_game(db: &Connection, at: i64, start: &GameStarted) -> Resu
              id, started, color,
              account, account_title, account_rating, account_provisional,
              opponent, opponent_title, opponent_rating, opponent_provisional,
-             speed, base_s, increment_s, days, variant, rated, initial_fen, tournament, expected
+             speed, base_s, increment_s, days, variant, rated, initial_fen, tournament, expected,
+             engine
          )
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)
          ON CONFLICT (id) DO NOTHING",
         params![
             start.game,
@@ -146,6 +147,7 @@ pub(super) fn insert_game(db: &Connection, at: i64, start: &GameStarted) -> Resu
             start.initial_fen,
             start.tournament,
             expected(us, them),
+            start.engine,
         ],
     )?;
     Ok(())

@@ -16,7 +16,7 @@ use crate::events::{Color, Player, TimeControl};
 /// The columns of a [`Game`], in the order in which [`game`] reads them.
 const GAME_COLUMNS: &str = "id, started, finished, color, account, account_title, account_rating, account_provisional, opponent,
     opponent_title, opponent_rating, opponent_provisional, speed, base_s, increment_s, days, variant, rated,
-    initial_fen, tournament, status, result, points, plies, final_clock_ms, round_trip_us, opening";
+    initial_fen, tournament, status, result, points, plies, final_clock_ms, round_trip_us, opening, engine";
 
 /// How many games of an account are searched for the one that shows the rating change of another.
 const MAX_NEIGHBOR_GAMES: u32 = 50;
@@ -51,6 +51,8 @@ pub struct Game {
     pub initial_fen: Option<String>,
     /// The tournament id.
     pub tournament: Option<String>,
+    /// Name of the external engine that played for us; `None` for the embedded one.
+    pub engine: Option<String>,
     /// The server's status of a finished game.
     pub status: Option<String>,
     /// `1-0`, `0-1`, `1/2-1/2`, or `*`.
@@ -94,7 +96,7 @@ pub struct MoveRecord {
     pub at: Option<i64>,
     /// The mover's clock after it, in milliseconds.
     pub clock_ms: Option<i64>,
-    /// `book`, `search` or `only`. Set for our moves only, like all fields below.
+    /// `book`, `search`, `only`, or `fallback` for a search of the embedded engine in place of an external one. Set for our moves only, like all fields below.
     pub source: Option<String>,
     /// Our evaluation in centipawns.
     pub cp: Option<i32>,
@@ -456,6 +458,7 @@ fn game(row: &Row<'_>) -> rusqlite::Result<Game> {
         result: row.get(21)?,
         plies: row.get(23)?,
         opening: row.get(26)?,
+        engine: row.get(27)?,
         final_clock: final_clock.map(|ms| Duration::from_millis(ms.max(0).unsigned_abs())),
         round_trip: round_trip.map(|us| Duration::from_micros(us.max(0).unsigned_abs())),
     })

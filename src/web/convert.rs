@@ -21,6 +21,7 @@ pub(super) fn from_record(record: &Record, server: &str) -> LiveGame {
         variant: game.variant.clone(),
         initial_fen: game.initial_fen.clone(),
         tournament: game.tournament.clone(),
+        engine: game.engine.clone(),
         plies: 0,
     };
     let mut live = LiveGame::new(&start, server, game.started.unsigned_abs());
@@ -85,6 +86,7 @@ fn search_info(played: &MoveRecord) -> Option<events::SearchInfo> {
         source: match played.source.as_deref()? {
             "book" => Source::Book,
             "only" => Source::Only,
+            "fallback" => Source::Fallback,
             _ => Source::Search,
         },
         score: match (played.cp, played.mate) {

@@ -142,6 +142,7 @@ struct GameRow {
     rated: bool,
     variant: String,
     tournament: Option<String>,
+    engine: Option<String>,
     plies: u32,
     status: Option<String>,
     /// How the game ended, in a few words.
@@ -174,6 +175,7 @@ impl GameRow {
             rated: game.rated,
             variant: game.variant,
             tournament: game.tournament,
+            engine: game.engine,
             plies: game.plies,
             status: game.status,
         }

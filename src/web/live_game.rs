@@ -66,6 +66,7 @@ impl LiveGame {
                 rated: start.rated,
                 variant: start.variant.clone(),
                 tournament: start.tournament.clone(),
+                engine: start.engine.clone(),
                 start_fen: initial.fen(),
                 started: now,
                 moves: Vec::new(),
@@ -447,6 +448,7 @@ mod tests {
             variant: "standard".to_owned(),
             initial_fen: None,
             tournament: None,
+            engine: None,
             plies,
         }
     }

@@ -87,6 +87,8 @@ pub(super) struct Game {
     pub rated: bool,
     pub variant: String,
     pub tournament: Option<String>,
+    /// Name of the external engine that plays for us; `None` for the embedded one.
+    pub engine: Option<String>,
     pub start_fen: String,
     pub started: u64,
     pub moves: Vec<Move>,

@@ -6,8 +6,10 @@ use std::path::Path;
 use std::process::Command;
 
 use knightwatch::sim::{ChallengePlan, NewUser, PlayerKind, PlayerOptions, TimeControl};
+use knightwatch::store::{Reader, Record};
 
 use crate::common::{BOT, Daemon, Site, wait};
+use crate::replay::replay_without_differences;
 
 /// A program of the tests that speaks UCI: our own.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_knightwatch");
@@ -30,6 +32,14 @@ fn script(path: &Path, text: &str) {
 
 /// A game of the bot with this configuration ends on the board, and the bot does not lose it.
 fn plays_to_the_end(config: &str) -> String {
+    let (_, bot, _) = play(config);
+    let log = bot.log();
+    assert!(!log.contains(" lost against"), "{log}");
+    log
+}
+
+/// Plays a game to the end with this configuration; its id comes last.
+fn play(config: &str) -> (Site, Daemon, String) {
     let site = Site::new([NewUser::bot("Anna")]);
     let bot = Daemon::start(&site, config);
     wait("the engine is ready or has failed", || {
@@ -41,19 +51,57 @@ fn plays_to_the_end(config: &str) -> String {
     site.finished(&game.id);
     wait("the end is logged", || {
         let log = bot.log();
-        let ended = log.contains(" won against") || log.contains(" drawn with");
-        assert!(!log.contains(" lost against"), "{log}");
-        ended.then_some(())
+        let ends = [" won against", " drawn with", " lost against"];
+        ends.iter().any(|end| log.contains(end)).then_some(())
     });
-    bot.log()
+    (site, bot, game.id)
+}
+
+/// The record of a game, once it is complete.
+fn record(site: &Site, bot: &Daemon, id: &str) -> Record {
+    let (_, port) = site.url.rsplit_once(':').unwrap();
+    let file = bot.state().join(format!("127.0.0.1-{port}.sqlite"));
+    wait("the end of the game is recorded", || {
+        let record = Reader::open(&file).ok()?.record(id).unwrap();
+        record.filter(|record| record.game.finished.is_some())
+    })
+}
+
+/// The moves of the bot by their source.
+fn moves_from(record: &Record, source: &str) -> usize {
+    let moves = record.moves.iter();
+    moves
+        .filter(|mv| mv.source.as_deref() == Some(source))
+        .count()
 }
 
 #[test]
 fn external_engine_plays_the_games() {
-    let log = plays_to_the_end(&format!(
+    let (site, bot, id) = play(&format!(
         "book.enabled = false\n[engine]\nhash_mib = 1\nthreads = 1\ndefault = \"mate\"\n\
-         [[engine.external]]\nname = \"mate\"\ncommand = [\"{PROGRAM}\", \"uci\"]\noptions = {{ Hash = 1 }}\nnodes = 2000\n"
+         [[engine.external]]\nname = \"mate\"\ncommand = [\"{PROGRAM}\", \"uci\"]\nhash_mib = 1\nthreads = 1\nnodes = 2000\n\
+         [[rule]]\nplay = {{ options = {{ UCI_Elo = 2000 }} }}\n"
     ));
+    let log = bot.log();
+    let record = record(&site, &bot, &id);
+    assert_eq!(record.game.engine.as_deref(), Some("mate"));
+    assert_eq!(moves_from(&record, "fallback"), 0, "{log}");
+    assert!(moves_from(&record, "search") > 3, "{log}");
+    let printed = replay_without_differences(&site, &bot.state(), &[&id]);
+    for line in [
+        "> setoption name UCI_Elo value 2000",
+        "> setoption name UCI_Opponent value none",
+        "> go nodes 2000",
+        "< bestmove ",
+    ] {
+        assert!(printed.contains(line), "{line}: {printed}");
+    }
+    let status = bot.command("status").output().unwrap();
+    let status = String::from_utf8(status.stdout).unwrap();
+    assert!(
+        status.contains("mate (Knightwatch") && status.contains(", 0 by the embedded engine"),
+        "{status}"
+    );
     assert!(log.contains("playing with the engine mate"), "{log}");
     assert!(log.contains("engine mate is ready: Knightwatch"), "{log}");
     assert!(!log.contains("has failed"), "{log}");
@@ -68,14 +116,66 @@ fn engine_that_dies_hangs_and_cheats_loses_no_game() {
         "n=0; while read -r line; do case \"$line\" in uci) echo uciok;; isready) echo readyok;; \
          go*) n=$((n+1)); case $n in 1) echo bestmove e9e9;; 2) kill -9 $$;; *) sleep 100;; esac;; esac; done",
     );
-    let log = plays_to_the_end(&format!(
+    let (site, bot, id) = play(&format!(
         "book.enabled = false\n[engine]\nhash_mib = 1\nthreads = 1\n\
          [[engine.external]]\nname = \"stub\"\ncommand = [\"{}\"]\n\
          [[rule]]\nname = \"stub\"\nplay = {{ engine = \"stub\" }}\n",
         stub.display()
     ));
+    let log = bot.log();
+    assert!(!log.contains(" lost against"), "{log}");
     assert!(log.contains("the own engine plays this move"), "{log}");
     assert!(log.contains("no legal move"), "{log}");
+    let record = record(&site, &bot, &id);
+    assert!(moves_from(&record, "fallback") > 1, "{log}");
+    let printed = replay_without_differences(&site, &bot.state(), &[&id]);
+    assert!(printed.contains("by the embedded engine"), "{printed}");
+}
+
+#[test]
+fn xboard_engine_plays_the_games() {
+    let (site, bot, id) = play(&format!(
+        "book.enabled = false\n[engine]\nhash_mib = 1\nthreads = 1\ndefault = \"winboard\"\n\
+         [[engine.external]]\nname = \"winboard\"\ncommand = [\"{PROGRAM}\", \"uci\"]\nprotocol = \"xboard\"\n\
+         hash_mib = 1\nthreads = 1\ndepth = 5\n"
+    ));
+    let log = bot.log();
+    let record = record(&site, &bot, &id);
+    assert_eq!(moves_from(&record, "fallback"), 0, "{log}");
+    assert!(moves_from(&record, "search") > 3, "{log}");
+    let printed = replay_without_differences(&site, &bot.state(), &[&id]);
+    assert!(
+        printed.contains("> sd 5") && printed.contains("< move "),
+        "{printed}"
+    );
+}
+
+#[test]
+fn examples_of_engines_play_the_games() {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/examples");
+    for command in [["sh", "engine.sh"], ["python3", "engine.py"]] {
+        let program = examples.join(command[1]);
+        let (site, bot, id) = play(&format!(
+            "book.enabled = false\n[engine]\nhash_mib = 1\nthreads = 1\ndefault = \"example\"\n\
+             [[engine.external]]\nname = \"example\"\ncommand = [\"{}\", \"{}\"]\nprotocol = \"lines\"\n",
+            command[0],
+            program.display(),
+        ));
+        let log = bot.log();
+        assert!(log.contains(&format!("is ready: {}", command[1])), "{log}");
+        let record = record(&site, &bot, &id);
+        assert_eq!(moves_from(&record, "fallback"), 0, "{log}");
+        assert!(moves_from(&record, "search") > 1, "{log}");
+    }
+}
+
+#[test]
+fn engine_plays_only_its_variants() {
+    let log = plays_to_the_end(&format!(
+        "book.enabled = false\n[engine]\nhash_mib = 1\nthreads = 1\ndefault = \"fischer\"\n\
+         [[engine.external]]\nname = \"fischer\"\ncommand = [\"{PROGRAM}\", \"uci\"]\nvariants = [\"chess960\"]\n"
+    ));
+    assert!(!log.contains("playing with the engine"), "{log}");
 }
 
 #[test]
@@ -112,6 +212,20 @@ fn check_shows_external_engines() {
     assert!(missing.contains("cannot start"), "{missing}");
     let unknown = check("name = \"x y\"\ncommand = []\nprocesses = 0");
     assert!(unknown.contains("is empty"), "{unknown}");
+    let options = check(&format!(
+        "name = \"own\"\ncommand = [\"{PROGRAM}\", \"uci\"]\n\
+         [[rule]]\nplay = {{ engine = \"own\", options = {{ UCI_Elo = 99999 }} }}"
+    ));
+    assert!(options.contains("UCI_Elo of Knightwatch"), "{options}");
+    let useless =
+        check("name = \"a\"\ncommand = [\"a\"]\n[[rule]]\nplay = { options = { Hash = 1 } }");
+    assert!(useless.contains("the embedded one plays"), "{useless}");
+    let xboard = check(&format!(
+        "name = \"own\"\ncommand = [\"{PROGRAM}\", \"uci\"]\nprotocol = \"xboard\""
+    ));
+    assert!(xboard.contains("own: Knightwatch"), "{xboard}");
+    let nodes = check("name = \"a\"\ncommand = [\"a\"]\nprotocol = \"xboard\"\nnodes = 5");
+    assert!(nodes.contains("no limit of nodes"), "{nodes}");
     let rule = check("name = \"a\"\ncommand = [\"a\"]\n[[rule]]\nplay = { engine = \"b\" }");
     assert!(
         rule.contains("there is no engine b; engines are knightwatch, a"),

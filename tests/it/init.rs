@@ -40,7 +40,9 @@ impl Home {
         command
             .args(arguments)
             .current_dir(self.0.path())
-            .env("HOME", self.0.path());
+            .env("HOME", self.0.path())
+            // Without engines.
+            .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
         for variable in [
             "LICHESS_TOKEN",
             "XDG_CONFIG_HOME",
@@ -173,6 +175,41 @@ fn init_on_empty_machine_sets_up_ready_bot() {
         format!("{token}\n")
     );
     assert_eq!((mode(&home.token()), mode(&home.config())), (0o600, 0o644));
+}
+
+#[test]
+fn init_offers_engines_in_path() {
+    let (home, site) = (Home::new(), Site::new([NewUser::bot(BOT)]));
+    let token = site.sim.token_of(BOT);
+    let program = home.path("bin/stockfish");
+    fs::create_dir(home.path("bin")).unwrap();
+    fs::write(&program, "#!/bin/sh\n").unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    for (answer, expected) in [("", "knightwatch"), ("stockfish", "stockfish")] {
+        let file = format!("{expected}.toml");
+        let mut command = home.command(&["init", "--config", &file]);
+        command.env(
+            "PATH",
+            format!("{}:/usr/bin:/bin", home.path("bin").display()),
+        );
+        let answers = [site.url.as_str(), &token, "", "", "", "", "n", answer, "n"];
+        let (_, said) = run_with_answers(&mut command, &answers);
+        assert!(
+            said.contains("Which engine plays: knightwatch, stockfish?"),
+            "{said}"
+        );
+        let settings = load(&home.path(&file)).engine;
+        assert_eq!(settings.default, expected, "{said}");
+        let commands: Vec<_> = settings
+            .external
+            .iter()
+            .map(|it| it.command.clone())
+            .collect();
+        match expected {
+            "knightwatch" => assert!(commands.is_empty()),
+            _ => assert_eq!(commands, [[program.to_str().unwrap()]]),
+        }
+    }
 }
 
 #[test]

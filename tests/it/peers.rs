@@ -116,6 +116,21 @@ fn convert_lichess_bot_carries_settings_over() {
     let (settings, written) = converted(FIXTURES[0].1);
     assert!(settings.engine.ponder && settings.engine.hash_mib == 512);
     assert_eq!(settings.engine.threads, 4);
+    let [engine] = &settings.engine.external[..] else {
+        panic!("{written}");
+    };
+    assert_eq!(
+        (engine.name.as_str(), engine.threads),
+        ("engine_name", Some(4))
+    );
+    assert!(
+        engine.command[0].ends_with("engines/engine_name"),
+        "{written}"
+    );
+    assert_eq!(
+        settings.engine.default, "knightwatch",
+        "the program is not there"
+    );
     assert_eq!(settings.games.concurrency, 1);
     assert_eq!(settings.games.abort_after_s, 30);
     assert_eq!(settings.challenge.max_base_s, 1800);

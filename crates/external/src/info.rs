@@ -4,7 +4,7 @@ use knightwatch_chess::{Move, Position};
 use knightwatch_engine::{Bound, Score};
 
 /// Upper limit of the moves that are read of a line.
-const MAX_PV: usize = 64;
+pub(crate) const MAX_PV: usize = 64;
 
 /// Content of an `info` line about the best line.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

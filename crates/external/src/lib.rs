@@ -1,20 +1,30 @@
-//! Client of UCI engines in processes of their own.
+//! Client of chess engines in processes of their own, by UCI, XBoard's protocol or plain lines.
 //!
-//! [`UciProcess`] is one process. [`ExternalEngine`] shares warm processes among games, watches over every move, and falls
+//! [`EngineProcess`] is one process. [`ExternalEngine`] shares warm processes among games, watches over every move, and falls
 //! back to the own engine.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod channel;
+mod engine;
+mod go;
 mod info;
+mod job;
+mod lines;
 mod option;
 mod pool;
-mod process;
+mod uci;
+mod worker;
+mod xboard;
 
+pub use channel::{Deadlines, EngineError, Launch, Protocol, StopSwitch};
+pub use engine::{Answer, EngineProcess, Opponent};
+pub use go::{Clocks, Go};
 pub use info::Info;
+pub use job::{ExternalHandle, GameSetup, Outcome};
 pub use option::OptionKind;
-pub use pool::{ExternalEngine, ExternalHandle, ExternalOptions, FixedLimits};
-pub use process::{Answer, Deadlines, EngineError, Launch, StopSwitch, UciProcess};
+pub use pool::{ExternalEngine, ExternalOptions, FixedLimits, Stats};
 
 /// Runs the example of the README.
 #[cfg(doctest)]

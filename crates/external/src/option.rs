@@ -1,4 +1,4 @@
-//! Options of a UCI engine.
+//! Options of an engine.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -6,11 +6,13 @@ use std::ops::RangeInclusive;
 /// Upper limit of the choices that are kept of an option.
 const MAX_CHOICES: usize = 256;
 
-/// A UCI option.
+/// An option of an engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct UciOption {
+pub(crate) struct EngineOption {
     pub name: String,
     pub kind: OptionKind,
+    /// Value without a setting.
+    pub default: Option<String>,
 }
 
 /// Type of an option with its valid values.
@@ -25,6 +27,10 @@ pub enum OptionKind {
 }
 
 impl OptionKind {
+    fn check() -> Self {
+        Self::Choice(["true", "false"].map(str::to_owned).into())
+    }
+
     /// Whether the option takes this value.
     pub fn fits(&self, value: &str) -> bool {
         match self {
@@ -47,18 +53,29 @@ impl fmt::Display for OptionKind {
     }
 }
 
-impl UciOption {
-    /// Parses an `option` line.
-    pub(crate) fn parse(line: &str) -> Option<Self> {
+impl EngineOption {
+    /// Parses an `option` line of UCI.
+    pub(crate) fn parse_uci(line: &str) -> Option<Self> {
         let (name, rest) = line.strip_prefix("option name ")?.split_once(" type ")?;
         let after = |word: &str| {
             let mut words = rest.split_whitespace();
             words.find(|other| *other == word)?;
-            words.next()?.parse().ok()
+            words.next()
         };
-        let kind = match (rest.split_whitespace().next(), after("min"), after("max")) {
+        let number = |word| after(word).and_then(|text| text.parse().ok());
+        let word = rest.split_whitespace().next();
+        let default = match word {
+            Some("button") => None,
+            // They may have spaces.
+            Some("string" | "combo") => rest.split_once(" default ").map(|(_, text)| {
+                let text = text.split(" var ").next().unwrap_or_default().trim();
+                text.replace("<empty>", "")
+            }),
+            _ => after("default").map(str::to_owned),
+        };
+        let kind = match (word, number("min"), number("max")) {
             (_, Some(least), Some(most)) => OptionKind::Spin(least..=most),
-            (Some("check"), ..) => OptionKind::Choice(["true", "false"].map(str::to_owned).into()),
+            (Some("check"), ..) => OptionKind::check(),
             (Some("combo"), ..) => {
                 let choices = rest.split(" var ").skip(1);
                 let choices = choices.map(|choice| choice.trim().to_owned());
@@ -67,7 +84,45 @@ impl UciOption {
             _ => OptionKind::Any,
         };
         let name = name.trim().to_owned();
-        Some(Self { name, kind })
+        Some(Self {
+            name,
+            kind,
+            default,
+        })
+    }
+
+    /// Parses the value of an `option` feature of XBoard's protocol: `Style -combo Solid /// *Risky`.
+    pub(crate) fn parse_xboard(text: &str) -> Option<Self> {
+        let (name, rest) = text.split_once(" -")?;
+        let (word, rest) = rest.split_once(' ').unwrap_or((rest, ""));
+        let rest = rest.trim();
+        let mut numbers = rest.split_whitespace().map(str::parse);
+        let (kind, default) = match word {
+            "spin" | "slider" => match (numbers.next(), numbers.next(), numbers.next()) {
+                (Some(Ok(value)), Some(Ok(least)), Some(Ok(most))) => {
+                    let _: i64 = value;
+                    (OptionKind::Spin(least..=most), Some(value.to_string()))
+                }
+                _ => return None,
+            },
+            "check" => (OptionKind::check(), Some((rest == "1").to_string())),
+            "combo" => {
+                let choices = rest.split("///").map(str::trim).take(MAX_CHOICES);
+                let choices: Vec<&str> = choices.collect();
+                let chosen = choices.iter().find_map(|choice| choice.strip_prefix('*'));
+                let names = choices.iter().map(|choice| choice.trim_start_matches('*'));
+                let kind = OptionKind::Choice(names.map(str::to_owned).collect());
+                (kind, chosen.map(str::to_owned))
+            }
+            "button" | "save" | "reset" => (OptionKind::Any, None),
+            _ => (OptionKind::Any, Some(rest.to_owned())),
+        };
+        let name = name.trim().to_owned();
+        Some(Self {
+            name,
+            kind,
+            default,
+        })
     }
 }
 
@@ -80,41 +135,56 @@ mod tests {
         let one_of = |choices: &[&str]| {
             OptionKind::Choice(choices.iter().map(|&choice| choice.to_owned()).collect())
         };
-        for (line, name, kind) in [
+        for (name, uci, xboard, kind, default) in [
             (
-                "option name UCI_Elo type spin default 1350 min 1350 max 2850",
                 "UCI_Elo",
+                "spin default 1350 min 1350 max 2850",
+                "spin 1350 1350 2850",
                 OptionKind::Spin(1_350..=2_850),
+                Some("1350"),
             ),
             (
-                "option name Ponder type check default false",
                 "Ponder",
+                "check default false",
+                "check 0",
                 one_of(&["true", "false"]),
+                Some("false"),
             ),
             (
-                "option name Style type combo default Solid var Solid var Very risky",
                 "Style",
+                "combo default Very risky var Solid var Very risky",
+                "combo Solid /// *Very risky",
                 one_of(&["Solid", "Very risky"]),
+                Some("Very risky"),
             ),
+            ("Clear Hash", "button", "button", OptionKind::Any, None),
             (
-                "option name Clear Hash type button",
-                "Clear Hash",
-                OptionKind::Any,
-            ),
-            (
-                "option name Contempt type spin default 0 min -100 max 100",
                 "Contempt",
+                "spin default 0 min -100 max 100",
+                "slider 0 -100 100",
                 OptionKind::Spin(-100..=100),
+                Some("0"),
+            ),
+            (
+                "Book File",
+                "string default <empty>",
+                "file",
+                OptionKind::Any,
+                Some(""),
             ),
         ] {
-            let name = name.to_owned();
-            assert_eq!(
-                UciOption::parse(line),
-                Some(UciOption { name, kind }),
-                "{line}"
-            );
+            let option = EngineOption {
+                name: name.to_owned(),
+                kind,
+                default: default.map(str::to_owned),
+            };
+            let line = format!("option name {name} type {uci}");
+            assert_eq!(EngineOption::parse_uci(&line).as_ref(), Some(&option));
+            let text = format!("{name} -{xboard}");
+            assert_eq!(EngineOption::parse_xboard(&text), Some(option));
         }
-        assert_eq!(UciOption::parse("id name Option"), None);
+        assert_eq!(EngineOption::parse_uci("id name Option"), None);
+        assert_eq!(EngineOption::parse_xboard("Depth -spin x 1 2"), None);
         assert!(!OptionKind::Any.fits("x\nquit"));
     }
 }

@@ -20,6 +20,7 @@ use super::uci_engine::UciEngine;
 use crate::progress::Progress;
 use knightwatch_chess::{Color, Game};
 use knightwatch_engine::{Searcher, Setting};
+use knightwatch_external::{self as external, Go};
 
 /// How much a player may exceed the clock in a game, for the latency between the processes.
 const TIME_MARGIN: Duration = Duration::from_millis(50);
@@ -190,14 +191,21 @@ impl Clocks {
         }
     }
 
-    /// The UCI time limits, where player 0 has this color.
-    fn limits(&self, first: Color) -> String {
-        let [mut white, mut black] = self.left.map(|left| left.as_millis().max(1));
+    /// The limits of a search, where player 0 has this color.
+    fn limits(&self, first: Color) -> Go {
+        let [mut white, mut black] = self.left;
         if !first.is_white() {
             std::mem::swap(&mut white, &mut black);
         }
-        let inc = self.increment.as_millis();
-        format!("wtime {white} btime {black} winc {inc} binc {inc}")
+        Go {
+            clock: Some(external::Clocks {
+                white,
+                black,
+                increment: self.increment,
+                moves_to_go: None,
+            }),
+            ..Go::default()
+        }
     }
 
     /// Subtracts the time of a move. Returns whether there was time for it.
@@ -222,14 +230,11 @@ mod tests {
             increment: ms(20),
         });
         assert!(clocks.spend(0, ms(300)));
-        assert_eq!(
-            clocks.limits(Color::White),
-            "wtime 720 btime 1000 winc 20 binc 20"
-        );
-        assert_eq!(
-            clocks.limits(Color::Black),
-            "wtime 1000 btime 720 winc 20 binc 20"
-        );
+        for (first, white, black) in [(Color::White, 720, 1_000), (Color::Black, 1_000, 720)] {
+            let limits = clocks.limits(first).clock.expect("clocks");
+            assert_eq!(limits.increment, ms(20));
+            assert_eq!((limits.white, limits.black), (ms(white), ms(black)));
+        }
         assert!(clocks.spend(1, ms(1_030)), "within the margin");
         assert_eq!(clocks.left, [ms(720), ms(20)]);
         assert!(clocks.spend(1, ms(39)));

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use knightwatch_chess::{Game, Move, Position};
 use knightwatch_engine::Score;
-use knightwatch_external::{Deadlines, EngineError, Launch, UciProcess};
+use knightwatch_external::{Deadlines, EngineError, EngineProcess, Go, Launch};
 
 /// Time limit for `uciok`.
 const START_TIMEOUT: Duration = Duration::from_secs(10);
@@ -17,7 +17,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(3_600);
 pub(crate) struct UciEngine {
     /// The name it reports.
     pub name: String,
-    process: UciProcess,
+    process: EngineProcess,
 }
 
 impl UciEngine {
@@ -31,7 +31,7 @@ impl UciEngine {
             timeout: START_TIMEOUT,
             ..Launch::new([&[&*program], arguments].concat())
         };
-        let process = UciProcess::start(&launch)?;
+        let process = EngineProcess::start(&launch)?;
         let name = process.name().to_owned();
         Ok(Self { name, process })
     }
@@ -41,7 +41,7 @@ impl UciEngine {
     /// # Errors
     /// When the option or the value does not exist: most engines would ignore the error.
     pub(crate) fn set(&mut self, name: &str, value: &str) -> Result<(), EngineError> {
-        self.process.set_option(name, value)
+        self.process.set_options([(name, value)])
     }
 
     /// Sets a numeric option to the nearest valid value. Does nothing if there is no such option.
@@ -58,18 +58,14 @@ impl UciEngine {
     /// When the engine has exited, or the game is Chess960 and the engine does not support it.
     pub(crate) fn new_game(&mut self, start: &Position) -> Result<(), EngineError> {
         let deadline = Instant::now() + ANSWER_TIMEOUT;
-        self.process.new_game(start, deadline)
+        self.process.new_game(start, None, deadline)
     }
 
-    /// Searches; `limits` are the arguments of `go`. Returns the move and its score.
+    /// Searches within limits. Returns the move and its score.
     ///
     /// # Errors
     /// When the engine sends no legal move.
-    pub(crate) fn think(
-        &mut self,
-        game: &Game,
-        limits: &str,
-    ) -> Result<(Move, Score), EngineError> {
+    pub(crate) fn think(&mut self, game: &Game, limits: &Go) -> Result<(Move, Score), EngineError> {
         let deadlines = Deadlines {
             soft: None,
             hard: Instant::now() + ANSWER_TIMEOUT,

@@ -10,12 +10,13 @@ use crate::bot::account::quota::Limit;
 use crate::bot::game::status::stream_status;
 use crate::clock;
 use crate::events;
+use crate::external::ExternalEngine;
 use crate::lichess::Outcome;
 use crate::lichess::model::{ArenaId, Challenge};
 use crate::lichess::retry::RequestKind;
 use crate::metrics::{
-    ArenaStatus, EngineStatus, IdleStatus, LimitStatus, LiveState, Metrics, OpenChallenge,
-    RequestOutcomes,
+    ArenaStatus, EngineStatus, ExternalStatus, IdleStatus, LimitStatus, LiveState, Metrics,
+    OpenChallenge, RequestOutcomes,
 };
 
 /// Times closer than this are reported as the same.
@@ -83,6 +84,7 @@ impl Account {
             requests: requests.to_vec(),
             stuck_game_recoveries: self.watchdog.recoveries(),
             stopped: None,
+            externals: self.ctx.externals.iter().map(external_status).collect(),
             engine: EngineStatus {
                 hash_mib: engine.hash_mib as u64,
                 threads: engine.thread_count() as u64,
@@ -196,6 +198,19 @@ fn is_same_time(one: Option<SystemTime>, other: Option<SystemTime>) -> bool {
             apart.unwrap_or_else(|error| error.duration()) < SAME_TIME_TOLERANCE
         }
         (one, other) => one == other,
+    }
+}
+
+fn external_status(engine: &ExternalEngine) -> ExternalStatus {
+    let stats = engine.stats();
+    ExternalStatus {
+        name: engine.name().to_owned(),
+        identity: stats.identity,
+        processes: engine.processes() as u64,
+        ready: stats.ready as u64,
+        moves: stats.moves,
+        fallbacks: stats.fallbacks,
+        failures: stats.failures,
     }
 }
 

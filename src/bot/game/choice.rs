@@ -14,7 +14,7 @@ use crate::clock;
 use crate::config::{self, Books};
 use crate::engine::{Clock, Limits, SearchHandle, SearchReport, Strength, Task, think_time};
 use crate::events::{Event, SearchInfo, Source};
-use crate::external::{ExternalEngine, ExternalHandle};
+use crate::external::{ExternalEngine, ExternalHandle, GameSetup, Outcome};
 use crate::lichess::model::GameId;
 
 /// Time between two search events.
@@ -29,6 +29,8 @@ pub struct ChosenMove {
     pub source: Source,
     /// Search result, unless the move is from a book or the only one.
     pub thought: Option<SearchReport>,
+    /// What an external engine was told and has answered.
+    pub dialogue: Vec<String>,
 }
 
 /// Opening books, in order of priority.
@@ -118,6 +120,7 @@ pub(crate) fn instant_move(
         mv,
         source,
         thought: None,
+        dialogue: Vec::new(),
     };
     let legal = game.position().legal_moves();
     if let [only] = legal[..] {
@@ -196,7 +199,7 @@ impl Search {
     /// Starts a search on the threads of the embedded engine, or on this external one.
     pub(crate) fn start(
         ctx: &AccountContext,
-        engine: Option<&ExternalEngine>,
+        engine: Option<(&ExternalEngine, Arc<GameSetup>)>,
         id: &GameId,
         game: &Game,
         rejected: &[Move],
@@ -205,19 +208,28 @@ impl Search {
         let (task, search) = Self::prepare(true, ctx, id, game, rejected, limits);
         search(match engine {
             None => Handle::Own(ctx.engine.start(task)),
-            Some(engine) => Handle::External(engine.start(task)),
+            Some((engine, setup)) => Handle::External(engine.start(task, setup)),
         })
     }
 
     /// Starts a silent search on the opponent's time; `None` if the engine is busy.
     pub(crate) fn start_pondering(
         ctx: &AccountContext,
+        engine: Option<(&ExternalEngine, Arc<GameSetup>)>,
         id: &GameId,
         game: &Game,
         limits: Limits,
     ) -> Option<Self> {
+        let limits = Limits {
+            ponder: true,
+            ..limits
+        };
         let (task, search) = Self::prepare(false, ctx, id, game, &[], limits);
-        ctx.engine.start_ponder(task).map(Handle::Own).map(search)
+        let handle = match engine {
+            None => ctx.engine.start_ponder(task).map(Handle::Own),
+            Some((engine, setup)) => engine.start_ponder(task, setup).map(Handle::External),
+        };
+        handle.map(search)
     }
 
     /// The opponent played the expected move: continues under these limits, which start now. `None` if the engine has stopped
@@ -226,7 +238,7 @@ impl Search {
         self.reporting.store(true, Ordering::Relaxed);
         let is_hit = match &self.handle {
             Handle::Own(handle) => handle.ponderhit_with(&to_wall_clock(limits)),
-            Handle::External(_) => false,
+            Handle::External(handle) => handle.ponderhit_with(&to_wall_clock(limits)),
         };
         is_hit.then_some(self)
     }
@@ -307,10 +319,25 @@ impl Search {
             allowed.or(legal.first()).copied()
         };
         let mv = found.filter(|mv| legal.contains(mv)).or_else(any)?;
+        let outcome = match &self.handle {
+            Handle::Own(_) => Outcome::default(),
+            Handle::External(handle) => handle.outcome(),
+        };
+        let mut dialogue = outcome.dialogue;
+        let fallback = outcome.fallback;
+        dialogue.extend(
+            fallback
+                .as_ref()
+                .map(|why| format!("the own engine plays: {why}")),
+        );
         Some(ChosenMove {
             mv,
-            source: Source::Search,
+            source: match fallback {
+                None => Source::Search,
+                Some(_) => Source::Fallback,
+            },
             thought,
+            dialogue,
         })
     }
 }

@@ -100,6 +100,8 @@ impl GameHeader {
             // Normalized: the original may have extra white space between its fields.
             initial_fen: full.initial_fen.as_ref().map(|_| self.initial.fen()),
             tournament: full.tournament_id.as_ref().map(ToString::to_string),
+            // Known after the rules.
+            engine: None,
             plies: plies as u32,
         }
     }

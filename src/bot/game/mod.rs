@@ -311,7 +311,7 @@ impl GameTask {
 
     fn start_game(&mut self, header: GameHeader, full: &GameFull, now: Instant) {
         let plies = full.state.moves().count();
-        let started = header.started(full, plies);
+        let mut started = header.started(full, plies);
         let (time, opponent) = (started.time_control, &header.opponent);
         if plies <= 1 {
             info!(game = %self.id, "playing {} against {opponent}, {time}", header.us);
@@ -323,16 +323,21 @@ impl GameTask {
         self.greeted = plies > 1 || header.tournament || header.against_ai;
         self.expects_quick_reply = plies <= 1;
         let suspended = self.status_cell.take_suspended();
+        let mut announces = false;
         match suspended {
             // A suspended game was greeted and announced before.
             Some(_) => self.greeted = true,
-            None => self.started_event = Some(started),
+            None => announces = true,
         }
         self.core
             .start(header, full, suspended.map(|suspended| *suspended));
         let facts = self.status_cell.snapshot().challenge_facts;
         self.core.apply_rules(&self.ctx.settings, facts);
         let terms = self.core.terms();
+        started.engine.clone_from(&terms.engine);
+        let engine = terms.engine.clone();
+        self.status_cell.update(|snapshot| snapshot.engine = engine);
+        self.started_event = announces.then_some(started);
         if let Some(rules) = &terms.rules {
             info!(game = %self.id, "playing with {rules}");
         }

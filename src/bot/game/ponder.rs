@@ -17,16 +17,12 @@ pub(super) struct Pondering {
 
 impl GameTask {
     /// Starts pondering after our move. Only in games with a clock, at full strength (a limited engine imitates human think times),
-    /// with the embedded engine, without a configured time per move, and if the expected position has more than one legal move.
+    /// without a configured time per move, and if the expected position has more than one legal move.
     pub(super) fn start_pondering(&mut self) {
         let expected_move = self.pondering.expected_move.take();
         let wanted = self.ctx.settings.engine.ponder && self.has_clock();
         let terms = self.core.terms();
-        if !wanted
-            || terms.move_limits.time.is_some()
-            || self.core.strength().is_some()
-            || self.ctx.external(terms).is_some()
-        {
+        if !wanted || terms.move_limits.time.is_some() || self.core.strength().is_some() {
             return;
         }
         let (Some(expected_move), Some((header, game_moves))) = (expected_move, self.core.game())
@@ -42,7 +38,8 @@ impl GameTask {
             return;
         }
         let limits = self.core.limits(self.time_inputs());
-        self.pondering.search = Search::start_pondering(&self.ctx, &self.id, &game, limits);
+        self.pondering.search =
+            Search::start_pondering(&self.ctx, self.external(), &self.id, &game, limits);
         if self.pondering.search.is_some() {
             let expected_move = expected_move.uci(header.castling);
             self.trace.note(clock::now(), || {

@@ -1,5 +1,6 @@
 //! Choosing and posting our move: performs the actions of [`PendingMove`](crate::bot::game::pending_move::PendingMove).
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tracing::{debug, info, warn};
@@ -14,6 +15,7 @@ use crate::bot::shutdown::Stage;
 use crate::bot::trace::{Bounds, Decision, FoundMove, PostError, PostResponse, Record, nanos};
 use crate::clock;
 use crate::engine::Score;
+use crate::external::{ExternalEngine, GameSetup};
 use crate::lichess::Error;
 use crate::lichess::retry::{self, RequestKind, Retry};
 
@@ -69,7 +71,7 @@ impl GameTask {
             .and_then(|ponder_search| ponder_search.ponder_hit(limits.clone()));
         let is_hit = ponder_search.is_some();
         let search = ponder_search.unwrap_or_else(|| {
-            let engine = self.ctx.external(terms);
+            let engine = self.external();
             Search::start(&self.ctx, engine, &self.id, game, rejected, limits)
         });
         self.in_flight = InFlight::Search(Box::new(search));
@@ -84,6 +86,12 @@ impl GameTask {
         if self.stage == Stage::Leaving {
             self.move_now();
         }
+    }
+
+    /// The external engine that plays this game, and what it should know about it.
+    pub(super) fn external(&self) -> Option<(&ExternalEngine, Arc<GameSetup>)> {
+        let engine = self.ctx.external(self.core.terms())?;
+        Some((engine, Arc::new(self.core.setup())))
     }
 
     /// Inputs of time management from outside the game.
@@ -117,6 +125,9 @@ impl GameTask {
         let Some(choice) = choice else {
             return self.on_no_move();
         };
+        for line in &choice.dialogue {
+            self.trace.note(clock::now(), || Record::Note(line.clone()));
+        }
         self.trace
             .note(clock::now(), || Record::FoundMove(FoundMove::of(&choice)));
         let thought = choice.thought.as_ref();

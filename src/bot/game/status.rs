@@ -28,6 +28,8 @@ pub(crate) struct StatusCell(Arc<Mutex<GameSnapshot>>);
 pub(crate) struct GameSnapshot {
     /// Name of the opponent; empty until the first `gameFull`.
     pub opponent: String,
+    /// Name of the external engine that plays; `None` for the embedded one.
+    pub engine: Option<String>,
     /// Color, rating and time control; `None` until the first `gameFull`.
     pub pairing: Option<Pairing>,
     /// Clocks of the latest state; `None` in a game without a clock.
@@ -158,6 +160,7 @@ impl Default for StatusCell {
     fn default() -> Self {
         Self(Arc::new(Mutex::new(GameSnapshot {
             opponent: String::new(),
+            engine: None,
             pairing: None,
             clocks: None,
             score: None,
@@ -216,6 +219,7 @@ impl GameSnapshot {
         GameStatus {
             id,
             opponent: self.opponent.clone(),
+            engine: self.engine.clone(),
             color: pairing.map(|pairing| pairing.color.key().to_owned()),
             rating: pairing.and_then(|pairing| pairing.rating),
             time_control: pairing.map(|pairing| pairing.time.clone()),

@@ -35,6 +35,9 @@ pub struct PlaySettings {
     /// Name of the external engine that plays; `None` for the embedded one.
     #[serde(default)]
     pub engine: Option<String>,
+    /// Options of the external engine in this game.
+    #[serde(default)]
+    pub options: Vec<(String, String)>,
     /// Rules that apply, for the log; `None` if the sections apply unchanged.
     #[serde(alias = "by")]
     pub rules: Option<String>,
@@ -145,7 +148,14 @@ impl PlaySettings {
             strength: game.map_or_else(PlayingStrength::default, |game| {
                 PlayingStrength::of(strength, game)
             }),
-            engine: settings.engine.external_name(play.engine.as_deref()),
+            engine: settings
+                .engine
+                .external_name(play.engine.as_deref(), game.map(|game| game.variant)),
+            options: play
+                .options
+                .as_ref()
+                .map(config::option_texts)
+                .unwrap_or_default(),
             rules,
         }
     }
@@ -186,6 +196,12 @@ pub fn describe(play: &Play) -> Vec<String> {
         play.engine
             .as_ref()
             .map(|engine| format!("engine {engine}")),
+        play.options.as_ref().map(|options| {
+            let options = options
+                .iter()
+                .map(|(name, value)| format!("{name} = {value}"));
+            options.collect::<Vec<_>>().join(", ")
+        }),
     ];
     parts.into_iter().flatten().collect()
 }

@@ -57,7 +57,12 @@ pub(super) fn found(found: &FoundMove, moves: &GameMoves) -> String {
         (Origin::Only, _) => format!("{san}, the only legal move"),
         (Origin::Book, _) => format!("{san}, from a book"),
         (Origin::Search, Some(summary)) => format!("{san}, {}", search(summary)),
-        (Origin::Search, None) => format!("{san}, an arbitrary move since the engine failed"),
+        (Origin::Fallback, Some(summary)) => {
+            format!("{san}, by the embedded engine, {}", search(summary))
+        }
+        (Origin::Search | Origin::Fallback, None) => {
+            format!("{san}, an arbitrary move since the engine failed")
+        }
     }
 }
 

@@ -202,7 +202,10 @@ impl Replay {
         match record {
             Record::PlaySettings(_) => true,
             Record::Turn { .. } => self.searching,
-            Record::FoundMove(found) => self.searching && found.source != Origin::Search,
+            Record::FoundMove(found) => {
+                let is_search = matches!(found.source, Origin::Search | Origin::Fallback);
+                self.searching && !is_search
+            }
             _ => false,
         }
     }
@@ -316,7 +319,7 @@ impl Replay {
             Origin::Book => {
                 moves > 1 && self.core.terms().book.are_asked() && game.repetitions() < 2
             }
-            Origin::Search => moves > 1,
+            Origin::Search | Origin::Fallback => moves > 1,
         };
         if !fits {
             return Err(format!(

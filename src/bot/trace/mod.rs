@@ -276,6 +276,8 @@ pub enum Origin {
     Only,
     Book,
     Search,
+    /// By the embedded engine in place of an external one.
+    Fallback,
 }
 
 /// Result of a search.
@@ -307,6 +309,7 @@ impl FoundMove {
                 Source::Only => Origin::Only,
                 Source::Book => Origin::Book,
                 Source::Search => Origin::Search,
+                Source::Fallback => Origin::Fallback,
             },
             thought: choice.thought.as_ref().map(|thought| {
                 let pv: Vec<String> = thought.pv.iter().copied().map(uci).collect();
@@ -338,7 +341,9 @@ impl FoundMove {
                 Origin::Only => Source::Only,
                 Origin::Book => Source::Book,
                 Origin::Search => Source::Search,
+                Origin::Fallback => Source::Fallback,
             },
+            dialogue: Vec::new(),
             thought: self
                 .thought
                 .as_ref()
@@ -464,6 +469,7 @@ mod tests {
         let found = FoundMove::of(&ChosenMove {
             mv: castles,
             source: Source::Search,
+            dialogue: Vec::new(),
             thought: Some(thought.clone()),
         });
         let text = serde_json::to_string(&found).unwrap();

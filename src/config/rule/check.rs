@@ -19,6 +19,7 @@ pub(crate) fn contradictions(settings: &Settings) -> Vec<(usize, String)> {
             check_order(rule, above),
             unknown_books(rule, &settings.book),
             unknown_engine(rule, &settings.engine.external),
+            options_without_engine(rule, settings),
         ]
         .concat();
         found.extend(sentences.into_iter().map(|sentence| (number, sentence)));
@@ -37,6 +38,20 @@ fn unknown_engine(rule: &Rule, externals: &[External]) -> Vec<String> {
         )
     };
     unknown.map(sentence).into_iter().collect()
+}
+
+/// Options for an engine that has none.
+fn options_without_engine(rule: &Rule, settings: &Settings) -> Vec<String> {
+    let engine = &settings.engine;
+    let name = rule.play.engine.as_deref().unwrap_or(&engine.default);
+    let is_useless = rule.play.options.is_some() && name == external::EMBEDDED_ENGINE;
+    is_useless
+        .then(|| {
+            "options are those of an external engine, but the embedded one plays; name another with `engine`"
+                .to_owned()
+        })
+        .into_iter()
+        .collect()
 }
 
 /// Contradictions within one rule.

@@ -12,6 +12,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::etiquette::Takebacks;
+use super::external::EngineOptions;
 use super::strength::Strength;
 use crate::lichess::model::{ColorChoice, DeclineReason, Speed, Variant};
 
@@ -133,6 +134,8 @@ pub struct Play {
     pub strength: Option<Strength>,
     /// Name of an external engine, or `knightwatch`.
     pub engine: Option<String>,
+    /// Options of the external engine in these games, in addition to its own.
+    pub options: Option<EngineOptions>,
 }
 
 impl Play {
@@ -149,6 +152,7 @@ impl Play {
             abort_after_s: self.abort_after_s.or(other.abort_after_s),
             max_move_ms: self.max_move_ms.or(other.max_move_ms),
             engine: self.engine.or(other.engine),
+            options: self.options.or(other.options),
             max_depth: self.max_depth.or(other.max_depth),
             max_nodes: self.max_nodes.or(other.max_nodes),
             strength: self.strength.or(other.strength),

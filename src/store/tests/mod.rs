@@ -114,6 +114,7 @@ fn game_started(id: &str, our_color: Color, opponent: &str) -> GameStarted {
         variant: "standard".to_owned(),
         initial_fen: None,
         tournament: None,
+        engine: None,
         plies: 0,
     }
 }

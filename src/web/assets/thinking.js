@@ -38,9 +38,9 @@ export class EnginePanel {
 		setText(this.score, value?.text ?? "");
 		const ours = value && (game.ours === "white" ? value.win : 1 - value.win);
 		setText(this.chance, value ? `${name} ${formatPercent(ours)}` : "");
-		setText(this.title, live ? "Thinking" : "Engine");
+		setText(this.title, `${live ? "Thinking" : "Engine"}${game.engine ? ` (${game.engine})` : ""}`);
 		setText(this.facts, report ? searchSummary(report) : "Nothing thought about yet");
-		syncList(this.numbers, report?.source === "search" ? searchDetails(report) : [], (text) => el("li", {}, text));
+		syncList(this.numbers, isSearch(report?.source) ? searchDetails(report) : [], (text) => el("li", {}, text));
 		this.details.classList.toggle("bare", !this.numbers.children.length);
 		// Moves that the new line shares with the old one keep their nodes and the focus.
 		let path = `${game.id} ${ply}`;
@@ -64,10 +64,15 @@ export class EnginePanel {
 	}
 }
 
+/** Whether a move comes from a search: of the engine, or of the embedded one in its place. */
+function isSearch(source) {
+	return source === "search" || source === "fallback";
+}
+
 /** Summary for all users. */
 function searchSummary({ source, depth, elapsed_ms }) {
-	if (source !== "search") return SOURCES[source] ?? source;
-	return `${depth} ${depth === 1 ? "half-move" : "half-moves"} ahead${elapsed_ms === null ? "" : `, ${formatDuration(elapsed_ms)}`}`;
+	if (!isSearch(source)) return SOURCES[source] ?? source;
+	return `${source === "fallback" ? "Embedded engine, " : ""}${depth} ${depth === 1 ? "half-move" : "half-moves"} ahead${elapsed_ms === null ? "" : `, ${formatDuration(elapsed_ms)}`}`;
 }
 
 /** Details for experts. */

@@ -15,6 +15,7 @@ fn started(id: &str) -> Event {
         variant: "standard".to_owned(),
         initial_fen: None,
         tournament: None,
+        engine: None,
         plies: 0,
     })
 }

@@ -20,6 +20,7 @@ use super::uci_engine::UciEngine;
 use crate::progress::Progress;
 use knightwatch_chess::{Color, Game};
 use knightwatch_engine::{Elo, Limits, Searcher, Setting, Strength};
+use knightwatch_external::Go;
 
 /// A level and its opponent.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -170,7 +171,10 @@ impl<'a> Engines<'a> {
                     };
                     engine.set("UCI_Elo", &anchor.elo.to_string())?;
                     engine.new_game(&start)?;
-                    let nodes = format!("nodes {}", anchor.nodes);
+                    let nodes = Go {
+                        nodes: Some(anchor.nodes),
+                        ..Go::default()
+                    };
                     let think = |side: usize, game: &Game| {
                         if side > 0 {
                             return engine.think(game, &nodes).map(Some);

@@ -257,7 +257,7 @@ fn about_last_search(facts: &Facts<'_>, describe: impl Fn(&SearchInfo) -> String
         Some((report, _)) => match report.source {
             Source::Book => "My last move was from a book, without a search.".into(),
             Source::Only => "My last move was the only legal one, without a search.".into(),
-            Source::Search => describe(report),
+            Source::Search | Source::Fallback => describe(report),
         },
     }
 }

@@ -26,6 +26,7 @@ use crate::chess::{CastlingNotation, Color, File};
 use crate::config::{self, Settings};
 use crate::engine::{Strength, material};
 use crate::events::{SearchInfo, Timing};
+use crate::external::{GameSetup, Opponent};
 use crate::lichess::model::{ChatLine, GameFull, GameState, Room, Username};
 pub(crate) use offers::Offers;
 pub(crate) use timing::TimeInputs;
@@ -242,6 +243,20 @@ impl GameCore {
     /// Settings of this game, after rules.
     pub(crate) fn terms(&self) -> &PlaySettings {
         &self.terms
+    }
+
+    /// What an external engine should know about this game.
+    pub(crate) fn setup(&self) -> GameSetup {
+        let them = self.match_input.as_ref();
+        GameSetup {
+            options: self.terms.options.clone(),
+            opponent: them.map(|them| Opponent {
+                name: them.display_name().to_owned(),
+                title: them.title.clone().filter(|title| title != "BOT"),
+                rating: them.rating.and_then(|rating| rating.try_into().ok()),
+                is_computer: them.bot,
+            }),
+        }
     }
 
     /// The move that we have to post.

@@ -1,79 +1,14 @@
 //! External engines that misbehave never keep a game waiting.
 
+use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use knightwatch_chess::{Game, Position};
-use knightwatch_engine::{Clock, Engine, EngineOptions, Limits, SearchReport, Task};
-use knightwatch_external::{
-    EngineError, ExternalEngine, ExternalOptions, FixedLimits, Launch, UciProcess,
-};
+use knightwatch_engine::{Limits, Task};
+use knightwatch_external::{EngineError, EngineProcess, ExternalEngine, Launch};
 
-/// A UCI engine that opens with e2e4 and behaves as its `go` says.
-fn stub(go: &str) -> Launch {
-    let script = format!(
-        "n=0; while read -r line; do case \"$line\" in \
-         uci) echo id name Stub; echo option name Hash type spin default 1 min 1 max 64; \
-              echo option name UCI_Chess960 type check default false; echo uciok;; \
-         isready) echo readyok;; \
-         go*) n=$((n+1)); {go};; \
-         quit) exit;; esac; done"
-    );
-    Launch::new(["sh", "-c", &script])
-}
-
-fn engine(launch: Launch, processes: usize) -> ExternalEngine {
-    let options = ExternalOptions {
-        name: format!("{launch:?}"),
-        launch,
-        options: vec![("Hash".to_owned(), "2".to_owned())],
-        processes,
-        limits: FixedLimits::default(),
-        own_time_management: false,
-    };
-    let own = Engine::new(EngineOptions {
-        hash_mib: 1,
-        threads: 1,
-    });
-    ExternalEngine::new(options, own)
-}
-
-fn wait_until_ready(engine: &ExternalEngine) {
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while !engine.is_ready() {
-        assert!(
-            Instant::now() < deadline,
-            "{} does not start",
-            engine.name()
-        );
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
-/// The result of a search of the initial position with one second on the clock, and the time it took.
-fn search(engine: &ExternalEngine, game_id: u64) -> (SearchReport, Duration) {
-    let (sender, receiver) = channel();
-    let since = Instant::now();
-    let clock = Clock {
-        remaining: Duration::from_secs(1),
-        increment: Duration::ZERO,
-        moves_to_go: None,
-        overhead: Duration::from_millis(50),
-        lag: Duration::from_millis(10),
-    };
-    let _handle = engine.start(Task {
-        game_id,
-        game: Game::new(Position::startpos()),
-        limits: Limits {
-            clock: Some(clock),
-            ..Limits::default()
-        },
-        on_info: Box::new(|_| ()),
-        on_done: Box::new(move |report| sender.send(report).unwrap()),
-    });
-    let report = receiver.recv_timeout(Duration::from_secs(60)).unwrap();
-    (report, since.elapsed())
-}
+use super::{MOVE, engine, search, stub, wait_until_ready};
 
 /// The first `count` moves of games with an engine that behaves like this.
 fn moves(go: &str, count: u64) -> Vec<String> {
@@ -95,8 +30,6 @@ fn moves(go: &str, count: u64) -> Vec<String> {
     });
     moves.collect()
 }
-
-const MOVE: &str = "echo info depth 3 score cp 20 pv e2e4 e7e5; echo bestmove e2e4 ponder e7e5";
 
 #[test]
 fn honest_engine_plays_its_moves() {
@@ -175,16 +108,19 @@ fn stopped_search_ends_at_once() {
     );
     wait_until_ready(&engine);
     let (sender, receiver) = channel();
-    let handle = engine.start(Task {
-        game_id: 1,
-        game: Game::new(Position::startpos()),
-        limits: Limits {
-            infinite: true,
-            ..Limits::default()
+    let handle = engine.start(
+        Task {
+            game_id: 1,
+            game: Game::new(Position::startpos()),
+            limits: Limits {
+                infinite: true,
+                ..Limits::default()
+            },
+            on_info: Box::new(|_| ()),
+            on_done: Box::new(move |report| sender.send(report).unwrap()),
         },
-        on_info: Box::new(|_| ()),
-        on_done: Box::new(move |report| sender.send(report).unwrap()),
-    });
+        Arc::default(),
+    );
     handle.stop();
     let report = receiver.recv_timeout(Duration::from_secs(60)).unwrap();
     assert_eq!(report.depth, 1);
@@ -192,15 +128,15 @@ fn stopped_search_ends_at_once() {
 
 #[test]
 fn options_are_checked() {
-    let mut process = UciProcess::start(&stub(MOVE)).unwrap();
+    let mut process = EngineProcess::start(&stub(MOVE)).unwrap();
     assert_eq!(process.name(), "Stub");
-    assert!(process.set_option("Hash", "4").is_ok());
-    let unknown = process.set_option("Hsh", "4").unwrap_err();
+    assert!(process.set_options([("Hash", "4")]).is_ok());
+    let unknown = process.set_options([("Hsh", "4")]).unwrap_err();
     assert!(
         unknown.to_string().contains("did you mean `Hash`"),
         "{unknown}"
     );
-    let bad = process.set_option("Hash", "65").unwrap_err();
+    let bad = process.set_options([("Hash", "65")]).unwrap_err();
     assert!(matches!(bad, EngineError::BadValue { .. }), "{bad}");
 }
 

@@ -1,0 +1,427 @@
+//! An engine in a process of its own, whatever its protocol.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use knightwatch_chess::{CastlingNotation, Game, Move, MoveError, Position};
+use knightwatch_util::spelling::choices;
+
+use super::channel::{
+    Channel, Deadlines, EngineError, Launch, ProcessTable, Protocol, StopSwitch, printable,
+};
+use super::go::Go;
+use super::info::Info;
+use super::option::{EngineOption, OptionKind};
+use super::xboard::Xboard;
+use super::{lines, uci};
+
+/// Time limit for an engine to have done what it was told before a search.
+pub(crate) const READY_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Upper limit of the options that are kept.
+pub(crate) const MAX_OPTIONS: usize = 1_000;
+
+/// Option of UCI engines that can ponder.
+pub(crate) const PONDER: &str = "Ponder";
+
+/// Upper limit of a name, in characters.
+const MAX_NAME_CHARS: usize = 80;
+
+/// Upper limit of the reason for a rejected option, in characters.
+const MAX_WHY_CHARS: usize = 200;
+
+/// A running engine; killed on drop.
+pub struct EngineProcess {
+    channel: Channel,
+    options: Vec<EngineOption>,
+    dialect: Dialect,
+    /// Castling notation that a UCI engine uses.
+    notation: CastlingNotation,
+}
+
+/// Protocol with its state.
+enum Dialect {
+    Uci,
+    Xboard(Box<Xboard>),
+    /// Options, which are part of every request.
+    Lines(BTreeMap<String, String>),
+}
+
+/// A best move.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// The move, which is legal.
+    pub mv: Move,
+    /// The reply that it expects.
+    pub ponder: Option<Move>,
+    /// The last information about the best line.
+    pub info: Info,
+}
+
+/// The opponent of a game, for engines that want to know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Opponent {
+    /// Name.
+    pub name: String,
+    /// Title, such as `GM`.
+    pub title: Option<String>,
+    /// Rating.
+    pub rating: Option<u32>,
+    /// Whether it is a program.
+    pub is_computer: bool,
+}
+
+/// What an engine can do.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Abilities {
+    pub chess960: bool,
+    /// Games from other positions than the initial one.
+    pub any_start: bool,
+    pub limited_strength: bool,
+    /// Searches limited by nodes, or to some of the moves.
+    pub special_limits: bool,
+    pub ponder: bool,
+}
+
+/// The best line of a search so far.
+pub(crate) struct Best<'a> {
+    on_info: &'a mut dyn FnMut(&Info),
+    last: Info,
+}
+
+impl Best<'_> {
+    pub(crate) fn heard(&mut self, info: Info) {
+        if !info.pv.is_empty() {
+            (self.on_info)(&info);
+            self.last = info;
+        }
+    }
+
+    pub(crate) fn take(&mut self) -> Info {
+        std::mem::take(&mut self.last)
+    }
+}
+
+/// Parses a move in coordinates, or else in SAN.
+pub(crate) fn parse_move(position: &Position, text: &str) -> Result<Move, MoveError> {
+    position
+        .parse_uci(text)
+        .or_else(|error| position.parse_san(text).map_err(|_| error))
+}
+
+impl EngineError {
+    /// The error of a line with a move that is not legal.
+    pub(crate) fn illegal(name: &str, game: &Game, line: &str, source: MoveError) -> Self {
+        Self::IllegalMove {
+            name: name.to_owned(),
+            fen: game.position().fen(),
+            line: printable(line, MAX_NAME_CHARS),
+            source,
+        }
+    }
+}
+
+impl EngineProcess {
+    /// Starts an engine, and waits until it has introduced itself.
+    ///
+    /// # Errors
+    /// When the program cannot be started or does not speak the protocol.
+    pub fn start(launch: &Launch) -> Result<Self, EngineError> {
+        Self::start_in(launch, &ProcessTable::default())
+    }
+
+    /// Starts an engine like [`start`](Self::start), and notes its process in the table while it runs.
+    pub(crate) fn start_in(launch: &Launch, table: &ProcessTable) -> Result<Self, EngineError> {
+        let mut channel = Channel::start(launch, table)?;
+        let (name, options, dialect) = match launch.protocol {
+            Protocol::Uci => {
+                let (name, options) = uci::start(&mut channel, launch)?;
+                (name, options, Dialect::Uci)
+            }
+            Protocol::Xboard => {
+                let (name, options, xboard) = Xboard::start(&mut channel, launch)?;
+                (name, options, Dialect::Xboard(Box::new(xboard)))
+            }
+            Protocol::Lines => {
+                // `python3 engine.py` is engine.py.
+                let mut words = launch.command.iter().rev();
+                let file = words.find(|word| !word.starts_with('-'));
+                let name = file.and_then(|file| file.rsplit('/').next().map(str::to_owned));
+                (name, Vec::new(), Dialect::Lines(BTreeMap::new()))
+            }
+        };
+        if let Some(name) = name {
+            channel.name = printable(name.trim(), MAX_NAME_CHARS);
+        }
+        Ok(Self {
+            channel,
+            options,
+            dialect,
+            notation: CastlingNotation::Standard,
+        })
+    }
+
+    /// The name that it reports, or that of its program.
+    pub fn name(&self) -> &str {
+        &self.channel.name
+    }
+
+    fn find_option(&self, name: &str) -> Option<&EngineOption> {
+        let mut options = self.options.iter();
+        options.find(|option| option.name.eq_ignore_ascii_case(name))
+    }
+
+    /// The kind of an option; `None` if the engine has no such option.
+    pub fn option(&self, name: &str) -> Option<&OptionKind> {
+        self.find_option(name).map(|option| &option.kind)
+    }
+
+    /// The value that an option has without a setting.
+    pub(crate) fn default_of(&self, name: &str) -> Option<String> {
+        self.find_option(name)?.default.clone()
+    }
+
+    pub(crate) fn abilities(&self) -> Abilities {
+        let has = |name| self.option(name).is_some();
+        let (chess960, any_start) = match &self.dialect {
+            Dialect::Uci => (has("UCI_Chess960"), true),
+            Dialect::Xboard(xboard) => (xboard.plays_chess960(), xboard.sets_boards()),
+            Dialect::Lines(_) => (true, true),
+        };
+        Abilities {
+            chess960,
+            any_start,
+            limited_strength: has("UCI_LimitStrength") && has("UCI_Elo"),
+            special_limits: !matches!(self.dialect, Dialect::Xboard(_)),
+            ponder: matches!(self.dialect, Dialect::Uci) && has(PONDER),
+        }
+    }
+
+    /// Sets options, and waits until the engine has done so.
+    ///
+    /// # Errors
+    /// When an option or a value does not exist: most engines would ignore the error. When the engine has exited.
+    pub fn set_options<'a>(
+        &mut self,
+        options: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<(), EngineError> {
+        let mut sent = Vec::new();
+        for (name, value) in options {
+            self.check_option(name, value)?;
+            self.send_option(name, value)?;
+            sent.push((name, value));
+        }
+        let mut rejected = None;
+        self.ready(READY_TIMEOUT, |line| {
+            // Our own engine reports a rejected value like this.
+            let Some((name, why)) = line
+                .strip_prefix("info string ")
+                .and_then(|text| text.split_once(": "))
+            else {
+                return;
+            };
+            if let Some(&option) = sent.iter().find(|(option, _)| *option == name) {
+                rejected.get_or_insert((option, printable(why, MAX_WHY_CHARS)));
+            }
+        })?;
+        match rejected {
+            None => Ok(()),
+            Some(((option, value), why)) => Err(EngineError::Rejected {
+                name: self.channel.name.clone(),
+                option: option.to_owned(),
+                value: value.to_owned(),
+                why,
+            }),
+        }
+    }
+
+    /// Checks that the engine has an option that takes this value.
+    pub(crate) fn check_option(&self, name: &str, value: &str) -> Result<(), EngineError> {
+        if let Dialect::Lines(_) = self.dialect {
+            return Ok(());
+        }
+        let (engine, option) = (self.channel.name.clone(), name.to_owned());
+        let Some(kind) = self.option(name) else {
+            let names: Vec<&str> = self.options.iter().map(|option| &*option.name).collect();
+            return Err(EngineError::UnknownOption {
+                name: engine,
+                choices: choices("options are", name, &names),
+                option,
+            });
+        };
+        match kind.fits(value) {
+            true => Ok(()),
+            false => Err(EngineError::BadValue {
+                name: engine,
+                option,
+                kind: kind.clone(),
+                value: value.to_owned(),
+            }),
+        }
+    }
+
+    /// Sets the number of threads.
+    ///
+    /// # Errors
+    /// When the engine has no such setting, or has exited.
+    pub fn set_threads(&mut self, threads: usize) -> Result<(), EngineError> {
+        match &self.dialect {
+            Dialect::Xboard(xboard) => match xboard.threads(threads) {
+                Some(command) => self.channel.send(&command),
+                None => self.set_options([("cores", &*threads.to_string())]),
+            },
+            _ => self.set_options([("Threads", &*threads.to_string())]),
+        }
+    }
+
+    /// Sets the size of the hash table.
+    ///
+    /// # Errors
+    /// When the engine has no such setting, or has exited.
+    pub fn set_hash(&mut self, mib: usize) -> Result<(), EngineError> {
+        match &self.dialect {
+            Dialect::Xboard(xboard) => match xboard.hash(mib) {
+                Some(command) => self.channel.send(&command),
+                None => self.set_options([("memory", &*mib.to_string())]),
+            },
+            _ => self.set_options([("Hash", &*mib.to_string())]),
+        }
+    }
+
+    /// Sets a numeric option to the nearest valid value. Does nothing if there is no such option.
+    ///
+    /// # Errors
+    /// When the engine has exited.
+    pub fn set_clamped(&mut self, name: &str, value: i64) -> Result<(), EngineError> {
+        let Some(OptionKind::Spin(range)) = self.option(name) else {
+            return Ok(());
+        };
+        let value = value.min(*range.end()).max(*range.start());
+        self.send_option(name, &value.to_string())
+    }
+
+    /// Sets an option without waiting for the engine and without a check.
+    ///
+    /// # Errors
+    /// When the engine has exited.
+    pub(crate) fn send_option(&mut self, name: &str, value: &str) -> Result<(), EngineError> {
+        let command = match &mut self.dialect {
+            Dialect::Uci => uci::set_option(name, value),
+            Dialect::Xboard(_) => Xboard::set_option(name, value),
+            Dialect::Lines(options) => {
+                options.insert(name.to_owned(), value.to_owned());
+                return Ok(());
+            }
+        };
+        self.channel.send(&command)
+    }
+
+    /// Announces the opponent of the next searches to an engine that wants to know.
+    pub(crate) fn set_opponent(&mut self, opponent: &Opponent) -> Result<(), EngineError> {
+        const OPTION: &str = "UCI_Opponent";
+        if self.option(OPTION).is_none() {
+            return Ok(());
+        }
+        let Opponent { name, title, .. } = opponent;
+        let title = title.as_deref().unwrap_or("none");
+        let rating = opponent.rating.map(|rating| rating.to_string());
+        let rating = rating.as_deref().unwrap_or("none");
+        let kind = match opponent.is_computer {
+            true => "computer",
+            false => "human",
+        };
+        self.send_option(OPTION, &format!("{title} {rating} {kind} {name}"))
+    }
+
+    /// Starts a new game from this position, and waits until the engine is ready for it, at most until `deadline`.
+    ///
+    /// # Errors
+    /// When the engine has exited or is not ready in time, or does not play such games.
+    pub fn new_game(
+        &mut self,
+        start: &Position,
+        opponent: Option<&Opponent>,
+        deadline: Instant,
+    ) -> Result<(), EngineError> {
+        self.set_notation(start.castling_notation())?;
+        match &mut self.dialect {
+            Dialect::Uci => self.channel.send("ucinewgame")?,
+            Dialect::Xboard(xboard) => xboard.new_game(&mut self.channel, start, opponent)?,
+            Dialect::Lines(_) => {}
+        }
+        self.ready(deadline.saturating_duration_since(Instant::now()), |_| ())
+    }
+
+    /// Switches between standard chess and Chess960.
+    fn set_notation(&mut self, notation: CastlingNotation) -> Result<(), EngineError> {
+        if self.notation == notation {
+            return Ok(());
+        }
+        let chess960 = notation == CastlingNotation::KingTakesRook;
+        if chess960 && !self.abilities().chess960 {
+            return Err(EngineError::CannotPlay {
+                name: self.channel.name.clone(),
+                what: "Chess960",
+            });
+        }
+        self.notation = notation;
+        if let Dialect::Uci = self.dialect {
+            self.send_option("UCI_Chess960", if chess960 { "true" } else { "false" })?;
+        }
+        Ok(())
+    }
+
+    /// Ends the search that runs in [`think`](Self::think) or begins next.
+    pub fn stop_switch(&self) -> StopSwitch {
+        self.channel.stop_switch()
+    }
+
+    /// Drops everything that was meant for an earlier search, such as a late stop.
+    pub(crate) fn clear(&mut self) -> Result<(), EngineError> {
+        self.channel.clear()
+    }
+
+    /// Takes the lines since the last call, with `>` before ours and `<` before the engine's; only the first and the last if
+    /// there were many.
+    pub fn take_dialogue(&mut self) -> Vec<String> {
+        self.channel.take_dialogue()
+    }
+
+    /// Searches. The engine is told to move at `soft` or when the [`StopSwitch`] asks for it; at `hard`, or `stop_timeout`
+    /// after that, the search has failed. `on_info` gets the lines about the best line.
+    ///
+    /// # Errors
+    /// When there is no legal move in time. The process must not be used any more, except after
+    /// [`EngineError::IllegalMove`] and [`EngineError::GaveUp`].
+    pub fn think(
+        &mut self,
+        game: &Game,
+        go: &Go,
+        deadlines: Deadlines,
+        mut on_info: impl FnMut(&Info),
+    ) -> Result<Answer, EngineError> {
+        self.channel.drop_lines()?;
+        self.set_notation(game.initial().castling_notation())?;
+        let (channel, notation) = (&mut self.channel, self.notation);
+        let mut best = Best {
+            on_info: &mut on_info,
+            last: Info::default(),
+        };
+        match &mut self.dialect {
+            Dialect::Uci => uci::think(channel, notation, game, go, deadlines, &mut best),
+            Dialect::Xboard(xboard) => xboard.think(channel, game, go, deadlines, &mut best),
+            Dialect::Lines(options) => {
+                lines::think(channel, options, game, go, deadlines, &mut best)
+            }
+        }
+    }
+
+    /// Waits until the engine has done everything so far.
+    fn ready(&mut self, timeout: Duration, on_line: impl FnMut(&str)) -> Result<(), EngineError> {
+        match &mut self.dialect {
+            Dialect::Uci => uci::ready(&mut self.channel, timeout, on_line),
+            Dialect::Xboard(xboard) => xboard.ready(&mut self.channel, timeout, on_line),
+            Dialect::Lines(_) => Ok(()),
+        }
+    }
+}

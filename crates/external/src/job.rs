@@ -1,0 +1,247 @@
+//! A search that waits for a process or runs on one.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use knightwatch_chess::Game;
+use knightwatch_engine::{Limits, SearchHandle, Task, time_bounds};
+
+use super::channel::{Deadlines, StopSwitch};
+use super::engine::Opponent;
+
+/// Time for the move after `stop`.
+const STOP_TIMEOUT: Duration = Duration::from_millis(30);
+
+/// Time limit of a search without any limit on time.
+pub(crate) const MAX_SEARCH_TIME: Duration = Duration::from_secs(600);
+
+/// What an engine should know about a game besides its moves.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct GameSetup {
+    /// Options for this game, in addition to those of the engine.
+    pub options: Vec<(String, String)>,
+    /// The opponent.
+    pub opponent: Option<Opponent>,
+}
+
+/// A search to run.
+pub(crate) struct Job {
+    pub task: Task,
+    pub setup: Arc<GameSetup>,
+    pub since: Instant,
+    pub bounds: Bounds,
+    pub control: Arc<Control>,
+}
+
+impl Job {
+    pub(crate) fn new(task: Task, setup: Arc<GameSetup>) -> Self {
+        Self {
+            bounds: Bounds::of(&task.limits, &task.game),
+            since: Instant::now(),
+            control: Arc::default(),
+            setup,
+            task,
+        }
+    }
+
+    /// Whether a game waits for the result; `false` on the opponent's time.
+    pub(crate) fn is_awaited(&self) -> bool {
+        !self.task.limits.ponder
+    }
+
+    /// Until when the job waits for a process. After that the own engine has just the soft limit left.
+    pub(crate) fn latest_start(&self) -> Instant {
+        let Bounds { soft, latest, .. } = self.bounds;
+        self.since + latest.saturating_sub(soft).max(soft / 4)
+    }
+
+    /// When the search has to be over.
+    pub(crate) fn deadline(&self) -> Instant {
+        self.since + self.bounds.latest
+    }
+
+    /// Whether most of the time is gone.
+    pub(crate) fn is_late(&self) -> bool {
+        self.since.elapsed() >= self.bounds.soft / 2 || self.control.is_stopped()
+    }
+
+    /// Takes over the limits of a ponder hit, if there was one. Otherwise a search on the opponent's time is over.
+    pub(crate) fn end_pondering(&mut self) -> bool {
+        if self.is_awaited() {
+            return true;
+        }
+        let mut state = self.control.lock();
+        let Some((since, limits)) = state.hit.take() else {
+            // A later hit must not wait for the result.
+            self.control.stopped.store(true, Ordering::SeqCst);
+            return false;
+        };
+        self.since = since;
+        self.bounds = Bounds::of(&limits, &self.task.game);
+        self.task.limits = limits;
+        true
+    }
+}
+
+/// Time limits of a search.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bounds {
+    pub soft: Duration,
+    pub hard: Duration,
+    /// When it has to be over, from when it was wanted: a limit for each move leaves the clock to wait for a process.
+    pub latest: Duration,
+}
+
+impl Bounds {
+    pub(crate) fn of(limits: &Limits, game: &Game) -> Self {
+        let (soft, hard) = time_bounds(limits, game).unwrap_or((MAX_SEARCH_TIME, MAX_SEARCH_TIME));
+        let by_clock = Limits {
+            clock: limits.clock,
+            ..Limits::default()
+        };
+        let latest = match time_bounds(&by_clock, game) {
+            Some((_, hard_by_clock)) => hard_by_clock.max(hard),
+            None => 2 * hard,
+        };
+        Self { soft, hard, latest }
+    }
+}
+
+/// Deadlines of a search that is stopped at this time.
+pub(crate) fn deadlines(soft: Instant) -> Deadlines {
+    Deadlines {
+        soft: Some(soft),
+        hard: soft + STOP_TIMEOUT,
+        stop_timeout: STOP_TIMEOUT,
+    }
+}
+
+/// Connects a handle to its search.
+#[derive(Default)]
+pub(crate) struct Control {
+    stopped: AtomicBool,
+    state: Mutex<ControlState>,
+}
+
+#[derive(Default)]
+struct ControlState {
+    running: Option<Running>,
+    /// Time and limits of the ponder hit.
+    hit: Option<(Instant, Limits)>,
+    outcome: Outcome,
+}
+
+pub(crate) enum Running {
+    Process(StopSwitch),
+    Own(SearchHandle),
+}
+
+/// How a search ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// Why the own engine has played, if it has.
+    pub fallback: Option<String>,
+    /// Lines of the dialogue, with `>` before ours and `<` before the engine's.
+    pub dialogue: Vec<String>,
+}
+
+impl Control {
+    fn lock(&self) -> MutexGuard<'_, ControlState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn stop(&self) {
+        self.stopped.store(true, Ordering::SeqCst);
+        match &self.lock().running {
+            Some(Running::Process(switch)) => switch.stop(),
+            Some(Running::Own(handle)) => handle.stop(),
+            None => {}
+        }
+    }
+
+    /// Stops a search on the opponent's time, unless the opponent has made the move.
+    pub(crate) fn stop_pondering(&self) -> bool {
+        let state = self.lock();
+        if state.hit.is_some() {
+            return false;
+        }
+        self.stopped.store(true, Ordering::SeqCst);
+        if let Some(Running::Process(switch)) = &state.running {
+            switch.stop();
+        }
+        true
+    }
+
+    /// Notes what runs now; `None` for the end of the search.
+    pub(crate) fn set(&self, running: Option<Running>) {
+        self.lock().running = running;
+        if self.is_stopped() {
+            self.stop();
+        }
+    }
+
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::SeqCst)
+    }
+
+    /// Changes what is known about the end of the search.
+    pub(crate) fn note(&self, change: impl FnOnce(&mut Outcome)) {
+        change(&mut self.lock().outcome);
+    }
+}
+
+/// A search on an external engine. Dropping it stops the search.
+pub struct ExternalHandle {
+    pub(crate) control: Arc<Control>,
+    /// The game that is searched.
+    pub(crate) game: Box<Game>,
+}
+
+impl ExternalHandle {
+    pub(crate) fn of(job: &Job) -> Self {
+        Self {
+            control: Arc::clone(&job.control),
+            game: Box::new(job.task.game.clone()),
+        }
+    }
+
+    /// Stops the search; its best move so far becomes the result.
+    pub fn stop(&self) {
+        self.control.stop();
+    }
+
+    /// The opponent has made the move that was pondered on: continues under these limits, which start now. Returns whether the
+    /// search still runs.
+    pub fn ponderhit_with(&self, limits: &Limits) -> bool {
+        let mut state = self.control.lock();
+        if self.control.is_stopped() {
+            return false;
+        }
+        let Some(Running::Process(switch)) = &state.running else {
+            return false;
+        };
+        let now = Instant::now();
+        let hard = Bounds::of(limits, &self.game).hard;
+        switch.ponderhit(deadlines(now + hard));
+        state.hit = Some((now, limits.clone()));
+        true
+    }
+
+    /// How the search ended, once its result is there.
+    pub fn outcome(&self) -> Outcome {
+        self.control.lock().outcome.clone()
+    }
+}
+
+impl Drop for ExternalHandle {
+    fn drop(&mut self) {
+        self.control.stop();
+        // An own search ends when its handle is dropped.
+        let mut state = self.control.lock();
+        let running = state
+            .running
+            .take_if(|running| matches!(running, Running::Own(_)));
+        drop((state, running));
+    }
+}

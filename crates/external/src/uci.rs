@@ -1,0 +1,97 @@
+//! The Universal Chess Interface.
+
+use knightwatch_chess::{CastlingNotation, Game};
+
+use super::Answer;
+use super::channel::{Channel, Deadlines, EngineError, Launch, SearchCommands};
+use super::engine::{Best, MAX_OPTIONS, READY_TIMEOUT};
+use super::go::Go;
+use super::info::Info;
+use super::option::EngineOption;
+
+const COMMANDS: SearchCommands = SearchCommands {
+    stop: Some("stop"),
+    ponderhit: "ponderhit",
+};
+
+/// Introduces us, and reads the name and the options.
+pub(crate) fn start(
+    channel: &mut Channel,
+    launch: &Launch,
+) -> Result<(Option<String>, Vec<EngineOption>), EngineError> {
+    channel.send("uci")?;
+    let (mut name, mut options) = (None, Vec::new());
+    channel.read_until("uciok", launch.timeout, |line| {
+        let said = || line.strip_prefix("id name ").map(str::to_owned);
+        name = name.take().or_else(said);
+        if options.len() < MAX_OPTIONS {
+            options.extend(EngineOption::parse_uci(line));
+        }
+        is_word(line, "uciok")
+    })?;
+    Ok((name, options))
+}
+
+pub(crate) fn set_option(name: &str, value: &str) -> String {
+    format!("setoption name {name} value {value}")
+}
+
+/// Waits until the engine has done everything so far.
+pub(crate) fn ready(
+    channel: &mut Channel,
+    timeout: std::time::Duration,
+    mut on_line: impl FnMut(&str),
+) -> Result<(), EngineError> {
+    channel.send("isready")?;
+    channel.read_until("readyok", timeout.min(READY_TIMEOUT), |line| {
+        on_line(line);
+        is_word(line, "readyok")
+    })
+}
+
+fn is_word(line: &str, word: &str) -> Option<()> {
+    (line.split_whitespace().next() == Some(word)).then_some(())
+}
+
+/// Runs a search.
+pub(crate) fn think(
+    channel: &mut Channel,
+    notation: CastlingNotation,
+    game: &Game,
+    go: &Go,
+    deadlines: Deadlines,
+    best: &mut Best<'_>,
+) -> Result<Answer, EngineError> {
+    let mut position = format!("position fen {}", game.initial().fen());
+    if !game.moves().is_empty() {
+        position.push_str(" moves");
+    }
+    for mv in game.moves() {
+        position.push(' ');
+        position.push_str(&mv.uci(notation).to_string());
+    }
+    channel.send(&position)?;
+    channel.send(&go.uci(notation))?;
+    let deadlines = (!go.ponder).then_some(deadlines);
+    let name = channel.name.clone();
+    channel.answer(deadlines, COMMANDS, |line| {
+        if let Some(info) = Info::parse(line, game.position()) {
+            best.heard(info);
+            return Ok(None);
+        }
+        let mut words = line.split_whitespace();
+        if words.next() != Some("bestmove") {
+            return Ok(None);
+        }
+        let uci = words.next().unwrap_or_default();
+        let mv = game.position().parse_uci(uci);
+        let mv = mv.map_err(|source| EngineError::illegal(&name, game, line, source))?;
+        let reply = words.skip_while(|word| *word != "ponder").nth(1);
+        let ponder = reply.and_then(|uci| game.position().after(mv).parse_uci(uci).ok());
+        Ok(Some(Answer {
+            mv,
+            ponder,
+            info: best.take(),
+        }))
+    })
+}

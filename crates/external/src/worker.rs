@@ -1,0 +1,207 @@
+//! A warm process, and what it knows.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use knightwatch_engine::{Score, SearchReport, Strength, Task};
+use tracing::warn;
+
+use super::channel::{EngineError, ProcessTable};
+use super::engine::EngineProcess;
+use super::go::{Clocks, Go};
+use super::info::Info;
+use super::job::{Bounds, GameSetup, Job, Running, deadlines};
+use super::pool::ExternalOptions;
+
+/// Games that a process knows, so that switching between them is not announced as a new game.
+const MAX_KNOWN_GAMES: usize = 16;
+
+/// A process and what it knows.
+pub(crate) struct Worker {
+    pub process: EngineProcess,
+    /// Games that it has played, the latest last.
+    games: VecDeque<u64>,
+    strength: Option<Strength>,
+    /// What the process was told about the current game.
+    setup: GameSetup,
+}
+
+impl Worker {
+    pub(crate) fn start(
+        options: &ExternalOptions,
+        table: &ProcessTable,
+    ) -> Result<Self, EngineError> {
+        let mut process = EngineProcess::start_in(&options.launch, table)?;
+        options.configure(&mut process)?;
+        Ok(Self {
+            process,
+            games: VecDeque::new(),
+            strength: None,
+            setup: GameSetup::default(),
+        })
+    }
+
+    /// The game that it has played last.
+    pub(crate) fn last_game(&self) -> Option<u64> {
+        self.games.back().copied()
+    }
+
+    /// Runs a search with this share of the time. `last` is the last report.
+    pub(crate) fn search(
+        &mut self,
+        job: &mut Job,
+        options: &ExternalOptions,
+        share: f64,
+        last: &mut Option<SearchReport>,
+    ) -> Result<SearchReport, EngineError> {
+        self.process.clear()?;
+        let switch = self.process.stop_switch();
+        job.control.set(Some(Running::Process(switch)));
+        self.set_strength(job.task.limits.strength)?;
+        self.enter_game(job, options)?;
+        let now = Instant::now();
+        let left = job.deadline().saturating_duration_since(now);
+        let bounds = Bounds {
+            soft: job.bounds.soft.mul_f64(share),
+            hard: job.bounds.hard.mul_f64(share).min(left),
+            ..job.bounds
+        };
+        let go = go(&job.task, options, bounds, share, now - job.since);
+        let most = options.limits.movetime.unwrap_or(bounds.hard);
+        let soft = now + most.min(bounds.hard);
+        let since = job.since;
+        let on_info = &mut job.task.on_info;
+        let deadlines = deadlines(soft);
+        let answer = self.process.think(&job.task.game, &go, deadlines, |info| {
+            let report = report(info, since);
+            on_info(&report);
+            *last = Some(report);
+        });
+        let dialogue = self.process.take_dialogue();
+        job.control.note(|outcome| outcome.dialogue = dialogue);
+        let answer = answer?;
+        Ok(SearchReport {
+            mv: Some(answer.mv),
+            ponder: answer.ponder,
+            ..report(&answer.info, since)
+        })
+    }
+
+    /// Announces a game that the process does not know, and the settings of a game that it has not played last.
+    fn enter_game(&mut self, job: &Job, options: &ExternalOptions) -> Result<(), EngineError> {
+        let (setup, game) = (&*job.setup, job.task.game_id);
+        if setup.options != self.setup.options {
+            self.set_game_options(setup, options)?;
+        }
+        if let Some(opponent) = &setup.opponent
+            && setup.opponent != self.setup.opponent
+        {
+            self.process.set_opponent(opponent)?;
+        }
+        self.setup = setup.clone();
+        let known = self.games.iter().position(|other| *other == game);
+        if let Some(at) = known {
+            self.games.remove(at);
+        } else {
+            let start = job.task.game.initial();
+            let opponent = setup.opponent.as_ref();
+            self.process.new_game(start, opponent, job.deadline())?;
+        }
+        self.games.push_back(game);
+        if self.games.len() > MAX_KNOWN_GAMES {
+            self.games.pop_front();
+        }
+        Ok(())
+    }
+
+    /// Sets the options of a game in place of those of the last one.
+    fn set_game_options(
+        &mut self,
+        setup: &GameSetup,
+        options: &ExternalOptions,
+    ) -> Result<(), EngineError> {
+        let has = |list: &[(String, String)], name: &str| {
+            list.iter()
+                .find(|(other, _)| other.eq_ignore_ascii_case(name))
+                .map(|(_, value)| value.clone())
+        };
+        for (name, _) in &self.setup.options {
+            if has(&setup.options, name).is_some() {
+                continue;
+            }
+            let usual = has(&options.options, name).or_else(|| self.process.default_of(name));
+            if let Some(value) = usual {
+                self.process.send_option(name, &value)?;
+            }
+        }
+        for (name, value) in &setup.options {
+            match self.process.check_option(name, value) {
+                Ok(()) => self.process.send_option(name, value)?,
+                Err(error) => warn!(
+                    "engine {}: {error}; the game is played without this option of play.options",
+                    options.name
+                ),
+            }
+        }
+        Ok(())
+    }
+
+    fn set_strength(&mut self, strength: Option<Strength>) -> Result<(), EngineError> {
+        if self.strength.map(|strength| strength.elo) == strength.map(|strength| strength.elo) {
+            return Ok(());
+        }
+        if let Some(strength) = strength {
+            let elo = i64::from(strength.elo.get());
+            self.process.set_clamped("UCI_Elo", elo)?;
+        }
+        let limited = if strength.is_some() { "true" } else { "false" };
+        self.process.send_option("UCI_LimitStrength", limited)?;
+        self.strength = strength;
+        Ok(())
+    }
+}
+
+/// The limits of a search with this share of the time, `elapsed` after its start.
+fn go(task: &Task, options: &ExternalOptions, bounds: Bounds, share: f64, elapsed: Duration) -> Go {
+    let (limits, fixed) = (&task.limits, &options.limits);
+    let mut go = Go {
+        nodes: limits.nodes.into_iter().chain(fixed.nodes).min(),
+        depth: limits.depth.into_iter().chain(fixed.depth).min(),
+        search_moves: limits.search_moves.clone(),
+        ponder: limits.ponder,
+        ..Go::default()
+    };
+    match (fixed.movetime.or(limits.movetime), limits.clock) {
+        (Some(time), _) => go.movetime = Some(time.min(bounds.hard)),
+        (None, Some(_)) if options.own_time_management => go.movetime = Some(bounds.soft),
+        (None, Some(clock)) => {
+            let left = clock.remaining.saturating_sub(clock.overhead + elapsed);
+            let time = left.mul_f64(share);
+            go.clock = Some(Clocks {
+                white: time,
+                black: time,
+                increment: clock.increment.saturating_sub(clock.lag).mul_f64(share),
+                moves_to_go: clock.moves_to_go,
+            });
+        }
+        (None, None) => go.movetime = limits.max_time.map(|_| bounds.hard),
+    }
+    go
+}
+
+fn report(info: &Info, since: Instant) -> SearchReport {
+    SearchReport {
+        mv: info.pv.first().copied(),
+        ponder: info.pv.get(1).copied(),
+        score: info.score.unwrap_or(Score::Centipawns(0)),
+        depth: info.depth,
+        seldepth: info.seldepth.max(info.depth),
+        nodes: info.nodes,
+        elapsed: since.elapsed(),
+        hashfull: info.hashfull.min(1_000),
+        ordering: None,
+        pv: info.pv.clone(),
+        multipv: 1,
+        bound: info.bound,
+    }
+}

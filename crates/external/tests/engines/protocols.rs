@@ -1,0 +1,230 @@
+//! XBoard's protocol, plain lines, and what UCI engines are told about a game.
+
+use std::fs;
+use std::time::Duration;
+
+use knightwatch_chess::{CastlingNotation, Game, Position};
+use knightwatch_engine::{Limits, Score, SearchReport};
+use knightwatch_external::{EngineProcess, ExternalOptions, GameSetup, Launch, Opponent, Protocol};
+
+use super::{clock, options, search_game, start, stub, wait_until_ready};
+
+/// An engine of XBoard's protocol that writes what it hears to a file, and behaves as its `go` says.
+fn xboard(go: &str, log: &str) -> Launch {
+    let script = format!(
+        "while read -r line; do echo \"$line\" >> {log}; case \"$line\" in \
+         protover*) echo 'feature done=0'; \
+            echo 'feature myname=\"Stub XB\" setboard=1 ping=1 usermove=1 memory=1 smp=1 name=1'; \
+            echo 'feature option=\"Style -combo Calm /// *Wild\" variants=\"normal,fischerandom\" done=1';; \
+         ping*) echo \"pong ${{line#ping }}\";; \
+         go) {go};; \
+         quit) exit;; esac; done"
+    );
+    Launch {
+        protocol: Protocol::Xboard,
+        ..Launch::new(["sh", "-c", &script])
+    }
+}
+
+fn play(moves: &str) -> Game {
+    let mut game = Game::new(Position::startpos());
+    for uci in moves.split_whitespace() {
+        game.push_uci(uci).unwrap();
+    }
+    game
+}
+
+fn uci(report: &SearchReport) -> String {
+    let mv = report.mv.expect("a move");
+    mv.uci(CastlingNotation::Standard).to_string()
+}
+
+#[test]
+fn xboard_engine_is_told_moves_and_clocks() {
+    let log = std::env::temp_dir().join(format!("xboard-{}", std::process::id()));
+    let go = "echo '4 35 12 900 Nf3 Nf6'; echo '# thinking'; echo 'move g1f3'; echo '0-1 {stub}'";
+    let engine = start(ExternalOptions {
+        options: vec![("Style".to_owned(), "Calm".to_owned())],
+        threads: Some(2),
+        hash_mib: Some(16),
+        ..options(xboard(go, log.to_str().unwrap()), 1)
+    });
+    wait_until_ready(&engine);
+    assert_eq!(engine.stats().identity.as_deref(), Some("Stub XB"));
+    let setup = GameSetup {
+        opponent: Some(Opponent {
+            name: "Anna".to_owned(),
+            title: None,
+            rating: None,
+            is_computer: true,
+        }),
+        ..GameSetup::default()
+    };
+    let limits = clock(Duration::from_secs(90));
+    for (moves, best) in [("", "g1f3"), ("g1f3 g8f6 f3g1 f6g8", "g1f3")] {
+        let (report, outcome) =
+            search_game(&engine, 1, &play(moves), limits.clone(), setup.clone());
+        assert_eq!(outcome.fallback, None);
+        assert_eq!(uci(&report), best);
+        assert_eq!((report.depth, report.score), (4, Score::Centipawns(35)));
+        assert!(outcome.dialogue.contains(&"< move g1f3".to_owned()));
+    }
+    // The engine has no limit of nodes.
+    let nodes = Limits {
+        nodes: Some(100),
+        ..limits
+    };
+    let (_, outcome) = search_game(&engine, 1, &play(""), nodes, setup);
+    assert!(outcome.fallback.is_some());
+
+    let heard = fs::read_to_string(&log).unwrap();
+    fs::remove_file(&log).unwrap();
+    let expected = "xboard protover_2 accepted_done accepted_myname accepted_setboard accepted_ping accepted_usermove \
+        accepted_memory accepted_smp accepted_name accepted_option accepted_variants accepted_done cores_2 memory_16 \
+        option_Style=Calm ping_1 new name_Anna computer easy post force ping_2 force level_0_1:29_0 time_8995 otim_8995 \
+        go force usermove_g8f6 usermove_f3g1 usermove_f6g8 level_0_1:29_0 time_8995 otim_8995 go";
+    let close = |heard: &str| {
+        // The clock has lost some milliseconds.
+        let number = heard.strip_prefix("time ").or(heard.strip_prefix("otim "));
+        number.map_or_else(
+            || heard.replace(' ', "_"),
+            |number| {
+                let number: u32 = number.parse().unwrap();
+                assert!((8_900..=8_995).contains(&number), "{number}");
+                heard.replace(' ', "_").replace(&number.to_string(), "8995")
+            },
+        )
+    };
+    let heard: Vec<String> = heard.lines().map(close).collect();
+    assert_eq!(heard, expected.split_whitespace().collect::<Vec<_>>());
+}
+
+#[test]
+fn xboard_engine_that_ends_the_game_leaves_the_move_to_the_own_one() {
+    let log = "/dev/null";
+    for go in [
+        "echo resign",
+        "echo '1/2-1/2 {Draw by boredom}'",
+        "echo 'Illegal move: e2e4'",
+        "echo 'move e2e5'",
+        "exit",
+    ] {
+        let engine = start(options(xboard(go, log), 1));
+        wait_until_ready(&engine);
+        let limits = clock(Duration::from_secs(1));
+        let (report, outcome) =
+            search_game(&engine, 1, &play("e2e4"), limits, GameSetup::default());
+        assert!(report.mv.is_some() && outcome.fallback.is_some(), "{go}");
+    }
+    let best = "echo '9 20 3 100 e7e5'; read -r stop; echo \"move c7c5\"";
+    let engine = start(options(xboard(best, log), 1));
+    wait_until_ready(&engine);
+    let limits = Limits {
+        max_time: Some(Duration::from_millis(100)),
+        ..Limits::default()
+    };
+    let (report, outcome) = search_game(&engine, 1, &play("e2e4"), limits, GameSetup::default());
+    assert_eq!(
+        (uci(&report), outcome.fallback),
+        ("c7c5".to_owned(), None),
+        "after `?`"
+    );
+}
+
+#[test]
+fn engine_without_a_protocol_gets_json() {
+    let script = "read -r line; echo \"$line\" >&3; echo info depth 2 score cp 7 pv b8c6; echo Nc6; exec sleep 100";
+    let log = std::env::temp_dir().join(format!("lines-{}", std::process::id()));
+    let script = format!("exec 3> {}; {script}", log.display());
+    let engine = start(ExternalOptions {
+        options: vec![("style".to_owned(), "calm".to_owned())],
+        ..options(
+            Launch {
+                protocol: Protocol::Lines,
+                ..Launch::new(["sh", "-c", &script])
+            },
+            1,
+        )
+    });
+    wait_until_ready(&engine);
+    let limits = Limits {
+        depth: Some(3),
+        ..clock(Duration::from_secs(10))
+    };
+    let (report, outcome) = search_game(&engine, 1, &play("e2e4"), limits, GameSetup::default());
+    assert_eq!(outcome.fallback, None);
+    assert_eq!((uci(&report), report.depth), ("b8c6".to_owned(), 2));
+    let request: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(&log).unwrap()).unwrap();
+    fs::remove_file(&log).unwrap();
+    assert_eq!(request["moves"][0], "e2e4");
+    assert_eq!(request["color"], "black");
+    assert_eq!(request["legal"].as_array().map(Vec::len), Some(20));
+    assert_eq!(
+        (&request["depth"], &request["options"]["style"]),
+        (&3.into(), &"calm".into())
+    );
+    assert!(
+        request["clock_ms"]
+            .as_u64()
+            .is_some_and(|ms| ms > 9_000 && ms < 10_000)
+    );
+}
+
+#[test]
+fn options_of_a_game_end_with_it() {
+    let log = std::env::temp_dir().join(format!("options-{}", std::process::id()));
+    let log = log.to_str().unwrap();
+    let go = format!("echo \"$line\" >> {log}; echo bestmove e2e4");
+    let listen = format!("setoption*) echo \"$line\" >> {log};; go*) ");
+    let mut launch = stub(&go);
+    let script = launch.command.last_mut().unwrap();
+    *script = script.replace("go*) ", &listen).replace(
+        "echo uciok",
+        "echo option name UCI_Opponent type string default; echo uciok",
+    );
+    let engine = start(ExternalOptions {
+        options: vec![("Hash".to_owned(), "2".to_owned())],
+        ..options(launch, 1)
+    });
+    wait_until_ready(&engine);
+    let setup = |options: &[(&str, &str)], name: &str| GameSetup {
+        options: options
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect(),
+        opponent: Some(Opponent {
+            name: name.to_owned(),
+            title: Some("GM".to_owned()),
+            rating: Some(2_500),
+            is_computer: false,
+        }),
+    };
+    let limits = Limits {
+        nodes: Some(5),
+        ..Limits::default()
+    };
+    let anna = setup(&[("hash", "8"), ("Nonsense", "1")], "Anna");
+    for (game, setup) in [(1, &anna), (1, &anna), (2, &setup(&[], "Bert"))] {
+        let (_, outcome) = search_game(&engine, game, &play(""), limits.clone(), setup.clone());
+        assert_eq!(outcome.fallback, None);
+    }
+    let heard = fs::read_to_string(log).unwrap();
+    fs::remove_file(log).unwrap();
+    let expected = "setoption name Hash value 2\nsetoption name hash value 8\n\
+        setoption name UCI_Opponent value GM 2500 human Anna\ngo nodes 5\ngo nodes 5\n\
+        setoption name hash value 2\nsetoption name UCI_Opponent value GM 2500 human Bert\ngo nodes 5\n";
+    assert_eq!(heard, expected);
+}
+
+#[test]
+fn silent_program_speaks_no_protocol() {
+    for protocol in [Protocol::Uci, Protocol::Xboard] {
+        let launch = Launch {
+            protocol,
+            timeout: Duration::from_millis(50),
+            ..Launch::new(["true"])
+        };
+        assert!(EngineProcess::start(&launch).is_err(), "{protocol:?}");
+    }
+}

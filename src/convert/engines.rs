@@ -1,0 +1,158 @@
+//! Engines of the other bots as `[[engine.external]]`.
+
+use std::path::Path;
+
+use toml::{Table, Value as Toml};
+
+use super::Place;
+use super::draft::Draft;
+use super::values::{conditions, list, whole};
+use super::yaml::Value;
+
+/// Options that the embedded engine has as well, so that they are left to it.
+const COMMON: [&str; 5] = [
+    "Hash",
+    "Threads",
+    "Move Overhead",
+    "UCI_LimitStrength",
+    "UCI_Elo",
+];
+
+/// Converts the engine whose keys begin with `prefix`. Engines of BotLi are named by the games that they play, as in
+/// `chess960_human`; the one for all games is `None`.
+pub(super) fn convert(draft: &mut Draft, place: &Place, prefix: &str, games: Option<&str>) {
+    let key = |name: &str| format!("{prefix}{name}");
+    let text = |draft: &Draft, name: &str| {
+        let value = draft.value(&key(name)).map(Value::to_string);
+        value.filter(|text| !text.is_empty())
+    };
+    let (Some(file), protocol) = (text(draft, "name"), text(draft, "protocol")) else {
+        return;
+    };
+    let (protocol, map, threads, hash) = match protocol.as_deref() {
+        None | Some("uci") => (None, "uci_options.", "Threads", "Hash"),
+        Some("xboard") => (Some("xboard"), "xboard_options.", "cores", "memory"),
+        // Engines in Python are part of that bot.
+        Some(_) => return,
+    };
+    let matching = match games.map(conditions) {
+        None => None,
+        Some(Some(matching)) => Some(matching),
+        Some(None) => return draft.drop_all(prefix, "this variant is not played"),
+    };
+    let mut from = Vec::new();
+    let directory = text(draft, "dir").unwrap_or_else(|| ".".to_owned());
+    let program = Path::new(&directory).join(&file);
+    let program = place.absolute(&program.to_string_lossy());
+    let mut command: Vec<String> = text(draft, "interpreter").into_iter().collect();
+    command.extend(
+        draft
+            .value(&key("interpreter_options"))
+            .iter()
+            .flat_map(|it| it.texts()),
+    );
+    command.push(program.clone());
+    for name in draft.names(&key("engine_options.")) {
+        if let Some((value, source)) = draft.take(&key(&format!("engine_options.{name}"))) {
+            command.push(format!("--{name}={value}"));
+            from.push(source);
+        }
+    }
+    let name = engine_name(&file, games);
+    let mut entries = vec![
+        ("name", Toml::from(name.as_str())),
+        ("command", list(command)),
+    ];
+    if let Some(protocol) = protocol {
+        entries.push(("protocol", protocol.into()));
+    }
+    if let Some(directory) = text(draft, "working_dir") {
+        entries.push(("directory", place.absolute(&directory).into()));
+    }
+    for name in [
+        "dir",
+        "name",
+        "interpreter",
+        "interpreter_options",
+        "protocol",
+        "working_dir",
+    ] {
+        from.extend(draft.take(&key(name)).map(|(_, source)| source));
+    }
+    if protocol.is_none() && draft.value(&key("ponder")) == Some(&Value::Bool(true)) {
+        entries.push(("ponder", true.into()));
+    }
+    for (theirs, ours, most) in [(threads, "threads", 1_024), (hash, "hash_mib", 1 << 20)] {
+        let value = draft.value(&key(&format!("{map}{theirs}")));
+        let value = value.and_then(|value| whole(value, most));
+        entries.extend(
+            value
+                .filter(|value| *value > 0)
+                .map(|value| (ours, value.into())),
+        );
+    }
+    let mut options = Table::new();
+    for path in draft.paths(&key(map)) {
+        let option = path[key(map).len()..].to_owned();
+        // Names with a dot are commands, or tablebases in a form of that bot.
+        if option.contains('.') || COMMON.contains(&option.as_str()) {
+            continue;
+        }
+        let Some((value, source)) = draft.take(&path) else {
+            continue;
+        };
+        from.push(source);
+        let value = match value {
+            _ if [threads, hash].contains(&option.as_str()) => continue,
+            Value::Bool(value) => Toml::Boolean(value),
+            Value::Int(value) => Toml::Integer(value),
+            value => match value.to_string() {
+                path if path.starts_with("./") || path.starts_with("../") => {
+                    place.absolute(&path).into()
+                }
+                text => text.into(),
+            },
+        };
+        options.insert(option, value);
+    }
+    if !options.is_empty() {
+        entries.push(("options", Toml::Table(options)));
+    }
+    let is_there = Path::new(&program).is_file();
+    let remark = match (&matching, is_there) {
+        (Some(_), _) => "a rule below selects it",
+        (None, true) => "engine.default selects it; the embedded engine plays when it fails",
+        (None, false) => {
+            "the program is not there, so the embedded engine plays: set engine.default once it is"
+        }
+    };
+    draft.add("[engine.external]", entries, from, remark);
+    match matching {
+        Some(matching) => {
+            let play = Table::from_iter([("engine".to_owned(), Toml::from(name))]);
+            draft.rule(
+                matching,
+                ("play", play.into()),
+                Vec::new(),
+                "the engine above",
+            );
+        }
+        None if is_there => {
+            let entry = vec![("default", Toml::from(name))];
+            draft.add("engine", entry, Vec::new(), "the engine below plays");
+        }
+        None => {}
+    }
+}
+
+/// A valid name for an engine, unique for the games that it plays.
+fn engine_name(file: &str, games: Option<&str>) -> String {
+    let name = [Some(file), games]
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>();
+    let name = name.join("-");
+    let valid = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    let name = name.chars().map(|c| if valid(c) { c } else { '-' });
+    name.take(40).collect()
+}

@@ -1,0 +1,63 @@
+//! Engines in PATH that may play instead of the embedded one.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use super::Init;
+use crate::config::EMBEDDED_ENGINE;
+
+/// Programs of engines that speak UCI.
+const PROGRAMS: [&str; 9] = [
+    "stockfish",
+    "lc0",
+    "berserk",
+    "caissa",
+    "ethereal",
+    "ethereal-chess",
+    "obsidian",
+    "plentychess",
+    "rubichess",
+];
+
+impl Init {
+    /// Asks which engine plays, if there are others than the embedded one. Returns the settings of another one.
+    pub(super) fn ask_engine(&self) -> anyhow::Result<Option<(String, PathBuf)>> {
+        let path = self.sources.environment.get("PATH").map(String::as_str);
+        let found = found_in(path.unwrap_or_default());
+        if found.is_empty() {
+            return Ok(None);
+        }
+        let names = found.iter().map(|(name, _)| *name);
+        let names: Vec<&str> = [EMBEDDED_ENGINE].into_iter().chain(names).collect();
+        let question = format!("Which engine plays: {}?", names.join(", "));
+        let default = EMBEDDED_ENGINE.to_owned();
+        let name = self.prompt.value(&question, (&default, &default), |name| {
+            let is_known = names.contains(&name.as_str());
+            is_known
+                .then_some(())
+                .ok_or_else(|| format!("one of {}", names.join(", ")))
+        })?;
+        let mut found = found.into_iter();
+        Ok(found
+            .find(|(program, _)| *program == name)
+            .map(|(_, path)| (name, path)))
+    }
+}
+
+/// Engines in the directories of a search path, each once.
+fn found_in(path: &str) -> Vec<(&'static str, PathBuf)> {
+    let directories: Vec<PathBuf> = std::env::split_paths(path)
+        .filter(|directory| directory.is_absolute())
+        .collect();
+    let found = PROGRAMS.iter().filter_map(|name| {
+        let files = directories.iter().map(|directory| directory.join(name));
+        let mut programs = files.filter(|file| is_program(file));
+        programs.next().map(|file| (*name, file))
+    });
+    found.collect()
+}
+
+fn is_program(file: &Path) -> bool {
+    file.metadata()
+        .is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)
+}
