@@ -22,7 +22,7 @@ mod tests;
 mod token;
 
 pub use api::{MOVE_TIMEOUT, Playing, decode};
-pub use client::{Client, install_tls_provider};
+pub use client::{Client, fallback_roots, install_tls_provider};
 pub use endpoint::{Endpoint, EndpointError};
 pub use error::{Error, ErrorResponse, RateLimit};
 pub use reconnect::{Disconnect, ReconnectPolicy};

@@ -478,6 +478,7 @@ pub(super) fn slot_holder(challenge: &Challenge) -> SlotHolder {
         name: user.map(|user| user.name.clone()),
         human: !is_for_bot(challenge),
         clocked: challenge.time_control.is_clock(),
+        limit: None,
     }
 }
 

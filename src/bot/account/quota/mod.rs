@@ -168,7 +168,7 @@ pub(crate) struct Quota {
 #[serde(default)]
 struct LearnedLimit {
     credits: u32,
-    /// When Lichess refused a game.
+    /// Time of the refusal.
     at: u64,
 }
 
@@ -237,7 +237,7 @@ impl Quota {
         limit.credits().min(learned)
     }
 
-    /// When a limit smaller than the usual one was learned from a refusal.
+    /// Time of the refusal from which a limit smaller than the usual one was learned.
     pub(crate) fn learned_at(&self, limit: Limit, now: SystemTime) -> Option<SystemTime> {
         let learned = self.credits(limit, now) < limit.credits();
         self.learned_bot_games
