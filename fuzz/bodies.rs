@@ -100,10 +100,11 @@ fn check_account_event(event: Event) {
                 compat,
                 input: &policy::MatchInput::of_challenge(&challenge, None),
             };
-            let (unused, idle) = (
-                |_: &str, _: Option<&str>, _| (0, None),
-                policy::Load::default(),
-            );
+            let unused = policy::LimitUsage {
+                accepted: &|_, _, _| (0, None),
+                running: &|_| 0,
+            };
+            let idle = policy::Load::default();
             let assessment = policy::evaluate(case, settings(), &unused, idle);
             check_text(assessment.reason);
             assessment

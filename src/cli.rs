@@ -299,6 +299,9 @@ pub enum Command {
         /// The age of the challenger's account, for rules with age_days
         #[arg(long, value_name = "DAYS")]
         age_days: Option<u32>,
+        /// Text of the challenger's profile, for rules with engine or bio
+        #[arg(long, value_name = "TEXT")]
+        bio: Option<String>,
         /// The account that is challenged, if the configuration has several
         #[arg(long, value_name = "NAME")]
         account: Option<String>,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use knightwatch::bot::ChallengeQuery;
+use knightwatch::bot::{ChallengeQuery, ProfileQuery};
 use knightwatch::cli::{BookCommand, Cli, Command, ConfigArgs};
 use knightwatch::config::{self, LogLevel, Settings, Sources};
 use knightwatch::control::SocketArgs;
@@ -125,6 +125,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
             challenge,
             asked,
             age_days,
+            bio,
             account,
             config,
         } => {
@@ -140,7 +141,11 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
                 // clap requires one of the two.
                 (None, None) => return Ok(ExitCode::from(2)),
             };
-            bot::explain_command(&settings, &asked, age_days, &mut out)?;
+            let profile = ProfileQuery {
+                age_days,
+                text: bio,
+            };
+            bot::explain_command(&settings, &asked, profile, &mut out)?;
         }
         Command::Config { config, account } => {
             let sources = Sources::from_process(config.config, config.set);

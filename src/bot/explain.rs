@@ -12,8 +12,10 @@ use crate::bot::account::accepted_log::{self, AcceptedLog};
 use crate::bot::account::file_names;
 use crate::bot::account::overrides::OperatorOverrides;
 use crate::bot::account::quota::{Limit, Quota};
+use crate::bot::block_lists::BlockLists;
 use crate::bot::policy::{
-    Assessment, ChallengeAnswer, ChallengeContext, Load, MatchInput, PlaySettings, evaluate, rank,
+    Assessment, ChallengeAnswer, ChallengeContext, LimitUsage, Load, MatchInput, PlaySettings,
+    evaluate, rank,
 };
 use crate::chess::Position;
 use crate::config::Settings;
@@ -118,6 +120,15 @@ impl ChallengeQuery {
     }
 }
 
+/// The part of the challenger's profile that rules ask for.
+#[derive(Clone, Debug, Default)]
+pub struct ProfileQuery {
+    /// Age of the account.
+    pub age_days: Option<u32>,
+    /// Biography and links.
+    pub text: Option<String>,
+}
+
 /// Writes to `out` how a challenge would be answered.
 ///
 /// # Errors
@@ -125,7 +136,7 @@ impl ChallengeQuery {
 pub fn explain_command(
     settings: &Settings,
     asked: &ChallengeQuery,
-    age_days: Option<u32>,
+    profile: ProfileQuery,
     out: &mut impl Write,
 ) -> Result<(), ExplainError> {
     let ChallengeQuery { challenge, compat } = asked;
@@ -147,14 +158,25 @@ pub fn explain_command(
         no_bots_until: quota.and_then(|quota| quota.full_until(Limit::BotGames, now)),
         ..Load::default()
     };
-    let input = MatchInput::of_challenge(challenge, age_days);
+    let mut input = MatchInput::of_challenge(challenge, profile.age_days);
+    input.facts.profile = profile.text;
+    let lists = sibling(BlockLists::FILE_SUFFIX).and_then(|file| BlockLists::load(&file).ok());
+    let lists = lists.unwrap_or_default();
+    input.facts.listed = input
+        .name
+        .as_ref()
+        .and_then(|user| lists.list_of(user, settings));
     let case = ChallengeContext {
         challenge,
         compat: *compat,
         input: &input,
     };
     let accepted_log = accepted_log.unwrap_or_default();
-    let usage = |limit: &str, user: Option<&str>, max| accepted_log.usage(limit, user, max, now);
+    // The running games are not known here.
+    let usage = LimitUsage {
+        accepted: &|limit, user, window| accepted_log.usage(limit, user, window, now),
+        running: &|_| 0,
+    };
     let assessment = evaluate(case, settings, &usage, load);
     let mut text = report(&input, &assessment, rank(settings, &input).priority());
     let strength = PlaySettings::of(settings, &input).strength;

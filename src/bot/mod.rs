@@ -5,6 +5,7 @@
 
 mod account;
 pub mod argument;
+pub mod block_lists;
 mod chat;
 mod commands;
 mod explain;
@@ -31,7 +32,7 @@ pub use commands::{
     CommandError, CommandHandle, CommandReceiver, CommandResult, OutgoingChallenge, ReloadSettings,
     command_channel, time_control,
 };
-pub use explain::{ChallengeQuery, ExplainError, explain_command};
+pub use explain::{ChallengeQuery, ExplainError, ProfileQuery, explain_command};
 pub use game::choice::BookSet;
 pub use shared_load::SharedLoad;
 pub use shutdown::{ShutdownHandle, ShutdownSignal, Stage, shutdown_channel};

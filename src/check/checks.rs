@@ -9,8 +9,9 @@ use super::{connect, machine, page, token_page};
 use crate::alert;
 use crate::book::Book;
 use crate::bot;
+use crate::bot::block_lists::{self, Fetched};
 use crate::chess::{CastlingNotation, Game, Position};
-use crate::config::{self, Settings, Takebacks, TokenSource};
+use crate::config::{self, BlockList, Settings, Takebacks, TokenSource};
 use crate::control;
 use crate::daemon;
 use crate::engine::{Engine, EngineOptions, Limits};
@@ -52,6 +53,7 @@ pub async fn check(settings: &Settings) -> Report {
             finding.prefix_account(account.name.as_deref());
         }
     }
+    findings.extend(block_lists(settings).await);
     findings.extend(books(settings));
     let directory = settings.records_directory();
     let write_test = directory.and_then(|directory| machine::test_write(settings, &directory));
@@ -186,6 +188,29 @@ async fn unreachable(settings: &Settings, error: &Error) -> Finding {
             "check the network, the proxy and lichess.url; lichess.org itself may be restarting",
         ),
     }
+}
+
+/// Reads the block lists of all accounts, each once.
+async fn block_lists(settings: &Settings) -> Vec<Finding> {
+    let mut lists: Vec<BlockList> = Vec::new();
+    for list in settings.accounts().iter().flat_map(block_lists::configured) {
+        if !lists.contains(&list) {
+            lists.push(list);
+        }
+    }
+    let mut findings = Vec::new();
+    for list in lists {
+        findings.push(match block_lists::fetch(&list, None).await {
+            Ok(Fetched::Names { names, .. }) => {
+                let names = plural::count(names.len(), "name", "names");
+                Finding::ok("block list", format!("{list} with {names}"))
+            }
+            Ok(Fetched::Unchanged) => Finding::ok("block list", format!("{list} is unchanged")),
+            Err(why) => Finding::warning("block list", format!("cannot read {list}: {why}"))
+                .hint("the bot plays with the last copy, if there is one, and tries again"),
+        });
+    }
+    findings
 }
 
 fn request_failed(topic: &'static str, error: &Error) -> Finding {

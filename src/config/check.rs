@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use crate::lichess::model::{Speed, Username, Variant};
 use crate::plural;
 
+use super::block_list::{BlockList, MAX_BLOCK_LISTS};
 use super::correspondence::Correspondence;
 use super::etiquette::{Chat, Draw, LAST_PLACEHOLDERS, PLACEHOLDERS, Resign};
 use super::external;
@@ -69,6 +70,14 @@ pub(super) fn contradictions(settings: &Settings) -> Vec<Contradiction> {
         challenge(&settings.challenge, findings.in_section("challenge"));
     }
     queue(&settings.challenge, findings.in_section("challenge"));
+    block_lists(
+        &settings.challenge.block_lists,
+        findings.in_section("challenge"),
+    );
+    block_lists(
+        &settings.matchmaking.block_lists,
+        findings.in_section("matchmaking"),
+    );
     games(&settings.games, findings.in_section("games"));
     for (keys, sentence) in matchmaking::contradictions(&settings.matchmaking) {
         findings
@@ -301,6 +310,17 @@ fn challenge(challenge: &Challenge, findings: &mut Findings) {
             ),
         );
     }
+}
+
+fn block_lists(lists: &[BlockList], findings: &mut Findings) {
+    findings.add_if(
+        lists.len() > MAX_BLOCK_LISTS,
+        &["block_lists"],
+        format!(
+            "{} block lists are more than the limit of {MAX_BLOCK_LISTS}; put them together",
+            lists.len()
+        ),
+    );
 }
 
 /// Checks the challenge queue.

@@ -10,6 +10,7 @@ use serde::Deserialize;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
 use toml::{Spanned, Value};
 
+use super::block_list::BlockList;
 use super::problem::{Excerpt, Place, Problem, SourceFile};
 use super::rule::RawRule;
 use super::schema::InvalidValue;
@@ -326,7 +327,9 @@ impl Reader<'_> {
             ("daemon", "socket", path) | ("records", "directory", path) => {
                 std::slice::from_mut(path)
             }
-            ("book", "files", Value::Array(paths)) => paths.as_mut_slice(),
+            ("book", "files", Value::Array(paths)) | (_, "block_lists", Value::Array(paths)) => {
+                paths.as_mut_slice()
+            }
             _ => &mut [],
         };
         let resolve = match key {
@@ -334,7 +337,9 @@ impl Reader<'_> {
             _ => resolve,
         };
         for path in paths {
-            if let Value::String(text) = path {
+            if let Value::String(text) = path
+                && !(key == "block_lists" && BlockList::is_url(text))
+            {
                 match resolve(text, base, self.environment) {
                     Ok(resolved) => *text = resolved,
                     Err(message) => self.problems.push(Problem::new(place.clone(), message)),

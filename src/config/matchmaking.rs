@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::block_list::BlockList;
 use super::rule::{ClockSpec, Pattern, Range, one_or_many};
 use super::seconds;
 use crate::lichess::model::{Speed, TimeControl, Variant};
@@ -22,6 +23,8 @@ pub struct Matchmaking {
     pub reserved_games: u32,
     /// Users that are never challenged, in addition to `challenge.block`.
     pub block: Vec<Pattern>,
+    /// Lists of users that are never challenged, in addition to `challenge.block_lists`.
+    pub block_lists: Vec<BlockList>,
     /// Kinds of games to play; if empty, the default profile.
     #[serde(skip_serializing)]
     pub profile: Vec<Profile>,
@@ -71,6 +74,7 @@ impl Default for Matchmaking {
             challenge_timeout_s: 20,
             reserved_games: 20,
             block: Vec::new(),
+            block_lists: Vec::new(),
             profile: Vec::new(),
         }
     }

@@ -6,6 +6,7 @@
 mod account;
 mod alert;
 mod arena_entry;
+mod block_list;
 mod check;
 mod correspondence;
 mod daemon;
@@ -35,6 +36,7 @@ use problem::{Place, Problem};
 
 pub use alert::{AlertFormat, AlertKind, AlertTarget};
 pub use arena_entry::{ArenaEntry, TeamEntry};
+pub use block_list::BlockList;
 pub use check::MAX_GAMES;
 pub use correspondence::Correspondence;
 pub use daemon::{Daemon, LogFormat, LogLevel};
@@ -47,7 +49,8 @@ pub use external::{
 pub use matchmaking::{Matchmaking, Profile, Side, time_control_problem};
 pub use problem::Error;
 pub use rule::{
-    Books, ClockSpec, Decline, ExtraRule, Limit, Match, OurColor, Pattern, Play, Range, Rule, Title,
+    Books, ClockSpec, Decline, EngineName, ExtraRule, FenPattern, Hours, Limit, Match, OurColor,
+    Pattern, Play, Range, Rule, TextPattern, Title, Window, Windows,
 };
 pub use settings::{
     Book, Challenge, Engine, Games, Lichess, PgnFiles, Prefer, Records, SERVICE_STATE, Selection,

@@ -9,12 +9,13 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use super::arena_entry::{ArenaEntry, TeamEntry};
+use super::block_list::BlockList;
 use super::correspondence::Correspondence;
 use super::daemon::Daemon;
 use super::etiquette::{Chat, Draw, Resign, Takebacks};
 use super::external::{EMBEDDED_ENGINE, External};
 use super::matchmaking::Matchmaking;
-use super::rule::{Books, ClockSpec, Limit, Pattern, Play, Rule, unknown_books};
+use super::rule::{Books, ClockSpec, Limit, Pattern, Play, Rule, Windows, unknown_books};
 use super::seconds;
 use super::strength::Strength;
 use super::web::Web;
@@ -180,10 +181,14 @@ pub struct Challenge {
     pub max_rating: u32,
     /// Names that are never accepted, not even by a rule.
     pub block: Vec<Pattern>,
+    /// Lists of users who are accepted only by a rule that matches `listed`.
+    pub block_lists: Vec<BlockList>,
     /// Challenges of one user that are accepted within 24 hours; 0 sets no limit.
     pub per_user_day: u32,
     /// Challenges of all users that are accepted within 24 hours; 0 sets no limit.
     pub per_day: u32,
+    /// Challenges of one user that are accepted within other windows.
+    pub per_user: Windows,
     /// Queue size; further challenges are declined with `later`.
     pub queue_size: usize,
     /// Seconds after which a queued challenge is declined with `later`.
@@ -358,6 +363,26 @@ impl Settings {
         self.rule.iter().flat_map(of_rule).collect()
     }
 
+    /// The longest window of a limit.
+    pub fn longest_window(&self) -> Option<Duration> {
+        let rules = self.rule.iter().filter_map(|rule| rule.limit.clone());
+        let limits = rules.chain([self.challenge.limit()]);
+        let windows =
+            limits.flat_map(|limit| limit.of_user().map(|it| it.time).collect::<Vec<_>>());
+        windows.max()
+    }
+
+    /// The names of rules that accept.
+    pub fn accepted_names(&self) -> impl Iterator<Item = &Pattern> {
+        let accepting = self.rule.iter().filter(|rule| rule.accept == Some(true));
+        accepting.flat_map(|rule| &rule.matching.name)
+    }
+
+    /// Whether a rule names this user and accepts them.
+    pub fn accepts_by_name(&self, name: &str) -> bool {
+        self.accepted_names().any(|pattern| pattern.matches(name))
+    }
+
     /// Whether any rule enables this.
     pub(super) fn any_rule(&self, says: fn(&Play) -> Option<bool>) -> bool {
         self.rule.iter().any(|rule| says(&rule.play) == Some(true))
@@ -449,6 +474,8 @@ impl Challenge {
         Limit {
             per_user_day: self.per_user_day,
             per_day: self.per_day,
+            per_user: self.per_user.clone(),
+            at_once: 0,
         }
     }
 
@@ -523,8 +550,10 @@ impl Default for Challenge {
             min_rating: 0,
             max_rating: 4000,
             block: Vec::new(),
+            block_lists: Vec::new(),
             per_user_day: 0,
             per_day: 0,
+            per_user: Windows::default(),
             queue_size: 10,
             queue_timeout_s: 120,
             prefer: Prefer::Humans,

@@ -7,9 +7,9 @@ use toml::{Table, Value as Toml};
 use super::Place;
 use super::draft::{Draft, quoted};
 use super::values::{
-    DRAW_SCORE, NO_ONLINE_LISTS, NO_ONLINE_MOVES, NO_TABLES, OWN_ENGINE, SPEEDS, VARIANTS, boolean,
-    chat, conditions, draw_switch, known_names, list, number, search_limits, selection, table,
-    texts, uci_options, whole,
+    DRAW_SCORE, NO_ONLINE_MOVES, NO_TABLES, OWN_ENGINE, SPEEDS, VARIANTS, boolean, chat,
+    conditions, draw_switch, known_names, list, number, search_limits, selection, table, texts,
+    uci_options, urls, whole,
 };
 use super::yaml::Value;
 
@@ -32,7 +32,6 @@ const DROPPED: &[(&str, &str)] = &[
         "selection and depth are set for all books together, in [book]; repetitions and numbers of moves have no setting",
     ),
     ("offer_draw.score", DRAW_SCORE),
-    ("online_blacklists", NO_ONLINE_LISTS),
     (
         "matchmaking.selection",
         "profiles are chosen by their weight",
@@ -68,6 +67,7 @@ pub(super) fn convert(draft: &mut Draft, place: &Place) {
         draft.rule(matching, ("accept", true.into()), vec![from], "a rule");
     }
     draft.map("blacklist", "challenge", "block", texts);
+    draft.map("online_blacklists", "challenge", "block_lists", urls);
     challenges(draft);
     for (theirs, ours) in [
         ("greeting", "greeting"),

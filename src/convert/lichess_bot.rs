@@ -5,9 +5,9 @@ use toml::Value as Toml;
 use super::Place;
 use super::draft::{Draft, quoted};
 use super::values::{
-    DRAW_SCORE, NO_ONLINE_LISTS, NO_ONLINE_MOVES, NO_TABLES, OWN_ENGINE, SPEEDS, VARIANTS, boolean,
-    changed, chat, conditions, draw_switch, known_names, list, names, not, number, same,
-    search_limits, selection, shown, table, texts, uci_options, whole,
+    DRAW_SCORE, NO_ONLINE_MOVES, NO_TABLES, OWN_ENGINE, SPEEDS, VARIANTS, boolean, changed, chat,
+    conditions, draw_switch, known_names, list, names, not, number, same, search_limits, selection,
+    shown, table, texts, uci_options, urls, whole,
 };
 use super::yaml::Value;
 
@@ -48,8 +48,6 @@ const DROPPED: &[(&str, &str)] = &[
         "correspondence.",
         "the engine ponders in games with a clock only: engine.ponder",
     ),
-    ("challenge.online_block_list", NO_ONLINE_LISTS),
-    ("matchmaking.online_block_list", NO_ONLINE_LISTS),
     (
         "matchmaking.allow_during_games",
         "games are sought only while none is running",
@@ -263,6 +261,12 @@ fn challenges(draft: &mut Draft) {
         );
     }
     draft.map("challenge.block_list", "challenge", "block", texts);
+    draft.map(
+        "challenge.online_block_list",
+        "challenge",
+        "block_lists",
+        urls,
+    );
     if let Some((value, from)) = draft.take("challenge.allow_list") {
         let matching = table([("name", list(value.texts()))]);
         let remark = "only these are accepted, whatever else they want";
@@ -294,25 +298,21 @@ fn challenges(draft: &mut Draft) {
     let most = draft.take("challenge.max_recent_bot_challenges");
     match (age, most) {
         (Some((age, from)), Some((most, also))) => {
-            match (whole(&age, u32::MAX), whole(&most, 1_000)) {
+            match (whole(&age, 30 * 86_400), whole(&most, 1_000)) {
                 (Some(age), Some(most)) if age > 0 && most > 0 => {
-                    let a_day = (u64::from(most) * 86_400 / u64::from(age)).clamp(1, 1_000);
-                    let limit = table([("per_user_day", Toml::Integer(a_day as i64))]);
+                    let limit = table([("per_user", format!("{most}/{age}s").into())]);
                     let matching = table([("bot", true.into())]);
-                    let remark = "counted over 24 hours, across restarts";
+                    let remark = "counted across restarts";
                     draft.rule(matching, ("limit", limit.into()), vec![from, also], remark);
                 }
-                _ => [from, also]
-                    .into_iter()
-                    .for_each(|from| draft.drop_key("it is not a number from 1", from)),
+                _ => [from, also].into_iter().for_each(|from| {
+                    draft.drop_key("it is not a number from 1, of 30 days at most", from)
+                }),
             }
         }
         (age, most) => {
             for (_, from) in age.into_iter().chain(most) {
-                draft.drop_key(
-                    "age and number are needed; see challenge.per_user_day",
-                    from,
-                );
+                draft.drop_key("age and number are needed; see challenge.per_user", from);
             }
         }
     }
@@ -395,6 +395,12 @@ fn matchmaking(draft: &mut Draft) {
         },
     );
     draft.map("matchmaking.block_list", "matchmaking", "block", texts);
+    draft.map(
+        "matchmaking.online_block_list",
+        "matchmaking",
+        "block_lists",
+        urls,
+    );
     if let Some((_, from)) = draft.take("matchmaking.include_challenge_block_list") {
         draft.drop_key("users in challenge.block are never challenged", from);
     }

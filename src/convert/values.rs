@@ -12,9 +12,6 @@ pub(super) const NO_ONLINE_MOVES: &str =
     "no move is fetched from other servers; the embedded book and book.files are used instead";
 /// No tablebases.
 pub(super) const NO_TABLES: &str = "the engine has no endgame tablebases";
-/// No lists of others.
-pub(super) const NO_ONLINE_LISTS: &str =
-    "lists of other servers are not read; name users in challenge.block or matchmaking.block";
 /// Pieces of the score for draws.
 pub(super) const DRAW_SCORE: &str =
     "a position is level by the chance to win it, by score and material: draw.max_win_percent";
@@ -64,6 +61,17 @@ pub(super) fn number(value: &Value, factor: u32, most: u32) -> Outcome {
 
 pub(super) fn texts(value: &Value) -> Outcome {
     same(list(value.texts()))
+}
+
+/// The URLs among these texts.
+pub(super) fn urls(value: &Value) -> Outcome {
+    let all = value.texts();
+    let urls: Vec<_> = all.iter().filter(|text| text.contains("://")).collect();
+    match urls.len() {
+        0 => not("a block list needs an address that begins with https://"),
+        count if count == all.len() => same(list(all)),
+        _ => changed(list(urls), "only the addresses that begin with https://"),
+    }
 }
 
 pub(super) fn list(texts: impl IntoIterator<Item = impl Into<String>>) -> Toml {

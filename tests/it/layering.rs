@@ -216,10 +216,11 @@ fn chess_depends_on_nothing() {
 }
 
 #[test]
-fn only_client_and_webhook_use_reqwest() {
+fn only_client_webhook_and_block_lists_use_reqwest() {
     for (file, text) in rust_files(vec![root().join("src"), root().join("crates")]) {
         let is_client = file.ends_with("lichess/src/client.rs")
             || file.ends_with("src/alert/webhook.rs")
+            || file.ends_with("src/bot/block_lists/fetch.rs")
             || file.contains("/tests/");
         assert!(
             is_client || !text.contains("reqwest::"),

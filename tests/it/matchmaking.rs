@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use knightwatch::sim::{
-    Behavior, Endpoint, Fault, FaultRule, GameSummary, NewUser, PlayerKind, PlayerOptions, Sim,
-    SimOptions, StreamFault, TimeControl,
+    Behavior, Endpoint, Fault, FaultRule, GameSummary, NewUser, PlayerKind, PlayerOptions, Quirks,
+    Sim, SimOptions, StreamFault, TimeControl,
 };
 use serde_json::Value;
 
@@ -338,6 +338,59 @@ fn matchmaking_daily_limit_declines_bots() {
     }
     // After the second refusal it does not try a third time.
     assert_eq!(accepts(), before + 2);
+}
+
+#[test]
+fn matchmaking_learns_lower_daily_limit() {
+    let others = ["Ann", "Ben", "Cleo", "Dora", "Eve"];
+    let mut users = vec![NewUser::bot(BOT)];
+    users.extend(others.map(NewUser::bot));
+    let site = Site::with(SimOptions {
+        users,
+        limits: true,
+        quirks: Quirks {
+            bot_games: 3,
+            ..Quirks::default()
+        },
+        ..SimOptions::default()
+    });
+    let players = others.map(|name| site.player(name));
+    let asked = players.each_ref().map(|player| player.challenge(&BLITZ));
+    let mut bot = Daemon::start(&site, "games.concurrency = 1\n");
+    let mut played = Vec::new();
+    while played.len() < 3 {
+        let next = wait("the next game is on", || {
+            let is_new = |id: &&String| site.game(id).is_some() && !played.contains(*id);
+            asked.iter().find(is_new).cloned()
+        });
+        let player = asked.iter().position(|id| *id == next).unwrap();
+        // The bot knows of the game, and so counts it.
+        wait_for_log(&bot, &format!("game={next}"), 1);
+        let (status, _) = players[player].post(&format!("/api/bot/game/{next}/abort"), &[]);
+        assert_eq!(status, 200);
+        played.push(next);
+    }
+    for (player, id) in players.iter().zip(&asked) {
+        if !played.contains(id) {
+            assert_eq!(player.answer(id), "later");
+        }
+    }
+    // After one refusal it does not try again.
+    assert_eq!(requests_of(&site, BOT, Endpoint::ChallengeAccept).len(), 4);
+    wait_for_log(
+        &bot,
+        "refuses further games against bots after 3 in 24 hours",
+        1,
+    );
+    wait_for_state(&bot, ".quota.json", "learned_bot_games");
+    restart(&mut bot);
+    let status = wait("the status has the limit", || {
+        Some(run_command(&bot, &["status"])).filter(|status| status.contains("bot games"))
+    });
+    assert!(
+        status.contains("bot games 3 of 3 (limit learned from a refusal at "),
+        "{status}"
+    );
 }
 
 #[test]

@@ -175,6 +175,7 @@ fn convert_botli_carries_settings_over() {
         "Hello, Knightwatch {version} plays."
     );
     assert_eq!(settings.challenge.block.len(), 1);
+    assert_eq!(settings.challenge.block_lists.len(), 1);
     // Bots play rated games only, and bullet only with an increment.
     let declines = |key: &str| written.contains(&format!("decline = \"{key}\""));
     assert!(declines("rated") && declines("tooFast"), "{written}");
@@ -196,6 +197,19 @@ fn convert_takes_fragments() {
         settings.chat.greeting,
         "Hi {opponent}, Knightwatch {version} "
     );
+    let (settings, written) = converted(
+        "challenge:\n  online_block_list: [\"https://example.com/list\", example.com/other]\n  \
+         recent_bot_challenge_age: 60\n  max_recent_bot_challenges: 2\n",
+    );
+    let lists: Vec<String> = settings
+        .challenge
+        .block_lists
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(lists, ["https://example.com/list"], "{written}");
+    let limit = settings.rule.iter().find_map(|rule| rule.limit.clone());
+    assert_eq!(limit.unwrap().per_user.to_string(), "2/1m", "{written}");
     // What our loader rejects is left out, with its words.
     let (settings, written) =
         converted("challenge:\n  concurrency: 0\n  games_reserved_for_humans: 5\nabort_time: x\n");

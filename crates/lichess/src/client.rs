@@ -537,7 +537,7 @@ fn http_client_builder(
 }
 
 /// The root certificates of Mozilla, if the system has none: an image from scratch has no files but the program.
-fn fallback_roots() -> Vec<reqwest::Certificate> {
+pub fn fallback_roots() -> Vec<reqwest::Certificate> {
     let is_configured = ["SSL_CERT_FILE", "SSL_CERT_DIR"]
         .iter()
         .any(|name| std::env::var_os(name).is_some());

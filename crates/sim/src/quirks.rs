@@ -15,6 +15,8 @@ pub struct Quirks {
     pub castling: Castling,
     /// How used credits of a rate limit expire.
     pub limiter: Limiter,
+    /// Games of a bot against other bots in 24 hours, if limits are enabled; Lichess may lower it.
+    pub bot_games: u32,
     /// Whether a state is sent when a player adds time to the opponent's clock.
     pub add_time_push: bool,
     /// Whether a state is sent when players are compensated for a restart.
@@ -42,6 +44,7 @@ impl Default for Quirks {
         Self {
             castling: Castling::default(),
             limiter: Limiter::default(),
+            bot_games: 100,
             add_time_push: true,
             gifts_push: false,
             expiration: true,
@@ -203,6 +206,7 @@ mod tests {
             "restriction=Not for bots",
             "castling=e1g1",
             "limiter=rolling",
+            "bot-games=50",
         ]);
         let expected = Quirks {
             add_time_push: false,
@@ -211,6 +215,7 @@ mod tests {
             title: Absent::Omitted,
             restriction: "Not for bots".to_owned(),
             limiter: Limiter::Rolling,
+            bot_games: 50,
             ..Quirks::default()
         };
         assert_eq!(quirks, Ok(expected));

@@ -1,4 +1,4 @@
-//! Log of the challenges accepted in the last 24 hours, for daily limits and for rules that ask about facts that only
+//! Log of the challenges accepted in the last 24 hours, or in the longest window of a limit, for limits and for rules that ask about facts that only
 //! a challenge contains. Kept in a file over restarts; each acceptance appends one line.
 
 use std::io;
@@ -10,11 +10,11 @@ use serde::{Deserialize, Serialize};
 use crate::bot::account::persist;
 use crate::bot::policy::ChallengeFacts;
 use crate::clock;
-use crate::config::Settings;
+use crate::config::{Settings, Window};
 use crate::lichess::model::{GameId, Username};
 
-/// Time for which an acceptance counts.
-pub(crate) const DAY: Duration = Duration::from_secs(86_400);
+/// Time for which an acceptance is kept at least.
+const DAY: Duration = Duration::from_secs(86_400);
 
 /// Maximum number of entries: 200 times the games between bots that Lichess allows in a day.
 const MAX_ENTRIES: usize = 20_000;
@@ -32,6 +32,8 @@ pub struct AcceptedLog {
     /// Lines in the file; `None` if it must be rewritten. That is so at the start: a crash may have torn its last
     /// line.
     lines: Option<usize>,
+    /// Time for which entries are kept; `None` for 24 hours.
+    kept_for: Option<Duration>,
 }
 
 /// How to bring the file up to date.
@@ -67,10 +69,10 @@ impl Entry {
         serde_json::to_string(self).expect("plain data with string keys") + "\n"
     }
 
-    /// Whether the entry counts. One in the future is due to a wrong clock; a small step back of the clock does no
-    /// harm.
-    fn is_current(&self, now: u64) -> bool {
-        self.at.abs_diff(now) < DAY.as_secs()
+    /// Whether the entry belongs to the window that ends now. One in the future is due to a wrong clock; a small step
+    /// back of the clock does no harm.
+    fn is_within(&self, time: Duration, now: u64) -> bool {
+        self.at.abs_diff(now) < time.as_secs()
     }
 }
 
@@ -86,7 +88,13 @@ impl AcceptedLog {
         Ok(Self {
             entries: entries.collect(),
             lines: None,
+            kept_for: None,
         })
+    }
+
+    /// Keeps entries for the longest window of the limits of these settings, and for 24 hours at least.
+    pub fn keep_for(&mut self, settings: &Settings) {
+        self.kept_for = settings.longest_window().filter(|window| *window > DAY);
     }
 
     /// Returns what to write now. If the write fails, call [`force_rewrite`](Self::force_rewrite).
@@ -132,7 +140,8 @@ impl AcceptedLog {
     ) {
         let at = clock::epoch_seconds(now);
         self.remove(id);
-        self.entries.retain(|entry| entry.is_current(at));
+        let kept_for = self.kept_for.unwrap_or(DAY);
+        self.entries.retain(|entry| entry.is_within(kept_for, at));
         let excess = (self.entries.len() + 1).saturating_sub(MAX_ENTRIES);
         self.entries.drain(..excess);
         self.entries.push(Entry {
@@ -156,37 +165,40 @@ impl AcceptedLog {
         removed
     }
 
-    /// Number of entries under a limit, of one user or of all, and until when there are at least `max` of them.
+    /// Name of the limit under which a challenge was accepted.
+    pub fn limit(&self, id: &GameId) -> Option<&str> {
+        let mut entries = self.entries.iter().rev();
+        let entry = entries.find(|entry| entry.id == id.as_str())?;
+        Some(&*entry.limit).filter(|limit| !limit.is_empty())
+    }
+
+    /// Number of entries under a limit in a window, of one user or of all, and until when there are as many as it
+    /// allows.
     pub fn usage(
         &self,
         limit: &str,
         user: Option<&str>,
-        max: u32,
+        window: Window,
         now: SystemTime,
     ) -> (usize, Option<SystemTime>) {
-        let mut times: Vec<u64> = self.matching(limit, user, now).collect();
+        let at = clock::epoch_seconds(now);
+        let counts = |entry: &&Entry| {
+            let theirs = user.is_none_or(|user| entry.user.eq_ignore_ascii_case(user));
+            entry.limit == limit && theirs && entry.is_within(window.time, at)
+        };
+        let mut times: Vec<u64> = self
+            .entries
+            .iter()
+            .filter(counts)
+            .map(|entry| entry.at)
+            .collect();
         times.sort_unstable();
-        let oldest_to_go = times.len().checked_sub(max as usize);
+        let oldest_to_go = times.len().checked_sub(window.max as usize);
         let full_until = oldest_to_go.map(|oldest| {
-            let now = clock::epoch_seconds(now);
-            let at = times.get(oldest).copied().unwrap_or(now);
-            UNIX_EPOCH + Duration::from_secs(at) + DAY
+            let at = times.get(oldest).copied().unwrap_or(at);
+            UNIX_EPOCH + Duration::from_secs(at) + window.time
         });
         (times.len(), full_until)
-    }
-
-    fn matching<'a>(
-        &'a self,
-        limit: &'a str,
-        user: Option<&'a str>,
-        now: SystemTime,
-    ) -> impl Iterator<Item = u64> + 'a {
-        let now = clock::epoch_seconds(now);
-        let matches = move |entry: &&Entry| {
-            let theirs = user.is_none_or(|user| entry.user.eq_ignore_ascii_case(user));
-            entry.limit == limit && theirs && entry.is_current(now)
-        };
-        self.entries.iter().filter(matches).map(|entry| entry.at)
     }
 }
 
@@ -210,7 +222,7 @@ mod tests {
 
     impl AcceptedLog {
         fn count(&self, limit: &str, user: Option<&str>, now: SystemTime) -> usize {
-            self.usage(limit, user, 0, now).0
+            self.usage(limit, user, Window { max: 0, time: DAY }, now).0
         }
 
         fn full_until(
@@ -220,7 +232,7 @@ mod tests {
             max: u32,
             now: SystemTime,
         ) -> Option<SystemTime> {
-            self.usage(limit, user, max, now).1
+            self.usage(limit, user, Window { max, time: DAY }, now).1
         }
     }
 
@@ -258,6 +270,29 @@ mod tests {
         );
         assert!(accepted_log.remove(&id(1)) && !accepted_log.remove(&id(1)));
         assert_eq!(accepted_log.full_until("bots", None, 3, at(40)), None);
+    }
+
+    #[test]
+    fn accepted_log_counts_in_windows_and_keeps_the_longest() {
+        let mut settings = Settings::default();
+        settings.challenge.per_user = "2/1m, 3/2d".to_owned().try_into().unwrap();
+        let mut accepted_log = AcceptedLog::default();
+        accepted_log.keep_for(&settings);
+        let windows: Vec<Window> = settings.challenge.limit().of_user().collect();
+        for (n, second) in [0, 30, 100_000].into_iter().enumerate() {
+            accepted_log.add(&id(n), None, "x", None, at(second));
+        }
+        let usage =
+            |window: usize, second| accepted_log.usage("x", None, windows[window], at(second));
+        assert_eq!(usage(0, 40), (2, Some(at(60))));
+        assert_eq!(usage(0, 75), (1, None));
+        assert_eq!(usage(1, 100_000), (3, Some(at(172_800))));
+        assert_eq!(usage(1, 172_800), (2, None));
+        // Without that window only the last day is kept.
+        accepted_log.keep_for(&Settings::default());
+        accepted_log.add(&id(3), None, "y", None, at(100_001));
+        assert_eq!(accepted_log.usage("x", None, windows[1], at(100_001)).0, 1);
+        assert_eq!(accepted_log.limit(&id(3)), Some("y"));
     }
 
     #[test]

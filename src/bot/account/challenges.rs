@@ -13,11 +13,13 @@ use crate::bot::account::background::with_retries;
 use crate::bot::account::quota::Limit;
 use crate::bot::account::slots::SlotHolder;
 use crate::bot::account::state_files::StateFile;
-use crate::bot::policy::{self, Assessment, ChallengeAnswer, ChallengeContext, Load};
+use crate::bot::policy::{
+    self, Assessment, ChallengeAnswer, ChallengeContext, LimitUsage, Load, MatchInput, profile_text,
+};
 use crate::clock;
 use crate::events::{self, Decision};
 use crate::lichess::Error as Failure;
-use crate::lichess::model::{Challenge, ChallengeId, Compat, DeclineReason, Username};
+use crate::lichess::model::{Challenge, ChallengeId, Compat, DeclineReason, User, Username};
 use crate::lichess::retry::RequestKind;
 
 /// Accept requests in flight at once. Declines do not delay them.
@@ -26,8 +28,11 @@ const MAX_CONCURRENT_ACCEPTS: usize = 4;
 /// Decline requests in flight at once.
 const MAX_CONCURRENT_DECLINES: usize = 4;
 
-/// Account age requests in flight at once: Lichess asks for one request at a time.
-const MAX_CONCURRENT_AGE_REQUESTS: usize = 1;
+/// Profile requests in flight at once: Lichess asks for one request at a time.
+const MAX_CONCURRENT_PROFILE_REQUESTS: usize = 1;
+
+/// Time for which a profile is used before it is requested again.
+const PROFILE_MAX_AGE: Duration = Duration::from_secs(24 * 3_600);
 
 /// While a challenge waits and a slot is free, the list of open challenges is read this often.
 const QUEUE_CHECK_INTERVAL: Duration = Duration::from_secs(3);
@@ -41,9 +46,24 @@ pub(super) struct IncomingChallenges {
     queue_checked_at: Option<Instant>,
     accepts: Outbox<Box<Challenge>, MAX_CONCURRENT_ACCEPTS>,
     declines: Outbox<(ChallengeId, DeclineReason), MAX_CONCURRENT_DECLINES>,
-    ages: Outbox<IncomingChallenge, MAX_CONCURRENT_AGE_REQUESTS>,
-    /// Creation times of accounts, where rules have asked for the age.
-    account_created: VecDeque<(Username, SystemTime)>,
+    profiles: Outbox<IncomingChallenge, MAX_CONCURRENT_PROFILE_REQUESTS>,
+    /// Profiles of challengers, where rules have asked for them.
+    known_profiles: VecDeque<KnownProfile>,
+}
+
+/// The part of a profile that rules ask for.
+struct KnownProfile {
+    user: Username,
+    requested_at: Instant,
+    created: Option<SystemTime>,
+    text: String,
+}
+
+impl KnownProfile {
+    fn apply_to(&self, input: &mut MatchInput) {
+        input.facts.age_days = self.created.map(days_since);
+        input.facts.profile = Some(self.text.clone());
+    }
 }
 
 impl IncomingChallenges {
@@ -52,11 +72,13 @@ impl IncomingChallenges {
         !self.queue.is_empty()
     }
 
-    /// Age of an account in days, if it is known already.
-    fn account_age(&self, name: &Username) -> Option<u32> {
-        let mut account_created = self.account_created.iter();
-        let (_, created) = account_created.find(|(user, _)| user == name)?;
-        Some(days_since(*created))
+    /// Sets the profile of the challenger if it is known. Whether it is.
+    fn add_profile(&mut self, input: &mut MatchInput) -> bool {
+        self.known_profiles
+            .retain(|known| clock::since(known.requested_at) < PROFILE_MAX_AGE);
+        let mut known = self.known_profiles.iter();
+        let known = known.find(|known| Some(&known.user) == input.name.as_ref());
+        known.map(|known| known.apply_to(input)).is_some()
     }
 }
 
@@ -81,28 +103,23 @@ impl Account {
             self.on_opponent_challenge(from);
         }
         push_bounded(&mut self.incoming.seen, challenge.id.clone());
-        let needs_age = policy::needs_account_age(&self.ctx.settings);
-        let Some(from) = from.filter(|_| needs_age) else {
-            return self.answer_challenge(incoming, false);
-        };
-        incoming.input.facts.age_days = self.incoming.account_age(&from);
-        if incoming.input.facts.age_days.is_some() {
+        incoming.input.facts.listed = from.as_ref().and_then(|from| self.listed(from));
+        let needed = from.is_some() && policy::needs_profile(&self.ctx.settings);
+        if !needed || self.incoming.add_profile(&mut incoming.input) {
             return self.answer_challenge(incoming, false);
         }
-        // A challenge behind a full outbox is evaluated without the account age.
-        if let Some(oldest) = self.incoming.ages.push(incoming) {
+        // A challenge behind a full outbox is evaluated without the profile.
+        if let Some(oldest) = self.incoming.profiles.push(incoming) {
             self.answer_challenge(oldest, false);
         }
-        self.request_account_ages();
+        self.request_profiles();
     }
 
-    /// Requests account ages, as far as the outbox permits.
-    fn request_account_ages(&mut self) {
-        while let Some((mut incoming, permit)) = self.incoming.ages.next() {
-            let name = incoming.input.name.clone();
-            let age_days = name.as_ref().and_then(|it| self.incoming.account_age(it));
-            incoming.input.facts.age_days = age_days;
-            let Some(name) = name.filter(|_| age_days.is_none()) else {
+    /// Requests profiles, as far as the outbox permits.
+    fn request_profiles(&mut self) {
+        while let Some((mut incoming, permit)) = self.incoming.profiles.next() {
+            let known = self.incoming.add_profile(&mut incoming.input);
+            let Some(name) = incoming.input.name.clone().filter(|_| !known) else {
                 drop(permit);
                 self.answer_challenge(incoming, false);
                 continue;
@@ -110,18 +127,18 @@ impl Account {
             let client = self.ctx.client.clone();
             let request = async move {
                 let _permit = permit;
-                client.user(&name).await.map(|user| user.created())
+                client.user(&name).await
             };
-            self.background.spawn(request, |account, created| {
-                account.on_account_age(incoming, created);
+            self.background.spawn(request, |account, user| {
+                account.on_profile(incoming, user);
             });
         }
     }
 
-    /// Sends queued answers and age requests, as far as the outboxes permit.
+    /// Sends queued answers and profile requests, as far as the outboxes permit.
     pub(super) fn send_outboxes(&mut self) {
         self.send_answers();
-        self.request_account_ages();
+        self.request_profiles();
     }
 
     fn send_answers(&mut self) {
@@ -153,20 +170,24 @@ impl Account {
         }
     }
 
-    /// Handles the creation time of a challenger's account, or the failure to read it.
-    fn on_account_age(
-        &mut self,
-        mut incoming: IncomingChallenge,
-        created: Result<Option<SystemTime>, Failure>,
-    ) {
-        let created = created.unwrap_or_else(|failure| {
-            info!(challenge = %incoming.challenge.id, "cannot read the age of the account: {failure}");
-            None
-        });
-        if let (Some(created), Some(from)) = (created, &incoming.input.name) {
-            push_bounded(&mut self.incoming.account_created, (from.clone(), created));
+    /// Handles the profile of a challenger, or the failure to read it.
+    fn on_profile(&mut self, mut incoming: IncomingChallenge, user: Result<User, Failure>) {
+        match user {
+            Ok(user) => {
+                let known = KnownProfile {
+                    created: user.created(),
+                    text: profile_text(&user),
+                    requested_at: clock::now(),
+                    user: user.username,
+                };
+                known.apply_to(&mut incoming.input);
+                push_bounded(&mut self.incoming.known_profiles, known);
+            }
+            Err(failure) => {
+                let id = &incoming.challenge.id;
+                info!(challenge = %id, "cannot read the profile; answering without it: {failure}");
+            }
         }
-        incoming.input.facts.age_days = created.map(days_since);
         self.answer_challenge(incoming, false);
     }
 
@@ -214,7 +235,10 @@ impl Account {
             input: &incoming.input,
         };
         let (log, date) = (&self.state.accepted_log, SystemTime::now());
-        let usage = |limit: &str, user: Option<&str>, max| log.usage(limit, user, max, date);
+        let usage = LimitUsage {
+            accepted: &|limit, user, window| log.usage(limit, user, window, date),
+            running: &|limit| self.games.slots.games_under(limit, now),
+        };
         policy::evaluate(case, settings, &usage, load)
     }
 
@@ -229,6 +253,7 @@ impl Account {
             name: input.name,
             human: !input.bot,
             clocked: challenge.time_control.is_clock(),
+            limit: assessment.limit.clone(),
         };
         if assessment.limit.is_some() || facts.is_some() {
             let limit = assessment.limit.as_deref().unwrap_or_default();
@@ -295,7 +320,7 @@ impl Account {
             .declines
             .remove_first(|(other, _)| other == id);
         self.incoming
-            .ages
+            .profiles
             .remove_first(|incoming| incoming.challenge.id == *id);
         if let Some(challenge) = self.incoming.accepts.remove_first(|other| other.id == *id) {
             self.release_challenge(&challenge);

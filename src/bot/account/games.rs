@@ -16,6 +16,7 @@ use crate::bot::account::rematch::Rematches;
 use crate::bot::account::slots::{SlotHolder, Slots};
 use crate::bot::game::status::{GameSnapshot, StatusCell};
 use crate::bot::game::{self, ExitReason, GameCommand};
+use crate::bot::policy::ChallengeFacts;
 use crate::bot::spanned_join_set::SpannedJoinSet;
 use crate::bot::trace::Traces;
 use crate::clock;
@@ -242,6 +243,7 @@ impl Account {
                 name: Some(opponent.name.clone()),
                 human: !opponent.is_bot() && opponent.ai_level.is_none(),
                 clocked,
+                limit: self.state.accepted_log.limit(id).map(str::to_owned),
             };
             let arena = info.tournament.clone();
             self.games.slots.occupy(id.clone(), holder, arena);
@@ -271,7 +273,13 @@ impl Account {
             info: info.clone(),
             clocked,
         };
-        if let Some(facts) = self.state.accepted_log.facts(&id) {
+        let known = self.state.accepted_log.facts(&id);
+        let listed = || self.listed(&info.opponent.name);
+        let of_list = |listed| ChallengeFacts {
+            listed: Some(listed),
+            ..ChallengeFacts::default()
+        };
+        if let Some(facts) = known.or_else(|| listed().map(of_list)) {
             status.update(|snapshot| snapshot.challenge_facts = Some(facts));
         }
         self.games.running.insert(id.clone(), running);

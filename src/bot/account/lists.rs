@@ -1,5 +1,5 @@
-//! Requests for the lists of games and challenges. They are compared with our own state, because streams may miss
-//! events.
+//! Requests for the lists of games and challenges, which are compared with our own state, because streams may miss
+//! events; and for block lists.
 
 use std::time::{Duration, Instant};
 
@@ -7,9 +7,11 @@ use tracing::{debug, info};
 
 use super::{Account, MAX_LISTED_GAMES};
 use crate::backoff::Backoff;
+use crate::bot::account::state_files::StateFile;
+use crate::bot::block_lists;
 use crate::clock;
 use crate::lichess::Error as Failure;
-use crate::lichess::model::GameInfo;
+use crate::lichess::model::{GameInfo, Username};
 
 /// State of the requests.
 pub(super) struct ListRequests {
@@ -156,6 +158,25 @@ impl Account {
         if self.connection.lists.challenges.finish() {
             self.request_challenges();
         }
+    }
+
+    /// Reads the block lists that are due.
+    pub(super) fn read_block_lists(&mut self) {
+        while let Some((list, etag)) = self.state.block_lists.take_due(clock::now()) {
+            let request = async move { (block_lists::fetch(&list, etag.as_deref()).await, list) };
+            self.background.spawn(request, |account, (result, list)| {
+                let lists = &mut account.state.block_lists;
+                if lists.on_fetched(&list, result, clock::now()) {
+                    account.matchmaking.set_listed(lists.all_names());
+                    account.save(StateFile::BlockLists);
+                }
+            });
+        }
+    }
+
+    /// The block list of challenges that contains a user.
+    pub(super) fn listed(&self, user: &Username) -> Option<String> {
+        self.state.block_lists.list_of(user, &self.ctx.settings)
     }
 
     /// Repeats the lists after a panic of a request, which may have been one of theirs.

@@ -102,7 +102,7 @@ impl Account {
     fn new(
         mut ctx: AccountContext,
         parts: &BotParts,
-        (state, opponents): (PersistedState, OpponentHistory),
+        (mut state, opponents): (PersistedState, OpponentHistory),
         charged: u64,
         restarted: bool,
     ) -> Self {
@@ -122,13 +122,17 @@ impl Account {
         let limits = &ctx.settings.games;
         ctx.shared_load.update_concurrency(0, limits.concurrency);
         let slots = Slots::new(limits.concurrency, limits.reserved_for_humans);
+        state.accepted_log.keep_for(&ctx.settings);
+        state.block_lists.set_lists(&ctx.settings);
+        let mut matchmaking = Matchmaking::new(&ctx.settings, opponents);
+        matchmaking.set_listed(state.block_lists.all_names());
         Self {
             connection: Connection::new(ctx.client.clone(), wait),
             games: Games::new(slots, parts.unfinished_games.clone(), restarted),
             tournaments: Tournaments::new(&ctx, &operator.overrides),
             incoming: IncomingChallenges::default(),
             outgoing: OutgoingChallenges::new(charged),
-            matchmaking: Matchmaking::new(&ctx.settings, opponents),
+            matchmaking,
             background: Background::default(),
             watchdog: Watchdog::new(parts.inject_panic_after),
             status,
@@ -195,6 +199,7 @@ impl Account {
                     self.expire_rematch();
                     self.publish_status();
                     self.save_pauses();
+                    self.read_block_lists();
                     self.charge_shared_challenges();
                 }
             }

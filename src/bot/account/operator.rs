@@ -528,6 +528,9 @@ impl Account {
             lines.push(format!("  warning: {warning}"));
         }
         self.operator.settings = Arc::new(adopted);
+        self.state.block_lists.set_lists(&self.operator.settings);
+        self.matchmaking
+            .set_listed(self.state.block_lists.all_names());
         for arena in self.apply_settings() {
             info!(arena = %arena, "leaving the arena; it no longer matches the settings");
             lines.push(format!(
@@ -553,6 +556,7 @@ impl Account {
         let arenas = &self.operator.overrides.arenas;
         let left = self.tournaments.on_settings_changed(&self.ctx, arenas);
         self.matchmaking.set_settings(&self.ctx.settings);
+        self.state.accepted_log.keep_for(&self.ctx.settings);
         self.status.repeat_idle();
         self.reassess_queue();
         left

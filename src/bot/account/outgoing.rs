@@ -5,12 +5,13 @@
 
 use std::time::{Duration, Instant};
 
-use tracing::info;
+use tracing::{info, warn};
 
 use super::{Account, CANCEL_TIMEOUT};
 use crate::bot::account::background::{Background, with_retries};
 use crate::bot::account::quota::Limit;
 use crate::bot::account::slots::SlotHolder;
+use crate::bot::account::state_files::StateFile;
 use crate::bot::matchmaking::{ChallengeFailure, Refusal};
 use crate::clock;
 use crate::events::{self, Decision};
@@ -282,7 +283,15 @@ impl Account {
             return false;
         };
         let wait = refusal.requested_wait().unwrap_or(Limit::BotGames.window());
-        self.update_quota(|quota, date| quota.mark_exhausted(Limit::BotGames, wait, date));
+        let date = clock::date();
+        let learned = self.state.quota.mark_exhausted(Limit::BotGames, wait, date);
+        self.save(StateFile::Quota);
+        if let Some(games) = learned {
+            warn!(
+                "Lichess refuses further games against bots after {games} in 24 hours; this is the limit for a week, \
+                 then a little more is tried each day"
+            );
+        }
         true
     }
 
@@ -469,6 +478,7 @@ pub(super) fn slot_holder(challenge: &Challenge) -> SlotHolder {
         name: user.map(|user| user.name.clone()),
         human: !is_for_bot(challenge),
         clocked: challenge.time_control.is_clock(),
+        limit: None,
     }
 }
 

@@ -14,7 +14,8 @@ use tracing::warn;
 
 use crate::{atomic_file, clock, input};
 
-const MAX_FILE_BYTES: u64 = 8 * 1024 * 1024;
+/// 20,000 accepted challenges with profiles, which is the largest file.
+const MAX_FILE_BYTES: u64 = 32 * 1024 * 1024;
 
 /// Coalesced saves of one file: one write at a time, each with the latest state.
 #[derive(Debug)]
@@ -73,7 +74,7 @@ impl SaveQueue {
 /// Reads a whole file. `None` if it does not exist.
 ///
 /// # Errors
-/// If it exists and cannot be read, or is larger than 8 MiB.
+/// If it exists and cannot be read, or is larger than 32 MiB.
 pub(crate) fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
     match input::read(path, MAX_FILE_BYTES) {
         Ok(bytes) => Ok(Some(bytes)),

@@ -37,6 +37,8 @@ pub(crate) struct SlotHolder {
     /// Whether the opponent is a person.
     pub human: bool,
     pub clocked: bool,
+    /// Name of the limit under which the challenge was accepted.
+    pub limit: Option<String>,
 }
 
 impl Slots {
@@ -162,6 +164,15 @@ impl Slots {
             .count()
     }
 
+    /// Running or accepted games under the limit of this name.
+    pub(crate) fn games_under(&self, limit: &str, now: Instant) -> usize {
+        let current = |slot: &&Slot| slot.reserved_until.is_none_or(|until| now < until);
+        let holders = self.taken.values().filter(current).map(|slot| &slot.holder);
+        holders
+            .filter(|holder| holder.limit.as_deref() == Some(limit))
+            .count()
+    }
+
     fn drop_expired(&mut self, now: Instant) {
         self.taken
             .retain(|_, slot| slot.reserved_until.is_none_or(|until| now < until));
@@ -181,6 +192,7 @@ mod tests {
             name: name.map(Username::new),
             human: true,
             clocked: true,
+            limit: None,
         }
     }
 

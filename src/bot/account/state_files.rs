@@ -10,6 +10,7 @@ use super::Account;
 use crate::bot::account::accepted_log::{self, AcceptedLog, Update};
 use crate::bot::account::persist::{self, SaveQueue};
 use crate::bot::account::quota::Quota;
+use crate::bot::block_lists::BlockLists;
 use crate::bot::matchmaking::OpponentHistory;
 use crate::clock;
 
@@ -22,6 +23,8 @@ pub(super) enum StateFile {
     Quota,
     /// The [`OpponentHistory`].
     Opponents,
+    /// The copies of the [`BlockLists`].
+    BlockLists,
 }
 
 /// State kept in the files, but for the opponents, which matchmaking keeps.
@@ -30,15 +33,22 @@ pub(super) struct PersistedState {
     pub accepted_log: AcceptedLog,
     /// Use of Lichess's limits.
     pub quota: Quota,
+    /// Copies of the block lists.
+    pub block_lists: BlockLists,
     /// Background saves, indexed by [`StateFile`].
-    save_queues: [SaveQueue; 3],
+    save_queues: [SaveQueue; 4],
 }
 
 impl PersistedState {
     /// Reads the files; all of them are in the directory of the first one.
     pub(super) fn open(accepted_log: Option<&Path>) -> (Self, OpponentHistory) {
         let sibling = |ending| accepted_log.map(|file| accepted_log::sibling(file, ending));
-        let [quota, opponents] = [Quota::FILE_SUFFIX, OpponentHistory::FILE_SUFFIX].map(sibling);
+        let [quota, opponents, block_lists] = [
+            Quota::FILE_SUFFIX,
+            OpponentHistory::FILE_SUFFIX,
+            BlockLists::FILE_SUFFIX,
+        ]
+        .map(sibling);
         let history = load_or_default(
             opponents.as_deref(),
             OpponentHistory::load,
@@ -51,10 +61,16 @@ impl PersistedState {
                 Quota::load,
                 "an empty count of Lichess's limits",
             ),
+            block_lists: load_or_default(
+                block_lists.as_deref(),
+                BlockLists::load,
+                "no copies of block lists",
+            ),
             save_queues: [
                 SaveQueue::new(accepted_log.map(Path::to_owned), "the count of challenges"),
                 SaveQueue::new(quota, "the count of Lichess's limits"),
                 SaveQueue::new(opponents, "the decline history"),
+                SaveQueue::new(block_lists, "the copies of block lists"),
             ],
         };
         (state, history)
@@ -95,6 +111,7 @@ impl Account {
             StateFile::Accepted => self.state.accepted_log.update(),
             StateFile::Quota => Update::Replace(self.state.quota.to_json()),
             StateFile::Opponents => Update::Replace(self.matchmaking.history().to_json()),
+            StateFile::BlockLists => Update::Replace(self.state.block_lists.to_json()),
         };
         let write = move || match update {
             Update::Replace(text) => persist::save(&path, &text),
@@ -118,7 +135,12 @@ impl Account {
 
     /// Repeats saves that have failed.
     pub(super) fn retry_failed_saves(&mut self) {
-        for file in [StateFile::Accepted, StateFile::Quota, StateFile::Opponents] {
+        for file in [
+            StateFile::Accepted,
+            StateFile::Quota,
+            StateFile::Opponents,
+            StateFile::BlockLists,
+        ] {
             if self.state.save_queues[file as usize].needs_retry() {
                 self.save(file);
             }

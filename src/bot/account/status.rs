@@ -113,11 +113,15 @@ impl Account {
     /// Use of the daily limits.
     fn limits(&self) -> Vec<LimitStatus> {
         let (quota, date) = (&self.state.quota, clock::date());
+        let learned = |limit| {
+            let at = clock::format_date(quota.learned_at(limit, date)?);
+            Some(format!("limit learned from a refusal at {at}"))
+        };
         let told = Limit::DAILY.map(|(limit, what, multiple)| LimitStatus {
             name: what.to_owned(),
-            note: multiple.map(str::to_owned),
+            note: multiple.map(str::to_owned).or_else(|| learned(limit)),
             used: quota.used(limit, date).into(),
-            capacity: limit.credits().into(),
+            capacity: quota.credits(limit, date).into(),
             resets_in_s: quota
                 .window_end(limit, date)
                 .map(|ends| seconds_until(ends, date)),

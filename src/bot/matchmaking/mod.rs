@@ -16,6 +16,8 @@ mod opponent_history;
 mod pace;
 mod selection;
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use tracing::info;
@@ -173,10 +175,18 @@ impl Matchmaking {
     }
 
     pub(super) fn set_settings(&mut self, settings: &Settings) {
-        self.plan = Plan::of(settings);
+        self.plan = Plan {
+            listed: Arc::clone(&self.plan.listed),
+            ..Plan::of(settings)
+        };
         self.settings = settings.matchmaking.clone();
         self.backoff = None;
         self.idle = None;
+    }
+
+    /// Sets the ids of the users on block lists.
+    pub(super) fn set_listed(&mut self, listed: Arc<BTreeSet<String>>) {
+        self.plan.listed = listed;
     }
 
     /// History to be saved.

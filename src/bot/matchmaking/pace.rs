@@ -38,15 +38,18 @@ fn refusal_delay(quota: &Quota, now: SystemTime) -> Option<Delay> {
 fn games_left(quota: &Quota, reserve: u32, now: SystemTime) -> u32 {
     let made = quota.matchmaking_games(now);
     let others = quota.used(Limit::BotGames, now).saturating_sub(made);
-    Limit::BotGames
-        .credits()
+    quota
+        .credits(Limit::BotGames, now)
         .saturating_sub(made)
         .saturating_sub(others.max(reserve))
 }
 
 fn used_up_delay(quota: &Quota, reserve: u32, now: SystemTime) -> Option<Delay> {
     let until = quota.window_end(Limit::BotGames, now)?;
-    let (all, used) = (Limit::BotGames.credits(), quota.used(Limit::BotGames, now));
+    let (all, used) = (
+        quota.credits(Limit::BotGames, now),
+        quota.used(Limit::BotGames, now),
+    );
     let reason = if used >= all {
         format!("the {all} games between bots that Lichess allows in 24 hours are played")
     } else {

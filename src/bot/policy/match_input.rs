@@ -1,11 +1,19 @@
 //! Input of rules: a challenge or a game, and whether a rule matches it.
 
+use std::time::SystemTime;
+
 use serde::{Deserialize, Serialize};
 
 use crate::bot::game::header::GameHeader;
-use crate::config::{ClockSpec, ExtraRule, Match, OurColor, Pattern, Range, Title};
+use crate::chess::Position;
+use crate::clock;
+use crate::config::{
+    ClockSpec, EngineName, ExtraRule, FenPattern, Hours, Match, OurColor, Pattern, Range, Rule,
+    TextPattern, Title,
+};
 use crate::lichess::model::{
-    Challenge, ChallengeUser, Color, ColorChoice, GameFull, Speed, TimeControl, Username, Variant,
+    Challenge, ChallengeUser, Color, ColorChoice, GameFull, Speed, TimeControl, User, Username,
+    Variant,
 };
 
 /// An incoming challenge, or a game.
@@ -24,11 +32,15 @@ pub struct MatchInput {
     /// Our rating in this kind of game.
     pub our_rating: Option<i32>,
     pub variant: Variant,
+    /// Initial position, if it is known.
+    pub fen: Option<String>,
     pub speed: Speed,
     pub time: TimeControl,
     pub rated: bool,
     /// Our color; random if it is not known.
     pub color: ColorChoice,
+    /// Arrival of the challenge or start of the game.
+    pub at: SystemTime,
     /// Facts of the challenge, if it is known.
     pub facts: ChallengeFacts,
     /// Whether the game belongs to a tournament.
@@ -48,6 +60,7 @@ impl MatchInput {
             provisional: from.is_some_and(|from| from.provisional),
             our_rating: us.and_then(|us| us.rating),
             variant: challenge.variant,
+            fen: initial_fen(challenge.variant, challenge.initial_fen.as_ref()),
             speed: challenge.speed,
             time: challenge.time_control,
             rated: challenge.rated,
@@ -56,8 +69,11 @@ impl MatchInput {
                 ColorChoice::Black => ColorChoice::White,
                 ColorChoice::Random => ColorChoice::Random,
             },
+            at: clock::date(),
             facts: ChallengeFacts {
                 age_days,
+                profile: None,
+                listed: None,
                 random_color: challenge.color == ColorChoice::Random,
                 rules: challenge.rules.clone(),
                 rematch: challenge.rematch_of.is_some(),
@@ -77,6 +93,7 @@ impl MatchInput {
             provisional: them.provisional,
             our_rating: us.rating,
             variant: full.variant,
+            fen: Some(head.initial.fen()),
             speed: full.speed,
             time: full.time_control(),
             rated: full.rated,
@@ -84,6 +101,7 @@ impl MatchInput {
                 Color::White => ColorChoice::White,
                 Color::Black => ColorChoice::Black,
             },
+            at: full.created().unwrap_or_else(clock::date),
             facts: ChallengeFacts::default(),
             tournament: head.tournament,
         }
@@ -107,6 +125,12 @@ pub struct ChallengeFacts {
     /// Age of the challenger's account, if it was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub age_days: Option<u32>,
+    /// Profile of the challenger, if it was requested: its biography, and its links below.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
+    /// The first of `challenge.block_lists` that contains the opponent, unless a rule accepts them by name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub listed: Option<String>,
     /// Whether the color was drawn at random, even if it is known by now.
     #[serde(alias = "chance")]
     pub random_color: bool,
@@ -117,8 +141,32 @@ pub struct ChallengeFacts {
     pub rematch: bool,
 }
 
+/// The profile of a user as rules see it.
+pub fn profile_text(user: &User) -> String {
+    let parts = [&user.profile.bio, &user.profile.links]
+        .into_iter()
+        .flatten();
+    parts.map(String::as_str).collect::<Vec<_>>().join("\n")
+}
+
+/// The initial position of a challenge: that of a chess960 game is mostly drawn later.
+fn initial_fen(variant: Variant, given: Option<&String>) -> Option<String> {
+    let start = || (variant == Variant::Standard).then(|| Position::startpos().fen());
+    given.cloned().or_else(start)
+}
+
+/// First condition of a rule that does not hold; `None` if it applies. A listed user is accepted only by rules about
+/// them.
+pub(super) fn first_objection(rule: &Rule, input: &MatchInput) -> Option<String> {
+    let list = input.facts.listed.as_ref();
+    let unaware = rule.accept == Some(true) && rule.matching.listed.is_none();
+    list.filter(|_| unaware)
+        .map(|list| format!("on the block list {list}"))
+        .or_else(|| first_mismatch(&rule.matching, input))
+}
+
 /// First condition of a rule that does not match; `None` if all match.
-pub(super) fn first_mismatch(rule: &Match, input: &MatchInput) -> Option<String> {
+fn first_mismatch(rule: &Match, input: &MatchInput) -> Option<String> {
     let flag = |wanted: Option<bool>, is: bool, yes: &str, no: &str| {
         let said = if is { yes } else { no };
         wanted
@@ -143,6 +191,7 @@ pub(super) fn first_mismatch(rule: &Match, input: &MatchInput) -> Option<String>
     };
     let variant = input.variant.key();
     let speed = input.speed.key();
+    let profile = input.facts.profile.as_deref();
     let title = input.title.as_deref().unwrap_or("none");
     let name = input.display_name();
     let color = input.color;
@@ -175,8 +224,39 @@ pub(super) fn first_mismatch(rule: &Match, input: &MatchInput) -> Option<String>
         })
         .or_else(|| range(rule.age_days, "age_days", number(input.facts.age_days)))
         .or_else(|| {
+            let (yes, no) = ("on a block list", "on no block list");
+            flag(rule.listed, input.facts.listed.is_some(), yes, no)
+        })
+        .or_else(|| {
+            let profile = profile.filter(|_| input.bot);
+            let fits = |wanted: &EngineName| profile.is_some_and(|text| wanted.is_in(text));
+            none_of(&rule.engine, fits, || match profile {
+                Some(_) => "the profile mentions no such engine".to_owned(),
+                None if input.bot => "the profile is not known".to_owned(),
+                None => "no bot".to_owned(),
+            })
+        })
+        .or_else(|| {
+            let fits = |wanted: &TextPattern| profile.is_some_and(|text| wanted.matches(text));
+            none_of(&rule.bio, fits, || match profile {
+                Some(_) => "another profile".to_owned(),
+                None => "the profile is not known".to_owned(),
+            })
+        })
+        .or_else(|| {
+            let fits = |wanted: &Hours| wanted.contains(input.at);
+            none_of(&rule.hours, fits, || "at another time of day".to_owned())
+        })
+        .or_else(|| {
             let fits = |wanted: &Variant| *wanted == input.variant;
             none_of(&rule.variant, fits, || format!("variant {variant}"))
+        })
+        .or_else(|| {
+            let fen = input.fen.as_deref();
+            let fits = |wanted: &FenPattern| fen.is_some_and(|fen| wanted.matches(fen));
+            none_of(&rule.fen, fits, || {
+                format!("initial position {}", fen.unwrap_or("not known yet"))
+            })
         })
         .or_else(|| {
             let fits = |wanted: &Speed| *wanted == input.speed;

@@ -1,8 +1,8 @@
 //! Policy: whether to accept a challenge, and how to play a game. Pure functions.
 //!
 //! A challenge passes these checks in turn, and the first failure decides: what the bot can play; the main switch and
-//! the block list; the rules from top to bottom, until one accepts or declines; `[challenge]` if none does; the
-//! limits per day; the slots. What the challenger can change is checked before what only time changes, so that nobody
+//! the own block list; the rules from top to bottom, until one accepts or declines; the block lists of others and
+//! `[challenge]` if none does; the limits; the slots. What the challenger can change is checked before what only time changes, so that nobody
 //! is told `later` who would be declined for another reason then.
 
 mod base_checks;
@@ -14,13 +14,13 @@ use std::cmp::Reverse;
 use std::time::SystemTime;
 
 use crate::clock;
-use crate::config::{Challenge as ChallengeSettings, Games, Limit, Prefer, Rule, Settings};
+use crate::config::{Challenge as ChallengeSettings, Games, Limit, Prefer, Rule, Settings, Window};
 use crate::lichess::model::{Challenge, Compat, DeclineReason};
 use crate::plural;
 
 use base_checks::BaseCheckFailure;
 
-pub use match_input::{ChallengeFacts, MatchInput};
+pub use match_input::{ChallengeFacts, MatchInput, profile_text};
 pub use play_settings::{MoveLimits, PlaySettings, describe};
 pub use strength::PlayingStrength;
 
@@ -37,9 +37,14 @@ pub struct ChallengeContext<'a> {
     pub input: &'a MatchInput,
 }
 
-/// Challenges accepted in 24 hours under the limit of this name, by one user or by all: their number, and until when
-/// they are at least as many as given.
-pub type DailyUsage<'a> = dyn Fn(&str, Option<&str>, u32) -> (usize, Option<SystemTime>) + 'a;
+/// Use of the limits, by their names.
+pub struct LimitUsage<'a> {
+    /// Challenges accepted in a window from one user or from all: their number, and until when they are at least as
+    /// many as the window allows.
+    pub accepted: &'a dyn Fn(&str, Option<&str>, Window) -> (usize, Option<SystemTime>),
+    /// Running games.
+    pub running: &'a dyn Fn(&str) -> usize,
+}
 
 /// Load of the account.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -93,7 +98,7 @@ pub struct Check {
 pub fn evaluate(
     case: ChallengeContext<'_>,
     settings: &Settings,
-    usage: &DailyUsage<'_>,
+    usage: &LimitUsage<'_>,
     load: Load,
 ) -> Assessment {
     let mut evaluator = Evaluator {
@@ -115,10 +120,10 @@ pub fn evaluate(
     }
 }
 
-/// Whether a rule asks for the age of accounts, which a challenge does not contain.
-pub fn needs_account_age(settings: &Settings) -> bool {
-    let mut rules = settings.rule.iter();
-    rules.any(|rule| rule.matching.age_days.is_some())
+/// Whether a rule asks for something that only the profiles of users contain.
+pub fn needs_profile(settings: &Settings) -> bool {
+    let mut rules = settings.rule.iter().map(|rule| &rule.matching);
+    rules.any(|it| it.age_days.is_some() || !it.engine.is_empty() || !it.bio.is_empty())
 }
 
 /// Rank in the queue: the smallest is served first.
@@ -174,7 +179,7 @@ fn applicable_rules<'a>(
     rules
         .iter()
         .enumerate()
-        .filter(|(_, rule)| match_input::first_mismatch(&rule.matching, input).is_none())
+        .filter(|(_, rule)| match_input::first_objection(rule, input).is_none())
         .take_while(move |(_, rule)| !std::mem::replace(&mut decided, is_final(rule)))
 }
 
@@ -195,7 +200,7 @@ impl Evaluator {
         &mut self,
         case: ChallengeContext<'_>,
         settings: &Settings,
-        usage: &DailyUsage<'_>,
+        usage: &LimitUsage<'_>,
         load: Load,
     ) -> Result<(), ChallengeAnswer> {
         let (challenge, section) = (case.challenge, &settings.challenge);
@@ -206,6 +211,16 @@ impl Evaluator {
         self.check("open to this user", not_admitted, "yes")?;
         let accepted = self.check_rules(&settings.rule, input)?;
         if !accepted {
+            let listed = input.facts.listed.as_ref().map(|list| {
+                let user = input.display_name();
+                (
+                    DeclineReason::Generic,
+                    format!("{user} is on the block list {list}"),
+                )
+            });
+            if !section.block_lists.is_empty() {
+                self.check("block lists", listed, "not listed")?;
+            }
             let outside = base_checks::outside_section(challenge, section);
             self.check(SECTION, outside, "everything is within it")?;
             if input.facts.rematch {
@@ -219,7 +234,7 @@ impl Evaluator {
             let reason = format!("Lichess lets us play no more bots today, again at {until}");
             (DeclineReason::Later, reason)
         });
-        let (exceeded, shown) = self.daily_limits(input, usage);
+        let (exceeded, shown) = self.check_limits(input, usage);
         self.check("limits", exceeded.or(no_bots), &shown)?;
         self.check_slots(&settings.games, load)
     }
@@ -251,7 +266,7 @@ impl Evaluator {
         let mut limited = false;
         for (number, rule) in rules.iter().enumerate() {
             let name = rule_label(number, rule);
-            if let Some(mismatch) = match_input::first_mismatch(&rule.matching, input) {
+            if let Some(mismatch) = match_input::first_objection(rule, input) {
                 self.record(name, format!("does not match: {mismatch}"));
                 continue;
             }
@@ -261,9 +276,9 @@ impl Evaluator {
                 self.reason = name;
                 return Err(ChallengeAnswer::Decline(reason));
             }
-            if let Some(limit) = rule.limit.filter(|_| !limited) {
+            if let Some(limit) = rule.limit.as_ref().filter(|_| !limited) {
                 limited = true;
-                self.limit = (name.clone(), limit);
+                self.limit = (name.clone(), limit.clone());
             }
             let effects = rule_effects(rule).join(", ");
             self.record(&name, format!("matches: {effects}"));
@@ -276,32 +291,36 @@ impl Evaluator {
     }
 
     /// Objection to one more game under the limit, and the use of the limit.
-    fn daily_limits(
+    fn check_limits(
         &self,
         input: &MatchInput,
-        usage: &DailyUsage<'_>,
+        usage: &LimitUsage<'_>,
     ) -> (Option<BaseCheckFailure>, String) {
         let (name, limit) = &self.limit;
         let user = input.user_id();
         let (mut exceeded, mut shown) = (None, Vec::new());
-        for (max, user, whose) in [
-            (limit.per_user_day, Some(&*user), input.display_name()),
-            (limit.per_day, None, "all"),
-        ] {
-            if max == 0 {
-                continue;
-            }
-            let (count, full_until) = usage(name, user, max);
-            shown.push(format!(
-                "{whose} had {count} of {max} in 24 hours by {name}"
-            ));
+        let of_user = limit
+            .of_user()
+            .map(|window| (window, Some(&*user), input.display_name()));
+        let of_all = limit.of_all().map(|window| (window, None, "all"));
+        for (window, user, whose) in of_user.chain(of_all) {
+            let (count, full_until) = (usage.accepted)(name, user, window);
+            let (max, time) = (window.max, window.in_words());
+            shown.push(format!("{whose} had {count} of {max} in {time} by {name}"));
             exceeded = exceeded.or(full_until.map(|until| {
                 let until = clock::format_date(until);
                 let reason = format!(
-                    "{max} in 24 hours are the limit for {whose} by {name}, again at {until}"
+                    "{max} in {time} are the limit for {whose} by {name}, again at {until}"
                 );
                 (DeclineReason::Later, reason)
             }));
+        }
+        if limit.at_once > 0 {
+            let (running, max) = ((usage.running)(name), limit.at_once);
+            shown.push(format!("{running} of {max} at once by {name}"));
+            let full = running >= max as usize;
+            let reason = || format!("{max} at once are the limit by {name}");
+            exceeded = exceeded.or_else(|| full.then(|| (DeclineReason::Later, reason())));
         }
         let shown = match shown.is_empty() {
             true => "none".to_owned(),
@@ -368,14 +387,14 @@ impl Evaluator {
 /// Effects of a matching rule, for the operator.
 fn rule_effects(rule: &Rule) -> Vec<String> {
     let mut effects = Vec::new();
-    if let Some(Limit {
-        per_user_day,
-        per_day,
-    }) = rule.limit
-    {
-        let counted = [(per_user_day, "for one user"), (per_day, "for all")];
-        let counted = counted.into_iter().filter(|(max, _)| *max > 0);
-        effects.extend(counted.map(|(max, whose)| format!("at most {max} a day {whose}")));
+    if let Some(limit) = &rule.limit {
+        let of_user = limit.of_user().map(|window| (window, "for one user"));
+        let of_all = limit.of_all().map(|window| (window, "for all"));
+        effects.extend(of_user.chain(of_all).map(|(window, whose)| {
+            format!("at most {} in {} {whose}", window.max, window.in_words())
+        }));
+        let at_once = Some(limit.at_once).filter(|max| *max > 0);
+        effects.extend(at_once.map(|max| format!("at most {max} at once")));
     }
     effects.extend(rule.priority.map(|priority| format!("priority {priority}")));
     effects.extend(play_settings::describe(&rule.play));

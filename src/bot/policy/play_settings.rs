@@ -76,8 +76,7 @@ impl PlaySettings {
     pub fn of(settings: &Settings, game: &MatchInput) -> Self {
         let (mut play, mut labels) = (Play::default(), Vec::new());
         for (number, rule) in settings.rule.iter().enumerate() {
-            if rule.decline.is_some() || match_input::first_mismatch(&rule.matching, game).is_some()
-            {
+            if rule.decline.is_some() || match_input::first_objection(rule, game).is_some() {
                 continue;
             }
             if rule.play != Play::default() {

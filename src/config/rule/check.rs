@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::super::external::{self, External};
 use super::super::settings::{Book, Settings};
-use super::{Books, Match, Play, Rule};
+use super::{Books, Limit, Match, Play, Rule};
 
 const MAX_NAME_CHARS: usize = 40;
 
@@ -20,6 +20,7 @@ pub(crate) fn contradictions(settings: &Settings) -> Vec<(usize, String)> {
             unknown_books(rule, &settings.book),
             unknown_engine(rule, &settings.engine.external),
             options_without_engine(rule, settings),
+            no_lists(rule, settings),
         ]
         .concat();
         found.extend(sentences.into_iter().map(|sentence| (number, sentence)));
@@ -52,6 +53,14 @@ fn options_without_engine(rule: &Rule, settings: &Settings) -> Vec<String> {
         })
         .into_iter()
         .collect()
+}
+
+/// A rule for listed users without any list.
+fn no_lists(rule: &Rule, settings: &Settings) -> Vec<String> {
+    let never = rule.matching.listed == Some(true) && settings.challenge.block_lists.is_empty();
+    let sentence =
+        "nobody is listed, because there are no challenge.block_lists; name one, or remove listed";
+    never.then(|| sentence.to_owned()).into_iter().collect()
 }
 
 /// Contradictions within one rule.
@@ -90,9 +99,8 @@ fn check_rule(rule: &Rule) -> Vec<String> {
         "declined challenges are never played, so limit, priority and play have no effect",
     );
     when(
-        rule.limit
-            .is_some_and(|limit| limit.per_day == 0 && limit.per_user_day == 0),
-        "the limit limits nothing; give it per_user_day, per_day or both",
+        rule.limit == Some(Limit::default()),
+        "the limit limits nothing; give it per_user_day, per_day, per_user or at_once",
     );
     when(
         of_challenges && rule.matching.tournament == Some(true),

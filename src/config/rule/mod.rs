@@ -4,6 +4,8 @@
 
 mod books;
 mod check;
+mod hours;
+mod limit;
 mod reader;
 mod values;
 
@@ -18,9 +20,11 @@ use crate::lichess::model::{ColorChoice, DeclineReason, Speed, Variant};
 
 pub use books::Books;
 pub(super) use check::{contradictions, unknown_books};
+pub use hours::Hours;
+pub use limit::{Limit, Window, Windows};
 pub(super) use reader::RawRule;
 pub(super) use values::one_or_many;
-pub use values::{ClockSpec, Pattern, Range};
+pub use values::{ClockSpec, EngineName, FenPattern, Pattern, Range, TextPattern};
 
 /// One rule.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -63,9 +67,23 @@ pub struct Match {
     pub provisional: Option<bool>,
     /// The age of the opponent's account in days.
     pub age_days: Option<Range>,
+    /// The opponent is on one of `challenge.block_lists`.
+    pub listed: Option<bool>,
+    /// The opponent is a bot whose profile mentions one of these engines.
+    #[serde(deserialize_with = "one_or_many")]
+    pub engine: Vec<EngineName>,
+    /// The opponent's profile is one of these texts: its biography, and its links below.
+    #[serde(deserialize_with = "one_or_many")]
+    pub bio: Vec<TextPattern>,
+    /// The time of day at the challenge or at the start of the game is in one of these.
+    #[serde(deserialize_with = "one_or_many")]
+    pub hours: Vec<Hours>,
     /// One of these variants.
     #[serde(with = "super::values::one_or_list")]
     pub variant: Vec<Variant>,
+    /// One of these initial positions.
+    #[serde(deserialize_with = "one_or_many")]
+    pub fen: Vec<FenPattern>,
     /// One of these speeds.
     #[serde(with = "super::values::one_or_list")]
     pub speed: Vec<Speed>,
@@ -92,16 +110,6 @@ pub struct Match {
     pub rematch: Option<bool>,
     /// The game is part of a tournament.
     pub tournament: Option<bool>,
-}
-
-/// How many challenges are accepted within 24 hours; 0 sets no limit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Limit {
-    /// From one user.
-    pub per_user_day: u32,
-    /// From all.
-    pub per_day: u32,
 }
 
 /// Settings of the games. Unset ones are those of the sections of the same names.

@@ -102,31 +102,36 @@ pub struct Pattern(String);
 impl Pattern {
     /// Whether this name matches.
     pub fn matches(&self, name: &str) -> bool {
-        let (pattern, name) = (self.0.as_bytes(), name.as_bytes());
-        let (mut p, mut n) = (0, 0);
-        // The last `*`, and the position in the name up to which it matches.
-        let mut star = None;
-        while n < name.len() {
-            match pattern.get(p) {
-                Some(b'*') => {
-                    star = Some((p, n));
-                    p += 1;
-                }
-                Some(letter) if letter.eq_ignore_ascii_case(&name[n]) => {
-                    p += 1;
-                    n += 1;
-                }
-                _ => {
-                    let Some((at, taken)) = star else {
-                        return false;
-                    };
-                    star = Some((at, taken + 1));
-                    (p, n) = (at + 1, taken + 1);
-                }
+        wildcard(&self.0.to_ascii_lowercase(), &name.to_ascii_lowercase())
+    }
+}
+
+/// Whether the text matches a pattern, in which `*` matches any text.
+fn wildcard(pattern: &str, text: &str) -> bool {
+    let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
+    let (mut p, mut n) = (0, 0);
+    // The last `*`, and the position in the text up to which it matches.
+    let mut star = None;
+    while n < text.len() {
+        match pattern.get(p) {
+            Some(b'*') => {
+                star = Some((p, n));
+                p += 1;
+            }
+            Some(letter) if *letter == text[n] => {
+                p += 1;
+                n += 1;
+            }
+            _ => {
+                let Some((at, taken)) = star else {
+                    return false;
+                };
+                star = Some((at, taken + 1));
+                (p, n) = (at + 1, taken + 1);
             }
         }
-        pattern[p..].iter().all(|letter| *letter == b'*')
     }
+    pattern[p..].iter().all(|letter| *letter == b'*')
 }
 
 impl TryFrom<String> for Pattern {
@@ -153,6 +158,105 @@ impl From<Pattern> for String {
 impl fmt::Display for Pattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
+    }
+}
+
+/// A pattern of any text, in which `*` matches any text, ignoring case.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct TextPattern(String);
+
+impl TextPattern {
+    /// Whether the whole text matches.
+    pub fn matches(&self, text: &str) -> bool {
+        wildcard(&self.0.to_lowercase(), &text.to_lowercase())
+    }
+}
+
+impl TryFrom<String> for TextPattern {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, &'static str> {
+        let expected = "expected a text, in which * stands for any text, as in \"*stockfish*\"";
+        (!text.trim().is_empty())
+            .then_some(Self(text))
+            .ok_or(expected)
+    }
+}
+
+impl From<TextPattern> for String {
+    fn from(pattern: TextPattern) -> Self {
+        pattern.0
+    }
+}
+
+/// The name of an engine, as profiles of bots mention it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct EngineName(String);
+
+impl EngineName {
+    /// Whether the text contains the name, ignoring case and not as a part of a longer word; a version may follow.
+    pub fn is_in(&self, text: &str) -> bool {
+        let (name, text) = (self.0.to_lowercase(), text.to_lowercase());
+        let mut places = text.match_indices(&name);
+        places.any(|(at, _)| {
+            let before = text[..at].chars().next_back();
+            let after = text[at + name.len()..].chars().next();
+            !before.is_some_and(char::is_alphabetic) && !after.is_some_and(char::is_alphabetic)
+        })
+    }
+}
+
+impl TryFrom<String> for EngineName {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, &'static str> {
+        let name = text.trim();
+        match name.contains(char::is_alphanumeric) {
+            true => Ok(Self(name.to_owned())),
+            false => Err("expected the name of an engine, as in \"stockfish\""),
+        }
+    }
+}
+
+impl From<EngineName> for String {
+    fn from(name: EngineName) -> Self {
+        name.0
+    }
+}
+
+/// A pattern of the first fields of a FEN, such as `"*Q*"` or `"* b"`. `*` matches any text within a field.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct FenPattern(String);
+
+impl FenPattern {
+    /// Whether each field of the pattern matches that of the FEN.
+    pub fn matches(&self, fen: &str) -> bool {
+        let mut fields = fen.split_whitespace();
+        let mut patterns = self.0.split_whitespace();
+        patterns.all(|pattern| fields.next().is_some_and(|field| wildcard(pattern, field)))
+    }
+}
+
+impl TryFrom<String> for FenPattern {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, &'static str> {
+        let fields = text.split_whitespace().count();
+        match (1..=6).contains(&fields) {
+            true => Ok(Self(text)),
+            false => Err(
+                "expected a FEN or its first fields, in which * stands for any text, as in \"*Q*\"",
+            ),
+        }
+    }
+}
+
+impl From<FenPattern> for String {
+    fn from(pattern: FenPattern) -> Self {
+        pattern.0
     }
 }
 
@@ -293,6 +397,51 @@ mod tests {
         assert!(Pattern::try_from("two names".to_owned()).is_err());
         assert_eq!(pattern("https://lichess.org/@/Anna").to_string(), "Anna");
         assert!(Pattern::try_from("https://lichess.org/team/x".to_owned()).is_err());
+    }
+
+    #[test]
+    fn engine_name_is_a_word_of_the_profile() {
+        let name = |text: &str| EngineName::try_from(text.to_owned()).unwrap();
+        for (engine, text, is) in [
+            ("stockfish", "I run Stockfish 17 at home", true),
+            (
+                "Stockfish",
+                "https://github.com/official-stockfish/Stockfish",
+                true,
+            ),
+            ("stockfish", "STOCKFISH16", true),
+            ("stockfish", "the stockfishes", false),
+            ("lc0", "Lc0, maia-1500", true),
+            ("sf", "transfer", false),
+            ("é", "É", true),
+        ] {
+            assert_eq!(name(engine).is_in(text), is, "{engine} {text}");
+        }
+        assert!(EngineName::try_from(" - ".to_owned()).is_err());
+    }
+
+    #[test]
+    fn fen_pattern_matches_field_by_field() {
+        let start = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1";
+        let ending = "4k3/8/8/8/8/8/4P3/4K3 b - - 0 1";
+        for (pattern, fen, is) in [
+            ("*Q*", start, true),
+            ("*Q*", ending, false),
+            ("* w", start, true),
+            ("* w", ending, false),
+            ("* * -", ending, true),
+            (start, start, true),
+            ("*p*", ending, false),
+            ("* b *", "4k3/8/8/8/8/8/4P3/4K3 b", false),
+        ] {
+            let pattern = FenPattern::try_from(pattern.to_owned()).unwrap();
+            assert_eq!(pattern.matches(fen), is, "{pattern:?} {fen}");
+        }
+        assert!(FenPattern::try_from(" ".to_owned()).is_err());
+        assert!(FenPattern::try_from("1 2 3 4 5 6 7".to_owned()).is_err());
+        let bio = |text: &str| TextPattern::try_from(text.to_owned()).unwrap();
+        assert!(bio("*Über*bot*").matches("ein ÜBER-Bot\nhttps://example.org"));
+        assert!(!bio("bot").matches("a bot"));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Policy of the real program on the simulator, and what `explain` says about it.
 
 mod keys;
+mod lists;
 
 use std::process::Command;
 use std::time::Duration;
@@ -113,6 +114,128 @@ fn policy_daily_limit_survives_crash() {
     wait_for_log(&bot, &id, "2 in 24 hours are the limit for Anna");
     assert_eq!(challenge_and_wait(&rival, &BLITZ), "later");
     assert_eq!(challenge_and_wait(&bert, &BLITZ), "accepted");
+}
+
+#[test]
+fn policy_window_limit_survives_crash() {
+    let site = site();
+    let config = "[challenge]\nper_user = \"2/1h, 3/2d\"\n";
+    let mut bot = Daemon::start(&site, config);
+    let [anna, bert] = ["Anna", "Bert"].map(|name| site.player(name));
+    for _ in 0..2 {
+        assert_eq!(challenge_and_wait(&anna, &BLITZ), "accepted");
+    }
+    wait("two acceptances are on disk", || {
+        let text = std::fs::read_to_string(bot.state_file(".accepted.jsonl")?).ok()?;
+        (text.lines().count() == 2).then_some(())
+    });
+    bot.crash();
+    // One of them is older than an hour.
+    let file = bot.state_file(".accepted.jsonl").unwrap();
+    let text = std::fs::read_to_string(&file).unwrap();
+    let now = std::time::UNIX_EPOCH.elapsed().unwrap().as_secs();
+    let lines = text.lines().zip([40 * 3_600, 60]).map(|(line, ago)| {
+        let mut entry: serde_json::Value = serde_json::from_str(line).unwrap();
+        entry["at"] = (now - ago).into();
+        format!("{entry}\n")
+    });
+    std::fs::write(file, lines.collect::<String>()).unwrap();
+    bot.restart();
+    assert_eq!(challenge_and_wait(&anna, &BLITZ), "accepted");
+    let id = anna.challenge(&BLITZ);
+    assert_eq!(anna.answer(&id), "later");
+    wait_for_log(
+        &bot,
+        &id,
+        "2 in 1 hour are the limit for Anna by [challenge]",
+    );
+    assert_eq!(challenge_and_wait(&bert, &BLITZ), "accepted");
+    wait("explain shows the use of both windows", || {
+        let mut explain = bot.command("explain");
+        explain.env("STATE_DIRECTORY", bot.state());
+        let output = explain.args(["--user", "Bert"]).output().unwrap();
+        let said = String::from_utf8(output.stdout).unwrap();
+        let used =
+            "Bert had 1 of 2 in 1 hour by [challenge], Bert had 1 of 3 in 2 days by [challenge]";
+        said.contains(used).then_some(())
+    });
+}
+
+#[test]
+fn policy_games_at_once_under_rule_are_limited() {
+    let site = site();
+    let config = "[[rule]]\nname = \"bots\"\nmatch = { bot = true }\nlimit = { at_once = 1 }\n";
+    let mut bot = Daemon::start(&site, config);
+    let [anna, robot, rival] = ["Anna", "Robot", "Rival"].map(|name| site.player(name));
+    let first = robot.start(&BLITZ);
+    let id = rival.challenge(&BLITZ);
+    assert_eq!(rival.answer(&id), "later");
+    wait_for_log(&bot, &id, "1 at once are the limit by rule `bots`");
+    assert_eq!(challenge_and_wait(&anna, &BLITZ), "accepted");
+    wait("the acceptance is on disk", || {
+        let text = std::fs::read_to_string(bot.state_file(".accepted.jsonl")?).ok()?;
+        text.contains("robot").then_some(())
+    });
+    bot.crash_and_restart();
+    wait("the games are taken up again", || {
+        (bot.log().matches("Robot").count() > 2).then_some(())
+    });
+    assert_eq!(challenge_and_wait(&rival, &BLITZ), "later");
+    let (status, _) = robot.post(&format!("/api/bot/game/{first}/abort"), &[]);
+    assert_eq!(status, 200);
+    wait("the game is over for the bot", || {
+        (challenge_and_wait(&rival, &BLITZ) == "accepted").then_some(())
+    });
+}
+
+#[test]
+fn policy_rules_match_profile_of_challenger() {
+    let clone = NewUser {
+        bio: Some("Stockfish 17,\nas it is".to_owned()),
+        ..NewUser::bot("Clone")
+    };
+    let site = Site::new([clone, NewUser::bot("Robot"), NewUser::human("Anna")]);
+    let bot = Daemon::start(
+        &site,
+        "[[rule]]\nname = \"fish\"\nmatch = { engine = [\"lc0\", \"stockfish\"], rated = true }\ndecline = \"casual\"\n\
+         [[rule]]\nmatch = { bio = \"*as it is\" }\nplay = { max_depth = 2 }\n\
+         [[rule]]\nmatch = { fen = \"*q*\", bot = false }\ndecline = \"variant\"\n\
+         [[rule]]\nmatch = { hours = [\"00:00-12:00 UTC\", \"12:00-24:00 UTC\"], bot = false }\ndecline = \"later\"\n",
+    );
+    let rated = [BLITZ[0], BLITZ[1], ("rated", "true")];
+    let [clone, robot, anna] = ["Clone", "Robot", "Anna"].map(|name| site.player(name));
+    assert_eq!(challenge_and_wait(&clone, &rated), "casual");
+    assert_eq!(challenge_and_wait(&robot, &rated), "accepted");
+    let id = clone.start(&BLITZ);
+    wait_for_log(&bot, &id, "2 plies deep at most by rule 2");
+    assert_eq!(challenge_and_wait(&anna, &BLITZ), "variant");
+    let ending = [
+        BLITZ[0],
+        BLITZ[1],
+        ("variant", "fromPosition"),
+        ("fen", "4k3/8/8/8/8/8/4P3/4K3 w - - 0 1"),
+    ];
+    assert_eq!(challenge_and_wait(&anna, &ending), "later");
+    // No profile is requested twice.
+    assert_eq!(site.sim.faults().request_count(Endpoint::User), 3);
+    let output = bot
+        .command("explain")
+        .args([
+            "--user",
+            "Any",
+            "--title",
+            "bot",
+            "--rated",
+            "--bio",
+            "Lc0 (T40)",
+        ])
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        said.ends_with("\nDeclined, casual: rule `fish`\n"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Games: summaries in account events, and game streams.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Deserializer};
 
@@ -237,6 +237,9 @@ pub struct GameFull {
     /// Id of its arena.
     #[serde(default, deserialize_with = "text::lenient")]
     pub tournament_id: Option<GameId>,
+    /// Milliseconds since 1970.
+    #[serde(default, deserialize_with = "text::timestamp_ms")]
+    created_at: Option<i64>,
     /// Moves, clocks and status when the stream was opened.
     pub state: GameState,
 }
@@ -247,6 +250,12 @@ fn initial_fen<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::
 }
 
 impl GameFull {
+    /// When the game was created.
+    pub fn created(&self) -> Option<SystemTime> {
+        let millis = self.created_at?.try_into().ok()?;
+        UNIX_EPOCH.checked_add(Duration::from_millis(millis))
+    }
+
     /// The time control. If the clock cannot be parsed, it is taken from the times in the state.
     pub fn time_control(&self) -> TimeControl {
         let state = &self.state;

@@ -390,6 +390,11 @@ fn users_with_missing_fields_are_parsed() {
     assert!(!fresh.is_bot() && !fresh.has_bio());
     assert!(closed.disabled);
     assert!(naughty.tos_violation && !naughty.has_bio());
+    let linked =
+        r#"{"username":"Linked","profile":{"bio":"One\r\ntwo","links":"a.org\nb.org\u0007"}}"#;
+    let linked: User = serde_json::from_str(linked).unwrap();
+    assert_eq!(linked.profile.bio.as_deref(), Some("One two"));
+    assert_eq!(linked.profile.links.as_deref(), Some("a.org b.org"));
 }
 
 #[test]

@@ -46,6 +46,13 @@ pub(super) fn text_option<'de, D: Deserializer<'de>>(from: D) -> Result<Option<S
     Ok(lenient::<_, Option<String>>(from)?.map(|text| clip(&text, MAX_TEXT_CHARS)))
 }
 
+/// Displayed text that may be absent, with spaces for line breaks.
+pub(super) fn one_line<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    let text: Option<String> = lenient(from)?;
+    let words = text.map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "));
+    Ok(words.map(|text| clip(&text, MAX_TEXT_CHARS)))
+}
+
 /// Upper limit of a list of names: entries, and characters of each. Lichess has five game rules.
 const MAX_NAMES: usize = 8;
 const MAX_NAME_LENGTH: usize = 20;

@@ -81,9 +81,12 @@ pub struct Perf {
 /// Public profile.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct Profile {
-    /// Biography.
-    #[serde(default, deserialize_with = "text::text_option")]
+    /// Biography, in one line.
+    #[serde(default, deserialize_with = "text::one_line")]
     pub bio: Option<String>,
+    /// Links, separated by spaces.
+    #[serde(default, deserialize_with = "text::one_line")]
+    pub links: Option<String>,
 }
 
 /// The account preferences that we use.

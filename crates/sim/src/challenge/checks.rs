@@ -2,7 +2,7 @@
 
 use crate::challenge::ChallengeConfig;
 use crate::site::error::ErrorBody;
-use crate::site::limits::{BOT_GAMES, CHALLENGES, Exceeded};
+use crate::site::limits::{CHALLENGES, Exceeded};
 use crate::site::{ApiError, Limits, SimTime, Speed, UserId, Users};
 use crate::time_control::TimeControl;
 
@@ -82,9 +82,10 @@ pub(crate) fn check_bot_games(
             },
         }
     };
-    let games = BOT_GAMES.credits;
+    let limit = limits.bot_games();
+    let games = limit.credits;
     limits
-        .check(&BOT_GAMES, me.as_str(), now)
+        .check(&limit, me.as_str(), now)
         .map_err(|exceeded| {
             let text = format!(
                 "You played {games} games against other bots today, please wait before challenging another bot."
@@ -92,7 +93,7 @@ pub(crate) fn check_bot_games(
             refused(429, text, exceeded)
         })?;
     limits
-        .check(&BOT_GAMES, other.as_str(), now)
+        .check(&limit, other.as_str(), now)
         .map_err(|exceeded| {
             let text = format!(
                 "{} played {games} games against other bots today, please wait until {} to challenge them.",

@@ -5,7 +5,6 @@ use crate::referee::Centis;
 use crate::round::setup::Setup;
 use crate::round::{COLORS, Round};
 use crate::site::effect::ScheduledAction;
-use crate::site::limits::BOT_GAMES;
 use crate::site::outage::Availability;
 use crate::site::{AccountKind, Effect, GameId, Notice, SimTime, SiteState, Topic, UserId};
 use crate::view::{challenge, game, spectator};
@@ -78,9 +77,10 @@ impl SiteState {
     pub(crate) fn start_round(&mut self, setup: Setup, now: SimTime) {
         let users = setup.users.each_ref().map(|id| self.users.get(id));
         if users.iter().all(|user| user.bot) {
+            let limit = self.limits.bot_games();
             for user in users {
                 let name = user.id.as_str();
-                self.limits.charge_unchecked(&BOT_GAMES, name, 1, now);
+                self.limits.charge_unchecked(&limit, name, 1, now);
             }
         }
         let effects = self.rounds.start(setup, users, &mut self.rng, now);

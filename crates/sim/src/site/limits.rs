@@ -50,7 +50,7 @@ pub(crate) const CHALLENGES: [Limit; 2] = [
 pub(crate) const CHALLENGES_PER_ADDRESS: Limit =
     Limit::new("challenge.create.ip", 500, 10 * MINUTE);
 /// Games of one bot against other bots.
-pub(crate) const BOT_GAMES: Limit = Limit::new("bot.vsBot.day", 100, DAY);
+const BOT_GAMES: Limit = Limit::new("bot.vsBot.day", 100, DAY);
 pub(crate) const EVENT_STREAMS: Limit = Limit::new("event.stream", 30, 10 * MINUTE).with_message(
     "Please don't poll this endpoint, it is intended to be streamed. See \
      https://lichess.org/api#tag/Board/operation/apiStreamEvent.",
@@ -186,6 +186,8 @@ pub(crate) struct Limits {
     running: HashMap<(&'static str, String), Arc<()>>,
     /// Requests per minute and address that the proxy in front of the site lets through.
     proxy: Option<Limit>,
+    /// Games of one bot against other bots.
+    bot_games: Limit,
 }
 
 impl Limits {
@@ -197,7 +199,22 @@ impl Limits {
             usage: HashMap::new(),
             running: HashMap::new(),
             proxy: per_minute.map(|credits| Limit::new("proxy", credits, MINUTE)),
+            bot_games: BOT_GAMES,
         }
+    }
+
+    /// Sets the number of games of one bot against other bots.
+    pub(crate) fn with_bot_games(self, credits: u32) -> Self {
+        let bot_games = Limit {
+            credits,
+            ..BOT_GAMES
+        };
+        Self { bot_games, ..self }
+    }
+
+    /// Games of one bot against other bots.
+    pub(crate) fn bot_games(&self) -> Limit {
+        self.bot_games
     }
 
     /// Charges a limit unless it is exceeded. A cost of 0 is always allowed.

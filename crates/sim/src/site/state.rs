@@ -54,7 +54,8 @@ impl SiteState {
         for user in options.users {
             users.add(user, now);
         }
-        let limits = Limits::new(options.limits, options.quirks.limiter, options.nginx_limit);
+        let limits = Limits::new(options.limits, options.quirks.limiter, options.nginx_limit)
+            .with_bot_games(options.quirks.bot_games);
         let quirks = Arc::new(options.quirks);
         Self {
             users,

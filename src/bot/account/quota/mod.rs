@@ -4,6 +4,9 @@
 //! are, and the window ends as a whole. The quota counts along. If it has missed something (a lost file, another
 //! program on the same account), Lichess's refusal says how long the window lasts, see [`Quota::mark_exhausted`].
 //!
+//! The number of games against bots is not fixed. If Lichess refuses one earlier than expected, the count at the refusal is
+//! the limit from then on; after a week it is raised step by step, until the next refusal.
+//!
 //! Pauses are not counts: requests of a kind are not sent before its pause is over, not after a restart either. The
 //! pause of a proxy in front of Lichess stops all requests for minutes and is not kept.
 
@@ -64,7 +67,7 @@ impl Limit {
         (Self::AiGames, "AI games", None),
     ];
 
-    /// Key, credits of a window, and its length in seconds.
+    /// Key, credits of a window as far as is known, and its length in seconds.
     fn spec(self) -> (&'static str, u32, u64) {
         match self {
             Self::BotGames => ("bot.vsBot.day", 100, DAY),
@@ -84,7 +87,7 @@ impl Limit {
         self.spec().0
     }
 
-    /// Credits of a window.
+    /// Credits of a window, unless [a refusal](Quota::credits) has told otherwise.
     pub(crate) fn credits(self) -> u32 {
         self.spec().1
     }
@@ -124,6 +127,15 @@ pub(crate) struct JoinRequest {
 /// Counted games that are remembered: every event stream reports running games again.
 const MAX_COUNTED_GAMES: usize = 300;
 
+/// Time for which a learned limit holds unchanged.
+const LEARNED_FOR: u64 = 7 * DAY;
+
+/// Games that are added to a learned limit on each later day.
+const RAISED_DAILY: u32 = 5;
+
+/// Difference between our window and that of Lichess up to which both are the same: the game events take a moment.
+const MAX_WINDOW_DIFFERENCE: u64 = 120;
+
 /// Waits after a refused challenge, if Lichess does not name one.
 const REFUSAL_BACKOFF: Backoff =
     Backoff::new(Duration::from_secs(MINUTE), Duration::from_secs(4 * 3_600));
@@ -146,6 +158,29 @@ pub(crate) struct Quota {
     proxy_until: u64,
     #[serde(alias = "refused")]
     refusals: ChallengeRefusals,
+    /// Limit of the games against bots, if it was learned from a refusal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    learned_bot_games: Option<LearnedLimit>,
+}
+
+/// A limit that a refusal has told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+struct LearnedLimit {
+    credits: u32,
+    /// Time of the refusal.
+    at: u64,
+}
+
+impl LearnedLimit {
+    /// The credits that are tried now.
+    fn credits(self, now: SystemTime) -> u32 {
+        let age = clock::epoch_seconds(now).saturating_sub(self.at);
+        let raises = age.saturating_sub(LEARNED_FOR).div_ceil(DAY);
+        let raised = u64::from(RAISED_DAILY).saturating_mul(raises);
+        self.credits
+            .saturating_add(raised.try_into().unwrap_or(u32::MAX))
+    }
 }
 
 /// Open window of a limit.
@@ -195,6 +230,21 @@ impl Quota {
         serde_json::to_string(self).expect("plain data with string keys")
     }
 
+    /// Credits of a window.
+    pub(crate) fn credits(&self, limit: Limit, now: SystemTime) -> u32 {
+        let learned = self.learned_bot_games.filter(|_| limit == Limit::BotGames);
+        let learned = learned.map_or(u32::MAX, |learned| learned.credits(now));
+        limit.credits().min(learned)
+    }
+
+    /// Time of the refusal from which a limit smaller than the usual one was learned.
+    pub(crate) fn learned_at(&self, limit: Limit, now: SystemTime) -> Option<SystemTime> {
+        let learned = self.credits(limit, now) < limit.credits();
+        self.learned_bot_games
+            .filter(|_| learned)
+            .map(|it| from_epoch(it.at))
+    }
+
     /// Credits used in the open window.
     pub(crate) fn used(&self, limit: Limit, now: SystemTime) -> u32 {
         self.window(limit, now).map_or(0, |used| used.credits)
@@ -213,7 +263,7 @@ impl Quota {
 
     /// When the next request passes, if it does not now.
     pub(crate) fn full_until(&self, limit: Limit, now: SystemTime) -> Option<SystemTime> {
-        let full = self.used(limit, now) >= limit.credits();
+        let full = self.used(limit, now) >= self.credits(limit, now);
         self.window_end(limit, now).filter(|_| full)
     }
 
@@ -233,10 +283,26 @@ impl Quota {
         self.windows.insert(limit.key().to_owned(), used);
     }
 
-    /// Marks a limit as used up for this time, as Lichess has reported.
-    pub(crate) fn mark_exhausted(&mut self, limit: Limit, wait: Duration, now: SystemTime) {
+    /// Marks a limit as used up for this time, as Lichess has reported. Returns the limit of games against bots if it
+    /// was learned from this.
+    pub(crate) fn mark_exhausted(
+        &mut self,
+        limit: Limit,
+        wait: Duration,
+        now: SystemTime,
+    ) -> Option<u32> {
         let since = (clock::epoch_seconds(now) + wait.as_secs()).saturating_sub(limit.seconds());
-        let credits = self.used(limit, now).max(limit.credits());
+        let used = self.window(limit, now);
+        // Without the whole window of Lichess some games were not counted.
+        let complete = used.filter(|used| used.since.abs_diff(since) <= MAX_WINDOW_DIFFERENCE);
+        let learned = complete
+            .map(|used| used.credits)
+            .filter(|count| limit == Limit::BotGames && (1..limit.credits()).contains(count));
+        if let Some(credits) = learned {
+            let at = clock::epoch_seconds(now);
+            self.learned_bot_games = Some(LearnedLimit { credits, at });
+        }
+        let credits = self.used(limit, now).max(self.credits(limit, now));
         // These games belong to the window whose start is known only now.
         let made = self.matchmaking_games(now);
         self.windows
@@ -245,6 +311,7 @@ impl Quota {
             self.matchmaking.games = made;
             self.matchmaking.window = since;
         }
+        learned
     }
 
     /// Charges a challenge that was created, or refused after Lichess had counted it.

@@ -324,3 +324,76 @@ fn quota_arena_joins_match_lichess() {
     let again = at(2 * 24 * HOUR + HOUR);
     assert_eq!(quota.enter_arena(named, at(2 * 24 * HOUR)), Err(again));
 }
+
+/// Counts games a minute apart, from this second on.
+fn play(quota: &mut Quota, games: u64, from: u64) {
+    for n in 0..games {
+        quota.count_bot_game(&id(from / 60 + n), None, at(from + n * 60));
+    }
+}
+
+#[test]
+fn quota_learns_lower_limit_from_refusal() {
+    const DAY: u64 = 24 * HOUR;
+    let limit = Limit::BotGames;
+    let mut quota = Quota::default();
+    play(&mut quota, 50, 0);
+    assert_eq!(quota.full_until(limit, at(3_000)), None);
+    assert_eq!(
+        quota.mark_exhausted(limit, secs(DAY - 3_000), at(3_000)),
+        Some(50)
+    );
+    assert_eq!(quota.full_until(limit, at(3_000)), Some(at(DAY)));
+    assert_eq!(quota.learned_at(limit, at(3_000)), Some(at(3_000)));
+    let mut quota: Quota = serde_json::from_str(&quota.to_json()).unwrap();
+    // The next day ends without a refusal.
+    play(&mut quota, 50, DAY);
+    assert_eq!(quota.full_until(limit, at(DAY + 3_000)), Some(at(2 * DAY)));
+    // After a week a little more is tried each day, and never more than usual.
+    for (days, credits) in [(6, 50), (7, 50), (8, 55), (9, 60), (17, 100), (400, 100)] {
+        assert_eq!(
+            quota.credits(limit, at(days * DAY + 3_000)),
+            credits,
+            "day {days}"
+        );
+    }
+    assert_eq!(quota.learned_at(limit, at(18 * DAY)), None);
+    // The next refusal tells again.
+    play(&mut quota, 52, 9 * DAY);
+    let refused = 9 * DAY + 52 * 60;
+    assert_eq!(
+        quota.mark_exhausted(limit, secs(DAY - 52 * 60), at(refused)),
+        Some(52)
+    );
+    assert_eq!(quota.credits(limit, at(16 * DAY)), 52);
+}
+
+#[test]
+fn quota_learns_nothing_from_incomplete_count() {
+    let limit = Limit::BotGames;
+    // Games of the window of Lichess are missing: its window began before ours.
+    let mut quota = Quota::default();
+    play(&mut quota, 30, 10_000);
+    assert_eq!(quota.mark_exhausted(limit, secs(60_000), at(12_000)), None);
+    assert_eq!(quota.credits(limit, at(12_000)), 100);
+    assert_eq!(quota.full_until(limit, at(12_000)), Some(at(72_000)));
+    // There is no count at all.
+    assert_eq!(
+        Quota::default().mark_exhausted(limit, secs(60_000), at(0)),
+        None
+    );
+    // The usual limit.
+    let mut quota = Quota::default();
+    play(&mut quota, 100, 0);
+    assert_eq!(
+        quota.mark_exhausted(limit, secs(24 * HOUR - 6_000), at(6_000)),
+        None
+    );
+    // Other limits are documented.
+    let mut quota = Quota::default();
+    quota.charge(Limit::ArenasHour, 3, at(0));
+    assert_eq!(
+        quota.mark_exhausted(Limit::ArenasHour, secs(HOUR), at(0)),
+        None
+    );
+}

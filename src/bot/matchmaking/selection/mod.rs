@@ -1,5 +1,7 @@
 //! Choice of the next opponent and game. Pure apart from random draws.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use super::opponent_history::{Offer, OpponentHistory};
@@ -16,6 +18,10 @@ pub(super) struct Plan {
     pub profiles: Vec<Profile>,
     /// Users who are never challenged.
     pub blocked: Vec<Pattern>,
+    /// Names that accepting rules name, which comes before block lists.
+    pub accepted: Vec<Pattern>,
+    /// Ids of the users on block lists.
+    pub listed: Arc<BTreeSet<String>>,
 }
 
 /// Online bots, and our own account.
@@ -160,6 +166,8 @@ impl Plan {
         Self {
             profiles: matchmaking.profiles(),
             blocked: blocked.cloned().chain(other_accounts.flatten()).collect(),
+            accepted: settings.accepted_names().cloned().collect(),
+            listed: Arc::default(),
         }
     }
 
@@ -196,10 +204,13 @@ impl Plan {
     /// Whether a bot may be challenged at all.
     fn may_challenge(&self, bot: &User, me: &User) -> bool {
         let name = bot.username.as_str();
+        let is_any = |patterns: &[Pattern]| patterns.iter().any(|pattern| pattern.matches(name));
+        let listed = self.listed.contains(&bot.username.id()) && !is_any(&self.accepted);
         bot.username != me.username
             && !bot.disabled
             && !bot.blocking
-            && !self.blocked.iter().any(|pattern| pattern.matches(name))
+            && !is_any(&self.blocked)
+            && !listed
     }
 }
 

@@ -43,6 +43,8 @@ fn plan(profiles: &[&str]) -> Plan {
     Plan {
         profiles: profiles.iter().map(|text| profile(text)).collect(),
         blocked: Vec::new(),
+        accepted: Vec::new(),
+        listed: Arc::default(),
     }
 }
 
@@ -106,13 +108,20 @@ fn selection_excludes_self_and_blocked() {
         ("Nasty-1", 2_000),
         ("Gone", 2_000),
         ("Enemy", 2_000),
+        ("Clone", 2_000),
+        ("Friend", 2_000),
     ]);
     online_bots.bots[2].disabled = true;
     online_bots.bots[3].blocking = true;
     let mut plan = plan(&[""]);
     plan.blocked = vec![Pattern::try_from("nasty*".to_owned()).unwrap()];
+    plan.listed = Arc::new(["clone", "friend"].map(str::to_owned).into());
+    plan.accepted = vec![Pattern::try_from("friend".to_owned()).unwrap()];
     let possible = possible(&plan, &online_bots, &OpponentHistory::default());
-    assert_eq!(possible, set(&["Near 3+2 rated standard"]));
+    assert_eq!(
+        possible,
+        set(&["Friend 3+2 rated standard", "Near 3+2 rated standard"])
+    );
 }
 
 #[test]

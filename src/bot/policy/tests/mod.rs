@@ -62,12 +62,25 @@ fn assess(
     accepted_log: &AcceptedLog,
     load: Load,
 ) -> Assessment {
+    let input = MatchInput::of_challenge(challenge, age_days);
+    assess_input((challenge, compat, &input), settings, accepted_log, load)
+}
+
+fn assess_input(
+    (challenge, compat, input): (&Challenge, Option<Compat>, &MatchInput),
+    settings: &Settings,
+    accepted_log: &AcceptedLog,
+    load: Load,
+) -> Assessment {
     let case = ChallengeContext {
         challenge,
         compat,
-        input: &MatchInput::of_challenge(challenge, age_days),
+        input,
     };
-    let usage = |limit: &str, user: Option<&str>, max| accepted_log.usage(limit, user, max, NOW);
+    let usage = LimitUsage {
+        accepted: &|limit, user, window| accepted_log.usage(limit, user, window, NOW),
+        running: &|_| 0,
+    };
     evaluate(case, settings, &usage, load)
 }
 

@@ -25,6 +25,8 @@ fn rules_every_match_key_matches() {
     let days = || json!({"speed": "correspondence", "timeControl": {"type": "correspondence", "daysPerTurn": 3}});
     let unlimited = || json!({"speed": "correspondence", "timeControl": {"type": "unlimited"}});
     let chess960 = || json!({"variant": {"key": "chess960"}});
+    let start = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1";
+    let from = |fen: &str| json!({"variant": {"key": "fromPosition"}, "initialFen": fen});
     // What is in a rule, what fits, what does not.
     let table: Vec<(&str, Vec<Value>, Vec<Value>)> = vec![
         ("", vec![json!({}), bot(), nobody()], vec![]),
@@ -116,6 +118,18 @@ fn rules_every_match_key_matches() {
             vec![json!({})],
         ),
         (
+            "fen = \"*Q*\"",
+            vec![json!({}), from(start)],
+            vec![from("4k3/8/8/8/8/8/4P3/4K3 w - - 0 1"), chess960()],
+        ),
+        (
+            "fen = [\"* b\", \"4k3/*\"]",
+            vec![from("4k3/8/8/8/8/8/4P3/4K3 w - - 0 1")],
+            vec![json!({}), chess960()],
+        ),
+        ("engine = \"stockfish\"", vec![], vec![json!({}), bot()]),
+        ("bio = \"*\"", vec![], vec![json!({}), bot()]),
+        (
             "bot = true, speed = \"blitz\"",
             vec![bot()],
             vec![json!({})],
@@ -134,7 +148,7 @@ fn rules_every_match_key_matches() {
 #[test]
 fn rules_account_age_matches_if_known() {
     let young = settings("[[rule]]\nmatch = { age_days = \"..6\" }\ndecline = \"later\"\n");
-    assert!(needs_account_age(&young) && !needs_account_age(&Settings::default()));
+    assert!(needs_profile(&young) && !needs_profile(&Settings::default()));
     let challenge = challenge(json!({}));
     for (age_days, expected) in [
         (None, ChallengeAnswer::Accept),
@@ -145,6 +159,132 @@ fn rules_account_age_matches_if_known() {
         let assessment = assess(case, &young, &none, Load::default());
         assert_eq!(assessment.answer, expected, "{age_days:?}");
     }
+}
+
+#[test]
+fn rules_match_profile_and_hours() {
+    let with = |patch: Value, profile: &str, hour: u64| {
+        let challenge = challenge(patch);
+        let mut input = MatchInput::of_challenge(&challenge, None);
+        input.facts.profile = Some(profile.to_owned());
+        input.at = NOW + Duration::from_secs(3_600 * hour);
+        (challenge, input)
+    };
+    let fishy = "I am Stockfish 17 on a phone\nhttps://stockfishchess.org";
+    for (matching, (challenge, input), expected) in [
+        ("engine = \"stockfish\"", with(bot(), fishy, 0), true),
+        (
+            "engine = [\"lc0\", \"sunfish\"]",
+            with(bot(), fishy, 0),
+            false,
+        ),
+        // What people say about engines is not about theirs.
+        ("engine = \"stockfish\"", with(json!({}), fishy, 0), false),
+        ("bio = \"*on a phone*\"", with(json!({}), fishy, 0), true),
+        (
+            "bio = [\"*tablet*\", \"on a phone\"]",
+            with(json!({}), fishy, 0),
+            false,
+        ),
+        ("hours = \"08:00-22:00 UTC\"", with(json!({}), "", 8), true),
+        (
+            "hours = \"08:00-22:00 UTC\"",
+            with(json!({}), "", 22),
+            false,
+        ),
+        (
+            "hours = [\"22:00-02:00 UTC\", \"12:00-13:00 UTC\"]",
+            with(json!({}), "", 1),
+            true,
+        ),
+    ] {
+        let rule = format!("[[rule]]\nmatch = {{ {matching} }}\ndecline = \"noBot\"\n");
+        let settings = settings(&rule);
+        assert_eq!(needs_profile(&settings), !matching.starts_with("hours"));
+        let case = (&challenge, None, &input);
+        let assessment = assess_input(case, &settings, &AcceptedLog::default(), Load::default());
+        let declined = ChallengeAnswer::Decline(DeclineReason::NoBot);
+        assert_eq!(assessment.answer == declined, expected, "{matching}");
+    }
+}
+
+#[test]
+fn listed_user_is_accepted_only_by_rule_about_listed() {
+    let settings = settings(
+        "[challenge]\nblock_lists = [\"https://example.org/list\"]\n\
+         [[rule]]\nmatch = { bot = true }\naccept = true\nplay = { max_depth = 3 }\n\
+         [[rule]]\nname = \"clones\"\nmatch = { listed = true, rated = false }\naccept = true\n",
+    );
+    let assess = |patch: Value, listed: bool| {
+        let challenge = challenge(patch);
+        let mut input = MatchInput::of_challenge(&challenge, None);
+        input.facts.listed = listed.then(|| "https://example.org/list".to_owned());
+        let case = (&challenge, None, &input);
+        let assessment = assess_input(case, &settings, &AcceptedLog::default(), Load::default());
+        let rules = PlaySettings::of(&settings, &input).rules;
+        (assessment, rules.is_some())
+    };
+    let mut rated = bot();
+    rated["rated"] = true.into();
+    let reason = "Rob is on the block list https://example.org/list";
+    for (patch, listed, answer, why, limited) in [
+        (bot(), false, ChallengeAnswer::Accept, "rule 1", true),
+        (bot(), true, ChallengeAnswer::Accept, "rule `clones`", false),
+        (
+            rated.clone(),
+            false,
+            ChallengeAnswer::Accept,
+            "rule 1",
+            true,
+        ),
+        (
+            rated,
+            true,
+            ChallengeAnswer::Decline(DeclineReason::Generic),
+            reason,
+            false,
+        ),
+    ] {
+        let (assessment, by_rule) = assess(patch.clone(), listed);
+        assert_eq!(
+            (assessment.answer, assessment.reason.as_str()),
+            (answer, why),
+            "{patch}"
+        );
+        assert_eq!(by_rule, limited, "{patch}");
+    }
+    let (assessment, _) = assess(json!({}), false);
+    let checks = assessment.checks.iter();
+    let shown: Vec<_> = checks
+        .map(|check| (check.name.as_str(), check.result.as_str()))
+        .collect();
+    assert!(shown.contains(&("block lists", "not listed")), "{shown:?}");
+}
+
+#[test]
+fn limit_at_once_counts_games_under_the_rule() {
+    let settings =
+        settings("[[rule]]\nname = \"bots\"\nmatch = { bot = true }\nlimit = { at_once = 2 }\n");
+    let challenge = challenge(bot());
+    let answer = |running: usize| {
+        let case = ChallengeContext {
+            challenge: &challenge,
+            compat: None,
+            input: &MatchInput::of_challenge(&challenge, None),
+        };
+        let usage = LimitUsage {
+            accepted: &|_, _, _| (0, None),
+            running: &|limit| if limit == "rule `bots`" { running } else { 0 },
+        };
+        evaluate(case, &settings, &usage, Load::default())
+    };
+    let (free, full) = (answer(1), answer(2));
+    assert_eq!(
+        (free.answer, free.limit.as_deref()),
+        (ChallengeAnswer::Accept, Some("rule `bots`"))
+    );
+    assert_eq!(full.answer, ChallengeAnswer::Decline(DeclineReason::Later));
+    assert_eq!(full.reason, "2 at once are the limit by rule `bots`");
 }
 
 /// No bots, but for Rob; nobody who takes White, and otherwise as `[challenge]` says, which is no rated games.
@@ -389,7 +529,7 @@ proptest! {
         let closed = patch["variant"]["key"] == "atomic" || patch["challenger"]["name"] == "Blocked";
         // Reference: the first rule that matches and decides, else the section.
         let decider = rules.iter().find(|rule| {
-            is_final(rule) && match_input::first_mismatch(&rule.matching, &input).is_none()
+            is_final(rule) && match_input::first_objection(rule, &input).is_none()
         });
         let accepted = match decider {
             _ if closed => false,
