@@ -12,7 +12,7 @@ use clap_complete::Shell;
 
 use crate::book::GameOptions;
 use crate::bot::{ChallengeQuery, CommandError, argument, time_control};
-use crate::chess::perft::MAX_DEPTH;
+use crate::chess::{self, perft::MAX_DEPTH};
 use crate::clock;
 use crate::control::{OperatorCommand, SocketArgs};
 use crate::convert::ConvertOptions;
@@ -494,11 +494,15 @@ pub enum Command {
         knightwatch perft 6\n  \
         knightwatch perft 4 --divide --fen '8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - - 0 1'\n  \
         knightwatch perft 4 --fen 'startpos e4 c5'\n  \
+        knightwatch perft 4 --variant atomic\n  \
         knightwatch perft 8 --threads 4 --hash 1024")]
     Perft {
         /// Depth in plies
         #[arg(value_name = "DEPTH", value_parser = clap::value_parser!(u32).range(..=i64::from(MAX_DEPTH)))]
         depth: u32,
+        /// Rules: standard, crazyhouse, antichess, atomic, horde, kingOfTheHill, racingKings or threeCheck
+        #[arg(long, value_name = "VARIANT", default_value = "standard", hide_default_value = true, value_parser = rules)]
+        variant: chess::Variant,
         /// The position to start from: a FEN or startpos, optionally followed by moves [default: the start position]
         #[arg(long, value_name = "POSITION")]
         fen: Option<String>,
@@ -833,6 +837,13 @@ fn threads(text: &str) -> Result<NonZeroUsize, String> {
         .ok()
         .filter(|number: &NonZeroUsize| number.get() <= most);
     number.ok_or_else(|| format!("expected a number from 1 to {most}"))
+}
+
+fn rules(text: &str) -> Result<chess::Variant, String> {
+    chess::Variant::from_name(text).ok_or_else(|| {
+        let keys = chess::Variant::ALL.map(chess::Variant::key).join(", ");
+        format!("expected one of {keys}")
+    })
 }
 
 fn hash_mib() -> RangedU64ValueParser<usize> {

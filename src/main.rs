@@ -76,12 +76,14 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         }
         Command::Perft {
             depth,
+            variant,
             fen,
             divide,
             threads,
             hash,
         } => lab::perft::run(&lab::perft::Options {
             depth,
+            variant,
             fen,
             by_move: divide,
             threads,

@@ -57,7 +57,7 @@ impl Animation<'_> {
         }
         for (ply, mv) in (1..).zip(self.game.moves()) {
             let until = if ply == plies { end } else { ply + 1 };
-            for square in [mv.from(), mv.to()] {
+            for square in mv.squares() {
                 let highlight = board::highlight(
                     square,
                     self.orientation,

@@ -40,7 +40,7 @@ impl Board<'_> {
             }
         }
         let mut highlights = String::new();
-        for square in self.last.iter().flat_map(|mv| [mv.from(), mv.to()]) {
+        for square in self.last.into_iter().flat_map(Move::squares) {
             highlights += &highlight(square, self.orientation, HIGHLIGHT, "");
         }
         if position.in_check() {

@@ -8,7 +8,7 @@ use ring::digest;
 
 use super::{MAX_PLIES, Read, name, uci_moves};
 use crate::chess::pgn::{Outcome, Problem, ReadError, Reader, Record, Tags};
-use crate::chess::{Color, Position, Termination};
+use crate::chess::{Color, Position, Termination, Variant};
 use crate::events::{GameStarted, Player, TimeControl};
 use crate::lichess::model::Speed;
 use crate::lichess::model::address::{self, Page};
@@ -25,8 +25,11 @@ pub(super) fn read(
     let mut convert = |found: Result<Record, ReadError>| {
         number += 1;
         match found {
-            Ok(record) => game(record, server, number),
-            Err(ReadError {
+            Ok(record) if record.game.initial().variant() == Variant::Standard => {
+                game(record, server, number)
+            }
+            Ok(_)
+            | Err(ReadError {
                 problem: Problem::Variant(_),
                 ..
             }) => Read::Skipped("of variants that are not played"),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::{Book, BuildError, Builder, Error, GameOptions, Probe};
-use knightwatch_chess::{Game, NotationError, pgn};
+use knightwatch_chess::{Game, NotationError, Variant, pgn};
 use knightwatch_util::atomic_file;
 use knightwatch_util::input;
 use knightwatch_util::plural;
@@ -162,6 +162,17 @@ fn add_games(
         file.consume(used);
         read += used as u64;
         match record {
+            Some(Ok(record)) if record.game.initial().variant() != Variant::Standard => {
+                bad += 1;
+                if bad <= MAX_GAME_WARNINGS {
+                    let variant = record.game.initial().variant();
+                    clear(progress, diagnostics)?;
+                    writeln!(
+                        diagnostics,
+                        "warning: skipped a game: {name}: it is {variant}, and books are of standard chess"
+                    )?;
+                }
+            }
             Some(Ok(record)) => {
                 builder.add_game(&record);
                 games += 1;

@@ -3,9 +3,12 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::position::back_rank;
+use super::position::{WINNING_CHECKS, back_rank};
 use super::quote::Quoted;
-use super::{Bitboard, CastlingSide, Color, File, Piece, Position, Rank, Role, Square};
+use super::variant::{AnyRules, Pockets};
+use super::{
+    Bitboard, CastlingSide, Color, File, MoveList, Piece, Position, Rank, Role, Square, Variant,
+};
 use super::{attacks, zobrist};
 
 /// Error of reading a FEN. Its display is meant for users.
@@ -45,6 +48,20 @@ pub enum FenError {
     EnPassantCheck(Square),
     /// A counter is not a number from 0 to 65,535.
     Counter(String),
+    /// The pocket of crazyhouse has a letter that cannot be in hand.
+    PocketLetter(char),
+    /// The horde has this many pieces: more than 36.
+    Horde(u32),
+    /// There are this many pieces on the board and in the pockets: more than 32.
+    WithPockets(u32),
+    /// The counters of checks of three-check are malformed.
+    Checks(String),
+    /// A side has no pieces, although it did not just lose the last one.
+    NoPieces(Color),
+    /// There are too many legal moves.
+    Moves(u64),
+    /// Pawns are on the board, but the variant has none.
+    NoPawns,
     /// The side that is not to move is in check.
     OppositeCheck(Color),
     /// The side to move is in a check that no move can give.
@@ -119,6 +136,32 @@ impl fmt::Display for FenError {
                 let text = Quoted(text);
                 write!(f, "{text} is not a counter; use a number from 0 to 65535")
             }
+            FenError::PocketLetter(letter) => {
+                let letter = letter.to_string();
+                let letter = Quoted(&letter);
+                write!(f, "{letter} cannot be in a pocket; use PNBRQ and pnbrq")
+            }
+            FenError::Horde(count) => write!(f, "the horde has {count} pieces, more than 36"),
+            FenError::WithPockets(count) => {
+                write!(
+                    f,
+                    "{count} pieces on the board and in the pockets, more than 32"
+                )
+            }
+            FenError::Checks(text) => {
+                let text = Quoted(text);
+                write!(
+                    f,
+                    "{text} are no counters of checks; use +0+0 for checks given, or 3+3 for checks left"
+                )
+            }
+            FenError::NoPieces(color) => write!(f, "{color} has no pieces"),
+            FenError::Moves(count) => write!(
+                f,
+                "{count} legal moves, more than the {} that are supported",
+                MoveList::CAPACITY
+            ),
+            FenError::NoPawns => write!(f, "there are no pawns in this variant"),
             FenError::OppositeCheck(color) => write!(f, "{color} is in check but not to move"),
             FenError::ImpossibleCheck => write!(f, "no move can give this check"),
         }
@@ -161,7 +204,37 @@ impl Position {
     /// # Ok::<(), knightwatch_chess::FenError>(())
     /// ```
     pub fn from_fen(text: &str) -> Result<Position, FenError> {
-        Position::read_fen(text, Impossible::Refused)
+        Position::read_fen(Variant::Standard, text, Impossible::Refused)
+    }
+
+    /// Parses a FEN of a variant. Crazyhouse has pockets, as `[Qn]` or `/Qn` after the board, and marks promoted
+    /// pieces with `~`; three-check has counters, as `+0+0` at the end (checks given) or `3+3` before the halfmove
+    /// clock (checks left). Without them, pockets are empty and no checks were given. Castling rights are ignored in
+    /// variants without castling.
+    ///
+    /// ```
+    /// use knightwatch_chess::{Color, Position, Role, Variant};
+    ///
+    /// let position = Position::from_variant_fen(Variant::Crazyhouse, "4k3/8/8/8/8/8/8/Q~3K3[Nn] w - -")?;
+    /// assert_eq!(position.pocket(Color::White, Role::Knight), 1);
+    /// assert_eq!(position.fen(), "4k3/8/8/8/8/8/8/Q~3K3/Nn w - - 0 1");
+    /// # Ok::<(), knightwatch_chess::FenError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`from_fen`](Position::from_fen), by the rules of the variant.
+    pub fn from_variant_fen(variant: Variant, text: &str) -> Result<Position, FenError> {
+        Position::read_fen(variant, text, Impossible::Refused)
+    }
+
+    /// Parses a FEN of a variant as [`from_fen_lenient`](Position::from_fen_lenient) does.
+    ///
+    /// # Errors
+    ///
+    /// As [`from_fen_lenient`](Position::from_fen_lenient), by the rules of the variant.
+    pub fn from_variant_fen_lenient(variant: Variant, text: &str) -> Result<Position, FenError> {
+        Position::read_fen(variant, text, Impossible::Accepted)
     }
 
     /// Parses a FEN as [`from_fen`](Position::from_fen), but also takes positions that no game can reach, as engines
@@ -183,23 +256,40 @@ impl Position {
     /// If the text is malformed, a king is missing, the side that is not to move is in check, or there are more pieces
     /// than promotion allows.
     pub fn from_fen_lenient(text: &str) -> Result<Position, FenError> {
-        Position::read_fen(text, Impossible::Accepted)
+        Position::read_fen(Variant::Standard, text, Impossible::Accepted)
     }
 
-    fn read_fen(text: &str, impossible: Impossible) -> Result<Position, FenError> {
-        let mut fields = text.split_ascii_whitespace();
-        let mut position = Position::empty();
-        position.read_board(fields.next().ok_or(FenError::Empty)?)?;
+    fn read_fen(
+        variant: Variant,
+        text: &str,
+        impossible: Impossible,
+    ) -> Result<Position, FenError> {
+        let mut fields = text.split_ascii_whitespace().peekable();
+        let mut position = Position::empty(variant);
+        let mut board = fields.next().ok_or(FenError::Empty)?;
+        if variant == Variant::Crazyhouse {
+            board = position.read_pockets(board)?;
+        }
+        position.read_board(board)?;
         position.turn = match fields.next() {
             None | Some("w" | "W") => Color::White,
             Some("b" | "B") => Color::Black,
             Some(other) => return Err(FenError::Turn(other.to_owned())),
         };
         position.check_material()?;
-        position.read_castling(fields.next().unwrap_or("-"), impossible)?;
+        let castling = fields.next().unwrap_or("-");
+        if variant.has_castling() {
+            position.read_castling(castling, impossible)?;
+        }
         let en_passant = fields.next().unwrap_or("-");
+        let has_checks = |field: &&str| variant == Variant::ThreeCheck && field.contains('+');
+        let mut checks = fields.next_if(|field| has_checks(field));
         position.halfmoves = read_counter(fields.next(), 0)?;
         position.fullmoves = read_counter(fields.next(), 1)?.max(1);
+        checks = checks.or_else(|| fields.next_if(has_checks));
+        if let Some(text) = checks {
+            position.checks = read_checks(text).ok_or_else(|| FenError::Checks(text.to_owned()))?;
+        }
         if let Some(excess) = fields.next() {
             return Err(FenError::TooManyFields(excess.to_owned()));
         }
@@ -207,9 +297,38 @@ impl Position {
         if position.turn == Color::White {
             position.key ^= zobrist::WHITE_TO_MOVE;
         }
-        position.refresh();
+        position.key ^= position.variant_key();
+        position.refresh::<AnyRules>();
         position.check_checks(impossible)?;
+        if matches!(variant, Variant::Crazyhouse | Variant::Horde) {
+            let count = position.count_legal_moves();
+            if count > MoveList::CAPACITY as u64 {
+                return Err(FenError::Moves(count));
+            }
+        }
         Ok(position)
+    }
+
+    /// Reads the pockets behind the board, and returns the board.
+    fn read_pockets<'a>(&mut self, field: &'a str) -> Result<&'a str, FenError> {
+        let bracketed = field
+            .strip_suffix(']')
+            .and_then(|field| field.split_once('['));
+        let ninth_rank = || match field.match_indices('/').nth(7) {
+            Some((place, _)) => (&field[..place], &field[place + 1..]),
+            None => (field, ""),
+        };
+        let (board, pockets) = bracketed.unwrap_or_else(ninth_rank);
+        for (letter, count) in pockets.chars().filter(|&letter| letter != '-').zip(1..) {
+            let piece = Piece::from_char(letter)
+                .filter(|piece| piece.role != Role::King)
+                .ok_or(FenError::PocketLetter(letter))?;
+            if count > 32 {
+                return Err(FenError::WithPockets(count));
+            }
+            self.pockets.add(piece.color, piece.role);
+        }
+        Ok(board)
     }
 
     fn read_board(&mut self, field: &str) -> Result<(), FenError> {
@@ -220,7 +339,16 @@ impl Position {
         for (text, rank) in field.split('/').zip(Rank::ALL.into_iter().rev()) {
             let mut file = 0u8;
             for letter in text.chars() {
-                if let Some(empty @ 1..=8) = letter.to_digit(10) {
+                if letter == '~' && self.variant == Variant::Crazyhouse {
+                    // The mark belongs to the piece before it; without one it has no effect.
+                    let marked = file.checked_sub(1).and_then(File::from_index);
+                    let square = marked.map(|file| Square::new(file, rank));
+                    let pieces =
+                        self.occupied() & !self.by_role(Role::Pawn) & !self.by_role(Role::King);
+                    if let Some(square) = square.filter(|square| pieces.contains(*square)) {
+                        self.promoted = self.promoted.with(square);
+                    }
+                } else if let Some(empty @ 1..=8) = letter.to_digit(10) {
                     file += empty as u8;
                 } else {
                     let piece = Piece::from_char(letter).ok_or(FenError::PieceLetter(letter))?;
@@ -239,11 +367,25 @@ impl Position {
         Ok(())
     }
 
-    /// One king each, and no more of the rest than promotion allows. It also bounds the number of legal moves.
+    /// One king each, and no more of the rest than promotion allows, unless the variant has it otherwise. It also
+    /// bounds the number of legal moves.
     fn check_material(&self) -> Result<(), FenError> {
-        let ends = Bitboard::rank(Rank::First) | Bitboard::rank(Rank::Eighth);
+        let variant = self.variant;
+        let mut ends = Bitboard::rank(Rank::First) | Bitboard::rank(Rank::Eighth);
+        if variant == Variant::Horde {
+            // White's pawns may stand on the first rank.
+            ends = Bitboard::rank(Rank::Eighth)
+                | Bitboard::rank(Rank::First) & self.by_color(Color::Black);
+        }
         if let Some(square) = (self.by_role(Role::Pawn) & ends).first() {
             return Err(FenError::PawnSquare(square));
+        }
+        if variant == Variant::RacingKings && !self.by_role(Role::Pawn).is_empty() {
+            return Err(FenError::NoPawns);
+        }
+        let total = self.occupied().count() + self.pockets.total();
+        if variant == Variant::Crazyhouse && total > 32 {
+            return Err(FenError::WithPockets(total));
         }
         for color in Color::ALL {
             let count = |role| self.pieces(color, role).count();
@@ -253,8 +395,27 @@ impl Position {
                 + count(Role::Bishop).saturating_sub(2)
                 + count(Role::Rook).saturating_sub(2)
                 + count(Role::Queen).saturating_sub(1);
-            if kings != 1 {
+            let (may_be, most) = match variant {
+                Variant::Horde if color == Color::White => (kings == 0, 36),
+                Variant::Antichess => (true, 16),
+                // A king may just have exploded.
+                Variant::Atomic => (kings == 1 || kings == 0 && color == self.turn, 16),
+                Variant::Crazyhouse => (kings == 1, 32),
+                _ => (kings == 1, 16),
+            };
+            let promoted = match variant {
+                Variant::Antichess => promoted + kings.saturating_sub(1),
+                _ => promoted,
+            };
+            if !may_be {
                 return Err(FenError::Kings(color, kings));
+            } else if all == 0 && variant == Variant::Antichess && color != self.turn {
+                return Err(FenError::NoPieces(color));
+            } else if most > 16 {
+                // The total of crazyhouse is checked above.
+                if all > most {
+                    return Err(FenError::Horde(all));
+                }
             } else if pawns > 8 {
                 return Err(FenError::Pawns(color, pawns));
             } else if all > 16 {
@@ -295,7 +456,10 @@ impl Position {
                     CastlingSide::Queen
                 };
                 let other = self.castling_rook(color, side);
-                king.rank() == rank && other.is_none_or(|other| other == *rook)
+                let is_home = self
+                    .royal_king(color)
+                    .is_some_and(|king| king.rank() == rank);
+                is_home && other.is_none_or(|other| other == *rook)
             });
             match rook {
                 Some(rook) => self.castling = self.castling.with(rook),
@@ -332,10 +496,12 @@ impl Position {
         }
         // Only the pawn or a piece it discovered can give check. A pawn that shields the king from an earlier checker
         // is just as impossible, but occurs in the test positions of many programs.
-        let king = self.king(self.turn);
         let before = self.occupied().without(pawn).with(home);
-        let checkers = self.attackers_to(king, self.occupied()) & self.attackers_to(king, before);
-        let is_older_check = (checkers.without(pawn)).intersects(self.by_color(!self.turn));
+        let checkers = match self.royal_king(self.turn) {
+            Some(king) => self.checkers_of(self.turn) & self.attackers_to(king, before),
+            None => Bitboard::EMPTY,
+        };
+        let is_older_check = !checkers.without(pawn).is_empty();
         if is_older_check && impossible == Impossible::Refused {
             return Err(FenError::EnPassantCheck(square));
         }
@@ -347,14 +513,14 @@ impl Position {
     }
 
     fn check_checks(&self, impossible: Impossible) -> Result<(), FenError> {
-        let king_to_capture = self.king(!self.turn);
-        if self
-            .attackers_to(king_to_capture, self.occupied())
-            .intersects(self.by_color(self.turn))
-        {
+        if !self.checkers_of(!self.turn).is_empty() {
             return Err(FenError::OppositeCheck(!self.turn));
         }
-        if impossible == Impossible::Accepted {
+        if self.variant == Variant::RacingKings && self.in_check() {
+            return Err(FenError::ImpossibleCheck);
+        }
+        // An explosion opens any number of lines.
+        if impossible == Impossible::Accepted || self.variant == Variant::Atomic {
             return Ok(());
         }
         let mut checkers = self.checkers.into_iter();
@@ -372,7 +538,8 @@ impl Position {
     }
 
     /// The position as X-FEN: a FEN in which a castling right with an inner rook is written as the rook's file. The
-    /// en passant square is written only if a pawn attacks it.
+    /// en passant square is written only if a pawn attacks it. Pockets and counters of checks are written as Lichess
+    /// does: `/Qn` after the board, `+0+0` at the end.
     pub fn fen(&self) -> String {
         self.write_fen(false)
     }
@@ -395,6 +562,9 @@ impl Position {
                             empty = 0;
                         }
                         text.push(piece.char());
+                        if self.promoted.contains(Square::new(file, rank)) {
+                            text.push('~');
+                        }
                     }
                 }
             }
@@ -403,6 +573,15 @@ impl Position {
             }
             if rank != Rank::First {
                 text.push('/');
+            }
+        }
+        if self.variant == Variant::Crazyhouse {
+            text.push('/');
+            for color in Color::ALL {
+                for role in Pockets::ROLES {
+                    let letter = Piece::new(color, role).char();
+                    text.extend((0..self.pocket(color, role)).map(|_| letter));
+                }
             }
         }
         text.push(' ');
@@ -426,7 +605,12 @@ impl Position {
         let en_passant = self
             .en_passant
             .map_or("-".to_owned(), |square| square.to_string());
-        text + &format!(" {en_passant} {} {}", self.halfmoves, self.fullmoves)
+        text += &format!(" {en_passant} {} {}", self.halfmoves, self.fullmoves);
+        if self.variant == Variant::ThreeCheck {
+            let [white, black] = Color::ALL.map(|color| self.checks_given(color));
+            text += &format!(" +{white}+{black}");
+        }
+        text
     }
 
     fn castling_letter(
@@ -453,6 +637,26 @@ fn read_counter(field: Option<&str>, default: u16) -> Result<u16, FenError> {
         }
         Some(text) => Err(FenError::Counter(text.to_owned())),
     }
+}
+
+/// Reads `+1+0`, checks given by White and Black, or `2+3`, checks left.
+fn read_checks(text: &str) -> Option<u8> {
+    let count = |text: &str| match text {
+        "0" | "1" | "2" | "3" => text.parse::<u8>().ok(),
+        _ => None,
+    };
+    let (white, black) = match text.strip_prefix('+') {
+        Some(given) => {
+            let (white, black) = given.split_once('+')?;
+            (count(white)?, count(black)?)
+        }
+        None => {
+            let (white, black) = text.split_once('+')?;
+            let given = |left: &str| Some(WINNING_CHECKS as u8 - count(left)?);
+            (given(white)?, given(black)?)
+        }
+    };
+    Some(black << 4 | white)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Games: a position with its history.
 
-use super::{Move, MoveError, Position};
+use super::pgn::Outcome;
+use super::{Color, Move, MoveError, Position, Variant};
 
 /// How a game ends automatically on Lichess, without a claim.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -9,9 +10,13 @@ pub enum Termination {
     Checkmate,
     /// The side to move has no legal move and is not in check: a draw.
     Stalemate,
-    /// Neither side can mate by any sequence of moves: a draw.
+    /// This side has won by a rule of the variant.
+    VariantWin(Color),
+    /// A draw by a rule of the variant: in racing kings, both kings have reached the last rank.
+    VariantDraw,
+    /// Neither side can win by any sequence of moves: a draw.
     InsufficientMaterial,
-    /// Fifty moves by each side without a capture or pawn move: a draw.
+    /// Fifty moves by each side without a capture or pawn move: a draw, but not in crazyhouse.
     FiftyMoves,
     /// The position has occurred five times: a draw.
     FivefoldRepetition,
@@ -120,8 +125,11 @@ impl Game {
     /// possible: an en passant square counts only if the capture is legal (FIDE 9.2.3).
     pub fn repetitions(&self) -> u32 {
         let now = self.position.repetition_key();
-        // Positions before the last irreversible move cannot repeat.
-        let reach = self.position.halfmove_clock() as usize + 1;
+        // Positions before the last irreversible move cannot repeat. In crazyhouse, what is taken can come back.
+        let reach = match self.position.variant() {
+            Variant::Crazyhouse => usize::MAX,
+            _ => self.position.halfmove_clock() as usize + 1,
+        };
         let earlier = self.repetition_keys.len().saturating_sub(reach);
         self.repetition_keys[earlier..]
             .iter()
@@ -133,14 +141,17 @@ impl Game {
     pub fn termination(&self) -> Option<Termination> {
         let position = &self.position;
         if !position.has_legal_move() {
-            Some(if position.in_check() {
-                Termination::Checkmate
-            } else {
-                Termination::Stalemate
-            })
-        } else if position.insufficient_material() {
+            return Some(match position.variant_outcome() {
+                _ if position.is_checkmate() => Termination::Checkmate,
+                Outcome::Win(color) => Termination::VariantWin(color),
+                Outcome::Draw => Termination::VariantDraw,
+                Outcome::Unknown => Termination::Stalemate,
+            });
+        }
+        let has_fifty_moves = position.variant() != Variant::Crazyhouse;
+        if position.insufficient_material() {
             Some(Termination::InsufficientMaterial)
-        } else if position.halfmove_clock() >= 100 {
+        } else if has_fifty_moves && position.halfmove_clock() >= 100 {
             Some(Termination::FiftyMoves)
         } else if self.repetitions() >= 5 {
             Some(Termination::FivefoldRepetition)

@@ -1,7 +1,9 @@
 //! Legality and check tests of single moves, without generating moves.
 
 use super::position::back_rank;
-use super::{Bitboard, CastlingSide, Color, Move, MoveKind, Position, Rank, Role, attacks};
+use super::{
+    Bitboard, CastlingSide, Color, Move, MoveKind, Position, Rank, Role, Variant, attacks,
+};
 
 impl Position {
     /// Whether a move of any origin is legal. Meant for TT moves: it accepts any bits, and agrees with
@@ -16,6 +18,12 @@ impl Position {
     /// assert!(!start.after(double).is_legal(double));
     /// ```
     pub fn is_legal(&self, mv: Move) -> bool {
+        if self.variant() != Variant::Standard {
+            return self.is_generated(mv);
+        }
+        if mv.is_of_variant() {
+            return false;
+        }
         let (us, them) = (self.turn(), self.by_color(!self.turn()));
         let (from, to) = (mv.from(), mv.to());
         let Some(role) = self.role_at(from) else {
@@ -55,6 +63,14 @@ impl Position {
             _ => attacks::queen(from, self.occupied()),
         };
         mv.kind() == plain(them.contains(to)) && moves.contains(to) && self.king_stays_safe(mv)
+    }
+
+    /// Whether the generator has this move.
+    #[inline(never)]
+    fn is_generated(&self, mv: Move) -> bool {
+        let mut found = false;
+        self.for_each_move(|legal| found |= legal == mv);
+        found
     }
 
     /// Whether a pawn can make this move, other than en passant, ignoring the safety of its king.
@@ -118,6 +134,9 @@ impl Position {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn gives_check(&self, mv: Move) -> bool {
+        if self.variant() != Variant::Standard {
+            return self.after(mv).in_check();
+        }
         let us = self.turn();
         let king = self.king(!us);
         let (from, to) = (mv.from(), mv.to());

@@ -1,7 +1,7 @@
 //! The rules of chess: no I/O, no clock, no logging, no dependencies.
 //!
-//! A [`Position`] generates and plays legal moves, in standard chess and Chess960; a [`Game`] is a position with its
-//! history and detects draws that depend on it. Moves are read and written in UCI and SAN notation, positions as FEN,
+//! A [`Position`] generates and plays legal moves, in standard chess, Chess960 and Lichess's [variants](Variant); a
+//! [`Game`] is a position with its history and detects draws that depend on it. Moves are read and written in UCI and SAN notation, positions as FEN,
 //! games as [PGN](pgn).
 
 #![forbid(unsafe_code)]
@@ -29,6 +29,7 @@ mod quote;
 mod san;
 mod square;
 mod uci;
+mod variant;
 mod zobrist;
 
 pub use bitboard::{Bitboard, Squares};
@@ -42,6 +43,7 @@ pub use piece::{Color, Piece, Role};
 pub use position::{CastlingSide, Position};
 pub use square::{File, ParseSquareError, Rank, Square};
 pub use uci::MoveError;
+pub use variant::Variant;
 
 /// Runs the example of the README.
 #[cfg(doctest)]

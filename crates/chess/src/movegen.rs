@@ -1,8 +1,9 @@
 //! Legal move generation: targets are restricted by check mask and pin rays.
 
 use super::position::back_rank;
+use super::variant::{AnyRules, Pockets, Rules, StandardRules};
 use super::{
-    Bitboard, Color, File, Move, MoveKind, MoveList, Position, Rank, Role, Square, attacks,
+    Bitboard, Color, File, Move, MoveKind, MoveList, Position, Rank, Role, Square, Variant, attacks,
 };
 
 /// Selects which moves to generate.
@@ -19,6 +20,8 @@ pub enum Generate {
 const ALL: u8 = 0;
 const NOISY: u8 = 1;
 const QUIET: u8 = 2;
+/// Captures only: compulsory in antichess.
+const CAPTURES: u8 = 3;
 
 /// Receives legal moves in sets.
 trait Sink {
@@ -28,7 +31,7 @@ trait Sink {
     fn pawns(&mut self, to: Bitboard, step: i8, kind: MoveKind);
     /// Pawns can move by `step` squares to each square of `to`, all on the last rank.
     fn promotions(&mut self, to: Bitboard, step: i8, capture: bool);
-    /// A single move: castling or en passant.
+    /// A single move: castling, en passant, or a move that only variants have.
     fn single(&mut self, from: Square, to: Square, kind: MoveKind);
 }
 
@@ -126,24 +129,39 @@ const fn step<const WHITE: bool>(sideways: i8) -> i8 {
     if WHITE { 8 + sideways } else { sideways - 8 }
 }
 
-/// Passes all legal moves to the sink.
+/// Passes all legal moves to the sink. In atomic chess and racing kings, some of them are illegal.
 #[inline]
-fn visit<const WHITE: bool, const WHICH: u8, S: Sink>(position: &Position, sink: &mut S) {
+fn visit<R: Rules, const WHITE: bool, const WHICH: u8, S: Sink>(position: &Position, sink: &mut S) {
+    let variant = R::variant(position);
     let us = position.by_color(color::<WHITE>());
     let them = position.by_color(!color::<WHITE>());
     let occupied = us | them;
     let king = position.king(color::<WHITE>());
     let wanted = match WHICH {
-        NOISY => them,
+        NOISY | CAPTURES => them,
         QUIET => !occupied,
         _ => !us,
     };
 
     // Computing attacked squares visits every enemy piece: only if the king can move.
-    let checkers = position.checkers;
-    let steps = attacks::king(king) & wanted;
+    let mut checkers = position.checkers;
+    let mut steps = attacks::king(king) & wanted;
+    match variant {
+        Variant::Antichess => {
+            steps = Bitboard::EMPTY;
+            for king in position.by_role(Role::King) & us {
+                sink.piece(king, attacks::king(king) & wanted);
+            }
+        }
+        Variant::Horde if position.royal_king(color::<WHITE>()).is_none() => {
+            steps = Bitboard::EMPTY;
+        }
+        // A king that takes explodes.
+        Variant::Atomic => steps &= !them,
+        _ => {}
+    }
     let mut rooks = Bitboard::EMPTY;
-    if WHICH != NOISY && checkers.is_empty() {
+    if WHICH != NOISY && WHICH != CAPTURES && checkers.is_empty() {
         for rook in position.castling & Bitboard::rank(back_rank(color::<WHITE>())) {
             if !attacks::between(king, rook).intersects(occupied) {
                 rooks = rooks.with(rook);
@@ -151,13 +169,22 @@ fn visit<const WHITE: bool, const WHICH: u8, S: Sink>(position: &Position, sink:
         }
     }
     if !(steps | rooks).is_empty() {
-        let danger = position.danger::<WHITE>(king);
+        let danger = position.danger::<R, WHITE>(king);
         sink.piece(king, steps & !danger);
         for rook in rooks {
+            let mut danger = danger;
+            if variant == Variant::Atomic {
+                // The rook may come to shield the king: tested with the whole move.
+                danger = danger.without(Move::new(king, rook, MoveKind::Castle).castled_king());
+            }
             if position.may_castle(king, rook, danger) {
                 sink.single(king, rook, MoveKind::Castle);
             }
         }
+    }
+    if variant == Variant::Atomic {
+        // An explosion may end any check.
+        checkers = Bitboard::EMPTY;
     }
     if checkers.more_than_one() {
         return;
@@ -192,16 +219,66 @@ fn visit<const WHITE: bool, const WHICH: u8, S: Sink>(position: &Position, sink:
             sink.piece(from, attacks::rook(from, occupied) & targets & line);
         }
     }
-    pawns::<WHITE, WHICH, S>(position, king, allowed, sink);
+    pawns::<R, WHITE, WHICH, S>(position, king, allowed, sink);
+    if variant == Variant::Crazyhouse && WHICH != NOISY {
+        drops::<WHITE, S>(position, allowed & !occupied, sink);
+    }
+}
+
+/// Passes the drops onto these squares.
+fn drops<const WHITE: bool, S: Sink>(position: &Position, allowed: Bitboard, sink: &mut S) {
+    let ends = Bitboard::rank(Rank::First) | Bitboard::rank(Rank::Eighth);
+    for role in Pockets::ROLES {
+        if position.pockets.count(color::<WHITE>(), role) > 0 {
+            let squares = if role == Role::Pawn {
+                allowed & !ends
+            } else {
+                allowed
+            };
+            for to in squares {
+                sink.single(to, to, MoveKind::Drop(role));
+            }
+        }
+    }
+}
+
+/// [`visit`] by the rules of the position's variant.
+#[inline(never)]
+fn visit_variant<const WHITE: bool, const WHICH: u8, S: Sink>(position: &Position, sink: &mut S) {
+    if position.is_variant_end() {
+        return;
+    }
+    match position.variant {
+        Variant::Antichess => {
+            let mut captures = Counter(0);
+            visit::<AnyRules, WHITE, CAPTURES, _>(position, &mut captures);
+            if captures.0 == 0 {
+                visit::<AnyRules, WHITE, WHICH, S>(position, sink);
+            } else if WHICH != QUIET {
+                visit::<AnyRules, WHITE, CAPTURES, S>(position, sink);
+            }
+        }
+        Variant::Atomic | Variant::RacingKings => {
+            let take = |mv| {
+                if position.leaves_kings_safe(mv) {
+                    sink.single(mv.from(), mv.to(), mv.kind());
+                }
+            };
+            let them = position.by_color(!color::<WHITE>());
+            visit::<AnyRules, WHITE, WHICH, _>(position, &mut Each { take, them });
+        }
+        _ => visit::<AnyRules, WHITE, WHICH, S>(position, sink),
+    }
 }
 
 #[inline]
-fn pawns<const WHITE: bool, const WHICH: u8, S: Sink>(
+fn pawns<R: Rules, const WHITE: bool, const WHICH: u8, S: Sink>(
     position: &Position,
     king: Square,
     allowed: Bitboard,
     sink: &mut S,
 ) {
+    let variant = R::variant(position);
     let us = position.by_color(color::<WHITE>());
     let them = position.by_color(!color::<WHITE>());
     let empty = !(us | them);
@@ -211,8 +288,11 @@ fn pawns<const WHITE: bool, const WHICH: u8, S: Sink>(
 
     // A pinned pawn may go on along its line, whichever of the king's lines that is.
     let single = ahead::<WHITE>(pawns & (!pinned | attacks::vertical(king)), 0) & empty;
-    if WHICH != NOISY {
-        let third = Bitboard::rank(if WHITE { Rank::Third } else { Rank::Sixth });
+    if WHICH != NOISY && WHICH != CAPTURES {
+        let mut third = Bitboard::rank(if WHITE { Rank::Third } else { Rank::Sixth });
+        if variant == Variant::Horde && WHITE {
+            third |= Bitboard::rank(Rank::Second);
+        }
         let double = ahead::<WHITE>(single & third, 0) & empty;
         sink.pawns(single & allowed & !last, step::<WHITE>(0), MoveKind::Quiet);
         sink.pawns(double & allowed, 2 * step::<WHITE>(0), MoveKind::DoublePush);
@@ -221,8 +301,14 @@ fn pawns<const WHITE: bool, const WHICH: u8, S: Sink>(
         return;
     }
     let promoting = single & allowed & last;
-    if !promoting.is_empty() {
+    if !promoting.is_empty() && WHICH != CAPTURES {
         sink.promotions(promoting, step::<WHITE>(0), false);
+        if variant == Variant::Antichess {
+            for to in promoting {
+                let kind = MoveKind::Promotion(Role::King);
+                sink.single(origin(to, step::<WHITE>(0)), to, kind);
+            }
+        }
     }
     // Towards the h-file, White's pawns move along rising diagonals and Black's along falling ones.
     let (to_a, to_h) = if WHITE {
@@ -236,11 +322,23 @@ fn pawns<const WHITE: bool, const WHICH: u8, S: Sink>(
         let promoting = taken & last;
         if !promoting.is_empty() {
             sink.promotions(promoting, step::<WHITE>(sideways), true);
+            if variant == Variant::Antichess {
+                for to in promoting {
+                    let kind = MoveKind::CapturePromotion(Role::King);
+                    sink.single(origin(to, step::<WHITE>(sideways)), to, kind);
+                }
+            }
         }
     }
     if let Some(to) = position.en_passant {
         for from in attacks::pawn(!color::<WHITE>(), to) & pawns {
-            if position.en_passant_is_safe::<WHITE>(from, to) {
+            // In atomic chess, all moves are tested later.
+            let is_free = match variant {
+                Variant::Standard => false,
+                Variant::Atomic => true,
+                _ => position.royal_king(color::<WHITE>()).is_none(),
+            };
+            if is_free || position.en_passant_is_safe::<WHITE>(from, to) {
                 sink.single(from, to, MoveKind::EnPassant);
             }
         }
@@ -250,12 +348,18 @@ fn pawns<const WHITE: bool, const WHICH: u8, S: Sink>(
 impl Position {
     /// Squares attacked by the other side, with this side's king removed, since it cannot hide behind itself.
     #[inline]
-    fn danger<const WHITE: bool>(&self, king: Square) -> Bitboard {
+    fn danger<R: Rules, const WHITE: bool>(&self, king: Square) -> Bitboard {
         let them = self.by_color(!color::<WHITE>());
         let occupied = self.occupied().without(king);
         let pawns = self.by_role(Role::Pawn) & them;
         let queens = self.by_role(Role::Queen);
-        let mut danger = attacks::king(self.king(!color::<WHITE>()));
+        let atomic = R::variant(self) == Variant::Atomic;
+        let touching = attacks::king(self.king(!color::<WHITE>()));
+        let mut danger = match R::variant(self) {
+            Variant::Atomic => Bitboard::EMPTY,
+            Variant::Horde if !WHITE => Bitboard::EMPTY,
+            _ => touching,
+        };
         if WHITE {
             danger |= ahead::<false>(pawns, -1) | ahead::<false>(pawns, 1);
         } else {
@@ -270,7 +374,21 @@ impl Position {
         for slider in (self.by_role(Role::Rook) | queens) & them {
             danger |= attacks::rook(slider, occupied);
         }
+        if atomic {
+            // Kings that touch are safe.
+            danger &= !touching;
+        }
         danger
+    }
+
+    /// Whether a move of the generator, in atomic chess or racing kings, explodes no own king and leaves none in
+    /// check, unless it explodes the other; in racing kings, whether it gives no check.
+    fn leaves_kings_safe(&self, mv: Move) -> bool {
+        let next = self.after_by::<AnyRules>(mv);
+        match self.variant {
+            Variant::RacingKings => !next.in_check(),
+            _ => next.royal_king(self.turn).is_some() && next.checkers_of(self.turn).is_empty(),
+        }
     }
 
     /// Whether an en passant capture leaves the own king safe. Both pawns leave their squares, so pins and check mask
@@ -306,8 +424,8 @@ impl Position {
     /// [`may_castle`](Position::may_castle) for the side to move.
     pub(super) fn castling_is_free(&self, king: Square, rook: Square) -> bool {
         let danger = match self.turn {
-            Color::White => self.danger::<true>(king),
-            Color::Black => self.danger::<false>(king),
+            Color::White => self.danger::<StandardRules, true>(king),
+            Color::Black => self.danger::<StandardRules, false>(king),
         };
         self.may_castle(king, rook, danger)
     }
@@ -322,9 +440,21 @@ impl Position {
 
     #[inline]
     fn visit<const WHICH: u8, S: Sink>(&self, sink: &mut S) {
-        match self.turn {
-            Color::White => visit::<true, WHICH, S>(self, sink),
-            Color::Black => visit::<false, WHICH, S>(self, sink),
+        if self.variant == Variant::Standard {
+            self.visit_by::<StandardRules, WHICH, S>(sink);
+        } else {
+            self.visit_by::<AnyRules, WHICH, S>(sink);
+        }
+    }
+
+    /// Passes the legal moves by rules known at compile time.
+    #[inline]
+    fn visit_by<R: Rules, const WHICH: u8, S: Sink>(&self, sink: &mut S) {
+        match (R::IS_STANDARD, self.turn) {
+            (true, Color::White) => visit::<R, true, WHICH, S>(self, sink),
+            (true, Color::Black) => visit::<R, false, WHICH, S>(self, sink),
+            (false, Color::White) => visit_variant::<true, WHICH, S>(self, sink),
+            (false, Color::Black) => visit_variant::<false, WHICH, S>(self, sink),
         }
     }
 
@@ -367,11 +497,26 @@ impl Position {
         self.visit::<ALL, _>(&mut Each { take, them });
     }
 
+    /// [`for_each_move`](Position::for_each_move) by rules known at compile time.
+    #[inline]
+    pub(super) fn for_each_move_by<R: Rules>(&self, take: impl FnMut(Move)) {
+        let them = self.by_color(!self.turn);
+        self.visit_by::<R, ALL, _>(&mut Each { take, them });
+    }
+
     /// The number of legal moves, faster than generating a list.
     #[inline]
     pub fn count_legal_moves(&self) -> u64 {
         let mut counter = Counter(0);
         self.visit::<ALL, _>(&mut counter);
+        counter.0
+    }
+
+    /// [`count_legal_moves`](Position::count_legal_moves) by rules known at compile time.
+    #[inline]
+    pub(super) fn count_legal_moves_by<R: Rules>(&self) -> u64 {
+        let mut counter = Counter(0);
+        self.visit_by::<R, ALL, _>(&mut counter);
         counter.0
     }
 

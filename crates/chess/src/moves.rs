@@ -19,14 +19,22 @@ pub enum MoveKind {
     Capture,
     /// An en passant capture; the move's `to` is the empty square behind the captured pawn.
     EnPassant,
-    /// A pawn promotes to a knight, bishop, rook or queen.
+    /// A pawn promotes to a knight, bishop, rook or queen; in antichess also to a king.
     Promotion(Role),
-    /// A pawn captures and promotes to a knight, bishop, rook or queen.
+    /// A pawn captures and promotes to a knight, bishop, rook or queen; in antichess also to a king.
     CapturePromotion(Role),
+    /// A piece of this role is dropped from the pocket, in crazyhouse.
+    Drop(Role),
 }
 
 const CAPTURE: u16 = 4;
 const PROMOTION: u16 = 8;
+/// Moves that only variants have, without a capture: drops, with the role in the bits of the from square, and
+/// promotions to a king, whose from squares are all above those.
+const DROP_OR_KING: u16 = 3;
+const CAPTURE_KING: u16 = 6;
+/// From squares of drops are below.
+const FIRST_PAWN: usize = 8;
 
 impl MoveKind {
     const fn code(self) -> u16 {
@@ -36,6 +44,8 @@ impl MoveKind {
             MoveKind::Castle => 2,
             MoveKind::Capture => CAPTURE,
             MoveKind::EnPassant => CAPTURE | 1,
+            MoveKind::Drop(_) | MoveKind::Promotion(Role::King) => DROP_OR_KING,
+            MoveKind::CapturePromotion(Role::King) => CAPTURE_KING,
             MoveKind::Promotion(role) => PROMOTION | promotion_code(role),
             MoveKind::CapturePromotion(role) => PROMOTION | CAPTURE | promotion_code(role),
         }
@@ -116,19 +126,31 @@ impl Move {
     /// If the bits are zero: a quiet move from a1 to a1, which does not exist.
     #[inline]
     pub const fn new(from: Square, to: Square, kind: MoveKind) -> Move {
-        Move::with_code(from, to, kind.code())
-    }
-
-    #[inline]
-    const fn with_code(from: Square, to: Square, code: u16) -> Move {
-        let bits = code << 12 | (to.index() << 6) as u16 | from.index() as u16;
+        let from = match kind {
+            MoveKind::Drop(role) => role.index(),
+            _ => from.index(),
+        };
+        let bits = kind.code() << 12 | (to.index() << 6) as u16 | from as u16;
         Move(NonZeroU16::new(bits).expect("a piece leaves its square"))
     }
 
-    /// The from square.
+    /// Creates a drop of a piece from the pocket, in crazyhouse.
+    pub const fn drop(role: Role, to: Square) -> Move {
+        Move::new(to, to, MoveKind::Drop(role))
+    }
+
+    /// The from square; meaningless for a [drop](Move::dropped).
     #[inline]
     pub const fn from(self) -> Square {
         Square::wrap((self.0.get() & 63) as u8)
+    }
+
+    /// The squares of the move, to mark it on a board: only the to square for a [drop](Move::dropped).
+    pub const fn squares(self) -> [Square; 2] {
+        match self.dropped() {
+            Some(_) => [self.to(); 2],
+            None => [self.from(), self.to()],
+        }
     }
 
     /// The to square; for castling, the square of the own rook.
@@ -149,6 +171,11 @@ impl Move {
             0 => MoveKind::Quiet,
             1 => MoveKind::DoublePush,
             2 => MoveKind::Castle,
+            DROP_OR_KING => match self.dropped() {
+                Some(role) => MoveKind::Drop(role),
+                None => MoveKind::Promotion(Role::King),
+            },
+            CAPTURE_KING => MoveKind::CapturePromotion(Role::King),
             4 => MoveKind::Capture,
             5 => MoveKind::EnPassant,
             8 => MoveKind::Promotion(Role::Knight),
@@ -159,7 +186,7 @@ impl Move {
             13 => MoveKind::CapturePromotion(Role::Bishop),
             14 => MoveKind::CapturePromotion(Role::Rook),
             15 => MoveKind::CapturePromotion(Role::Queen),
-            // `from_bits` does not accept 3, 6 and 7.
+            // `from_bits` does not accept 7.
             _ => MoveKind::Quiet,
         }
     }
@@ -193,13 +220,41 @@ impl Move {
     /// Whether it is a promotion.
     #[inline]
     pub const fn is_promotion(self) -> bool {
-        self.code() & PROMOTION != 0
+        self.code() & PROMOTION != 0 || self.code() == CAPTURE_KING || self.is_quiet_king()
     }
 
     /// Whether it is a capture or promotion.
     #[inline]
     pub const fn is_noisy(self) -> bool {
-        self.code() & (CAPTURE | PROMOTION) != 0
+        self.code() & (CAPTURE | PROMOTION) != 0 || self.is_quiet_king()
+    }
+
+    /// Whether it is a promotion to a king without a capture.
+    #[inline]
+    const fn is_quiet_king(self) -> bool {
+        self.code() == DROP_OR_KING && self.from().index() >= FIRST_PAWN
+    }
+
+    /// The role of the piece that is dropped from the pocket, in crazyhouse.
+    #[inline]
+    pub const fn dropped(self) -> Option<Role> {
+        if self.code() != DROP_OR_KING {
+            return None;
+        }
+        match self.from().index() {
+            0 => Some(Role::Pawn),
+            1 => Some(Role::Knight),
+            2 => Some(Role::Bishop),
+            3 => Some(Role::Rook),
+            4 => Some(Role::Queen),
+            _ => None,
+        }
+    }
+
+    /// Whether the move exists in variants only: a drop or a promotion to a king.
+    #[inline]
+    pub(super) const fn is_of_variant(self) -> bool {
+        matches!(self.code(), DROP_OR_KING | CAPTURE_KING)
     }
 
     /// The move as 16 bits, for compact storage.
@@ -212,12 +267,20 @@ impl Move {
     #[inline]
     pub const fn from_bits(bits: u16) -> Option<Move> {
         match NonZeroU16::new(bits) {
-            Some(inner) if !matches!(bits >> 12, 3 | 6 | 7) => Some(Move(inner)),
-            _ => None,
+            Some(inner) => {
+                let mv = Move(inner);
+                let is_drop = mv.code() == DROP_OR_KING && mv.from().index() < FIRST_PAWN;
+                if mv.code() == 7 || is_drop && mv.dropped().is_none() {
+                    None
+                } else {
+                    Some(mv)
+                }
+            }
+            None => None,
         }
     }
 
-    /// The move in UCI notation: `e2e4`, `e7e8q`, and `e1g1` or `e1h1` for castling.
+    /// The move in UCI notation: `e2e4`, `e7e8q`, `e1g1` or `e1h1` for castling, and `N@f3` for a drop.
     ///
     /// ```
     /// use knightwatch_chess::{CastlingNotation, Position};
@@ -260,6 +323,9 @@ struct Uci {
 
 impl fmt::Display for Uci {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(role) = self.mv.dropped() {
+            return write!(f, "{}@{}", role.char().to_ascii_uppercase(), self.mv.to());
+        }
         let to = if self.mv.is_castle() && self.notation == CastlingNotation::Standard {
             self.mv.castled_king()
         } else {
@@ -286,7 +352,7 @@ impl fmt::Debug for Move {
 
 /// A list of moves, stored inline without allocation.
 ///
-/// No position accepted by [`Position::from_fen`](super::Position::from_fen) has more than 218 legal moves.
+/// No position of standard chess has more than 218 legal moves; one of crazyhouse with full pockets has more.
 ///
 /// ```
 /// use knightwatch_chess::{MoveList, Position};
@@ -303,7 +369,7 @@ pub struct MoveList {
 
 impl MoveList {
     /// The maximum number of moves.
-    pub const CAPACITY: usize = 256;
+    pub const CAPACITY: usize = 512;
 
     /// Creates an empty list.
     #[inline]
@@ -383,7 +449,8 @@ mod tests {
                 moves += 1;
             }
         }
-        assert_eq!(moves, 13 * 4096 - 1);
+        // Drops have five roles of eight in the bits of the from square.
+        assert_eq!(moves, 15 * 4096 - 1 - 3 * 64);
     }
 
     #[test]
@@ -403,6 +470,29 @@ mod tests {
         assert!(castle.is_castle() && !castle.is_noisy());
         assert_eq!(castle.uci(CastlingNotation::Standard).to_string(), "e8c8");
         assert!(Move::new(Square::E5, Square::D6, MoveKind::EnPassant).is_capture());
+        for role in [Role::Pawn, Role::Queen] {
+            let drop = Move::drop(role, Square::A1);
+            assert_eq!(
+                (drop.dropped(), drop.kind()),
+                (Some(role), MoveKind::Drop(role))
+            );
+            assert!(!drop.is_noisy() && !drop.is_castle() && drop.promotion().is_none());
+        }
+        assert_eq!(
+            Move::drop(Role::Knight, Square::F3)
+                .uci(CastlingNotation::Standard)
+                .to_string(),
+            "N@f3"
+        );
+        for (to, kind) in [
+            (Square::A8, MoveKind::Promotion(Role::King)),
+            (Square::B8, MoveKind::CapturePromotion(Role::King)),
+        ] {
+            let king = Move::new(Square::A7, to, kind);
+            assert_eq!((king.kind(), king.promotion()), (kind, Some(Role::King)));
+            assert!(king.is_noisy() && king.is_promotion() && king.dropped().is_none());
+            assert_eq!(king.is_capture(), to == Square::B8);
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{FenError, Game, Move, MoveError, Position, Square};
+use super::{FenError, Game, Move, MoveError, Position, Square, Variant};
 
 /// Error of [`Game::from_notation`]. Its display is meant for users.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -42,12 +42,23 @@ impl Game {
     ///
     /// If the position is invalid, or on the first illegal move.
     pub fn from_notation(text: &str) -> Result<Game, NotationError> {
+        Game::from_variant_notation(Variant::Standard, text)
+    }
+
+    /// Parses a position of a variant as [`from_notation`](Game::from_notation) does.
+    ///
+    /// # Errors
+    ///
+    /// If the position is invalid, or on the first illegal move.
+    pub fn from_variant_notation(variant: Variant, text: &str) -> Result<Game, NotationError> {
         let words: Vec<&str> = text.split_ascii_whitespace().collect();
         let (fen, moves) = split_position(&words);
         let initial = match fen {
-            ["startpos"] => Position::startpos(),
-            [] if !moves.is_empty() => Position::startpos(),
-            fen => Position::from_fen(&fen.join(" ")).map_err(NotationError::Fen)?,
+            ["startpos"] => variant.start(),
+            [] if !moves.is_empty() => variant.start(),
+            fen => {
+                Position::from_variant_fen(variant, &fen.join(" ")).map_err(NotationError::Fen)?
+            }
         };
         let mut game = Game::new(initial);
         let moves = moves.iter().map(|word| without_number(word));

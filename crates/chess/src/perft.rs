@@ -1,6 +1,7 @@
 //! Perft: counting move sequences, to test the move generator.
 
-use super::{Move, Position};
+use super::variant::{AnyRules, Rules, StandardRules};
+use super::{Move, Position, Variant};
 
 /// Deeper counts would not finish, and could overflow the stack.
 pub const MAX_DEPTH: u32 = 64;
@@ -14,12 +15,19 @@ pub const MAX_DEPTH: u32 = 64;
 /// assert_eq!(perft(&Position::startpos(), 3), 8_902);
 /// ```
 pub fn perft(position: &Position, depth: u32) -> u64 {
+    match position.variant() {
+        Variant::Standard => perft_by::<StandardRules>(position, depth),
+        _ => perft_by::<AnyRules>(position, depth),
+    }
+}
+
+fn perft_by<R: Rules>(position: &Position, depth: u32) -> u64 {
     match depth {
         0 => 1,
-        1 => position.count_legal_moves(),
+        1 => position.count_legal_moves_by::<R>(),
         _ => {
             let mut nodes = 0;
-            position.for_each_move(|mv| nodes += below(position, mv, depth - 1));
+            position.for_each_move_by::<R>(|mv| nodes += below::<R>(position, mv, depth - 1));
             nodes
         }
     }
@@ -27,8 +35,8 @@ pub fn perft(position: &Position, depth: u32) -> u64 {
 
 /// Not inlined, so that the loop is compiled once and not at every call of the move sink.
 #[inline(never)]
-fn below(position: &Position, mv: Move, depth: u32) -> u64 {
-    perft(&position.after(mv), depth)
+fn below<R: Rules>(position: &Position, mv: Move, depth: u32) -> u64 {
+    perft_by::<R>(&position.after_by::<R>(mv), depth)
 }
 
 /// [`perft`] by first move; empty for depth 0.

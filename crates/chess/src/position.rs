@@ -2,8 +2,12 @@
 
 use std::fmt;
 
-use super::{Bitboard, Color, File, Move, MoveKind, Piece, Rank, Role, Square};
+use super::variant::{AnyRules, Pockets, Rules, StandardRules};
+use super::{Bitboard, Color, File, Move, MoveKind, Piece, Rank, Role, Square, Variant};
 use super::{attacks, zobrist};
+
+/// Checks that win in three-check.
+pub(super) const WINNING_CHECKS: u32 = 3;
 
 /// The rook's side in castling. In Chess960 it determines the target files: g and f, or c and d.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -19,7 +23,7 @@ impl CastlingSide {
     pub const ALL: [CastlingSide; 2] = [CastlingSide::King, CastlingSide::Queen];
 }
 
-/// A position of standard chess or Chess960. It is small and cheap to copy: to unmake a move, keep a copy.
+/// A position of standard chess, Chess960 or a [variant](Variant). It is small and cheap to copy: to unmake a move, keep a copy.
 ///
 /// ```
 /// use knightwatch_chess::Position;
@@ -49,12 +53,23 @@ pub struct Position {
     pub(super) turn: Color,
     pub(super) halfmoves: u16,
     pub(super) fullmoves: u16,
+    pub(super) variant: Variant,
+    /// Three-check: the checks given by White in the low four bits, by Black in the others.
+    pub(super) checks: u8,
+    /// Crazyhouse: promoted pieces, which go to the pocket as pawns.
+    pub(super) promoted: Bitboard,
+    /// Crazyhouse: pieces in hand.
+    pub(super) pockets: Pockets,
 }
 
 impl Position {
     /// An empty board, for the FEN parser.
-    pub(super) fn empty() -> Position {
+    pub(super) fn empty(variant: Variant) -> Position {
         Position {
+            variant,
+            checks: 0,
+            promoted: Bitboard::EMPTY,
+            pockets: Pockets::default(),
             roles: [Bitboard::EMPTY; 6],
             colors: [Bitboard::EMPTY; 2],
             key: 0,
@@ -70,8 +85,31 @@ impl Position {
 
     /// The start position of standard chess.
     pub fn startpos() -> Position {
-        Position::from_fen("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1")
-            .expect("the start position is legal")
+        Variant::Standard.start()
+    }
+
+    /// The rules of the position.
+    #[inline]
+    pub fn variant(&self) -> Variant {
+        self.variant
+    }
+
+    /// The number of a side's pieces of a role in hand, in crazyhouse; 0 in other variants.
+    pub fn pocket(&self, color: Color, role: Role) -> u32 {
+        match role {
+            Role::King => 0,
+            role => self.pockets.count(color, role),
+        }
+    }
+
+    /// Promoted pieces, which go to the pocket as pawns, in crazyhouse; empty in other variants.
+    pub fn promoted(&self) -> Bitboard {
+        self.promoted
+    }
+
+    /// Checks that a side has given, at most three, in three-check; 0 in other variants.
+    pub fn checks_given(&self, color: Color) -> u32 {
+        u32::from(self.checks >> (4 * color.index()) & 15)
     }
 
     /// The side to move.
@@ -156,10 +194,18 @@ impl Position {
         }
     }
 
-    /// The square of a side's king.
+    /// The square of a side's king. In antichess, which has any number of kings, and for sides without a king in
+    /// atomic chess and horde, use [`royal_king`](Position::royal_king).
     #[inline]
     pub fn king(&self, color: Color) -> Square {
         Square::wrap(self.pieces(color, Role::King).0.trailing_zeros() as u8)
+    }
+
+    /// The square of a side's king, if it has one that must not be taken.
+    #[inline]
+    pub fn royal_king(&self, color: Color) -> Option<Square> {
+        let kings = self.pieces(color, Role::King);
+        kings.first().filter(|_| self.variant != Variant::Antichess)
     }
 
     /// Pieces that give check to the side to move.
@@ -209,7 +255,8 @@ impl Position {
     }
 
     /// The Zobrist key as defined by the Polyglot book format: pieces, side to move, castling rights, and en passant
-    /// if a pawn attacks the square.
+    /// if a pawn attacks the square. Positions of variants have other keys, which include pockets, promoted pieces
+    /// and counters of checks.
     ///
     /// ```
     /// # use knightwatch_chess::Position;
@@ -240,14 +287,54 @@ impl Position {
             | attacks::rook(square, occupied) & (self.by_role(Role::Rook) | queens)
     }
 
-    /// Pieces of a side pinned to their king.
+    /// The key of what only variants have, which is part of the [key](Position::key) of their positions.
+    pub(super) fn variant_key(&self) -> u64 {
+        let mut key = zobrist::variant(self.variant);
+        for square in self.promoted {
+            key ^= zobrist::promoted(square);
+        }
+        for color in Color::ALL {
+            for role in Pockets::ROLES {
+                key ^= zobrist::pocket(color, role, self.pockets.count(color, role));
+            }
+            if self.variant == Variant::ThreeCheck {
+                key ^= zobrist::checks(color, self.checks_given(color));
+            }
+        }
+        key
+    }
+
+    /// The key in Polyglot books of variants, which know pieces, side to move, castling and en passant only.
+    pub fn book_key(&self) -> u64 {
+        self.key ^ self.variant_key()
+    }
+
+    /// Pieces of a side pinned to their king; empty in atomic chess, where other rules restrict the moves.
     #[inline]
     pub fn pinned(&self, color: Color) -> Bitboard {
         if color == self.turn {
             self.pinned
+        } else if self.variant == Variant::Atomic || self.royal_king(color).is_none() {
+            Bitboard::EMPTY
         } else {
             self.slider_checks_and_pins(color).1
         }
+    }
+
+    /// Pieces that give check to a side. In atomic chess kings that touch are not in check, since who takes one
+    /// explodes both.
+    pub(super) fn checkers_of(&self, color: Color) -> Bitboard {
+        let Some(king) = self.royal_king(color) else {
+            return Bitboard::EMPTY;
+        };
+        let mut checkers = self.attackers_to(king, self.occupied()) & self.by_color(!color);
+        if self.variant == Variant::Atomic {
+            let other = self.pieces(!color, Role::King);
+            if other.is_empty() || attacks::king(king).intersects(other) {
+                checkers = Bitboard::EMPTY;
+            }
+        }
+        checkers
     }
 
     /// Sliders that check a side's king, and that side's pinned pieces.
@@ -274,7 +361,20 @@ impl Position {
 
     /// Computes checkers and pins of the side to move.
     #[inline]
-    pub(super) fn refresh(&mut self) {
+    pub(super) fn refresh<R: Rules>(&mut self) {
+        match R::variant(self) {
+            Variant::Atomic => {
+                self.checkers = self.checkers_of(self.turn);
+                return;
+            }
+            // Checkers and pins are empty from the start on.
+            Variant::Antichess => return,
+            Variant::Horde if self.royal_king(self.turn).is_none() => {
+                (self.checkers, self.pinned) = (Bitboard::EMPTY, Bitboard::EMPTY);
+                return;
+            }
+            _ => {}
+        }
         let king = self.king(self.turn);
         let them = self.by_color(!self.turn);
         let (checkers, pinned) = self.slider_checks_and_pins(self.turn);
@@ -324,14 +424,35 @@ impl Position {
     #[inline]
     pub fn play(&mut self, mv: Move) {
         debug_assert!(self.is_legal(mv), "{mv:?} in {}", self.fen());
+        if self.variant == Variant::Standard {
+            self.play_by::<StandardRules>(mv);
+        } else {
+            self.play_variant(mv);
+        }
+    }
+
+    #[inline(never)]
+    fn play_variant(&mut self, mv: Move) {
+        self.play_by::<AnyRules>(mv);
+    }
+
+    /// [`play`](Position::play) by rules known at compile time.
+    #[inline]
+    pub(super) fn play_by<R: Rules>(&mut self, mv: Move) {
         match self.turn {
-            Color::White => self.play_as::<true>(mv),
-            Color::Black => self.play_as::<false>(mv),
+            Color::White => self.play_as::<R, true>(mv),
+            Color::Black => self.play_as::<R, false>(mv),
         }
     }
 
     #[inline]
-    pub(super) fn play_as<const WHITE: bool>(&mut self, mv: Move) {
+    fn play_as<R: Rules, const WHITE: bool>(&mut self, mv: Move) {
+        let variant = R::variant(self);
+        if variant == Variant::Crazyhouse
+            && let Some(role) = mv.dropped()
+        {
+            return self.play_drop(role, mv.to());
+        }
         let (us, them) = if WHITE {
             (Color::White, Color::Black)
         } else {
@@ -372,12 +493,25 @@ impl Position {
                     } else {
                         to
                     };
-                    self.toggle(them, self.role_on(square), square);
+                    let taken = self.role_on(square);
+                    self.toggle(them, taken, square);
                     self.halfmoves = 0;
+                    if variant == Variant::Crazyhouse {
+                        self.pocket_taken(us, taken, square);
+                    }
                 }
                 self.toggle(us, role, from);
                 self.toggle(us, mv.promotion().unwrap_or(role), to);
-                if kind == MoveKind::DoublePush {
+                if variant == Variant::Crazyhouse {
+                    self.move_promoted(from, to, mv.is_promotion());
+                }
+                if variant == Variant::Atomic && mv.is_capture() {
+                    self.explode(to);
+                }
+                // The horde's pawns on the first rank move two squares, too, but cannot be taken en passant then.
+                if kind == MoveKind::DoublePush
+                    && (variant != Variant::Horde || from.rank() != back_rank(us))
+                {
                     let passed = behind::<WHITE>(to);
                     if attacks::pawn(us, passed).intersects(self.pieces(them, Role::Pawn)) {
                         self.en_passant = Some(passed);
@@ -391,7 +525,78 @@ impl Position {
         if !WHITE {
             self.fullmoves = self.fullmoves.saturating_add(1);
         }
-        self.refresh();
+        self.refresh::<R>();
+        if variant == Variant::ThreeCheck && self.in_check() {
+            self.count_check(us);
+        }
+    }
+
+    /// Drops a piece from the pocket.
+    fn play_drop(&mut self, role: Role, to: Square) {
+        let us = self.turn;
+        self.play_null_by::<AnyRules>(|position| {
+            position.change_pocket(us, role, |pockets| pockets.remove(us, role));
+            position.toggle(us, role, to);
+            if role == Role::Pawn {
+                position.halfmoves = 0;
+            }
+        });
+    }
+
+    /// Puts a piece that has just been taken into the pocket.
+    fn pocket_taken(&mut self, us: Color, taken: Role, square: Square) {
+        let mut role = taken;
+        if self.promoted.contains(square) {
+            self.toggle_promoted(square);
+            role = Role::Pawn;
+        }
+        self.change_pocket(us, role, |pockets| pockets.add(us, role));
+    }
+
+    fn change_pocket(&mut self, us: Color, role: Role, change: impl FnOnce(&mut Pockets)) {
+        self.key ^= zobrist::pocket(us, role, self.pockets.count(us, role));
+        change(&mut self.pockets);
+        self.key ^= zobrist::pocket(us, role, self.pockets.count(us, role));
+    }
+
+    /// Moves the mark of a promoted piece along, or sets it.
+    fn move_promoted(&mut self, from: Square, to: Square, promotion: bool) {
+        let marked = self.promoted.contains(from);
+        if marked {
+            self.toggle_promoted(from);
+        }
+        if marked || promotion {
+            self.toggle_promoted(to);
+        }
+    }
+
+    fn toggle_promoted(&mut self, square: Square) {
+        self.promoted ^= Bitboard::of(square);
+        self.key ^= zobrist::promoted(square);
+    }
+
+    /// Removes the piece that has taken, and all pieces next to it except pawns.
+    fn explode(&mut self, centre: Square) {
+        let near = attacks::king(centre) & self.occupied() & !self.by_role(Role::Pawn);
+        let mut lost = near;
+        for color in Color::ALL {
+            if near.intersects(self.pieces(color, Role::King)) {
+                lost |= Bitboard::rank(back_rank(color));
+            }
+        }
+        self.lose_castling(lost);
+        for square in near.with(centre) {
+            self.toggle(self.color_at(square), self.role_on(square), square);
+        }
+    }
+
+    /// Counts a check given by a side.
+    fn count_check(&mut self, us: Color) {
+        let count = self.checks_given(us);
+        if count < WINNING_CHECKS {
+            self.checks += 1 << (4 * us.index());
+            self.key ^= zobrist::checks(us, count) ^ zobrist::checks(us, count + 1);
+        }
     }
 
     /// Plays a null move: passes the turn and clears en passant. Only for the search. The side to move must not be in
@@ -403,6 +608,16 @@ impl Position {
     #[inline]
     pub fn play_null(&mut self) {
         debug_assert!(!self.in_check());
+        if self.variant == Variant::Standard {
+            self.play_null_by::<StandardRules>(|_| {});
+        } else {
+            self.play_null_by::<AnyRules>(|_| {});
+        }
+    }
+
+    /// Passes the turn, with a change of the board.
+    #[inline]
+    fn play_null_by<R: Rules>(&mut self, change: impl FnOnce(&mut Position)) {
         self.key ^= zobrist::WHITE_TO_MOVE;
         if let Some(square) = self.en_passant.take() {
             self.key ^= zobrist::en_passant(square.file());
@@ -411,8 +626,9 @@ impl Position {
         if self.turn == Color::Black {
             self.fullmoves = self.fullmoves.saturating_add(1);
         }
+        change(self);
         self.turn = !self.turn;
-        self.refresh();
+        self.refresh::<R>();
     }
 
     /// The position after a legal move, [played](Position::play) on a copy.
@@ -437,6 +653,14 @@ impl Position {
         next
     }
 
+    /// [`after`](Position::after) by rules known at compile time.
+    #[inline]
+    pub(super) fn after_by<R: Rules>(&self, mv: Move) -> Position {
+        let mut next = self.clone();
+        next.play_by::<R>(mv);
+        next
+    }
+
     /// The key after a quiet move or ordinary capture, ignoring changes of castling and en passant rights and special
     /// moves. For prefetching only.
     #[inline]
@@ -455,12 +679,21 @@ impl Position {
 
     /// Whether the side to move is checkmated.
     pub fn is_checkmate(&self) -> bool {
-        self.in_check() && !self.has_legal_move()
+        // A third check, or a check by which the king in the centre is discovered, may be mate as well.
+        let has_move = match self.variant {
+            Variant::ThreeCheck | Variant::KingOfTheHill => {
+                self.count_legal_moves_by::<StandardRules>() != 0
+            }
+            _ => self.has_legal_move(),
+        };
+        self.in_check() && !has_move
     }
 
-    /// Whether the side to move is stalemated.
+    /// Whether the side to move is stalemated, which is a draw. In antichess it has won instead.
     pub fn is_stalemate(&self) -> bool {
-        !self.in_check() && !self.has_legal_move()
+        !self.in_check()
+            && !self.has_legal_move()
+            && self.variant_outcome() == super::pgn::Outcome::Unknown
     }
 }
 

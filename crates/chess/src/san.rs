@@ -1,11 +1,14 @@
 //! Moves in standard algebraic notation (SAN).
 
+use super::pgn::Outcome;
 use super::{
-    Bitboard, CastlingSide, File, Move, MoveError, MoveKind, Position, Rank, Role, Square, attacks,
+    Bitboard, CastlingNotation, CastlingSide, File, Move, MoveError, MoveKind, Position, Rank,
+    Role, Square, attacks,
 };
 
 impl Position {
-    /// A legal move in SAN, with `+` or `#`.
+    /// A legal move in SAN, with `+`, or `#` if it mates or wins by a rule of the variant. Drops are written as
+    /// `N@f3` and `P@e5`.
     ///
     /// ```
     /// use knightwatch_chess::Position;
@@ -24,6 +27,9 @@ impl Position {
         let mut text = String::new();
         let (from, to) = (mv.from(), mv.to());
         match self.role_at(from) {
+            _ if mv.dropped().is_some() => {
+                text = mv.uci(CastlingNotation::Standard).to_string();
+            }
             _ if mv.is_castle() => {
                 text += if to.index() > from.index() {
                     "O-O"
@@ -52,8 +58,10 @@ impl Position {
             }
         }
         let next = self.after(mv);
-        if next.in_check() {
-            text.push(if next.has_legal_move() { '+' } else { '#' });
+        if next.is_checkmate() || matches!(next.variant_outcome(), Outcome::Win(_)) {
+            text.push('#');
+        } else if next.in_check() {
+            text.push('+');
         }
         text
     }
@@ -136,6 +144,7 @@ enum SanMove {
     Castle {
         short: bool,
     },
+    Drop(Role, Square),
     Move {
         role: Role,
         file: Option<File>,
@@ -153,12 +162,20 @@ impl SanMove {
             "O-O-O" | "0-0-0" | "o-o-o" => return Some(SanMove::Castle { short: false }),
             _ => {}
         }
+        if let Some((role, to)) = text.split_once('@') {
+            let role = match role {
+                "" | "P" => Role::Pawn,
+                "N" | "B" | "R" | "Q" => Role::from_char(role.chars().next()?)?,
+                _ => return None,
+            };
+            return Some(SanMove::Drop(role, to.parse().ok()?));
+        }
         let (role, rest) = match text.chars().next()? {
             letter @ ('N' | 'B' | 'R' | 'Q' | 'K' | 'P') => (Role::from_char(letter)?, &text[1..]),
             _ => (Role::Pawn, text),
         };
         let (rest, promotion) = match rest.chars().next_back()? {
-            letter @ ('N' | 'B' | 'R' | 'Q') if role == Role::Pawn => {
+            letter @ ('N' | 'B' | 'R' | 'Q' | 'K') if role == Role::Pawn => {
                 let rest = &rest[..rest.len() - 1];
                 (
                     rest.strip_suffix('=').unwrap_or(rest),
@@ -205,6 +222,7 @@ impl SanMove {
                 let rook = position.castling_rook(us, side)?;
                 Some((Bitboard::of(position.king(us)), rook, MoveKind::Castle))
             }
+            SanMove::Drop(role, to) => Some((Bitboard::of(to), to, MoveKind::Drop(role))),
             SanMove::Move {
                 role,
                 file,

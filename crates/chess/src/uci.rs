@@ -40,13 +40,14 @@ fn split(text: &str) -> Option<(Square, Square, Option<Role>)> {
         "b" => Some(Role::Bishop),
         "r" => Some(Role::Rook),
         "q" => Some(Role::Queen),
+        "k" => Some(Role::King),
         _ => return None,
     };
     Some((from, to, promotion))
 }
 
 impl Position {
-    /// Parses a move in UCI notation. Castling is accepted both as `e1g1` and as `e1h1`: the king moves onto its own
+    /// Parses a move in UCI notation; a drop is written as `N@f3`. Castling is accepted both as `e1g1` and as `e1h1`: the king moves onto its own
     /// rook, or from the e-file to the g- or c-file.
     ///
     /// ```
@@ -63,12 +64,24 @@ impl Position {
     ///
     /// [`MoveError::Malformed`] if the text is not a move, [`MoveError::Illegal`] if the move is not legal.
     pub fn parse_uci(&self, text: &str) -> Result<Move, MoveError> {
-        let (from, to, promotion) =
-            split(text).ok_or_else(|| MoveError::Malformed(text.to_owned()))?;
-        self.kind_of(from, to, promotion)
-            .filter(|_| from != to)
-            .map(|(to, kind)| Move::new(from, to, kind))
-            .filter(|&mv| self.is_legal(mv))
+        let malformed = || MoveError::Malformed(text.to_owned());
+        let mv = if let Some((role, to)) = text.split_once('@') {
+            let role = match role {
+                "P" => Role::Pawn,
+                "N" => Role::Knight,
+                "B" => Role::Bishop,
+                "R" => Role::Rook,
+                "Q" => Role::Queen,
+                _ => return Err(malformed()),
+            };
+            Some(Move::drop(role, to.parse().map_err(|_| malformed())?))
+        } else {
+            let (from, to, promotion) = split(text).ok_or_else(malformed)?;
+            self.kind_of(from, to, promotion)
+                .filter(|_| from != to)
+                .map(|(to, kind)| Move::new(from, to, kind))
+        };
+        mv.filter(|&mv| self.is_legal(mv))
             .ok_or_else(|| MoveError::Illegal(text.to_owned()))
     }
 
@@ -99,6 +112,7 @@ impl Position {
         }
         let capture = self.by_color(!us).contains(to);
         let kind = match (role, promotion) {
+            (role, Some(_)) if role != Role::Pawn => return None,
             (_, Some(promotion)) if capture => MoveKind::CapturePromotion(promotion),
             (_, Some(promotion)) => MoveKind::Promotion(promotion),
             (Role::Pawn, None) if !capture && from.file() != to.file() => MoveKind::EnPassant,

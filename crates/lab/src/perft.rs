@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 
 use knightwatch_chess::perft::perft;
-use knightwatch_chess::{Game, Move, Position};
+use knightwatch_chess::{Game, Move, Position, Variant};
 
 /// Most threads.
 pub const MAX_THREADS: usize = 512;
@@ -21,7 +21,9 @@ pub const MAX_HASH_MIB: u64 = 65_536;
 pub struct Options {
     /// Depth in plies.
     pub depth: u32,
-    /// The start, as read by [`Game::from_notation`]; defaults to the start position.
+    /// The rules.
+    pub variant: Variant,
+    /// The start, as read by [`Game::from_variant_notation`]; defaults to the start position.
     pub fen: Option<String>,
     /// Also print the count below each move.
     pub by_move: bool,
@@ -39,11 +41,11 @@ pub struct Options {
 /// If the position is invalid or there is not enough memory.
 pub fn run(options: &Options) -> anyhow::Result<()> {
     let position = match &options.fen {
-        Some(line) => Game::from_notation(line)
+        Some(line) => Game::from_variant_notation(options.variant, line)
             .with_context(|| format!("cannot read \"{line}\""))?
             .position()
             .clone(),
-        None => Position::startpos(),
+        None => options.variant.start(),
     };
     let table = match options.hash_mib {
         0 => None,
@@ -211,6 +213,7 @@ mod tests {
     #[test]
     fn run_with_bad_fen_names_it() {
         let options = Options {
+            variant: Variant::Standard,
             depth: 1,
             fen: Some("8/8 w".to_owned()),
             by_move: false,

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::mem;
 
 use super::{MoveComment, Outcome, Problem, ReadError, Tags};
-use crate::{Color, Game, Position};
+use crate::{Color, Game, Position, Variant};
 
 /// Most bytes of tags, moves and comments kept per game: ten times a well annotated game.
 const MAX_GAME_BYTES: usize = 1 << 20;
@@ -27,7 +27,7 @@ static IS_WORD_BYTE: [bool; 256] = {
         table[byte] = letter.is_ascii_alphanumeric()
             || matches!(
                 letter,
-                b'+' | b'#' | b'=' | b'-' | b'/' | b'*' | b'!' | b'?'
+                b'+' | b'#' | b'=' | b'-' | b'/' | b'*' | b'!' | b'?' | b'@'
             );
         byte += 1;
     }
@@ -39,7 +39,7 @@ static IS_WORD_BYTE: [bool; 256] = {
 pub struct Record {
     /// The tags.
     pub tags: Tags,
-    /// The moves, from the standard position or that of the tag `FEN`.
+    /// The moves, from the start position of the tag `Variant` or the position of the tag `FEN`.
     pub game: Game,
     /// `comments[i]` belongs to the move of ply `i`; there may be fewer comments than moves.
     pub comments: Vec<MoveComment>,
@@ -454,27 +454,13 @@ impl Reader {
 
 /// The initial position given by the tags.
 fn initial(tags: &Tags) -> Result<Position, Problem> {
-    if let Some(variant) = tags.get("Variant") {
-        let known = [
-            "standard",
-            "chess",
-            "fromposition",
-            "chess960",
-            "fischerandom",
-            "fischerrandom",
-        ];
-        let name: String = variant
-            .chars()
-            .filter(char::is_ascii_alphanumeric)
-            .map(|letter| letter.to_ascii_lowercase())
-            .collect();
-        if !known.contains(&name.as_str()) {
-            return Err(Problem::Variant(variant.to_owned()));
-        }
-    }
+    let variant = match tags.get("Variant") {
+        Some(name) => Variant::from_name(name).ok_or_else(|| Problem::Variant(name.to_owned()))?,
+        None => Variant::Standard,
+    };
     match tags.get("FEN") {
-        Some(fen) => Position::from_fen(fen).map_err(Problem::Fen),
-        None => Ok(Position::startpos()),
+        Some(fen) => Position::from_variant_fen(variant, fen).map_err(Problem::Fen),
+        None => Ok(variant.start()),
     }
 }
 

@@ -1,15 +1,19 @@
 //! PGN writer.
 
 use super::{MoveComment, Outcome, Tags};
-use crate::{Color, Game, Position};
+use crate::{Color, Game, Variant};
 
 /// The game as PGN, with lines of at most 80 columns. `comments[i]` belongs to the move of ply `i`; there may be
-/// fewer comments than moves. Sets the tag `Result` and, unless the game starts from the standard position, `SetUp`
-/// and `FEN`.
+/// fewer comments than moves. Sets the tag `Result`; `Variant`, unless it is standard chess; and, unless the game
+/// starts from the start position of the variant, `SetUp` and `FEN`.
 pub fn write(tags: &Tags, game: &Game, comments: &[MoveComment], outcome: Outcome) -> String {
     let mut tags = tags.clone();
     tags.set("Result", outcome.to_string());
-    if *game.initial() != Position::startpos() {
+    let variant = game.initial().variant();
+    if variant != Variant::Standard {
+        tags.set("Variant", variant.name());
+    }
+    if *game.initial() != variant.start() {
         tags.set("SetUp", "1");
         tags.set("FEN", game.initial().fen());
     }
@@ -84,6 +88,7 @@ impl MoveComment {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Position;
 
     #[test]
     fn write_from_position_sets_fen_and_move_number() {

@@ -1,10 +1,12 @@
-//! Rules of chess compared with shakmaty, over random games of standard chess and Chess960.
+//! Rules of chess compared with shakmaty, over random games of standard chess, Chess960 and variants.
 //!
 //! `KNIGHTWATCH_RULES_POSITIONS` sets the number of positions of each, `KNIGHTWATCH_RULES_SEED` selects other games.
 
 mod en_passant;
+mod endings;
 mod fen;
 mod perft;
+mod variants;
 
 use std::collections::BTreeSet;
 use std::panic::{self, AssertUnwindSafe};
@@ -14,13 +16,14 @@ use std::thread;
 
 use knightwatch_chess::{
     Bitboard, CastlingNotation, Color, Game, Generate, Move, MoveKind, MoveList, Position, Role,
-    Termination, attacks,
+    Termination, Variant, attacks, pgn,
 };
 use shakmaty::fen::Fen;
 use shakmaty::san::SanPlus;
 use shakmaty::uci::UciMove;
+use shakmaty::variant::VariantPosition;
 use shakmaty::zobrist::Zobrist64;
-use shakmaty::{CastlingMode, Chess, EnPassantMode, KnownOutcome, Outcome, Position as _};
+use shakmaty::{CastlingMode, EnPassantMode, KnownOutcome, Outcome, Position as _};
 
 /// Number of independently seeded series, so that the games do not depend on the number of threads.
 const SERIES: u64 = 32;
@@ -59,7 +62,11 @@ fn for_each_seed(work: impl Fn(u64) + Sync) {
 
 /// Plays random games and passes each position to `check`, together with shakmaty's. 100,000 positions in a release
 /// build, a tenth of that otherwise.
-fn random_games(mode: CastlingMode, check: impl Fn(&Game, &Chess, &mut fastrand::Rng) + Sync) {
+fn random_games(
+    variant: Variant,
+    mode: CastlingMode,
+    check: impl Fn(&Game, &VariantPosition, &mut fastrand::Rng) + Sync,
+) {
     let default = if cfg!(debug_assertions) {
         10_000
     } else {
@@ -70,18 +77,20 @@ fn random_games(mode: CastlingMode, check: impl Fn(&Game, &Chess, &mut fastrand:
         let mut random = fastrand::Rng::with_seed(seed);
         let mut seen = 0;
         while seen < positions {
-            seen += random_game(mode, &mut random, &check);
+            seen += random_game(variant, mode, &mut random, &check);
         }
     });
 }
 
 /// Plays one random game; returns the number of positions.
 fn random_game(
+    variant: Variant,
     mode: CastlingMode,
     random: &mut fastrand::Rng,
-    check: impl Fn(&Game, &Chess, &mut fastrand::Rng),
+    check: impl Fn(&Game, &VariantPosition, &mut fastrand::Rng),
 ) -> u64 {
-    let (initial, mut theirs) = start(mode, random);
+    let initial = start(variant, mode, random);
+    let mut theirs = read_theirs(variant, mode, &initial.fen());
     let mut game = Game::new(initial);
     loop {
         check(&game, &theirs, random);
@@ -94,7 +103,15 @@ fn random_game(
             .iter()
             .filter(|m| m.is_en_passant() || m.is_castle() || m.promotion().is_some())
             .collect();
-        let mv = if !rare.is_empty() && random.u8(..) < 160 {
+        // An explosion or a check soon ends a random game; many drops hide the other moves.
+        let common = |m: &shakmaty::Move| match variant {
+            Variant::Crazyhouse => !matches!(m, shakmaty::Move::Put { .. }),
+            _ => !m.is_capture(),
+        };
+        let calm: Vec<_> = moves.iter().filter(|m| common(m)).collect();
+        let mv = if variant != Variant::Standard && !calm.is_empty() && random.bool() {
+            *calm[random.usize(..calm.len())]
+        } else if !rare.is_empty() && random.u8(..) < 160 {
             *rare[random.usize(..rare.len())]
         } else {
             moves[random.usize(..moves.len())]
@@ -107,8 +124,11 @@ fn random_game(
 }
 
 /// The start position, a Chess960 one, or a sparse one in which pieces interact early.
-fn start(mode: CastlingMode, random: &mut fastrand::Rng) -> (Position, Chess) {
-    let position = if mode == CastlingMode::Chess960 {
+fn start(variant: Variant, mode: CastlingMode, random: &mut fastrand::Rng) -> Position {
+    if variant != Variant::Standard {
+        return variants::start(variant, random);
+    }
+    if mode == CastlingMode::Chess960 {
         Position::chess960_start(random.u32(..960)).expect("a number below 960")
     } else if random.bool() {
         Position::startpos()
@@ -122,12 +142,14 @@ fn start(mode: CastlingMode, random: &mut fastrand::Rng) -> (Position, Chess) {
             "2b1kn2/8/8/8/8/8/8/2B1KN2 w - - 0 1",
         ];
         Position::from_fen(fens[random.usize(..fens.len())]).expect("a position")
-    };
-    let theirs = Fen::from_str(&position.fen())
-        .expect("our FEN is a FEN")
-        .into_position(mode)
-        .expect("our position is a position");
-    (position, theirs)
+    }
+}
+
+fn read_theirs(variant: Variant, mode: CastlingMode, fen: &str) -> VariantPosition {
+    let setup = Fen::from_str(fen).expect("our FEN is a FEN").into_setup();
+    let theirs = shakmaty::variant::Variant::from_uci(variant.uci()).expect("the same names");
+    VariantPosition::from_setup(theirs, setup, mode)
+        .unwrap_or_else(|error| panic!("our position is a position: {error}: {fen}"))
 }
 
 fn notation(mode: CastlingMode) -> CastlingNotation {
@@ -137,8 +159,9 @@ fn notation(mode: CastlingMode) -> CastlingNotation {
     }
 }
 
-fn compare(mode: CastlingMode, game: &Game, theirs: &Chess, random: &mut fastrand::Rng) {
+fn compare(mode: CastlingMode, game: &Game, theirs: &VariantPosition, random: &mut fastrand::Rng) {
     let ours = game.position();
+    let variant = ours.variant();
     let fen = ours.fen();
     let their_moves = theirs.legal_moves();
 
@@ -190,31 +213,35 @@ fn compare(mode: CastlingMode, game: &Game, theirs: &Chess, random: &mut fastran
             .parse_uci(&UciMove::from_move(mv, mode).to_string())
             .expect("a legal move");
         let san = SanPlus::from_move(theirs.clone(), mv).to_string();
-        assert_eq!(ours.san(our_move), san, "{fen}");
+        // A dropped pawn is written as Lichess does.
+        let ours_san = ours.san(our_move);
+        assert_eq!(
+            ours_san
+                .strip_prefix("P@")
+                .map(|to| format!("@{to}"))
+                .unwrap_or(ours_san),
+            san,
+            "{fen}"
+        );
         assert_eq!(ours.parse_san(&san), Ok(our_move), "{fen}");
     }
 
     // FEN. Reading computes key, checkers and pins from scratch, which verifies the incremental ones; equal positions
     // are equal in every field.
-    assert_eq!(
-        fen,
-        Fen::from_position(theirs, EnPassantMode::PseudoLegal).to_string()
-    );
-    assert_eq!(Position::from_fen(&fen).as_ref(), Ok(ours), "{fen}");
-    let shredder = ours.shredder_fen();
-    assert_eq!(
-        Position::from_fen(&shredder).as_ref(),
-        Ok(ours),
-        "{shredder}"
-    );
-    let read: Fen = shredder.parse().expect("our Shredder-FEN is a FEN");
-    let read: Chess = read
-        .into_position(mode)
-        .expect("our position is a position");
-    assert_eq!(&read, theirs, "{shredder}");
+    let their_fen = Fen::from_position(theirs, EnPassantMode::PseudoLegal).to_string();
+    for fen in [&fen, &their_fen, &ours.shredder_fen()] {
+        let read = Position::from_variant_fen(variant, fen);
+        assert_eq!(read.as_ref(), Ok(ours), "{fen}");
+        if theirs.outcome() == Outcome::Unknown {
+            assert_eq!(&read_theirs(variant, mode, fen), theirs, "{fen}");
+        }
+    }
     let key: Zobrist64 = theirs.zobrist_hash(EnPassantMode::PseudoLegal);
-    assert_eq!(ours.key(), key.0, "{fen}");
-    if !ours.in_check() {
+    if variant == Variant::Standard {
+        assert_eq!(fen, their_fen);
+        assert_eq!(ours.key(), key.0, "{fen}");
+    }
+    if !ours.in_check() && theirs.outcome() == Outcome::Unknown {
         check_null_move(ours);
     }
 
@@ -223,26 +250,53 @@ fn compare(mode: CastlingMode, game: &Game, theirs: &Chess, random: &mut fastran
         (Color::White, shakmaty::Color::White),
         (Color::Black, shakmaty::Color::Black),
     ] {
-        assert_eq!(
-            ours.has_mating_material(our_color),
-            !theirs.has_insufficient_material(their_color),
-            "{fen}"
-        );
+        if variants::judges_material_like_shakmaty(ours) {
+            assert_eq!(
+                ours.has_mating_material(our_color),
+                !theirs.has_insufficient_material(their_color),
+                "{our_color} in {fen}"
+            );
+        }
     }
     let ending = match theirs.outcome() {
-        Outcome::Known(KnownOutcome::Decisive { .. }) => Some(Termination::Checkmate),
+        Outcome::Known(KnownOutcome::Decisive { winner }) => {
+            let winner = match winner {
+                shakmaty::Color::White => Color::White,
+                shakmaty::Color::Black => Color::Black,
+            };
+            Some(match ours.variant_outcome() {
+                pgn::Outcome::Win(color) if !ours.is_checkmate() => {
+                    assert_eq!(color, winner, "{fen}");
+                    Termination::VariantWin(winner)
+                }
+                _ => {
+                    assert_eq!(!ours.turn(), winner, "{fen}");
+                    Termination::Checkmate
+                }
+            })
+        }
         Outcome::Known(KnownOutcome::Draw) if theirs.is_stalemate() => Some(Termination::Stalemate),
+        Outcome::Known(KnownOutcome::Draw) if variant == Variant::RacingKings => {
+            Some(Termination::VariantDraw)
+        }
         Outcome::Known(KnownOutcome::Draw) => Some(Termination::InsufficientMaterial),
         Outcome::Unknown => None,
     };
+    let differs = [ending, game.termination()].contains(&Some(Termination::InsufficientMaterial))
+        && !variants::judges_material_like_shakmaty(ours);
     let from_history = [
         Some(Termination::FiftyMoves),
         Some(Termination::FivefoldRepetition),
     ];
-    if ending.is_some() || !from_history.contains(&game.termination()) {
+    if !differs && (ending.is_some() || !from_history.contains(&game.termination())) {
         assert_eq!(game.termination(), ending, "{fen}");
     }
 
+    // Other rules than pins restrict the moves of atomic chess, and antichess has none.
+    if matches!(variant, Variant::Atomic | Variant::Antichess) {
+        check_noisy_and_quiet_moves(ours, &our_moves, random);
+        return;
+    }
     for color in Color::ALL {
         assert_eq!(ours.pinned(color), pins_by_x_rays(ours, color), "{fen}");
     }
@@ -251,7 +305,9 @@ fn compare(mode: CastlingMode, game: &Game, theirs: &Chess, random: &mut fastran
 
 /// Pinned pieces of a side, found by x-rays from the king.
 fn pins_by_x_rays(position: &Position, color: Color) -> Bitboard {
-    let king = position.king(color);
+    let Some(king) = position.royal_king(color) else {
+        return Bitboard::EMPTY;
+    };
     let (us, them) = (position.by_color(color), position.by_color(!color));
     let occupied = us | them;
     let queens = position.by_role(Role::Queen);
@@ -276,7 +332,8 @@ fn check_null_move(position: &Position) {
         rest.starts_with(passed.turn().char()) && passed.turn() != position.turn(),
         "{before}"
     );
-    assert_eq!(Position::from_fen(&fen), Ok(passed), "{before}");
+    let read = Position::from_variant_fen(position.variant(), &fen);
+    assert_eq!(read, Ok(passed), "{before}");
 }
 
 /// Noisy and quiet moves together are all moves, and tests of single moves agree with the list.
@@ -311,7 +368,7 @@ fn check_noisy_and_quiet_moves(position: &Position, all: &MoveList, random: &mut
 #[test]
 fn rules_of_standard_chess_match_shakmaty() {
     let mode = CastlingMode::Standard;
-    random_games(mode, |game, theirs, random| {
+    random_games(Variant::Standard, mode, |game, theirs, random| {
         compare(mode, game, theirs, random);
     });
 }
@@ -319,7 +376,7 @@ fn rules_of_standard_chess_match_shakmaty() {
 #[test]
 fn rules_of_chess960_match_shakmaty() {
     let mode = CastlingMode::Chess960;
-    random_games(mode, |game, theirs, random| {
+    random_games(Variant::Standard, mode, |game, theirs, random| {
         compare(mode, game, theirs, random);
     });
 }

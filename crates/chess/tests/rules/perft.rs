@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use knightwatch_chess::Position;
+use knightwatch_chess::{Position, Variant};
 use shakmaty::fen::Fen;
 use shakmaty::{CastlingMode, Chess};
 
@@ -51,18 +51,23 @@ fn perft_of_suites_matches() {
     let suites = [
         include_str!("../suites/standard.perft"),
         include_str!("../suites/chess960.perft"),
+        include_str!("../suites/variants.perft"),
     ];
-    for (suite, min_positions) in suites.into_iter().zip([60, 30]) {
+    for (suite, min_positions) in suites.into_iter().zip([60, 30, 40]) {
+        let mut variant = Variant::Standard;
         let mut rule = "";
         let mut positions = 0;
         for line in suite.lines().filter(|line| !line.is_empty()) {
             if let Some(comment) = line.strip_prefix("# ") {
+                if let Some(name) = comment.strip_prefix("== variant ") {
+                    variant = Variant::from_name(name).expect("a variant");
+                }
                 rule = comment;
                 continue;
             }
             let (fen, counts) = line.split_once(" ; ").expect("a FEN and its counts");
-            let position =
-                Position::from_fen(fen).unwrap_or_else(|error| panic!("{rule}: {fen}: {error}"));
+            let position = Position::from_variant_fen(variant, fen)
+                .unwrap_or_else(|error| panic!("{rule}: {fen}: {error}"));
             for (depth, count) in (1..).zip(counts.split(' ')) {
                 let count: u64 = count.parse().expect("a count");
                 assert_eq!(

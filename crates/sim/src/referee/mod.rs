@@ -237,8 +237,10 @@ impl Referee {
         };
         let (status, winner) = match ending {
             Termination::Checkmate => (Status::Mate, Some(color)),
+            Termination::VariantWin(winner) => (Status::VariantEnd, Some(winner)),
             Termination::Stalemate => (Status::Stalemate, None),
-            Termination::InsufficientMaterial
+            Termination::VariantDraw
+            | Termination::InsufficientMaterial
             | Termination::FiftyMoves
             | Termination::FivefoldRepetition => (Status::Draw, None),
         };

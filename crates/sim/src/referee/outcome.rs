@@ -19,6 +19,7 @@ pub(crate) enum Status {
     /// A player did not make their first move in an arena game.
     NoStart,
     InsufficientMaterialClaim,
+    VariantEnd,
 }
 
 impl Status {
@@ -34,6 +35,7 @@ impl Status {
             Self::OutOfTime => 35,
             Self::NoStart => 37,
             Self::InsufficientMaterialClaim => 39,
+            Self::VariantEnd => 60,
         }
     }
 
@@ -49,6 +51,7 @@ impl Status {
             Self::OutOfTime => "outoftime",
             Self::NoStart => "noStart",
             Self::InsufficientMaterialClaim => "insufficientMaterialClaim",
+            Self::VariantEnd => "variantEnd",
         }
     }
 }

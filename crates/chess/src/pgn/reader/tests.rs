@@ -202,8 +202,8 @@ fn read_of_bad_game_names_place_and_continues() {
             "line 1: \"[White \\\"A\" is not a tag like [White \"Anna\"]",
         ),
         (
-            "[Variant \"Atomic\"]\n\n1. e4\n",
-            "line 3: unsupported variant \"Atomic\"",
+            "[Variant \"Bughouse\"]\n\n1. e4\n",
+            "line 3: unsupported variant \"Bughouse\"",
         ),
         (
             "[FEN \"8/8/8/8/8/8/8/4K3 w - - 0 1\"]\n\n1. e4\n",
