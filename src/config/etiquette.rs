@@ -86,7 +86,7 @@ pub enum Takebacks {
 
 /// Placeholders of the texts of `[chat]`, written in braces.
 pub const PLACEHOLDERS: &[&str] = &[
-    "me", "opponent", "rating", "color", "speed", "time", "version",
+    "me", "opponent", "rating", "color", "speed", "time", "engine", "version",
 ];
 
 /// Additional placeholders of texts that are sent at the end of the game.

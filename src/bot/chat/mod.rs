@@ -34,6 +34,8 @@ pub(super) struct TemplateValues<'a> {
     pub speed: &'a str,
     /// Time control of the game.
     pub time: String,
+    /// Name of the engine that plays.
+    pub engine: &'a str,
     /// How the game ended; `None` while it runs.
     pub ending: Option<Ending>,
 }
@@ -63,6 +65,7 @@ impl TemplateValues<'_> {
             "color" => Some(self.color.to_owned()),
             "speed" => Some(self.speed.to_owned()),
             "time" => Some(self.time.clone()),
+            "engine" => Some(self.engine.to_owned()),
             "version" => Some(VERSION.to_owned()),
             "result" => ending(|ending| ending.result.to_owned()),
             "outcome" => ending(|ending| ending.outcome.to_owned()),
@@ -128,6 +131,7 @@ mod tests {
             color: "black",
             speed: "blitz",
             time: "3+2".to_owned(),
+            engine: "Knightwatch",
             ending: None,
         }
     }

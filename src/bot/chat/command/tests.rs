@@ -53,6 +53,7 @@ fn ask(
             color: "white",
             speed: "blitz",
             time: "3+2".to_owned(),
+            engine: "Knightwatch",
             ending: None,
         },
         chat: &settings.chat,

@@ -593,6 +593,7 @@ impl GameCore {
             color: header.us.key(),
             speed: match_input.speed.key(),
             time: match_input.time.to_string(),
+            engine: self.terms().engine.as_deref().unwrap_or(chat::PROGRAM),
             ending,
         })
     }
