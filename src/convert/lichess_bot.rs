@@ -305,9 +305,11 @@ fn challenges(draft: &mut Draft) {
                     let remark = "counted across restarts";
                     draft.rule(matching, ("limit", limit.into()), vec![from, also], remark);
                 }
-                _ => [from, also].into_iter().for_each(|from| {
-                    draft.drop_key("it is not a number from 1, of 30 days at most", from)
-                }),
+                _ => {
+                    for from in [from, also] {
+                        draft.drop_key("it is not a number from 1, of 30 days at most", from);
+                    }
+                }
             }
         }
         (age, most) => {

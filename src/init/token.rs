@@ -18,7 +18,7 @@ pub(super) enum TokenChoice {
 
 /// Result of the test of a token.
 enum TokenTest {
-    Accepted(Option<Owner>),
+    Accepted(Box<Option<Owner>>),
     Rejected,
 }
 
@@ -34,7 +34,7 @@ impl Init {
                 match Token::from_file(file) {
                     Ok(token) => {
                         if let TokenTest::Accepted(owner) = self.test_token(server, token)? {
-                            return Ok(TokenChoice::Kept(owner));
+                            return Ok(TokenChoice::Kept(*owner));
                         }
                     }
                     Err(error) => prompt.print(format_args!("  {error}"))?,
@@ -54,7 +54,7 @@ impl Init {
                     let length = text.len();
                     prompt.print(format_args!("  token received ({length} characters)"))?;
                     if let TokenTest::Accepted(owner) = self.test_token(server, token)? {
-                        return Ok(TokenChoice::New(text, owner));
+                        return Ok(TokenChoice::New(text, *owner));
                     }
                 }
                 Err(why) => prompt.print(format_args!("  what was received {why}"))?,
@@ -74,7 +74,7 @@ impl Init {
             Err(error) => {
                 prompt.print(format_args!("  It cannot be tested: {error}"))?;
                 return Ok(match prompt.yes("Continue without a test?", false)? {
-                    true => TokenTest::Accepted(None),
+                    true => TokenTest::Accepted(Box::new(None)),
                     false => TokenTest::Rejected,
                 });
             }
@@ -86,7 +86,7 @@ impl Init {
         }
         let is_taken = token_problems.is_empty() || prompt.yes("Use this token anyway?", false)?;
         Ok(match is_taken {
-            true => TokenTest::Accepted(Some(owner)),
+            true => TokenTest::Accepted(Box::new(Some(owner))),
             false => TokenTest::Rejected,
         })
     }

@@ -107,10 +107,7 @@ fn parse(text: &str) -> Result<BTreeSet<String>, String> {
         .map(|line| line.split('#').next().unwrap_or_default().trim());
     let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
     let valid = lines.iter().filter(|line| Username::is_valid(line));
-    let names: BTreeSet<String> = valid
-        .clone()
-        .map(|name| Username::new(*name).id())
-        .collect();
+    let names: BTreeSet<String> = valid.clone().map(|name| Username::new(name).id()).collect();
     // A web page has some lines of one word, too.
     match valid.count() * 2 > lines.len() {
         true => Ok(names),

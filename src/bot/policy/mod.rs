@@ -37,11 +37,14 @@ pub struct ChallengeContext<'a> {
     pub input: &'a MatchInput,
 }
 
+/// Challenges accepted under the limit of this name in a window, from one user or from all: their number, and until when
+/// they are at least as many as the window allows.
+pub type WindowUsage<'a> = dyn Fn(&str, Option<&str>, Window) -> (usize, Option<SystemTime>) + 'a;
+
 /// Use of the limits, by their names.
 pub struct LimitUsage<'a> {
-    /// Challenges accepted in a window from one user or from all: their number, and until when they are at least as
-    /// many as the window allows.
-    pub accepted: &'a dyn Fn(&str, Option<&str>, Window) -> (usize, Option<SystemTime>),
+    /// Accepted challenges.
+    pub accepted: &'a WindowUsage<'a>,
     /// Running games.
     pub running: &'a dyn Fn(&str) -> usize,
 }

@@ -66,10 +66,10 @@ impl TryFrom<String> for Hours {
         };
         let zone = zone.map(named).transpose()?;
         Ok(Self {
+            text,
             from,
             until,
             zone,
-            text,
         })
     }
 }
