@@ -70,8 +70,8 @@ impl Worker {
         let most = options.limits.movetime.unwrap_or(bounds.hard);
         let soft = now + most.min(bounds.hard);
         let since = job.since;
+        let deadlines = deadlines(soft, &job.task.limits);
         let on_info = &mut job.task.on_info;
-        let deadlines = deadlines(soft);
         let answer = self.process.think(&job.task.game, &go, deadlines, |info| {
             let report = report(info, since);
             on_info(&report);
