@@ -124,7 +124,7 @@ fn pondering_is_continued_by_a_hit_and_ends_for_others() {
 
 /// Games of a minute, with Stockfish on two processes: `cargo test --release -- --ignored NAME` prints who has moved.
 #[test]
-#[ignore = "takes minutes, and needs Stockfish"]
+#[ignore = "takes a minute, and needs Stockfish"]
 fn many_games_of_a_minute_on_two_processes_lose_none_on_time() {
     const GAMES: u64 = 32;
     let program = "/usr/games/stockfish";
