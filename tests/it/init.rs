@@ -179,13 +179,14 @@ fn init_on_empty_machine_sets_up_ready_bot() {
 
 #[test]
 fn init_offers_engines_in_path() {
-    let (home, site) = (Home::new(), Site::new([NewUser::bot(BOT)]));
+    let site = Site::new([NewUser::bot(BOT)]);
     let token = site.sim.token_of(BOT);
-    let program = home.path("bin/stockfish");
-    fs::create_dir(home.path("bin")).unwrap();
-    fs::write(&program, "#!/bin/sh\n").unwrap();
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     for (answer, expected) in [("", "knightwatch"), ("stockfish", "stockfish")] {
+        let home = Home::new();
+        let program = home.path("bin/stockfish");
+        fs::create_dir(home.path("bin")).unwrap();
+        fs::write(&program, "#!/bin/sh\n").unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
         let file = format!("{expected}.toml");
         let mut command = home.command(&["init", "--config", &file]);
         command.env(

@@ -282,7 +282,8 @@ impl Dialogue {
 
 /// The start of a line without control characters.
 pub(crate) fn printable(line: &str, most: usize) -> String {
-    let line = line.trim_end().chars();
+    let line = line.trim_end().replace('\t', " ");
+    let line = line.chars();
     line.filter(|c| !c.is_control()).take(most).collect()
 }
 

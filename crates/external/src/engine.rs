@@ -25,7 +25,7 @@ pub(crate) const MAX_OPTIONS: usize = 1_000;
 pub(crate) const PONDER: &str = "Ponder";
 
 /// Upper limit of a name, in characters.
-const MAX_NAME_CHARS: usize = 80;
+pub(crate) const MAX_NAME_CHARS: usize = 80;
 
 /// Upper limit of the reason for a rejected option, in characters.
 const MAX_WHY_CHARS: usize = 200;
@@ -323,7 +323,8 @@ impl EngineProcess {
             return Ok(());
         }
         let Opponent { name, title, .. } = opponent;
-        let title = title.as_deref().unwrap_or("none");
+        let name = printable(name, MAX_NAME_CHARS);
+        let title = printable(title.as_deref().unwrap_or("none"), MAX_NAME_CHARS);
         let rating = opponent.rating.map(|rating| rating.to_string());
         let rating = rating.as_deref().unwrap_or("none");
         let kind = match opponent.is_computer {
@@ -414,6 +415,17 @@ impl EngineProcess {
                 lines::think(channel, options, game, go, deadlines, &mut best)
             }
         }
+    }
+
+    /// Waits for the move of a search that has failed by being late. Returns whether the process can be used again.
+    pub(crate) fn recover(&mut self, timeout: Duration) -> bool {
+        let is_move = |line: &str| match self.dialect {
+            Dialect::Uci => line.starts_with("bestmove"),
+            Dialect::Xboard(_) => line.starts_with("move "),
+            Dialect::Lines(_) => !line.starts_with("info"),
+        };
+        let found = |line: &str| is_move(line.trim_start()).then_some(());
+        self.channel.read_until("a move", timeout, found).is_ok()
     }
 
     /// Waits until the engine has done everything so far.

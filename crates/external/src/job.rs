@@ -10,8 +10,12 @@ use knightwatch_engine::{Limits, SearchHandle, Task, time_bounds};
 use super::channel::{Deadlines, StopSwitch};
 use super::engine::Opponent;
 
-/// Time for the move after `stop`.
-const STOP_TIMEOUT: Duration = Duration::from_millis(30);
+/// Least and most time for the move after `stop`; on a busy machine engines take their time.
+const MIN_STOP_TIMEOUT: Duration = Duration::from_millis(30);
+const MAX_STOP_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Share of the clock that the move may take after `stop`: 1 in this number.
+const STOP_CLOCK_SHARE: u32 = 16;
 
 /// Time limit of a search without any limit on time.
 pub(crate) const MAX_SEARCH_TIME: Duration = Duration::from_secs(600);
@@ -109,11 +113,14 @@ impl Bounds {
 }
 
 /// Deadlines of a search that is stopped at this time.
-pub(crate) fn deadlines(soft: Instant) -> Deadlines {
+pub(crate) fn deadlines(soft: Instant, limits: &Limits) -> Deadlines {
+    let by_clock = limits.clock.map(|clock| clock.remaining / STOP_CLOCK_SHARE);
+    let stop_timeout = by_clock.unwrap_or(MAX_STOP_TIMEOUT);
+    let stop_timeout = stop_timeout.clamp(MIN_STOP_TIMEOUT, MAX_STOP_TIMEOUT);
     Deadlines {
         soft: Some(soft),
-        hard: soft + STOP_TIMEOUT,
-        stop_timeout: STOP_TIMEOUT,
+        hard: soft + stop_timeout,
+        stop_timeout,
     }
 }
 
@@ -223,7 +230,7 @@ impl ExternalHandle {
         };
         let now = Instant::now();
         let hard = Bounds::of(limits, &self.game).hard;
-        switch.ponderhit(deadlines(now + hard));
+        switch.ponderhit(deadlines(now + hard, limits));
         state.hit = Some((now, limits.clone()));
         true
     }

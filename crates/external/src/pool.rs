@@ -30,6 +30,9 @@ const STABLE_AFTER: Duration = Duration::from_secs(60);
 /// The least time that the own engine gets in place of a failed one.
 const MIN_RESCUE_TIME: Duration = Duration::from_millis(10);
 
+/// Time for the move of a search that was late, before the process is killed.
+const RECOVERY_TIMEOUT: Duration = Duration::from_secs(1);
+
 /// Least time between two warnings that no process was free.
 const BUSY_WARNING_INTERVAL: Duration = Duration::from_secs(600);
 
@@ -381,7 +384,11 @@ impl Shared {
                 }
                 Err(error) => error,
             };
-            let ended = !matches!(error, EngineError::GaveUp { .. });
+            let (is_late, gave_up) = match error {
+                EngineError::TooLate(_) => (true, false),
+                EngineError::GaveUp { .. } => (false, true),
+                _ => (false, false),
+            };
             if wanted {
                 let count = self.lock().count_failure(job.task.game_id);
                 let rest = match count >= MAX_FAILURES_PER_GAME {
@@ -394,7 +401,7 @@ impl Shared {
                 );
                 self.rescue(job, last, error.to_string());
             }
-            if ended {
+            if !(gave_up || is_late && worker.process.recover(RECOVERY_TIMEOUT)) {
                 return Err(error);
             }
         }

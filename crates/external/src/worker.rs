@@ -16,6 +16,9 @@ use super::pool::ExternalOptions;
 /// Games that a process knows, so that switching between them is not announced as a new game.
 const MAX_KNOWN_GAMES: usize = 16;
 
+/// Longest search while others wait, in soft limits of its share.
+const CROWDED_FACTOR: f64 = 1.5;
+
 /// A process and what it knows.
 pub(crate) struct Worker {
     pub process: EngineProcess,
@@ -61,17 +64,22 @@ impl Worker {
         self.enter_game(job, options)?;
         let now = Instant::now();
         let left = job.deadline().saturating_duration_since(now);
+        let soft = job.bounds.soft.mul_f64(share);
+        let hard = match share < 1.0 {
+            true => soft.mul_f64(CROWDED_FACTOR).min(job.bounds.hard),
+            false => job.bounds.hard,
+        };
         let bounds = Bounds {
-            soft: job.bounds.soft.mul_f64(share),
-            hard: job.bounds.hard.mul_f64(share).min(left),
+            soft,
+            hard: hard.min(left),
             ..job.bounds
         };
         let go = go(&job.task, options, bounds, share, now - job.since);
         let most = options.limits.movetime.unwrap_or(bounds.hard);
         let soft = now + most.min(bounds.hard);
         let since = job.since;
+        let deadlines = deadlines(soft, &job.task.limits);
         let on_info = &mut job.task.on_info;
-        let deadlines = deadlines(soft);
         let answer = self.process.think(&job.task.game, &go, deadlines, |info| {
             let report = report(info, since);
             on_info(&report);

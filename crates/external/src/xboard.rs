@@ -3,14 +3,14 @@
 //! The engine keeps a game of its own. It is told only the moves that it does not know, and plays in force mode except for
 //! its own move, so that processes can be shared by games.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use knightwatch_chess::{CastlingNotation, Game, Move, Position};
 use knightwatch_engine::Score;
 
 use super::Answer;
 use super::channel::{Channel, Deadlines, EngineError, Launch, SearchCommands, printable};
-use super::engine::{Best, MAX_OPTIONS, Opponent, READY_TIMEOUT, parse_move};
+use super::engine::{Best, MAX_NAME_CHARS, MAX_OPTIONS, Opponent, READY_TIMEOUT, parse_move};
 use super::go::{Clocks, Go};
 use super::info::{Info, MAX_PV};
 use super::option::EngineOption;
@@ -201,7 +201,8 @@ impl Xboard {
         }
         if let Some(opponent) = opponent {
             if self.features.opponent {
-                channel.send(&format!("name {}", opponent.name))?;
+                let name = printable(&opponent.name, MAX_NAME_CHARS);
+                channel.send(&format!("name {name}"))?;
             }
             if opponent.is_computer {
                 channel.send("computer")?;
@@ -279,6 +280,17 @@ impl Xboard {
         best: &mut Best<'_>,
     ) -> Result<Answer, EngineError> {
         self.set_position(channel, game, go.depth)?;
+        // What the engine says up to here, such as the end of another game, is no answer.
+        let mut refused = None;
+        let left = deadlines.hard.saturating_duration_since(Instant::now());
+        self.ready(channel, left, |line| {
+            let is_refusal = line.trim_start().starts_with("Illegal move");
+            refused = is_refusal.then(|| printable(line, 80)).or(refused.take());
+        })?;
+        if let Some(line) = refused {
+            let name = channel.name.clone();
+            return Err(EngineError::OutOfSync { name, line });
+        }
         let clocks = match (go.movetime, go.clock) {
             (Some(time), _) => {
                 channel.send(&format!("st {}", whole_seconds(time)))?;

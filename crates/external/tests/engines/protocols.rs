@@ -81,8 +81,8 @@ fn xboard_engine_is_told_moves_and_clocks() {
     fs::remove_file(&log).unwrap();
     let expected = "xboard protover_2 accepted_done accepted_myname accepted_setboard accepted_ping accepted_usermove \
         accepted_memory accepted_smp accepted_name accepted_option accepted_variants accepted_done cores_2 memory_16 \
-        option_Style=Calm ping_1 new name_Anna computer easy post force ping_2 force level_0_1:29_0 time_8995 otim_8995 \
-        go force usermove_g8f6 usermove_f3g1 usermove_f6g8 level_0_1:29_0 time_8995 otim_8995 go";
+        option_Style=Calm ping_1 new name_Anna computer easy post force ping_2 force ping_3 level_0_1:29_0 time_8995 otim_8995 \
+        go force usermove_g8f6 usermove_f3g1 usermove_f6g8 ping_4 level_0_1:29_0 time_8995 otim_8995 go";
     let close = |heard: &str| {
         // The clock has lost some milliseconds.
         let number = heard.strip_prefix("time ").or(heard.strip_prefix("otim "));

@@ -1,12 +1,13 @@
 //! Processes are shared by games, fairly.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use knightwatch_chess::{Game, Position};
 use knightwatch_engine::{Limits, Task};
-use knightwatch_external::{ExternalOptions, GameSetup};
+use knightwatch_external::{ExternalOptions, GameSetup, Launch};
 
 use super::{clock, engine, options, search_game, start, stub, wait_until_ready};
 
@@ -119,4 +120,49 @@ fn pondering_is_continued_by_a_hit_and_ends_for_others() {
     let (report, outcome) = search_game(&engine, 2, &game, limits.clone(), setup);
     assert_eq!((report.depth, outcome.fallback), (1, None));
     assert!(!handle.ponderhit_with(&limits));
+}
+
+/// Games of a minute, with Stockfish on two processes: `cargo test --release -- --ignored NAME` prints who has moved.
+#[test]
+#[ignore = "takes a minute, and needs Stockfish"]
+fn many_games_of_a_minute_on_two_processes_lose_none_on_time() {
+    const GAMES: u64 = 32;
+    let program = "/usr/games/stockfish";
+    if !Path::new(program).is_file() {
+        return;
+    }
+    let engine = start(ExternalOptions {
+        threads: Some(1),
+        hash_mib: Some(16),
+        ..options(Launch::new([program]), 2)
+    });
+    wait_until_ready(&engine);
+    std::thread::scope(|scope| {
+        for id in 0..GAMES {
+            let engine = &engine;
+            scope.spawn(move || {
+                let mut game = Game::new(Position::startpos());
+                let mut left = Duration::from_secs(60);
+                let mut moves = 0;
+                while game.termination().is_none() && moves < 80 {
+                    let since = Instant::now();
+                    let setup = GameSetup::default();
+                    let (report, _) = search_game(engine, id, &game, clock(left), setup);
+                    let used = since.elapsed();
+                    assert!(used < left, "game {id}, move {moves}: {used:?} of {left:?}");
+                    left -= used;
+                    game.play(report.mv.expect("a move"));
+                    moves += 1;
+                    // The opponent plays at random, soon.
+                    let legal = game.position().legal_moves();
+                    if let Some(&reply) = legal.get((id + moves) as usize % legal.len().max(1)) {
+                        std::thread::sleep(Duration::from_millis((id * 37 + moves * 61) % 200));
+                        game.play(reply);
+                    }
+                }
+                println!("game {id}: {moves} moves, {left:?} left");
+            });
+        }
+    });
+    println!("{:?}", engine.stats());
 }
