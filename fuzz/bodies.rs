@@ -10,7 +10,7 @@ use knightwatch::book::{Book, PickOptions, Probe, Selection};
 use knightwatch::bot::policy;
 use knightwatch::bot::replay::{Outcome, Replay};
 use knightwatch::chess::pgn::{self, Reader};
-use knightwatch::chess::{CastlingNotation, Game, Position};
+use knightwatch::chess::{CastlingNotation, Game, Position, Variant};
 use knightwatch::config::{Settings, Sources};
 use knightwatch::control::Request;
 use knightwatch::engine::{Engine, EngineOptions, Limits, Searcher, Setting};
@@ -514,7 +514,7 @@ pub(super) fn uci(data: &[u8]) {
     for line in text.lines() {
         let words: Vec<&str> = line.split_whitespace().collect();
         match words.as_slice() {
-            ["position", rest @ ..] => match uci::read_position(rest) {
+            ["position", rest @ ..] => match uci::read_position(Variant::Standard, rest) {
                 Ok(read) => game = read,
                 Err(error) => check_message(&error),
             },

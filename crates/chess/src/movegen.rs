@@ -295,6 +295,12 @@ fn pawns<R: Rules, const WHITE: bool, const WHICH: u8, S: Sink>(
         }
         let double = ahead::<WHITE>(single & third, 0) & empty;
         sink.pawns(single & allowed & !last, step::<WHITE>(0), MoveKind::Quiet);
+        if variant == Variant::Antichess {
+            for to in single & last {
+                let kind = MoveKind::Promotion(Role::King);
+                sink.single(origin(to, step::<WHITE>(0)), to, kind);
+            }
+        }
         sink.pawns(double & allowed, 2 * step::<WHITE>(0), MoveKind::DoublePush);
     }
     if WHICH == QUIET {
@@ -303,12 +309,6 @@ fn pawns<R: Rules, const WHITE: bool, const WHICH: u8, S: Sink>(
     let promoting = single & allowed & last;
     if !promoting.is_empty() && WHICH != CAPTURES {
         sink.promotions(promoting, step::<WHITE>(0), false);
-        if variant == Variant::Antichess {
-            for to in promoting {
-                let kind = MoveKind::Promotion(Role::King);
-                sink.single(origin(to, step::<WHITE>(0)), to, kind);
-            }
-        }
     }
     // Towards the h-file, White's pawns move along rising diagonals and Black's along falling ones.
     let (to_a, to_h) = if WHITE {
@@ -471,10 +471,14 @@ impl Position {
     /// ```
     #[inline]
     pub fn generate(&self, which: Generate, list: &mut MoveList) {
-        let mut sink = Each {
-            take: |mv| list.push(mv),
-            them: self.by_color(!self.turn),
-        };
+        self.for_each_of(which, |mv| list.push(mv));
+    }
+
+    /// Calls `take` with each legal move of a kind, without a list.
+    #[inline]
+    pub fn for_each_of(&self, which: Generate, take: impl FnMut(Move)) {
+        let them = self.by_color(!self.turn);
+        let mut sink = Each { take, them };
         match which {
             Generate::All => self.visit::<ALL, _>(&mut sink),
             Generate::Noisy => self.visit::<NOISY, _>(&mut sink),

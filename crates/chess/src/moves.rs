@@ -223,10 +223,10 @@ impl Move {
         self.code() & PROMOTION != 0 || self.code() == CAPTURE_KING || self.is_quiet_king()
     }
 
-    /// Whether it is a capture or promotion.
+    /// Whether it is a capture or promotion. A promotion to a king without a capture, in antichess, counts as quiet.
     #[inline]
     pub const fn is_noisy(self) -> bool {
-        self.code() & (CAPTURE | PROMOTION) != 0 || self.is_quiet_king()
+        self.code() & (CAPTURE | PROMOTION) != 0
     }
 
     /// Whether it is a promotion to a king without a capture.
@@ -490,8 +490,9 @@ mod tests {
         ] {
             let king = Move::new(Square::A7, to, kind);
             assert_eq!((king.kind(), king.promotion()), (kind, Some(Role::King)));
-            assert!(king.is_noisy() && king.is_promotion() && king.dropped().is_none());
+            assert!(king.is_promotion() && king.dropped().is_none());
             assert_eq!(king.is_capture(), to == Square::B8);
+            assert_eq!(king.is_noisy(), king.is_capture());
         }
     }
 

@@ -152,6 +152,17 @@ impl Position {
         })
     }
 
+    /// The piece that a move of the side to move moves or drops.
+    #[inline]
+    pub fn moved_piece(&self, mv: Move) -> Option<Piece> {
+        if self.variant == Variant::Crazyhouse
+            && let Some(role) = mv.dropped()
+        {
+            return Some(Piece::new(self.turn, role));
+        }
+        self.piece_at(mv.from())
+    }
+
     /// The role of the piece on a square.
     #[inline]
     pub fn role_at(&self, square: Square) -> Option<Role> {

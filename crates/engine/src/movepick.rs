@@ -5,7 +5,7 @@
 use super::history::{History, HistoryContext, QuietHistory};
 use super::value::Value;
 use super::{params, see};
-use knightwatch_chess::{Bitboard, Generate, Move, MoveList, Position, Role, attacks};
+use knightwatch_chess::{Bitboard, Generate, Move, Position, Role, attacks};
 
 /// A move and its ordering score.
 #[derive(Clone, Copy)]
@@ -182,16 +182,14 @@ impl MovePicker {
         kind: Generate,
         score: impl Fn(Move) -> i32,
     ) {
-        let mut moves = MoveList::new();
-        pos.generate(kind, &mut moves);
         self.next = list.len();
-        for mv in &moves {
+        pos.for_each_of(kind, |mv| {
             if Some(mv) != self.tt_move {
-                list.push(ScoredMove {
-                    mv,
-                    score: score(mv),
-                });
+                list.push(ScoredMove { mv, score: 0 });
             }
+        });
+        for scored in &mut list[self.next..] {
+            scored.score = score(scored.mv);
         }
     }
 
@@ -266,7 +264,7 @@ fn quiet_score(
     masks: &Masks,
 ) -> i32 {
     const KILLER: i32 = 1 << 20;
-    let piece = pos.piece_at(mv.from()).expect("a legal move has a piece");
+    let piece = pos.moved_piece(mv).expect("a legal move has a piece");
     let role = piece.role.index();
     let (checks, danger) = (masks.checks[role], masks.danger[role]);
     let bonus_if = |holds: bool, by: i32| if holds { by } else { 0 };

@@ -1,7 +1,7 @@
 //! Static exchange evaluation: the material result of a sequence of captures on one square.
 
 use super::value::Value;
-use knightwatch_chess::{Bitboard, Move, Position, Role, Square, attacks};
+use knightwatch_chess::{Bitboard, Move, Piece, Position, Role, Square, Variant, attacks};
 
 /// Piece values for exchanges, in centipawns, indexed by role.
 pub(crate) const PIECE_VALUE: [Value; 6] = [100, 320, 330, 500, 950, 20_000];
@@ -17,8 +17,34 @@ pub(crate) fn is_at_least(pos: &Position, mv: Move, threshold: Value) -> bool {
     if mv.is_castle() {
         return threshold <= 0;
     }
-    let (from, to) = (mv.from(), mv.to());
-    let Some(mover) = pos.piece_at(from) else {
+    if pos.variant() != Variant::Standard {
+        return is_at_least_in_variant(pos, mv, threshold);
+    }
+    exchange(pos, mv, mv.from(), pos.piece_at(mv.from()), threshold)
+}
+
+#[cold]
+#[inline(never)]
+fn is_at_least_in_variant(pos: &Position, mv: Move, threshold: Value) -> bool {
+    match pos.variant() {
+        // Captures are compulsory: they cannot be judged by what they gain.
+        Variant::Antichess => true,
+        Variant::Atomic => explosion(pos, mv) >= threshold,
+        _ => exchange(pos, mv, mv.squares()[0], pos.moved_piece(mv), threshold),
+    }
+}
+
+/// [`is_at_least`] for a move of this piece, other than castling.
+#[inline(always)]
+fn exchange(
+    pos: &Position,
+    mv: Move,
+    from: Square,
+    mover: Option<Piece>,
+    threshold: Value,
+) -> bool {
+    let to = mv.to();
+    let Some(mover) = mover else {
         return false;
     };
     let captured = captured_role(pos, mv);
@@ -77,6 +103,25 @@ pub(crate) fn is_at_least(pos: &Position, mv: Move, threshold: Value) -> bool {
     }
     // The side that cannot or need not recapture has lost the exchange.
     side != mover.color
+}
+
+/// The material that a capture in atomic chess gains: the pieces of the other side that explode, less the own ones.
+/// Quiet moves gain nothing.
+fn explosion(pos: &Position, mv: Move) -> Value {
+    if !mv.is_capture() {
+        return 0;
+    }
+    let (us, centre) = (pos.by_color(pos.turn()), mv.to());
+    let near = attacks::king(centre) & !pos.by_role(Role::Pawn) & pos.occupied();
+    let lost = near.without(mv.from());
+    let taken = captured_role(pos, mv).map_or(0, value_of);
+    let mover = pos
+        .piece_at(mv.from())
+        .map_or(0, |piece| value_of(piece.role));
+    lost.into_iter().fold(taken - mover, |sum, square| {
+        let value = pos.role_at(square).map_or(0, value_of);
+        sum + if us.contains(square) { -value } else { value }
+    })
 }
 
 /// The role captured by a move, en passant included.

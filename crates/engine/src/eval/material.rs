@@ -17,7 +17,7 @@ static MATERIAL: [(Value, Value); 6] = [
 
 /// Piece-square tables, in centipawns for (middlegame, endgame): by role, rank from the own side, and file from the edge.
 #[rustfmt::skip]
-static PIECE_SQUARE: [[(Value, Value); 32]; 6] = [
+pub(super) static PIECE_SQUARE: [[(Value, Value); 32]; 6] = [
     // Pawn
     [
         (0, 0), (0, 0), (0, 0), (0, 0),
@@ -164,7 +164,7 @@ fn mop_up(pos: &Position, us: Color) -> Value {
 }
 
 /// Files or ranks to the nearest centre square.
-fn centre_distance(index: Value) -> Value {
+pub(super) fn centre_distance(index: Value) -> Value {
     (3 - index).max(index - 4)
 }
 

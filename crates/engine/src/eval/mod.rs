@@ -1,26 +1,30 @@
 //! Static evaluation: the value of a position without search.
 //!
 //! [`Evaluator`] is the interface to the search. It uses the [network](super::nnue); without one, or against a bare
-//! king, the much simpler [`material`].
+//! king, the much simpler [`material`]. Variants have terms of their own: [`variant`].
 
 mod material;
+mod variant;
 
 use std::sync::Arc;
 
 use super::nnue::{Accumulators, Network};
 use super::value::{EVAL_LIMIT, Value};
-use knightwatch_chess::{Move, Position};
+use knightwatch_chess::{Move, Position, Variant};
 
 /// Evaluates positions, and keeps the accumulators for that.
 pub(crate) struct Evaluator {
     /// Follows the moves of the search; `None` uses [`material`].
     network: Option<Accumulators>,
+    /// Whether the variant of the search uses the network.
+    follows_moves: bool,
 }
 
 impl Evaluator {
     pub(crate) fn new(network: Option<Arc<Network>>) -> Evaluator {
         Evaluator {
             network: network.map(|network| Accumulators::new(network, &Position::startpos())),
+            follows_moves: true,
         }
     }
 
@@ -31,29 +35,52 @@ impl Evaluator {
 
     /// Starts a search at `root`.
     pub(crate) fn reset(&mut self, root: &Position) {
-        if let Some(sums) = &mut self.network {
+        self.follows_moves = variant::has_network(root.variant());
+        if let Some(sums) = self.followed() {
             sums.reset(root);
         }
     }
 
     /// Makes `mv` in `pos`.
     pub(crate) fn push(&mut self, pos: &Position, mv: Move) {
-        if let Some(sums) = &mut self.network {
+        if let Some(sums) = self.followed() {
             sums.push(pos, mv);
         }
     }
 
     /// Unmakes the last move.
     pub(crate) fn pop(&mut self) {
-        if let Some(sums) = &mut self.network {
+        if let Some(sums) = self.followed() {
             sums.pop();
         }
+    }
+
+    /// The accumulators, if the variant uses them.
+    #[inline]
+    fn followed(&mut self) -> Option<&mut Accumulators> {
+        self.network.as_mut().filter(|_| self.follows_moves)
     }
 
     /// The value in centipawns from the side to move's point of view, always below mate scores. Not for positions in
     /// check. `pos` must be the position that [`reset`](Self::reset), [`push`](Self::push) and [`pop`](Self::pop) led
     /// to.
     pub(crate) fn evaluate(&mut self, pos: &Position) -> Value {
+        if pos.variant() != Variant::Standard {
+            return self.evaluate_variant(pos);
+        }
+        self.evaluate_standard(pos)
+    }
+
+    #[inline(never)]
+    fn evaluate_variant(&mut self, pos: &Position) -> Value {
+        if !variant::has_network(pos.variant()) {
+            return variant::evaluate(pos);
+        }
+        let value = self.evaluate_standard(pos) + variant::terms(pos);
+        value.clamp(-EVAL_LIMIT, EVAL_LIMIT)
+    }
+
+    fn evaluate_standard(&mut self, pos: &Position) -> Value {
         match &mut self.network {
             // Self-play games do not teach networks how to mate a bare king.
             Some(sums) if material::bare_king(pos).is_none() => {

@@ -1,8 +1,9 @@
-//! Terminal nodes: draws by rule, and the maximum ply.
+//! Terminal nodes: draws by rule, ends by a rule of the variant, and the maximum ply.
 
 use super::Search;
-use crate::value::{DRAW, MAX_PLY, Value};
-use knightwatch_chess::Position;
+use crate::value::{DRAW, MAX_PLY, Value, mate_in, mated_in};
+use knightwatch_chess::pgn::Outcome;
+use knightwatch_chess::{Position, Variant};
 
 /// Halfmove clock at which the fifty-move rule applies.
 const FIFTY_MOVES: u32 = 100;
@@ -14,12 +15,19 @@ const MIN_REPETITION_PLIES: usize = 4;
 impl Search<'_> {
     /// The value of a position that is not searched further.
     pub(super) fn terminal_value(&mut self, pos: &Position, ply: usize) -> Option<Value> {
+        if pos.variant() != Variant::Standard
+            && let Some(value) = variant_value(pos, ply)
+        {
+            return Some(value);
+        }
         let dead = || pos.occupied().count() <= MAX_DEAD_DRAW_PIECES && pos.insufficient_material();
         if self.is_repetition(pos) || dead() {
             return Some(DRAW);
         }
         let mated = || pos.in_check() && !pos.has_legal_move();
-        if pos.halfmove_clock() >= FIFTY_MOVES && !mated() {
+        let may_be_drawn =
+            pos.halfmove_clock() >= FIFTY_MOVES && pos.variant() != Variant::Crazyhouse;
+        if may_be_drawn && !mated() {
             return Some(DRAW);
         }
         if ply < MAX_PLY - 1 {
@@ -32,8 +40,11 @@ impl Search<'_> {
         })
     }
 
-    /// Whether the side to move can repeat a position of this search.
+    /// Whether the side to move can repeat a position of this search. In antichess it may have to capture instead.
     pub(super) fn has_upcoming_repetition(&self, pos: &Position) -> bool {
+        if pos.variant() == Variant::Antichess {
+            return false;
+        }
         let current = self.keys.len() - 1;
         let reversible = (pos.halfmove_clock() as usize).min(current - self.null_move_barrier);
         let reached = current - self.root_index;
@@ -57,5 +68,17 @@ impl Search<'_> {
             }
         }
         false
+    }
+}
+
+/// The value of a position that a rule of the variant has ended.
+#[cold]
+#[inline(never)]
+pub(super) fn variant_value(pos: &Position, ply: usize) -> Option<Value> {
+    match pos.variant_outcome() {
+        Outcome::Unknown => None,
+        Outcome::Draw => Some(DRAW),
+        Outcome::Win(color) if color == pos.turn() => Some(mate_in(ply)),
+        Outcome::Win(_) => Some(mated_in(ply)),
     }
 }

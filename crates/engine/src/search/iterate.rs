@@ -1,6 +1,7 @@
 //! Iterative deepening.
 
 use super::Search;
+use super::draws::variant_value;
 use super::root::RootMove;
 use crate::time::Progress;
 use crate::value::{DRAW, INFINITE, MATE, MAX_PLY, Value, is_mate, mate_in, mated_in, to_score};
@@ -13,10 +14,10 @@ impl Search<'_> {
     pub(crate) fn iterate(&mut self, on_report: &mut dyn FnMut(&SearchReport)) -> SearchReport {
         let pos = self.game.position().clone();
         if self.root.is_empty() {
-            let value = if pos.in_check() && !pos.has_legal_move() {
+            let value = if pos.is_checkmate() {
                 mated_in(0)
             } else {
-                DRAW
+                variant_value(&pos, 0).unwrap_or(DRAW)
             };
             let report = SearchReport::without_search(None, to_score(value));
             on_report(&report);

@@ -19,7 +19,7 @@ impl Search<'_> {
     /// Makes a move on a copy. The counterpart is [`unmake_move`](Self::unmake_move).
     pub(super) fn make_move(&mut self, pos: &Position, mv: Move, ply: usize) -> Position {
         self.table.prefetch(pos.likely_key_after(mv));
-        let piece = pos.piece_at(mv.from()).expect("a legal move has a piece");
+        let piece = pos.moved_piece(mv).expect("a legal move has a piece");
         let child = pos.after(mv);
         self.frame(ply).played = Some((piece, mv));
         self.keys.push(child.key());

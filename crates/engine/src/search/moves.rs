@@ -161,7 +161,7 @@ impl Search<'_> {
     #[inline(always)]
     fn candidate(&self, node: &Node, mv: Move, count: usize, killer: Option<Move>) -> Candidate {
         let pos = node.pos;
-        let piece = pos.piece_at(mv.from()).expect("a legal move has a piece");
+        let piece = pos.moved_piece(mv).expect("a legal move has a piece");
         let history = &self.thread_data.history;
         Candidate {
             mv,

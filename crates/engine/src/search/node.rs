@@ -7,7 +7,7 @@ use crate::history::{CorrectionKeys, HistoryContext};
 use crate::params;
 use crate::table::Hit;
 use crate::value::{EVAL_LIMIT, INFINITE, Value};
-use knightwatch_chess::{Move, Position, Role};
+use knightwatch_chess::{Color, Move, Position, Role, Variant};
 
 /// The evaluation is halved at this halfmove clock; it fades linearly.
 const HALF_EVAL_CLOCK: u32 = 100;
@@ -114,7 +114,8 @@ impl Search<'_> {
         };
         node.was_pv = N::PV || hit.is_some_and(|hit| hit.pv);
         let pawns_and_kings = pos.by_role(Role::Pawn) | pos.by_role(Role::King);
-        node.has_pieces = !(pos.by_color(pos.turn()) & !pawns_and_kings).is_empty();
+        node.has_pieces = !(pos.by_color(pos.turn()) & !pawns_and_kings).is_empty()
+            || pos.variant() != Variant::Standard && has_many_moves(pos);
 
         self.frame(ply).double_extensions = double_extensions;
         self.frame(ply).reduction = 0;
@@ -143,6 +144,24 @@ impl Search<'_> {
         node.correction = self.thread_data.corrections.get(&node.keys);
         node.raw_eval = Some(raw);
         node.eval = (faded + node.correction).clamp(-EVAL_LIMIT, EVAL_LIMIT);
+    }
+}
+
+/// Whether zugzwang is unlikely, although the side to move has only pawns on the board: in crazyhouse it can drop, and
+/// a large horde has spare moves.
+#[cold]
+#[inline(never)]
+fn has_many_moves(pos: &Position) -> bool {
+    const LARGE_HORDE: u32 = 8;
+    match pos.variant() {
+        Variant::Crazyhouse => Role::ALL
+            .into_iter()
+            .any(|role| pos.pocket(pos.turn(), role) > 0),
+        Variant::Horde => {
+            pos.turn() == Color::White && pos.by_color(Color::White).count() >= LARGE_HORDE
+        }
+        Variant::Antichess => true,
+        _ => false,
     }
 }
 

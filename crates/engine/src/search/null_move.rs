@@ -8,6 +8,7 @@ use super::node::Node;
 use super::node_type::NonPvNode;
 use crate::params;
 use crate::value::{MIN_MATE, Value, is_mate};
+use knightwatch_chess::Variant;
 
 impl Search<'_> {
     pub(super) fn try_null_move(&mut self, node: &Node) -> Option<Value> {
@@ -54,6 +55,8 @@ impl Search<'_> {
             && node.estimate >= beta
             && node.eval >= bar
             && node.has_pieces
+            // Whoever cannot move wins.
+            && node.pos.variant() != Variant::Antichess
             && !is_mate(beta)
             && node.ply >= self.null_move_min_ply
     }

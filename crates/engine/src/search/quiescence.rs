@@ -8,7 +8,7 @@ use crate::history::HistoryContext;
 use crate::movepick::MovePicker;
 use crate::value::{DRAW, MIN_MATE, Value, is_mate, mated_in};
 use crate::{Bound, params, see};
-use knightwatch_chess::{Move, Position};
+use knightwatch_chess::{Generate, Move, Position, Variant};
 
 impl Search<'_> {
     /// The value of a position after all sensible captures.
@@ -35,7 +35,7 @@ impl Search<'_> {
         }
         node.was_pv = N::PV || node.hit.is_some_and(|hit| hit.pv);
         let mut best = BestSoFar::new(alpha);
-        if !node.in_check {
+        if !node.in_check && !must_capture(pos) {
             self.stand_pat(&mut node, &mut best);
             if best.value >= beta {
                 if node.hit.is_none() {
@@ -123,10 +123,20 @@ impl Search<'_> {
     }
 }
 
+/// Whether the side to move has to capture, as in antichess: it cannot stand pat.
+fn must_capture(pos: &Position) -> bool {
+    if pos.variant() != Variant::Antichess {
+        return false;
+    }
+    let mut found = false;
+    pos.for_each_of(Generate::Noisy, |mv| found |= mv.is_capture());
+    found
+}
+
 /// Futility pruning: neither the captured piece nor the exchange raises the value to alpha. Returns the upper bound.
 fn futile(node: &Node, mv: Move, alpha: Value) -> Option<Value> {
     let hope = node.eval + params::quiescence_futility();
-    if hope > alpha || mv.is_promotion() {
+    if hope > alpha || node.pos.variant() == Variant::Antichess || mv.is_promotion() {
         return None;
     }
     let gain = see::captured_role(node.pos, mv).map_or(0, see::value_of);

@@ -83,7 +83,7 @@ impl Search<'_> {
         let (pos, context) = (node.pos, &node.context);
         let (bonus, malus) = (bonus(node.depth), malus(node.depth));
         let history = &mut self.thread_data.history;
-        let piece_of = |mv: Move| pos.piece_at(mv.from()).expect("a legal move has a piece");
+        let piece_of = |mv: Move| pos.moved_piece(mv).expect("a legal move has a piece");
         if best.is_noisy() {
             history.add_noisy(piece_of(best), best, see::captured_role(pos, best), bonus);
         } else {
@@ -130,7 +130,7 @@ impl Search<'_> {
             && value >= node.beta
             && bonus > 0
             && node.pos.is_legal(mv)
-            && let Some(piece) = node.pos.piece_at(mv.from())
+            && let Some(piece) = node.pos.moved_piece(mv)
         {
             let context = HistoryContext::new(node.pos, self.prior_moves(node.ply));
             self.thread_data

@@ -9,7 +9,7 @@ use super::parse::{check, spin};
 use super::session::Session;
 use crate::nnue::{self, Network};
 use crate::{Elo, Parameters, Setting};
-use knightwatch_chess::CastlingNotation;
+use knightwatch_chess::{CastlingNotation, Game, Variant};
 
 /// Special values of `EvalFile`: the embedded network, and none.
 const EMBEDDED: &str = "<embedded>";
@@ -28,9 +28,15 @@ const EMPTY: &str = "<empty>";
 
 /// Type of an option, with its default and range.
 pub(super) enum Kind {
-    Spin { default: i64, min: i64, max: i64 },
+    Spin {
+        default: i64,
+        min: i64,
+        max: i64,
+    },
     Check(bool),
     Text(String),
+    /// One of these values; the first one is the default.
+    Combo(Vec<&'static str>),
     Button,
 }
 
@@ -49,6 +55,12 @@ impl fmt::Display for GuiOption {
             }
             Kind::Check(default) => write!(f, "check default {default}"),
             Kind::Text(default) => write!(f, "string default {default}"),
+            Kind::Combo(values) => {
+                write!(f, "combo default {}", values[0])?;
+                values
+                    .iter()
+                    .try_for_each(|value| write!(f, " var {value}"))
+            }
             Kind::Button => write!(f, "button"),
         }
     }
@@ -78,6 +90,10 @@ pub(super) fn all() -> Vec<GuiOption> {
         ("MultiPV", spin(1, 1, MAX_MULTI_PV)),
         ("Ponder", Kind::Check(false)),
         ("UCI_Chess960", Kind::Check(false)),
+        (
+            "UCI_Variant",
+            Kind::Combo(Variant::ALL.map(Variant::uci).to_vec()),
+        ),
         ("UCI_ShowWDL", Kind::Check(false)),
         ("UCI_AnalyseMode", Kind::Check(false)),
         ("UCI_LimitStrength", Kind::Check(false)),
@@ -162,6 +178,7 @@ impl Session {
                     false => CastlingNotation::Standard,
                 };
             }
+            "uci_variant" => self.set_variant(value)?,
             "uci_showwdl" => self.shows_wdl = check(name, value)?,
             "uci_limitstrength" => self.is_limited = check(name, value)?,
             "uci_elo" => {
@@ -183,6 +200,21 @@ impl Session {
             self.output
                 .info_string(&format!("Hash: only {got} MiB of memory available"));
         }
+    }
+
+    /// Sets the variant, and returns to its start position.
+    fn set_variant(&mut self, value: &str) -> Result<(), String> {
+        let variant = Variant::ALL
+            .into_iter()
+            .find(|variant| variant.uci() == value)
+            .ok_or_else(|| {
+                let values = Variant::ALL.map(Variant::uci).join(", ");
+                format!("UCI_Variant: expected one of {values}, not `{value}`")
+            })?;
+        self.stop();
+        self.variant = variant;
+        self.game = Some(Game::new(variant.start()));
+        Ok(())
     }
 
     fn set_network(&mut self, value: &str) -> Result<(), String> {

@@ -4,7 +4,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use crate::{Clock, Limits};
-use knightwatch_chess::{Color, Game, Position};
+use knightwatch_chess::{Color, Game, Position, Variant};
 
 pub(super) fn number<T: FromStr>(what: &str, word: &str) -> Result<T, String> {
     word.parse()
@@ -32,20 +32,20 @@ pub(super) fn check(name: &str, value: &str) -> Result<bool, String> {
 }
 
 /// Parses the arguments of `position`: `startpos moves ...` or `fen ... moves ...`. Positions that no game can reach
-/// are accepted if they can be played from.
+/// are accepted if they can be played from. `startpos` is that of the variant.
 ///
 /// # Errors
 ///
 /// If the position or a move is invalid; the text is meant for the GUI.
-pub fn read_position(words: &[&str]) -> Result<Game, String> {
+pub fn read_position(variant: Variant, words: &[&str]) -> Result<Game, String> {
     let at = words
         .iter()
         .position(|&word| word == "moves")
         .unwrap_or(words.len());
     let (start, moves) = (&words[..at], words.get(at + 1..).unwrap_or_default());
     let initial = match start {
-        ["startpos"] => Position::startpos(),
-        ["fen", fen @ ..] => Position::from_fen_lenient(&fen.join(" "))
+        ["startpos"] => variant.start(),
+        ["fen", fen @ ..] => Position::from_variant_fen_lenient(variant, &fen.join(" "))
             .map_err(|error| format!("position: {error}"))?,
         _ => return Err("position: expected `startpos` or `fen`".to_owned()),
     };

@@ -13,7 +13,7 @@ use crate::{
     Elo, Engine, EngineOptions, Limits, SearchHandle, SearchReport, Strength, Task, bench,
     material, nnue,
 };
-use knightwatch_chess::{CastlingNotation, Game, Position, perft};
+use knightwatch_chess::{CastlingNotation, Game, Position, Variant, perft};
 
 /// Interval at which, while a search is completed, the output is checked for being closed.
 const OUTPUT_POLL_INTERVAL: Duration = Duration::from_millis(100);
@@ -68,6 +68,8 @@ pub(super) struct Session {
     pub(super) output: Output,
     /// `None` after a position that was refused: the one before must not be searched in its place.
     pub(super) game: Option<Game>,
+    /// Rules of the positions to come.
+    pub(super) variant: Variant,
     running: Option<Running>,
     pub(super) overhead: Duration,
     pub(super) multi_pv: usize,
@@ -92,6 +94,7 @@ impl Session {
             }),
             output,
             game: Some(Game::new(Position::startpos())),
+            variant: Variant::Standard,
             running: None,
             overhead: Duration::from_millis(DEFAULT_OVERHEAD_MS),
             multi_pv: 1,
@@ -125,7 +128,7 @@ impl Session {
             }
             ["setoption", ref rest @ ..] => self.set_option(rest),
             ["position", ref rest @ ..] => {
-                let read = read_position(rest);
+                let read = read_position(self.variant, rest);
                 self.game = read.as_ref().ok().cloned();
                 read.map(drop)
             }
@@ -186,7 +189,7 @@ impl Session {
     /// Forgets everything learnt, and returns to the start position.
     pub(super) fn new_game(&mut self) {
         self.engine.new_game();
-        self.game = Some(Game::new(Position::startpos()));
+        self.game = Some(Game::new(self.variant.start()));
         self.seed = fastrand::u64(..);
     }
 

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use super::*;
-use knightwatch_chess::{Game, Position};
+use knightwatch_chess::{Game, Position, Variant};
 
 /// Collects the output.
 #[derive(Clone, Default)]
@@ -359,7 +359,10 @@ fn genfens_prints_distinct_positions_of_the_seed() {
     let distinct: std::collections::HashSet<&String> = first.iter().collect();
     assert_eq!(distinct.len(), 20);
     for fen in &first {
-        let game = read_position(&[&["fen"][..], &fen.split(' ').collect::<Vec<_>>()].concat());
+        let game = read_position(
+            Variant::Standard,
+            &[&["fen"][..], &fen.split(' ').collect::<Vec<_>>()].concat(),
+        );
         assert_eq!(game.expect("legal").termination(), None, "{fen}");
     }
     for (line, part) in [
@@ -432,7 +435,7 @@ fn large_threads_and_hash_still_play() {
     ] {
         for limit in ["nodes 20000", "wtime 1000 btime 1000"] {
             let output = run_session(&format!("{options}\ngo {limit}\n"));
-            let game = read_position(&["startpos", "moves", best(&output)]);
+            let game = read_position(Variant::Standard, &["startpos", "moves", best(&output)]);
             assert!(game.is_ok(), "{options}: {output}");
         }
     }
@@ -444,4 +447,28 @@ fn large_threads_and_hash_still_play() {
         let kib: u64 = kib.expect("a peak").parse().expect("a number");
         assert!(kib < 8 << 20, "the table was filled: {kib} KiB");
     }
+}
+
+#[test]
+fn uci_variant_changes_the_rules() {
+    let output = run_session(
+        "uci\nsetoption name UCI_Variant value crazyhouse\n\
+         position fen 6rk/6pp/8/8/8/8/8/4K3[N] w - -\ngo depth 4\n",
+    );
+    assert!(
+        output
+            .contains("option name UCI_Variant type combo default chess var chess var crazyhouse")
+    );
+    assert_eq!(best(&output), "N@f7");
+    let output = run_session(
+        "setoption name UCI_Variant value 3check\nposition startpos moves e2e4\nd\n\
+         setoption name UCI_Variant value horde\ngo perft 2\n",
+    );
+    assert!(output.contains("0 1 +0+0"), "{output}");
+    assert!(output.contains("Nodes searched: 128"), "{output}");
+    let output = run_session("setoption name UCI_Variant value bughouse\n");
+    assert!(
+        output.contains("UCI_Variant: expected one of chess, crazyhouse"),
+        "{output}"
+    );
 }

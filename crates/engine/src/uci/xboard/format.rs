@@ -8,11 +8,12 @@ use knightwatch_chess::{Move, MoveError, Position};
 const MATE: i32 = 100_000;
 
 /// Options that have commands of their own in this protocol, or none.
-const UCI_ONLY: [&str; 8] = [
+const UCI_ONLY: [&str; 9] = [
     "Hash",
     "Threads",
     "Ponder",
     "UCI_Chess960",
+    "UCI_Variant",
     "UCI_ShowWDL",
     "UCI_AnalyseMode",
     "UCI_Opponent",
@@ -41,6 +42,12 @@ pub(super) fn features() -> String {
                 format!("feature option=\"{name} -check {}\"\n", u8::from(default))
             }
             Kind::Text(default) => format!("feature option=\"{name} -string {default}\"\n"),
+            Kind::Combo(values) => {
+                format!(
+                    "feature option=\"{name} -combo {}\"\n",
+                    values.join(" /// ")
+                )
+            }
             Kind::Button => format!("feature option=\"{name} -button\"\n"),
         };
     }
