@@ -55,6 +55,9 @@ impl Findings {
     }
 }
 
+/// Largest number of log files.
+const MAX_LOG_FILES: u32 = 1_000;
+
 /// All contradictions in the settings.
 pub(super) fn contradictions(settings: &Settings) -> Vec<Contradiction> {
     let mut findings = Findings::default();
@@ -105,6 +108,16 @@ pub(super) fn contradictions(settings: &Settings) -> Vec<Contradiction> {
     chat(&settings.chat, findings.in_section("chat"));
     records(&settings.records, findings.in_section("records"));
     web(settings, findings.in_section("web"));
+    findings.in_section("daemon").add_if(
+        settings.daemon.log_file_mib == 0,
+        &["log_file_mib"],
+        "a log file of 0 MiB holds no line; the least is 1",
+    );
+    findings.in_section("daemon").add_if(
+        !(1..=MAX_LOG_FILES).contains(&settings.daemon.log_files),
+        &["log_files"],
+        format!("the number of log files is 1 to {MAX_LOG_FILES}"),
+    );
     for (number, target) in settings.daemon.alert.iter().enumerate() {
         for (key, sentence) in target.problems() {
             let sentence = format!("alert {}: {key}: {sentence}", number + 1);

@@ -323,7 +323,7 @@ impl Reader<'_> {
             | ("web", "key_file" | "watch_key_file" | "metrics_key_file", path) => {
                 std::slice::from_mut(path)
             }
-            ("daemon", "socket", path) | ("records", "directory", path) => {
+            ("daemon", "socket" | "log_file", path) | ("records", "directory", path) => {
                 std::slice::from_mut(path)
             }
             ("book", "files", Value::Array(paths)) => paths.as_mut_slice(),
