@@ -13,7 +13,10 @@ use tokio::sync::{mpsc, oneshot};
 use super::argument;
 use crate::bot::shutdown::ShutdownHandle;
 use crate::config::{self, ArenaEntry, ClockSpec, Pattern, Play, Settings, Strength};
-use crate::lichess::model::{ArenaId, GameId, NewChallenge, TimeControl, Username, Variant};
+use crate::lichess::Token;
+use crate::lichess::model::{
+    ArenaId, ColorChoice, GameId, NewChallenge, TimeControl, Username, Variant,
+};
 
 /// Commands that may wait for the bot's loop.
 const MAX_QUEUED_COMMANDS: usize = 32;
@@ -28,6 +31,9 @@ pub type CommandResult = Result<String, CommandError>;
 pub type ReloadSettings = Arc<dyn Fn() -> Result<Option<Settings>, config::Error> + Send + Sync>;
 
 /// Reason why a command failed, for the operator.
+/// Reads the token of the account again. Blocks on the disk.
+pub type ReadToken = Arc<dyn Fn() -> Result<Token, String> + Send + Sync>;
+
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct CommandError(pub String);

@@ -28,8 +28,8 @@ use tokio::sync::Notify;
 pub use account::accepted_log::{AcceptedLog, file as accepted_log_file};
 pub use account::overrides::{OperatorOverrides, file as overrides_file};
 pub use commands::{
-    CommandError, CommandHandle, CommandReceiver, CommandResult, OutgoingChallenge, ReloadSettings,
-    command_channel, time_control,
+    CommandError, CommandHandle, CommandReceiver, CommandResult, OutgoingChallenge, ReadToken,
+    ReloadSettings, command_channel, time_control,
 };
 pub use explain::{ChallengeQuery, ExplainError, explain_command};
 pub use game::choice::BookSet;
@@ -70,6 +70,8 @@ pub struct BotParts {
     pub reload: Option<ReloadSettings>,
     /// Finds another process on this machine that plays an account, if that is possible.
     pub find_other_process: Option<FindOtherProcess>,
+    /// Reads the token again; `None` if it never changes.
+    pub token: Option<ReadToken>,
     /// Traces of games.
     pub traces: Traces,
     /// Lists games that are unfinished in the records, if there are records.
@@ -103,6 +105,7 @@ impl BotParts {
             reload: None,
             find_other_process: None,
             traces: Traces::default(),
+            token: None,
             unfinished_games: None,
             shared_load: SharedLoad::default(),
             inject_panic_after: None,

@@ -47,6 +47,7 @@ mod terminal;
 mod threads;
 mod tls;
 mod tournaments;
+mod token;
 mod train;
 mod uci;
 mod vocabulary;

@@ -24,6 +24,7 @@ mod state_files;
 mod status;
 mod supervisor;
 mod watchdog;
+mod token;
 
 use std::collections::VecDeque;
 use std::sync::Arc;

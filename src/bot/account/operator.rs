@@ -7,15 +7,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{Mutex, Semaphore};
-use tokio::task::spawn_blocking;
+use tokio::task::{JoinError, spawn_blocking};
 use tracing::{error, info, warn};
 
 use super::Account;
 use super::outgoing::{ChallengeSource, SHUTTING_DOWN, closing_reason, is_for_bot, slot_holder};
+use super::token::{NewToken, read_new_token};
 use crate::bot::BotParts;
 use crate::bot::account::overrides::OperatorOverrides;
 use crate::bot::account::persist;
-use crate::bot::commands::{Command, CommandKind, OutgoingChallenge, ReloadSettings, Responder};
+use crate::bot::commands::{
+    Command, CommandKind, OutgoingChallenge, ReadToken, ReloadSettings, Responder,
+};
 use crate::bot::game::GameCommand;
 use crate::bot::game::status::Activity;
 use crate::bot::policy::describe;
@@ -48,6 +51,7 @@ pub(super) struct OperatorState {
     /// Held while the overrides are written, so that writes stay in order.
     save_lock: Arc<Mutex<()>>,
     reload_source: Option<ReloadSettings>,
+    pub token_source: Option<ReadToken>,
     /// Held while the settings are loaded.
     reload_lock: Arc<Mutex<()>>,
     /// One load in progress and one waiting, which reads everything written until then.
@@ -79,6 +83,7 @@ impl OperatorState {
             reload_source: parts.reload.clone(),
             reload_lock: Arc::default(),
             reload_permits: Arc::new(Semaphore::new(2)),
+            token_source: parts.token.clone(),
             pending: HashMap::new(),
             play: Vec::new(),
         }
@@ -460,12 +465,20 @@ impl Account {
             let _permit = permit;
             // However slow the disk is, one thread waits for it.
             let _turn = lock.lock_owned().await;
-            spawn_blocking(move || reload_source()).await
+            let read = spawn_blocking(move || reload_source()).await?;
+            let token = match &read {
+                Ok(Some(_)) => read_new_token(&client, &me, token_source).await,
+                // A mistake anywhere changes nothing.
+                Ok(None) | Err(_) => NewToken::Unchanged,
+            };
+            Ok::<_, JoinError>((read, token))
         };
         self.background
             .spawn(request, move |account, read| match read {
-                Ok(read) => account.on_settings_read(read, responder),
+                Ok((read, token)) => account.on_settings_read(read, token, responder),
                 Err(failure) => responder.fail(failure.to_string()),
+        let (client, me) = (self.ctx.client.clone(), self.ctx.me.clone());
+        let token_source = self.operator.token_source.clone();
             });
     }
 
@@ -483,6 +496,7 @@ impl Account {
                 warn!("{GONE}");
                 return responder.succeed(GONE);
             }
+        token: NewToken,
             Err(error) => {
                 error!("{UNUSABLE}");
                 for problem in error.problems() {
@@ -536,6 +550,7 @@ impl Account {
         responder.succeed(lines.join("\n"));
     }
 
+        lines.extend(self.adopt_token(token).map(|text| format!("  {text}")));
     /// Applies changed settings or overrides. Returns the arenas that are left because of them.
     fn apply_settings(&mut self) -> Vec<ArenaId> {
         let settings = self.operator.effective_settings();
