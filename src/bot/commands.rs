@@ -74,6 +74,7 @@ pub(super) enum CommandKind {
     Pause,
     Resume,
     Block(Pattern),
+    Seek(bool),
     Unblock(Pattern),
     MoveNow(GameId),
     Play(Pattern, Box<Play>),
@@ -123,6 +124,11 @@ impl CommandHandle {
     pub fn drain(&self) -> CommandResult {
         self.shutdown.drain();
         Ok("no new games, and our open challenges are cancelled; the program ends when the running games are over"
+    /// Switches matchmaking on or off, also for the next start.
+    pub async fn seek(&self, on: bool) -> CommandResult {
+        self.send(CommandKind::Seek(on)).await
+    }
+
             .to_owned())
     }
 

@@ -442,7 +442,7 @@ fn tournaments(tournaments: &Tournaments, findings: &mut Findings) {
     findings.add_if(
         !tournaments.clocks.iter().all(is_clock),
         &["clocks"],
-        "every arena is played with a clock; take \"unlimited\" out",
+        "every arena is played with a clock; take days and \"unlimited\" out",
     );
 }
 

@@ -42,7 +42,7 @@ pub use diff::Change;
 pub use effective::effective_text;
 pub use etiquette::{Chat, Draw, Evals, LAST_PLACEHOLDERS, PLACEHOLDERS, Resign, Takebacks};
 pub use external::{EMBEDDED_ENGINE, External, OptionValue, TimeManager};
-pub use matchmaking::{Matchmaking, Profile, Side, time_control_problem};
+pub use matchmaking::{Matchmaking, Order, Profile, Side, time_control_problem};
 pub use problem::Error;
 pub use rule::{
     Books, ClockSpec, Decline, ExtraRule, Limit, Match, OurColor, Pattern, Play, Range, Rule, Title,

@@ -40,6 +40,20 @@ pub enum OperatorCommand {
         It does not cancel `knightwatch drain` or SIGTERM: the program exits, and plays again when it is started.")]
     Resume(SocketArgs),
 
+    /// Switch matchmaking on or off, whatever the configuration says
+    #[command(
+        after_help = "Examples:\n  knightwatch seek on\n  knightwatch seek off\n\n\
+        It survives restarts of the program. Running games continue, and challenges of others are answered as before. \
+        `knightwatch status` shows it."
+    )]
+    Seek {
+        /// on or off
+        #[arg(value_name = "STATE", value_parser = ["on", "off"])]
+        state: String,
+        #[command(flatten)]
+        socket: SocketArgs,
+    },
+
     /// Take no new games, finish the running ones however long they take, and exit
     #[command(after_help = "Example: knightwatch drain\n\n\
         With a service manager that restarts the program when it has exited, this is the way to upgrade \
@@ -158,3 +172,4 @@ impl OperatorCommand {
         operator_command(&resolve(socket)?, &request, out)
     }
 }
+            Self::Seek { state, socket } => (socket, Request::Seek { on: state == "on" }),

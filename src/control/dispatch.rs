@@ -111,6 +111,7 @@ impl Dispatcher {
             | Request::Drain
             | Request::Block { .. }
             | Request::Unblock { .. }
+            | Request::Seek { .. }
             | Request::Strength { .. }
             | Request::Reload => self.execute_all(&targets, &request).await,
         };

@@ -48,6 +48,11 @@ pub enum Request {
     Pause,
     /// Take new games again.
     Resume,
+    /// Switch matchmaking on or off.
+    Seek {
+        /// Whether games are sought.
+        on: bool,
+    },
     /// Finish the running games, then exit.
     Drain,
     /// Challenge a user.
@@ -190,6 +195,7 @@ impl Request {
             Self::Leave { arena } => commands.leave(&arena).await,
             Self::Block { user } => commands.block(&user).await,
             Self::Unblock { user } => commands.unblock(&user).await,
+            Self::Seek { on } => commands.seek(on).await,
             Self::MoveNow { game } => commands.move_now(&game).await,
             Self::Strength { user, elo, move_s } => commands.strength(&user, elo, move_s).await,
             Self::Reload => commands.reload().await,

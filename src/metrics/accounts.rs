@@ -31,6 +31,7 @@ impl Status {
             // The earliest stage of all accounts.
             stage: stage(active().map(|account| account.stage.as_str())).to_owned(),
             paused: active().count() > 0 && active().all(|account| account.paused),
+            seeking: active().any(|account| account.seeking),
             blocked,
             idle: None,
             limits: Vec::new(),

@@ -46,6 +46,8 @@ pub struct LiveState {
     pub stage: &'static str,
     /// Paused by the operator: no new games.
     pub paused: bool,
+    /// Whether matchmaking seeks games.
+    pub seeking: bool,
     /// Users blocked by the operator at run time.
     pub blocked: Vec<String>,
     /// Arenas that we play or plan to play.
@@ -307,6 +309,7 @@ impl Metrics {
             paused: live.paused,
             blocked: live.blocked,
             arenas: live.arenas,
+            seeking: live.seeking,
             challenges: live.challenges,
             idle: live.idle,
             limits: live.limits,

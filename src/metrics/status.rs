@@ -22,6 +22,9 @@ pub struct Status {
     /// Paused by the operator: no new games.
     #[serde(default)]
     pub paused: bool,
+    /// Whether matchmaking seeks games.
+    #[serde(default)]
+    pub seeking: bool,
     /// Users blocked by the operator at run time.
     #[serde(default)]
     pub blocked: Vec<String>,

@@ -152,6 +152,9 @@ impl fmt::Display for Status {
                     "{} {}: {}",
                     if any { ";" } else { " " },
                     requests.kind,
+            let seeking = if status.seeking { "on" } else { "off" };
+            let prefix = self.account_prefix(status);
+            writeln!(f, "seeking  {prefix}{seeking}")?;
                     counts.join(", ")
                 )?;
                 any = true;

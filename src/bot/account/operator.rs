@@ -147,6 +147,7 @@ impl Account {
             CommandKind::Block(who) => self.block(who, responder),
             CommandKind::Unblock(who) => self.unblock(&who, responder),
             CommandKind::MoveNow(game) => self.move_now(&game, responder),
+            CommandKind::Seek(on) => self.seek(on, responder),
             CommandKind::Play(who, play) => self.play(who, *play, responder),
             CommandKind::Challenge(challenge) => self.send_challenge(challenge, responder),
             CommandKind::Join(joining) => self.join(joining, responder),
@@ -552,7 +553,7 @@ impl Account {
 
         lines.extend(self.adopt_token(token).map(|text| format!("  {text}")));
     /// Applies changed settings or overrides. Returns the arenas that are left because of them.
-    fn apply_settings(&mut self) -> Vec<ArenaId> {
+    pub(super) fn apply_settings(&mut self) -> Vec<ArenaId> {
         let settings = self.operator.effective_settings();
         let games = &settings.games;
         let before = self.ctx.settings.games.concurrency;
@@ -607,7 +608,7 @@ impl Account {
     }
 
     /// Saves the overrides, then responds.
-    fn save_and_respond(&mut self, done: String, responder: Responder) {
+    pub(super) fn save_and_respond(&mut self, done: String, responder: Responder) {
         self.save_overrides(|_, written| {
             responder.succeed(match written {
                 Ok(()) => done,

@@ -70,6 +70,7 @@ impl Account {
             server: Some(self.ctx.settings.lichess.url.to_string()),
             stage: self.ctx.shutdown.stage().key(),
             paused: self.operator.overrides.paused,
+            seeking: self.ctx.settings.matchmaking.enabled,
             blocked: blocked.iter().map(ToString::to_string).collect(),
             arenas: self.arenas(),
             challenges: self.open_challenges(),
