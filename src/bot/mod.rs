@@ -9,6 +9,7 @@ mod chat;
 mod commands;
 mod explain;
 mod game;
+mod matches;
 mod matchmaking;
 pub mod policy;
 mod reconnect;
@@ -33,6 +34,7 @@ pub use commands::{
 };
 pub use explain::{ChallengeQuery, ExplainError, explain_command};
 pub use game::choice::BookSet;
+pub use matches::MAX_PAIRS;
 pub use shared_load::SharedLoad;
 pub use shutdown::{ShutdownHandle, ShutdownSignal, Stage, shutdown_channel};
 
@@ -68,10 +70,10 @@ pub struct BotParts {
     pub commands: CommandReceiver,
     /// Reloads the settings; `None` if there is no source.
     pub reload: Option<ReloadSettings>,
-    /// Finds another process on this machine that plays an account, if that is possible.
-    pub find_other_process: Option<FindOtherProcess>,
     /// Reads the token again; `None` if it never changes.
     pub token: Option<ReadToken>,
+    /// Finds another process on this machine that plays an account, if that is possible.
+    pub find_other_process: Option<FindOtherProcess>,
     /// Traces of games.
     pub traces: Traces,
     /// Lists games that are unfinished in the records, if there are records.
@@ -103,9 +105,9 @@ impl BotParts {
             overrides: None,
             commands: CommandReceiver::default(),
             reload: None,
+            token: None,
             find_other_process: None,
             traces: Traces::default(),
-            token: None,
             unfinished_games: None,
             shared_load: SharedLoad::default(),
             inject_panic_after: None,

@@ -41,6 +41,9 @@ impl Status {
             challenges: active()
                 .flat_map(|account| account.challenges.clone())
                 .collect(),
+            matches: active()
+                .flat_map(|account| account.matches.clone())
+                .collect(),
             health: unhealthy.map_or(Health::Ok, |reason| Health::Unhealthy { reason }),
             stream: most_silent.filter(|_| all_open),
             games: active().flat_map(|account| account.games.clone()).collect(),

@@ -21,7 +21,7 @@ use crate::events::{Color, Decision, Event, GameFinished, Moved, RecvError, Seve
 pub use sample::{Quantiles, Sample};
 pub use status::{
     ArenaStatus, Counts, EngineStatus, GameStatus, Health, IdleStatus, Latency, LimitStatus,
-    OpenChallenge, RequestOutcomes, Status, StreamStatus,
+    MatchStatus, OpenChallenge, RequestOutcomes, Status, StreamStatus,
 };
 
 /// Age of the current state from which the bot is unhealthy; the main loop writes it every second.
@@ -54,6 +54,8 @@ pub struct LiveState {
     pub arenas: Vec<ArenaStatus>,
     /// Our open challenges.
     pub challenges: Vec<OpenChallenge>,
+    /// Matches of the operator, the latest first.
+    pub matches: Vec<MatchStatus>,
     /// Why no game is running, if none is.
     pub idle: Option<IdleStatus>,
     /// Use of Lichess's daily limits.
@@ -307,10 +309,11 @@ impl Metrics {
             server: live.server,
             stage: live.stage.to_owned(),
             paused: live.paused,
+            seeking: live.seeking,
             blocked: live.blocked,
             arenas: live.arenas,
-            seeking: live.seeking,
             challenges: live.challenges,
+            matches: live.matches,
             idle: live.idle,
             limits: live.limits,
             health: Health::Ok,

@@ -52,6 +52,11 @@ impl IncomingChallenges {
         !self.queue.is_empty()
     }
 
+    /// Whether somebody has sent us this challenge lately.
+    pub(super) fn has_seen(&self, id: &ChallengeId) -> bool {
+        self.seen.contains(id)
+    }
+
     /// Age of an account in days, if it is known already.
     fn account_age(&self, name: &Username) -> Option<u32> {
         let mut account_created = self.account_created.iter();

@@ -9,6 +9,7 @@ pub(in crate::bot) mod file_names;
 mod games;
 mod lists;
 mod login;
+mod match_games;
 mod missed_results;
 mod operator;
 mod outbox;
@@ -23,8 +24,8 @@ pub(in crate::bot) mod slots;
 mod state_files;
 mod status;
 mod supervisor;
-mod watchdog;
 mod token;
+mod watchdog;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -202,6 +203,7 @@ impl Account {
             self.send_outboxes();
             self.serve_queue();
             self.open_suspended();
+            self.step_matches();
             self.step_matchmaking();
             self.publish_idle();
         }
@@ -245,6 +247,7 @@ impl Account {
                     self.tournaments.wake(arena);
                 }
                 self.on_game_over(&info);
+                self.on_match_game_ended(&info.id, info.status, info.winner);
                 self.games.on_finished(info);
             }
             Event::Challenge(challenge, compat) => self.on_challenge(challenge, compat),
@@ -266,6 +269,7 @@ impl Account {
         self.on_operator_challenge_closed(&challenge);
         self.on_withdrawn(&challenge.id);
         self.on_matchmaking_challenge_closed(&challenge);
+        self.on_match_challenge_closed(&challenge);
         self.outgoing.on_closed(challenge);
     }
 

@@ -60,6 +60,8 @@ pub(super) struct OperatorState {
     pending: HashMap<ChallengeId, Box<Challenge>>,
     /// How games against matching users are played until the program ends. Takes precedence over rules.
     play: Vec<(Pattern, Play)>,
+    /// Responses about matches, sent when they are saved.
+    pub match_replies: Vec<(Responder, String)>,
 }
 
 impl OperatorState {
@@ -81,11 +83,12 @@ impl OperatorState {
             save_failed: false,
             save_lock: Arc::default(),
             reload_source: parts.reload.clone(),
+            token_source: parts.token.clone(),
             reload_lock: Arc::default(),
             reload_permits: Arc::new(Semaphore::new(2)),
-            token_source: parts.token.clone(),
             pending: HashMap::new(),
             play: Vec::new(),
+            match_replies: Vec::new(),
         }
     }
 
@@ -144,12 +147,14 @@ impl Account {
         match kind {
             CommandKind::Pause => self.pause(true, responder),
             CommandKind::Resume => self.pause(false, responder),
+            CommandKind::Seek(on) => self.seek(on, responder),
             CommandKind::Block(who) => self.block(who, responder),
             CommandKind::Unblock(who) => self.unblock(&who, responder),
             CommandKind::MoveNow(game) => self.move_now(&game, responder),
-            CommandKind::Seek(on) => self.seek(on, responder),
             CommandKind::Play(who, play) => self.play(who, *play, responder),
             CommandKind::Challenge(challenge) => self.send_challenge(challenge, responder),
+            CommandKind::Match(challenge, pairs) => self.start_match(challenge, pairs, responder),
+            CommandKind::CancelMatch(user) => self.cancel_match(&user, responder),
             CommandKind::Join(joining) => self.join(joining, responder),
             CommandKind::Leave(arena) => self.leave_arena(&arena, responder),
             CommandKind::Reload => self.reload(responder),
@@ -202,7 +207,7 @@ impl Account {
     }
 
     /// Logs a change by the operator and publishes it.
-    fn publish_note(&self, text: String) {
+    pub(super) fn publish_note(&self, text: String) {
         info!("{text}");
         self.ctx.events.send(events::Event::note(text));
     }
@@ -284,6 +289,10 @@ impl Account {
             let user = &challenge.user;
             return responder.fail(format!("{user} is another account of ours"));
         }
+        if self.state.matches.against(&challenge.user).is_some() {
+            let user = &challenge.user;
+            return responder.fail(format!("a match against {user} is on"));
+        }
         let clocked = challenge.params.time_control.is_clock();
         if clocked && self.games.slots.is_full(true, clock::now()) {
             let places = self.ctx.settings.games.concurrency;
@@ -341,13 +350,13 @@ impl Account {
                 info!("cannot challenge {challenge}: {failure}");
                 let ours = (user, ChallengeSource::Operator);
                 match self.on_challenge_failed(ours, None, params, &failure) {
-                    Some(challenge) => challenge,
-                    None if failure.may_have_worked() => {
+                    Ok(challenge) => challenge,
+                    Err(_) if failure.may_have_worked() => {
                         return responder.fail(format!(
                             "{failure}; if the challenge was created anyway, it is tracked"
                         ));
                     }
-                    None => return responder.fail(failure.to_string()),
+                    Err(_) => return responder.fail(failure.to_string()),
                 }
             }
         };
@@ -462,6 +471,8 @@ impl Account {
             return responder.succeed("the configuration is being read, and will be once more after that; the log says what has changed".to_owned());
         };
         let lock = Arc::clone(&self.operator.reload_lock);
+        let (client, me) = (self.ctx.client.clone(), self.ctx.me.clone());
+        let token_source = self.operator.token_source.clone();
         let request = async move {
             let _permit = permit;
             // However slow the disk is, one thread waits for it.
@@ -478,8 +489,6 @@ impl Account {
             .spawn(request, move |account, read| match read {
                 Ok((read, token)) => account.on_settings_read(read, token, responder),
                 Err(failure) => responder.fail(failure.to_string()),
-        let (client, me) = (self.ctx.client.clone(), self.ctx.me.clone());
-        let token_source = self.operator.token_source.clone();
             });
     }
 
@@ -487,6 +496,7 @@ impl Account {
     fn on_settings_read(
         &mut self,
         read: Result<Option<Settings>, config::Error>,
+        token: NewToken,
         responder: Responder,
     ) {
         const UNUSABLE: &str = "the settings are unchanged, because the new ones cannot be used";
@@ -497,7 +507,6 @@ impl Account {
                 warn!("{GONE}");
                 return responder.succeed(GONE);
             }
-        token: NewToken,
             Err(error) => {
                 error!("{UNUSABLE}");
                 for problem in error.problems() {
@@ -541,6 +550,7 @@ impl Account {
             warn!("{warning}");
             lines.push(format!("  warning: {warning}"));
         }
+        lines.extend(self.adopt_token(token).map(|text| format!("  {text}")));
         self.operator.settings = Arc::new(adopted);
         for arena in self.apply_settings() {
             info!(arena = %arena, "leaving the arena; it no longer matches the settings");
@@ -551,7 +561,6 @@ impl Account {
         responder.succeed(lines.join("\n"));
     }
 
-        lines.extend(self.adopt_token(token).map(|text| format!("  {text}")));
     /// Applies changed settings or overrides. Returns the arenas that are left because of them.
     pub(super) fn apply_settings(&mut self) -> Vec<ArenaId> {
         let settings = self.operator.effective_settings();

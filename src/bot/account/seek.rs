@@ -108,7 +108,7 @@ impl Account {
         Inputs {
             stopping: !self.accepts_games(),
             ready: self.connection.is_ready(),
-            busy: waits || on >= places,
+            busy: waits || self.match_is_open() || on >= places,
             correspondence,
             has_slot: !self.games.slots.is_full(false, now),
             arena_starts: self.games.slots.next_arena(),

@@ -10,6 +10,7 @@ use super::Account;
 use crate::bot::account::accepted_log::{self, AcceptedLog, Update};
 use crate::bot::account::persist::{self, SaveQueue};
 use crate::bot::account::quota::Quota;
+use crate::bot::matches::Matches;
 use crate::bot::matchmaking::OpponentHistory;
 use crate::clock;
 
@@ -22,6 +23,8 @@ pub(super) enum StateFile {
     Quota,
     /// The [`OpponentHistory`].
     Opponents,
+    /// The [`Matches`].
+    Matches,
 }
 
 /// State kept in the files, but for the opponents, which matchmaking keeps.
@@ -30,15 +33,22 @@ pub(super) struct PersistedState {
     pub accepted_log: AcceptedLog,
     /// Use of Lichess's limits.
     pub quota: Quota,
+    /// Matches of the operator.
+    pub matches: Matches,
     /// Background saves, indexed by [`StateFile`].
-    save_queues: [SaveQueue; 3],
+    save_queues: [SaveQueue; 4],
 }
 
 impl PersistedState {
     /// Reads the files; all of them are in the directory of the first one.
     pub(super) fn open(accepted_log: Option<&Path>) -> (Self, OpponentHistory) {
         let sibling = |ending| accepted_log.map(|file| accepted_log::sibling(file, ending));
-        let [quota, opponents] = [Quota::FILE_SUFFIX, OpponentHistory::FILE_SUFFIX].map(sibling);
+        let [quota, opponents, matches] = [
+            Quota::FILE_SUFFIX,
+            OpponentHistory::FILE_SUFFIX,
+            Matches::FILE_SUFFIX,
+        ]
+        .map(sibling);
         let history = load_or_default(
             opponents.as_deref(),
             OpponentHistory::load,
@@ -51,13 +61,20 @@ impl PersistedState {
                 Quota::load,
                 "an empty count of Lichess's limits",
             ),
+            matches: load_or_default(matches.as_deref(), Matches::load, "no matches"),
             save_queues: [
                 SaveQueue::new(accepted_log.map(Path::to_owned), "the count of challenges"),
                 SaveQueue::new(quota, "the count of Lichess's limits"),
                 SaveQueue::new(opponents, "the decline history"),
+                SaveQueue::new(matches, "the matches"),
             ],
         };
         (state, history)
+    }
+
+    /// Whether a save of this file is in progress.
+    pub(super) fn is_saving(&self, file: StateFile) -> bool {
+        self.save_queues[file as usize].is_writing()
     }
 }
 
@@ -95,6 +112,7 @@ impl Account {
             StateFile::Accepted => self.state.accepted_log.update(),
             StateFile::Quota => Update::Replace(self.state.quota.to_json()),
             StateFile::Opponents => Update::Replace(self.matchmaking.history().to_json()),
+            StateFile::Matches => Update::Replace(self.state.matches.to_json()),
         };
         let write = move || match update {
             Update::Replace(text) => persist::save(&path, &text),
@@ -118,7 +136,12 @@ impl Account {
 
     /// Repeats saves that have failed.
     pub(super) fn retry_failed_saves(&mut self) {
-        for file in [StateFile::Accepted, StateFile::Quota, StateFile::Opponents] {
+        for file in [
+            StateFile::Accepted,
+            StateFile::Quota,
+            StateFile::Opponents,
+            StateFile::Matches,
+        ] {
             if self.state.save_queues[file as usize].needs_retry() {
                 self.save(file);
             }
