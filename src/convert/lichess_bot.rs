@@ -384,7 +384,7 @@ fn matchmaking(draft: &mut Draft) {
     );
     draft.map("matchmaking.block_list", "matchmaking", "block", texts);
     let places = draft.value("challenge.concurrency");
-    let places = places.and_then(|value| whole(&value, 1_000)).unwrap_or(1);
+    let places = places.and_then(|value| whole(value, 1_000)).unwrap_or(1);
     draft.map(
         "matchmaking.allow_during_games",
         "matchmaking",

@@ -182,7 +182,7 @@ impl Account {
             request,
             |(_, _, answer)| answer.ok().map(|challenge| challenge.id),
             |account, (user, params, answer)| {
-                account.on_match_challenge_sent(&user, &params, answer)
+                account.on_match_challenge_sent(&user, &params, answer);
             },
         );
     }

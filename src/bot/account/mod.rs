@@ -18,6 +18,7 @@ pub(in crate::bot) mod overrides;
 pub(in crate::bot) mod persist;
 mod queue;
 pub(in crate::bot) mod quota;
+mod reload;
 mod rematch;
 mod seek;
 pub(in crate::bot) mod slots;
