@@ -103,7 +103,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
             };
             let sources = Sources::from_process(config.config, config.set);
             let settings = Settings::load(&sources)?;
-            logging::start_as(settings.daemon.log_level, settings.daemon.log_format);
+            logging::start_daemon(&settings.daemon);
             daemon::run(settings, sources, faults, moves)?;
         }
         Command::Book(command) => {

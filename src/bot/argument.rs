@@ -5,9 +5,6 @@ use crate::config::{ArenaEntry, Pattern, time_control_problem};
 use crate::lichess::model::address::{self, Page};
 use crate::lichess::model::{ArenaId, ColorChoice, GameId, TimeControl, Username, Variant};
 
-/// Days per move that Lichess offers.
-const DAYS: [u32; 7] = [1, 2, 3, 5, 7, 10, 14];
-
 /// Parses a user name that may contain `*`.
 ///
 /// # Errors
@@ -64,11 +61,8 @@ pub fn user(text: &str) -> Result<Username, CommandError> {
 pub fn clock(text: &str) -> Result<TimeControl, CommandError> {
     let time = time_control(text).map_err(CommandError)?;
     let fault = match time {
-        TimeControl::Clock { .. } => time_control_problem(time),
-        TimeControl::Correspondence { days } if !DAYS.contains(&days) => {
-            Some("Lichess has 1, 2, 3, 5, 7, 10 or 14 days for a move")
-        }
-        _ => None,
+        TimeControl::Unlimited => None,
+        time => time_control_problem(time),
     };
     match fault {
         Some(fault) => Err(CommandError(format!("`{text}`: {fault}"))),

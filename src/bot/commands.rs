@@ -11,9 +11,13 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
 use super::argument;
+use super::matches::MAX_PAIRS;
 use crate::bot::shutdown::ShutdownHandle;
 use crate::config::{self, ArenaEntry, ClockSpec, Pattern, Play, Settings, Strength};
-use crate::lichess::model::{ArenaId, GameId, NewChallenge, TimeControl, Username, Variant};
+use crate::lichess::Token;
+use crate::lichess::model::{
+    ArenaId, ColorChoice, GameId, NewChallenge, TimeControl, Username, Variant,
+};
 
 /// Commands that may wait for the bot's loop.
 const MAX_QUEUED_COMMANDS: usize = 32;
@@ -26,6 +30,9 @@ pub type CommandResult = Result<String, CommandError>;
 
 /// Loads the settings again; `None` if this account was removed from them. Blocks on the disk.
 pub type ReloadSettings = Arc<dyn Fn() -> Result<Option<Settings>, config::Error> + Send + Sync>;
+
+/// Reads the token of the account again. Blocks on the disk.
+pub type ReadToken = Arc<dyn Fn() -> Result<Token, String> + Send + Sync>;
 
 /// Reason why a command failed, for the operator.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -67,11 +74,15 @@ pub(super) struct Command {
 pub(super) enum CommandKind {
     Pause,
     Resume,
+    Seek(bool),
     Block(Pattern),
     Unblock(Pattern),
     MoveNow(GameId),
     Play(Pattern, Box<Play>),
     Challenge(OutgoingChallenge),
+    /// So many pairs of games.
+    Match(OutgoingChallenge, u32),
+    CancelMatch(Username),
     Join(ArenaEntry),
     Leave(ArenaId),
     Reload,
@@ -111,6 +122,11 @@ impl CommandHandle {
     /// Takes new games again.
     pub async fn resume(&self) -> CommandResult {
         self.send(CommandKind::Resume).await
+    }
+
+    /// Switches matchmaking on or off, also for the next start.
+    pub async fn seek(&self, on: bool) -> CommandResult {
+        self.send(CommandKind::Seek(on)).await
     }
 
     /// Takes no new games, finishes running games, however long they take, and ends the program.
@@ -164,6 +180,29 @@ impl CommandHandle {
     /// Challenges a user.
     pub async fn challenge(&self, challenge: OutgoingChallenge) -> CommandResult {
         self.send(CommandKind::Challenge(challenge)).await
+    }
+
+    /// Starts a match: so many pairs of games, one with each color.
+    pub async fn start_match(&self, challenge: OutgoingChallenge, pairs: u32) -> CommandResult {
+        let params = &challenge.params;
+        if !params.time_control.is_clock() {
+            return Err("a match is played with a clock, as in 3+2".into());
+        }
+        if params.color != ColorChoice::Random {
+            return Err("a match is played with both colors: leave the color out".into());
+        }
+        if !(1..=MAX_PAIRS).contains(&pairs) {
+            return Err(CommandError(format!(
+                "a match has 1 to {MAX_PAIRS} pairs of games"
+            )));
+        }
+        self.send(CommandKind::Match(challenge, pairs)).await
+    }
+
+    /// Ends the match against a user early.
+    pub async fn cancel_match(&self, user: &str) -> CommandResult {
+        self.send(CommandKind::CancelMatch(argument::user(user)?))
+            .await
     }
 
     /// Joins an arena: `ID`, `ID:PASSWORD`, `ID@TEAM` or `ID@TEAM:PASSWORD`.
@@ -234,13 +273,9 @@ impl CommandReceiver {
 /// # Errors
 /// If the text has another form.
 pub fn time_control(text: &str) -> Result<TimeControl, String> {
-    let days = text.strip_suffix('d').and_then(|days| days.parse().ok());
-    match days {
-        Some(days) => Ok(TimeControl::Correspondence { days }),
-        None => ClockSpec::try_from(text.to_owned())
-            .map(ClockSpec::time)
-            .map_err(|why| format!("`{text}`: {why}, or days as in \"2d\"")),
-    }
+    ClockSpec::try_from(text.to_owned())
+        .map(ClockSpec::time)
+        .map_err(|why| format!("`{text}`: {why}"))
 }
 
 /// Challenge that the operator asked for.

@@ -10,6 +10,7 @@ mod chat;
 mod commands;
 mod explain;
 mod game;
+mod matches;
 mod matchmaking;
 pub mod policy;
 mod reconnect;
@@ -29,11 +30,12 @@ use tokio::sync::Notify;
 pub use account::accepted_log::{AcceptedLog, file as accepted_log_file};
 pub use account::overrides::{OperatorOverrides, file as overrides_file};
 pub use commands::{
-    CommandError, CommandHandle, CommandReceiver, CommandResult, OutgoingChallenge, ReloadSettings,
-    command_channel, time_control,
+    CommandError, CommandHandle, CommandReceiver, CommandResult, OutgoingChallenge, ReadToken,
+    ReloadSettings, command_channel, time_control,
 };
 pub use explain::{ChallengeQuery, ExplainError, ProfileQuery, explain_command};
 pub use game::choice::BookSet;
+pub use matches::MAX_PAIRS;
 pub use shared_load::SharedLoad;
 pub use shutdown::{ShutdownHandle, ShutdownSignal, Stage, shutdown_channel};
 
@@ -69,6 +71,8 @@ pub struct BotParts {
     pub commands: CommandReceiver,
     /// Reloads the settings; `None` if there is no source.
     pub reload: Option<ReloadSettings>,
+    /// Reads the token again; `None` if it never changes.
+    pub token: Option<ReadToken>,
     /// Finds another process on this machine that plays an account, if that is possible.
     pub find_other_process: Option<FindOtherProcess>,
     /// Traces of games.
@@ -102,6 +106,7 @@ impl BotParts {
             overrides: None,
             commands: CommandReceiver::default(),
             reload: None,
+            token: None,
             find_other_process: None,
             traces: Traces::default(),
             unfinished_games: None,

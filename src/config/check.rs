@@ -56,6 +56,9 @@ impl Findings {
     }
 }
 
+/// Largest number of log files.
+const MAX_LOG_FILES: u32 = 1_000;
+
 /// All contradictions in the settings.
 pub(super) fn contradictions(settings: &Settings) -> Vec<Contradiction> {
     let mut findings = Findings::default();
@@ -114,6 +117,16 @@ pub(super) fn contradictions(settings: &Settings) -> Vec<Contradiction> {
     chat(&settings.chat, findings.in_section("chat"));
     records(&settings.records, findings.in_section("records"));
     web(settings, findings.in_section("web"));
+    findings.in_section("daemon").add_if(
+        settings.daemon.log_file_mib == 0,
+        &["log_file_mib"],
+        "a log file of 0 MiB holds no line; the least is 1",
+    );
+    findings.in_section("daemon").add_if(
+        !(1..=MAX_LOG_FILES).contains(&settings.daemon.log_files),
+        &["log_files"],
+        format!("the number of log files is 1 to {MAX_LOG_FILES}"),
+    );
     for (number, target) in settings.daemon.alert.iter().enumerate() {
         for (key, sentence) in target.problems() {
             let sentence = format!("alert {}: {key}: {sentence}", number + 1);
@@ -449,7 +462,7 @@ fn tournaments(tournaments: &Tournaments, findings: &mut Findings) {
     findings.add_if(
         !tournaments.clocks.iter().all(is_clock),
         &["clocks"],
-        "every arena is played with a clock; take \"unlimited\" out",
+        "every arena is played with a clock; take days and \"unlimited\" out",
     );
 }
 

@@ -18,6 +18,13 @@ pub struct Daemon {
     pub log_level: LogLevel,
     /// Form of the log lines.
     pub log_format: LogFormat,
+    /// A file that gets the log, too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log_file: Option<PathBuf>,
+    /// Size in MiB from which a new log file is begun.
+    pub log_file_mib: u32,
+    /// Number of log files that are kept, the current one included.
+    pub log_files: u32,
     /// The control socket, for `knightwatch status`; by default `control.sock` in the runtime directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub socket: Option<PathBuf>,
@@ -52,6 +59,11 @@ impl Daemon {
     pub fn grace(&self) -> Duration {
         seconds(self.grace_s)
     }
+
+    /// Size in bytes from which a new log file is begun.
+    pub fn log_file_bytes(&self) -> u64 {
+        u64::from(self.log_file_mib) << 20
+    }
 }
 
 impl LogLevel {
@@ -73,6 +85,9 @@ impl Default for Daemon {
             grace_s: 900,
             log_level: LogLevel::Info,
             log_format: LogFormat::Text,
+            log_file: None,
+            log_file_mib: 10,
+            log_files: 5,
             socket: None,
             alert: Vec::new(),
         }

@@ -324,7 +324,7 @@ impl Reader<'_> {
             | ("web", "key_file" | "watch_key_file" | "metrics_key_file", path) => {
                 std::slice::from_mut(path)
             }
-            ("daemon", "socket", path) | ("records", "directory", path) => {
+            ("daemon", "socket" | "log_file", path) | ("records", "directory", path) => {
                 std::slice::from_mut(path)
             }
             ("book", "files", Value::Array(paths)) | (_, "block_lists", Value::Array(paths)) => {

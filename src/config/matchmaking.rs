@@ -1,4 +1,4 @@
-//! `[matchmaking]` and `[[matchmaking.profile]]`: challenges sent to other bots when idle.
+//! `[matchmaking]` and `[[matchmaking.profile]]`: challenges sent to other bots.
 
 use std::time::Duration;
 
@@ -15,8 +15,14 @@ use crate::lichess::model::{Speed, TimeControl, Variant};
 pub struct Matchmaking {
     /// Whether to challenge other bots when there is nothing to play.
     pub enabled: bool,
-    /// Seconds without a game before the first challenge.
+    /// Seconds before the first challenge, and after the start of a game, in which others may come first.
     pub idle_s: u64,
+    /// Games with a clock up to which further ones are sought.
+    pub places: usize,
+    /// Correspondence games up to which further ones are sought.
+    pub correspondence_games: usize,
+    /// Which of the opponents that fit comes first.
+    pub order: Order,
     /// Seconds after which an unanswered challenge is cancelled.
     pub challenge_timeout_s: u64,
     /// How many of the 100 bot games per day are reserved for incoming challenges and arenas.
@@ -54,6 +60,20 @@ pub struct Profile {
     pub rating_diff: Option<Range>,
 }
 
+/// Order of the opponents that fit a profile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Order {
+    /// The one whose last game with us is the longest ago.
+    Due,
+    /// The one with the rating nearest to ours.
+    Nearest,
+    /// The one with the highest rating.
+    Strongest,
+    /// The one with the lowest rating.
+    Weakest,
+}
+
 /// The color to ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -71,6 +91,9 @@ impl Default for Matchmaking {
         Self {
             enabled: false,
             idle_s: 60,
+            places: 1,
+            correspondence_games: 4,
+            order: Order::Due,
             challenge_timeout_s: 20,
             reserved_games: 20,
             block: Vec::new(),
@@ -111,7 +134,13 @@ impl Matchmaking {
         }
     }
 
-    /// Time without a game before the first challenge.
+    /// First contradiction of these settings, if they are enabled.
+    pub fn problem(&self) -> Option<String> {
+        let mut found = contradictions(self).into_iter();
+        found.next().map(|(_, why)| why)
+    }
+
+    /// Time in which others may come first.
     pub fn idle(&self) -> Duration {
         seconds(self.idle_s)
     }
@@ -167,6 +196,10 @@ pub(super) fn contradictions(matchmaking: &Matchmaking) -> Vec<(Keys, String)> {
         );
         found.push((&["reserved_games"], why));
     }
+    if matchmaking.places == 0 {
+        let why = "no game would be sought; to send no challenges write enabled = false";
+        found.push((&["places"], why.to_owned()));
+    }
     if matchmaking.challenge_timeout_s == 0 {
         let why = "a challenge would be cancelled after 0 seconds; the least is 1";
         found.push((&["challenge_timeout_s"], why.to_owned()));
@@ -215,10 +248,20 @@ fn profile_contradictions(profile: &Profile) -> Vec<String> {
     found
 }
 
+/// Days for a move that Lichess offers.
+const DAYS_PER_MOVE: [u32; 7] = [1, 2, 3, 5, 7, 10, 14];
+
 /// The reason why no challenge with this time control can be sent, if there is one.
 pub fn time_control_problem(time: TimeControl) -> Option<&'static str> {
-    let TimeControl::Clock { limit, increment } = time else {
-        return Some("matchmaking plays only games with a clock");
+    let (limit, increment) = match time {
+        TimeControl::Clock { limit, increment } => (limit, increment),
+        TimeControl::Correspondence { days } if !DAYS_PER_MOVE.contains(&days) => {
+            return Some("Lichess has 1, 2, 3, 5, 7, 10 or 14 days for a move");
+        }
+        TimeControl::Correspondence { .. } => return None,
+        TimeControl::Unlimited | TimeControl::Unknown => {
+            return Some("matchmaking plays no game without a time limit");
+        }
     };
     let offered = matches!(limit, 0 | 15 | 30 | 45 | 90) || (limit % 60 == 0 && limit <= 10_800);
     if !offered || increment > 60 {
@@ -289,6 +332,8 @@ mod tests {
         for (limit, increment) in [(15, 0), (75, 0), (10_860, 0), (60, 61), (0, 0)] {
             assert!(clock(limit, increment).is_some(), "{limit}+{increment}");
         }
+        let days = |days| time_control_problem(TimeControl::Correspondence { days });
+        assert!(days(2).is_none() && days(4).is_some());
         assert!(time_control_problem(TimeControl::Unlimited).is_some());
     }
 }

@@ -46,7 +46,7 @@ pub use etiquette::{Chat, Draw, Evals, LAST_PLACEHOLDERS, PLACEHOLDERS, Resign, 
 pub use external::{
     EMBEDDED_ENGINE, EngineOptions, External, OptionValue, Protocol, TimeManager, option_texts,
 };
-pub use matchmaking::{Matchmaking, Profile, Side, time_control_problem};
+pub use matchmaking::{Matchmaking, Order, Profile, Side, time_control_problem};
 pub use problem::Error;
 pub use rule::{
     Books, ClockSpec, Decline, EngineName, ExtraRule, FenPattern, Hours, Limit, Match, OurColor,

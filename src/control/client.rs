@@ -233,6 +233,29 @@ pub fn status_command(
     })
 }
 
+/// Prints the matches of the daemon with their cross tables.
+///
+/// # Errors
+/// If no daemon responds or the output cannot be written.
+pub(super) fn matches_command(
+    socket: &SocketArgs,
+    out: &mut impl Write,
+) -> anyhow::Result<ExitCode> {
+    let Response::Status(status) = socket.send(&Request::Status)? else {
+        return Err(Error::Unreadable("not a status".to_owned()).into());
+    };
+    for one in &status.matches {
+        writeln!(out, "{one}\n{}", one.cross_table())?;
+    }
+    if status.matches.is_empty() {
+        writeln!(
+            out,
+            "there are no matches; knightwatch challenge NAME 3+2 --pairs 20 starts one"
+        )?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
 /// Sends an operator command to the daemon and prints its response.
 ///
 /// # Errors

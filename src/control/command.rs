@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-use super::client::{SocketArgs, operator_command, page_command};
+use super::client::{SocketArgs, matches_command, operator_command, page_command};
 use super::{Challenge, Request, validated};
 use crate::bot::argument;
 
@@ -40,6 +40,20 @@ pub enum OperatorCommand {
         It does not cancel `knightwatch drain` or SIGTERM: the program exits, and plays again when it is started.")]
     Resume(SocketArgs),
 
+    /// Switch matchmaking on or off, whatever the configuration says
+    #[command(
+        after_help = "Examples:\n  knightwatch seek on\n  knightwatch seek off\n\n\
+        It survives restarts of the program. Running games continue, and challenges of others are answered as before. \
+        `knightwatch status` shows it."
+    )]
+    Seek {
+        /// on or off
+        #[arg(value_name = "STATE", value_parser = ["on", "off"])]
+        state: String,
+        #[command(flatten)]
+        socket: SocketArgs,
+    },
+
     /// Take no new games, finish the running ones however long they take, and exit
     #[command(after_help = "Example: knightwatch drain\n\n\
         With a service manager that restarts the program when it has exited, this is the way to upgrade \
@@ -51,12 +65,30 @@ pub enum OperatorCommand {
     #[command(after_help = "Examples:\n  \
         knightwatch challenge Anna 3+2\n  \
         knightwatch challenge Rival 5+3 --rated --color white\n  \
-        knightwatch challenge Bert 2d --variant chess960\n\n\
+        knightwatch challenge Bert 2d --variant chess960\n  \
+        knightwatch challenge Rival 3+2 --pairs 20\n\n\
         A challenge with a clock that is not answered within a minute is canceled. It is also sent while the bot is \
-        paused; the output then says so.")]
+        paused; the output then says so.\n\n\
+        With --pairs the bot plays a match, which goes on after restarts of the program. After a decline it waits for a \
+        minute, then longer; it gives up after ten in a row, or when the reason names the kind of game. \
+        `knightwatch matches` shows the score.")]
     Challenge {
         #[command(flatten)]
         challenge: Challenge,
+        #[command(flatten)]
+        socket: SocketArgs,
+    },
+
+    /// Show the matches of `knightwatch challenge --pairs`, or end one
+    #[command(
+        after_help = "Examples:\n  knightwatch matches\n  knightwatch matches --cancel Rival\n\n\
+        Elo is the difference to the opponent with the interval that is right 95 times of 100, by complete pairs. A \
+        match that is canceled ends with the running game."
+    )]
+    Matches {
+        /// End the match against this opponent
+        #[arg(long, value_name = "NAME", value_parser = validated(argument::user))]
+        cancel: Option<String>,
         #[command(flatten)]
         socket: SocketArgs,
     },
@@ -146,8 +178,17 @@ impl OperatorCommand {
             }
             Self::Pause(socket) => (socket, Request::Pause),
             Self::Resume(socket) => (socket, Request::Resume),
+            Self::Seek { state, socket } => (socket, Request::Seek { on: state == "on" }),
             Self::Drain(socket) => (socket, Request::Drain),
             Self::Challenge { challenge, socket } => (socket, Request::Challenge(challenge)),
+            Self::Matches {
+                cancel: None,
+                socket,
+            } => return matches_command(&resolve(socket)?, out),
+            Self::Matches {
+                cancel: Some(user),
+                socket,
+            } => (socket, Request::CancelMatch { user }),
             Self::Join { arena, socket } => (socket, Request::Join { arena }),
             Self::Leave { arena, socket } => (socket, Request::Leave { arena }),
             Self::Block { user, socket } => (socket, Request::Block { user }),

@@ -95,7 +95,10 @@ impl Dispatcher {
                         .to_owned(),
                 )),
             },
-            Request::Challenge(_) | Request::Join { .. } | Request::Leave { .. } => {
+            Request::Challenge(_)
+            | Request::CancelMatch { .. }
+            | Request::Join { .. }
+            | Request::Leave { .. } => {
                 match &targets[..] {
                     [one] => request.execute(&one.commands).await,
                     several => Err(CommandError(format!(
@@ -108,6 +111,7 @@ impl Dispatcher {
             Request::MoveNow { .. } => execute_first(&targets, &request).await,
             Request::Pause
             | Request::Resume
+            | Request::Seek { .. }
             | Request::Drain
             | Request::Block { .. }
             | Request::Unblock { .. }

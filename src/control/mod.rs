@@ -48,10 +48,20 @@ pub enum Request {
     Pause,
     /// Take new games again.
     Resume,
+    /// Switch matchmaking on or off.
+    Seek {
+        /// Whether games are sought.
+        on: bool,
+    },
     /// Finish the running games, then exit.
     Drain,
     /// Challenge a user.
     Challenge(Challenge),
+    /// End the match against a user early.
+    CancelMatch {
+        /// The opponent.
+        user: String,
+    },
     /// Join an arena.
     Join {
         /// `ID`, `ID:PASSWORD`, `ID@TEAM` or `ID@TEAM:PASSWORD`.
@@ -110,6 +120,10 @@ pub struct Challenge {
     /// Our color: white, black or random
     #[arg(long, value_name = "COLOR", default_value = "random", value_parser = validated(argument::color))]
     color: String,
+    /// Play a match instead: N pairs of games, one with each color
+    #[arg(long, value_name = "N", conflicts_with = "color", value_parser = clap::value_parser!(u32).range(1..=i64::from(bot::MAX_PAIRS)))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pairs: Option<u32>,
 }
 
 /// A clap value parser that checks an argument with the parser of the bot and keeps its text, so that an invalid argument is a
@@ -181,11 +195,14 @@ impl Request {
             Self::Status | Self::Page => Err("this request is not for a single account".into()),
             Self::Pause => commands.pause().await,
             Self::Resume => commands.resume().await,
+            Self::Seek { on } => commands.seek(on).await,
             Self::Drain => commands.drain(),
-            Self::Challenge(challenge) => match challenge.to_outgoing() {
-                Ok(challenge) => commands.challenge(challenge).await,
-                Err(error) => Err(error),
+            Self::Challenge(challenge) => match (challenge.to_outgoing(), challenge.pairs) {
+                (Ok(challenge), None) => commands.challenge(challenge).await,
+                (Ok(challenge), Some(pairs)) => commands.start_match(challenge, pairs).await,
+                (Err(error), _) => Err(error),
             },
+            Self::CancelMatch { user } => commands.cancel_match(&user).await,
             Self::Join { arena } => commands.join(&arena).await,
             Self::Leave { arena } => commands.leave(&arena).await,
             Self::Block { user } => commands.block(&user).await,

@@ -49,18 +49,6 @@ const DROPPED: &[(&str, &str)] = &[
         "the engine ponders in games with a clock only: engine.ponder",
     ),
     (
-        "matchmaking.allow_during_games",
-        "games are sought only while none is running",
-    ),
-    (
-        "matchmaking.challenge_days",
-        "correspondence games are accepted, but not sought",
-    ),
-    (
-        "matchmaking.rating_preference",
-        "fitting opponents take turns, the least recently met first",
-    ),
-    (
         "matchmaking.challenge_filter",
         "refusals are always remembered, by opponent and reason, for a time that doubles",
     ),
@@ -373,6 +361,7 @@ fn pgn(draft: &mut Draft) {
 struct Profile {
     bases: Vec<f64>,
     increments: Vec<u32>,
+    days: Vec<f64>,
     variant: Option<Toml>,
     rated: Option<Toml>,
     rating: (Option<u32>, Option<u32>),
@@ -403,6 +392,27 @@ fn matchmaking(draft: &mut Draft) {
         "block_lists",
         urls,
     );
+    let places = draft.value("challenge.concurrency");
+    let places = places.and_then(|value| whole(value, 1_000)).unwrap_or(1);
+    draft.map(
+        "matchmaking.allow_during_games",
+        "matchmaking",
+        "places",
+        |value| match value {
+            Value::Bool(true) => changed(places, "games up to which others are sought"),
+            _ => changed(1, "games are sought while none is running"),
+        },
+    );
+    draft.map(
+        "matchmaking.rating_preference",
+        "matchmaking",
+        "order",
+        |value| match value.to_string().as_str() {
+            "high" => same("strongest"),
+            "low" => same("weakest"),
+            _ => changed("due", "the least recently met comes first"),
+        },
+    );
     if let Some((_, from)) = draft.take("matchmaking.include_challenge_block_list") {
         draft.drop_key("users in challenge.block are never challenged", from);
     }
@@ -414,12 +424,8 @@ fn matchmaking(draft: &mut Draft) {
     for name in overrides {
         let prefix = format!("matchmaking.overrides.{name}.");
         draft.drop_all(
-            &format!("{prefix}challenge_days"),
-            "correspondence games are accepted, but not sought",
-        );
-        draft.drop_all(
             &format!("{prefix}rating_preference"),
-            "fitting opponents take turns",
+            "matchmaking.order holds for all profiles",
         );
         draft.drop_all(
             &format!("{prefix}challenge_filter"),
@@ -449,6 +455,7 @@ fn profile(draft: &mut Draft, prefix: &str, mut known: Profile) -> Profile {
     };
     let bases = take("challenge_initial_time").map(|value| numbers(&value));
     let increments = take("challenge_increment").map(|value| numbers(&value));
+    let days = take("challenge_days").map(|value| numbers(&value));
     let variant = take("challenge_variant");
     let mode = take("challenge_mode");
     let least = take("opponent_min_rating");
@@ -456,6 +463,9 @@ fn profile(draft: &mut Draft, prefix: &str, mut known: Profile) -> Profile {
     let difference = take("opponent_rating_difference");
     if let Some(bases) = bases {
         known.bases = bases;
+    }
+    if let Some(days) = days {
+        known.days = days;
     }
     if let Some(increments) = increments {
         known.increments = increments
@@ -500,7 +510,8 @@ fn add_profile(draft: &mut Draft, name: Option<&str>, profile: &Profile) {
             .iter()
             .map(move |increment| format!("{minutes}+{increment}"))
     });
-    let clocks: Vec<String> = clocks.collect();
+    let days = profile.days.iter().map(|days| format!("{days}d"));
+    let clocks: Vec<String> = clocks.chain(days).collect();
     if !clocks.is_empty() {
         entries.push(("clock", list(clocks)));
     }

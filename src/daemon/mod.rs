@@ -20,7 +20,7 @@ use tracing::{debug, error, info, warn};
 use crate::alert::Alerts;
 use crate::book::{self, Book};
 use crate::bot::trace::{self, Traces};
-use crate::bot::{self, BookSet, BotParts, ReloadSettings};
+use crate::bot::{self, BookSet, BotParts, ReadToken, ReloadSettings};
 use crate::clock;
 use crate::config::{self, PgnFiles, Settings, Sources, TokenSource, WebKey};
 use crate::control::{self, Request, Response};
@@ -254,6 +254,7 @@ fn assemble_all(
         // Reload the same file: without it the defaults would apply.
         sources.file = settings.file.clone();
         parts.reload = Some(settings_reloader(sources, account.name.clone()));
+        parts.token = account.token.clone().map(token_reader);
         parts.find_other_process = Some(find_other_process(settings));
         if let Some(name) = &account.name {
             parts.events = events.for_account(name);
@@ -330,6 +331,11 @@ fn settings_reloader(sources: Sources, account: Option<String>) -> ReloadSetting
         sources.file.clone_from(&read.file);
         Ok(read.reloaded_for(account.as_deref()))
     })
+}
+
+/// Returns a function that reads the token again.
+fn token_reader(source: TokenSource) -> ReadToken {
+    Arc::new(move || source.read().map_err(|error| error.to_string()))
 }
 
 /// Opens the configured books.

@@ -1,28 +1,35 @@
 //! Logging to stderr: with colors and the time of day on a terminal, with syslog levels and no time for the journal, or as
-//! JSON.
+//! JSON. The daemon may log to a file of limited size, too (`file`).
 //!
 //! Logging never blocks and never fails (`queue`): a full disk, a pipe without a reader or a stopped terminal loses log lines
 //! and nothing else.
 
+mod file;
 mod queue;
 
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
 use std::panic::PanicHookInfo;
-use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{LazyLock, OnceLock};
 
-use tracing::{Level, Metadata, error};
-use tracing_subscriber::EnvFilter;
-use tracing_subscriber::fmt::MakeWriter;
-use tracing_subscriber::fmt::format::Writer;
+use tracing::{Level, Metadata, error, warn};
+use tracing_subscriber::field::RecordFields;
+use tracing_subscriber::fmt::format::{DefaultFields, Writer};
 use tracing_subscriber::fmt::time::FormatTime;
+use tracing_subscriber::fmt::{self as fmt_layer, FormatFields, MakeWriter};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::{EnvFilter, Layer, Registry};
 
-use crate::config::{LogFormat, LogLevel};
+use crate::config::{Daemon, LogFormat, LogLevel};
+use file::RotatingFile;
 use queue::Queue;
 
-static QUEUE: LazyLock<Queue> = LazyLock::new(|| Queue::start(io::stderr(), is_journal()));
+static STDERR: LazyLock<Queue> = LazyLock::new(|| Queue::start(io::stderr(), is_journal()));
+
+/// Queue of the log file, if there is one. It has a thread of its own, so that neither output waits for the other.
+static FILE: OnceLock<Queue> = OnceLock::new();
 
 static STARTED: AtomicBool = AtomicBool::new(false);
 
@@ -37,33 +44,96 @@ pub fn start(level: LogLevel) {
 ///
 /// A second call has no effect.
 pub fn start_as(level: LogLevel, format: LogFormat) {
+    start_layers(level, format, false);
+}
+
+/// Starts logging of the daemon: to stderr, and to a file if there is to be one.
+///
+/// A second call has no effect.
+pub fn start_daemon(daemon: &Daemon) {
+    let Some(path) = &daemon.log_file else {
+        return start_as(daemon.log_level, daemon.log_format);
+    };
+    let mut file = RotatingFile::new(path.clone(), daemon.log_file_bytes(), daemon.log_files);
+    let opened = file.open(0).map(drop);
+    FILE.get_or_init(|| Queue::start(file, false));
+    start_layers(daemon.log_level, daemon.log_format, true);
+    if let Err(error) = opened {
+        let path = path.display();
+        warn!("cannot write to daemon.log_file {path}, trying again with each line: {error}");
+    }
+}
+
+fn start_layers(level: LogLevel, format: LogFormat, to_file: bool) {
     let ours = format!("warn,knightwatch={}", level.key());
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(ours));
+    let mut layers = vec![stderr_layer(format)];
+    if to_file {
+        layers.push(file_layer(format));
+    }
+    let subscriber = Registry::default().with(layers).with(filter);
+    // A second start is an error, and harmless.
+    if tracing::subscriber::set_global_default(subscriber).is_ok() {
+        // The writer thread, while threads can be started.
+        LazyLock::force(&STDERR);
+        STARTED.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Form of the lines on stderr or in a file.
+type DynLayer = Box<dyn Layer<Registry> + Send + Sync>;
+
+fn stderr_layer(format: LogFormat) -> DynLayer {
     let journal = is_journal();
-    let builder = tracing_subscriber::fmt()
-        .with_env_filter(filter)
+    let layer = fmt_layer::layer()
         .with_target(false)
         .with_writer(LineMaker { journal });
-    let started = if format == LogFormat::Json {
-        let json = builder.json().flatten_event(true).with_span_list(false);
-        tracing::subscriber::set_global_default(json.finish())
-    } else if journal {
-        let bare = builder.with_ansi(false).without_time().with_level(false);
-        tracing::subscriber::set_global_default(bare.finish())
-    } else {
-        let terminal = io::stderr().is_terminal();
-        let colors = terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-        let builder = builder.with_ansi(colors);
-        match terminal {
-            true => tracing::subscriber::set_global_default(builder.with_timer(TimeOfDay).finish()),
-            false => tracing::subscriber::set_global_default(builder.finish()),
-        }
-    };
-    // A second start is an error, and harmless.
-    if started.is_ok() {
-        // The writer thread, while threads can be started.
-        LazyLock::force(&QUEUE);
-        STARTED.store(true, Ordering::Relaxed);
+    if format == LogFormat::Json {
+        return layer
+            .json()
+            .flatten_event(true)
+            .with_span_list(false)
+            .boxed();
+    }
+    if journal {
+        return layer
+            .with_ansi(false)
+            .without_time()
+            .with_level(false)
+            .boxed();
+    }
+    let terminal = io::stderr().is_terminal();
+    let colors = terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    let layer = layer.with_ansi(colors);
+    match terminal {
+        true => layer.with_timer(TimeOfDay).boxed(),
+        false => layer.boxed(),
+    }
+}
+
+fn file_layer(format: LogFormat) -> DynLayer {
+    let layer = fmt_layer::layer()
+        .with_target(false)
+        .with_ansi(false)
+        .with_writer(|| FileLine);
+    match format {
+        LogFormat::Json => layer
+            .json()
+            .flatten_event(true)
+            .with_span_list(false)
+            .boxed(),
+        LogFormat::Text => layer.fmt_fields(FileFields::default()).boxed(),
+    }
+}
+
+/// Fields of the spans in the file. Layers share the fields of a span by the type of their formatter, and those of stderr
+/// may have colors.
+#[derive(Default)]
+struct FileFields(DefaultFields);
+
+impl<'writer> FormatFields<'writer> for FileFields {
+    fn format_fields<R: RecordFields>(&self, line: Writer<'writer>, fields: R) -> fmt::Result {
+        self.0.format_fields(line, fields)
     }
 }
 
@@ -80,14 +150,21 @@ fn is_journal() -> bool {
     std::env::var_os("JOURNAL_STREAM").is_some()
 }
 
-/// Queues a line for stderr, unchanged, after all logged lines; works before [`start`], too. Never blocks.
+/// Queues a line for stderr and the log file, unchanged, after all logged lines; works before [`start`], too. Never blocks.
 pub fn print(line: &str) {
-    QUEUE.push(format!("{line}\n").into_bytes());
+    let line = format!("{line}\n").into_bytes();
+    if let Some(file) = FILE.get() {
+        file.push(line.clone());
+    }
+    STDERR.push(line);
 }
 
-/// Waits until all lines so far are written, for at most a second.
+/// Waits until all lines so far are written, for at most a second for each output.
 pub fn flush() {
-    QUEUE.flush();
+    STDERR.flush();
+    if let Some(file) = FILE.get() {
+        file.flush();
+    }
 }
 
 /// Logs a panic as an error, so that control characters in its message are escaped. Returns false before [`start`].
@@ -154,7 +231,24 @@ impl Write for LineWriter {
             write!(line, "<{level}>")?;
         }
         line.extend_from_slice(bytes);
-        QUEUE.push(line);
+        STDERR.push(line);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Writer of one log line into the queue of the file.
+struct FileLine;
+
+impl Write for FileLine {
+    /// Takes a whole line at once, as the subscriber writes it.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if let Some(file) = FILE.get() {
+            file.push(bytes.to_vec());
+        }
         Ok(bytes.len())
     }
 

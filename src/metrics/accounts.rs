@@ -31,6 +31,7 @@ impl Status {
             // The earliest stage of all accounts.
             stage: stage(active().map(|account| account.stage.as_str())).to_owned(),
             paused: active().count() > 0 && active().all(|account| account.paused),
+            seeking: active().any(|account| account.seeking),
             blocked,
             idle: None,
             limits: Vec::new(),
@@ -39,6 +40,9 @@ impl Status {
                 .collect(),
             challenges: active()
                 .flat_map(|account| account.challenges.clone())
+                .collect(),
+            matches: active()
+                .flat_map(|account| account.matches.clone())
                 .collect(),
             health: unhealthy.map_or(Health::Ok, |reason| Health::Unhealthy { reason }),
             stream: most_silent.filter(|_| all_open),

@@ -21,7 +21,7 @@ use crate::events::{Color, Decision, Event, GameFinished, Moved, RecvError, Seve
 pub use sample::{Quantiles, Sample};
 pub use status::{
     ArenaStatus, Counts, EngineStatus, ExternalStatus, GameStatus, Health, IdleStatus, Latency,
-    LimitStatus, OpenChallenge, RequestOutcomes, Status, StreamStatus,
+    LimitStatus, MatchStatus, OpenChallenge, RequestOutcomes, Status, StreamStatus,
 };
 
 /// Age of the current state from which the bot is unhealthy; the main loop writes it every second.
@@ -46,12 +46,16 @@ pub struct LiveState {
     pub stage: &'static str,
     /// Paused by the operator: no new games.
     pub paused: bool,
+    /// Whether matchmaking seeks games.
+    pub seeking: bool,
     /// Users blocked by the operator at run time.
     pub blocked: Vec<String>,
     /// Arenas that we play or plan to play.
     pub arenas: Vec<ArenaStatus>,
     /// Our open challenges.
     pub challenges: Vec<OpenChallenge>,
+    /// Matches of the operator, the latest first.
+    pub matches: Vec<MatchStatus>,
     /// Why no game is running, if none is.
     pub idle: Option<IdleStatus>,
     /// Use of Lichess's daily limits.
@@ -309,9 +313,11 @@ impl Metrics {
             server: live.server,
             stage: live.stage.to_owned(),
             paused: live.paused,
+            seeking: live.seeking,
             blocked: live.blocked,
             arenas: live.arenas,
             challenges: live.challenges,
+            matches: live.matches,
             idle: live.idle,
             limits: live.limits,
             health: Health::Ok,

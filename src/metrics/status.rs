@@ -22,6 +22,9 @@ pub struct Status {
     /// Paused by the operator: no new games.
     #[serde(default)]
     pub paused: bool,
+    /// Whether matchmaking seeks games.
+    #[serde(default)]
+    pub seeking: bool,
     /// Users blocked by the operator at run time.
     #[serde(default)]
     pub blocked: Vec<String>,
@@ -31,6 +34,9 @@ pub struct Status {
     /// Our open challenges.
     #[serde(default)]
     pub challenges: Vec<OpenChallenge>,
+    /// Matches of the operator, the latest first.
+    #[serde(default)]
+    pub matches: Vec<MatchStatus>,
     /// Why no game is running, if none is.
     #[serde(default)]
     pub idle: Option<IdleStatus>,
@@ -157,6 +163,35 @@ pub struct OpenChallenge {
     pub to: String,
     /// Time control and mode, such as `3+2, rated`.
     pub terms: String,
+}
+
+/// A match against one opponent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MatchStatus {
+    /// The opponent.
+    pub opponent: String,
+    /// Kind of game, such as `3+2 rated standard`.
+    pub terms: String,
+    /// Number of games in all.
+    pub games: u32,
+    /// Games won.
+    pub won: usize,
+    /// Games drawn.
+    pub drawn: usize,
+    /// Games lost.
+    pub lost: usize,
+    /// Elo difference to the opponent, by complete pairs.
+    pub elo: Option<f64>,
+    /// Half the width of its 95 % confidence interval, unless all pairs have ended alike.
+    pub elo_error: Option<f64>,
+    /// Whether no further game is wanted.
+    pub over: bool,
+    /// Current activity, or why it has ended.
+    pub state: String,
+    /// Our half points (0 to 2) in the games with White, in order.
+    pub as_white: Vec<u8>,
+    /// Those in the games with Black; the n-th games of both lists are a pair.
+    pub as_black: Vec<u8>,
 }
 
 /// An open stream.

@@ -4,7 +4,8 @@ use std::fmt;
 
 use super::Quantiles;
 use super::status::{
-    ArenaStatus, ExternalStatus, GameStatus, Health, LimitStatus, OpenChallenge, Status,
+    ArenaStatus, ExternalStatus, GameStatus, Health, LimitStatus, MatchStatus, OpenChallenge,
+    Status,
 };
 use crate::plural;
 
@@ -32,6 +33,56 @@ impl fmt::Display for ArenaStatus {
 impl fmt::Display for OpenChallenge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} to {}", self.to, self.terms)
+    }
+}
+
+/// `Rival, 3+2 rated standard: +3 =1 -2 of 40, Elo +60 ± 210; playing abcdefgh`
+impl fmt::Display for MatchStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            won, drawn, lost, ..
+        } = self;
+        write!(
+            f,
+            "{}, {}: +{won} ={drawn} -{lost} of {}",
+            self.opponent, self.terms, self.games
+        )?;
+        if let Some(elo) = self.elo {
+            // Turns -0.0 into 0.0.
+            write!(f, ", Elo {:+.0}", elo.round() + 0.0)?;
+        }
+        if let Some(error) = self.elo_error {
+            write!(f, " ± {error:.0}")?;
+        }
+        write!(f, "; {}", self.state)
+    }
+}
+
+/// Pairs in a line of a cross table.
+const PAIRS_PER_LINE: usize = 20;
+
+impl MatchStatus {
+    /// Our points by color, a column for each pair.
+    pub fn cross_table(&self) -> String {
+        let points = |games: &[u8], at: usize| match games.get(at) {
+            Some(2) => "  1",
+            Some(1) => "  ½",
+            Some(_) => "  0",
+            None => "  ·",
+        };
+        let pairs = self.as_white.len().max(self.as_black.len());
+        let mut text = String::new();
+        for first in (0..pairs).step_by(PAIRS_PER_LINE) {
+            let columns = || first..pairs.min(first + PAIRS_PER_LINE);
+            let row = |name: &str, cell: &dyn Fn(usize) -> String| {
+                let cells: String = columns().map(cell).collect();
+                format!("  {name:<8}{cells}\n")
+            };
+            text += &row("pair", &|at| format!("{:>3}", at + 1));
+            text += &row("as White", &|at| points(&self.as_white, at).to_owned());
+            text += &row("as Black", &|at| points(&self.as_black, at).to_owned());
+        }
+        text
     }
 }
 
@@ -102,6 +153,9 @@ impl fmt::Display for Status {
                     idle.reason
                 )?;
             }
+            let seeking = if status.seeking { "on" } else { "off" };
+            let prefix = self.account_prefix(status);
+            writeln!(f, "seeking  {prefix}{seeking}")?;
             let limits: Vec<String> = status.limits.iter().map(ToString::to_string).collect();
             if !limits.is_empty() {
                 writeln!(
@@ -114,6 +168,9 @@ impl fmt::Display for Status {
         }
         for challenge in &self.challenges {
             writeln!(f, "sent     {challenge}")?;
+        }
+        for one in self.matches.iter().filter(|one| !one.over) {
+            writeln!(f, "match    {one}")?;
         }
         for arena in &self.arenas {
             writeln!(f, "arena    {arena}")?;

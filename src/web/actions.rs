@@ -18,7 +18,7 @@ pub struct Actions {
 
 /// All actions that a page can offer.
 pub const ALL_ACTIONS: &[&str] = &[
-    "pause", "resume", "drain", "block", "unblock", "move-now", "strength",
+    "pause", "resume", "seek-on", "seek-off", "drain", "block", "unblock", "move-now", "strength",
 ];
 
 /// Query parameters of an action.
@@ -43,6 +43,8 @@ pub(super) async fn run(
     let request = match action.as_str() {
         "pause" => Request::Pause,
         "resume" => Request::Resume,
+        "seek-on" => Request::Seek { on: true },
+        "seek-off" => Request::Seek { on: false },
         "drain" => Request::Drain,
         "block" => Request::Block { user: params.user },
         "unblock" => Request::Unblock { user: params.user },

@@ -225,6 +225,11 @@ impl Player<'_> {
         self.send(self.http.get(format!("{}{path}", self.site.url)))
     }
 
+    /// Sends a DELETE request: status and response.
+    pub(crate) fn delete(&self, path: &str) -> (u16, Value) {
+        self.send(self.http.delete(format!("{}{path}", self.site.url)))
+    }
+
     fn send(&self, request: reqwest::RequestBuilder) -> (u16, Value) {
         let request = request
             .bearer_auth(self.site.sim.token_of(&self.name))

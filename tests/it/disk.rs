@@ -14,6 +14,7 @@ use knightwatch::sim::{
 };
 
 use crate::common::{BOT, Daemon, Site, skip, wait};
+use crate::operator::run_command;
 
 /// Flag of `open(2)` on all supported Linux platforms.
 const O_NONBLOCK: i32 = 0o4000;
@@ -282,4 +283,62 @@ fn disk_file_size_limit_loses_records_only() {
     assert!(bot.is_running());
     assert_fair(&site.sim.games());
     assert_eq!(bot.stop().code(), Some(0));
+}
+
+#[test]
+fn disk_log_file_has_all_lines_and_is_opened_again() {
+    let site = Site::new([NewUser::bot("Anna")]);
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("bot.log");
+    let setting = format!("daemon.log_file={}", file.display());
+    let arguments = ["--set", &setting, "--set", "daemon.log_format=json"];
+    let bot = Daemon::start_with(&site, "", &arguments);
+    let lines = |file: &Path| fs::read_to_string(file).unwrap_or_default();
+    let message = |line: &str| {
+        let line: serde_json::Value = serde_json::from_str(line).ok()?;
+        line["message"].as_str().map(str::to_owned)
+    };
+    // Each output has its own time.
+    let messages = |text: &str| -> Option<Vec<String>> { text.lines().map(message).collect() };
+    wait("the file has the log", || {
+        let shown = messages(&bot.log())?;
+        (shown.len() > 3 && messages(&lines(&file))? == shown).then_some(())
+    });
+    let moved = home.path().join("moved.log");
+    fs::rename(&file, &moved).unwrap();
+    run_command(&bot, &["pause"]);
+    wait("a new file is written", || {
+        lines(&file)
+            .contains("paused by the operator")
+            .then_some(())
+    });
+    assert!(!lines(&moved).contains("paused by the operator"));
+}
+
+#[test]
+fn disk_full_log_file_stops_no_game() {
+    let Some(disk) = Disk::new() else { return };
+    let site = Site::new([NewUser::bot("Anna")]);
+    let file = disk.path.join("bot.log");
+    let setting = format!("daemon.log_file={}", file.display());
+    let arguments = [
+        "--set",
+        &setting,
+        "--set",
+        "daemon.log_level=debug",
+        "--set",
+        "daemon.log_file_mib=1",
+    ];
+    let bot = Daemon::start_with(&site, "", &arguments);
+    site.sim.add_player(partner());
+    wait_for_more_plies(&site, 2);
+    disk.fill(&file);
+    wait_for_more_plies(&site, 6);
+    fs::remove_file(disk.filler()).unwrap();
+    wait("the file goes on", || {
+        let text = fs::read_to_string(&file).ok()?;
+        text.contains("No space left on device").then_some(())
+    });
+    assert!(!bot.log().contains("missing here"), "{}", bot.log());
+    assert_fair(&site.sim.games());
 }

@@ -31,6 +31,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "external",
             "lichess",
             "events",
+            "lab",
             "metrics",
             "config",
             "clock",

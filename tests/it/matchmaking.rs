@@ -10,7 +10,7 @@ use knightwatch::sim::{
 use serde_json::Value;
 
 use crate::common::{BOT, Daemon, Site, requests_of, wait};
-use crate::operator::run_command;
+use crate::operator::{run_command, run_failing_command};
 
 /// Challenges at once, with a short timeout.
 const EAGER: &str = "[matchmaking]\nenabled = true\nidle_s = 0\nchallenge_timeout_s = 2\n\
@@ -512,4 +512,129 @@ fn matchmaking_paused_bot_challenges_nobody() {
     assert_eq!(request_count(&site.sim, Endpoint::ChallengeCreate), 1);
     run_command(&bot, &["resume"]);
     wait_for_log(&bot, "challenged Statue", 2);
+}
+
+#[test]
+fn matchmaking_seeks_until_places_are_taken() {
+    let site = Site::new([]);
+    for name in ["Ann", "Ben", "Cleo", "Dora"] {
+        // They play for as long as the test takes.
+        site.sim.add_player(PlayerOptions {
+            delay: Duration::from_secs(2)..=Duration::from_secs(2),
+            ..PlayerOptions::new(name, PlayerKind::Random)
+        });
+    }
+    let games = "games = { concurrency = 4, reserved_for_humans = 1 }\n";
+    let places = EAGER
+        .replace(
+            "enabled = true",
+            "enabled = true\nplaces = 4\nreserved_games = 0",
+        )
+        .replace("\"1+0\"", "\"10+0\"");
+    let mut bot = Daemon::start(&site, &format!("{games}{places}"));
+    // All but the first game of a day are spread over it.
+    for count in 1..=3 {
+        site.started(count);
+        wait_for_state(&bot, ".quota.json", "\"games\":1,");
+        bot.crash();
+        // As on another day.
+        std::fs::remove_file(bot.state_file(".quota.json").unwrap()).unwrap();
+        bot.restart();
+    }
+    let log = || {
+        bot.log()
+            .rsplit_once("online as")
+            .map(|(_, life)| life.to_owned())
+    };
+    wait("the games go on", || {
+        log().filter(|life| life.matches("stream open game=").count() == 3)
+    });
+    let games = site.sim.games();
+    let opponents: BTreeSet<&str> = games
+        .iter()
+        .flat_map(|game| [&*game.white, &*game.black])
+        .collect();
+    // Three games against three opponents; the fourth slot is kept for people.
+    assert_eq!((games.len(), opponents.len()), (3, 4), "{games:?}");
+}
+
+#[test]
+fn matchmaking_seeks_correspondence_games() {
+    let site = Site::new([]);
+    for name in ["Ann", "Ben", "Cleo"] {
+        site.sim.add_player(fast_bot(name));
+    }
+    let config = "[matchmaking]\nenabled = true\nidle_s = 0\ncorrespondence_games = 2\n\
+                  [[matchmaking.profile]]\nclock = [\"2d\"]\nrated = false\n";
+    let bot = Daemon::start(&site, config);
+    let games = site.started(2);
+    assert!(
+        games
+            .iter()
+            .all(|game| game.time_control == TimeControl::Days(2)),
+        "{games:?}"
+    );
+    // Both games of a pair are played at once.
+    let white = games.iter().filter(|game| game.white == BOT).count();
+    assert_eq!(white, 1, "{games:?}");
+    drop(bot);
+}
+
+#[test]
+fn matchmaking_prefers_by_order() {
+    let rated = |name: &str, rating| silent_bot(name).rating(rating);
+    for (order, wanted) in [
+        ("strongest", "Strong"),
+        ("weakest", "Weak"),
+        ("nearest", "Near"),
+    ] {
+        let site = Site::new([
+            rated("Strong", 1_700),
+            rated("Near", 1_510),
+            rated("Weak", 1_300),
+        ]);
+        let config = EAGER.replace(
+            "enabled = true",
+            &format!("enabled = true\norder = \"{order}\""),
+        );
+        let bot = Daemon::start(&site, &config);
+        wait_for_log(&bot, "INFO challenged ", 1);
+        let log = bot.log();
+        assert!(
+            log.contains(&format!("INFO challenged {wanted}")),
+            "{order}: {log}"
+        );
+    }
+}
+
+#[test]
+fn matchmaking_is_switched_by_command() {
+    let site = Site::new([silent_bot("Statue")]);
+    let off = EAGER.replace("enabled = true", "enabled = false");
+    let mut bot = Daemon::start(
+        &site,
+        &off.replace("challenge_timeout_s = 2", "challenge_timeout_s = 600"),
+    );
+    assert!(run_command(&bot, &["status"]).contains("seeking  off"));
+    assert!(run_command(&bot, &["seek", "off"]).contains("off already"));
+    let done = run_command(&bot, &["seek", "on"]);
+    assert!(
+        done.contains("matchmaking is on; this survives restarts"),
+        "{done}"
+    );
+    wait_for_log(&bot, "challenged Statue", 1);
+    assert!(run_command(&bot, &["status"]).contains("seeking  on"));
+    restart(&mut bot);
+    wait_for_log(&bot, "challenged Statue", 2);
+    run_command(&bot, &["seek", "off"]);
+    wait("the challenge is taken back", || {
+        (request_count(&site.sim, Endpoint::ChallengeCancel) > 0).then_some(())
+    });
+    bot.configure(|text| text.replace("enabled = false", "enabled = false\nreserved_games = 100"));
+    run_command(&bot, &["reload"]);
+    let refused = run_failing_command(&bot, &["seek", "on"]);
+    assert!(
+        refused.contains("100 games a day are reserved"),
+        "{refused}"
+    );
 }

@@ -56,7 +56,8 @@ impl Client {
 
     /// Owner and scopes of our token; `None` if Lichess does not know the token.
     pub async fn token_test(&self) -> Result<Option<TokenInfo>, Error> {
-        let token = self.token().reveal();
+        let token = self.token();
+        let token = token.reveal();
         let request = self
             .post_without_token(&["api", "token", "test"])
             .text(token);

@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use std::fmt;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
@@ -51,10 +51,29 @@ pub struct Client {
 
 struct Shared {
     transport: Arc<Transport>,
-    token: Token,
-    authorization: HeaderValue,
+    /// Locked only for the time of a copy.
+    credentials: RwLock<Credentials>,
     gate: Mutex<Gate>,
     request_counts: RequestCounts,
+}
+
+/// A token and its header.
+#[derive(Clone)]
+struct Credentials {
+    token: Token,
+    authorization: HeaderValue,
+}
+
+impl From<Token> for Credentials {
+    fn from(token: Token) -> Self {
+        let mut authorization = HeaderValue::try_from(format!("Bearer {}", token.reveal()))
+            .expect("a token is visible ASCII");
+        authorization.set_sensitive(true);
+        Self {
+            token,
+            authorization,
+        }
+    }
 }
 
 /// Connections, IP-wide pauses and locks, shared by all accounts of this process.
@@ -178,13 +197,9 @@ impl Client {
     }
 
     fn on(transport: Arc<Transport>, token: Token, name: Option<&str>) -> Self {
-        let mut authorization = HeaderValue::try_from(format!("Bearer {}", token.reveal()))
-            .expect("a token is visible ASCII");
-        authorization.set_sensitive(true);
         let shared = Shared {
             transport,
-            token,
-            authorization,
+            credentials: RwLock::new(token.into()),
             gate: Mutex::default(),
             request_counts: RequestCounts::default(),
         };
@@ -227,8 +242,20 @@ impl Client {
         self.gate().pause(kind, wait, clock::now());
     }
 
-    pub(super) fn token(&self) -> &Token {
-        &self.shared.token
+    /// The token.
+    pub fn token(&self) -> Token {
+        self.credentials().token
+    }
+
+    /// Uses another token of the same account from now on, in all clones. Open streams stay open.
+    pub fn set_token(&self, token: Token) {
+        let credentials = &self.shared.credentials;
+        *credentials.write().unwrap_or_else(PoisonError::into_inner) = token.into();
+    }
+
+    fn credentials(&self) -> Credentials {
+        let credentials = self.shared.credentials.read();
+        credentials.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub(super) fn get(&self, path: &[&str]) -> Request {
@@ -292,7 +319,7 @@ impl Client {
             .request(method, url)
             .header(USER_AGENT, &self.user_agent);
         if with_token {
-            builder.header(AUTHORIZATION, &self.shared.authorization)
+            builder.header(AUTHORIZATION, self.credentials().authorization)
         } else {
             builder
         }

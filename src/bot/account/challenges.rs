@@ -80,6 +80,11 @@ impl IncomingChallenges {
         let known = known.find(|known| Some(&known.user) == input.name.as_ref());
         known.map(|known| known.apply_to(input)).is_some()
     }
+
+    /// Whether somebody has sent us this challenge lately.
+    pub(super) fn has_seen(&self, id: &ChallengeId) -> bool {
+        self.seen.contains(id)
+    }
 }
 
 impl Account {

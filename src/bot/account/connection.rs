@@ -241,15 +241,14 @@ impl Account {
         let client = self.ctx.client.clone();
         let request = async move { client.account().await };
         self.background
-            .spawn_fallible(request, |account, response| match response {
-                Ok(_) => {
-                    account.connection.token_confirmed_at = Some(clock::now());
-                    Ok(())
+            .spawn(request, |account, response| match response {
+                Ok(_) => account.connection.token_confirmed_at = Some(clock::now()),
+                Err(failure) => {
+                    let refusal = failure.lichess_error().map(|refusal| refusal.code);
+                    if matches!(refusal, Some(401 | 403)) {
+                        account.replace_rejected_token(failure);
+                    }
                 }
-                Err(failure) => match failure.lichess_error().map(|refusal| refusal.code) {
-                    Some(401 | 403) => Err(Error::TokenRejected(failure.to_string())),
-                    _ => Ok(()),
-                },
             });
     }
 }

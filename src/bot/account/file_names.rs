@@ -13,15 +13,17 @@ use super::quota::Quota;
 use crate::bot::BotParts;
 use crate::bot::account::overrides::OperatorOverrides;
 use crate::bot::account::{accepted_log, persist};
+use crate::bot::matches::Matches;
 use crate::bot::matchmaking::OpponentHistory;
 use crate::config::Settings;
 use crate::lichess::model::Username;
 
-const FILE_SUFFIXES: [&str; 4] = [
+const FILE_SUFFIXES: [&str; 5] = [
     accepted_log::FILE_SUFFIX,
     Quota::FILE_SUFFIX,
     OpponentHistory::FILE_SUFFIX,
     OperatorOverrides::FILE_SUFFIX,
+    Matches::FILE_SUFFIX,
 ];
 
 /// Suffixes of earlier versions, and those of today.

@@ -249,6 +249,7 @@ impl Account {
             self.games.slots.occupy(id.clone(), holder, arena);
             self.on_operator_challenge_started(&info.id);
             self.on_rematch_started(&info.id);
+            self.on_match_game_started(&info);
             self.count_game(&info);
         }
         match clocked {

@@ -15,8 +15,8 @@ use crate::bot::game::header::GameHeader;
 use crate::bot::game::moves::GameMoves;
 use crate::clock;
 use crate::events::{Event, GameFinished};
-use crate::lichess::Client;
 use crate::lichess::model::{GameEvent, GameFull, GameId, GameState, Status, Username};
+use crate::lichess::{Client, Error as Failure};
 
 /// Pause between requests: nothing waits for the answers.
 const REQUEST_INTERVAL: Duration = Duration::from_secs(1);
@@ -62,24 +62,45 @@ impl Account {
 /// Fetches the result of a game; `None` if it is running or Lichess does not show it. Lichess deletes games without
 /// moves after a day.
 async fn fetch_result(client: &Client, me: &Username, id: &GameId) -> Option<GameFinished> {
-    let opened = clock::timeout(STREAM_TIMEOUT, client.game(id, STREAM_TIMEOUT)).await;
-    let mut stream = match opened.ok()? {
-        Ok(stream) => stream,
-        Err(failure) => {
-            debug!(game = %id, "cannot read the result: {failure}");
-            let is_gone = failure.lichess_error().is_some_and(|it| it.code == 404);
-            return is_gone
-                .then(|| game::game_finished(id, Status::UnknownFinish, None, String::new()));
-        }
-    };
-    match stream.next().await {
-        Some(Ok(GameEvent::Full(full))) if full.state.status.is_over() => {
+    match fetch_game(client, id).await {
+        Ok(Some(full)) if full.state.status.is_over() => {
             let moves = moves_of(&full, me);
             let GameState { status, winner, .. } = full.state;
             Some(game::game_finished(id, status, winner, moves))
         }
-        _ => None,
+        Ok(Some(_)) => None,
+        Ok(None) => {
+            let unknown = Status::UnknownFinish;
+            Some(game::game_finished(id, unknown, None, String::new()))
+        }
+        Err(failure) => {
+            debug!(game = %id, "cannot read the result: {failure}");
+            None
+        }
     }
+}
+
+/// Reads a game from its stream; `None` if Lichess does not know it.
+pub(super) async fn fetch_game(
+    client: &Client,
+    id: &GameId,
+) -> Result<Option<Box<GameFull>>, Failure> {
+    let late = Failure::Timeout(STREAM_TIMEOUT);
+    let opened = clock::timeout(STREAM_TIMEOUT, client.game(id, STREAM_TIMEOUT)).await;
+    let mut stream = match opened.unwrap_or(Err(late.clone())) {
+        Ok(stream) => stream,
+        Err(failure) if is_not_found(&failure) => return Ok(None),
+        Err(failure) => return Err(failure),
+    };
+    match stream.next().await {
+        Some(Ok(GameEvent::Full(full))) => Ok(Some(full)),
+        _ => Err(late),
+    }
+}
+
+/// Whether Lichess does not know what was requested.
+pub(super) fn is_not_found(failure: &Failure) -> bool {
+    failure.lichess_error().is_some_and(|it| it.code == 404)
 }
 
 /// Moves in the notation that the bot uses while a game is running, so that the records match them.

@@ -9,6 +9,7 @@ pub(in crate::bot) mod file_names;
 mod games;
 mod lists;
 mod login;
+mod match_games;
 mod missed_results;
 mod operator;
 mod outbox;
@@ -17,12 +18,14 @@ pub(in crate::bot) mod overrides;
 pub(in crate::bot) mod persist;
 mod queue;
 pub(in crate::bot) mod quota;
+mod reload;
 mod rematch;
 mod seek;
 pub(in crate::bot) mod slots;
 mod state_files;
 mod status;
 mod supervisor;
+mod token;
 mod watchdog;
 
 use std::collections::VecDeque;
@@ -206,6 +209,7 @@ impl Account {
             self.send_outboxes();
             self.serve_queue();
             self.open_suspended();
+            self.step_matches();
             self.step_matchmaking();
             self.publish_idle();
         }
@@ -249,6 +253,7 @@ impl Account {
                     self.tournaments.wake(arena);
                 }
                 self.on_game_over(&info);
+                self.on_match_game_ended(&info.id, info.status, info.winner);
                 self.games.on_finished(info);
             }
             Event::Challenge(challenge, compat) => self.on_challenge(challenge, compat),
@@ -270,6 +275,7 @@ impl Account {
         self.on_operator_challenge_closed(&challenge);
         self.on_withdrawn(&challenge.id);
         self.on_matchmaking_challenge_closed(&challenge);
+        self.on_match_challenge_closed(&challenge);
         self.outgoing.on_closed(challenge);
     }
 

@@ -7,20 +7,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{Mutex, Semaphore};
-use tokio::task::spawn_blocking;
-use tracing::{error, info, warn};
+use tracing::{info, warn};
 
 use super::Account;
 use super::outgoing::{ChallengeSource, SHUTTING_DOWN, closing_reason, is_for_bot, slot_holder};
 use crate::bot::BotParts;
 use crate::bot::account::overrides::OperatorOverrides;
 use crate::bot::account::persist;
-use crate::bot::commands::{Command, CommandKind, OutgoingChallenge, ReloadSettings, Responder};
+use crate::bot::commands::{
+    Command, CommandKind, OutgoingChallenge, ReadToken, ReloadSettings, Responder,
+};
 use crate::bot::game::GameCommand;
 use crate::bot::game::status::Activity;
 use crate::bot::policy::describe;
 use crate::clock;
-use crate::config::{self, ArenaEntry, Change, Match, Pattern, Play, Rule, Settings};
+use crate::config::{ArenaEntry, Match, Pattern, Play, Rule, Settings};
 use crate::events::{self, Decision};
 use crate::lichess::Error as Failure;
 use crate::lichess::model::{ArenaId, Challenge, ChallengeId, GameId};
@@ -39,7 +40,7 @@ const BY_OPERATOR: &str = "by operator command";
 /// State set by the operator.
 pub(super) struct OperatorState {
     /// Settings of the configuration, without overrides.
-    settings: Arc<Settings>,
+    pub settings: Arc<Settings>,
     pub overrides: OperatorOverrides,
     /// File of the overrides; `None` keeps nothing.
     file: Option<PathBuf>,
@@ -47,15 +48,18 @@ pub(super) struct OperatorState {
     save_failed: bool,
     /// Held while the overrides are written, so that writes stay in order.
     save_lock: Arc<Mutex<()>>,
-    reload_source: Option<ReloadSettings>,
+    pub reload_source: Option<ReloadSettings>,
+    pub token_source: Option<ReadToken>,
     /// Held while the settings are loaded.
-    reload_lock: Arc<Mutex<()>>,
+    pub reload_lock: Arc<Mutex<()>>,
     /// One load in progress and one waiting, which reads everything written until then.
-    reload_permits: Arc<Semaphore>,
+    pub reload_permits: Arc<Semaphore>,
     /// Challenges of the operator without an answer.
     pending: HashMap<ChallengeId, Box<Challenge>>,
     /// How games against matching users are played until the program ends. Takes precedence over rules.
     play: Vec<(Pattern, Play)>,
+    /// Responses about matches, sent when they are saved.
+    pub match_replies: Vec<(Responder, String)>,
 }
 
 impl OperatorState {
@@ -77,10 +81,12 @@ impl OperatorState {
             save_failed: false,
             save_lock: Arc::default(),
             reload_source: parts.reload.clone(),
+            token_source: parts.token.clone(),
             reload_lock: Arc::default(),
             reload_permits: Arc::new(Semaphore::new(2)),
             pending: HashMap::new(),
             play: Vec::new(),
+            match_replies: Vec::new(),
         }
     }
 
@@ -139,11 +145,14 @@ impl Account {
         match kind {
             CommandKind::Pause => self.pause(true, responder),
             CommandKind::Resume => self.pause(false, responder),
+            CommandKind::Seek(on) => self.seek(on, responder),
             CommandKind::Block(who) => self.block(who, responder),
             CommandKind::Unblock(who) => self.unblock(&who, responder),
             CommandKind::MoveNow(game) => self.move_now(&game, responder),
             CommandKind::Play(who, play) => self.play(who, *play, responder),
             CommandKind::Challenge(challenge) => self.send_challenge(challenge, responder),
+            CommandKind::Match(challenge, pairs) => self.start_match(challenge, pairs, responder),
+            CommandKind::CancelMatch(user) => self.cancel_match(&user, responder),
             CommandKind::Join(joining) => self.join(joining, responder),
             CommandKind::Leave(arena) => self.leave_arena(&arena, responder),
             CommandKind::Reload => self.reload(responder),
@@ -196,7 +205,7 @@ impl Account {
     }
 
     /// Logs a change by the operator and publishes it.
-    fn publish_note(&self, text: String) {
+    pub(super) fn publish_note(&self, text: String) {
         info!("{text}");
         self.ctx.events.send(events::Event::note(text));
     }
@@ -278,6 +287,10 @@ impl Account {
             let user = &challenge.user;
             return responder.fail(format!("{user} is another account of ours"));
         }
+        if self.state.matches.against(&challenge.user).is_some() {
+            let user = &challenge.user;
+            return responder.fail(format!("a match against {user} is on"));
+        }
         let clocked = challenge.params.time_control.is_clock();
         if clocked && self.games.slots.is_full(true, clock::now()) {
             let places = self.ctx.settings.games.concurrency;
@@ -335,13 +348,13 @@ impl Account {
                 info!("cannot challenge {challenge}: {failure}");
                 let ours = (user, ChallengeSource::Operator);
                 match self.on_challenge_failed(ours, None, params, &failure) {
-                    Some(challenge) => challenge,
-                    None if failure.may_have_worked() => {
+                    Ok(challenge) => challenge,
+                    Err(_) if failure.may_have_worked() => {
                         return responder.fail(format!(
                             "{failure}; if the challenge was created anyway, it is tracked"
                         ));
                     }
-                    None => return responder.fail(failure.to_string()),
+                    Err(_) => return responder.fail(failure.to_string()),
                 }
             }
         };
@@ -448,100 +461,8 @@ impl Account {
         }
     }
 
-    fn reload(&mut self, responder: Responder) {
-        let Some(reload_source) = self.operator.reload_source.clone() else {
-            return responder.fail("there is no configuration to read again");
-        };
-        let Ok(permit) = Arc::clone(&self.operator.reload_permits).try_acquire_owned() else {
-            return responder.succeed("the configuration is being read, and will be once more after that; the log says what has changed".to_owned());
-        };
-        let lock = Arc::clone(&self.operator.reload_lock);
-        let request = async move {
-            let _permit = permit;
-            // However slow the disk is, one thread waits for it.
-            let _turn = lock.lock_owned().await;
-            spawn_blocking(move || reload_source()).await
-        };
-        self.background
-            .spawn(request, move |account, read| match read {
-                Ok(read) => account.on_settings_read(read, responder),
-                Err(failure) => responder.fail(failure.to_string()),
-            });
-    }
-
-    /// Applies settings that were loaded again. Running games keep theirs.
-    fn on_settings_read(
-        &mut self,
-        read: Result<Option<Settings>, config::Error>,
-        responder: Responder,
-    ) {
-        const UNUSABLE: &str = "the settings are unchanged, because the new ones cannot be used";
-        const GONE: &str = "this account was removed from the configuration; it plays on as before until a restart";
-        let new = match read {
-            Ok(Some(new)) => new,
-            Ok(None) => {
-                warn!("{GONE}");
-                return responder.succeed(GONE);
-            }
-            Err(error) => {
-                error!("{UNUSABLE}");
-                for problem in error.problems() {
-                    error!("{}", problem.line());
-                }
-                if let Some(more) = error.more() {
-                    error!("{more}");
-                }
-                return responder.fail(format!("{UNUSABLE}\n\n{error}"));
-            }
-        };
-        let old = Arc::clone(&self.operator.settings);
-        let adopted = old.with_reloadable(&new);
-        let (now, mut later) = (old.changes(&adopted), adopted.changes(&new));
-        if adopted.has_books() && self.ctx.books.is_empty() {
-            later.push(Change {
-                key: "rule".to_owned(),
-                what: "books are asked for, and none were opened at the start".to_owned(),
-            });
-        }
-        // Books are opened only at the start.
-        later.extend(adopted.unknown_books().into_iter().map(|what| Change {
-            key: "rule".to_owned(),
-            what,
-        }));
-        let mut lines = vec![match now.len() {
-            0 if later.is_empty() => "nothing has changed".to_owned(),
-            0 => "no setting can change before a restart".to_owned(),
-            1 => "one setting has changed".to_owned(),
-            n => format!("{n} settings have changed"),
-        }];
-        info!("reloaded: {}", lines[0]);
-        for change in now {
-            info!("{change}");
-            lines.push(format!("  {change}"));
-        }
-        for change in later {
-            warn!("not before a restart: {change}");
-            lines.push(format!("  not before a restart: {change}"));
-        }
-        for warning in &new.warnings {
-            warn!("{warning}");
-            lines.push(format!("  warning: {warning}"));
-        }
-        self.operator.settings = Arc::new(adopted);
-        self.state.block_lists.set_lists(&self.operator.settings);
-        self.matchmaking
-            .set_listed(self.state.block_lists.all_names());
-        for arena in self.apply_settings() {
-            info!(arena = %arena, "leaving the arena; it no longer matches the settings");
-            lines.push(format!(
-                "  leaving the arena {arena}, which is no longer looked for"
-            ));
-        }
-        responder.succeed(lines.join("\n"));
-    }
-
     /// Applies changed settings or overrides. Returns the arenas that are left because of them.
-    fn apply_settings(&mut self) -> Vec<ArenaId> {
+    pub(super) fn apply_settings(&mut self) -> Vec<ArenaId> {
         let settings = self.operator.effective_settings();
         let games = &settings.games;
         let before = self.ctx.settings.games.concurrency;
@@ -597,7 +518,7 @@ impl Account {
     }
 
     /// Saves the overrides, then responds.
-    fn save_and_respond(&mut self, done: String, responder: Responder) {
+    pub(super) fn save_and_respond(&mut self, done: String, responder: Responder) {
         self.save_overrides(|_, written| {
             responder.succeed(match written {
                 Ok(()) => done,

@@ -35,6 +35,7 @@ const ALREADY_ACCEPTED: &str = "it was accepted before it could be cancelled";
 pub(super) enum ChallengeSource {
     Operator,
     Rematch,
+    Match,
 }
 
 /// Challenges sent by us.
@@ -186,18 +187,19 @@ impl Account {
                 drop(self.track_challenge(Box::new(challenge.clone())));
             }
             Some(ChallengeSource::Rematch) => self.track_rematch(Box::new(challenge.clone())),
+            Some(ChallengeSource::Match) => self.track_match_challenge(Box::new(challenge.clone())),
         }
     }
 
-    /// Handles a failed challenge of the operator or of a rematch. Returns the challenge if it was created all the
-    /// same. `bot`: whether it was for a bot, if known.
+    /// Handles a failed challenge of the operator, of a rematch or of a match. Returns the challenge if it was created
+    /// all the same, or else why not. `bot`: whether it was for a bot, if known.
     pub(super) fn on_challenge_failed(
         &mut self,
         (to, source): (&Username, ChallengeSource),
         bot: Option<bool>,
         what: &NewChallenge,
         failure: &Failure,
-    ) -> Option<Box<Challenge>> {
+    ) -> Result<Box<Challenge>, ChallengeFailure> {
         let why = self.classify_failure(bot, failure);
         let shown = match why {
             ChallengeFailure::Lost => self.outgoing.on_response_lost(to, source, clock::now()),
@@ -209,7 +211,7 @@ impl Account {
         if shown.is_none() {
             self.publish_failed_challenge(to, what, why, failure);
         }
-        shown
+        shown.ok_or(why)
     }
 
     /// Counts a challenge that was created.
@@ -339,6 +341,7 @@ impl Account {
         one_each
             .chain(self.games.rematches.pending())
             .chain(self.operator.pending_challenges())
+            .chain(self.state.matches.pending())
             .chain(self.outgoing.echoes())
     }
 

@@ -16,6 +16,9 @@ use crate::lichess::model::ArenaId;
 pub struct OperatorOverrides {
     /// New games are not accepted.
     pub paused: bool,
+    /// Whether games are sought by matchmaking, if not as the configuration says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seek: Option<bool>,
     /// Users to block, in addition to those in the configuration.
     pub blocked: Vec<Pattern>,
     /// Arenas to join, in addition to those in the configuration.
@@ -80,6 +83,9 @@ impl OperatorOverrides {
             let block = &mut Arc::make_mut(&mut effective).challenge.block;
             block.extend(self.blocked.iter().cloned());
         }
+        if let Some(seek) = self.seek {
+            Arc::make_mut(&mut effective).matchmaking.enabled = seek;
+        }
         effective
     }
 }
@@ -106,6 +112,7 @@ mod tests {
         );
         let overrides = OperatorOverrides {
             paused: true,
+            seek: Some(false),
             blocked: vec!["Rival".to_owned().try_into().unwrap()],
             arenas: vec!["may24bot:secret".parse().unwrap()],
             left_arenas: vec!["june1bot".parse().unwrap()],

@@ -90,7 +90,10 @@ impl Account {
         let settings = &self.ctx.settings;
         let is_own_account = settings.is_own_account(to.as_str());
         let blocked = settings.challenge.blocks(to.as_str());
-        if is_own_account || blocked || busy || already_rematch || !self.accepts_games() {
+        // The match decides who plays next, and with which color.
+        let in_match = self.state.matches.has_game(previous);
+        if is_own_account || blocked || busy || already_rematch || in_match || !self.accepts_games()
+        {
             return;
         }
         // A refused challenge would extend the limit.
@@ -138,7 +141,7 @@ impl Account {
             Err(failure) => {
                 info!("no rematch with {to}: {failure}");
                 let ours = (to, ChallengeSource::Rematch);
-                if let Some(challenge) =
+                if let Ok(challenge) =
                     self.on_challenge_failed(ours, Some(!human), &rematch.challenge, &failure)
                 {
                     self.track_rematch(challenge);

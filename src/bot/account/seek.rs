@@ -9,6 +9,7 @@ use super::Account;
 use super::outgoing::cancel_unless_accepted;
 use crate::bot::account::quota::{JoinRequest, Quota};
 use crate::bot::account::state_files::StateFile;
+use crate::bot::commands::Responder;
 use crate::bot::matchmaking::{Action, Choice, Inputs, OnlineBots, Refusal};
 use crate::clock;
 use crate::events::Decision;
@@ -34,8 +35,17 @@ impl Account {
     /// Runs the next matchmaking action.
     pub(super) fn step_matchmaking(&mut self) {
         let inputs = self.matchmaking_inputs();
+        let playing: Vec<(Username, bool)> = match inputs.busy {
+            true => Vec::new(),
+            false => {
+                let opponents = self.games.slots.opponents(inputs.now);
+                let named = opponents.filter_map(|(name, clocked)| Some((name?.clone(), clocked)));
+                named.collect()
+            }
+        };
         let client = self.ctx.client.clone();
-        match self.matchmaking.next_action(inputs, &self.state.quota) {
+        let quota = &self.state.quota;
+        match self.matchmaking.next_action(inputs, &playing, quota) {
             Action::Wait => {}
             Action::ListOnlineBots => {
                 let request = async move { fetch_online_bots(&client).await };
@@ -68,14 +78,38 @@ impl Account {
         }
     }
 
+    /// Switches matchmaking on or off, also for the next start.
+    pub(super) fn seek(&mut self, on: bool, responder: Responder) {
+        let state = if on { "on" } else { "off" };
+        if self.ctx.settings.matchmaking.enabled == on {
+            return responder.succeed(format!("matchmaking is {state} already"));
+        }
+        let mut settings = self.operator.base_settings().matchmaking.clone();
+        let configured = std::mem::replace(&mut settings.enabled, on);
+        if let Some(why) = settings.problem() {
+            return responder.fail(format!("[matchmaking] cannot be used: {why}"));
+        }
+        self.operator.overrides.seek = (on != configured).then_some(on);
+        self.publish_note(format!("matchmaking is switched {state} by the operator"));
+        self.apply_settings();
+        self.save_and_respond(
+            format!("matchmaking is {state}; this survives restarts"),
+            responder,
+        );
+    }
+
     fn matchmaking_inputs(&mut self) -> Inputs {
         let now = clock::now();
         let waits = self.incoming.is_waiting() || self.games.is_resuming();
-        let arena = self.games.slots.arenas_awaited() > 0;
+        let settings = &self.ctx.settings.matchmaking;
+        let (places, days) = (settings.places, settings.correspondence_games);
+        let slots = &mut self.games.slots;
+        let (on, correspondence) = (slots.count(true, now), slots.count(false, now) < days);
         Inputs {
             stopping: !self.accepts_games(),
             ready: self.connection.is_ready(),
-            busy: waits || arena || self.games.slots.is_busy(now),
+            busy: waits || self.match_is_open() || on >= places,
+            correspondence,
             has_slot: !self.games.slots.is_full(false, now),
             arena_starts: self.games.slots.next_arena(),
             now,
@@ -255,7 +289,7 @@ async fn challenge_first_available(
             continue;
         }
         let params = NewChallenge {
-            time_control: choice.offer.time(),
+            time_control: choice.offer.time,
             rated: choice.offer.rated,
             color: choice.color,
             variant: choice.offer.variant,

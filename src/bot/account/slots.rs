@@ -135,10 +135,24 @@ impl Slots {
             || (!human && bots + for_arenas >= for_bots)
     }
 
-    /// Whether a slot is occupied or reserved by a game with a clock.
-    pub(crate) fn is_busy(&mut self, now: Instant) -> bool {
+    /// Running or accepted games, with a clock or without one, and arenas from which one may come.
+    pub(crate) fn count(&mut self, clocked: bool, now: Instant) -> usize {
+        let arenas = if clocked { self.arenas_awaited() } else { 0 };
+        arenas
+            + self
+                .opponents(now)
+                .filter(|(_, clock)| *clock == clocked)
+                .count()
+    }
+
+    /// Opponents of running or accepted games, and whether those have a clock.
+    pub(crate) fn opponents(
+        &mut self,
+        now: Instant,
+    ) -> impl Iterator<Item = (Option<&Username>, bool)> {
         self.drop_expired(now);
-        self.taken.values().any(|slot| slot.holder.clocked)
+        let holders = self.taken.values().map(|slot| &slot.holder);
+        holders.map(|holder| (holder.name.as_ref(), holder.clocked))
     }
 
     /// Whether an accepted challenge may still become a game.
@@ -276,9 +290,11 @@ mod tests {
         };
         let now = Instant::now();
         slots.occupy(id(1), patient(None), None);
-        assert!(!slots.is_full(true, now) && !slots.is_busy(now));
+        assert!(!slots.is_full(true, now) && slots.count(true, now) == 0);
+        assert_eq!(slots.count(false, now), 1);
         slots.reserve(id(2), holder(None), now);
-        assert!(slots.is_busy(now) && !slots.is_busy(now + RESERVATION_TIMEOUT));
+        assert_eq!(slots.count(true, now), 1);
+        assert_eq!(slots.count(true, now + RESERVATION_TIMEOUT), 0);
         let ann = Username::new("Ann");
         slots.occupy(id(3), patient(Some("Ann")), None);
         assert_eq!(slots.games_against(Some(&ann), false, now), 1);

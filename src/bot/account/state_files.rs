@@ -11,6 +11,7 @@ use crate::bot::account::accepted_log::{self, AcceptedLog, Update};
 use crate::bot::account::persist::{self, SaveQueue};
 use crate::bot::account::quota::Quota;
 use crate::bot::block_lists::BlockLists;
+use crate::bot::matches::Matches;
 use crate::bot::matchmaking::OpponentHistory;
 use crate::clock;
 
@@ -25,6 +26,8 @@ pub(super) enum StateFile {
     Opponents,
     /// The copies of the [`BlockLists`].
     BlockLists,
+    /// The [`Matches`].
+    Matches,
 }
 
 /// State kept in the files, but for the opponents, which matchmaking keeps.
@@ -35,18 +38,21 @@ pub(super) struct PersistedState {
     pub quota: Quota,
     /// Copies of the block lists.
     pub block_lists: BlockLists,
+    /// Matches of the operator.
+    pub matches: Matches,
     /// Background saves, indexed by [`StateFile`].
-    save_queues: [SaveQueue; 4],
+    save_queues: [SaveQueue; 5],
 }
 
 impl PersistedState {
     /// Reads the files; all of them are in the directory of the first one.
     pub(super) fn open(accepted_log: Option<&Path>) -> (Self, OpponentHistory) {
         let sibling = |ending| accepted_log.map(|file| accepted_log::sibling(file, ending));
-        let [quota, opponents, block_lists] = [
+        let [quota, opponents, block_lists, matches] = [
             Quota::FILE_SUFFIX,
             OpponentHistory::FILE_SUFFIX,
             BlockLists::FILE_SUFFIX,
+            Matches::FILE_SUFFIX,
         ]
         .map(sibling);
         let history = load_or_default(
@@ -66,14 +72,21 @@ impl PersistedState {
                 BlockLists::load,
                 "no copies of block lists",
             ),
+            matches: load_or_default(matches.as_deref(), Matches::load, "no matches"),
             save_queues: [
                 SaveQueue::new(accepted_log.map(Path::to_owned), "the count of challenges"),
                 SaveQueue::new(quota, "the count of Lichess's limits"),
                 SaveQueue::new(opponents, "the decline history"),
                 SaveQueue::new(block_lists, "the copies of block lists"),
+                SaveQueue::new(matches, "the matches"),
             ],
         };
         (state, history)
+    }
+
+    /// Whether a save of this file is in progress.
+    pub(super) fn is_saving(&self, file: StateFile) -> bool {
+        self.save_queues[file as usize].is_writing()
     }
 }
 
@@ -112,6 +125,7 @@ impl Account {
             StateFile::Quota => Update::Replace(self.state.quota.to_json()),
             StateFile::Opponents => Update::Replace(self.matchmaking.history().to_json()),
             StateFile::BlockLists => Update::Replace(self.state.block_lists.to_json()),
+            StateFile::Matches => Update::Replace(self.state.matches.to_json()),
         };
         let write = move || match update {
             Update::Replace(text) => persist::save(&path, &text),
@@ -140,6 +154,7 @@ impl Account {
             StateFile::Quota,
             StateFile::Opponents,
             StateFile::BlockLists,
+            StateFile::Matches,
         ] {
             if self.state.save_queues[file as usize].needs_retry() {
                 self.save(file);

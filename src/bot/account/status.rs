@@ -71,9 +71,11 @@ impl Account {
             server: Some(self.ctx.settings.lichess.url.to_string()),
             stage: self.ctx.shutdown.stage().key(),
             paused: self.operator.overrides.paused,
+            seeking: self.ctx.settings.matchmaking.enabled,
             blocked: blocked.iter().map(ToString::to_string).collect(),
             arenas: self.arenas(),
             challenges: self.open_challenges(),
+            matches: self.state.matches.statuses(clock::date()),
             idle: idle.map(|(why, next)| IdleStatus {
                 reason: why.clone(),
                 next_s: next.map(|next| seconds_until(next, clock::date())),
@@ -162,6 +164,9 @@ impl Account {
             _ if self.games.slots.arenas_awaited() > 0 => {
                 let arenas = self.arena_names();
                 (format!("; waiting for a pairing in {arenas}"), None)
+            }
+            _ if let Some((reason, next)) = self.state.matches.next_attempt(clock::date()) => {
+                (format!("; {reason}"), next)
             }
             Some(idle) => (format!("; {}", idle.reason), Some(idle.next)),
             None if self.ctx.settings.challenge.accept => {

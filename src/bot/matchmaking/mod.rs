@@ -1,4 +1,4 @@
-//! Matchmaking: challenges other bots when no game is running.
+//! Matchmaking: challenges other bots while fewer games are on than wanted, by default while none is.
 //!
 //! One challenge is open at a time. It takes no slot and is cancelled when the last slot is taken by another game.
 //! [`Matchmaking::next_action`] decides what to do and never waits; the account executes the actions and reports
@@ -12,6 +12,7 @@
 //!    the online bots          refused, declined, or a game has started
 //! ```
 
+mod offer;
 mod opponent_history;
 mod pace;
 mod selection;
@@ -29,7 +30,8 @@ use crate::lichess::model::{
     Challenge, ChallengeId, ChallengeStatus, DeclineReason, GameInfo, Status, Username,
 };
 
-pub(super) use opponent_history::{Offer, OpponentHistory, Refusal};
+pub(super) use offer::Offer;
+pub(super) use opponent_history::{OpponentHistory, Refusal};
 use selection::Plan;
 pub(super) use selection::{Choice, OnlineBots, PairGame};
 
@@ -42,6 +44,9 @@ const BACKOFF_AFTER_REFUSAL: Duration = Duration::from_secs(30);
 /// Wait after a failed request.
 const BACKOFF_AFTER_FAILURE: Duration = Duration::from_secs(60);
 
+/// Started games whose ends are awaited.
+const MAX_REMEMBERED_GAMES: usize = 100;
+
 /// A challenge whose response was lost is echoed on the event stream within this time, if it was created.
 const ECHO_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -52,8 +57,10 @@ pub(super) struct Inputs {
     pub stopping: bool,
     /// The event stream is open and the running games are known.
     pub ready: bool,
-    /// A game is running or about to start.
+    /// As many games are running or about to start as are wanted.
     pub busy: bool,
+    /// Another correspondence game is wanted.
+    pub correspondence: bool,
     /// A slot is free for a game with another bot.
     pub has_slot: bool,
     /// Start of the next arena that the account has joined.
@@ -74,6 +81,9 @@ pub(super) enum Action {
     /// Cancel this challenge.
     Cancel(ChallengeId),
 }
+
+/// Opponents of running games, and whether those have a clock.
+pub(super) type Playing = [(Username, bool)];
 
 /// Why no game is running, and when the next attempt is made.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -114,13 +124,13 @@ pub(super) struct Matchmaking {
     rng: fastrand::Rng,
     online_bots: Option<(OnlineBots, Instant)>,
     state: State,
-    /// Since when no game is running.
+    /// Since when another game is wanted.
     idle_since: Option<Instant>,
     /// Until when nothing is tried, and why.
     backoff: Option<(Instant, String)>,
     idle: Option<Idle>,
-    /// The started game: opponent and kind.
-    game: Option<(ChallengeId, Username, Offer)>,
+    /// The started games: opponent and kind.
+    games: Vec<(ChallengeId, Username, Offer)>,
 }
 
 #[derive(Debug)]
@@ -170,7 +180,7 @@ impl Matchmaking {
             idle_since: None,
             backoff: None,
             idle: None,
-            game: None,
+            games: Vec::new(),
         }
     }
 
@@ -216,7 +226,12 @@ impl Matchmaking {
     }
 
     /// Returns what to do now. The action counts as started.
-    pub(super) fn next_action(&mut self, inputs: Inputs, quota: &Quota) -> Action {
+    pub(super) fn next_action(
+        &mut self,
+        inputs: Inputs,
+        playing: &Playing,
+        quota: &Quota,
+    ) -> Action {
         let now = inputs.now;
         if inputs.busy || inputs.stopping || !inputs.ready {
             self.idle_since = None;
@@ -225,10 +240,11 @@ impl Matchmaking {
             self.idle_since.get_or_insert(now);
         }
         match &self.state {
-            State::Idle => self.try_next(inputs, quota),
+            State::Idle => self.try_next(inputs, playing, quota),
             State::Pending { pending, until } => {
                 let unanswered = now >= *until;
-                if !unanswered && inputs.has_slot && !inputs.stopping {
+                let is_wanted = self.settings.enabled && inputs.has_slot && !inputs.stopping;
+                if !unanswered && is_wanted {
                     return Action::Wait;
                 }
                 let pending = pending.clone();
@@ -250,7 +266,7 @@ impl Matchmaking {
         }
     }
 
-    fn try_next(&mut self, inputs: Inputs, quota: &Quota) -> Action {
+    fn try_next(&mut self, inputs: Inputs, playing: &Playing, quota: &Quota) -> Action {
         let Inputs { now, date, .. } = inputs;
         let wanted = self.settings.enabled && inputs.has_slot;
         let Some(idle_since) = self.idle_since.filter(|_| wanted) else {
@@ -262,15 +278,17 @@ impl Matchmaking {
         let arena = inputs
             .arena_starts
             .map(|at| at.saturating_duration_since(now));
-        let shorter = arena.map(|left| self.plan.within(left));
-        let plan = shorter.as_ref().unwrap_or(&self.plan);
-        if let Some(left) = arena.filter(|_| plan.profiles.is_empty()) {
-            let reason = "an arena begins before any game would be over";
-            return self.wait(reason.to_owned(), date + left);
+        let plan = self.plan.restricted(arena, inputs.correspondence);
+        if plan.profiles.is_empty() {
+            let (reason, wait) = match arena {
+                Some(left) => ("an arena begins before any game would be over", left),
+                None => ("enough correspondence games are on", LIST_MAX_AGE),
+            };
+            return self.wait(reason.to_owned(), date + wait);
         }
         let online_bots = self.online_bots.as_ref();
         let second = online_bots.and_then(|(online_bots, _)| {
-            selection::return_game(plan, online_bots, &self.history, date)
+            selection::return_game(&plan, online_bots, playing, &self.history, date)
         });
         if let Some(delay) =
             pace::delay(quota, self.settings.reserved_games, second.is_some(), date)
@@ -287,7 +305,10 @@ impl Matchmaking {
         };
         let chosen = match second {
             Some(second) => Ok(second),
-            None => selection::choose(plan, online_bots, &self.history, date, &mut self.rng),
+            None => {
+                let rng = &mut self.rng;
+                selection::choose(&plan, online_bots, playing, &self.history, date, rng)
+            }
         };
         match chosen {
             Ok(choice) => {
@@ -505,6 +526,7 @@ impl Matchmaking {
 
     /// A game has started. Returns details if our challenge has become it.
     pub(super) fn on_game_started(&mut self, info: &GameInfo) -> Option<StartedGame> {
+        self.idle_since = None;
         let opponent = &info.opponent.name;
         let (choice, challenge) = match &mut self.state {
             State::Sending {
@@ -540,7 +562,11 @@ impl Matchmaking {
         info!(game = %info.id, "{opponent} plays {offer} with us, by {}", choice.profile);
         self.history
             .record_game(opponent, offer, pair, info.color, clock::date());
-        self.game = Some((info.id.clone(), opponent.clone(), offer));
+        // The end of a game may be missed.
+        if self.games.len() == MAX_REMEMBERED_GAMES {
+            self.games.remove(0);
+        }
+        self.games.push((info.id.clone(), opponent.clone(), offer));
         self.backoff = None;
         Some(StartedGame {
             kind: match choice.pair {
@@ -554,9 +580,10 @@ impl Matchmaking {
 
     /// A game has finished. Whether the history has changed.
     pub(super) fn on_game_finished(&mut self, info: &GameInfo) -> bool {
-        let Some((_, user, offer)) = self.game.take_if(|(id, ..)| *id == info.id) else {
+        let Some(at) = self.games.iter().position(|(id, ..)| *id == info.id) else {
             return false;
         };
+        let (_, user, offer) = self.games.remove(at);
         let unplayed = matches!(info.status, Status::Aborted | Status::NoStart);
         if unplayed {
             self.record_refusal(&user, offer, Refusal::Unplayed);

@@ -8,60 +8,13 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
+use super::offer::{Offer, key};
 use crate::backoff::Backoff;
 use crate::bot::account::persist;
 use crate::clock;
-use crate::lichess::model::{Color, DeclineReason, Speed, TimeControl, Username, Variant};
-
-/// Kind of game offered in a challenge.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Offer {
-    /// Initial time in seconds.
-    pub limit: u32,
-    /// Increment in seconds.
-    pub increment: u32,
-    #[serde(serialize_with = "key")]
-    pub variant: Variant,
-    pub rated: bool,
-}
-
-impl Offer {
-    pub(crate) fn time(self) -> TimeControl {
-        TimeControl::Clock {
-            limit: self.limit,
-            increment: self.increment,
-        }
-    }
-
-    /// Lichess's key of the ratings of such games.
-    pub(crate) fn perf_key(self) -> &'static str {
-        match self.variant {
-            Variant::Standard | Variant::FromPosition => {
-                Speed::of_clock(self.limit, self.increment).key()
-            }
-            other => other.key(),
-        }
-    }
-
-    /// Estimated duration for each side in seconds, by Lichess's formula.
-    fn estimate(self) -> u32 {
-        self.limit.saturating_add(self.increment.saturating_mul(40))
-    }
-}
-
-/// Formats like `3+2 rated standard`.
-impl std::fmt::Display for Offer {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let rated = if self.rated { "rated" } else { "casual" };
-        write!(f, "{} {rated} {}", self.time(), self.variant)
-    }
-}
-
-fn key<S: Serializer>(variant: &Variant, to: S) -> Result<S::Ok, S::Error> {
-    to.serialize_str(variant.key())
-}
+use crate::lichess::model::{Color, DeclineReason, TimeControl, Username, Variant};
 
 /// Reason why a challenge of ours did not become a game.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,6 +46,8 @@ enum Topic {
     Slower(u32),
     /// This time control.
     Clock(u32, u32),
+    /// These days per move.
+    Days(u32),
     Rated,
     Casual,
     /// Everything but standard chess.
@@ -106,7 +61,8 @@ impl Topic {
             Self::All => true,
             Self::Faster(estimate) => offer.estimate() <= estimate,
             Self::Slower(estimate) => offer.estimate() >= estimate,
-            Self::Clock(limit, increment) => (offer.limit, offer.increment) == (limit, increment),
+            Self::Clock(limit, increment) => offer.time == TimeControl::Clock { limit, increment },
+            Self::Days(days) => offer.time == TimeControl::Correspondence { days },
             Self::Rated => offer.rated,
             Self::Casual => !offer.rated,
             Self::Variants => offer.variant != Variant::Standard,
@@ -174,7 +130,13 @@ impl Refusal {
                 Reason::NoBot => (Topic::All, 7 * DAY),
                 Reason::TooFast => (Topic::Faster(estimate), DAY),
                 Reason::TooSlow => (Topic::Slower(estimate), DAY),
-                Reason::TimeControl => (Topic::Clock(offer.limit, offer.increment), DAY),
+                Reason::TimeControl => match offer.time {
+                    TimeControl::Clock { limit, increment } => {
+                        (Topic::Clock(limit, increment), DAY)
+                    }
+                    TimeControl::Correspondence { days } => (Topic::Days(days), DAY),
+                    TimeControl::Unlimited | TimeControl::Unknown => (Topic::All, DAY),
+                },
                 // The opponent asks for the other kind.
                 Reason::Rated => (Topic::Casual, DAY),
                 Reason::Casual => (Topic::Rated, DAY),
@@ -388,19 +350,35 @@ mod tests {
 
     fn offer(limit: u32, increment: u32) -> Offer {
         Offer {
-            limit,
-            increment,
+            time: TimeControl::Clock { limit, increment },
             variant: Variant::Standard,
             rated: true,
         }
     }
 
     const BLITZ: Offer = Offer {
-        limit: 180,
-        increment: 2,
+        time: TimeControl::Clock {
+            limit: 180,
+            increment: 2,
+        },
         variant: Variant::Standard,
         rated: true,
     };
+
+    #[test]
+    fn offer_is_saved_as_before() {
+        let blitz = r#"{"limit":180,"increment":2,"variant":"standard","rated":true}"#;
+        assert_eq!(serde_json::to_string(&BLITZ).unwrap(), blitz);
+        assert_eq!(serde_json::from_str::<Offer>(blitz).unwrap(), BLITZ);
+        let slow = Offer {
+            time: TimeControl::Correspondence { days: 2 },
+            ..BLITZ
+        };
+        let text = serde_json::to_string(&slow).unwrap();
+        assert_eq!(serde_json::from_str::<Offer>(&text).unwrap(), slow);
+        assert_eq!(slow.perf_key(), "correspondence");
+        assert_eq!(slow.to_string(), "2 days rated standard");
+    }
 
     #[test]
     fn history_decline_reason_has_topic() {

@@ -68,6 +68,7 @@ impl Fixture {
                 stopping: false,
                 ready: true,
                 busy: false,
+                correspondence: true,
                 has_slot: true,
                 arena_starts: None,
                 now: start,
@@ -89,7 +90,7 @@ impl Fixture {
         let after = Duration::from_secs(seconds);
         self.inputs.date += (self.start + after).saturating_duration_since(self.inputs.now);
         self.inputs.now = self.start + after;
-        self.matchmaking.next_action(self.inputs, &self.quota)
+        self.matchmaking.next_action(self.inputs, &[], &self.quota)
     }
 
     fn choice(&mut self, seconds: u64) -> Choice {
@@ -108,8 +109,10 @@ impl Fixture {
 
     fn alone(&self, name: &str) -> bool {
         let offer = Offer {
-            limit: 180,
-            increment: 2,
+            time: crate::lichess::model::TimeControl::Clock {
+                limit: 180,
+                increment: 2,
+            },
             variant: crate::lichess::model::Variant::Standard,
             rated: true,
         };
@@ -143,7 +146,7 @@ fn matchmaking_avoids_game_overlapping_arena() {
     let reason = "an arena begins before any game would be over";
     assert_eq!(fixture.idle(), (reason, 519));
     fixture.inputs.arena_starts = Some(fixture.start + Duration::from_secs(523));
-    assert_eq!(fixture.choice(3).offer.limit, 180);
+    assert_eq!(fixture.choice(3).offer.time.to_string(), "3+2");
 }
 
 #[test]

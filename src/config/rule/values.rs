@@ -260,7 +260,8 @@ impl From<FenPattern> for String {
     }
 }
 
-/// An exact time control: `"3+2"`, minutes and seconds as Lichess writes them, or `"unlimited"`.
+/// An exact time control: `"3+2"`, minutes and seconds as Lichess writes them, days per move as in `"2d"`, or
+/// `"unlimited"`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ClockSpec(TimeControl);
@@ -302,13 +303,14 @@ impl TryFrom<String> for ClockSpec {
                 increment: increment.trim().parse().ok()?,
             })
         };
-        let time = if text == "unlimited" {
-            Some(TimeControl::Unlimited)
-        } else {
-            clock()
+        let days = text.strip_suffix('d').and_then(|days| days.parse().ok());
+        let time = match days {
+            Some(days) => Some(TimeControl::Correspondence { days }),
+            None if text == "unlimited" => Some(TimeControl::Unlimited),
+            None => clock(),
         };
         time.map(Self).ok_or(
-            "expected minutes and seconds as on Lichess, as in \"3+2\" or \"0.5+0\", or \"unlimited\"",
+            "expected minutes and seconds as on Lichess, as in \"3+2\" or \"0.5+0\", days for a move as in \"2d\", or \"unlimited\"",
         )
     }
 }
@@ -319,9 +321,13 @@ impl From<ClockSpec> for String {
     }
 }
 
+/// As it is written in the configuration.
 impl fmt::Display for ClockSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        match self.0 {
+            TimeControl::Correspondence { days } => write!(f, "{days}d"),
+            time => time.fmt(f),
+        }
     }
 }
 
@@ -458,6 +464,9 @@ mod tests {
             assert!(clock_spec(text).unwrap().is(clock), "{text}");
         }
         assert!(clock_spec("unlimited").unwrap().is(TimeControl::Unlimited));
+        let days = clock_spec("2d").unwrap();
+        assert!(days.is(TimeControl::Correspondence { days: 2 }));
+        assert_eq!(days.to_string(), "2d");
         for text in ["", "3", "3+", "+2", "-1+0", "0.001+0", "NaN+0", "3 days"] {
             assert!(clock_spec(text).is_err(), "{text}");
         }

@@ -7,7 +7,13 @@ import { accountStates, status } from "./status.js";
 import { formatTime, playerLabel } from "./format.js";
 
 /** Text of each button, and the confirmation of actions that cannot be undone. */
-const CONTROLS = { pause: ["Pause"], resume: ["Resume"], drain: ["Finish and stop", "Really stop?"] };
+const CONTROLS = {
+	pause: ["Pause"],
+	resume: ["Resume"],
+	"seek-on": ["Seek games"],
+	"seek-off": ["Stop seeking"],
+	drain: ["Finish and stop", "Really stop?"],
+};
 
 const STAGE_LABELS = { running: "Running", planned: "Planned", over: "Over" };
 
@@ -62,9 +68,15 @@ export class BotView {
 		this.block.hidden = !hasKey() || !offersControl("block");
 		this.unblock.hidden = !offersControl("unblock");
 		const stopping = draining !== null;
-		setAttribute(this.controls[0], "disabled", paused || stopping);
-		setAttribute(this.controls[1], "disabled", stopping || !(accounts ?? [snapshot]).some(({ paused }) => paused));
-		setAttribute(this.controls[2], "disabled", stopping);
+		const seeks = snapshot.settings.map(({ values }) => values.some(([key, value]) => key === "matchmaking.enabled" && value === "true"));
+		const disabled = [
+			paused,
+			!(accounts ?? [snapshot]).some(({ paused }) => paused),
+			seeks.every((seeks) => seeks),
+			!seeks.some((seeks) => seeks),
+			false,
+		];
+		this.controls.forEach((control, at) => setAttribute(control, "disabled", stopping || disabled[at]));
 		this.noChallenges.hidden = snapshot.challenges.length > 0;
 		syncList(this.challenges, snapshot.challenges.toReversed(), challengeRow);
 		this.noArenas.hidden = snapshot.arenas.length > 0;

@@ -1,12 +1,15 @@
 //! Choice of the next opponent and game. Pure apart from random draws.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use super::opponent_history::{Offer, OpponentHistory};
-use crate::config::{ClockSpec, Pattern, Profile, Settings, Side};
-use crate::lichess::model::{Color, ColorChoice, TimeControl, User, Username};
+use super::Playing;
+use super::offer::Offer;
+use super::opponent_history::OpponentHistory;
+use crate::config::{ClockSpec, Order, Pattern, Profile, Settings, Side};
+use crate::lichess::model::{Color, ColorChoice, User, Username};
 
 /// Candidates for one challenge: some have left, some are playing.
 const MAX_CANDIDATES: usize = 8;
@@ -22,6 +25,7 @@ pub(super) struct Plan {
     pub accepted: Vec<Pattern>,
     /// Ids of the users on block lists.
     pub listed: Arc<BTreeSet<String>>,
+    pub order: Order,
 }
 
 /// Online bots, and our own account.
@@ -68,6 +72,7 @@ pub(super) struct NoOpponent {
 pub(super) fn return_game(
     plan: &Plan,
     online_bots: &OnlineBots,
+    playing: &Playing,
     history: &OpponentHistory,
     now: SystemTime,
 ) -> Option<Choice> {
@@ -77,7 +82,10 @@ pub(super) fn return_game(
         };
         let number = plan.profiles.iter().position(wanted)?;
         let bot = online_bots.bots.iter().find(|bot| bot.username == user)?;
-        let is_free = history.blocked_until(&user, offer, now).is_none();
+        // Both games of a correspondence pair are played at once.
+        let clocked = offer.time.is_clock();
+        let plays = clocked && playing.contains(&(user.clone(), clocked));
+        let is_free = !plays && history.blocked_until(&user, offer, now).is_none();
         (is_free && plan.may_challenge(bot, &online_bots.me)).then(|| Choice {
             profile: plan.profiles[number].display_name(number),
             offer,
@@ -88,13 +96,15 @@ pub(super) fn return_game(
     })
 }
 
-/// Chooses a profile by weight, one of its games, and the fitting opponents whose last game is the longest ago.
+/// Chooses a profile by weight, one of its games, and the fitting opponents that come first in the order of the plan.
+/// Opponents of running games wait.
 ///
 /// # Errors
 /// If nobody fits, or all who fit are in backoff.
 pub(super) fn choose(
     plan: &Plan,
     online_bots: &OnlineBots,
+    playing: &Playing,
     history: &OpponentHistory,
     now: SystemTime,
     rng: &mut fastrand::Rng,
@@ -108,6 +118,7 @@ pub(super) fn choose(
             for bot in plan.opponents(profile, offer, online_bots) {
                 fitting += 1;
                 match history.blocked_until(&bot.username, offer, now) {
+                    None if playing.contains(&(bot.username.clone(), offer.time.is_clock())) => {}
                     None => free.push(bot),
                     Some(again) => until = Some(until.map_or(again, |until| until.min(again))),
                 }
@@ -131,7 +142,16 @@ pub(super) fn choose(
     let (offer, mut free) = games.swap_remove(rng.usize(..games.len()));
     rng.shuffle(&mut free);
     // The sort is stable, so that equal candidates stay in random order.
-    free.sort_by_key(|bot| history.last_game(&bot.username));
+    let ours = i64::from(rating(&online_bots.me, offer).unwrap_or_default());
+    let difference = |bot: &User| rating(bot, offer).map(|theirs| i64::from(theirs) - ours);
+    match plan.order {
+        Order::Due => free.sort_by_key(|bot| history.last_game(&bot.username)),
+        Order::Nearest => {
+            free.sort_by_key(|bot| difference(bot).map_or(i64::MAX, i64::abs));
+        }
+        Order::Strongest => free.sort_by_key(|bot| Reverse(difference(bot))),
+        Order::Weakest => free.sort_by_key(|bot| difference(bot).unwrap_or(i64::MAX)),
+    }
     free.truncate(MAX_CANDIDATES);
     let either = if rng.bool() {
         Color::White
@@ -165,17 +185,22 @@ impl Plan {
             .map(Pattern::try_from);
         Self {
             profiles: matchmaking.profiles(),
+            order: matchmaking.order,
             blocked: blocked.cloned().chain(other_accounts.flatten()).collect(),
             accepted: settings.accepted_names().cloned().collect(),
             listed: Arc::default(),
         }
     }
 
-    /// The plan restricted to games that are probably over within this time.
-    pub(super) fn within(&self, time: Duration) -> Self {
+    /// The plan restricted to games that are probably over before the next arena, and with `correspondence` or
+    /// without.
+    pub(super) fn restricted(&self, arena: Option<Duration>, correspondence: bool) -> Self {
         let mut plan = self.clone();
         for profile in &mut plan.profiles {
-            profile.clock.retain(|clock| fits_within(*clock, time));
+            profile.clock.retain(|clock| match clock.time().is_clock() {
+                true => arena.is_none_or(|time| fits_within(*clock, time)),
+                false => correspondence,
+            });
         }
         plan.profiles.retain(|profile| !profile.clock.is_empty());
         plan
@@ -188,16 +213,11 @@ impl Plan {
         offer: Offer,
         online_bots: &'a OnlineBots,
     ) -> impl Iterator<Item = &'a User> {
-        let rating = move |user: &User| {
-            user.perfs
-                .get(offer.perf_key())
-                .and_then(|perf| perf.rating)
-        };
-        let ours = rating(&online_bots.me);
+        let ours = rating(&online_bots.me, offer);
         let bots = online_bots.bots.iter();
         bots.filter(move |bot| {
             let bot: &User = bot;
-            self.may_challenge(bot, &online_bots.me) && profile.wants(rating(bot), ours)
+            self.may_challenge(bot, &online_bots.me) && profile.wants(rating(bot, offer), ours)
         })
     }
 
@@ -214,22 +234,21 @@ impl Plan {
     }
 }
 
-/// Games of a profile. Time controls without a clock were rejected with the settings.
+/// Rating in such games.
+fn rating(user: &User, offer: Offer) -> Option<i32> {
+    let perf = user.perfs.get(offer.perf_key());
+    perf.and_then(|perf| perf.rating)
+}
+
+/// Games of a profile. Unlimited ones were rejected with the settings.
 fn offers(profile: &Profile) -> impl Iterator<Item = Offer> {
     let clocks = profile.clock.iter().copied().map(ClockSpec::time);
     clocks.flat_map(move |time| {
-        let clock = match time {
-            TimeControl::Clock { limit, increment } => Some((limit, increment)),
-            _ => None,
-        };
         let variants = profile.variant.iter().copied();
-        clock.into_iter().flat_map(move |(limit, increment)| {
-            variants.clone().map(move |variant| Offer {
-                limit,
-                increment,
-                variant,
-                rated: profile.rated,
-            })
+        variants.map(move |variant| Offer {
+            time,
+            variant,
+            rated: profile.rated,
         })
     })
 }

@@ -3,7 +3,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use super::super::opponent_history::Refusal;
 use super::*;
-use crate::lichess::model::{DeclineReason, Variant};
+use crate::lichess::model::{DeclineReason, TimeControl, Variant};
 
 fn at(seconds: u64) -> SystemTime {
     UNIX_EPOCH + Duration::from_secs(1_700_000_000 + seconds)
@@ -45,6 +45,7 @@ fn plan(profiles: &[&str]) -> Plan {
         blocked: Vec::new(),
         accepted: Vec::new(),
         listed: Arc::default(),
+        order: Order::Due,
     }
 }
 
@@ -56,7 +57,7 @@ fn names(choice: &Choice) -> Vec<&str> {
 fn possible(plan: &Plan, online_bots: &OnlineBots, history: &OpponentHistory) -> BTreeSet<String> {
     let choices = (0..200).filter_map(|seed| {
         let mut rng = fastrand::Rng::with_seed(seed);
-        choose(plan, online_bots, history, at(0), &mut rng).ok()
+        choose(plan, online_bots, &[], history, at(0), &mut rng).ok()
     });
     let first = |choice: Choice| format!("{} {}", choice.users[0], choice.offer);
     choices.map(first).collect()
@@ -130,8 +131,7 @@ fn selection_excludes_declined_offers() {
     let plan = plan(&["clock = [\"3+2\", \"5+0\"]"]);
     let mut history = OpponentHistory::default();
     let offer = |limit, increment| Offer {
-        limit,
-        increment,
+        time: TimeControl::Clock { limit, increment },
         variant: Variant::Standard,
         rated: true,
     };
@@ -152,10 +152,10 @@ fn selection_excludes_declined_offers() {
     history.record_refusal(&ann, offer(300, 0), declined(DeclineReason::Later), at(0));
     history.record_refusal(&ben, offer(300, 0), declined(DeclineReason::NoBot), at(0));
     let mut rng = fastrand::Rng::with_seed(1);
-    let none = choose(&plan, &online_bots, &history, at(0), &mut rng).unwrap_err();
+    let none = choose(&plan, &online_bots, &[], &history, at(0), &mut rng).unwrap_err();
     assert!(none.reason.contains("have all declined lately"), "{none:?}");
     assert_eq!(none.until, Some(at(1_800)));
-    let again = choose(&plan, &online_bots, &history, at(1_800), &mut rng).unwrap();
+    let again = choose(&plan, &online_bots, &[], &history, at(1_800), &mut rng).unwrap();
     assert_eq!(names(&again), ["Ann"]);
 }
 
@@ -166,6 +166,7 @@ fn selection_without_opponent_gives_reason() {
         let choice = choose(
             &plan(&[""]),
             online_bots,
+            &[],
             &OpponentHistory::default(),
             at(0),
             &mut rng,
@@ -195,7 +196,7 @@ fn selection_prefers_longest_unmet() {
     let mut history = OpponentHistory::default();
     for seed in 0..40_u64 {
         let mut rng = fastrand::Rng::with_seed(seed);
-        let choice = choose(&plan, &online_bots, &history, at(seed), &mut rng).unwrap();
+        let choice = choose(&plan, &online_bots, &[], &history, at(seed), &mut rng).unwrap();
         assert_eq!((choice.users.len(), choice.color), (4, ColorChoice::Random));
         history.record_game(
             &choice.users[0],
@@ -215,6 +216,82 @@ fn selection_prefers_longest_unmet() {
 }
 
 #[test]
+fn selection_follows_order() {
+    let online_bots = online_bots(&[
+        ("Near", 1_950),
+        ("Strong", 2_250),
+        ("Weak", 1_750),
+        ("Far", 2_200),
+    ]);
+    let mut plan = plan(&[""]);
+    for (order, wanted) in [
+        (Order::Nearest, ["Near", "Far", "Strong", "Weak"]),
+        (Order::Strongest, ["Strong", "Far", "Near", "Weak"]),
+        (Order::Weakest, ["Weak", "Near", "Far", "Strong"]),
+    ] {
+        plan.order = order;
+        let mut rng = fastrand::Rng::with_seed(3);
+        let history = OpponentHistory::default();
+        let choice = choose(&plan, &online_bots, &[], &history, at(0), &mut rng).unwrap();
+        let mut names = names(&choice);
+        if order == Order::Nearest {
+            // Both are 250 points away.
+            names[2..].sort_unstable();
+        }
+        assert_eq!(names, wanted, "{order:?}");
+    }
+}
+
+#[test]
+fn selection_excludes_opponents_of_running_games() {
+    let online_bots = online_bots(&[("Ann", 2_000), ("Ben", 2_000)]);
+    let plan = plan(&["clock = [\"3+2\", \"2d\"]"]);
+    let [ann, ben] = ["Ann", "Ben"].map(Username::new);
+    let possible = |playing: &Playing| -> BTreeSet<String> {
+        let choices = (0..200).filter_map(|seed| {
+            let mut rng = fastrand::Rng::with_seed(seed);
+            let history = OpponentHistory::default();
+            choose(&plan, &online_bots, playing, &history, at(0), &mut rng).ok()
+        });
+        choices
+            .flat_map(|choice| {
+                choice
+                    .users
+                    .into_iter()
+                    .map(move |user| (user, choice.offer))
+            })
+            .map(|(user, offer)| format!("{user} {offer}"))
+            .collect()
+    };
+    let playing = [(ann.clone(), true), (ben, false)];
+    let wanted = ["Ann 2 days rated standard", "Ben 3+2 rated standard"];
+    assert_eq!(possible(&playing), set(&wanted));
+    // The second game of a pair waits for the first, unless that takes days.
+    let clock = TimeControl::Clock {
+        limit: 180,
+        increment: 2,
+    };
+    for (time, due) in [
+        (clock, false),
+        (TimeControl::Correspondence { days: 2 }, true),
+    ] {
+        let offer = Offer {
+            time,
+            variant: Variant::Standard,
+            rated: true,
+        };
+        let mut history = OpponentHistory::default();
+        history.record_game(&ann, offer, true, Color::White, at(0));
+        let playing = [(ann.clone(), time.is_clock())];
+        let second = return_game(&plan, &online_bots, &playing, &history, at(1));
+        assert_eq!(second.is_some(), due, "{offer}");
+    }
+    let short = plan.restricted(Some(Duration::from_secs(10)), true);
+    let none = plan.restricted(Some(Duration::from_secs(10)), false);
+    assert_eq!((short.profiles.len(), none.profiles.len()), (1, 0));
+}
+
+#[test]
 fn selection_follows_weights() {
     let online_bots = online_bots(&[("Ann", 2_000)]);
     let plan = plan(&[
@@ -228,6 +305,7 @@ fn selection_follows_weights() {
         let choice = choose(
             &plan,
             &online_bots,
+            &[],
             &OpponentHistory::default(),
             at(0),
             &mut rng,
@@ -251,14 +329,17 @@ fn selection_pair_has_both_colors() {
     for seed in 0..200 {
         let mut history = OpponentHistory::default();
         let mut rng = fastrand::Rng::with_seed(seed);
-        assert_eq!(return_game(&balanced, &online_bots, &history, at(0)), None);
-        let first = choose(&balanced, &online_bots, &history, at(0), &mut rng).unwrap();
+        assert_eq!(
+            return_game(&balanced, &online_bots, &[], &history, at(0)),
+            None
+        );
+        let first = choose(&balanced, &online_bots, &[], &history, at(0), &mut rng).unwrap();
         assert_eq!(first.pair, Some(PairGame::First));
         let white = first.color == ColorChoice::White;
         whites += u32::from(white);
         let color = if white { Color::White } else { Color::Black };
         history.record_game(&first.users[0], first.offer, true, color, at(0));
-        let second = return_game(&balanced, &online_bots, &history, at(600)).unwrap();
+        let second = return_game(&balanced, &online_bots, &[], &history, at(600)).unwrap();
         assert_eq!(second.users, first.users[..1]);
         assert_eq!(
             (second.offer, second.pair),
@@ -273,8 +354,10 @@ fn selection_pair_has_both_colors() {
 fn selection_return_game_is_optional() {
     let online_bots = online_bots(&[("Ann", 2_000), ("Ben", 2_000)]);
     let offer = Offer {
-        limit: 180,
-        increment: 2,
+        time: TimeControl::Clock {
+            limit: 180,
+            increment: 2,
+        },
         variant: Variant::Standard,
         rated: true,
     };
@@ -282,7 +365,7 @@ fn selection_return_game_is_optional() {
     let mut history = OpponentHistory::default();
     history.record_game(&ann, offer, true, Color::White, at(0));
     let owed = |plan: &Plan, online_bots: &OnlineBots, history: &OpponentHistory, now| {
-        return_game(plan, online_bots, history, at(now)).is_some()
+        return_game(plan, online_bots, &[], history, at(now)).is_some()
     };
     let balanced = plan(&["clock = \"1+0\"", ""]);
     assert!(owed(&balanced, &online_bots, &history, 10));
