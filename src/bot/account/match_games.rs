@@ -90,6 +90,9 @@ impl Account {
             return responder.fail(format!("no match against {user} is on"));
         };
         one.end("cancelled by the operator".to_owned());
+        // Its challenge has not been sent.
+        one.attempt
+            .take_if(|attempt| matches!(attempt.stage, Stage::Saving));
         let done = format!("match against {user} cancelled at {}", one.score());
         self.publish_note(done.clone());
         self.save(StateFile::Matches);
@@ -127,8 +130,9 @@ impl Account {
         if self.match_is_open() {
             return;
         }
-        let mut due: Vec<Match> = self.state.matches.active().cloned().collect();
-        due.retain(|one| one.attempt.is_none() && one.retry(date).is_none());
+        let due = self.state.matches.active();
+        let due = due.filter(|one| one.attempt.is_none() && one.retry(date).is_none());
+        let due: Vec<Match> = due.cloned().collect();
         for one in due {
             if self.may_begin(&one, now, date)
                 && let Some(one) = self.state.matches.against(&one.opponent)
