@@ -1,8 +1,8 @@
 //! The rules of chess: no I/O, no clock, no logging, no dependencies.
 //!
 //! A [`Position`] generates and plays legal moves, in standard chess, Chess960 and Lichess's [variants](Variant); a
-//! [`Game`] is a position with its history and detects draws that depend on it. Moves are read and written in UCI and SAN notation, positions as FEN,
-//! games as [PGN](pgn).
+//! [`Game`] is a position with its history and detects draws that depend on it. Moves are read and written in UCI and
+//! SAN notation, positions as FEN, games as [PGN](pgn).
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

@@ -326,7 +326,7 @@ impl Position {
                     [false, false] => Outcome::Unknown,
                     [true, true] => Outcome::Draw,
                     [false, true] => Outcome::Win(Color::Black),
-                    // Black may still draw by his next move.
+                    // Black may still draw by the next move.
                     [true, false] if self.turn() == Color::Black && self.can_follow(black) => {
                         Outcome::Unknown
                     }

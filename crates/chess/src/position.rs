@@ -23,7 +23,8 @@ impl CastlingSide {
     pub const ALL: [CastlingSide; 2] = [CastlingSide::King, CastlingSide::Queen];
 }
 
-/// A position of standard chess, Chess960 or a [variant](Variant). It is small and cheap to copy: to unmake a move, keep a copy.
+/// A position of standard chess, Chess960 or a [variant](Variant). It is small and cheap to copy: to unmake a move, keep
+/// a copy.
 ///
 /// ```
 /// use knightwatch_chess::Position;

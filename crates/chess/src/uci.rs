@@ -47,8 +47,8 @@ fn split(text: &str) -> Option<(Square, Square, Option<Role>)> {
 }
 
 impl Position {
-    /// Parses a move in UCI notation; a drop is written as `N@f3`. Castling is accepted both as `e1g1` and as `e1h1`: the king moves onto its own
-    /// rook, or from the e-file to the g- or c-file.
+    /// Parses a move in UCI notation; a drop is written as `N@f3`. Castling is accepted both as `e1g1` and as `e1h1`: the
+    /// king moves onto its own rook, or from the e-file to the g- or c-file.
     ///
     /// ```
     /// use knightwatch_chess::Position;

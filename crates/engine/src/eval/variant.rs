@@ -152,7 +152,7 @@ fn atomic(pos: &Position, us: Color) -> Value {
 /// Horde: White's pawns are worth what they reach together; Black's pieces as in standard chess.
 fn horde(pos: &Position, us: Color) -> Value {
     if us == Color::White {
-        const VALUES: [Value; 6] = [95, 330, 340, 520, 1000, 0];
+        const VALUES: [Value; 6] = [130, 330, 340, 520, 1000, 0];
         const BY_RANK: [Value; 8] = [0, 0, 0, 5, 12, 40, 110, 0];
         let pawns = pos.pieces(us, Role::Pawn);
         let advance: Value = pawns

@@ -55,7 +55,7 @@ impl Search<'_> {
             && node.estimate >= beta
             && node.eval >= bar
             && node.has_pieces
-            // Whoever cannot move wins.
+            // The side without a move wins.
             && node.pos.variant() != Variant::Antichess
             && !is_mate(beta)
             && node.ply >= self.null_move_min_ply
