@@ -544,11 +544,13 @@ pub enum Command {
 
     /// Let two settings of this engine play a match at a fixed number of nodes
     #[command(after_help = "Examples:\n  \
-        knightwatch match new.kwnn none --nodes 5000 --games 400\n  \
+        knightwatch match new.kwnn none --nodes 5000 --balanced --games 400\n  \
         knightwatch match new.kwnn embedded --openings openings.epd --games 20000 --sprt 0 5\n  \
         knightwatch match --set rfp_margin=90 --against rfp_margin=70 --sprt 0 10\n\n\
         Each opening is played twice with colors exchanged. Elo is given with the interval that is right 95 times \
-        of 100, pairs are counted by their points from 0 to 2. The numbers of the search can be set in a build with \
+        of 100, and as nElo in standard deviations of a game, times 347; pairs are counted by their points from 0 to 2. \
+        A game is won when both sides see 7 pawns for four plies, and drawn within 0.08 pawns for ten plies from ply 70 \
+        on. The numbers of the search can be set in a build with \
         `cargo build --profile dist --features tune`; they are in crates/engine/src/params.rs.")]
     Match(MatchOptions),
 
@@ -573,7 +575,7 @@ pub enum Command {
     /// Tune the numbers of the search by games of the engine against itself
     #[command(
         hide = true,
-        after_help = "Example: knightwatch tune --state tune.json --games 20000 --nodes 2500\n\n\
+        after_help = "Example: knightwatch tune --state tune.json --games 20000\n\n\
         Needs a build with `cargo build --profile dist --features tune`. Ctrl-C stops it after the \
         running games; the same command continues. The result fits into crates/engine/src/params.rs."
     )]

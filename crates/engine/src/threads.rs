@@ -21,6 +21,9 @@ use knightwatch_chess::Game;
 /// Transposition table of a search below full strength, which has its own: enough for all the nodes it may visit.
 const LIMITED_TABLE_MIB: usize = 16;
 
+/// The table ages at the latest after this many searches, whichever games they belong to.
+const MAX_ROUND: usize = 64;
+
 /// Stack of a thread: enough for the longest line in an unoptimised build.
 const STACK_BYTES: usize = 16 << 20;
 
@@ -164,6 +167,8 @@ struct State {
     live_threads: usize,
     handles: Vec<JoinHandle<()>>,
     cache: ThreadCache,
+    /// Games that have searched since the table last aged.
+    searched: Vec<u64>,
     /// Incremented whenever all learnt data is cleared.
     generation: u64,
     closing: bool,
@@ -186,6 +191,7 @@ impl Pool {
                 live_threads: 0,
                 handles: Vec::new(),
                 cache: ThreadCache::EMPTY,
+                searched: Vec::new(),
                 generation: 0,
                 closing: false,
                 table: Arc::new(Table::new(hash_mib).with_huge_pages()),
@@ -263,7 +269,9 @@ impl Pool {
     }
 
     fn submit(self: &Arc<Pool>, mut state: MutexGuard<'_, State>, job: Arc<Job>) {
-        job.table.new_search();
+        if state.is_next_round(job.game_id) {
+            job.table.new_search();
+        }
         if !job.control.is_pondering() {
             state.stop_if_pondering();
         }
@@ -400,6 +408,16 @@ impl State {
     /// Keeps the data of a thread for the next search of the game.
     fn keep_thread_data(&mut self, key: CacheKey, data: ThreadData) {
         self.cache.insert(key, data, self.configured_threads);
+    }
+
+    /// Whether the table ages with this search: once for each move of a game, not for the moves of other games.
+    fn is_next_round(&mut self, game_id: u64) -> bool {
+        let is_next = self.searched.contains(&game_id) || self.searched.len() >= MAX_ROUND;
+        if is_next {
+            self.searched.clear();
+        }
+        self.searched.push(game_id);
+        is_next
     }
 
     /// Clears everything learnt so far.

@@ -158,14 +158,15 @@ impl Engines {
                     false => Err(GameError::TimeForfeit(side)),
                 }
             };
-            *points = match pair::play_game(think, Game::new(start.clone()), first) {
-                Ok(outcome) => outcome.points(first),
-                Err(GameError::TimeForfeit(side)) => {
-                    time_losses[side] += 1;
-                    [0, 2][side]
-                }
-                Err(GameError::Engine(error)) => return Err(error),
-            };
+            *points =
+                match pair::play_game(think, Game::new(start.clone()), first, &pair::ANY_ENGINES) {
+                    Ok(outcome) => outcome.points(first),
+                    Err(GameError::TimeForfeit(side)) => {
+                        time_losses[side] += 1;
+                        [0, 2][side]
+                    }
+                    Err(GameError::Engine(error)) => return Err(error),
+                };
         }
         Ok(Pair {
             points,

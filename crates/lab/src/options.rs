@@ -95,8 +95,8 @@ pub struct MatchOptions {
     /// Search parameter of its opponent
     #[arg(long, value_name = "NAME=VALUE", value_parser = number)]
     pub against: Vec<(String, i32)>,
-    /// Nodes after which no new iteration starts
-    #[arg(long, value_name = "SOFT", default_value_t = 5000, value_parser = some::<u64>())]
+    /// Nodes of each move
+    #[arg(long, value_name = "N", default_value_t = 25_000, value_parser = some::<u64>())]
     pub nodes: u64,
     /// Games, two per opening; with `--sprt` the maximum
     #[arg(long, value_name = "N", default_value_t = 400, value_parser = some::<u64>())]
@@ -104,6 +104,9 @@ pub struct MatchOptions {
     /// Openings, games at once and adjudication.
     #[command(flatten)]
     pub setup: MatchSetup,
+    /// Balanced random openings, within 2 pawns [default: one side is better by 0.6 to 1.4 pawns]
+    #[arg(long, conflicts_with = "openings")]
+    pub balanced: bool,
     /// Share of random openings from Chess960 positions, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=100), conflicts_with = "openings")]
     pub chess960: u8,
@@ -284,8 +287,8 @@ pub struct TuneOptions {
     /// Tune only this parameter; repeatable [default: all of src/engine/params.rs]
     #[arg(long, value_name = "NAME")]
     pub only: Vec<String>,
-    /// Nodes after which no new iteration starts
-    #[arg(long, value_name = "SOFT", default_value_t = 2500, value_parser = some::<u64>())]
+    /// Nodes of each move
+    #[arg(long, value_name = "N", default_value_t = 25_000, value_parser = some::<u64>())]
     pub nodes: u64,
     /// Games, two per opening
     #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(2..))]

@@ -218,6 +218,9 @@ impl<'a> Search<'a> {
         {
             return value;
         }
+        if self.aborted {
+            return DRAW;
+        }
         node.depth -= reductions::internal_iterative_reduction::<N>(&node);
         node.context = HistoryContext::new(pos, self.prior_moves(ply));
         self.frame(ply).context = node.context;

@@ -94,6 +94,9 @@ impl Search<'_> {
                 Extension::By(plies) => plies,
                 Extension::Cutoff(value) => return value,
             };
+            if self.aborted {
+                return DRAW;
+            }
 
             let nodes_before = self.nodes;
             let value = self.search_move::<N>(node, &candidate, &best, extension);

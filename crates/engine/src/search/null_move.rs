@@ -49,7 +49,8 @@ impl Search<'_> {
         let &Node { depth, beta, .. } = node;
         let after_null = self.frame_before(node.ply, 1).played.is_none();
         let bar = beta + params::null_eval_margin() - params::null_eval_slope() * depth;
-        depth >= params::null_depth()
+        !self.aborted
+            && depth >= params::null_depth()
             && node.cut
             && !after_null
             && node.estimate >= beta

@@ -17,7 +17,8 @@ impl Search<'_> {
         let known_below = node.hit.is_some_and(|hit| {
             hit.depth >= shallow && hit.bound != Bound::Lower && hit.value < raised
         });
-        if node.depth < params::probcut_depth() || is_mate(node.beta) || known_below {
+        if self.aborted || node.depth < params::probcut_depth() || is_mate(node.beta) || known_below
+        {
             return None;
         }
         let threshold = raised - node.eval;

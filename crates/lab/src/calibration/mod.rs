@@ -157,7 +157,7 @@ impl<'a> Engines<'a> {
                         };
                         anyhow::Ok(thought.mv.map(|mv| (mv, thought.score)))
                     };
-                    pair::play_game(think, game, first)?
+                    pair::play_game(think, game, first, &pair::ANY_ENGINES)?
                 }
                 PairingOpponent::Anchor(anchor) => {
                     let engine = match &mut self.engine {
@@ -182,7 +182,7 @@ impl<'a> Engines<'a> {
                         let thought = self.player.search(game, &player_limits);
                         Ok(thought.mv.map(|mv| (mv, thought.score)))
                     };
-                    pair::play_game(think, game, first)?
+                    pair::play_game(think, game, first, &pair::ANY_ENGINES)?
                 }
             };
             *points = outcome.points(first);

@@ -14,7 +14,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use anyhow::Context;
 
 use self::stats::{MatchStats, Sprt, SprtResult};
-use super::datagen::HASH_MIB;
 use super::openings::Openings;
 use super::options::MatchOptions;
 use super::signal::stop_on_signal;
@@ -79,8 +78,13 @@ fn play(
         (pair < pairs && !stop.load(Ordering::Relaxed)).then_some(pair)
     };
     let worker = || {
-        let mut players = [0, 1].map(|side: usize| Searcher::new(HASH_MIB, &settings[side]));
-        move |pair| pair::play(&mut players, openings, pair, options.nodes)
+        let mut players = [0, 1].map(|side: usize| Searcher::new(pair::HASH_MIB, &settings[side]));
+        let scores = if options.balanced {
+            pair::BALANCED
+        } else {
+            pair::UNBALANCED
+        };
+        move |pair| pair::play(&mut players, openings, &scores, pair, options.nodes)
     };
     let mut stats = MatchStats::default();
     let threads = worker_pool::thread_count(options.setup.threads);
@@ -130,6 +134,7 @@ mod tests {
             against: Vec::new(),
             nodes: 50,
             games,
+            balanced: true,
             setup: MatchSetup {
                 threads: Some(2),
                 openings: None,

@@ -1,6 +1,7 @@
 //! A pair of games: one opening, played twice with colors reversed.
 
 use std::convert::Infallible;
+use std::ops::RangeInclusive;
 
 use crate::adjudication::{WinStreak, node_limits, outcome_by_rules};
 use crate::openings::Openings;
@@ -8,52 +9,81 @@ use crate::record::Outcome;
 use knightwatch_chess::{Color, Game, Move, Position};
 use knightwatch_engine::{Limits, Score, Searcher};
 
-/// Openings with a larger score, in centipawns, are discarded.
-const MAX_OPENING_SCORE: i32 = 200;
-/// Nodes of a referee's search of an opening.
+/// Scores of balanced openings, in centipawns for either side.
+pub(crate) const BALANCED: RangeInclusive<i32> = 0..=200;
+/// Scores of openings in which one side is better. They lead to fewer draws, so fewer games decide.
+pub(crate) const UNBALANCED: RangeInclusive<i32> = 60..=140;
+/// Soft nodes of the search that scores an opening.
 const OPENING_NODES: u64 = 4_000;
-/// Ratio of the nodes for an opening to those for a move.
-const OPENING_NODES_FACTOR: u64 = 4;
-/// Win adjudication: both engines agree on this score, in centipawns, for this many plies.
-const WIN_SCORE: i32 = 1500;
-const WIN_PLIES: u32 = 6;
 const MAX_PLIES: usize = 400;
+/// Draw adjudication starts at this ply.
+const DRAW_FROM_PLY: usize = 70;
 
-/// Plays two games from one opening; returns the first player's half points in each: 0, 1 or 2.
+/// Hash table of a player with a fixed number of nodes a move, in MiB.
+pub(crate) const HASH_MIB: usize = 8;
+
+/// Scores in centipawns that end a game when both engines agree for a number of plies.
+pub(crate) struct Adjudication {
+    win: (i32, u32),
+    draw: Option<(i32, u32)>,
+}
+
+/// Between versions of this engine, which see the same.
+const OWN_VERSIONS: Adjudication = Adjudication {
+    win: (700, 4),
+    draw: Some((8, 10)),
+};
+/// Between engines whose scores have other scales.
+pub(crate) const ANY_ENGINES: Adjudication = Adjudication {
+    win: (1_500, 6),
+    draw: None,
+};
+
+/// Plays two games from one opening with exactly `nodes` a move, unless a search ends early; returns the first player's
+/// half points in each: 0, 1 or 2.
 pub(crate) fn play(
     players: &mut [Searcher; 2],
     openings: &Openings,
+    scores: &RangeInclusive<i32>,
     pair: u64,
     nodes: u64,
 ) -> [u8; 2] {
-    let longer = node_limits(nodes.saturating_mul(OPENING_NODES_FACTOR));
+    let effort = node_limits(OPENING_NODES);
     let start = openings.draw(pair, |game| {
         let mut players = players.iter_mut();
-        players.all(|player| is_fair(player, game, &longer))
+        players.all(|player| is_scored(player, game, &effort, scores))
     });
-    let limits = node_limits(nodes);
+    let limits = Limits {
+        nodes: Some(nodes),
+        ..Limits::default()
+    };
     [Color::White, Color::Black].map(|first| {
         players.iter_mut().for_each(Searcher::new_game);
         let think = |side: usize, game: &Game| -> Result<_, Infallible> {
             let thought = players[side].search(game, &limits);
             Ok(thought.mv.map(|mv| (mv, thought.score)))
         };
-        let Ok(outcome) = play_game(think, Game::new(start.clone()), first);
+        let Ok(outcome) = play_game(think, Game::new(start.clone()), first, &OWN_VERSIONS);
         outcome.points(first)
     })
 }
 
-/// The opening of a pair, accepted by one referee.
+/// The balanced opening of a pair, accepted by one referee.
 pub(crate) fn opening(openings: &Openings, pair: u64, referee: &mut Searcher) -> Position {
     let effort = node_limits(OPENING_NODES);
-    openings.draw(pair, |game| is_fair(referee, game, &effort))
+    openings.draw(pair, |game| is_scored(referee, game, &effort, &BALANCED))
 }
 
-/// Whether the opening is balanced for this player.
-fn is_fair(player: &mut Searcher, game: &Game, limits: &Limits) -> bool {
+/// Whether this player's score of the opening is in range.
+fn is_scored(
+    player: &mut Searcher,
+    game: &Game,
+    limits: &Limits,
+    scores: &RangeInclusive<i32>,
+) -> bool {
     player.new_game();
     let score = player.search(game, limits).score;
-    matches!(score, Score::Centipawns(cp) if cp.abs() <= MAX_OPENING_SCORE)
+    matches!(score, Score::Centipawns(cp) if scores.contains(&cp.abs()))
 }
 
 /// Plays one game, in which player 0 has the color `first`. `think` returns a player's move and score; its errors end the
@@ -62,9 +92,12 @@ pub(crate) fn play_game<E>(
     mut think: impl FnMut(usize, &Game) -> Result<Option<(Move, Score)>, E>,
     mut game: Game,
     first: Color,
+    adjudication: &Adjudication,
 ) -> Result<Outcome, E> {
+    let (win_score, win_plies) = adjudication.win;
     let mut winning = WinStreak::default();
-    for _ in 0..MAX_PLIES {
+    let mut even_plies = 0;
+    for ply in 0..MAX_PLIES {
         if let Some(outcome) = outcome_by_rules(&game) {
             return Ok(outcome);
         }
@@ -74,12 +107,19 @@ pub(crate) fn play_game<E>(
         };
         let score = match score {
             Score::Centipawns(cp) => cp,
-            Score::Mate(moves) => WIN_SCORE * moves.signum(),
+            Score::Mate(moves) => win_score * moves.signum(),
         };
         let white = if turn.is_white() { score } else { -score };
-        winning.add_score(white, WIN_SCORE);
-        if let Some(outcome) = winning.outcome(WIN_PLIES) {
+        winning.add_score(white, win_score);
+        if let Some(outcome) = winning.outcome(win_plies) {
             return Ok(outcome);
+        }
+        if let Some((draw_score, draw_plies)) = adjudication.draw {
+            let is_even = ply >= DRAW_FROM_PLY && score.abs() <= draw_score;
+            even_plies = if is_even { even_plies + 1 } else { 0 };
+            if even_plies >= draw_plies {
+                return Ok(Outcome::Draw);
+            }
         }
         game.play(mv);
     }
@@ -99,7 +139,7 @@ mod tests {
             chess960: 50,
         };
         for pair in 0..2 {
-            let points = play(&mut players, &openings, pair, 100);
+            let points = play(&mut players, &openings, &BALANCED, pair, 100);
             assert_eq!(
                 points[0] + points[1],
                 2,

@@ -23,6 +23,8 @@ pub struct Elo {
 
 /// Standard deviations of a two-sided 95 % interval.
 const Z_95: f64 = 1.96;
+/// Elo of a mean score that is one standard deviation of a game above one half, by convention.
+const ELO_PER_DEVIATION: f64 = 800.0 / std::f64::consts::LN_10;
 /// Scores are clamped to this distance from 0 and 1, where Elo is infinite.
 const EDGE: f64 = 1e-3;
 /// Pseudo-count for unseen results of a pair: none is impossible.
@@ -63,6 +65,16 @@ impl MatchStats {
         }
     }
 
+    /// Elo in units of the standard deviation of a game, which does not depend on the share of draws.
+    pub fn normalized_elo(&self) -> Elo {
+        let (mean, error) = self.mean();
+        let count = self.count().max(1) as f64;
+        Elo {
+            value: ELO_PER_DEVIATION * (mean - 0.5) / (error * count.sqrt()),
+            error: Z_95 * ELO_PER_DEVIATION / count.sqrt(),
+        }
+    }
+
     /// Log-likelihood ratio of `elo1` against `elo0`, each with the most likely distribution of pair scores (generalised
     /// likelihood ratio).
     pub fn llr(&self, elo0: f64, elo1: f64) -> f64 {
@@ -88,12 +100,16 @@ impl MatchStats {
         let [lost, drawn, won] = self.games;
         let Elo { value, error } = self.elo();
         // Identical pairs do not determine the error.
-        let error = match error > 0.0 {
-            true => format!("{error:.1}"),
-            false => "?".to_owned(),
+        let normalized = self.normalized_elo();
+        let (error, normalized) = match error > 0.0 {
+            true => (
+                format!("{error:.1}"),
+                format!("{:+.1} +- {:.1}", normalized.value + 0.0, normalized.error),
+            ),
+            false => ("?".to_owned(), "?".to_owned()),
         };
         format!(
-            "{} games: +{won} ={drawn} -{lost}, {:.1} %, Elo {:+.1} +- {error}, pairs {:?}",
+            "{} games: +{won} ={drawn} -{lost}, {:.1} %, Elo {:+.1} +- {error}, nElo {normalized}, pairs {:?}",
             self.count(),
             self.mean().0 * 100.0,
             // Turns -0.0 into 0.0.
@@ -212,14 +228,14 @@ mod tests {
         assert!((mean - 0.625).abs() < 1e-9 && (error - 0.125 / 200f64.sqrt()).abs() < 1e-9);
         assert_eq!(
             stats.describe(),
-            "400 games: +200 =100 -100, 62.5 %, Elo +88.7 +- 12.8, pairs [0, 0, 100, 100, 0]"
+            "400 games: +200 =100 -100, 62.5 %, Elo +88.7 +- 12.8, nElo +245.7 +- 34.0, pairs [0, 0, 100, 100, 0]"
         );
         assert_eq!(MatchStats::default().describe(), "no games");
         let mut alike = MatchStats::default();
         alike.add([2, 0]);
         assert_eq!(
             alike.describe(),
-            "2 games: +1 =0 -1, 50.0 %, Elo +0.0 +- ?, pairs [0, 0, 1, 0, 0]"
+            "2 games: +1 =0 -1, 50.0 %, Elo +0.0 +- ?, nElo ?, pairs [0, 0, 1, 0, 0]"
         );
         // 64 % is 100 Elo, and the definition says 200 for 10^(1/2) : 1.
         assert!(

@@ -14,7 +14,6 @@ use serde::{Deserialize, Serialize};
 
 use self::spsa::{Axis, Spsa, Trial};
 use super::contest::{pair, worker_pool};
-use super::datagen::HASH_MIB;
 use super::openings::Openings;
 use super::options::TuneOptions;
 use super::signal::stop_on_signal;
@@ -167,11 +166,12 @@ impl Run {
             Some((number, trial))
         };
         let worker = || {
-            let mut players = [(); 2].map(|()| Searcher::new(HASH_MIB, &Setting::default()));
+            let mut players = [(); 2].map(|()| Searcher::new(pair::HASH_MIB, &Setting::default()));
             move |(number, trial): (u64, Trial)| {
                 players[0].set(&setting(tunables, &trial.plus));
                 players[1].set(&setting(tunables, &trial.minus));
-                let [white, black] = pair::play(&mut players, openings, number, nodes);
+                let scores = &pair::UNBALANCED;
+                let [white, black] = pair::play(&mut players, openings, scores, number, nodes);
                 (trial, f64::from(white) + f64::from(black) - 2.0)
             }
         };
