@@ -258,6 +258,10 @@ fn repeated_offers_are_answered_a_few_times() {
     let bot = bot_with_proxy(&url, &site, 1.0, config);
     let anna = site.player("Anna");
     let id = anna.start(&SLOW);
+    // The offers are with the state of the move, which is in the first line of a stream that is opened later.
+    wait("the stream is open", || {
+        bot.log().contains("playing Black against").then_some(())
+    });
     anna.play(&id, "a2a3");
     site.plies(&id, 2);
     anna.play(&id, "b2b3");

@@ -145,7 +145,7 @@ fn convert_lichess_bot_carries_settings_over() {
     let profiles = &settings.matchmaking.profile;
     assert_eq!(
         (profiles.len(), profiles[0].clock.len()),
-        (2, 4),
+        (2, 6),
         "{written}"
     );
     assert_eq!(profiles[1].name, "slow");
