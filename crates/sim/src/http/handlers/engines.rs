@@ -1,6 +1,6 @@
 //! Handlers for the registrations of external engines.
 
-use crate::analysis::Registration;
+use crate::analysis::{ExternalEngine, Registration};
 use crate::http::request::{ApiRequest, ApiResult, Reply};
 use crate::http::route::{Route, Scopes, routes};
 use crate::site::ApiError;
@@ -21,7 +21,7 @@ pub(super) fn routes() -> Vec<Route> {
 fn list(request: &ApiRequest<'_>) -> ApiResult {
     let state = request.state();
     let engines = state.external_engines.of(request.me()?);
-    let engines: Vec<_> = engines.map(|engine| engine.json()).collect();
+    let engines: Vec<_> = engines.map(ExternalEngine::json).collect();
     Ok(Reply::json(&engines))
 }
 
