@@ -81,9 +81,7 @@ impl TimeBudget {
             ),
         };
         let (increment, lag) = (clock.increment.min(MAX_CLOCK), clock.lag.min(MAX_CLOCK));
-        let net_increment = increment.saturating_sub(lag);
-        // A short clock keeps a reserve of some increments, for delays that are longer than expected.
-        let gained = (net_increment * ahead).min(usable.max(net_increment * (moves - 1)));
+        let gained = increment.saturating_sub(lag) * ahead;
         let lost = lag.saturating_sub(increment) * (longest - 1);
         // If lag would use up the clock, a share remains for thinking.
         let pool = (usable + gained)
