@@ -9,27 +9,21 @@ use super::tunable::tunables;
 // Time management.
 
 /// Moves that the clock should last for at the start of a game (30 to 60).
-pub(crate) const MOVES_TO_GO_MAX: u32 = 40;
+pub(crate) const MOVES_TO_GO_MAX: u32 = 48;
 /// The same late in the game (15 to 30).
-pub(crate) const MOVES_TO_GO_MIN: u32 = 20;
-/// More moves than this to the time control count as this many (40 to 60).
-pub(crate) const MAX_MOVES_TO_GO: u32 = 50;
-/// Moves whose increments are spent in advance: the clock approaches a few increments (20 to 50).
-pub(crate) const INCREMENTS_AHEAD: u32 = 45;
+pub(crate) const MOVES_TO_GO_MIN: u32 = 24;
 /// Moves that the clock should last for if each loses more to lag than the increment gives (40 to 80).
-pub(crate) const MOVES_TO_GO_FOR_LAG: u32 = 66;
+pub(crate) const MOVES_TO_GO_FOR_LAG: u32 = 60;
 /// Soft limit in equal shares of the clock (0.5 to 1.5).
 pub(crate) const SOFT_SCALE: f64 = 0.9;
 /// Hard limit in equal shares of the clock (2 to 8).
-pub(crate) const HARD_SCALE: f64 = 6.0;
-/// The soft limit is at most this share of the clock, unless fewer moves are to go (0.1 to 0.3).
-pub(crate) const MAX_SOFT_SHARE: f64 = 0.25;
+pub(crate) const HARD_SCALE: f64 = 4.5;
 /// A move uses at most this share of the clock (0.2 to 0.7).
-pub(crate) const MAX_CLOCK_SHARE: f64 = 0.6;
+pub(crate) const MAX_CLOCK_SHARE: f64 = 0.4;
 /// The same for the last move before the time control (0.6 to 0.9).
 pub(crate) const MAX_LAST_MOVE_SHARE: f64 = 0.8;
 /// This share of the clock is for thinking even if the lag of the moves to come would use up all of it (0.05 to 0.5).
-pub(crate) const MIN_SHARE_DESPITE_LAG: f64 = 0.1;
+pub(crate) const MIN_SHARE_DESPITE_LAG: f64 = 0.15;
 
 /// Factor of the soft limit when the best move has just changed (1.1 to 1.5) ...
 pub(crate) const NEW_BEST_MOVE_FACTOR: f64 = 1.25;

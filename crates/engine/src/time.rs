@@ -69,19 +69,15 @@ impl TimeBudget {
             .saturating_sub(clock.overhead)
             .min(MAX_CLOCK);
         // Thinking time can be cut in a long game, lag cannot: it is budgeted for more moves.
-        let (moves, ahead, longest) = match clock.moves_to_go {
+        let (moves, longest) = match clock.moves_to_go {
             Some(moves) => {
-                let moves = moves.clamp(1, params::MAX_MOVES_TO_GO);
-                (moves, moves - 1, moves)
+                let moves = moves.clamp(1, params::MOVES_TO_GO_MAX);
+                (moves, moves)
             }
-            None => (
-                estimated_moves_to_go(ply),
-                params::INCREMENTS_AHEAD,
-                params::MOVES_TO_GO_FOR_LAG,
-            ),
+            None => (estimated_moves_to_go(ply), params::MOVES_TO_GO_FOR_LAG),
         };
         let (increment, lag) = (clock.increment.min(MAX_CLOCK), clock.lag.min(MAX_CLOCK));
-        let gained = increment.saturating_sub(lag) * ahead;
+        let gained = increment.saturating_sub(lag) * (moves - 1);
         let lost = lag.saturating_sub(increment) * (longest - 1);
         // If lag would use up the clock, a share remains for thinking.
         let pool = (usable + gained)
@@ -93,14 +89,9 @@ impl TimeBudget {
         } else {
             params::MAX_CLOCK_SHARE
         });
-        let hard = fair.mul_f64(params::HARD_SCALE).min(most);
-        let soft_share = params::MAX_SOFT_SHARE.max(1.0 / f64::from(moves));
         TimeBudget {
-            soft: fair
-                .mul_f64(params::SOFT_SCALE)
-                .min(usable.mul_f64(soft_share))
-                .min(hard),
-            hard,
+            soft: fair.mul_f64(params::SOFT_SCALE).min(most),
+            hard: fair.mul_f64(params::HARD_SCALE).min(most),
             exact: false,
         }
     }

@@ -138,7 +138,7 @@ pub fn read_limits(
         increment,
         moves_to_go,
         overhead,
-        lag: overhead / 2,
+        lag: overhead,
     });
     // An argument that was not understood may have been the only limit: a poor move is better than an endless search.
     if has_error && !has_limit(&limits) && !limits.infinite {

@@ -114,7 +114,7 @@ impl Clocks {
                     increment,
                     moves_to_go: to_go.map(|moves| u32::try_from(moves).unwrap_or(u32::MAX)),
                     overhead,
-                    lag: overhead / 2,
+                    lag: overhead,
                 });
             }
         }
