@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use clap::builder::RangedU64ValueParser;
+use clap::builder::{PossibleValuesParser, RangedU64ValueParser};
 use clap::{ArgGroup, Args, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
@@ -448,13 +448,11 @@ pub enum Command {
         lichess-bot  in config.yml token: \"lip_mybot\" and url: \"http://127.0.0.1:9663/\", online_moves off\n  \
         BotLi        in config.yml token: \"lip_mybot\" and url: \"http://127.0.0.1:9663\"\n  \
         berserk      Client(TokenSession(\"lip_mybot\"), base_url=\"http://127.0.0.1:9663\")\n\n\
-        Known departure from Lichess: standard, chess960 and fromPosition are played; crazyhouse, antichess, \
-        atomic, horde, kingOfTheHill, racingKings and threeCheck are refused with 400 and a sentence.\n\n\
         Keys of a built-in player; clock, color, declines and chats may be repeated and are used in turn:\n  \
         moves       kind=random|greedy|engine|idle, nodes=N, delay=200ms..1s\n  \
         account     rating=N, human (else a bot), copies=N (NAME1, NAME2, ...)\n  \
         challenges  challenges=OPPONENT, clock=SECONDS+SECONDS or 3d or unlimited,\n              \
-        color=white|black|random, rated, variant=chess960|fromPosition, fen=FEN, count=N,\n              \
+        color=white|black|random, rated, variant=KEY of Lichess, fen=FEN, count=N,\n              \
         concurrency=N, burst=N (sent at once), cancels-every=N (cancels every Nth)\n  \
         declines    declines, or declines=REASON: generic, later, tooFast, tooSlow, timeControl, rated,\n              \
         casual, standard, variant, noBot, onlyBot\n  \
@@ -678,7 +676,7 @@ pub struct FilterArgs {
     #[arg(long, value_parser = ["ultraBullet", "bullet", "blitz", "rapid", "classical", "correspondence"])]
     speed: Option<String>,
     /// Games of this variant
-    #[arg(long, value_parser = ["standard", "chess960", "fromPosition"])]
+    #[arg(long, value_parser = PossibleValuesParser::new(Variant::ALL.iter().map(|variant| variant.key())))]
     variant: Option<String>,
     /// Only rated games
     #[arg(long, conflicts_with = "casual")]
@@ -774,7 +772,7 @@ pub struct AskedArgs {
     /// A rated game
     #[arg(long, requires = "user")]
     rated: bool,
-    /// standard, chess960, fromPosition or another of Lichess's keys
+    /// Lichess's key: standard, chess960, fromPosition, crazyhouse, antichess, ...
     #[arg(long, value_name = "KEY", requires = "user", default_value = "standard", value_parser = variant)]
     variant: Variant,
 }

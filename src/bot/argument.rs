@@ -70,16 +70,24 @@ pub fn clock(text: &str) -> Result<TimeControl, CommandError> {
     }
 }
 
-/// Parses a variant that the bot plays.
+/// Parses a variant to which the bot can challenge.
 ///
 /// # Errors
-/// If it is not `standard` or `chess960`.
+/// If it is not Lichess's key of one, or needs a position.
 pub fn variant(text: &str) -> Result<Variant, CommandError> {
     match Variant::from_key(text) {
-        played @ (Variant::Standard | Variant::Chess960) => Ok(played),
-        _ => Err(CommandError(format!(
-            "`{text}` is not standard or chess960"
-        ))),
+        Variant::FromPosition => Err(CommandError(
+            "a challenge cannot give a position: `fromPosition` is not possible".to_owned(),
+        )),
+        Variant::Unknown => {
+            let known = Variant::ALL.iter().map(|variant| variant.key());
+            let known: Vec<&str> = known.filter(|key| *key != "fromPosition").collect();
+            Err(CommandError(format!(
+                "`{text}` is not a variant: use {}",
+                known.join(", ")
+            )))
+        }
+        played => Ok(played),
     }
 }
 

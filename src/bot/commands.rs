@@ -345,7 +345,13 @@ mod tests {
             ("Anna", "0+0", "standard", "white", "bots may not"),
             ("Anna", "181+0", "standard", "white", "no such clock"),
             ("Anna", "4d", "standard", "white", "1, 2, 3, 5, 7, 10 or 14"),
-            ("Anna", "3+2", "atomic", "white", "standard or chess960"),
+            (
+                "Anna",
+                "3+2",
+                "bughouse",
+                "white",
+                "standard, chess960, crazyhouse",
+            ),
             ("Anna", "3+2", "standard", "green", "white, black or random"),
         ] {
             let refused = read(user, clock, variant, color).unwrap_err();

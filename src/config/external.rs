@@ -46,7 +46,8 @@ pub struct External {
     /// Size of the hash table of each process, in MiB.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hash_mib: Option<usize>,
-    /// Variants that it plays; empty for all that the bot plays. The embedded engine plays the others.
+    /// Variants that it plays: of `standard`, `chess960` and `fromPosition`; empty for all of them. The embedded engine
+    /// plays the others.
     #[serde(with = "super::values::one_or_list")]
     pub variants: Vec<Variant>,
     /// Whether it searches on the opponent's time, while a process is free.
@@ -120,11 +121,20 @@ pub enum OptionValue {
     Text(String),
 }
 
+/// Whether a variant has the rules of standard chess, the only ones for external engines.
+fn is_standard(variant: Variant) -> bool {
+    matches!(
+        variant,
+        Variant::Standard | Variant::Chess960 | Variant::FromPosition
+    )
+}
+
 impl External {
     /// Whether it plays a variant; all if none is known.
     pub fn plays(&self, variant: Option<Variant>) -> bool {
         let is_listed = |variant| self.variants.contains(&variant);
-        self.variants.is_empty() || variant.is_none_or(is_listed)
+        variant.is_none_or(is_standard)
+            && (self.variants.is_empty() || variant.is_none_or(is_listed))
     }
 
     /// Threads of all its processes together.
@@ -175,6 +185,11 @@ pub(super) fn problems(externals: &[External]) -> Vec<String> {
         }
         if engine.command.first().is_none_or(String::is_empty) {
             problems.push(format!("the engine {name} has no command"));
+        }
+        if let Some(variant) = engine.variants.iter().find(|it| !is_standard(**it)) {
+            problems.push(format!(
+                "the engine {name} cannot be given games of {variant}; the embedded engine plays them"
+            ));
         }
         if !(1..=MAX_PROCESSES).contains(&engine.processes) {
             problems.push(format!(

@@ -234,15 +234,14 @@ fn profile_contradictions(profile: &Profile) -> Vec<String> {
         )
     };
     let unrated = profile.clock.iter().find(too_short);
-    if let (Some(clock), true) = (
-        unrated,
-        profile.variant.contains(&Variant::Chess960) && profile.rated,
-    ) {
-        found.push(format!("Lichess never rates chess960 with {clock}"));
+    let mut variants = profile.variant.iter();
+    let variant = variants.find(|it| !matches!(it, Variant::Standard | Variant::FromPosition));
+    if let (Some(clock), Some(variant), true) = (unrated, variant, profile.rated) {
+        found.push(format!("Lichess never rates {variant} with {clock}"));
     }
     if profile.variant.contains(&Variant::FromPosition) {
         let problem =
-            "fromPosition needs a position, which a profile cannot give; use standard or chess960";
+            "fromPosition needs a position, which a profile cannot give; use another variant";
         found.push(problem.to_owned());
     }
     found

@@ -57,6 +57,7 @@ pub use settings::{
     Settings, Tournaments,
 };
 pub use strength::{MAX_ELO, MIN_ELO, Strength, StrengthMode};
+pub(crate) use values::VARIANT_KEYS;
 pub use web::{Web, WebKey};
 
 /// A duration in seconds, limited to a century.

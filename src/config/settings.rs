@@ -535,7 +535,7 @@ impl Default for Challenge {
     fn default() -> Self {
         Self {
             accept: true,
-            variants: vec![Variant::Standard, Variant::Chess960, Variant::FromPosition],
+            variants: Variant::ALL.to_vec(),
             speeds: vec![Speed::Bullet, Speed::Blitz, Speed::Rapid, Speed::Classical],
             rated: true,
             casual: true,

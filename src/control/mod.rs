@@ -114,7 +114,7 @@ pub struct Challenge {
     /// Challenge to a rated game
     #[arg(long)]
     rated: bool,
-    /// Variant: standard or chess960
+    /// Variant, by its key on Lichess: standard, chess960, crazyhouse, ...
     #[arg(long, value_name = "KEY", default_value = "standard", value_parser = validated(argument::variant))]
     variant: String,
     /// Our color: white, black or random

@@ -113,7 +113,10 @@ fn books(draft: &mut Draft, place: &Place) {
                     files.extend(named);
                 }
                 Some(matching) => rules.push((matching, named, source)),
-                None => draft.drop_key("this variant is not played", source),
+                None => draft.drop_key(
+                    "books and external engines play standard chess and Chess960",
+                    source,
+                ),
             }
         }
         if is_default {

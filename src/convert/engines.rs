@@ -38,7 +38,12 @@ pub(super) fn convert(draft: &mut Draft, place: &Place, prefix: &str, games: Opt
     let matching = match games.map(conditions) {
         None => None,
         Some(Some(matching)) => Some(matching),
-        Some(None) => return draft.drop_all(prefix, "this variant is not played"),
+        Some(None) => {
+            return draft.drop_all(
+                prefix,
+                "books and external engines play standard chess and Chess960",
+            );
+        }
     };
     let mut from = Vec::new();
     let directory = text(draft, "dir").unwrap_or_else(|| ".".to_owned());

@@ -129,7 +129,10 @@ fn books(draft: &mut Draft, place: &Place) {
         };
         match conditions(&variant) {
             Some(matching) => rules.push((matching, value.texts(), source)),
-            None => draft.drop_key("this variant is not played", source),
+            None => draft.drop_key(
+                "books and external engines play standard chess and Chess960",
+                source,
+            ),
         }
     }
     super::add_books(draft, place, files, from, rules, &plain);

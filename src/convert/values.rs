@@ -121,7 +121,7 @@ pub(super) fn names(value: &Value, known: &[&'static str]) -> Outcome {
     }
 }
 
-pub(super) const VARIANTS: [&str; 3] = ["standard", "chess960", "fromPosition"];
+pub(super) use crate::config::VARIANT_KEYS as VARIANTS;
 pub(super) const SPEEDS: [&str; 5] = ["bullet", "blitz", "rapid", "classical", "correspondence"];
 
 /// The selection of book moves.

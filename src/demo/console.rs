@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use crate::chess::{Color, Game, Position};
+use crate::chess::{Color, Game};
 use crate::events::{
-    Event, GameFinished, GameStarted, Moved, Player, SearchInfo, Severity, Source,
+    Event, GameFinished, GameStarted, Moved, Player, SearchInfo, Severity, Source, initial_position,
 };
 use crate::lichess::model::clip;
 
@@ -101,10 +101,7 @@ impl ConsoleLog {
             return Vec::new();
         }
         self.tags += 1;
-        let initial = match &start.initial_fen {
-            Some(fen) => Position::from_fen(fen).ok(),
-            None => Some(Position::startpos()),
-        };
+        let initial = initial_position(&start.variant, start.initial_fen.as_deref());
         let live = LiveGame {
             tag: self.tags,
             white: start.white.clone(),

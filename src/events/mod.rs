@@ -14,7 +14,7 @@ use std::time::{Duration, SystemTime};
 pub use tokio::sync::broadcast::error::RecvError;
 
 pub use crate::chess::Color;
-use crate::chess::Game;
+use crate::chess::{Game, Position, Variant};
 pub use crate::engine::Score;
 pub use crate::lichess::model::TimeControl;
 
@@ -362,7 +362,7 @@ pub struct GameStarted {
     pub time_control: TimeControl,
     /// Whether the game is rated.
     pub rated: bool,
-    /// Variant key: `standard`, `chess960`, `fromPosition`.
+    /// Variant key: `standard`, `chess960`, `fromPosition`, `crazyhouse`, ...
     pub variant: String,
     /// FEN of the initial position, if it is not the standard one.
     pub initial_fen: Option<String>,
@@ -372,6 +372,16 @@ pub struct GameStarted {
     pub engine: Option<String>,
     /// Number of moves made before the game was resumed; 0 for a new game.
     pub plies: u32,
+}
+
+/// The initial position of a game: that of its variant without a FEN. `None` if the variant is not known or the FEN is not
+/// valid.
+pub fn initial_position(variant: &str, fen: Option<&str>) -> Option<Position> {
+    let rules = Variant::from_name(variant)?;
+    match fen {
+        Some(fen) => Position::from_variant_fen(rules, fen).ok(),
+        None => Some(rules.start()),
+    }
 }
 
 impl GameStarted {

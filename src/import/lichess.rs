@@ -7,6 +7,7 @@ use serde::Deserialize;
 use super::{MAX_PLIES, Read, name, uci_moves};
 use crate::chess::{Color, Game, Position};
 use crate::events::{GameStarted, Player, TimeControl};
+use crate::lichess::model::Variant;
 use crate::store::ImportedGame;
 
 /// Upper limit of a line, in bytes.
@@ -120,17 +121,17 @@ fn game(exported: ExportedGame) -> Result<Read, String> {
     if id.len() != 8 || !id.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
         return Err("the id is not that of a game on Lichess".to_owned());
     }
-    if !["standard", "chess960", "fromPosition"].contains(&exported.variant.as_str()) {
+    let variant = Variant::from_key(&exported.variant);
+    let Some(rules) = variant.rules() else {
         return Ok(Read::Skipped("of variants that are not played"));
-    }
+    };
     if status == "created" || status == "started" {
         return Ok(Read::Skipped("not finished"));
     }
     let initial = match &exported.initial_fen {
-        Some(fen) => {
-            Position::from_fen(fen).map_err(|error| format!("game {id}: initialFen: {error}"))?
-        }
-        None => Position::startpos(),
+        Some(fen) => Position::from_variant_fen(rules, fen)
+            .map_err(|error| format!("game {id}: initialFen: {error}"))?,
+        None => rules.start(),
     };
     let Some(moves) = &exported.moves else {
         return Err(format!(
@@ -182,7 +183,7 @@ fn game(exported: ExportedGame) -> Result<Read, String> {
         speed: name(&exported.speed),
         time_control,
         rated: exported.rated,
-        variant: exported.variant,
+        variant: variant.key().to_owned(),
         initial_fen: exported.initial_fen,
         tournament: exported.tournament.map(|id| name(&id)),
         engine: None,

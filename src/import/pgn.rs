@@ -8,7 +8,7 @@ use ring::digest;
 
 use super::{MAX_PLIES, Read, name, uci_moves};
 use crate::chess::pgn::{Outcome, Problem, ReadError, Reader, Record, Tags};
-use crate::chess::{Color, Position, Termination, Variant};
+use crate::chess::{Color, Termination, Variant};
 use crate::events::{GameStarted, Player, TimeControl};
 use crate::lichess::model::Speed;
 use crate::lichess::model::address::{self, Page};
@@ -25,11 +25,8 @@ pub(super) fn read(
     let mut convert = |found: Result<Record, ReadError>| {
         number += 1;
         match found {
-            Ok(record) if record.game.initial().variant() == Variant::Standard => {
-                game(record, server, number)
-            }
-            Ok(_)
-            | Err(ReadError {
+            Ok(record) => game(record, server, number),
+            Err(ReadError {
                 problem: Problem::Variant(_),
                 ..
             }) => Read::Skipped("of variants that are not played"),
@@ -83,13 +80,15 @@ fn game(record: Record, server: &str, number: u64) -> Read {
         ));
     }
     let initial = record.game.initial();
-    let is_startpos = *initial == Position::startpos();
+    let rules = initial.variant();
+    let is_startpos = *initial == Variant::Standard.start();
     let named: String = tag("Variant")
         .unwrap_or_default()
         .to_lowercase()
         .split_whitespace()
         .collect();
     let variant = match named.as_str() {
+        _ if rules != Variant::Standard => rules.key(),
         "chess960" | "fischerandom" | "fischerrandom" => "chess960",
         "fromposition" => "fromPosition",
         _ if is_startpos => "standard",
@@ -135,7 +134,7 @@ fn game(record: Record, server: &str, number: u64) -> Read {
         time_control,
         rated: lower.contains("rated") && !lower.contains("unrated"),
         variant: variant.to_owned(),
-        initial_fen: (variant != "standard").then(|| initial.fen()),
+        initial_fen: (*initial != rules.start()).then(|| initial.fen()),
         tournament: address::after_host(
             event.split(' ').next_back().unwrap_or_default(),
             Page::Arena,

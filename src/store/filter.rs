@@ -21,7 +21,7 @@ pub struct Filter {
     pub color: Option<crate::events::Color>,
     /// `bullet`, `blitz`, ...
     pub speed: Option<String>,
-    /// `standard`, `chess960`, `fromPosition`.
+    /// `standard`, `chess960`, `fromPosition`, `crazyhouse`, ...
     pub variant: Option<String>,
     /// Rated or casual.
     pub rated: Option<bool>,

@@ -5,9 +5,10 @@ use std::time::Duration;
 use rusqlite::{Connection, OptionalExtension, Result, params};
 
 use super::score::expected_score;
-use crate::chess::{Color, Position};
+use crate::chess::Color;
 use crate::events::{
     Challenge, Event, GameFinished, GameStarted, Moved, Offer, Player, Score, TimeControl,
+    initial_position,
 };
 
 /// Upper limit of a text from others, in characters.
@@ -300,7 +301,7 @@ pub(super) fn finish_game(
     };
     let is_standard = variant == "standard" && fen.is_none() && moves.len() >= OPENING_PLIES;
     let opening = is_standard.then(|| moves[..OPENING_PLIES].join(" "));
-    let parity = our_ply_parity(&ours, fen.as_deref());
+    let parity = our_ply_parity(&ours, &variant, fen.as_deref());
     let final_clock: Option<i64> = db
         .query_row(
             "SELECT clock_ms FROM move WHERE game = ?1 AND ply % 2 = ?2 AND clock_ms IS NOT NULL
@@ -361,10 +362,9 @@ fn complete_moves(
 }
 
 /// The parity of the plies of our moves.
-fn our_ply_parity(ours: &str, initial_fen: Option<&str>) -> i64 {
-    let first = initial_fen
-        .and_then(|fen| Position::from_fen(fen).ok())
-        .map_or(Color::White, |position| position.turn());
+fn our_ply_parity(ours: &str, variant: &str, initial_fen: Option<&str>) -> i64 {
+    let first =
+        initial_position(variant, initial_fen).map_or(Color::White, |position| position.turn());
     i64::from(first.key() == ours)
 }
 

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::reader::{Game, MoveRecord, Record};
 use crate::chess::pgn::{self, Eval, MoveComment, Tags};
-use crate::chess::{self, Color, Position};
-use crate::events::{Player, TimeControl};
+use crate::chess::{self, Color, Position, Variant};
+use crate::events::{Player, TimeControl, initial_position};
 
 /// Comments on the moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,11 +27,8 @@ impl Details {
 /// A game as PGN. Ends at the first missing or illegal move.
 pub fn pgn_of(record: &Record, server: &str, details: Details) -> String {
     let game = &record.game;
-    let initial = match &game.initial_fen {
-        Some(fen) => Position::from_fen(fen).unwrap_or(Position::startpos()),
-        None => Position::startpos(),
-    };
-    let mut board = chess::Game::new(initial);
+    let initial = initial_position(&game.variant, game.initial_fen.as_deref());
+    let mut board = chess::Game::new(initial.unwrap_or_else(Position::startpos));
     let mut comments = Vec::with_capacity(record.moves.len());
     for (played, ply) in record.moves.iter().zip(1..) {
         if played.ply != ply || board.push_uci(&played.uci).is_err() {
@@ -107,7 +104,10 @@ fn tags(game: &Game, server: &str) -> Tags {
         "standard" => "Standard",
         "chess960" => "Chess960",
         "fromPosition" => "From Position",
-        other => other,
+        other => match Variant::from_name(other) {
+            Some(variant) => variant.name(),
+            None => other,
+        },
     };
     tags.set("Variant", variant);
     let time_control = match game.time_control {

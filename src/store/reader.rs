@@ -43,7 +43,7 @@ pub struct Game {
     pub speed: String,
     /// The time control.
     pub time_control: TimeControl,
-    /// `standard`, `chess960`, `fromPosition`.
+    /// `standard`, `chess960`, `fromPosition`, `crazyhouse`, ...
     pub variant: String,
     /// Rated or casual.
     pub rated: bool,

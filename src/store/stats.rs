@@ -25,7 +25,7 @@ const MAX_HISTORY_POINTS: usize = 200;
 /// Period of a rating's change.
 const CHANGE_PERIOD: Duration = Duration::from_secs(30 * 86_400);
 
-/// SQL expression of the kind of rating: Chess960 has its own, whatever the speed. No other variant is rated.
+/// SQL expression of the kind of rating: variants have their own, whatever the speed.
 pub(super) const RATING_KIND: &str = "CASE variant WHEN 'standard' THEN speed ELSE variant END";
 
 /// Scores by key. Fast hashing is safe: the keys are few and not chosen by attackers.
@@ -36,7 +36,7 @@ type Groups = FxHashMap<String, WinDrawLoss>;
 pub struct Rating {
     /// Our account.
     pub account: String,
-    /// The speed, or `chess960`.
+    /// The speed, or the variant: `chess960`, `atomic`.
     pub kind: String,
     /// Our rating at the start of the latest game.
     pub rating: u32,

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::wire::{self, ChatLine, ClockSetting, Clocks, GAME_ROOM, Game, GameResult, Move, Sides};
 use crate::chess::{self, CastlingNotation, Color, Position};
-use crate::events::{self, GameFinished, GameStarted, Moved, Offer, TimeControl};
+use crate::events::{self, GameFinished, GameStarted, Moved, Offer, TimeControl, initial_position};
 
 /// Maximum number of moves of a principal variation while the engine is thinking.
 const MAX_THINKING_PV_MOVES: usize = 16;
@@ -36,10 +36,8 @@ pub(super) struct LiveGame {
 impl LiveGame {
     /// A game that starts at `now`, in milliseconds since 1970. `server` is the base URL.
     pub(super) fn new(start: &GameStarted, server: &str, now: u64) -> Self {
-        let initial = match &start.initial_fen {
-            Some(fen) => Position::from_fen(fen).unwrap_or_else(|_| Position::startpos()),
-            None => Position::startpos(),
-        };
+        let initial = initial_position(&start.variant, start.initial_fen.as_deref())
+            .unwrap_or_else(Position::startpos);
         // The notation of castling that the server uses.
         let notation = match start.variant.as_str() {
             "standard" => CastlingNotation::Standard,

@@ -228,7 +228,7 @@ fn rules_are_checked_key_by_key() {
     let text = "[[rule]]\nmatch = { bots = true, speed = [\"bullet\", \"blizt\"], rating = \"high\", accept = true }\n\
                 decline = \"toofast\"\nbot = true\nacept = true\n\n\
                 [[rule]]\nmatch = \"everybody\"\nlimit = { per_day = -1 }\nplay = { strength = 900, skill = 3 }\n\n\
-                [[rule]]\nmatch = { clock = \"3\", name = [], variant = \"atomic\" }\npriority = 1.5\n\n\
+                [[rule]]\nmatch = { clock = \"3\", name = [], variant = \"bughouse\" }\npriority = 1.5\n\n\
                 [[rule]]\nmatch = { hours = \"8-22\", engine = \"-\" }\nlimit = { per_user = \"2 a day\" }\n";
     insta::assert_snapshot!(load_error(text, &[], &[]));
 }

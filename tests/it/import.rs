@@ -97,7 +97,7 @@ fn import_adds_games_once() {
            [White \"Anna\"]\n[Black \"Bert\"]\n[Result \"1-0\"]\n\n1. e4 1-0\n\n\
            [White \"MyBot\"]\n[Black \"Bert\"]\n[Result \"1-0\"]\n\n1. e4 e5 2. Qh7 1-0\n\n\
            [White \"MyBot\"]\n[Black \"Bert\"]\n[Result \"1-0\"]\n\n1. f3 e5 2. g4 Qh4# 1-0\n\n\
-           [White \"MyBot\"]\n[Black \"Bert\"]\n[Variant \"Atomic\"]\n\n1. e4 1-0\n\n\
+           [White \"MyBot\"]\n[Black \"Bert\"]\n[Variant \"Bughouse\"]\n\n1. e4 1-0\n\n\
            [White \"MyBot\"]\n[Black \"Bert\"]\n\n1. e4 *\n";
     fs::write(state.join("games.pgn"), &games).unwrap();
     let export = format!(

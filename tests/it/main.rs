@@ -52,4 +52,5 @@ mod token;
 mod tournaments;
 mod train;
 mod uci;
+mod variants;
 mod vocabulary;

@@ -226,8 +226,8 @@ fn operator_wrong_arguments_are_usage_errors() {
         (&["challenge", "Anna", "4d"], "1, 2, 3, 5, 7, 10 or 14 days"),
         (&["challenge", "two names", "3+2"], "not the name of a user"),
         (
-            &["challenge", "Anna", "3+2", "--variant", "atomic"],
-            "standard or chess960",
+            &["challenge", "Anna", "3+2", "--variant", "bughouse"],
+            "standard, chess960, crazyhouse",
         ),
         (
             &["challenge", "Anna", "3+2", "--color", "green"],

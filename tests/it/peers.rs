@@ -218,11 +218,11 @@ fn convert_takes_fragments() {
         written.contains("# Not carried over, challenge.concurrency (line 2): no game at a time"),
         "{written}"
     );
-    let variants = "challenge:\n  accept_bot: true\n  variants: [standard, atomic]\n";
+    let variants = "challenge:\n  accept_bot: true\n  variants: [standard, bughouse]\n";
     let (settings, written) = converted(variants);
     assert_eq!(settings.challenge.variants.len(), 1);
     assert!(
-        written.contains("changed: not played are atomic."),
+        written.contains("changed: not played are bughouse."),
         "{written}"
     );
 }

@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 
 use crate::book;
 use crate::bot::AccountContext;
-use crate::chess::{Game, Move, Position};
+use crate::chess::{Game, Move, Position, Variant};
 use crate::clock;
 use crate::config::{self, Books};
 use crate::engine::{Clock, Limits, SearchHandle, SearchReport, Strength, Task, think_time};
@@ -77,7 +77,9 @@ impl BookSet {
         rejected: &[Move],
         rng: &mut fastrand::Rng,
     ) -> Option<Move> {
-        if game.moves().len() >= self.max_ply {
+        // Books are of standard chess.
+        let is_standard = game.position().variant() == Variant::Standard;
+        if !is_standard || game.moves().len() >= self.max_ply {
             return None;
         }
         let allowed = |mv: Move| {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::chess::Variant;
 use crate::config;
 use crate::engine::{Score, Wdl};
 
@@ -142,6 +143,18 @@ impl ScoreTrend {
             return DrawResignDecision::Draw;
         }
         DrawResignDecision::Play
+    }
+}
+
+/// The settings of resignation in games with these rules. Scores of variants are not scaled to winning chances, so only
+/// mates count there.
+pub(crate) fn resign_by(rules: Variant, resign: &config::Resign) -> config::Resign {
+    config::Resign {
+        score_cp: match rules {
+            Variant::Standard => resign.score_cp,
+            _ => u32::MAX,
+        },
+        ..resign.clone()
     }
 }
 
@@ -324,6 +337,20 @@ mod tests {
         ];
         let decision = trend(&mated).decide(at(90, false), &draw, &on);
         assert_eq!(decision, DrawResignDecision::Resign);
+    }
+
+    #[test]
+    fn variants_are_resigned_before_mate_only() {
+        let (draw, resign) = settings();
+        let resign = resign_by(Variant::Atomic, &resign);
+        for (score, resigns) in [(Score::Centipawns(-5_000), false), (Score::Mate(-3), true)] {
+            let mut score_trend = ScoreTrend::default();
+            for _ in 0..6 {
+                score_trend.record(score, ENDING, &draw, &resign);
+            }
+            let decision = score_trend.decide(at(90, false), &draw, &resign);
+            assert_eq!(decision == DrawResignDecision::Resign, resigns, "{score:?}");
+        }
     }
 
     #[test]

@@ -52,21 +52,24 @@ impl GameHeader {
         me: &Username,
         info: Option<&GameInfo>,
     ) -> Result<Self, UnsupportedGame> {
-        let castling = match full.variant {
+        let variant = full.variant;
+        let rules = variant.rules().ok_or(UnsupportedGame::Variant(variant))?;
+        let castling = match variant {
             Variant::Standard => CastlingNotation::Standard,
-            Variant::Chess960 | Variant::FromPosition => CastlingNotation::KingTakesRook,
-            other => return Err(UnsupportedGame::Variant(other)),
+            _ => CastlingNotation::KingTakesRook,
         };
         let us = full
             .color_of(me)
             .or(info.map(|info| info.color))
             .ok_or_else(|| UnsupportedGame::NotOurs(me.clone()))?;
-        let initial = match full.initial_fen.as_deref().map(Position::from_fen) {
+        let read = |fen| Position::from_variant_fen(rules, fen);
+        let initial = match full.initial_fen.as_deref().map(read) {
             Some(Ok(position)) => position,
-            // A standard game has no other initial position, whatever the field says.
-            Some(Err(_)) if full.variant == Variant::Standard => Position::startpos(),
-            Some(Err(error)) => return Err(UnsupportedGame::Position(error.to_string())),
-            None => Position::startpos(),
+            Some(Err(error)) if matches!(variant, Variant::Chess960 | Variant::FromPosition) => {
+                return Err(UnsupportedGame::Position(error.to_string()));
+            }
+            // Other games have no other initial position, whatever the field says.
+            Some(Err(_)) | None => rules.start(),
         };
         let them = full.player(!us);
         Ok(Self {
@@ -141,6 +144,7 @@ mod tests {
 
     use super::mutate::{mutations, values};
     use super::*;
+    use crate::chess;
 
     const GAME_STARTS: &str =
         include_str!("../../../crates/lichess/tests/fixtures/game-full.ndjson");
@@ -214,6 +218,16 @@ mod tests {
     }
 
     #[test]
+    fn variants_begin_with_their_own_position() {
+        for rules in chess::Variant::ALL {
+            for fen in ["startpos", rules.start_fen(), "nonsense"] {
+                let game = json!({"variant": {"key": rules.key()}, "initialFen": fen});
+                assert_eq!(read(game).unwrap().initial, rules.start(), "{rules}: {fen}");
+            }
+        }
+    }
+
+    #[test]
     fn malformed_optional_fields_are_tolerated() {
         let but = [
             "/id",
@@ -242,10 +256,10 @@ mod tests {
 
     #[test]
     fn unsupported_games_are_refused() {
-        let atomic = read(json!({"variant": {"key": "atomic"}}));
+        let bughouse = read(json!({"variant": {"key": "bughouse"}}));
         assert_eq!(
-            atomic.unwrap_err(),
-            UnsupportedGame::Variant(Variant::Atomic)
+            bughouse.unwrap_err(),
+            UnsupportedGame::Variant(Variant::Unknown)
         );
         let strangers = read(json!({"black": {"aiLevel": 3}}));
         assert_eq!(

@@ -25,10 +25,9 @@ pub(super) fn unplayable(
     compat: Option<Compat>,
     rules: &config::Challenge,
 ) -> Option<BaseCheckFailure> {
-    const PLAYED: [Variant; 3] = [Variant::Standard, Variant::Chess960, Variant::FromPosition];
-    if !PLAYED.contains(&challenge.variant) {
+    let Some(chess) = challenge.variant.rules() else {
         return variant_objection(challenge.variant, rules);
-    }
+    };
     if challenge.speed == Speed::UltraBullet || compat.is_some_and(|compat| !compat.bot) {
         return objection(DeclineReason::TooFast, "bots may not play that fast");
     }
@@ -39,7 +38,7 @@ pub(super) fn unplayable(
         );
     }
     match &challenge.initial_fen {
-        Some(fen) => match Position::from_fen(fen) {
+        Some(fen) => match Position::from_variant_fen(chess, fen) {
             Ok(_) => None,
             Err(error) => objection(
                 DeclineReason::Variant,

@@ -5,7 +5,6 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 
 use crate::bot::game::header::GameHeader;
-use crate::chess::Position;
 use crate::clock;
 use crate::config::{
     ClockSpec, EngineName, ExtraRule, FenPattern, Hours, Match, OurColor, Pattern, Range, Rule,
@@ -151,7 +150,10 @@ pub fn profile_text(user: &User) -> String {
 
 /// The initial position of a challenge: that of a chess960 game is mostly drawn later.
 fn initial_fen(variant: Variant, given: Option<&String>) -> Option<String> {
-    let start = || (variant == Variant::Standard).then(|| Position::startpos().fen());
+    let start = || match variant {
+        Variant::Chess960 | Variant::FromPosition => None,
+        other => Some(other.rules()?.start_fen().to_owned()),
+    };
     given.cloned().or_else(start)
 }
 

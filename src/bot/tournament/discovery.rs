@@ -16,7 +16,7 @@ use crate::bot::shutdown::Stage;
 use crate::clock;
 use crate::config::{self, ArenaEntry, TeamEntry};
 use crate::lichess::Error as Failure;
-use crate::lichess::model::{ArenaId, ListedArena, Speed, TimeControl, Variant};
+use crate::lichess::model::{ArenaId, ListedArena, Speed, TimeControl};
 
 /// Interval between scans of the lists.
 const LIST_INTERVAL: Duration = Duration::from_secs(300);
@@ -234,7 +234,6 @@ impl Candidate {
             return false;
         };
         let speed = Speed::of_clock(limit, increment);
-        let played = [Variant::Standard, Variant::Chess960, Variant::FromPosition];
         let looked_for = match &self.team {
             Some(team) => wanted.teams.iter().any(|wanted| wanted.team == *team),
             None => wanted.join_any,
@@ -246,7 +245,7 @@ impl Candidate {
         };
         looked_for
             && open
-            && played.contains(&arena.variant)
+            && arena.variant.rules().is_some()
             && wanted
                 .speeds
                 .iter()
@@ -275,6 +274,7 @@ fn overlaps(one: &ListedArena, other: &ListedArena) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lichess::model::Variant;
 
     const NOW: i64 = 1_793_000_000_000;
     const HOUR: i64 = 3_600_000;
@@ -332,7 +332,7 @@ mod tests {
         }
         let changes: [&dyn Fn(&mut ListedArena); 4] = [
             &|arena| arena.finished = true,
-            &|arena| arena.variant = Variant::Atomic,
+            &|arena| arena.variant = Variant::Unknown,
             &|arena| arena.finishes_at = NOW + 60_000,
             &|arena| {
                 arena.clock = TimeControl::Clock {

@@ -123,7 +123,7 @@ fn chat_every_command_is_answered() {
         ),
         ("!help book", "!book: whether my last move was from a book"),
         ("!book", "I play this game without a book."),
-        ("!challenge", "I play standard, "),
+        ("!challenge", "I play all variants; "),
         ("!depth", " plies, and "),
         ("!draw", "I accept a draw from move "),
         ("!eval", "Not during the game"),

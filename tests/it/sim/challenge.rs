@@ -85,7 +85,7 @@ async fn fact_18_form_errors_sent_twice() {
         ("days=6", "days"),
         ("rated=true&variant=chess960", "global"),
         ("variant=fromPosition", "global"),
-        ("variant=antichess", "variant"),
+        ("variant=bughouse", "variant"),
         ("color=green", "color"),
     ] {
         let (status, body) = site.post("Anna", "/api/challenge/Blacky", form).await;

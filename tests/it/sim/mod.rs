@@ -26,3 +26,4 @@ mod site;
 mod spectators;
 mod stream_faults;
 mod time;
+mod variants;

@@ -236,6 +236,13 @@ keys! {
 
 key_from!(Variant);
 
+impl Variant {
+    /// The rules of its games; `None` if they are unknown.
+    pub fn rules(self) -> Option<knightwatch_chess::Variant> {
+        knightwatch_chess::Variant::from_name(self.key())
+    }
+}
+
 keys! {
     /// Speed of a game by its estimated duration for one side: limit + 40 increments.
     Speed {

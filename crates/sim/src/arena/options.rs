@@ -28,7 +28,7 @@ pub struct ArenaOptions {
     /// Time until the start: `30s`, `5m`, `1h`.
     #[serde(deserialize_with = "span_text")]
     pub starts_in: Duration,
-    /// `standard` or `chess960`.
+    /// Key of the variant.
     pub variant: String,
     /// FEN of the start position of all games; such games are casual.
     pub position: Option<String>,
@@ -194,7 +194,7 @@ impl ArenaOptions {
                 return Err("an arena from a position needs `position`".to_owned());
             }
             None => None,
-            Some(_) if variant == Variant::Chess960 => {
+            Some(_) if !matches!(variant, Variant::Standard | Variant::FromPosition) => {
                 return Err("only standard chess starts from a position".to_owned());
             }
             Some(fen) => Some(Position::from_fen(fen).map_err(|why| format!("{fen}: {why}"))?),
@@ -296,7 +296,7 @@ mod tests {
             ("Bots,speed=9", "`speed`"),
             ("Bots,clock", "`clock`"),
             ("Bots,clock=15+0,bots", "Invalid clock for bot games"),
-            ("Bots,variant=atomic", "does not play atomic"),
+            ("Bots,variant=bughouse", "Invalid variant"),
             ("Bots,variant=fromPosition", "needs `position`"),
             ("Bots,position=nonsense", "nonsense"),
         ] {

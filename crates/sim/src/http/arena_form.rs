@@ -168,7 +168,7 @@ impl Form<'_> {
             .text("variant")
             .unwrap_or_else(|| "standard".to_owned());
         match Variant::from_key(&key) {
-            Ok(Variant::Standard | Variant::Chess960) => {}
+            Ok(Variant::Standard | Variant::Chess960 | Variant::Other(_)) => {}
             Ok(Variant::FromPosition) => self.error("variant", INVALID),
             Err(why) => self.error("variant", &why),
         }

@@ -65,7 +65,7 @@ pub(crate) fn challenge_config(params: &Params) -> Result<ChallengeConfig, ApiEr
 fn may_be_rated(variant: Variant, time_control: TimeControl) -> bool {
     match (variant, time_control) {
         (Variant::Standard, _) => true,
-        (Variant::Chess960, TimeControl::Clock { limit, increment }) => {
+        (Variant::Chess960 | Variant::Other(_), TimeControl::Clock { limit, increment }) => {
             Speed::of(time_control) >= Speed::Bullet && (limit > 0 || increment > 1)
         }
         _ => false,
@@ -73,11 +73,12 @@ fn may_be_rated(variant: Variant, time_control: TimeControl) -> bool {
 }
 
 /// Returns the variant with its starting position. A custom position turns a standard game into one from a position.
-/// Chess960 accepts only its own starting positions and otherwise gets a random one.
+/// Chess960 accepts only its own starting positions and otherwise gets a random one. Other variants have one position.
 fn start(variant: Variant, fen: Option<&str>) -> Result<(Variant, Option<Position>), &'static str> {
     const INVALID_FEN: &str = "invalidFen";
     match (variant, fen) {
         (Variant::Standard | Variant::Chess960, None) => Ok((variant, None)),
+        (Variant::Other(_), _) => Ok((variant, variant.special_start())),
         (Variant::FromPosition, None) => Err(INVALID_FEN),
         (Variant::Chess960, Some(fen)) => {
             let requested = Position::from_fen(fen).map_err(|_| INVALID_FEN)?;
@@ -304,10 +305,17 @@ mod tests {
                 .contains("can't be rated")
         );
         assert!(
-            variant("variant=atomic".to_owned())
+            variant("variant=bughouse".to_owned())
                 .unwrap_err()
-                .contains("does not play atomic")
+                .contains("Invalid variant")
         );
+        // Other variants start from their own position, whatever the form says.
+        for (key, special) in [("atomic", false), ("horde", true), ("racingKings", true)] {
+            let config = read(&format!("variant={key}&fen={other}")).unwrap();
+            assert_eq!(config.variant.key(), key);
+            assert_eq!(config.start, config.variant.special_start());
+            assert_eq!(config.start.is_some(), special, "{key}");
+        }
     }
 
     #[test]
@@ -323,6 +331,10 @@ mod tests {
         assert!(!rated(
             "rated=true&variant=chess960&clock.limit=15&clock.increment=0"
         ));
+        assert!(rated(
+            "rated=true&variant=crazyhouse&clock.limit=60&clock.increment=0"
+        ));
         assert!(read("rated=true&variant=chess960").is_err());
+        assert!(read("rated=true&variant=antichess").is_err());
     }
 }

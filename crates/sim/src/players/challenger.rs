@@ -167,7 +167,7 @@ fn next_challenge(plan: &ChallengePlan, number: usize) -> Option<ChallengeConfig
     let mut variant = Variant::from_key(&plan.variant).ok()?;
     let start = match &plan.fen {
         Some(fen) => Some(Position::from_fen(fen).ok()?),
-        None => None,
+        None => variant.special_start(),
     };
     if variant == Variant::Standard && start.is_some() {
         variant = Variant::FromPosition;

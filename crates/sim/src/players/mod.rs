@@ -113,7 +113,7 @@ pub struct ChallengePlan {
     pub colors: Vec<ColorChoice>,
     /// Challenges are rated.
     pub rated: bool,
-    /// `standard`, `chess960` or `fromPosition`.
+    /// Key of the variant.
     pub variant: String,
     /// Start position for `fromPosition` and `chess960`.
     pub fen: Option<String>,

@@ -4,6 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use tokio::sync::Semaphore;
 
+use knightwatch_chess::pgn::Outcome;
 use knightwatch_chess::{Game, Move, Position, Role};
 use knightwatch_engine::{Limits, Searcher, Setting};
 
@@ -96,7 +97,9 @@ fn greedy_score(position: &Position, mv: Move) -> u32 {
     let promoted = mv.promotion().map_or(0, value);
     let after = position.after(mv);
     let check = u32::from(after.in_check());
-    if check == 1 && !after.has_legal_move() {
+    if check == 1 && !after.has_legal_move()
+        || after.variant_outcome() == Outcome::Win(position.turn())
+    {
         MATE
     } else {
         captured + promoted + check

@@ -284,10 +284,12 @@ fn challenge_plan(raw: &RawPlayer) -> Result<Option<ChallengePlan>, String> {
     let listed =
         |values: &Option<StringList>| values.as_ref().is_some_and(|values| !values.0.is_empty());
     let variant = raw.variant.clone().unwrap_or(defaults.variant);
-    if Variant::from_key(&variant).is_err() {
-        return Err(format!("`variant`: `{variant}` is not supported"));
-    }
+    let known = Variant::from_key(&variant)
+        .map_err(|_| format!("`variant`: `{variant}` is not a variant"))?;
     if let Some(fen) = &raw.fen {
+        if matches!(known, Variant::Other(_)) {
+            return Err(format!("`fen`: games of {variant} have one start position"));
+        }
         Position::from_fen(fen).map_err(|error| format!("`fen`: {error}"))?;
     } else if variant == "fromPosition" {
         return Err("`variant`: fromPosition needs a `fen`".to_owned());
@@ -474,7 +476,7 @@ mod tests {
             ("Echo,challenges=MyBot,clock=60", "`clock`"),
             ("Echo,challenges=MyBot,color=red", "`color`"),
             ("Echo,challenges=MyBot,count=0", "`count`"),
-            ("Echo,challenges=MyBot,variant=atomic", "`variant`"),
+            ("Echo,challenges=MyBot,variant=bughouse", "`variant`"),
             (
                 "Echo,challenges=MyBot,variant=fromPosition",
                 "needs a `fen`",

@@ -12,7 +12,7 @@ pub(super) enum MoveText {
         to: Square,
         promotion: Option<Role>,
     },
-    Drop(String),
+    Drop(Role, Square),
 }
 
 impl MoveText {
@@ -21,9 +21,16 @@ impl MoveText {
         if !text.is_ascii() {
             return None;
         }
-        if let [b'P' | b'N' | b'B' | b'R' | b'Q', b'@', ..] = text.as_bytes() {
-            let square: Square = text[2..].parse().ok()?;
-            return Some(Self::Drop(square.to_string()));
+        if let [role, b'@', ..] = text.as_bytes() {
+            let role = match role {
+                b'P' => Role::Pawn,
+                b'N' => Role::Knight,
+                b'B' => Role::Bishop,
+                b'R' => Role::Rook,
+                b'Q' => Role::Queen,
+                _ => return None,
+            };
+            return Some(Self::Drop(role, text[2..].parse().ok()?));
         }
         let promotion = match text.as_bytes() {
             [_, _, _, _] => None,
@@ -45,7 +52,13 @@ impl MoveText {
     /// position both if king and rook stand on their standard squares.
     pub(super) fn resolve(&self, position: &Position, variant: Variant) -> Result<Move, GameError> {
         let (from, to, promotion) = match self {
-            Self::Drop(text) => return Err(GameError::IllegalDrop(text.clone())),
+            Self::Drop(role, to) => {
+                let drop = Move::drop(*role, *to);
+                return match position.is_legal(drop) {
+                    true => Ok(drop),
+                    false => Err(GameError::IllegalDrop(*to)),
+                };
+            }
             Self::Move {
                 from,
                 to,

@@ -64,7 +64,7 @@ pub(crate) enum GameError {
     NoPiece(Square),
     NotMyPiece(Square),
     Illegal(Square, Square),
-    IllegalDrop(String),
+    IllegalDrop(Square),
     CannotAbort,
     CannotResign,
     CannotClaimVictory,

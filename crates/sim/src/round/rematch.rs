@@ -183,7 +183,7 @@ impl Rematches {
         match previous.variant {
             Variant::FromPosition => true,
             Variant::Chess960 => !self.repeated.contains(&previous.id),
-            Variant::Standard => false,
+            Variant::Standard | Variant::Other(_) => false,
         }
     }
 

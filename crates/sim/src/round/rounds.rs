@@ -155,7 +155,7 @@ impl Rounds {
                 let number = rng.u32(0..960);
                 Position::chess960_start(number).unwrap_or_else(Position::startpos)
             }
-            (_, None) => Position::startpos(),
+            (variant, None) => variant.rules().start(),
         };
         let speed = Speed::of(setup.time_control);
         let arena = match setup.source {
@@ -461,7 +461,7 @@ fn first_move_time(variant: Variant, speed: Speed) -> Duration {
     let base = Duration::from_secs(seconds);
     match variant {
         Variant::Chess960 => base * 5 / 4,
-        Variant::Standard | Variant::FromPosition => base,
+        Variant::Standard | Variant::FromPosition | Variant::Other(_) => base,
     }
 }
 

@@ -1,41 +1,50 @@
 //! Variants, speeds and perfs with the names used by Lichess.
 
+use knightwatch_chess::{self as chess, Position};
+
 use crate::time_control::{TimeControl, clock_estimate};
 
-/// Variants supported by the simulator.
+/// The variants of Lichess.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Variant {
     Standard,
     Chess960,
     FromPosition,
+    /// Any other, by its rules; never [`chess::Variant::Standard`].
+    Other(chess::Variant),
 }
-
-/// Keys of Lichess variants that the simulator does not support.
-const UNSUPPORTED_VARIANTS: [&str; 7] = [
-    "crazyhouse",
-    "antichess",
-    "atomic",
-    "horde",
-    "kingOfTheHill",
-    "racingKings",
-    "threeCheck",
-];
 
 impl Variant {
     /// Parses a variant key.
     ///
     /// # Errors
     ///
-    /// The message for the client: the variant is not supported here, or unknown.
+    /// The message for the client: the variant is unknown.
     pub(crate) fn from_key(key: &str) -> Result<Self, String> {
-        match key {
-            "standard" => Ok(Self::Standard),
-            "chess960" => Ok(Self::Chess960),
-            "fromPosition" => Ok(Self::FromPosition),
-            _ if UNSUPPORTED_VARIANTS.contains(&key) => Err(format!(
-                "This simulator does not play {key}: only standard, chess960 and fromPosition"
-            )),
-            _ => Err("Invalid variant".to_owned()),
+        let standard = [Self::Standard, Self::Chess960, Self::FromPosition];
+        let others = chess::Variant::ALL.into_iter().skip(1).map(Self::Other);
+        standard
+            .into_iter()
+            .chain(others)
+            .find(|variant| variant.key() == key)
+            .ok_or_else(|| "Invalid variant".to_owned())
+    }
+
+    /// The rules of its games.
+    pub(crate) fn rules(self) -> chess::Variant {
+        match self {
+            Self::Standard | Self::Chess960 | Self::FromPosition => chess::Variant::Standard,
+            Self::Other(rules) => rules,
+        }
+    }
+
+    /// The start position, if it is neither that of standard chess nor chosen by the players.
+    pub(crate) fn special_start(self) -> Option<Position> {
+        match self {
+            Self::Other(rules @ (chess::Variant::Horde | chess::Variant::RacingKings)) => {
+                Some(rules.start())
+            }
+            _ => None,
         }
     }
 
@@ -44,6 +53,7 @@ impl Variant {
             Self::Standard => "standard",
             Self::Chess960 => "chess960",
             Self::FromPosition => "fromPosition",
+            Self::Other(rules) => rules.key(),
         }
     }
 
@@ -52,6 +62,7 @@ impl Variant {
             Self::Standard => "Standard",
             Self::Chess960 => "Chess960",
             Self::FromPosition => "From Position",
+            Self::Other(rules) => rules.name(),
         }
     }
 
@@ -60,6 +71,16 @@ impl Variant {
             Self::Standard => "Std",
             Self::Chess960 => "960",
             Self::FromPosition => "FEN",
+            Self::Other(rules) => match rules {
+                chess::Variant::Standard => "Std",
+                chess::Variant::Crazyhouse => "Crazy",
+                chess::Variant::Antichess => "Anti",
+                chess::Variant::Atomic => "Atom",
+                chess::Variant::Horde => "Horde",
+                chess::Variant::KingOfTheHill => "KotH",
+                chess::Variant::RacingKings => "Racing",
+                chess::Variant::ThreeCheck => "3check",
+            },
         }
     }
 }
@@ -114,6 +135,7 @@ impl Perf {
     pub(crate) fn of(variant: Variant, speed: Speed) -> Self {
         let (key, name, icon) = match (variant, speed) {
             (Variant::Chess960, _) => ("chess960", "Chess960", '\u{e006}'),
+            (Variant::Other(rules), _) => (rules.key(), rules.name(), icon(rules)),
             (_, Speed::UltraBullet) => ("ultraBullet", "UltraBullet", '\u{e059}'),
             (_, Speed::Bullet) => ("bullet", "Bullet", '\u{e032}'),
             (_, Speed::Blitz) => ("blitz", "Blitz", '\u{e01d}'),
@@ -122,6 +144,20 @@ impl Perf {
             (_, Speed::Correspondence) => ("correspondence", "Correspondence", '\u{e019}'),
         };
         Self { key, name, icon }
+    }
+}
+
+/// Code point of a variant's icon.
+fn icon(rules: chess::Variant) -> char {
+    match rules {
+        chess::Variant::Standard => '\u{e021}',
+        chess::Variant::Crazyhouse => '\u{e066}',
+        chess::Variant::Antichess => '\u{e01e}',
+        chess::Variant::Atomic => '\u{e01c}',
+        chess::Variant::Horde => '\u{e03d}',
+        chess::Variant::KingOfTheHill => '\u{e007}',
+        chess::Variant::RacingKings => '\u{e065}',
+        chess::Variant::ThreeCheck => '\u{e00d}',
     }
 }
 

@@ -3,11 +3,12 @@
 use bytes::Bytes;
 use serde::Serialize;
 
-use knightwatch_chess::{CastlingNotation, Color, Game, Position};
+use knightwatch_chess::{CastlingNotation, Color, Game, Move, Position};
 
 use crate::quirks::{PlayingStatus, Quirks};
 use crate::referee::{StateSnapshot, Status};
 use crate::round::chat::Room;
+use crate::round::setup::Source;
 use crate::round::{Round, Side};
 use crate::site::{AccountKind, SimTime, SiteState, UserId, Variant};
 use crate::time_control::TimeControl;
@@ -35,10 +36,19 @@ pub(crate) struct AiGame {
     full_id: String,
 }
 
+/// Lichess stores a position that is chosen or drawn, and the special one of a challenge, but not that of an arena.
 fn initial_fen(round: &Round) -> String {
-    match round.variant {
-        Variant::Standard => "startpos".to_owned(),
-        Variant::Chess960 | Variant::FromPosition => round.referee.config().start.fen(),
+    let stored = match round.variant {
+        Variant::Standard => false,
+        Variant::Chess960 | Variant::FromPosition => true,
+        Variant::Other(_) => {
+            round.source == Source::Friend && round.variant.special_start().is_some()
+        }
+    };
+    if stored {
+        round.referee.config().start.fen()
+    } else {
+        "startpos".to_owned()
     }
 }
 
@@ -72,12 +82,18 @@ pub(crate) fn preview(round: &Round, color: Color, now: SimTime) -> GamePreview 
     }
 }
 
-/// Last move in UCI, with castling as the king's move (`e1g1`).
+/// Last move as boards highlight it; empty before the first.
 pub(crate) fn last_move(round: &Round) -> String {
     let moves = round.referee.game().moves();
-    moves.last().map_or_else(String::new, |mv| {
-        mv.uci(CastlingNotation::Standard).to_string()
-    })
+    moves.last().map_or_else(String::new, |mv| highlighted(*mv))
+}
+
+/// A move as boards highlight it: in UCI, castling as the king's move (`e1g1`), a drop as its square twice.
+pub(crate) fn highlighted(mv: Move) -> String {
+    match mv.dropped() {
+        Some(_) => format!("{0}{0}", mv.to()),
+        None => mv.uci(CastlingNotation::Standard).to_string(),
+    }
 }
 
 /// `gameStart` of an ongoing game, `gameFinish` of one that is over.

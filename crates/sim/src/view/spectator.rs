@@ -5,13 +5,13 @@ use std::fmt::Write;
 use bytes::Bytes;
 use serde::Serialize;
 
-use knightwatch_chess::{CastlingNotation, Color, Position};
+use knightwatch_chess::{Color, Position};
 
 use crate::round::{COLORS, Round, Side};
 use crate::site::AccountKind;
 use crate::time_control::{TimeControl, clock_start};
 use crate::view::export::{ClockInfo, Player, SPECTATOR_DELAY_PLIES, public_game};
-use crate::view::game::board_and_turn;
+use crate::view::game::{board_and_turn, highlighted};
 use crate::wire::{self, Ordered, StatusJson, VariantJson};
 
 #[derive(Serialize)]
@@ -121,7 +121,7 @@ pub(crate) fn description_line(round: &Round) -> Bytes {
         source: round.source.key(),
         status: round.referee.status().into(),
         created_at: round.created_at.0,
-        last_move: last.map(|mv| mv.uci(CastlingNotation::Standard).to_string()),
+        last_move: last.map(|mv| highlighted(*mv)),
         winner: round.referee.winner().map(Color::key),
         players: Ordered(players.into()),
     })
@@ -146,7 +146,7 @@ pub(crate) fn ply_lines(round: &Round, from: usize, to: usize) -> Bytes {
             if let Some(centis) = history.get(before) {
                 left[position.turn().index()] = Some(centis.0 / 100);
             }
-            last = Some(mv.uci(CastlingNotation::Standard).to_string());
+            last = Some(highlighted(mv));
             position.play(mv);
         }
         if ply >= from {

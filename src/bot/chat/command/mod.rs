@@ -9,7 +9,7 @@ use super::{PROGRAM, TemplateValues, VERSION, fill, fit};
 use crate::bot::policy::PlaySettings;
 use crate::config::{self, Evals};
 use crate::events::{SearchInfo, Source};
-use crate::lichess::model::Room;
+use crate::lichess::model::{Room, Variant};
 use crate::plural;
 
 /// Chat command.
@@ -306,18 +306,21 @@ fn challenge(challenge: &config::Challenge) -> String {
     if !challenge.accept {
         return "I accept no challenges at the moment.".into();
     }
-    let variants: Vec<&str> = challenge.variants.iter().map(|it| it.key()).collect();
+    let has = |variant| challenge.variants.contains(variant);
+    let variants = match Variant::ALL.iter().all(has) {
+        true => "all variants".to_owned(),
+        false => {
+            let keys: Vec<&str> = challenge.variants.iter().map(|it| it.key()).collect();
+            keys.join(", ")
+        }
+    };
     let speeds: Vec<&str> = challenge.speeds.iter().map(|it| it.key()).collect();
     let stakes = match (challenge.rated, challenge.casual) {
         (true, false) => "rated",
         (false, true) => "casual",
         _ => "rated or casual",
     };
-    format!(
-        "I play {}; {}; {stakes}.",
-        variants.join(", "),
-        speeds.join(", ")
-    )
+    format!("I play {variants}; {}; {stakes}.", speeds.join(", "))
 }
 
 fn queue(facts: &Facts<'_>) -> String {

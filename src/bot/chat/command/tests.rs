@@ -119,7 +119,7 @@ fn every_command_is_answered() {
     let draw =
         "I accept a draw from move 35 on, if my chance to win is at most 15% at 6 moves in a row.";
     assert_eq!(answer("!draw", OPPONENT).as_deref(), Some(draw));
-    let challenge = "I play standard, chess960, fromPosition; bullet, blitz, rapid, classical; rated or casual.";
+    let challenge = "I play all variants; bullet, blitz, rapid, classical; rated or casual.";
     assert_eq!(answer("!challenge", OPPONENT).as_deref(), Some(challenge));
 }
 

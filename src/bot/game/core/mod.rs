@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::choice::{self, ChosenMove};
 use super::lag::Lag;
 use crate::bot::chat::{self, Command, Ending, Facts, Requester, TemplateValues, Throttle};
-use crate::bot::game::draw_resign::{DrawResignDecision, ScoreTrend, Situation};
+use crate::bot::game::draw_resign::{DrawResignDecision, ScoreTrend, Situation, resign_by};
 use crate::bot::game::header::GameHeader;
 use crate::bot::game::moves::{Change, GameMoves, InvalidMoves, MovesUpdate};
 use crate::bot::game::pending_move::{Action, BoardUpdate, PendingMove, PostFailure};
@@ -442,8 +442,10 @@ impl GameCore {
                     offered: self.opponent_offers_draw,
                     their_time: header.has_clock().then_some(self.turn.their_clock),
                 };
-                let material = material(game_moves.position());
-                self.score_trend.record(score, material, draw, resign);
+                let position = game_moves.position();
+                let resign = &resign_by(position.variant(), resign);
+                self.score_trend
+                    .record(score, material(position), draw, resign);
                 self.turn.decision = self.score_trend.decide(situation, draw, resign);
                 decision = Some(self.turn.decision);
             }

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::bot::account::accepted_log::AcceptedLog;
+use crate::chess;
 use crate::config::{self, Pattern};
 use crate::lichess::model::{self, Speed};
 
@@ -116,6 +117,8 @@ fn policy_defaults_accept_everybody() {
         clock(10_800, 0),
         json!({"challenger": null}),
         json!({"variant": {"key": "chess960"}}),
+        json!({"variant": {"key": "antichess"}}),
+        json!({"variant": {"key": "horde"}, "initialFen": chess::Variant::Horde.start_fen()}),
         json!({"variant": {"key": "fromPosition"}, "initialFen": "4k3/8/8/8/8/8/4P3/4K3 w - - 0 1"}),
         json!({"rules": ["noRematch"]}),
         json!({"rematchOf": "hgfedcba"}),
@@ -194,8 +197,11 @@ fn policy_every_decline_has_reason() {
         ),
         (
             "variant",
-            json!({"variant": {"key": "atomic"}}),
-            rules(),
+            json!({"variant": {"key": "crazyhouse"}}),
+            config::Challenge {
+                variants: vec![model::Variant::Standard, model::Variant::Atomic],
+                ..rules()
+            },
             Variant,
         ),
         (
@@ -413,7 +419,7 @@ fn policy_full_slots_decline_later() {
     };
     assert_eq!(answer(bot(), spent), later);
     assert_eq!(answer(json!({}), spent), ChallengeAnswer::Wait);
-    let never = json!({"variant": {"key": "horde"}});
+    let never = json!({"variant": {"key": "bughouse"}});
     let variant = ChallengeAnswer::Decline(DeclineReason::Variant);
     assert_eq!(answer(never, full), variant);
 }

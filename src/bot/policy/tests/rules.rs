@@ -507,7 +507,7 @@ fn any_challenge() -> impl Strategy<Value = Value> {
             "challenger": {"id": "x", "name": "X", "title": title, "rating": rating}, "rated": rated,
         });
         match odd {
-            0 => patch["variant"] = json!({"key": "atomic"}),
+            0 => patch["variant"] = json!({"key": "bughouse"}),
             1 => patch["challenger"]["name"] = "Blocked".into(),
             _ => {}
         }
@@ -526,7 +526,7 @@ proptest! {
         };
         let judged = assessment(patch.clone(), &with(rules.clone()), &AcceptedLog::default(), Load::default());
         let input = MatchInput::of_challenge(&challenge(patch.clone()), None);
-        let closed = patch["variant"]["key"] == "atomic" || patch["challenger"]["name"] == "Blocked";
+        let closed = patch["variant"]["key"] == "bughouse" || patch["challenger"]["name"] == "Blocked";
         // Reference: the first rule that matches and decides, else the section.
         let decider = rules.iter().find(|rule| {
             is_final(rule) && match_input::first_objection(rule, &input).is_none()

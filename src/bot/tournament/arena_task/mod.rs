@@ -16,7 +16,7 @@ use crate::bot::shutdown::Stage;
 use crate::clock;
 use crate::config::ArenaEntry;
 use crate::events::{self, ArenaStage, Event};
-use crate::lichess::model::{Arena, ArenaId, Variant};
+use crate::lichess::model::{Arena, ArenaId};
 use crate::lichess::retry::{self, RequestKind, Retry};
 use crate::plural;
 
@@ -124,8 +124,7 @@ fn next_action(arena: &Arena, observations: &mut Observations) -> Action {
     if !arena.bots_allowed {
         return Action::Reject("it does not allow bots".to_owned());
     }
-    let playable = [Variant::Standard, Variant::Chess960, Variant::FromPosition];
-    if !playable.contains(&arena.variant) {
+    if arena.variant.rules().is_none() {
         return Action::Reject(format!("we do not play {}", arena.variant));
     }
     match arena.me {

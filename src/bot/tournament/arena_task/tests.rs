@@ -1,5 +1,6 @@
 use super::*;
 use crate::lichess::model::Standing;
+use crate::lichess::model::Variant;
 
 fn arena() -> Arena {
     Arena {
@@ -41,11 +42,11 @@ fn arena_state_decides_action() {
         step(humans),
         Action::Reject("it does not allow bots".to_owned())
     );
-    let atomic = Arena {
-        variant: Variant::Atomic,
+    let unheard_of = Arena {
+        variant: Variant::Unknown,
         ..arena()
     };
-    assert!(matches!(step(atomic), Action::Reject(why) if why.contains("we do not play")));
+    assert!(matches!(step(unheard_of), Action::Reject(why) if why.contains("we do not play")));
     let over = Arena {
         finished: true,
         me: standing(false, None),
