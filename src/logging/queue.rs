@@ -77,9 +77,12 @@ impl Queue {
             line: Vec::new(),
             written: Some(done),
         };
-        while let Err(TrySendError::Full(refused)) = self.messages.try_send(message)
-            && Instant::now() < deadline
-        {
+        while let Err(TrySendError::Full(refused)) = self.messages.try_send(message) {
+            if Instant::now() >= deadline {
+                // The next message reports them.
+                self.lost.fetch_add(refused.lost, Ordering::Relaxed);
+                return;
+            }
             message = refused;
             thread::sleep(Duration::from_millis(1));
         }

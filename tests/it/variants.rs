@@ -68,6 +68,7 @@ fn variants_are_played_to_their_end() {
         let recorded: Value = wait("its end is recorded", || {
             let listed = bot
                 .command("games")
+                .env("STATE_DIRECTORY", bot.state())
                 .args(["--json", "--variant", variant.key()])
                 .output()
                 .unwrap();
@@ -78,7 +79,12 @@ fn variants_are_played_to_their_end() {
         assert_eq!(recorded["status"], game.status);
         assert_eq!(recorded["result"], game.result);
         assert_eq!(recorded["plies"], game.plies);
-        let exported = bot.command("export").arg(&game.id).output().unwrap();
+        let exported = bot
+            .command("export")
+            .env("STATE_DIRECTORY", bot.state())
+            .arg(&game.id)
+            .output()
+            .unwrap();
         let exported = String::from_utf8(exported.stdout).unwrap();
         assert_eq!(
             end_by_rules(&exported),
