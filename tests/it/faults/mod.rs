@@ -46,7 +46,8 @@ fn move_sequence() -> (Vec<String>, String) {
         let mv = legal[rng.usize(..legal.len())];
         let mut next = game.clone();
         next.play(mv);
-        if mv.is_castle() || next.termination().is_some() || next.repetitions() > 1 {
+        // The bot does not take a book move after which the opponent can repeat a position.
+        if mv.is_castle() || next.termination().is_some() || can_repeat(&next) {
             continue;
         }
         moves.push(
@@ -57,6 +58,16 @@ fn move_sequence() -> (Vec<String>, String) {
         game = next;
     }
     (moves, sans.join(" "))
+}
+
+/// Whether the game has repeated a position, or can with the next move.
+fn can_repeat(game: &Game) -> bool {
+    let repeats = |mv| {
+        let mut next = game.clone();
+        next.play(mv);
+        next.repetitions() > 1
+    };
+    game.repetitions() > 1 || game.position().legal_moves().into_iter().any(repeats)
 }
 
 /// Parameters of a test game.
