@@ -18,6 +18,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     fs::write(&file, text(games))?;
     let options = Options {
         source: Source::Files(vec![file]),
+        since: None,
         records: directory.path().join("lichess.org.sqlite"),
         server: "https://lichess.org".to_owned(),
         accounts: vec!["Knightwatch".to_owned()],

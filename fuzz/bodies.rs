@@ -102,7 +102,7 @@ fn check_account_event(event: Event) {
             };
             let unused = policy::LimitUsage {
                 accepted: &|_, _, _| (0, None),
-                running: &|_| 0,
+                running: &|_| Some(0),
             };
             let idle = policy::Load::default();
             let assessment = policy::evaluate(case, settings(), &unused, idle);

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use clap::builder::{PossibleValuesParser, RangedU64ValueParser};
 use clap::{ArgGroup, Args, CommandFactory, Parser, Subcommand};
@@ -12,7 +13,8 @@ use clap_complete::Shell;
 
 use crate::book::GameOptions;
 use crate::bot::{ChallengeQuery, CommandError, argument, time_control};
-use crate::chess::{self, perft::MAX_DEPTH};
+use crate::chess::perft::MAX_DEPTH;
+use crate::chess::{self, FenError, Position};
 use crate::clock;
 use crate::control::{OperatorCommand, SocketArgs};
 use crate::convert::ConvertOptions;
@@ -29,7 +31,7 @@ use crate::lichess::model::address::{self, Page};
 use crate::lichess::model::{TimeControl, Variant};
 use crate::sim::SimArgs;
 use crate::spelling::choices;
-use crate::store::{Filter, GroupBy, Outcome, View, local_day_end, local_day_start};
+use crate::store::{Filter, GroupBy, Outcome, SPEEDS, View, local_day_end, local_day_start};
 use crate::uci;
 
 /// An always-on Lichess bot with its own chess engine, in one binary.
@@ -102,7 +104,17 @@ impl Cli {
     /// Parses the arguments of this process; exits with a message if they are invalid.
     pub fn from_process() -> Self {
         let mut definitions = Self::definitions();
-        let matches = definitions.get_matches_mut();
+        let matches = definitions.try_get_matches_from_mut(std::env::args_os());
+        let matches = matches.unwrap_or_else(|help_or_error| {
+            let printed = help_or_error.print().and_then(|()| io::stdout().flush());
+            std::process::exit(match printed {
+                Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                    eprintln!("error: cannot print: {error}");
+                    1
+                }
+                _ => help_or_error.exit_code(),
+            })
+        });
         clap::FromArgMatches::from_arg_matches(&matches)
             .unwrap_or_else(|error| error.format(&mut definitions).exit())
     }
@@ -286,6 +298,7 @@ pub enum Command {
     #[command(group(ArgGroup::new("asked").args(["challenge", "user"]).required(true)), after_help = "Examples:\n  \
         knightwatch explain LAST\n  \
         knightwatch explain --user Anna --rating 1500 --clock 3+2 --rated\n  \
+        knightwatch explain --user Anna --color white --at 23:30\n  \
         knightwatch explain challenge.json\n  \
         tail -1 events.ndjson | knightwatch explain - --config /etc/knightwatch/config.toml\n\n\
         LAST is the latest incoming challenge in the records. A file contains one challenge as sent by Lichess: a line of /api/stream/event, or an object of \
@@ -302,6 +315,9 @@ pub enum Command {
         /// Text of the challenger's profile, for rules with engine or bio
         #[arg(long, value_name = "TEXT")]
         bio: Option<String>,
+        /// The time of day on this machine, for rules with hours [default: now]
+        #[arg(long, value_name = "HH:MM", value_parser = time_of_day)]
+        at: Option<SystemTime>,
         /// The account that is challenged, if the configuration has several
         #[arg(long, value_name = "NAME")]
         account: Option<String>,
@@ -400,8 +416,8 @@ pub enum Command {
         /// Fetch the games of our accounts from the server, with their tokens
         #[arg(long, conflicts_with = "files")]
         from_lichess: bool,
-        /// The day in UTC of the first game to fetch [default: all games]
-        #[arg(long, value_name = "YYYY-MM-DD", requires = "from_lichess")]
+        /// Import only games that started on this day in UTC or later
+        #[arg(long, value_name = "YYYY-MM-DD")]
         since: Option<jiff::civil::Date>,
         /// Import the games of this account [default: those of the configuration, or else of the records]
         #[arg(long, value_name = "NAME", value_parser = user)]
@@ -673,7 +689,7 @@ pub struct FilterArgs {
     #[arg(long, value_name = "COLOR", value_parser = color)]
     color: Option<Color>,
     /// Games of this speed
-    #[arg(long, value_parser = ["ultraBullet", "bullet", "blitz", "rapid", "classical", "correspondence"])]
+    #[arg(long, value_parser = SPEEDS)]
     speed: Option<String>,
     /// Games of this variant
     #[arg(long, value_parser = PossibleValuesParser::new(Variant::ALL.iter().map(|variant| variant.key())))]
@@ -772,9 +788,16 @@ pub struct AskedArgs {
     /// A rated game
     #[arg(long, requires = "user")]
     rated: bool,
-    /// Lichess's key: standard, chess960, fromPosition, crazyhouse, antichess, ...
-    #[arg(long, value_name = "KEY", requires = "user", default_value = "standard", value_parser = variant)]
-    variant: Variant,
+    /// Lichess's key: standard, chess960, fromPosition, crazyhouse, antichess, ... [default: fromPosition with --fen,
+    /// or else standard]
+    #[arg(long, value_name = "KEY", requires = "user", value_parser = variant)]
+    variant: Option<Variant>,
+    /// The initial position
+    #[arg(long, value_name = "FEN", requires = "user", value_parser = initial_position)]
+    fen: Option<String>,
+    /// Our color: white or black [default: random]
+    #[arg(long, value_name = "COLOR", requires = "user", value_parser = color)]
+    color: Option<Color>,
 }
 
 impl AskedArgs {
@@ -786,12 +809,13 @@ impl AskedArgs {
             rating: self.rating,
             provisional: false,
         };
-        Some(ChallengeQuery::of(
-            &from,
-            self.clock,
-            self.variant,
-            self.rated,
-        ))
+        let default = match self.fen {
+            Some(_) => Variant::FromPosition,
+            None => Variant::Standard,
+        };
+        let variant = self.variant.unwrap_or(default);
+        let query = ChallengeQuery::of(&from, self.clock, variant, self.rated);
+        Some(query.with(self.fen, self.color))
     }
 }
 
@@ -803,6 +827,23 @@ fn variant(text: &str) -> Result<Variant, String> {
         }
         known => Ok(known),
     }
+}
+
+/// Checks a FEN of any variant.
+fn initial_position(text: &str) -> Result<String, FenError> {
+    let mut variants = chess::Variant::ALL.into_iter();
+    match variants.any(|variant| Position::from_variant_fen(variant, text).is_ok()) {
+        true => Ok(text.to_owned()),
+        false => Position::from_fen(text).map(|_| text.to_owned()),
+    }
+}
+
+/// Parses a time of day: that moment of today.
+fn time_of_day(text: &str) -> Result<SystemTime, &'static str> {
+    let expected = "expected hours and minutes, as in 23:30";
+    let time = jiff::civil::Time::strptime("%H:%M", text).map_err(|_| expected)?;
+    let today = jiff::Zoned::now().with().time(time).build();
+    Ok(today.map_err(|_| expected)?.timestamp().into())
 }
 
 /// Parses the id or address of a game.

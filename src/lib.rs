@@ -12,8 +12,8 @@
 //! - [`clock`]: scalable clock of the bot and the Lichess client.
 //! - [`serve`]: HTTP/1.1 server with connection and time limits.
 //! - [`sim`]: simulator of Lichess with built-in players and fault injection.
-//! - [`atomic_file`], [`backoff`], [`input`], [`plural`], [`spelling`]: atomic files, growing delays, size-limited input, counts
-//!   with nouns, suggestions for misspelled names.
+//! - [`atomic_file`], [`backoff`], [`input`], [`plural`], [`spelling`], [`sync`]: atomic files, growing delays, size-limited
+//!   input, counts with nouns, suggestions for misspelled names, locks.
 //!
 //! The modules of the daemon, lower layers first:
 //!
@@ -46,7 +46,7 @@ pub use knightwatch_lichess as lichess;
 pub use knightwatch_lichess::clock;
 pub use knightwatch_serve as serve;
 pub use knightwatch_sim as sim;
-pub use knightwatch_util::{atomic_file, backoff, input, plural, spelling};
+pub use knightwatch_util::{atomic_file, backoff, input, plural, spelling, sync};
 
 pub mod alert;
 pub mod bot;

@@ -128,6 +128,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
             asked,
             age_days,
             bio,
+            at,
             account,
             config,
         } => {
@@ -147,7 +148,8 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
                 age_days,
                 text: bio,
             };
-            bot::explain_command(&settings, &asked, profile, &mut out)?;
+            let at = at.unwrap_or_else(clock::date);
+            bot::explain_command(&settings, &asked, profile, at, &mut out)?;
         }
         Command::Config { config, account } => {
             let sources = Sources::from_process(config.config, config.set);
@@ -212,13 +214,13 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
             let source = match from_lichess {
                 true => import::Source::Server(import::Server {
                     clients: daemon::clients(&settings)?,
-                    since: since.map(midnight).transpose()?,
                     runtime: runtime()?,
                 }),
                 false => import::Source::Files(files),
             };
             let options = import::Options {
                 source,
+                since: since.map(midnight).transpose()?,
                 records: records(&settings),
                 server: settings.lichess.address().to_owned(),
                 accounts: match account.is_empty() {

@@ -270,7 +270,7 @@ fn some(account: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::events::{Player, SearchInfo, TimeControl};
+    use crate::events::{Player, TimeControl};
     use crate::metrics::{LimitStatus, Metrics};
 
     fn watcher() -> Watcher {
@@ -367,30 +367,6 @@ mod tests {
     #[test]
     fn fallback_is_reported_once_per_game() {
         let mut watcher = watcher();
-        let moved = |game: &str, source| {
-            Event::Moved(Moved {
-                game: game.to_owned(),
-                ply: 1,
-                san: "e4".to_owned(),
-                uci: "e2e4".to_owned(),
-                by: Color::White,
-                ours: true,
-                wtime: None,
-                btime: None,
-                thought: Some(SearchInfo {
-                    source,
-                    score: None,
-                    depth: 1,
-                    seldepth: 1,
-                    nodes: 1,
-                    hashfull: 0,
-                    ordering: None,
-                    elapsed: Duration::ZERO,
-                    pv: Vec::new(),
-                }),
-                timing: None,
-            })
-        };
         watcher.on_event(&started("1", 2000), at(0));
         for (game, source, expected) in [
             ("1", Source::Search, 0),
@@ -398,7 +374,8 @@ mod tests {
             ("1", Source::Fallback, 0),
             ("2", Source::Fallback, 1),
         ] {
-            let alerts = watcher.on_event(&moved(game, source), at(1));
+            let moved = Event::Moved(Moved::example(game, source));
+            let alerts = watcher.on_event(&moved, at(1));
             assert_eq!(alerts.len(), expected, "{game} {source:?}");
         }
         watcher.on_event(&finished("1", "mate", None), at(2));

@@ -80,7 +80,7 @@ pub(super) enum CommandKind {
     MoveNow(GameId),
     Play(Pattern, Box<Play>),
     Challenge(OutgoingChallenge),
-    /// So many pairs of games.
+    /// Number of pairs of games.
     Match(OutgoingChallenge, u32),
     CancelMatch(Username),
     Join(ArenaEntry),

@@ -17,7 +17,7 @@ use crate::bot::policy::{
     Assessment, ChallengeAnswer, ChallengeContext, LimitUsage, Load, MatchInput, PlaySettings,
     evaluate, rank,
 };
-use crate::chess::Position;
+use crate::chess::{Color, Position};
 use crate::config::Settings;
 use crate::events::Player;
 use crate::input;
@@ -81,7 +81,7 @@ impl ChallengeQuery {
         Ok(Self { challenge, compat })
     }
 
-    /// Builds a challenge of a user, from what is known of them.
+    /// Builds a challenge of a user to any position and to a random color, from what is known of them.
     pub fn of(from: &Player, time: TimeControl, variant: Variant, rated: bool) -> Self {
         let speed = match time {
             TimeControl::Clock { limit, increment } => Speed::of_clock(limit, increment),
@@ -118,6 +118,18 @@ impl ChallengeQuery {
             compat: None,
         }
     }
+
+    /// Sets the initial position and our color; `None` leaves them as they are.
+    #[must_use]
+    pub fn with(mut self, fen: Option<String>, our_color: Option<Color>) -> Self {
+        self.challenge.initial_fen = fen.or(self.challenge.initial_fen);
+        self.challenge.color = match our_color {
+            None => self.challenge.color,
+            Some(Color::White) => ColorChoice::Black,
+            Some(Color::Black) => ColorChoice::White,
+        };
+        self
+    }
 }
 
 /// The part of the challenger's profile that rules ask for.
@@ -129,7 +141,7 @@ pub struct ProfileQuery {
     pub text: Option<String>,
 }
 
-/// Writes to `out` how a challenge would be answered.
+/// Writes to `out` how a challenge would be answered. Rules with `hours` see the moment `at`.
 ///
 /// # Errors
 /// If `out` fails.
@@ -137,6 +149,7 @@ pub fn explain_command(
     settings: &Settings,
     asked: &ChallengeQuery,
     profile: ProfileQuery,
+    at: SystemTime,
     out: &mut impl Write,
 ) -> Result<(), ExplainError> {
     let ChallengeQuery { challenge, compat } = asked;
@@ -160,6 +173,7 @@ pub fn explain_command(
     };
     let mut input = MatchInput::of_challenge(challenge, profile.age_days);
     input.facts.profile = profile.text;
+    input.at = at;
     let lists = sibling(BlockLists::FILE_SUFFIX).and_then(|file| BlockLists::load(&file).ok());
     let lists = lists.unwrap_or_default();
     input.facts.listed = input
@@ -175,7 +189,7 @@ pub fn explain_command(
     // The running games are not known here.
     let usage = LimitUsage {
         accepted: &|limit, user, window| accepted_log.usage(limit, user, window, now),
-        running: &|_| 0,
+        running: &|_| None,
     };
     let assessment = evaluate(case, settings, &usage, load);
     let mut text = report(&input, &assessment, rank(settings, &input).priority());

@@ -322,18 +322,12 @@ impl Match {
 
     /// The challenge for the next game.
     pub(super) fn challenge(&self) -> NewChallenge {
-        let color = self.attempt.as_ref().map(Attempt::color);
-        NewChallenge {
-            time_control: self.offer.time,
-            rated: self.offer.rated,
-            color: match color {
+        self.offer
+            .challenge(match self.attempt.as_ref().map(Attempt::color) {
                 Some(Color::White) => ColorChoice::White,
                 Some(Color::Black) => ColorChoice::Black,
                 None => ColorChoice::Random,
-            },
-            variant: self.offer.variant,
-            fen: None,
-        }
+            })
     }
 
     pub(super) fn set_stage(&mut self, stage: Stage) {

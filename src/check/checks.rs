@@ -18,6 +18,7 @@ use crate::engine::{Engine, EngineOptions, Limits};
 use crate::external::{Deadlines, EngineError, EngineProcess, ExternalOptions, Go};
 use crate::lichess::model::{TokenInfo, User, Username};
 use crate::lichess::{Client, Error, readable_by_others};
+use crate::logging;
 use crate::plural;
 use crate::store::{self, Filter, Reader};
 
@@ -56,6 +57,13 @@ pub async fn check(settings: &Settings) -> Report {
     findings.extend(block_lists(settings).await);
     findings.extend(books(settings));
     let directory = settings.records_directory();
+    if let Some(obstacle) = directory.as_deref().and_then(store::obstacle) {
+        let text = format!("{} is a file", obstacle.display());
+        findings.push(
+            Finding::problem("records", Cause::Configuration, text)
+                .hint("set records.directory to a directory"),
+        );
+    }
     let write_test = directory.and_then(|directory| machine::test_write(settings, &directory));
     findings.push(records(
         settings,
@@ -77,6 +85,7 @@ pub async fn check(settings: &Settings) -> Report {
             }),
     );
     findings.extend(write_test.as_ref().map(machine::disk));
+    findings.extend(log_file(settings));
     findings.extend(machine::files(settings));
     findings.push(engine(settings).await);
     for external in &settings.engine.external {
@@ -190,6 +199,19 @@ async fn unreachable(settings: &Settings, error: &Error) -> Finding {
     }
 }
 
+/// A warning that the log file cannot be written.
+fn log_file(settings: &Settings) -> Option<Finding> {
+    let path = settings.daemon.log_file.as_ref()?.display();
+    let finding = match logging::test_file(&settings.daemon) {
+        Ok(()) => Finding::ok("log file", path.to_string()),
+        Err(error) => Finding::warning("log file", format!("cannot write to {path}: {error}")).hint(
+            "the bot logs to stderr only: set another daemon.log_file; if the bot runs as another user, run check as \
+             that user",
+        ),
+    };
+    Some(finding)
+}
+
 /// Reads the block lists of all accounts, each once.
 async fn block_lists(settings: &Settings) -> Vec<Finding> {
     let mut lists: Vec<BlockList> = Vec::new();
@@ -201,9 +223,14 @@ async fn block_lists(settings: &Settings) -> Vec<Finding> {
     let mut findings = Vec::new();
     for list in lists {
         findings.push(match block_lists::fetch(&list, None).await {
-            Ok(Fetched::Names { names, .. }) => {
-                let names = plural::count(names.len(), "name", "names");
-                Finding::ok("block list", format!("{list} with {names}"))
+            Ok(Fetched::Names { parsed, .. }) => {
+                let names = plural::count(parsed.names.len(), "name", "names");
+                let list = format!("{list} with {names}");
+                match parsed.skipped_lines() {
+                    None => Finding::ok("block list", list),
+                    Some(lines) => Finding::warning("block list", format!("{list}: {lines}"))
+                        .hint("one user name on each line; comments begin with #"),
+                }
             }
             Ok(Fetched::Unchanged) => Finding::ok("block list", format!("{list} is unchanged")),
             Err(why) => Finding::warning("block list", format!("cannot read {list}: {why}"))

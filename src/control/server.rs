@@ -1,14 +1,17 @@
 //! Server side of the control socket.
 
+use std::collections::VecDeque;
 use std::fs;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixSocket, UnixStream};
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, interval_at, timeout};
 use tracing::{debug, info, warn};
 
@@ -18,7 +21,7 @@ use super::{Dispatcher, Request, Response, directory_of, effective_uid};
 /// Maximum length of a request in bytes.
 const MAX_REQUEST_BYTES: u64 = 64 * 1024;
 
-/// Maximum number of connected clients.
+/// Maximum number of connected clients; then the one that has been idle for the longest is disconnected for a new one.
 const MAX_CLIENTS: usize = 16;
 
 /// Delay after a failure to accept a client, mostly for lack of file descriptors.
@@ -166,7 +169,8 @@ impl Server {
 
     /// Serves clients until the file is removed or replaced.
     async fn serve(self, dispatcher: Dispatcher) {
-        let mut clients = JoinSet::new();
+        let mut tasks = JoinSet::new();
+        let mut clients = Clients::default();
         let mut check = interval_at(
             Instant::now() + SOCKET_CHECK_INTERVAL,
             SOCKET_CHECK_INTERVAL,
@@ -174,16 +178,24 @@ impl Server {
         loop {
             tokio::select! {
                 _ = check.tick() => if file_identity(&self.path) != self.file { return },
-                accepted = self.listener.accept(), if clients.len() < MAX_CLIENTS => match accepted {
+                accepted = self.listener.accept(), if clients.has_room() => match accepted {
                     Ok((client, _)) => {
-                        clients.spawn(serve_client(client, dispatcher.clone(), self.idle_timeout));
+                        clients.make_room();
+                        let is_busy = Arc::new(AtomicBool::new(false));
+                        let serving = serve_client(
+                            client,
+                            dispatcher.clone(),
+                            self.idle_timeout,
+                            Arc::clone(&is_busy),
+                        );
+                        clients.0.push_back((tasks.spawn(serving), is_busy));
                     }
                     Err(error) => {
                         debug!("cannot accept a client of the control socket: {error}");
                         tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
                     }
                 },
-                Some(_) = clients.join_next() => {}
+                Some(_) = tasks.join_next() => {}
             }
         }
     }
@@ -204,7 +216,38 @@ fn file_identity(path: &Path) -> Option<(u64, u64)> {
     Some((metadata.dev(), metadata.ino()))
 }
 
-async fn serve_client(mut client: UnixStream, dispatcher: Dispatcher, idle_timeout: Duration) {
+/// Connected clients, the longest connected first: their tasks, and whether they wait for a response.
+#[derive(Default)]
+struct Clients(VecDeque<(AbortHandle, Arc<AtomicBool>)>);
+
+impl Clients {
+    /// Whether there is room for another client, or would be without an idle one.
+    fn has_room(&mut self) -> bool {
+        self.0.retain(|(task, _)| !task.is_finished());
+        self.0.len() < MAX_CLIENTS || self.idle().is_some()
+    }
+
+    /// Disconnects an idle client if there are too many.
+    fn make_room(&mut self) {
+        if self.0.len() >= MAX_CLIENTS
+            && let Some((task, _)) = self.idle().and_then(|at| self.0.remove(at))
+        {
+            task.abort();
+        }
+    }
+
+    fn idle(&self) -> Option<usize> {
+        let mut clients = self.0.iter();
+        clients.position(|(_, is_busy)| !is_busy.load(Ordering::Relaxed))
+    }
+}
+
+async fn serve_client(
+    mut client: UnixStream,
+    dispatcher: Dispatcher,
+    idle_timeout: Duration,
+    is_busy: Arc<AtomicBool>,
+) {
     let (reader, mut writer) = client.split();
     let mut reader = BufReader::new(reader.take(MAX_REQUEST_BYTES));
     let mut line = String::new();
@@ -216,6 +259,7 @@ async fn serve_client(mut client: UnixStream, dispatcher: Dispatcher, idle_timeo
         if !matches!(read, Ok(Ok(1..))) || !line.ends_with('\n') {
             return;
         }
+        is_busy.store(true, Ordering::Relaxed);
         let response = match Request::parse_addressed(&line) {
             Ok((account, request)) => dispatcher.dispatch(account.as_deref(), request).await,
             Err(why) => Response::Error(why),
@@ -226,6 +270,7 @@ async fn serve_client(mut client: UnixStream, dispatcher: Dispatcher, idle_timeo
         if !matches!(written, Ok(Ok(()))) {
             return;
         }
+        is_busy.store(false, Ordering::Relaxed);
     }
 }
 
@@ -277,7 +322,28 @@ mod tests {
         for _ in 0..MAX_CLIENTS + 4 {
             idle.push(UnixStream::connect(&path).await.unwrap());
         }
-        let mut client = UnixStream::connect(&path).await.unwrap();
+        assert_response(&path).await;
+    }
+
+    #[tokio::test]
+    async fn idle_clients_lock_out_no_others() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("control.sock");
+        let server = Server::bind(&path).await.unwrap();
+        let (commands, _receiver) = bot::command_channel(bot::shutdown_channel().0);
+        tokio::spawn(server.serve((Metrics::default(), commands).into()));
+        let mut idle = Vec::new();
+        for _ in 0..2 * LISTEN_BACKLOG {
+            idle.push(UnixStream::connect(&path).await.unwrap());
+            tokio::task::yield_now().await;
+        }
+        let before = Instant::now();
+        assert_response(&path).await;
+        assert!(before.elapsed() < IDLE_TIMEOUT);
+    }
+
+    async fn assert_response(path: &Path) {
+        let mut client = UnixStream::connect(path).await.unwrap();
         client
             .write_all(b"{\"command\":\"status\"}\n")
             .await

@@ -6,7 +6,7 @@ mod other_instance;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use sd_notify::NotifyState;
@@ -33,6 +33,7 @@ use crate::plural;
 use crate::provider::Provider;
 use crate::sim;
 use crate::store::{self, Recorder};
+use crate::sync;
 use crate::web::{self, KeySource, KeySources, Page};
 use accounts::Accounts;
 use other_instance::{find_other_process, refuse_second_instance};
@@ -90,6 +91,16 @@ pub enum Error {
         /// The cause.
         error: book::Error,
     },
+    /// The directory of the records cannot be one.
+    #[error(
+        "records.directory is {}, but {} is a file: set it to a directory", directory.display(), obstacle.display()
+    )]
+    RecordsDirectory {
+        /// The directory.
+        directory: PathBuf,
+        /// The file.
+        obstacle: PathBuf,
+    },
     /// An account stopped with an error.
     #[error(transparent)]
     Bot(#[from] bot::Error),
@@ -114,7 +125,8 @@ impl Error {
             | Self::Endpoint(_)
             | Self::FaultInjection(_)
             | Self::Client(lichess::Error::CaFile { .. })
-            | Self::Book { .. } => 78,
+            | Self::Book { .. }
+            | Self::RecordsDirectory { .. } => 78,
             Self::Client(_) | Self::System(_) | Self::Panic(_) => 1,
         }
     }
@@ -156,6 +168,14 @@ pub fn run(
     faults.apply(&settings)?;
     for warning in &settings.warnings {
         warn!("{warning}");
+    }
+    if let Some(directory) = settings.records_directory()
+        && let Some(obstacle) = store::obstacle(&directory)
+    {
+        return Err(Error::RecordsDirectory {
+            obstacle: obstacle.to_owned(),
+            directory,
+        });
     }
     let settings = Arc::new(settings);
     let events = Bus::new();
@@ -320,7 +340,7 @@ pub(crate) fn external_options(settings: &config::External) -> ExternalOptions {
 fn settings_reloader(sources: Sources, account: Option<String>) -> ReloadSettings {
     let sources = Mutex::new(sources);
     Arc::new(move || {
-        let mut sources = sources.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sources = sync::lock(&sources);
         let mut states = vec![NotifyState::Reloading];
         // Needed by systemd 253 and later.
         states.extend(NotifyState::monotonic_usec_now().ok());

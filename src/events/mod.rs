@@ -419,6 +419,35 @@ pub struct Moved {
     pub timing: Option<Timing>,
 }
 
+#[cfg(test)]
+impl Moved {
+    /// The move 1. e4 of ours, for tests.
+    pub(crate) fn example(game: &str, source: Source) -> Self {
+        Self {
+            game: game.to_owned(),
+            ply: 1,
+            san: "e4".to_owned(),
+            uci: "e2e4".to_owned(),
+            by: Color::White,
+            ours: true,
+            wtime: None,
+            btime: None,
+            thought: Some(SearchInfo {
+                source,
+                score: None,
+                depth: 1,
+                seldepth: 1,
+                nodes: 100_000,
+                hashfull: 123,
+                ordering: Some(910),
+                elapsed: Duration::ZERO,
+                pv: Vec::new(),
+            }),
+            timing: None,
+        }
+    }
+}
+
 /// Latency of a move of ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {

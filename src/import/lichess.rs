@@ -7,6 +7,7 @@ use serde::Deserialize;
 use super::{MAX_PLIES, Read, name, uci_moves};
 use crate::chess::{Color, Game, Position};
 use crate::events::{GameStarted, Player, TimeControl};
+use crate::input::skip_line;
 use crate::lichess::model::Variant;
 use crate::store::ImportedGame;
 
@@ -102,18 +103,6 @@ pub(super) fn parse(line: &[u8]) -> Result<Read, String> {
     let exported = serde_json::from_slice(line)
         .map_err(|error| format!("not a game as Lichess exports it: {error}"))?;
     game(exported)
-}
-
-fn skip_line(text: &mut dyn BufRead) -> io::Result<()> {
-    loop {
-        let chunk = text.fill_buf()?;
-        let end = chunk.iter().position(|&byte| byte == b'\n');
-        let length = end.map_or(chunk.len(), |end| end + 1);
-        text.consume(length);
-        if end.is_some() || length == 0 {
-            return Ok(());
-        }
-    }
 }
 
 fn game(exported: ExportedGame) -> Result<Read, String> {

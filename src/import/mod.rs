@@ -93,8 +93,6 @@ pub enum Source {
 pub struct Server {
     /// Clients of our accounts. The first exports the games of [`Options::accounts`]; without those, each exports its own.
     pub clients: Vec<Client>,
-    /// The start of the first game, in milliseconds since 1970.
-    pub since: Option<i64>,
     /// For the requests.
     pub runtime: Runtime,
 }
@@ -104,6 +102,8 @@ pub struct Server {
 pub struct Options {
     /// Where the games come from.
     pub source: Source,
+    /// The earliest start of a game, in milliseconds since 1970.
+    pub since: Option<i64>,
     /// The records file.
     pub records: PathBuf,
     /// Base URL of the server.
@@ -259,7 +259,7 @@ impl<W: Write> Import<'_, W> {
     /// Imports the games of an account that the server exports. A connection that breaks off is opened again, from the
     /// last game on.
     fn export(&mut self, server: &Server, client: &Client, name: &Username) -> Result<(), Error> {
-        let mut since = server.since;
+        let mut since = self.options.since;
         let mut number = 0u64;
         let mut failures = 0;
         loop {
@@ -300,6 +300,13 @@ impl<W: Write> Import<'_, W> {
 
     fn game(&mut self, game: Read, place: &dyn Display) -> Result<(), Error> {
         match game {
+            Read::Game(game) if self.options.since.is_some_and(|since| game.started < since) => {
+                let reason = match game.started {
+                    0 => "without a date",
+                    _ => "from before --since",
+                };
+                *self.skipped.entry(reason).or_default() += 1;
+            }
             Read::Game(mut game) => {
                 let start = &mut game.start;
                 start.our_color = if self.is_ours(&mut start.white.name) {

@@ -96,7 +96,7 @@ fn game(record: Record, server: &str, number: u64) -> Read {
     };
     let event = tag("Event").unwrap_or_default();
     let lower = event.to_lowercase();
-    let time_control = time_control(tag("TimeControl"));
+    let time_control = time_control(tags.get("TimeControl"));
     let speeds = [
         "ultrabullet",
         "bullet",
@@ -113,7 +113,8 @@ fn game(record: Record, server: &str, number: u64) -> Read {
             Speed::of_clock(limit, increment).to_string()
         }
         (_, Some(speed)) => speed.replace("ultrab", "ultraB"),
-        (_, None) => "correspondence".to_owned(),
+        (TimeControl::Unlimited, None) => "correspondence".to_owned(),
+        (_, None) => "unknown".to_owned(),
     };
     let moves: Vec<String> = uci_moves(&record.game).collect();
     let started = started(tags);
@@ -206,7 +207,11 @@ fn player(tags: &Tags, color: Color) -> Player {
     }
 }
 
+/// Parses the tag of the time control: `-` if there is none.
 fn time_control(tag: Option<&str>) -> TimeControl {
+    if tag == Some("-") {
+        return TimeControl::Unlimited;
+    }
     let clock = || {
         let (limit, increment) = tag?.split_once('+').unwrap_or((tag?, "0"));
         Some(TimeControl::Clock {

@@ -2,13 +2,15 @@
 
 use std::io;
 use std::process::exit;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock};
 
 use futures::future::select_all;
 use rustix::termios::{
     LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr,
 };
 use tokio::signal::unix::{SignalKind, signal};
+
+use crate::sync;
 
 /// The terminal settings to restore, while echo is disabled.
 static SAVED_TERMIOS: Mutex<Option<Termios>> = Mutex::new(None);
@@ -47,7 +49,7 @@ impl Drop for HiddenInput {
 }
 
 fn terminal() -> MutexGuard<'static, Option<Termios>> {
-    SAVED_TERMIOS.lock().unwrap_or_else(PoisonError::into_inner)
+    sync::lock(&SAVED_TERMIOS)
 }
 
 /// Restores the terminal, ignoring errors: the terminal may be gone.

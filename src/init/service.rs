@@ -1,8 +1,9 @@
 //! systemd service: unit file and program.
 
-use std::io;
-use std::path::{Path, PathBuf};
+use std::ffi::OsString;
+use std::path::{Component, Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::{fs, io};
 
 use anyhow::{Context, bail};
 
@@ -22,6 +23,9 @@ const UNIT_FILE: &str = "/etc/systemd/system/knightwatch.service";
 
 /// Exists while systemd is running.
 const SYSTEMD_RUNTIME_DIRECTORY: &str = "/run/systemd/system";
+
+/// Upper limit of the symbolic links of a path, that of Linux.
+const MAX_LINKS: usize = 40;
 
 /// Directories hidden from the service by ProtectHome= and PrivateTmp=.
 const HIDDEN_DIRECTORIES: [&str; 5] = ["/home", "/root", "/run/user", "/tmp", "/var/tmp"];
@@ -66,10 +70,10 @@ impl Service {
         Ok(Self { root, program })
     }
 
-    /// A path in the system that is set up.
+    /// A path in the system that is set up, without symbolic links that leave it.
     pub(super) fn place(&self, path: &str) -> PathBuf {
         match &self.root {
-            Some(root) => root.join(path.trim_start_matches('/')),
+            Some(root) => resolve_below(root, Path::new(path)),
             None => path.into(),
         }
     }
@@ -127,6 +131,36 @@ impl Service {
     pub(super) fn reload_unit(&self) -> io::Result<()> {
         systemctl(&["daemon-reload"])
     }
+}
+
+/// Resolves the symbolic links of a path as the system below `root` does: absolute ones begin there, and none leads out of
+/// it. Of an endless path this is an existing part.
+fn resolve_below(root: &Path, path: &Path) -> PathBuf {
+    let reversed = |path: &Path| -> Vec<OsString> {
+        let parts = path.components().rev();
+        parts.map(|part| part.as_os_str().to_owned()).collect()
+    };
+    let mut open = reversed(path);
+    let mut below = PathBuf::new();
+    let mut links = 0;
+    while let Some(part) = open.pop() {
+        match Path::new(&part).components().next() {
+            Some(Component::ParentDir) => {
+                below.pop();
+            }
+            Some(Component::RootDir) => below.clear(),
+            Some(Component::Normal(part)) => match fs::read_link(root.join(&below).join(part)) {
+                Ok(_) if links == MAX_LINKS => break,
+                Ok(target) => {
+                    links += 1;
+                    open.extend(reversed(&target));
+                }
+                Err(_) => below.push(part),
+            },
+            _ => {}
+        }
+    }
+    root.join(below)
 }
 
 pub(super) fn is_systemd_running() -> bool {

@@ -50,7 +50,11 @@ impl RotatingFile {
         named.ok().zip(open.metadata().ok()).is_some_and(same)
     }
 
-    fn create(&self) -> io::Result<File> {
+    /// Opens the file, or creates it.
+    ///
+    /// # Errors
+    /// If it cannot be opened, or is a pipe.
+    pub(super) fn create(&self) -> io::Result<File> {
         if fs::metadata(&self.path).is_ok_and(|named| named.file_type().is_fifo()) {
             // It would block.
             return Err(io::Error::other("it is a pipe, not a file"));

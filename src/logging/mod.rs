@@ -9,6 +9,7 @@ mod queue;
 
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::fmt;
+use std::fs;
 use std::io::{self, IsTerminal, Write};
 use std::panic::PanicHookInfo;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,12 +27,15 @@ use crate::config::{Daemon, LogFormat, LogLevel};
 use file::RotatingFile;
 use queue::Queue;
 
-static STDERR: LazyLock<Queue> = LazyLock::new(|| Queue::start(io::stderr(), is_journal()));
+static STDERR: LazyLock<Queue> = LazyLock::new(|| Queue::start(io::stderr(), stderr_warning));
 
 /// Queue of the log file, if there is one. It has a thread of its own, so that neither output waits for the other.
 static FILE: OnceLock<Queue> = OnceLock::new();
 
 static STARTED: AtomicBool = AtomicBool::new(false);
+
+/// Lines are JSON.
+static JSON: AtomicBool = AtomicBool::new(false);
 
 /// Starts logging in lines for people.
 ///
@@ -56,11 +60,27 @@ pub fn start_daemon(daemon: &Daemon) {
     };
     let mut file = RotatingFile::new(path.clone(), daemon.log_file_bytes(), daemon.log_files);
     let opened = file.open(0).map(drop);
-    FILE.get_or_init(|| Queue::start(file, false));
+    FILE.get_or_init(|| Queue::start(file, file_warning));
     start_layers(daemon.log_level, daemon.log_format, true);
     if let Err(error) = opened {
         let path = path.display();
         warn!("cannot write to daemon.log_file {path}, trying again with each line: {error}");
+    }
+}
+
+/// Tests whether the log file can be written, if there is to be one. A file that did not exist is removed again.
+///
+/// # Errors
+/// If it cannot be opened.
+pub fn test_file(daemon: &Daemon) -> io::Result<()> {
+    let Some(path) = &daemon.log_file else {
+        return Ok(());
+    };
+    let is_new = !path.exists();
+    RotatingFile::new(path.clone(), daemon.log_file_bytes(), daemon.log_files).create()?;
+    match is_new {
+        true => fs::remove_file(path),
+        false => Ok(()),
     }
 }
 
@@ -77,6 +97,7 @@ fn start_layers(level: LogLevel, format: LogFormat, to_file: bool) {
         // The writer thread, while threads can be started.
         LazyLock::force(&STDERR);
         STARTED.store(true, Ordering::Relaxed);
+        JSON.store(format == LogFormat::Json, Ordering::Relaxed);
     }
 }
 
@@ -142,7 +163,41 @@ struct TimeOfDay;
 
 impl FormatTime for TimeOfDay {
     fn format_time(&self, line: &mut Writer<'_>) -> fmt::Result {
-        write!(line, "{}", jiff::Zoned::now().strftime("%H:%M:%S"))
+        write!(line, "{}", jiff::Zoned::now().strftime(TIME_OF_DAY))
+    }
+}
+
+/// Form of the time of day on a terminal, in local time.
+const TIME_OF_DAY: &str = "%H:%M:%S";
+
+/// A warning about the log itself, as a line of stderr.
+fn stderr_warning(text: &str) -> String {
+    if JSON.load(Ordering::Relaxed) {
+        let line = file_warning(text);
+        return if is_journal() {
+            format!("<4>{line}")
+        } else {
+            line
+        };
+    }
+    match is_journal() {
+        true => format!("<4>{text}"),
+        false if io::stderr().is_terminal() => {
+            format!("{}  WARN {text}", jiff::Zoned::now().strftime(TIME_OF_DAY))
+        }
+        false => file_warning(text),
+    }
+}
+
+/// A warning about the log itself, as a line of the file: like those of `tracing_subscriber`.
+fn file_warning(text: &str) -> String {
+    let time = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.6fZ");
+    match JSON.load(Ordering::Relaxed) {
+        true => serde_json::json!({
+            "timestamp": time.to_string(), "level": "WARN", "message": text,
+        })
+        .to_string(),
+        false => format!("{time}  WARN {text}"),
     }
 }
 

@@ -35,9 +35,14 @@ struct Message {
 
 impl Queue {
     /// Starts the writer thread.
-    pub(super) fn start(out: impl Write + Send + 'static, journal: bool) -> Self {
+    ///
+    /// `format_warning` makes a line of a warning.
+    pub(super) fn start(
+        out: impl Write + Send + 'static,
+        format_warning: fn(&str) -> String,
+    ) -> Self {
         let (messages, receiver) = mpsc::sync_channel(MAX_QUEUED_LINES);
-        let writer = LineWriter::new(out, journal);
+        let writer = LineWriter::new(out, format_warning);
         // Without a thread the queue is closed, and lines are written directly.
         let _ = thread::Builder::new()
             .name("log".to_owned())
@@ -94,7 +99,7 @@ impl Queue {
 /// Writes lines, and counts those that cannot be written.
 struct LineWriter<W> {
     out: W,
-    journal: bool,
+    format_warning: fn(&str) -> String,
     /// Lines lost since the last one that was written.
     lost: u64,
     why: String,
@@ -103,10 +108,10 @@ struct LineWriter<W> {
 }
 
 impl<W: Write> LineWriter<W> {
-    fn new(out: W, journal: bool) -> Self {
+    fn new(out: W, format_warning: fn(&str) -> String) -> Self {
         Self {
             out,
-            journal,
+            format_warning,
             lost: 0,
             why: String::new(),
             partial_line: false,
@@ -138,13 +143,10 @@ impl<W: Write> LineWriter<W> {
 
     fn report_lost(&mut self) -> io::Result<()> {
         if self.lost > 0 {
-            let text = format!(
-                "{}{}{} missing here: {}\n",
-                if self.partial_line { "\n" } else { "" },
-                if self.journal { "<4>" } else { " WARN " },
-                plural::count(self.lost, "line of the log is", "lines of the log are"),
-                self.why
-            );
+            let lines = plural::count(self.lost, "line of the log is", "lines of the log are");
+            let line = (self.format_warning)(&format!("{lines} missing here: {}", self.why));
+            let end = if self.partial_line { "\n" } else { "" };
+            let text = format!("{end}{line}\n");
             self.write_bytes(text.as_bytes())?;
             self.lost = 0;
         }
@@ -203,7 +205,7 @@ mod tests {
             room: 13,
             ..Disk::default()
         };
-        let mut writer = LineWriter::new(disk, false);
+        let mut writer = LineWriter::new(disk, str::to_owned);
         for line in ["the first\n", "the second\n", "the third\n"] {
             writer.write(0, line.as_bytes());
         }
@@ -259,7 +261,7 @@ mod tests {
             opened,
             text: Arc::clone(&text),
         };
-        let queue = Queue::start(pipe, false);
+        let queue = Queue::start(pipe, |text| format!("12:34:56  WARN {text}"));
         // From here on the writer takes no line out of the queue.
         queue.push(b"0\n".to_vec());
         is_blocked.recv().unwrap();
@@ -277,7 +279,7 @@ mod tests {
         let lost = 3 * MAX_QUEUED_LINES - written.len();
         assert_eq!(report.len(), 1, "{report:?}");
         let report_text = format!(
-            " WARN {lost} lines of the log are missing here: they came faster than they could be written"
+            "12:34:56  WARN {lost} lines of the log are missing here: they came faster than they could be written"
         );
         assert_eq!(report[0], report_text);
         assert_eq!(written.len(), MAX_QUEUED_LINES + 1);

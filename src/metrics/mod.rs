@@ -10,13 +10,14 @@ mod status;
 mod status_text;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use prometheus_client::metrics::histogram::Histogram;
 use tokio::sync::{broadcast, watch};
 
 use crate::events::{Color, Decision, Event, GameFinished, Moved, RecvError, Severity, Source};
+use crate::sync::lock;
 
 pub use sample::{Quantiles, Sample};
 pub use status::{
@@ -411,10 +412,6 @@ fn resident_mib() -> u64 {
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
     kib.unwrap_or(0) / 1024
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

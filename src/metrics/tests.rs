@@ -1,5 +1,5 @@
 use super::*;
-use crate::events::{Color, GameStarted, Player, SearchInfo, TimeControl, Timing};
+use crate::events::{Color, GameStarted, Player, TimeControl, Timing};
 
 fn started(game: &str, our_color: Color) -> Event {
     Event::GameStarted(GameStarted {
@@ -30,31 +30,13 @@ fn finished(game: &str, status: &str, winner: Option<Color>, result: &str) -> Ev
 }
 
 fn moved(source: Source, elapsed_ms: u64, to_post_ms: u64) -> Event {
-    Event::Moved(Moved {
-        game: "a".to_owned(),
-        ply: 1,
-        san: "e4".to_owned(),
-        uci: "e2e4".to_owned(),
-        by: Color::White,
-        ours: true,
-        wtime: None,
-        btime: None,
-        thought: Some(SearchInfo {
-            source,
-            score: None,
-            depth: 1,
-            seldepth: 1,
-            nodes: 100_000,
-            hashfull: 123,
-            ordering: Some(910),
-            elapsed: Duration::from_millis(elapsed_ms),
-            pv: Vec::new(),
-        }),
-        timing: Some(Timing {
-            to_post: Duration::from_millis(to_post_ms),
-            round_trip: Duration::from_millis(30),
-        }),
-    })
+    let mut moved = Moved::example("a", source);
+    moved.thought.as_mut().unwrap().elapsed = Duration::from_millis(elapsed_ms);
+    moved.timing = Some(Timing {
+        to_post: Duration::from_millis(to_post_ms),
+        round_trip: Duration::from_millis(30),
+    });
+    Event::Moved(moved)
 }
 
 fn game(id: &str, our_turn_ms: Option<u64>) -> GameStatus {

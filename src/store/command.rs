@@ -8,7 +8,7 @@ use serde_json::json;
 use super::pgn::{Details, pgn_of};
 use super::{ChallengeDecision, Error, Filter, Game, GroupBy, Page, Rating, Reader, WinDrawLoss};
 use crate::atomic_file;
-use crate::events::Player;
+use crate::events::{Player, TimeControl};
 use crate::plural;
 
 /// Upper limit of a displayed name, in characters; Lichess allows 30.
@@ -363,8 +363,12 @@ fn game_line(game: &Game) -> String {
         "standard" => String::new(),
         other => format!(" {}", escape(other)),
     };
+    let time = match game.time_control {
+        TimeControl::Unknown if game.speed == "unknown" => game.time_control.to_string(),
+        known => format!("{} {known}", escape(&game.speed)),
+    };
     format!(
-        "{}  {:<8}  {}  {:<5}  {:<7}  {:>3} moves  {:<10}  {rated} {} {}{kind}, {}",
+        "{}  {:<8}  {}  {:<5}  {:<7}  {:>3} moves  {:<10}  {rated} {time}{kind}, {}",
         local_time(game.started),
         escape(&game.id),
         game.color.key(),
@@ -372,8 +376,6 @@ fn game_line(game: &Game) -> String {
         game.result.as_deref().unwrap_or("*"),
         game.plies.div_ceil(2),
         escape(game.status.as_deref().unwrap_or("-")),
-        escape(&game.speed),
-        game.time_control,
         full_name(&game.opponent),
     )
 }

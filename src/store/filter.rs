@@ -6,6 +6,17 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use rusqlite::types::Value;
 
+/// Speeds of recorded games; unknown for imported ones without a time control.
+pub const SPEEDS: [&str; 7] = [
+    "ultraBullet",
+    "bullet",
+    "blitz",
+    "rapid",
+    "classical",
+    "correspondence",
+    "unknown",
+];
+
 /// Selects games. The default selects all.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Filter {

@@ -18,9 +18,9 @@ mod score;
 mod stats;
 mod timing;
 
-use std::fs::DirBuilder;
+use std::fs::{DirBuilder, OpenOptions};
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -32,7 +32,8 @@ pub use command::{
     CommandError, ExportOptions, GamesOptions, View, export_command, games_command, last_challenge,
 };
 pub use filter::{
-    Filter, GroupBy, Order, Outcome, Page, Sort, local_day_end, local_day_start, utc_day_start,
+    Filter, GroupBy, Order, Outcome, Page, SPEEDS, Sort, local_day_end, local_day_start,
+    utc_day_start,
 };
 pub use importer::{ImportedGame, Importer};
 pub use pgn::{Details, pgn_of};
@@ -105,7 +106,13 @@ pub fn find(directories: &[PathBuf], server: &str) -> PathBuf {
     found.or_else(|| files().next()).unwrap_or_default()
 }
 
-/// Opens a file for writing, creating it if needed.
+/// The nearest existing part of a directory's path that is no directory, so that the directory cannot be created.
+pub fn obstacle(directory: &Path) -> Option<&Path> {
+    let mut existing = directory.ancestors().filter(|path| path.exists());
+    existing.next().filter(|path| !path.is_dir())
+}
+
+/// Opens a file for writing, creating it for its owner only if needed.
 fn open(file: &Path, server: Option<&str>) -> Result<Connection, Error> {
     if let Some(directory) = file.parent() {
         let mut builder = DirBuilder::new();
@@ -115,6 +122,9 @@ fn open(file: &Path, server: Option<&str>) -> Result<Connection, Error> {
             error,
         })?;
     }
+    // SQLite itself creates files with mode 0644. A failure is reported when it opens the file.
+    let mut options = OpenOptions::new();
+    let _ = options.write(true).create_new(true).mode(0o600).open(file);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
     let mut db = Connection::open_with_flags(file, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     db.busy_timeout(BUSY_TIMEOUT)?;

@@ -112,7 +112,8 @@ fn tags(game: &Game, server: &str) -> Tags {
     tags.set("Variant", variant);
     let time_control = match game.time_control {
         TimeControl::Clock { limit, increment } => format!("{limit}+{increment}"),
-        _ => "-".to_owned(),
+        TimeControl::Unknown => "?".to_owned(),
+        TimeControl::Correspondence { .. } | TimeControl::Unlimited => "-".to_owned(),
     };
     tags.set("TimeControl", time_control);
     let termination = match game.status.as_deref() {

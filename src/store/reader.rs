@@ -433,6 +433,7 @@ fn game(row: &Row<'_>) -> rusqlite::Result<Game> {
         })
     };
     let color: String = row.get(3)?;
+    let speed: String = row.get(12)?;
     let status: Option<String> = row.get(20)?;
     let final_clock: Option<i64> = row.get(24)?;
     let round_trip: Option<i64> = row.get(25)?;
@@ -447,8 +448,12 @@ fn game(row: &Row<'_>) -> rusqlite::Result<Game> {
         },
         account: player(4)?,
         opponent: player(8)?,
-        speed: row.get(12)?,
-        time_control: time_control(row, 13)?,
+        time_control: match time_control(row, 13)? {
+            // PGN without the tag TimeControl.
+            TimeControl::Unlimited if speed != "correspondence" => TimeControl::Unknown,
+            known => known,
+        },
+        speed,
         variant: row.get(16)?,
         rated: row.get(17)?,
         initial_fen: row.get(18)?,

@@ -15,7 +15,7 @@ use super::convert::finished_event;
 use super::records::{ApiError, Params};
 use super::wire::Player;
 use crate::events::Color;
-use crate::store::{self, Filter, Order, Outcome, Sort, utc_day_start};
+use crate::store::{self, Filter, Order, Outcome, SPEEDS, Sort, utc_day_start};
 
 /// Default number of games in a list.
 const DEFAULT_LIMIT: u32 = 50;
@@ -63,7 +63,12 @@ impl GameQuery {
                 "black" => Ok(Color::Black),
                 _ => Err("expected white or black".to_owned()),
             })?,
-            speed: text(&self.speed),
+            speed: parse_param("speed", &self.speed, |speed| {
+                match SPEEDS.contains(&speed) {
+                    true => Ok(speed.to_owned()),
+                    false => Err(format!("expected one of {}", SPEEDS.join(", "))),
+                }
+            })?,
             variant: text(&self.variant),
             rated: parse_param("rated", &self.rated, parse_bool)?,
             tournament: text(&self.tournament),

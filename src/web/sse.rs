@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::convert::Infallible;
 use std::mem;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
@@ -20,6 +20,7 @@ use super::state::{Change, PageState};
 use super::wire;
 use crate::events::{Event, RecvError};
 use crate::metrics::Metrics;
+use crate::sync;
 
 /// Minimum interval between two `thinking` events of a game.
 const THINKING_INTERVAL: Duration = Duration::from_millis(200);
@@ -79,7 +80,7 @@ impl EventFeed {
 
     /// Locks the state. The guard must not be held across an await.
     fn lock(&self) -> MutexGuard<'_, FeedState> {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+        sync::lock(&self.0.state)
     }
 
     /// A game that is running or has recently finished.

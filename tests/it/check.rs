@@ -1,5 +1,6 @@
 //! `check`, `upgrade` and `demo` of the real program.
 
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use knightwatch::sim::{Endpoint, Fault, FaultRule, NewUser, Skew};
@@ -244,27 +245,35 @@ fn check_with_unwritable_directory_warns() {
     let file = file.display();
     // No directory can be created below a file, and /proc is not writable.
     for (directory, why) in [
-        ("/proc/self".to_owned(), "cannot write in /proc/self".into()),
+        ("/proc/self", "cannot write in /proc/self"),
         (
-            "/proc/self/records".to_owned(),
-            "cannot create /proc/self/records: cannot write in /proc/self".into(),
-        ),
-        (file.to_string(), format!("{file} is not a directory")),
-        (
-            format!("{file}/records"),
-            format!("cannot create {file}/records: {file} is not a directory"),
+            "/proc/self/records",
+            "cannot create /proc/self/records: cannot write in /proc/self",
         ),
     ] {
         let set = ["check", "--set", &format!("records.directory={directory}")];
         let (code, text) = code_and_text(&knightwatch(&site, BOT, &set));
         assert_eq!(code, Some(0), "{text}");
-        assert!(text.contains(&why), "{text}");
+        assert!(text.contains(why), "{text}");
         assert!(
             text.contains("warning  records        cannot create"),
             "{text}"
         );
         assert!(text.contains("set another records.directory"), "{text}");
         assert!(text.contains("Ready to play, with"), "{text}");
+    }
+    for directory in [file.to_string(), format!("{file}/records")] {
+        let set = format!("records.directory={directory}");
+        let (code, text) = code_and_text(&knightwatch(&site, BOT, &["check", "--set", &set]));
+        assert_eq!(code, Some(78), "{text}");
+        assert!(
+            text.contains(&format!("records        {file} is a file")),
+            "{text}"
+        );
+        let (code, text) = code_and_text(&knightwatch(&site, BOT, &["run", "--set", &set]));
+        assert_eq!(code, Some(78), "{text}");
+        let why = format!("records.directory is {directory}, but {file} is a file");
+        assert!(text.contains(&why), "{text}");
     }
     // A missing directory is not created.
     let missing = home.path().join("a/b");
@@ -275,6 +284,28 @@ fn check_with_unwritable_directory_warns() {
         assert!(text.contains(&format!("ok       {topic}")), "{text}");
     }
     assert_eq!(std::fs::read_dir(home.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn check_with_unwritable_log_file_warns() {
+    let site = Site::new([]);
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("bot.log");
+    let check = |file: &Path| {
+        let set = format!("daemon.log_file={}", file.display());
+        let (code, text) = code_and_text(&knightwatch(&site, BOT, &["check", "--set", &set]));
+        assert_eq!(code, Some(0), "{text}");
+        text
+    };
+    let missing = home.path().join("none").join("bot.log");
+    let text = check(&missing);
+    let why = format!("cannot write to {}: No such file", missing.display());
+    assert!(text.contains(&why), "{text}");
+    let text = check(home.path());
+    assert!(text.contains("Is a directory"), "{text}");
+    let text = check(&file);
+    assert!(!text.contains("cannot write to"), "{text}");
+    assert!(!file.exists());
 }
 
 #[test]

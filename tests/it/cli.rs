@@ -188,11 +188,14 @@ fn perft_prints_node_count() {
 #[test]
 fn full_stdout_is_reported() {
     let full = std::fs::File::options().write(true).open("/dev/full");
-    let output = knightwatch(&["perft", "3"]).stdout(full.unwrap()).output();
-    let output = output.unwrap();
-    assert_eq!(output.status.code(), Some(1), "{output:?}");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("cannot print: No space left"), "{said}");
+    let full = full.unwrap();
+    for arguments in [&["perft", "3"][..], &["--help"], &["--version"]] {
+        let mut command = knightwatch(arguments);
+        let output = command.stdout(full.try_clone().unwrap()).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains("cannot print: No space left"), "{said}");
+    }
 }
 
 #[test]
@@ -529,6 +532,51 @@ fn sim_prints_line_for_every_game() {
     for game in games {
         assert!(game.contains("  0-1 ") && game.ends_with("60+0"), "{game}");
     }
+}
+
+#[test]
+fn sim_player_repeats_no_challenge_that_is_refused_for_good() {
+    let mut child = knightwatch(&[
+        "sim",
+        "--listen",
+        "127.0.0.1:0",
+        "--speed",
+        "100",
+        "--player",
+        "Echo",
+        "--player",
+        "Wise,challenges=Echo,clock=10+0",
+    ])
+    .stdout(Stdio::null())
+    .stderr(Stdio::piped())
+    .spawn()
+    .unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let refused = |line: &String| line.contains("Bots cannot play UltraBullet");
+    let line = lines.by_ref().map(Result::unwrap).find(refused).unwrap();
+    assert!(line.ends_with("; no more are sent"), "{line}");
+    signal(&child, "TERM");
+    assert_eq!(lines.map(Result::unwrap).filter(refused).count(), 0);
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn sim_without_terminal_ignores_sighup() {
+    let mut child = knightwatch(&["sim", "--listen", "127.0.0.1:0"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let line = lines.next().unwrap().unwrap();
+    let (_, address) = line.split_once("http://").unwrap();
+    signal(&child, "HUP");
+    let address = address.split_whitespace().next().unwrap();
+    TcpStream::connect(address.trim_end_matches('/')).unwrap();
+    assert_eq!(child.try_wait().unwrap(), None);
+    signal(&child, "TERM");
+    assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 
 #[test]

@@ -416,7 +416,7 @@ fn book_of_lines(directory: &Path, name: &str, lines: &str) -> String {
 fn book_moves_do_not_repeat() {
     let directory = tempfile::tempdir().unwrap();
     let book = book_of_lines(directory.path(), "draws", "Nf3 Nf6 Ng1 Ng8 Nf3 Nf6\n");
-    for (allowed, book_moves) in [(false, 1), (true, 2)] {
+    for (allowed, book_moves) in [(false, 1), (true, 3)] {
         let site = Site::new([NewUser::bot("Anna")]);
         let bot = Daemon::start(
             &site,
@@ -431,13 +431,16 @@ fn book_moves_do_not_repeat() {
             ("clock.increment", "0"),
             ("color", "white"),
         ]);
-        for (uci, plies) in [("g1f3", 2), ("f3g1", 4)] {
+        // With the key set, the book goes on in the repeated position, too.
+        let moves = if allowed { 3 } else { 2 };
+        let plies = [("g1f3", 2), ("f3g1", 4), ("g1f3", 6)];
+        for (uci, plies) in plies.into_iter().take(moves) {
             anna.play(&id, uci);
             site.plies(&id, plies);
         }
-        let counts = wait("two moves are counted", || {
+        let counts = wait("the moves are counted", || {
             let counts = status(&bot)["counts"].clone();
-            (counts["moves"] == 2).then_some(counts)
+            (counts["moves"] == moves).then_some(counts)
         });
         assert_eq!(counts["book_moves"], book_moves, "{allowed}");
     }

@@ -144,6 +144,9 @@ fn import_adds_games_once() {
     // Statistics.
     let list = stdout(state, &["games"]);
     assert!(list.contains("4 games: 1 won, 2 drawn, 1 lost"), "{list}");
+    // No tag names its time control.
+    assert!(list.contains("casual unknown time control, Bert"), "{list}");
+    assert!(!list.contains("correspondence"), "{list}");
     let groups = stdout(state, &["games", "--by", "opponent"]);
     assert!(
         groups.starts_with("Anna  ") && groups.contains("\nBert  "),
@@ -166,6 +169,39 @@ fn import_adds_games_once() {
     );
     let toughest = stdout(state, &["games", "--toughest"]);
     assert!(toughest.contains("Anna"), "{toughest}");
+}
+
+#[test]
+fn import_since_a_day_applies_to_files() {
+    let state = tempfile::tempdir().unwrap();
+    let state = state.path();
+    let game = |date: &str, mv: &str| {
+        format!("[White \"MyBot\"]\n[Black \"Bert\"]\n{date}[Result \"1-0\"]\n\n1. {mv} 1-0\n\n")
+    };
+    let games = [
+        game("[Date \"2001.02.03\"]\n", "e4"),
+        game("[Date \"2026.01.01\"]\n", "d4"),
+        game("", "c4"),
+    ];
+    fs::write(state.join("games.pgn"), games.concat()).unwrap();
+    fs::write(state.join("export.ndjson"), EXPORT).unwrap();
+    let import = |since: &str| {
+        let arguments = ["import", "--account", "MyBot", "--since", since];
+        stdout(
+            state,
+            &[&arguments[..], &["games.pgn", "export.ndjson"]].concat(),
+        )
+    };
+    assert_eq!(
+        import("2026-01-01"),
+        "imported 1 game of MyBot; 0 already known\n\
+         skipped 3 games: 2 from before --since, 1 without a date\n"
+    );
+    assert_eq!(
+        import("2025-06-01"),
+        "imported 1 game of MyBot; 1 already known\n\
+         skipped 2 games: 1 from before --since, 1 without a date\n"
+    );
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! `service`, `completions` and `man` of the real program.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
@@ -68,6 +69,42 @@ fn service_unit_is_installed_kept_and_removed() {
     let (code, said) = service(&["uninstall"]);
     assert!(code == Some(0) && !unit.exists(), "{said}");
     assert!(kept.exists());
+}
+
+#[test]
+fn service_of_an_image_follows_no_link_out_of_it() {
+    let home = tempfile::tempdir().unwrap();
+    let [image, outside] = ["image", "outside"].map(|name| home.path().join(name));
+    fs::create_dir_all(image.join("etc")).unwrap();
+    fs::create_dir_all(&outside).unwrap();
+    let install = |target: &Path| {
+        let link = image.join("etc/systemd");
+        let _ = fs::remove_file(&link);
+        symlink(target, &link).unwrap();
+        run(&["service", "install", "--root", image.to_str().unwrap()])
+    };
+    let within = |directory: &Path| {
+        let directory = image.join(directory.strip_prefix("/").unwrap());
+        directory.join("system/knightwatch.service")
+    };
+    // The system of the image sees these below its own root.
+    for target in [outside.as_path(), Path::new("/usr/lib/units")] {
+        let (code, said) = install(target);
+        assert_eq!(code, Some(0), "{said}");
+        let unit = within(target);
+        assert!(
+            unit.exists() && said.contains(unit.to_str().unwrap()),
+            "{said}"
+        );
+    }
+    let (code, said) = install(Path::new("../../../../../up"));
+    assert!(
+        code == Some(0) && within(Path::new("/up")).exists(),
+        "{said}"
+    );
+    let (code, said) = install(Path::new("/etc/systemd"));
+    assert!(code == Some(1) && said.contains("is a directory"), "{said}");
+    assert_eq!(fs::read_dir(&outside).unwrap().count(), 0);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// Modules, and the modules and re-exported crates that each may use; `*` allows all.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("events", &["chess", "engine", "lichess"]),
-    ("metrics", &["events", "plural"]),
+    ("metrics", &["events", "plural", "sync"]),
     (
         "store",
         &["atomic_file", "backoff", "chess", "events", "plural"],
@@ -18,7 +18,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "web",
         &[
-            "chess", "draw", "events", "input", "metrics", "serve", "store", "control", "plural",
+            "chess", "draw", "events", "input", "metrics", "serve", "store", "sync", "control",
+            "plural",
         ],
     ),
     ("config", &["input", "lichess", "plural", "spelling"]),
@@ -39,6 +40,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "backoff",
             "input",
             "plural",
+            "sync",
         ],
     ),
     (

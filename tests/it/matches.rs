@@ -145,6 +145,8 @@ fn match_is_paused_and_cancelled_by_command() {
     let sent = || requests_of(&site, BOT, Endpoint::ChallengeCreate).len();
     let taken_back = || requests_of(&site, BOT, Endpoint::ChallengeCancel).len();
     wait("the challenge waits", || (sent() == 1).then_some(()));
+    let nobody = run_failing_command(&bot, &["challenge", "Nobody", "3+2", "--pairs", "3"]);
+    assert!(nobody.contains("there is no user Nobody"), "{nobody}");
     let again = run_failing_command(&bot, &["challenge", "Statue", "3+2", "--pairs", "3"]);
     assert!(again.contains("a match against Statue is on"), "{again}");
     run_command(&bot, &["pause"]);

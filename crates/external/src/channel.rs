@@ -11,6 +11,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use knightwatch_chess::MoveError;
+use knightwatch_util::input::skip_line;
+use knightwatch_util::text::clean;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::option::OptionKind;
@@ -280,11 +282,10 @@ impl Dialogue {
     }
 }
 
-/// The start of a line without control characters.
+/// The start of a line without control characters and those that change the writing direction.
 pub(crate) fn printable(line: &str, most: usize) -> String {
-    let line = line.trim_end().replace('\t', " ");
-    let line = line.chars();
-    line.filter(|c| !c.is_control()).take(most).collect()
+    let line = clean(&line.trim_end().replace('\t', " "));
+    line.chars().take(most).collect()
 }
 
 /// Commands that end a search; `None` if the protocol has none.
@@ -529,20 +530,4 @@ fn forward_lines(output: ChildStdout, sender: &SyncSender<Message>) {
     }
     // The receiver may be gone.
     let _ = sender.send(Message::Exited);
-}
-
-/// Skips the rest of a line.
-fn skip_line(output: &mut impl BufRead) -> std::io::Result<()> {
-    loop {
-        let buffer = output.fill_buf()?;
-        let end = buffer.iter().position(|byte| *byte == b'\n');
-        let (used, done) = match end {
-            Some(at) => (at + 1, true),
-            None => (buffer.len(), buffer.is_empty()),
-        };
-        output.consume(used);
-        if done {
-            return Ok(());
-        }
-    }
 }

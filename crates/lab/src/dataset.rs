@@ -10,6 +10,7 @@ use super::archive;
 use super::record::Record;
 use super::sample::Sample;
 use knightwatch_chess::{Move, Position};
+use knightwatch_util::sync::lock;
 
 /// Positions with a larger score, in centipawns, are skipped: the game is decided.
 const MAX_SCORE: i16 = 3000;
@@ -98,10 +99,7 @@ impl Sources {
                         let part = read_file(path, validation, &make).with_context(|| {
                             format!("cannot use {}, which may be removed", path.display())
                         });
-                        parts
-                            .lock()
-                            .unwrap_or_else(PoisonError::into_inner)
-                            .push((path, part));
+                        lock(&parts).push((path, part));
                     }
                 });
             }

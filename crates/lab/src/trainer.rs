@@ -23,6 +23,7 @@ use super::sample::Sample;
 use super::spin_barrier::{AbortOnPanic, SpinBarrier};
 use knightwatch_engine::nnue::{Kernels, Network, Shape};
 use knightwatch_util::atomic_file;
+use knightwatch_util::sync::lock;
 
 const BETA1: f32 = 0.9;
 const BETA2: f32 = 0.999;
@@ -574,10 +575,6 @@ fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
 
 fn write<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
     lock.write().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -650,8 +650,8 @@ fn network_error(error: reqwest::Error) -> Error {
     }
 }
 
-/// The root cause of an error. The causes above it only name the layers it passed.
-fn root_cause(error: &dyn std::error::Error) -> String {
+/// The root cause of an error, in 300 characters at most. The causes above it only name the layers it passed.
+pub fn root_cause(error: &dyn std::error::Error) -> String {
     let mut root = error;
     while let Some(cause) = root.source() {
         root = cause;

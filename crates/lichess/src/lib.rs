@@ -24,7 +24,7 @@ mod token;
 
 pub use analysis::{Analysis, AnalysisWork, EngineRegistration, RegisteredEngine};
 pub use api::{MOVE_TIMEOUT, Playing, decode};
-pub use client::{Client, fallback_roots, install_tls_provider};
+pub use client::{Client, fallback_roots, install_tls_provider, root_cause};
 pub use endpoint::{Endpoint, EndpointError};
 pub use error::{Error, ErrorResponse, RateLimit};
 pub use reconnect::{Disconnect, ReconnectPolicy};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::future::{Future, pending};
-use std::io::{self, Write};
+use std::io::{self, IsTerminal as _, Write};
 use std::net::SocketAddr;
 
 use clap::Args;
@@ -139,7 +139,8 @@ fn print_library() -> io::Result<()> {
     out.flush()
 }
 
-/// Returns a future that completes at Ctrl-C or SIGTERM. Both are caught from the call on.
+/// Returns a future that completes at Ctrl-C or SIGTERM, or when the terminal is closed. All signals are caught from the
+/// call on. SIGHUP from elsewhere has no effect: there is nothing to reload.
 ///
 /// # Panics
 /// Outside of a tokio runtime, or if signals cannot be listened for.
@@ -147,10 +148,15 @@ pub fn shutdown_signal() -> impl Future<Output = ()> + Send + 'static {
     let listen = |kind| signal(kind).expect("signals can be listened for");
     let mut interrupt = listen(SignalKind::interrupt());
     let mut terminate = listen(SignalKind::terminate());
+    let mut hangup = listen(SignalKind::hangup());
+    let terminal = io::stdin().is_terminal();
     async move {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
+        loop {
+            tokio::select! {
+                _ = interrupt.recv() => return,
+                _ = terminate.recv() => return,
+                _ = hangup.recv() => if terminal && !io::stdin().is_terminal() { return },
+            }
         }
     }
 }

@@ -3,7 +3,7 @@
 //! Only regular files are opened: opening a FIFO would wait for a writer, and a device such as `/dev/zero` is endless.
 
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::{self, BufRead, Read};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
@@ -60,6 +60,22 @@ pub fn read_text(path: &Path, max_bytes: u64) -> io::Result<String> {
     })
 }
 
+/// Skips the rest of a line.
+///
+/// # Errors
+/// When the text cannot be read.
+pub fn skip_line(text: &mut (impl BufRead + ?Sized)) -> io::Result<()> {
+    loop {
+        let chunk = text.fill_buf()?;
+        let end = chunk.iter().position(|&byte| byte == b'\n');
+        let length = end.map_or(chunk.len(), |end| end + 1);
+        text.consume(length);
+        if end.is_some() || length == 0 {
+            return Ok(());
+        }
+    }
+}
+
 /// A number of bytes in the largest unit that divides it.
 fn size(bytes: u64) -> String {
     match bytes {
@@ -73,10 +89,22 @@ fn size(bytes: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::io::BufReader;
     use std::os::unix::net::UnixListener;
     use std::process::Command;
 
     use super::*;
+
+    #[test]
+    fn rest_of_a_line_is_skipped() {
+        // A buffer that is smaller than the line.
+        let mut text = BufReader::with_capacity(3, &b"a long line\nnext"[..]);
+        skip_line(&mut text).expect("read");
+        let mut rest = String::new();
+        text.read_to_string(&mut rest).expect("read");
+        assert_eq!(rest, "next");
+        skip_line(&mut text).expect("the end");
+    }
 
     #[test]
     fn special_files_are_rejected() {

@@ -1,4 +1,4 @@
-//! Files, counts and suggestions for the crates of Knightwatch.
+//! Files, text, counts, suggestions and locks for the crates of Knightwatch.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -8,6 +8,8 @@ pub mod backoff;
 pub mod input;
 pub mod plural;
 pub mod spelling;
+pub mod sync;
+pub mod text;
 
 /// Runs the example of the README.
 #[cfg(doctest)]

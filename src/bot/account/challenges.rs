@@ -242,7 +242,7 @@ impl Account {
         let (log, date) = (&self.state.accepted_log, SystemTime::now());
         let usage = LimitUsage {
             accepted: &|limit, user, window| log.usage(limit, user, window, date),
-            running: &|limit| self.games.slots.games_under(limit, now),
+            running: &|limit| Some(self.games.slots.games_under(limit, now)),
         };
         policy::evaluate(case, settings, &usage, load)
     }

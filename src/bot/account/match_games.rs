@@ -46,13 +46,29 @@ enum Outcome {
 }
 
 impl Account {
-    /// Starts a match.
+    /// Starts a match, if Lichess knows the opponent.
     pub(super) fn start_match(
         &mut self,
         challenge: OutgoingChallenge,
         pairs: u32,
         responder: Responder,
     ) {
+        let client = self.ctx.client.clone();
+        let request = async move { (client.user(&challenge.user).await, challenge, responder) };
+        self.background
+            .spawn(request, move |account, (found, challenge, responder)| {
+                let user = &challenge.user;
+                let problem = match found {
+                    Err(error) if is_not_found(&error) => format!("there is no user {user}"),
+                    Ok(found) if found.disabled => format!("the account {user} is closed"),
+                    // Without an answer, the first challenge tells.
+                    Ok(_) | Err(_) => return account.add_match(challenge, pairs, responder),
+                };
+                responder.fail(problem);
+            });
+    }
+
+    fn add_match(&mut self, challenge: OutgoingChallenge, pairs: u32, responder: Responder) {
         let OutgoingChallenge { user, params } = challenge;
         if self.ctx.is_stopping() {
             return responder.fail(SHUTTING_DOWN);
@@ -155,10 +171,12 @@ impl Account {
         let quota = &self.state.quota;
         let full = (!one.human).then(|| quota.full_until(Limit::BotGames, date));
         let blocked = quota.challenges_blocked_until(date).or(full.flatten());
-        let estimate = one.offer.time.estimate().unwrap_or_default();
-        let ends = now + 2 * Duration::from_secs(estimate.into());
-        let slots = &mut self.games.slots;
-        let overlaps = slots.next_arena().is_some_and(|arena| arena < ends);
+        // A game without a clock lets the games of an arena go on.
+        let overlaps = one.offer.time.is_clock() && {
+            let ends = now + 2 * Duration::from_secs(one.offer.estimate().into());
+            let arena = self.games.slots.next_arena();
+            arena.is_some_and(|arena| arena < ends)
+        };
         let challenged = self.unanswered_challenges().any(|challenge| {
             let to = challenge.dest_user.as_ref();
             to.is_some_and(|user| user.name == one.opponent)

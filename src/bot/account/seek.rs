@@ -288,13 +288,7 @@ async fn challenge_first_available(
             unavailable.push((user.clone(), Refusal::Blocked));
             continue;
         }
-        let params = NewChallenge {
-            time_control: choice.offer.time,
-            rated: choice.offer.rated,
-            color: choice.color,
-            variant: choice.offer.variant,
-            fen: None,
-        };
+        let params = choice.offer.challenge(choice.color);
         let response = client.challenge(user, &params).await.map(Box::new);
         return Ok(Some((user.clone(), params, response)));
     }

@@ -154,7 +154,8 @@ impl Account {
             self.status.last_idle = None;
             return;
         }
-        if !self.connection.is_ready() {
+        // A reserved slot may become a game any moment.
+        if !self.connection.is_ready() || self.games.slots.has_reservations(clock::now()) {
             return;
         }
         let (why, next) = match self.matchmaking.idle() {

@@ -1,7 +1,6 @@
 //! Reading of a block list from its URL or file.
 
 use std::collections::BTreeSet;
-use std::error::Error;
 use std::time::Duration;
 
 use reqwest::StatusCode;
@@ -11,8 +10,9 @@ use url::Url;
 
 use crate::config::BlockList;
 use crate::input;
-use crate::lichess::model::Username;
-use crate::lichess::{fallback_roots, install_tls_provider};
+use crate::lichess::model::{Username, clip};
+use crate::lichess::{fallback_roots, install_tls_provider, root_cause};
+use crate::plural;
 
 /// Upper limit of a list in bytes: about 20,000 names.
 const MAX_BYTES: usize = 256 * 1024;
@@ -26,16 +26,44 @@ const MAX_REDIRECTS: usize = 5;
 /// Longer versions are not kept.
 const MAX_ETAG_BYTES: usize = 200;
 
+/// Upper limit of a line in a message, in characters.
+const MAX_SHOWN_CHARS: usize = 60;
+
 /// Result of a reading.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fetched {
     /// The copy of this version is up to date.
     Unchanged,
-    /// Ids of the users, and the version.
+    /// A list, and its version.
     Names {
-        names: BTreeSet<String>,
+        parsed: Parsed,
         etag: Option<String>,
     },
+}
+
+/// Content of a list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Parsed {
+    /// Ids of the users.
+    pub names: BTreeSet<String>,
+    /// Number of lines that are no user names.
+    pub skipped: usize,
+    /// The first of these lines.
+    pub first_skipped: Option<String>,
+}
+
+impl Parsed {
+    /// Description of the skipped lines, if there are any.
+    pub fn skipped_lines(&self) -> Option<String> {
+        let first = self.first_skipped.as_ref()?;
+        let lines = plural::count(self.skipped, "line", "lines");
+        let are = if self.skipped == 1 {
+            "is no user name"
+        } else {
+            "are no user names"
+        };
+        Some(format!("{lines} of it {are}, the first: {first:?}"))
+    }
 }
 
 /// Reads a list. `etag` is the version of the copy that we have.
@@ -55,8 +83,8 @@ pub async fn fetch(list: &BlockList, etag: Option<&str>) -> Result<Fetched, Stri
             (bytes.map_err(|error| error.to_string())?, None)
         }
     };
-    let names = parse(&String::from_utf8_lossy(&bytes))?;
-    Ok(Fetched::Names { names, etag })
+    let parsed = parse(&String::from_utf8_lossy(&bytes))?;
+    Ok(Fetched::Names { parsed, etag })
 }
 
 /// Downloads a list and its version; `None` if the copy of this version is up to date.
@@ -100,29 +128,24 @@ async fn download(
     Ok(Some((body, etag)))
 }
 
-/// The ids of the users of a list: one name a line, comments after `#`.
-fn parse(text: &str) -> Result<BTreeSet<String>, String> {
+/// Parses a list: one name a line, comments after `#`. A list may be empty.
+fn parse(text: &str) -> Result<Parsed, String> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let lines = text
         .lines()
         .map(|line| line.split('#').next().unwrap_or_default().trim());
-    let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
-    let valid = lines.iter().filter(|line| Username::is_valid(line));
-    let names: BTreeSet<String> = valid.clone().map(|name| Username::new(name).id()).collect();
+    let (valid, skipped): (Vec<&str>, Vec<&str>) = lines
+        .filter(|line| !line.is_empty())
+        .partition(|line| Username::is_valid(line));
     // A web page has some lines of one word, too.
-    match valid.count() * 2 > lines.len() {
-        true => Ok(names),
-        false if lines.is_empty() => Err("it is empty".to_owned()),
-        false => Err("it is no list with one user name on each line".to_owned()),
+    if valid.len() <= skipped.len() && !skipped.is_empty() {
+        return Err("it is no list with one user name on each line".to_owned());
     }
-}
-
-/// The first cause of an error: the others only say that a request has failed.
-fn root_cause(error: &dyn Error) -> String {
-    let mut cause = error;
-    while let Some(source) = cause.source() {
-        cause = source;
-    }
-    cause.to_string()
+    Ok(Parsed {
+        names: valid.iter().map(|name| Username::new(name).id()).collect(),
+        skipped: skipped.len(),
+        first_skipped: skipped.first().map(|line| clip(line, MAX_SHOWN_CHARS)),
+    })
 }
 
 #[cfg(test)]
@@ -131,25 +154,37 @@ mod tests {
 
     #[test]
     fn names_are_read_line_by_line() {
-        let names = |text| parse(text).map(|names| names.into_iter().collect::<Vec<_>>().join(" "));
+        let names = |text| {
+            let parsed = parse(text)?;
+            let names = parsed.names.iter().map(String::as_str);
+            Ok::<_, String>((names.collect::<Vec<_>>().join(" "), parsed.skipped_lines()))
+        };
         for (text, expected) in [
             ("Ann\nben\n", "ann ben"),
             (
                 "# clones\r\nAnn # of Stockfish\r\n\r\n  BEN\r\nann",
                 "ann ben",
             ),
-            ("Ann\nben\ntwo words", "ann ben"),
-            ("\u{feff}x\nAnn\nBen", "ann ben"),
+            ("\u{feff}Cleo\nAnn\nBen", "ann ben cleo"),
+            ("", ""),
+            ("\n# nobody\n", ""),
         ] {
-            assert_eq!(names(text).as_deref(), Ok(expected), "{text:?}");
+            assert_eq!(names(text), Ok((expected.to_owned(), None)), "{text:?}");
         }
-        for text in [
-            "",
-            "\n# nobody\n",
-            "<html>\n<body>\nhello\n</body>\n</html>",
-            "a b c",
-            "*",
+        for (text, skipped) in [
+            (
+                "Ann\ntwo words # of one\nben",
+                "1 line of it is no user name, the first: \"two words\"",
+            ),
+            (
+                "Ann\nx\nben\n?\nann",
+                "2 lines of it are no user names, the first: \"x\"",
+            ),
         ] {
+            let expected = ("ann ben".to_owned(), Some(skipped.to_owned()));
+            assert_eq!(names(text), Ok(expected), "{text:?}");
+        }
+        for text in ["<html>\n<body>\nhello\n</body>\n</html>", "a b c", "*"] {
             assert!(names(text).is_err(), "{text:?}");
         }
     }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use tracing::{debug, info, warn};
 
-pub use fetch::{Fetched, fetch};
+pub use fetch::{Fetched, Parsed, fetch};
 
 use crate::backoff::Backoff;
 use crate::bot::account::persist;
@@ -61,6 +61,8 @@ struct Scheduled {
     at: Option<Instant>,
     /// Failures in a row.
     failures: u32,
+    /// The last warning about skipped lines.
+    skipped_lines: Option<String>,
 }
 
 impl BlockLists {
@@ -88,6 +90,7 @@ impl BlockLists {
             list,
             at: None,
             failures: 0,
+            skipped_lines: None,
         };
         self.schedule = lists.into_iter().map(now).collect();
     }
@@ -117,11 +120,22 @@ impl BlockLists {
             Ok(fetched) => {
                 scheduled.failures = 0;
                 scheduled.at = Some(now + INTERVAL);
-                let Fetched::Names { names, etag } = fetched else {
+                let Fetched::Names { parsed, etag } = fetched else {
                     debug!("the block list {name} is unchanged");
                     return false;
                 };
-                let new = Copy { etag, names };
+                let skipped = parsed.skipped_lines();
+                if let Some(lines) = skipped
+                    .as_ref()
+                    .filter(|_| skipped != scheduled.skipped_lines)
+                {
+                    warn!("the block list {name}: {lines}; the other lines are used");
+                }
+                scheduled.skipped_lines = skipped;
+                let new = Copy {
+                    etag,
+                    names: parsed.names,
+                };
                 let old = self.copies.get(&name);
                 if old.is_none_or(|old| old.names != new.names) {
                     info!("{}", difference(&name, old, &new));
@@ -230,8 +244,12 @@ mod tests {
     }
 
     fn fetched(text: &str, etag: &str) -> Result<Fetched, String> {
-        Ok(Fetched::Names {
+        let parsed = Parsed {
             names: names(text),
+            ..Parsed::default()
+        };
+        Ok(Fetched::Names {
+            parsed,
             etag: Some(etag.to_owned()),
         })
     }

@@ -29,7 +29,7 @@ pub struct ChosenMove {
     pub source: Source,
     /// Search result, unless the move is from a book or the only one.
     pub thought: Option<SearchReport>,
-    /// What an external engine was told and has answered.
+    /// Lines to and from an external engine.
     pub dialogue: Vec<String>,
 }
 
@@ -82,6 +82,10 @@ impl BookSet {
         if !is_standard || game.moves().len() >= self.max_ply {
             return None;
         }
+        // A book ignores the history: in a repeated position its move has led nowhere.
+        if !self.allow_repetitions && game.repetitions() > 1 {
+            return None;
+        }
         let allowed = |mv: Move| {
             !rejected.contains(&mv) && (self.allow_repetitions || !leads_to_repetition(game, mv))
         };
@@ -128,13 +132,9 @@ pub(crate) fn instant_move(
     if let [only] = legal[..] {
         return Some(chosen(only, Source::Only));
     }
-    // A book ignores the history: in a repeated position its move has led nowhere.
-    let book = Some(game)
-        .filter(|game| game.repetitions() < 2)
-        .and_then(|game| {
-            let (set, selection) = books?;
-            set.pick(selection, game, rejected, rng)
-        })
+    let (set, selection) = books?;
+    let book = set
+        .pick(selection, game, rejected, rng)
         .filter(|mv| legal.contains(mv))?;
     Some(chosen(book, Source::Book))
 }

@@ -1,6 +1,6 @@
 //! Status of a running game, shared by its task with watchdog, metrics and operator commands.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::bot::game::draw_resign::ScoreTrend;
@@ -12,6 +12,7 @@ use crate::events::{Score, SearchInfo, Timing};
 use crate::lichess::LastActivity;
 use crate::lichess::model::{NewChallenge, Username};
 use crate::metrics::{GameStatus, StreamStatus};
+use crate::sync;
 
 /// A pending move is late if no search runs for longer than this.
 const MAX_IDLE: Duration = Duration::from_secs(120);
@@ -183,21 +184,18 @@ impl Default for StatusCell {
 impl StatusCell {
     /// The current status.
     pub(crate) fn snapshot(&self) -> GameSnapshot {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        sync::lock(&self.0).clone()
     }
 
     /// Takes the state of a suspended game.
     pub(crate) fn take_suspended(&self) -> Option<Box<SuspendedGame>> {
-        let mut snapshot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut snapshot = sync::lock(&self.0);
         snapshot.suspended.take()
     }
 
     /// Changes the status.
     pub(crate) fn update(&self, change: impl FnOnce(&mut GameSnapshot)) {
-        let mut snapshot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut snapshot = sync::lock(&self.0);
         let before = (snapshot.ply, snapshot.our_turn_since, snapshot.activity);
         change(&mut snapshot);
         if before != (snapshot.ply, snapshot.our_turn_since, snapshot.activity) {

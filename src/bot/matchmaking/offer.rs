@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::lichess::model::{Speed, TimeControl, Variant};
+use crate::lichess::model::{ColorChoice, NewChallenge, Speed, TimeControl, Variant};
 
 /// Kind of game offered in a challenge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,10 +31,21 @@ impl Offer {
     }
 
     /// Estimated duration for each side in seconds, by Lichess's formula; days per move count for 40 moves, too.
-    pub(super) fn estimate(self) -> u32 {
+    pub(crate) fn estimate(self) -> u32 {
         match self.time {
             TimeControl::Correspondence { days } => days.saturating_mul(40 * 86_400),
             time => time.estimate().unwrap_or(u32::MAX),
+        }
+    }
+
+    /// The challenge to such a game, with our color.
+    pub(crate) fn challenge(self, color: ColorChoice) -> NewChallenge {
+        NewChallenge {
+            time_control: self.time,
+            rated: self.rated,
+            color,
+            variant: self.variant,
+            fen: None,
         }
     }
 }

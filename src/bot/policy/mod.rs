@@ -45,8 +45,8 @@ pub type WindowUsage<'a> = dyn Fn(&str, Option<&str>, Window) -> (usize, Option<
 pub struct LimitUsage<'a> {
     /// Accepted challenges.
     pub accepted: &'a WindowUsage<'a>,
-    /// Running games.
-    pub running: &'a dyn Fn(&str) -> usize,
+    /// Running games; `None` if they are not known.
+    pub running: &'a dyn Fn(&str) -> Option<usize>,
 }
 
 /// Load of the account.
@@ -320,8 +320,11 @@ impl Evaluator {
         }
         if limit.at_once > 0 {
             let (running, max) = ((usage.running)(name), limit.at_once);
-            shown.push(format!("{running} of {max} at once by {name}"));
-            let full = running >= max as usize;
+            shown.push(match running {
+                Some(running) => format!("{running} of {max} at once by {name}"),
+                None => format!("at most {max} at once by {name}, running games are not counted"),
+            });
+            let full = running.is_some_and(|running| running >= max as usize);
             let reason = || format!("{max} at once are the limit by {name}");
             exceeded = exceeded.or_else(|| full.then(|| (DeclineReason::Later, reason())));
         }

@@ -2,10 +2,12 @@
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use tracing::warn;
+
+use crate::sync;
 
 /// Wrong keys of one address in a [`WINDOW`] until its requests are refused unseen.
 const MAX_WRONG_KEYS: u32 = 20;
@@ -57,7 +59,7 @@ impl Attempts {
     }
 
     fn counts(&self, now: Instant) -> std::sync::MutexGuard<'_, Counts> {
-        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = sync::lock(&self.0);
         if now.duration_since(counts.since) >= WINDOW {
             *counts = Counts::new(now);
         }

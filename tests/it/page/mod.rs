@@ -311,6 +311,9 @@ fn page_receives_snapshot_and_changes_across_restarts() {
     let (status, why) = url.get("/api/games?result=great");
     assert_eq!(status, 400);
     assert!(why.contains("result=great: expected won"), "{why}");
+    let (status, why) = url.get("/api/stats?speed=foo");
+    assert_eq!(status, 400);
+    assert!(why.contains("speed=foo: expected one of"), "{why}");
     for (path, sign) in [
         (format!("/game/{id}.svg?ply=1"), "White: Ke1"),
         (format!("/game/{id}/graph.svg"), "chance of winning"),

@@ -131,7 +131,34 @@ fn block_list_outlives_server_and_restart() {
     let first = [None, Some("\"v1\"".to_owned())];
     assert_eq!(server.named()[..2], first);
     assert_eq!(challenge_and_wait(&anna, &BLITZ), "accepted");
-    assert_eq!(challenge_and_wait(&site.player("Cleo"), &BLITZ), "generic");
+    let cleo = site.player("Cleo");
+    assert_eq!(challenge_and_wait(&cleo, &BLITZ), "generic");
+
+    // A list that its owner has emptied blocks nobody.
+    server.set(Some(("# nobody\n", "\"v3\"")));
+    run_command(&bot, &["reload"]);
+    wait_for_line(
+        &bot,
+        &format!("the block list {url} has 0 names: 2 removed (cleo, robot)"),
+    );
+    assert_eq!(challenge_and_wait(&cleo, &BLITZ), "accepted");
+}
+
+#[test]
+fn skipped_lines_of_a_block_list_are_logged_once() {
+    let site = site();
+    let server = Server::default();
+    server.set(Some(("Anna\nRobot\nnot a name\n?\nAnna\n", "\"v1\"")));
+    let url = server.start(&site);
+    let bot = Daemon::start(&site, &format!("challenge.block_lists = [\"{url}\"]\n"));
+    let warning =
+        format!("the block list {url}: 2 lines of it are no user names, the first: \"not a name\"");
+    wait_for_line(&bot, &format!("{warning}; the other lines are used"));
+    wait_for_line(&bot, &format!("the block list {url} has 2 names"));
+    assert_eq!(bot.log().matches(&warning).count(), 1, "{}", bot.log());
+    let output = bot.command("check").output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("2 lines of it are no user names"), "{text}");
 }
 
 #[test]

@@ -708,6 +708,26 @@ fn policy_accept_is_dropped_with_its_challenge() {
 }
 
 #[test]
+fn policy_bot_is_not_idle_while_it_accepts() {
+    let site = Site::new([NewUser::bot("Anna"), NewUser::bot("Bert")]);
+    let bot = Daemon::start(&site, "games = { concurrency = 1 }\n");
+    let [anna, bert] = ["Anna", "Bert"].map(|name| site.player(name));
+    let first = anna.start(&BLITZ);
+    let next = bert.challenge(&BLITZ);
+    wait_for_log(&bot, &next, "queue");
+    let slow = FaultRule::on(
+        Endpoint::ChallengeAccept,
+        Fault::Stall(Duration::from_secs(2)),
+    );
+    site.sim.faults().add(slow.from_user(BOT).times(1));
+    anna.post(&format!("/api/bot/game/{first}/resign"), &[]);
+    assert_eq!(bert.answer(&next), "accepted");
+    let log = bot.log();
+    let (_, accepting) = log.split_once("accepting Bert's").unwrap();
+    assert!(!accepting.contains("idle: no game"), "{log}");
+}
+
+#[test]
 fn policy_explain_takes_challenge_in_words() {
     let explain = |arguments: &[&str]| {
         let home = tempfile::tempdir().unwrap();
@@ -759,6 +779,10 @@ fn policy_explain_takes_challenge_in_words() {
         (&[][..], "<CHALLENGE|--user <NAME>>"),
         (&["--rating", "1500"], "--user"),
         (&["--user", "Anna", "--clock", "3"], "minutes and seconds"),
+        (&["--user", "Anna", "--fen", "8/8 w"], "--fen"),
+        (&["--user", "Anna", "--color", "red"], "white or black"),
+        (&["--user", "Anna", "--at", "25:00"], "hours and minutes"),
+        (&["--color", "white"], "--user"),
         (
             &["--user", "Anna", "--variant", "ches960"],
             "did you mean `chess960`?",
@@ -772,6 +796,62 @@ fn policy_explain_takes_challenge_in_words() {
         code == Some(1) && said.contains("there are no records"),
         "{said}"
     );
+}
+
+#[test]
+fn policy_explain_takes_position_color_and_time_of_day() {
+    let home = tempfile::tempdir().unwrap();
+    let config = r#"
+        [[rule]]
+        name = "night"
+        match = { hours = "22:00-06:00" }
+        decline = "later"
+        [[rule]]
+        name = "endings"
+        match = { fen = "8/8/*" }
+        decline = "standard"
+        [[rule]]
+        name = "white"
+        match = { color = "white" }
+        limit = { at_once = 1 }
+        accept = true
+        [[rule]]
+        decline = "generic"
+        "#;
+    std::fs::write(home.path().join("config.toml"), config).unwrap();
+    let ending = "8/8/8/8/8/4k3/4p3/4K3 w - - 0 1";
+    let day = ["--at", "12:00"];
+    for (arguments, expected) in [
+        (
+            &["--at", "23:30", "--color", "white"][..],
+            "\nDeclined, later: rule `night`",
+        ),
+        (
+            &["--fen", ending, "--color", "white"],
+            "\nDeclined, standard: rule `endings`",
+        ),
+        (&["--color", "black"], "\nDeclined, generic: rule 4"),
+        (&["--color", "white"], "\nAccepted, rule `white`"),
+        (
+            &["--color", "white"],
+            "at most 1 at once by rule `white`, running games are not counted",
+        ),
+        (&["--fen", ending], "casual, fromPosition"),
+    ] {
+        let day = (!arguments.contains(&"--at")).then_some(day);
+        let output = Command::new(env!("CARGO_BIN_EXE_knightwatch"))
+            .args(["explain", "--config", "config.toml", "--user", "Anna"])
+            .args(arguments)
+            .args(day.into_iter().flatten())
+            .current_dir(home.path())
+            .env_remove("LICHESS_TOKEN")
+            .env("STATE_DIRECTORY", home.path())
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let said = String::from_utf8(output.stdout).unwrap();
+        assert!(said.contains(expected), "{arguments:?}: {said}");
+    }
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Ends of games of variants, as Lichess has them where other programs differ.
+//! Ends of games of variants, by the rules of Lichess where other programs differ.
 
 use knightwatch_chess::pgn::{self, Outcome};
 use knightwatch_chess::{Color, Game, Position, Termination, Variant};

@@ -7,7 +7,7 @@ use knightwatch_chess::{CastlingNotation, Game, Position};
 use knightwatch_engine::{Limits, Score, SearchReport};
 use knightwatch_external::{EngineProcess, ExternalOptions, GameSetup, Launch, Opponent, Protocol};
 
-use super::{clock, options, search_game, start, stub, wait_until_ready};
+use super::{MOVE, clock, options, search_game, start, stub, wait_until_ready};
 
 /// An engine of XBoard's protocol that writes what it hears to a file, and behaves as its `go` says.
 fn xboard(go: &str, log: &str) -> Launch {
@@ -215,6 +215,16 @@ fn options_of_a_game_end_with_it() {
         setoption name UCI_Opponent value GM 2500 human Anna\ngo nodes 5\ngo nodes 5\n\
         setoption name hash value 2\nsetoption name UCI_Opponent value GM 2500 human Bert\ngo nodes 5\n";
     assert_eq!(heard, expected);
+}
+
+#[test]
+fn names_change_neither_terminal_nor_writing_direction() {
+    let launch = stub(MOVE);
+    let mut command = launch.command.clone();
+    let script = command.last_mut().unwrap();
+    *script = script.replace("id name Stub", "id name 'St\u{202e}u\u{1b}b'");
+    let process = EngineProcess::start(&Launch { command, ..launch }).unwrap();
+    assert_eq!(process.name(), "Stub");
 }
 
 #[test]

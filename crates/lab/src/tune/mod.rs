@@ -5,8 +5,8 @@
 pub mod spsa;
 
 use std::path::Path;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
@@ -21,6 +21,7 @@ use crate::progress::Progress;
 use knightwatch_engine::{ParameterError, Parameters, Searcher, Setting, Tunable};
 use knightwatch_util::atomic_file;
 use knightwatch_util::input;
+use knightwatch_util::sync::lock;
 
 /// Interval between writes of the state.
 const WRITE_INTERVAL: Duration = Duration::from_secs(30);
@@ -218,10 +219,6 @@ fn setting(tunables: &[Tunable], values: &[i32]) -> Setting {
         set.expect("a trial stays in range");
     }
     setting
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

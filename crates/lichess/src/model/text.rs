@@ -9,29 +9,10 @@ use serde_json::Value;
 use tracing::debug;
 
 use super::Color;
+pub use knightwatch_util::text::{clean, clip};
 
 /// The clock that Lichess sends for a game without one; also the largest clock value that is accepted.
 pub const UNLIMITED: Duration = Duration::from_millis(i32::MAX as u64);
-
-/// Removes control characters and those that change the writing direction: names and chat are printed to terminals and
-/// logs.
-pub fn clean(text: &str) -> String {
-    let unsafe_char = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
-    };
-    text.chars().filter(|&c| !unsafe_char(c)).collect()
-}
-
-/// [`clean`], cut to `max_chars` characters with an ellipsis.
-pub fn clip(text: &str, max_chars: usize) -> String {
-    let mut short: String = clean(text);
-    if let Some((end, _)) = short.char_indices().nth(max_chars) {
-        short.truncate(end);
-        short.push('…');
-    }
-    short
-}
 
 /// Upper limit of displayed text, in characters: three times the longest chat line.
 const MAX_TEXT_CHARS: usize = 420;

@@ -1,7 +1,7 @@
 //! Checks of a new challenge beyond its form, in the order in which Lichess makes them.
 
 use crate::challenge::ChallengeConfig;
-use crate::site::error::ErrorBody;
+use crate::site::error::{CHALLENGE_NOT_CREATED, ErrorBody};
 use crate::site::limits::{CHALLENGES, Exceeded};
 use crate::site::{ApiError, Limits, SimTime, Speed, UserId, Users};
 use crate::time_control::TimeControl;
@@ -55,7 +55,7 @@ pub(crate) fn check_challenge(
             .iter()
             .any(|user| user.playing.len() >= MAX_ONGOING_GAMES)
     {
-        return Err(ApiError::bad_request("Challenge not created"));
+        return Err(ApiError::bad_request(CHALLENGE_NOT_CREATED));
     }
     Ok(())
 }

@@ -9,13 +9,15 @@ use crate::site::{GameId, SimTime, SiteState, UserId, Variant};
 use knightwatch_chess::Position;
 
 use super::ChallengePlan;
+use crate::site::ApiError;
+use knightwatch_util::backoff::Backoff;
 
 /// Unanswered challenges are cancelled after this.
 const CHALLENGE_TIMEOUT: Duration = Duration::from_secs(25);
 /// Upper bound of the random delay before a deliberate cancel.
 const MAX_CANCEL_DELAY: Duration = Duration::from_secs(1);
-/// Wait after a challenge that did not become a game.
-const RETRY_INTERVAL: Duration = Duration::from_secs(5);
+/// Waits after challenges in a row that did not become a game.
+const RETRY_BACKOFF: Backoff = Backoff::new(Duration::from_secs(5), Duration::from_secs(60));
 /// Interval of checking whether the opponent is online.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -30,6 +32,10 @@ pub(super) struct Challenger {
     /// All challenges sent.
     sent: usize,
     not_before: SimTime,
+    /// Challenges in a row that did not become a game.
+    failures: u32,
+    /// The site refuses such challenges for good.
+    given_up: bool,
 }
 
 impl Challenger {
@@ -42,7 +48,17 @@ impl Challenger {
             started: 0,
             sent: 0,
             not_before: now,
+            failures: 0,
+            given_up: false,
         }
+    }
+
+    /// Waits longer after each failure.
+    fn retry_later(&mut self, now: SimTime) -> Duration {
+        let wait = RETRY_BACKOFF.delay(self.failures);
+        self.failures = self.failures.saturating_add(1);
+        self.not_before = now + wait;
+        wait
     }
 
     /// The time of the next [`run`](Self::run) without an event before it.
@@ -52,13 +68,15 @@ impl Challenger {
     }
 
     fn has_room(&self) -> bool {
-        self.open.len() < self.plan.concurrency
+        !self.given_up
+            && self.open.len() < self.plan.concurrency
             && self.plan.count.is_none_or(|max| self.started < max)
     }
 
     pub(super) fn on_game_start(&mut self, id: GameId) {
         if let Some(cancel_at) = self.open.get_mut(&id) {
             *cancel_at = None;
+            self.failures = 0;
         }
     }
 
@@ -70,7 +88,7 @@ impl Challenger {
     pub(super) fn on_challenge_ended(&mut self, id: GameId, now: SimTime) {
         if self.open.remove(&id).is_some() {
             self.started -= 1;
-            self.not_before = now + RETRY_INTERVAL;
+            self.retry_later(now);
         }
     }
 
@@ -123,13 +141,10 @@ impl Challenger {
         if !is_online {
             return;
         }
+        let invalid = || ApiError::bad_request("invalid challenge plan");
         let result = next_challenge(&self.plan, self.started)
-            .ok_or_else(|| "invalid challenge plan".to_owned())
-            .and_then(|config| {
-                state
-                    .challenge(&self.me, opponent, config, now)
-                    .map_err(|error| error.to_string())
-            });
+            .ok_or_else(invalid)
+            .and_then(|config| state.challenge(&self.me, opponent, config, now));
         match result {
             Ok((id, _)) => {
                 // The challenge that it replaces gets no notice.
@@ -147,12 +162,17 @@ impl Challenger {
                 };
                 self.open.insert(id, Some(now + timeout));
             }
+            Err(error) if error.is_final() => {
+                self.given_up = true;
+                let (me, opponent) = (&self.me, &self.plan.opponent);
+                tracing::warn!("{me}: challenge to {opponent} refused: {error}; no more are sent");
+            }
             Err(error) => {
+                let wait = self.retry_later(now);
+                let (me, opponent) = (&self.me, &self.plan.opponent);
                 tracing::warn!(
-                    "{}: challenge to {opponent} failed: {error}; retrying in 5 s",
-                    self.me
+                    "{me}: challenge to {opponent} failed: {error}; retrying in {wait:?}"
                 );
-                self.not_before = now + RETRY_INTERVAL;
             }
         }
     }

@@ -1,12 +1,13 @@
 //! Move choice of built-in players.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use tokio::sync::Semaphore;
 
 use knightwatch_chess::pgn::Outcome;
 use knightwatch_chess::{Game, Move, Position, Role};
 use knightwatch_engine::{Limits, Searcher, Setting};
+use knightwatch_util::sync::lock;
 
 use super::PlayerKind;
 
@@ -52,7 +53,7 @@ impl SearchPool {
     }
 
     fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Searcher>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.idle)
     }
 }
 

@@ -9,6 +9,9 @@ pub(crate) const REQUIRED: &str = "This field is required";
 pub(crate) const INVALID: &str = "Invalid value";
 pub(crate) const NOT_A_NUMBER: &str = "Numeric value expected";
 
+/// The error of a challenge while one of the players has too many games.
+pub(crate) const CHALLENGE_NOT_CREATED: &str = "Challenge not created";
+
 /// Fields of a form, each with its error.
 pub(crate) type FieldErrors = Vec<(&'static str, String)>;
 
@@ -56,6 +59,16 @@ impl ApiError {
 
     pub(crate) fn bad_request(text: impl Into<String>) -> Self {
         Self::new(400, text)
+    }
+
+    /// Whether the same request is refused for good, as far as the error tells.
+    pub(crate) fn is_final(&self) -> bool {
+        let is_temporary = match &self.body {
+            ErrorBody::RateLimited { .. } => true,
+            ErrorBody::Message(text) => text == CHALLENGE_NOT_CREATED,
+            _ => false,
+        };
+        self.status == 400 && !is_temporary
     }
 
     pub(crate) fn no_token() -> Self {

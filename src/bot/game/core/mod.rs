@@ -245,7 +245,7 @@ impl GameCore {
         &self.terms
     }
 
-    /// What an external engine should know about this game.
+    /// Facts about this game for an external engine.
     pub(crate) fn setup(&self) -> GameSetup {
         let them = self.match_input.as_ref();
         GameSetup {

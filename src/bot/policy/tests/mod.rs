@@ -80,7 +80,7 @@ fn assess_input(
     };
     let usage = LimitUsage {
         accepted: &|limit, user, window| accepted_log.usage(limit, user, window, NOW),
-        running: &|_| 0,
+        running: &|_| Some(0),
     };
     evaluate(case, settings, &usage, load)
 }

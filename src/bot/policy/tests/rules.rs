@@ -274,7 +274,7 @@ fn limit_at_once_counts_games_under_the_rule() {
         };
         let usage = LimitUsage {
             accepted: &|_, _, _| (0, None),
-            running: &|limit| if limit == "rule `bots`" { running } else { 0 },
+            running: &|limit| Some(if limit == "rule `bots`" { running } else { 0 }),
         };
         evaluate(case, &settings, &usage, Load::default())
     };
