@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use knightwatch_chess::Game;
 use knightwatch_engine::{Limits, SearchHandle, Task, time_bounds};
+use tracing::Span;
 
 use super::channel::{Deadlines, StopSwitch};
 use super::engine::Opponent;
@@ -20,7 +21,7 @@ const STOP_CLOCK_SHARE: u32 = 16;
 /// Time limit of a search without any limit on time.
 pub(crate) const MAX_SEARCH_TIME: Duration = Duration::from_secs(600);
 
-/// What an engine should know about a game besides its moves.
+/// Facts about a game besides its moves, for an engine.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GameSetup {
     /// Options for this game, in addition to those of the engine.
@@ -36,6 +37,8 @@ pub(crate) struct Job {
     pub since: Instant,
     pub bounds: Bounds,
     pub control: Arc<Control>,
+    /// Names the game in the log.
+    pub span: Span,
 }
 
 impl Job {
@@ -44,6 +47,7 @@ impl Job {
             bounds: Bounds::of(&task.limits, &task.game),
             since: Instant::now(),
             control: Arc::default(),
+            span: Span::current(),
             setup,
             task,
         }

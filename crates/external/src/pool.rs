@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use knightwatch_chess::{CastlingNotation, Position};
+use knightwatch_chess::{CastlingNotation, Variant};
 use knightwatch_engine::{Engine, SearchReport, Task};
 use knightwatch_util::backoff::Backoff;
 use tracing::{info, warn};
@@ -18,7 +18,13 @@ use super::worker::Worker;
 /// Failures of an engine in one game after which the own engine plays the rest of it.
 const MAX_FAILURES_PER_GAME: u32 = 3;
 
-/// Games whose failures are remembered.
+/// Reason for which the own engine plays when all processes have failed.
+const NONE_READY: &str = "no process is ready";
+
+/// Reason for which it plays the rest of a game.
+const FAILED_TOO_OFTEN: &str = "it has failed too often in this game";
+
+/// Games whose records are kept.
 const MAX_REMEMBERED_GAMES: usize = 1_024;
 
 /// Delays of the restarts of a process.
@@ -133,13 +139,20 @@ struct State {
     pondering: Vec<Arc<Control>>,
     /// Abilities of the engine, once a process has started.
     abilities: Abilities,
-    /// Failures by game.
-    failures: HashMap<u64, u32>,
+    games: HashMap<u64, Record>,
     /// Moves for which no process was free, since the start.
     missed: u64,
     /// Time of the last warning about them.
     warned_at: Option<Instant>,
     stats: Stats,
+}
+
+/// The record of the engine in a game.
+#[derive(Default)]
+struct Record {
+    failures: u32,
+    /// The last reason in the log for which the own engine plays.
+    logged: Option<&'static str>,
 }
 
 impl ExternalEngine {
@@ -190,8 +203,14 @@ impl ExternalEngine {
         let handle = ExternalHandle::of(&job);
         let mut state = shared.lock();
         if let Some(why) = state.unable(&job.task) {
+            let is_new = state.record(job.task.game_id).logged.replace(why) != Some(why);
             drop(state);
-            tracing::debug!("{}: {why}; the own engine plays this move", self.name());
+            if is_new {
+                warn!(
+                    "engine {}: {why}; the own engine plays in its place",
+                    self.name()
+                );
+            }
             shared.play_own(job, why.to_owned());
         } else {
             state.queue.push(job);
@@ -238,16 +257,21 @@ impl Drop for Owner {
 impl State {
     /// Why the engine cannot run a task.
     fn unable(&self, task: &Task) -> Option<&'static str> {
-        let failures = self.failures.get(&task.game_id).copied().unwrap_or(0);
+        let record = self.games.get(&task.game_id);
+        let failures = record.map_or(0, |record| record.failures);
         let initial = task.game.initial();
         let is_960 = initial.castling_notation() == CastlingNotation::KingTakesRook;
+        let variant = initial.variant();
         let limits = &task.limits;
         let is_special = limits.nodes.is_some() || !limits.search_moves.is_empty();
         match () {
-            () if self.stats.ready == 0 => Some("no process is ready"),
-            () if failures >= MAX_FAILURES_PER_GAME => Some("it has failed too often in this game"),
+            () if self.stats.ready == 0 => Some(NONE_READY),
+            () if failures >= MAX_FAILURES_PER_GAME => Some(FAILED_TOO_OFTEN),
             () if is_960 && !self.abilities.chess960 => Some("it does not play Chess960"),
-            () if !self.abilities.any_start && *initial != Position::startpos() => {
+            () if variant != Variant::Standard && !self.abilities.variants.contains(&variant) => {
+                Some("it does not play this variant")
+            }
+            () if !self.abilities.any_start && *initial != variant.start() => {
                 Some("it plays from the initial position only")
             }
             () if is_special && !self.abilities.special_limits => {
@@ -275,12 +299,18 @@ impl State {
 
     fn count_failure(&mut self, game: u64) -> u32 {
         self.stats.failures += 1;
-        if self.failures.len() >= MAX_REMEMBERED_GAMES {
-            self.failures.clear();
+        let record = self.record(game);
+        record.failures += 1;
+        // The log of the failure says that the own engine plays the rest.
+        record.logged = Some(FAILED_TOO_OFTEN);
+        record.failures
+    }
+
+    fn record(&mut self, game: u64) -> &mut Record {
+        if self.games.len() >= MAX_REMEMBERED_GAMES && !self.games.contains_key(&game) {
+            self.games.clear();
         }
-        let count = self.failures.entry(game).or_default();
-        *count += 1;
-        *count
+        self.games.entry(game).or_default()
     }
 }
 
@@ -395,6 +425,7 @@ impl Shared {
                     true => "the rest of this game",
                     false => "this move",
                 };
+                let _game = job.span.clone().entered();
                 warn!(
                     "engine {}: {error}; the own engine plays {rest}",
                     self.options.name
@@ -451,6 +482,17 @@ impl Shared {
                 .iter()
                 .position(|job| job.is_awaited() && (none_ready || job.latest_start() <= now));
             if let Some(job) = overdue.map(|index| state.queue.swap_remove(index)) {
+                if none_ready {
+                    drop(state);
+                    let _game = job.span.clone().entered();
+                    warn!(
+                        "engine {}: {NONE_READY}; the own engine plays this move",
+                        self.options.name
+                    );
+                    self.play_own(job, NONE_READY.to_owned());
+                    state = self.lock();
+                    continue;
+                }
                 state.missed += 1;
                 let is_due = state
                     .warned_at

@@ -19,13 +19,13 @@ const MAX_KNOWN_GAMES: usize = 16;
 /// Longest search while others wait, in soft limits of its share.
 const CROWDED_FACTOR: f64 = 1.5;
 
-/// A process and what it knows.
+/// A process with the games and settings that it knows.
 pub(crate) struct Worker {
     pub process: EngineProcess,
     /// Games that it has played, the latest last.
     games: VecDeque<u64>,
     strength: Option<Strength>,
-    /// What the process was told about the current game.
+    /// Facts about the current game that the process has been told.
     setup: GameSetup,
 }
 

@@ -16,7 +16,7 @@ const POLL_TIMEOUT: Duration = Duration::from_secs(60);
 /// Time limit of an analysis.
 const ANALYSIS_TIMEOUT: Duration = Duration::from_secs(3600);
 
-/// What a provider says about its engine.
+/// Description of an engine by its provider.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EngineRegistration {
