@@ -51,6 +51,8 @@ pub struct External {
     /// others.
     #[serde(with = "super::values::one_or_list")]
     pub variants: Vec<Variant>,
+    /// Whether it is offered on the analysis board of our account.
+    pub provider: bool,
     /// Whether it searches on the opponent's time, while a process is free.
     pub ponder: bool,
     /// Whether the engine manages its time, or gets a fixed time from our time management.
@@ -79,6 +81,7 @@ impl Default for External {
             threads: None,
             hash_mib: None,
             variants: Vec::new(),
+            provider: false,
             ponder: false,
             time: TimeManager::Engine,
             nodes: None,
@@ -226,6 +229,11 @@ pub(super) fn problems(externals: &[External]) -> Vec<String> {
         if engine.protocol == Protocol::Xboard && engine.nodes.is_some() {
             problems.push(format!(
                 "the engine {name} speaks XBoard's protocol, which has no limit of nodes; use depth or movetime_ms"
+            ));
+        }
+        if engine.protocol == Protocol::Lines && engine.provider {
+            problems.push(format!(
+                "the engine {name} cannot analyse for the board: it is not told to stop; write provider = false"
             ));
         }
         if engine.protocol != Protocol::Uci && engine.ponder {

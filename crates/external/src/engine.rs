@@ -24,6 +24,9 @@ pub(crate) const MAX_OPTIONS: usize = 1_000;
 /// Option of UCI engines that can ponder.
 pub(crate) const PONDER: &str = "Ponder";
 
+/// Option for the number of lines.
+pub(crate) const MULTI_PV: &str = "MultiPV";
+
 /// Option of UCI engines that play variants.
 const VARIANT: &str = "UCI_Variant";
 
@@ -87,10 +90,12 @@ pub(crate) struct Abilities {
     pub limited_strength: bool,
     /// Searches limited by nodes, or to some of the moves.
     pub special_limits: bool,
+    /// Lines that it can show at once.
+    pub lines: usize,
     pub ponder: bool,
 }
 
-/// The best line of a search so far.
+/// Listener for the lines of a search, and the last one about its best moves.
 pub(crate) struct Best<'a> {
     on_info: &'a mut dyn FnMut(&Info),
     last: Info,
@@ -100,7 +105,9 @@ impl Best<'_> {
     pub(crate) fn heard(&mut self, info: Info) {
         if !info.pv.is_empty() {
             (self.on_info)(&info);
-            self.last = info;
+            if info.multi_pv == 1 {
+                self.last = info;
+            }
         }
     }
 
@@ -202,6 +209,10 @@ impl EngineProcess {
             variants: variants.filter(|it| self.plays(*it)).collect(),
             any_start,
             limited_strength: has("UCI_LimitStrength") && has("UCI_Elo"),
+            lines: match self.option(MULTI_PV) {
+                Some(OptionKind::Spin(range)) => usize::try_from(*range.end()).unwrap_or(1).max(1),
+                _ => 1,
+            },
             special_limits: !matches!(self.dialect, Dialect::Xboard(_)),
             ponder: matches!(self.dialect, Dialect::Uci) && has(PONDER),
         }
@@ -434,7 +445,7 @@ impl EngineProcess {
     }
 
     /// Searches. The engine is told to move at `soft` or when the [`StopSwitch`] asks for it; at `hard`, or `stop_timeout`
-    /// after that, the search has failed. `on_info` gets the lines about the best line.
+    /// after that, the search has failed. `on_info` gets its lines.
     ///
     /// # Errors
     /// When there is no legal move in time. The process must not be used any more, except after

@@ -30,8 +30,20 @@ pub struct GameSetup {
     pub opponent: Option<Opponent>,
 }
 
+/// Reason for a search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// A game waits for the move.
+    Move,
+    /// The opponent thinks.
+    Ponder,
+    /// A board shows its lines.
+    Analysis,
+}
+
 /// A search to run.
 pub(crate) struct Job {
+    pub purpose: Purpose,
     pub task: Task,
     pub setup: Arc<GameSetup>,
     pub since: Instant,
@@ -42,8 +54,9 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    pub(crate) fn new(task: Task, setup: Arc<GameSetup>) -> Self {
+    pub(crate) fn new(purpose: Purpose, task: Task, setup: Arc<GameSetup>) -> Self {
         Self {
+            purpose,
             bounds: Bounds::of(&task.limits, &task.game),
             since: Instant::now(),
             control: Arc::default(),
@@ -53,9 +66,14 @@ impl Job {
         }
     }
 
-    /// Whether a game waits for the result; `false` on the opponent's time.
+    /// Whether a game waits for the result.
     pub(crate) fn is_awaited(&self) -> bool {
-        !self.task.limits.ponder
+        self.purpose == Purpose::Move
+    }
+
+    /// Whether it is an analysis that a game has ended.
+    pub(crate) fn is_interrupted(&self) -> bool {
+        self.purpose == Purpose::Analysis && self.control.lock().is_interrupted
     }
 
     /// Until when the job waits for a process. After that the own engine has just the soft limit left.
@@ -88,6 +106,7 @@ impl Job {
         self.since = since;
         self.bounds = Bounds::of(&limits, &self.task.game);
         self.task.limits = limits;
+        self.purpose = Purpose::Move;
         true
     }
 }
@@ -140,6 +159,8 @@ struct ControlState {
     running: Option<Running>,
     /// Time and limits of the ponder hit.
     hit: Option<(Instant, Limits)>,
+    /// A game has needed the process.
+    is_interrupted: bool,
     outcome: Outcome,
 }
 
@@ -171,12 +192,18 @@ impl Control {
         }
     }
 
-    /// Stops a search on the opponent's time, unless the opponent has made the move.
-    pub(crate) fn stop_pondering(&self) -> bool {
-        let state = self.lock();
+    /// Whether the opponent has made the move that the search ponders on.
+    pub(crate) fn is_hit(&self) -> bool {
+        self.lock().hit.is_some()
+    }
+
+    /// Stops a search that no game waits for, unless the opponent has made the move.
+    pub(crate) fn interrupt(&self) -> bool {
+        let mut state = self.lock();
         if state.hit.is_some() {
             return false;
         }
+        state.is_interrupted = true;
         self.stopped.store(true, Ordering::SeqCst);
         if let Some(Running::Process(switch)) = &state.running {
             switch.stop();

@@ -11,8 +11,8 @@ use knightwatch_util::backoff::Backoff;
 use tracing::{info, warn};
 
 use super::channel::{EngineError, Launch, ProcessTable};
-use super::engine::{Abilities, EngineProcess, PONDER};
-use super::job::{Control, ExternalHandle, GameSetup, Job, MAX_SEARCH_TIME, Running};
+use super::engine::{Abilities, EngineProcess, MULTI_PV, PONDER};
+use super::job::{Control, ExternalHandle, GameSetup, Job, MAX_SEARCH_TIME, Purpose, Running};
 use super::worker::Worker;
 
 /// Failures of an engine in one game after which the own engine plays the rest of it.
@@ -135,8 +135,10 @@ struct State {
     closed: bool,
     /// The last game of each process that waits for a job.
     idle: Vec<Option<u64>>,
-    /// Searches on the opponent's time, which end when a process is needed.
-    pondering: Vec<Arc<Control>>,
+    /// Searches that no game waits for, which end when a process is needed.
+    interruptible: Vec<Arc<Control>>,
+    /// Processes that search for a game that waits.
+    thinking: usize,
     /// Abilities of the engine, once a process has started.
     abilities: Abilities,
     games: HashMap<u64, Record>,
@@ -199,7 +201,7 @@ impl ExternalEngine {
     /// Starts a search. The result comes in time and is legal, whatever the engine does.
     pub fn start(&self, task: Task, setup: Arc<GameSetup>) -> ExternalHandle {
         let shared = &self.owner.0;
-        let job = Job::new(task, setup);
+        let job = Job::new(Purpose::Move, task, setup);
         let handle = ExternalHandle::of(&job);
         let mut state = shared.lock();
         if let Some(why) = state.unable(&job.task) {
@@ -216,8 +218,8 @@ impl ExternalEngine {
             state.queue.push(job);
             let is_needed = state.idle.len() < state.queue.len();
             while is_needed
-                && let Some(control) = state.pondering.pop()
-                && !control.stop_pondering()
+                && let Some(control) = state.interruptible.pop()
+                && !control.interrupt()
             {}
             drop(state);
             shared.changed.notify_all();
@@ -230,17 +232,53 @@ impl ExternalEngine {
     pub fn start_ponder(&self, task: Task, setup: Arc<GameSetup>) -> Option<ExternalHandle> {
         let shared = &self.owner.0;
         let mut state = shared.lock();
-        let able = shared.options.ponder && state.abilities.ponder;
-        let free = state.idle.len() > state.queue.len();
-        if !able || !free || state.unable(&task).is_some() {
+        if !shared.options.ponder || !state.abilities.ponder {
             return None;
         }
-        let job = Job::new(task, setup);
+        self.start_interruptible(&mut state, Job::new(Purpose::Ponder, task, setup))
+    }
+
+    /// Starts an analysis, which reports `multi_pv` lines until it is stopped or a limit is reached. `None` if the engine cannot
+    /// or no process is free. It ends without a result when a game needs the process.
+    pub fn start_analysis(&self, mut task: Task) -> Option<ExternalHandle> {
+        let mut state = self.owner.0.lock();
+        let lines = task.limits.multi_pv.clamp(1, state.abilities.lines.max(1));
+        task.limits.infinite = true;
+        let options = match state.abilities.lines {
+            0 | 1 => Vec::new(),
+            _ => vec![(MULTI_PV.to_owned(), lines.to_string())],
+        };
+        let setup = Arc::new(GameSetup {
+            options,
+            opponent: None,
+        });
+        self.start_interruptible(&mut state, Job::new(Purpose::Analysis, task, setup))
+    }
+
+    /// The number of lines that an analysis can show at once.
+    pub fn max_lines(&self) -> usize {
+        self.owner.0.lock().abilities.lines.max(1)
+    }
+
+    /// Whether a game waits for a move.
+    pub fn is_thinking(&self) -> bool {
+        let state = self.owner.0.lock();
+        let mut interruptible = state.interruptible.iter();
+        state.thinking > 0
+            || state.queue.iter().any(Job::is_awaited)
+            || interruptible.any(|control| control.is_hit())
+    }
+
+    /// Starts a search that no game waits for, if the engine is able to and a process is free.
+    fn start_interruptible(&self, state: &mut State, job: Job) -> Option<ExternalHandle> {
+        let is_free = state.idle.len() > state.queue.len();
+        if !is_free || state.unable(&job.task).is_some() {
+            return None;
+        }
         let handle = ExternalHandle::of(&job);
-        state.pondering.push(Arc::clone(&job.control));
+        state.interruptible.push(Arc::clone(&job.control));
         state.queue.push(job);
-        drop(state);
-        shared.changed.notify_all();
+        self.owner.0.changed.notify_all();
         Some(handle)
     }
 }
@@ -399,13 +437,20 @@ impl Shared {
             // Those who wait get their turn within the time of this move.
             let ready = state.stats.ready as f64;
             let share = ready / (ready + state.queue.len() as f64);
+            let is_awaited = job.is_awaited();
+            state.thinking += usize::from(is_awaited);
             drop(state);
             let mut last = None;
             let found = worker.search(&mut job, &self.options, share, &mut last);
             let wanted = job.end_pondering();
             let is_other = |control: &Arc<Control>| !Arc::ptr_eq(control, &job.control);
-            self.lock().pondering.retain(is_other);
+            let mut state = self.lock();
+            state.interruptible.retain(is_other);
+            state.thinking -= usize::from(is_awaited);
+            drop(state);
             let error = match found {
+                // Without a result, its owner knows that a game has ended it.
+                Ok(_) if job.is_interrupted() => continue,
                 Ok(report) => {
                     self.lock().stats.moves += u64::from(wanted);
                     job.control.set(None);

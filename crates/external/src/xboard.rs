@@ -397,6 +397,7 @@ fn thinking(line: &str, position: &Position) -> Option<Info> {
         score => Score::Centipawns(score),
     };
     let mut info = Info {
+        multi_pv: 1,
         depth,
         nodes,
         score: Some(score),
