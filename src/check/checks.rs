@@ -10,7 +10,7 @@ use crate::alert;
 use crate::book::Book;
 use crate::bot;
 use crate::bot::block_lists::{self, Fetched};
-use crate::chess::{CastlingNotation, Game, Position};
+use crate::chess::{CastlingNotation, Game, Variant};
 use crate::config::{self, BlockList, Settings, Takebacks, TokenSource};
 use crate::control;
 use crate::daemon;
@@ -91,7 +91,8 @@ pub async fn check(settings: &Settings) -> Report {
     for external in &settings.engine.external {
         let options = daemon::external_options(external);
         let of_games = game_options(settings, &external.name);
-        let finding = spawn_blocking(move || external_engine(&options, &of_games)).await;
+        let rules = external.rules();
+        let finding = spawn_blocking(move || external_engine(&options, &of_games, &rules)).await;
         findings.extend(finding);
     }
     let next = match settings.is_of_service() {
@@ -497,8 +498,12 @@ fn game_options(settings: &Settings, engine: &str) -> Vec<Vec<(String, String)>>
     options.map(config::option_texts).collect()
 }
 
-/// Starts an external engine, sets its options and those of games, and plays two moves.
-fn external_engine(options: &ExternalOptions, game_options: &[Vec<(String, String)>]) -> Finding {
+/// Starts an external engine, sets its options and those of games, and plays two moves of each variant.
+fn external_engine(
+    options: &ExternalOptions,
+    game_options: &[Vec<(String, String)>],
+    rules: &[Variant],
+) -> Finding {
     let name = &options.name;
     let problem = |error: EngineError| {
         let text = format!("{name}: {error}");
@@ -511,34 +516,46 @@ fn external_engine(options: &ExternalOptions, game_options: &[Vec<(String, Strin
         for options in game_options {
             engine.set_options(options.iter().map(|(name, value)| (&**name, &**value)))?;
         }
-        let mut game = Game::new(Position::startpos());
+        let mut played = Vec::new();
         let mut nodes = 0;
-        engine.new_game(game.initial(), None, Instant::now() + EXTERNAL_TIMEOUT)?;
-        for _ in 0..2 {
-            let hard = Instant::now() + EXTERNAL_TIMEOUT;
-            let deadlines = Deadlines {
-                soft: Some(Instant::now() + ENGINE_TEST_TIME),
-                hard,
-                stop_timeout: EXTERNAL_TIMEOUT,
+        for &variant in rules {
+            let mut game = Game::new(variant.start());
+            engine.new_game(game.initial(), None, Instant::now() + EXTERNAL_TIMEOUT)?;
+            for _ in 0..2 {
+                let hard = Instant::now() + EXTERNAL_TIMEOUT;
+                let deadlines = Deadlines {
+                    soft: Some(Instant::now() + ENGINE_TEST_TIME),
+                    hard,
+                    stop_timeout: EXTERNAL_TIMEOUT,
+                };
+                let go = Go {
+                    movetime: Some(ENGINE_TEST_TIME),
+                    ..Go::default()
+                };
+                let answer = engine.think(&game, &go, deadlines, |_| ())?;
+                nodes = nodes.max(answer.info.nodes);
+                game.play(answer.mv);
+            }
+            let moves = game.moves().iter();
+            let moves = moves.map(|mv| mv.uci(CastlingNotation::Standard).to_string());
+            let moves: Vec<String> = moves.collect();
+            let of_variant = match variant {
+                Variant::Standard => String::new(),
+                other => format!(" in {other}"),
             };
-            let go = Go {
-                movetime: Some(ENGINE_TEST_TIME),
-                ..Go::default()
-            };
-            let answer = engine.think(&game, &go, deadlines, |_| ())?;
-            nodes = nodes.max(answer.info.nodes);
-            game.play(answer.mv);
+            played.push(format!("plays {}{of_variant}", moves.join(" ")));
         }
-        let per_second = nodes as f64 / ENGINE_TEST_TIME.as_secs_f64() / 1e3;
-        let notation = CastlingNotation::Standard;
-        let moves = game.moves().iter().map(|mv| mv.uci(notation).to_string());
-        let moves: Vec<String> = moves.collect();
+        // Not every engine counts its positions.
+        if nodes > 0 {
+            let per_second = nodes as f64 / ENGINE_TEST_TIME.as_secs_f64();
+            played.push(positions_per_second(per_second as u64));
+        }
         Ok(Finding::ok(
             "engine",
             format!(
-                "{name}: {}, plays {}, {per_second:.0} thousand positions a second in {}",
+                "{name}: {}, {}; {}",
                 engine.name(),
-                moves.join(" "),
+                played.join(", "),
                 plural::count(options.processes as u64, "process", "processes"),
             ),
         ))
@@ -559,7 +576,7 @@ async fn engine(settings: &Settings) -> Finding {
             movetime: Some(ENGINE_TEST_TIME),
             ..Limits::default()
         };
-        let (engine, game) = (Engine::new(options), Game::new(Position::startpos()));
+        let (engine, game) = (Engine::new(options), Game::new(Variant::Standard.start()));
         engine.search(&game, limits.clone());
         engine.search(&game, limits)
     };

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::chess;
 use crate::lichess::model::Variant;
 
 /// Name of the embedded engine.
@@ -46,10 +47,12 @@ pub struct External {
     /// Size of the hash table of each process, in MiB.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hash_mib: Option<usize>,
-    /// Variants that it plays: of `standard`, `chess960` and `fromPosition`; empty for all of them. The embedded engine
-    /// plays the others.
+    /// Variants that it plays; empty for standard chess, Chess960 and games from a position. The embedded engine plays the
+    /// others.
     #[serde(with = "super::values::one_or_list")]
     pub variants: Vec<Variant>,
+    /// Whether it is offered on the analysis board of our account.
+    pub provider: bool,
     /// Whether it searches on the opponent's time, while a process is free.
     pub ponder: bool,
     /// Whether the engine manages its time, or gets a fixed time from our time management.
@@ -78,6 +81,7 @@ impl Default for External {
             threads: None,
             hash_mib: None,
             variants: Vec::new(),
+            provider: false,
             ponder: false,
             time: TimeManager::Engine,
             nodes: None,
@@ -121,7 +125,7 @@ pub enum OptionValue {
     Text(String),
 }
 
-/// Whether a variant has the rules of standard chess, the only ones for external engines.
+/// Whether a variant has the rules of standard chess.
 fn is_standard(variant: Variant) -> bool {
     matches!(
         variant,
@@ -130,11 +134,25 @@ fn is_standard(variant: Variant) -> bool {
 }
 
 impl External {
-    /// Whether it plays a variant; all if none is known.
+    /// Whether it plays a variant; yes if none is known.
     pub fn plays(&self, variant: Option<Variant>) -> bool {
-        let is_listed = |variant| self.variants.contains(&variant);
-        variant.is_none_or(is_standard)
-            && (self.variants.is_empty() || variant.is_none_or(is_listed))
+        variant.is_none_or(|variant| match self.variants.is_empty() {
+            true => is_standard(variant),
+            false => self.variants.contains(&variant),
+        })
+    }
+
+    /// The rules of the games that it plays, without repetition.
+    pub fn rules(&self) -> Vec<chess::Variant> {
+        let all = chess::Variant::ALL.into_iter();
+        let is_listed = |rules| {
+            let mut listed = self.variants.iter();
+            match self.variants.is_empty() {
+                true => rules == chess::Variant::Standard,
+                false => listed.any(|variant| variant.rules() == Some(rules)),
+            }
+        };
+        all.filter(|rules| is_listed(*rules)).collect()
     }
 
     /// Threads of all its processes together.
@@ -186,11 +204,6 @@ pub(super) fn problems(externals: &[External]) -> Vec<String> {
         if engine.command.first().is_none_or(String::is_empty) {
             problems.push(format!("the engine {name} has no command"));
         }
-        if let Some(variant) = engine.variants.iter().find(|it| !is_standard(**it)) {
-            problems.push(format!(
-                "the engine {name} cannot be given games of {variant}; the embedded engine plays them"
-            ));
-        }
         if !(1..=MAX_PROCESSES).contains(&engine.processes) {
             problems.push(format!(
                 "the engine {name} has {} processes, but it can have 1 to {MAX_PROCESSES}",
@@ -216,6 +229,11 @@ pub(super) fn problems(externals: &[External]) -> Vec<String> {
         if engine.protocol == Protocol::Xboard && engine.nodes.is_some() {
             problems.push(format!(
                 "the engine {name} speaks XBoard's protocol, which has no limit of nodes; use depth or movetime_ms"
+            ));
+        }
+        if engine.protocol == Protocol::Lines && engine.provider {
+            problems.push(format!(
+                "the engine {name} cannot analyse for the board: it is not told to stop; write provider = false"
             ));
         }
         if engine.protocol != Protocol::Uci && engine.ponder {

@@ -21,6 +21,7 @@ use crate::alert::Alerts;
 use crate::book::{self, Book};
 use crate::bot::trace::{self, Traces};
 use crate::bot::{self, BookSet, BotParts, ReadToken, ReloadSettings};
+use crate::chess::Variant;
 use crate::clock;
 use crate::config::{self, PgnFiles, Settings, Sources, TokenSource, WebKey};
 use crate::control::{self, Request, Response};
@@ -28,9 +29,9 @@ use crate::demo;
 use crate::engine::{Engine, EngineOptions};
 use crate::events::Bus;
 use crate::external::{ExternalEngine, ExternalOptions, FixedLimits, Launch, Protocol};
-use crate::lichess::{self, Client, Endpoint, EndpointError, Token, TokenError};
+use crate::lichess::{self, Broker, Client, Endpoint, EndpointError, Token, TokenError};
 use crate::plural;
-use crate::provider::Provider;
+use crate::provider::{BoardEngine, Engines, Offer, Provider};
 use crate::sim;
 use crate::store::{self, Recorder};
 use crate::sync;
@@ -495,8 +496,8 @@ async fn monitoring(
 ) -> JoinSet<()> {
     let mut monitoring = JoinSet::new();
     monitoring.spawn(accounts.metrics.clone().follow(events.subscribe()));
-    if let Some(provider) = parts.first().and_then(provider) {
-        monitoring.spawn(provider.run());
+    if let Some(first) = parts.first() {
+        monitoring.spawn(provider(first).run());
     }
     // With several accounts, each has its own metrics too.
     for parts in parts.iter().filter(|parts| parts.settings.name.is_some()) {
@@ -513,25 +514,52 @@ async fn monitoring(
     monitoring
 }
 
-/// The provider for the analysis board of the first account, if enabled.
-fn provider(parts: &BotParts) -> Option<Provider> {
-    let settings = &parts.settings;
-    if !settings.engine.provider {
-        return None;
+/// The provider for the analysis board of the first account.
+fn provider(parts: &BotParts) -> Provider {
+    let engine = &parts.settings.engine;
+    let mut offers = Vec::new();
+    if engine.provider {
+        offers.extend(broker(parts).map(|broker| Offer {
+            broker,
+            threads: engine.thread_count(),
+            hash_mib: parts.engine.hash_mib(),
+            variants: Variant::ALL.to_vec(),
+            engine: BoardEngine::Embedded(parts.engine.clone()),
+        }));
     }
-    let broker = settings.lichess.broker().map_err(|error| error.to_string());
-    // Requests to the broker carry no token.
-    let token = sim::token_of("broker").parse().ok()?;
-    let broker = broker
-        .and_then(|broker| Client::new(&broker, token, None).map_err(|error| error.to_string()));
-    Some(Provider {
+    for settings in engine.external.iter().filter(|it| it.provider) {
+        let mut externals = parts.externals.iter();
+        let external = externals.find(|external| external.name() == settings.name);
+        offers.extend(external.zip(broker(parts)).map(|(external, broker)| Offer {
+            broker,
+            threads: settings.threads.unwrap_or(1),
+            hash_mib: settings.hash_mib.unwrap_or(1),
+            variants: settings.rules(),
+            engine: BoardEngine::External(external.clone()),
+        }));
+    }
+    Provider {
         client: parts.client.clone(),
-        broker: broker
-            .inspect_err(|error| error!("no analysis for the board: {error}"))
-            .ok()?,
-        engine: parts.engine.clone(),
-        threads: settings.engine.thread_count(),
-    })
+        engines: Engines {
+            embedded: parts.engine.clone(),
+            externals: Arc::clone(&parts.externals),
+        },
+        offers,
+    }
+}
+
+/// A client of the broker for one engine.
+fn broker(parts: &BotParts) -> Option<Broker> {
+    let endpoint = parts.settings.lichess.broker();
+    let broker = endpoint
+        .map_err(|error| error.to_string())
+        .and_then(|endpoint| {
+            let broker = parts.client.broker(&endpoint);
+            broker.map_err(|error| error.to_string())
+        });
+    broker
+        .inspect_err(|error| error!("no analysis for the board: {error}"))
+        .ok()
 }
 
 /// Opens the page. Its failure does not stop the bot.

@@ -7,10 +7,12 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
 
-use crate::chess::{CastlingNotation, Game, Position};
+use super::engines::{BoardEngine, Engines};
+use super::line_set::{LineSet, NOTATION};
+use crate::chess::{Game, Position, Variant};
 use crate::clock;
-use crate::engine::{Engine, Limits, SearchReport, Task, uci};
-use crate::lichess::{Analysis, AnalysisWork, Client};
+use crate::engine::{Limits, SearchReport, Task, uci};
+use crate::lichess::{Analysis, AnalysisWork, Broker};
 
 /// Upper limit of lines of MultiPV.
 const MAX_MULTI_PV: usize = 5;
@@ -21,18 +23,20 @@ const MAX_PLIES: usize = 12_000;
 /// Upper limit of an analysis without a time limit of its own. The board gives up earlier.
 const MAX_TIME: Duration = Duration::from_secs(1800);
 
-/// Interval of asking for the engine while games use it.
+/// Interval of looking for games that think.
 const BUSY_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Upper limit of lines that are not sent yet.
-const MAX_LINES: usize = 256;
-
-/// Notation of castling in what boards send and receive.
-const NOTATION: CastlingNotation = CastlingNotation::KingTakesRook;
+/// Upper limit of sets of lines that are not sent yet.
+const MAX_SETS: usize = 64;
 
 /// Analyses a position for the board. Returns when its limits are reached, or the board has gone.
-pub(super) async fn run(broker: &Client, engine: &Engine, analysis: Analysis) {
-    let (lines, unsent) = mpsc::channel::<Bytes>(MAX_LINES);
+pub(super) async fn run(
+    broker: &Broker,
+    engine: &BoardEngine,
+    engines: &Engines,
+    analysis: Analysis,
+) {
+    let (lines, unsent) = mpsc::channel::<Bytes>(MAX_SETS);
     let unsent = futures::stream::unfold(unsent, |mut unsent| async move {
         let line = unsent.recv().await?;
         Some((line, unsent))
@@ -40,7 +44,7 @@ pub(super) async fn run(broker: &Client, engine: &Engine, analysis: Analysis) {
     let sending = broker.send_analysis(&analysis.id, unsent);
     let search = async {
         match game(&analysis.work) {
-            Ok(game) => search(engine, &game, &analysis.work, &lines).await,
+            Ok(game) => search(engine, engines, &game, &analysis.work, &lines).await,
             Err(problem) => warn!("cannot analyse for the board: {problem}"),
         }
         drop(lines);
@@ -59,13 +63,14 @@ pub(super) async fn run(broker: &Client, engine: &Engine, analysis: Analysis) {
 
 /// The position of an analysis with the moves before it.
 fn game(work: &AnalysisWork) -> Result<Game, String> {
-    if let Some(variant) = work.variant.as_deref()
-        && !["chess", "standard", "chess960", "fromPosition"].contains(&variant)
-    {
-        return Err(format!("the variant {variant} is not played"));
-    }
-    let start = Position::from_fen(&work.initial_fen).map_err(|error| error.to_string())?;
-    let mut game = Game::new(start);
+    let rules = match work.variant.as_deref() {
+        None => Variant::Standard,
+        Some(name) => {
+            Variant::from_name(name).ok_or_else(|| format!("the variant {name} is not played"))?
+        }
+    };
+    let start = Position::from_variant_fen(rules, &work.initial_fen);
+    let mut game = Game::new(start.map_err(|error| error.to_string())?);
     for uci in work.moves.iter().take(MAX_PLIES) {
         let mv = game.position().parse_uci(uci);
         game.play(mv.map_err(|error| format!("move {uci}: {error}"))?);
@@ -74,45 +79,70 @@ fn game(work: &AnalysisWork) -> Result<Game, String> {
 }
 
 /// Searches until a limit is reached. Starts again after each game that interrupts.
-async fn search(engine: &Engine, game: &Game, work: &AnalysisWork, lines: &mpsc::Sender<Bytes>) {
+async fn search(
+    engine: &BoardEngine,
+    engines: &Engines,
+    game: &Game,
+    work: &AnalysisWork,
+    lines: &mpsc::Sender<Bytes>,
+) {
     if !game.position().has_legal_move() {
-        send(lines, "bestmove (none)".to_owned());
+        send(lines, "bestmove (none)\n".into());
         return;
     }
     let movetime = work.movetime.map(Duration::from_millis);
     let deadline = clock::sleep(movetime.unwrap_or(MAX_TIME).min(MAX_TIME));
     tokio::pin!(deadline);
+    let multi_pv = work.multi_pv.unwrap_or(1).clamp(1, MAX_MULTI_PV);
     loop {
         let reached = CancellationToken::new();
         let (sender, done) = oneshot::channel();
+        let moves = game.position().legal_moves().len();
+        let set = LineSet::new(multi_pv.min(engine.max_lines()).min(moves));
         let task = Task {
             game_id: 0,
             game: game.clone(),
             limits: Limits {
                 depth: work.depth,
-                multi_pv: work.multi_pv.unwrap_or(1).clamp(1, MAX_MULTI_PV),
+                multi_pv,
                 ..Limits::default()
             },
-            on_info: forward(work, lines.clone(), reached.clone()),
+            on_info: forward(work, set, lines.clone(), reached.clone()),
             on_done: Box::new(move |report| drop(sender.send(report))),
         };
-        let Some(handle) = engine.start_ponder(task) else {
+        let handle = match engines.are_thinking() {
+            true => None,
+            false => engine.start(task),
+        };
+        let Some(handle) = handle else {
             tokio::select! {
                 () = clock::sleep(BUSY_INTERVAL) => continue,
                 () = &mut deadline => return,
             }
         };
         tokio::pin!(done);
-        let report = tokio::select! {
-            () = reached.cancelled() => None,
-            () = &mut deadline => None,
-            report = &mut done => Some(report),
+        let is_over = tokio::select! {
+            () = reached.cancelled() => true,
+            () = &mut deadline => true,
+            report = &mut done => match report {
+                Ok(report) if engine.completes_searches() => {
+                    send(lines, best_move(&report));
+                    return;
+                }
+                Ok(_) => false,
+                // The engine has failed, or a game has taken it.
+                Err(_) => {
+                    clock::sleep(BUSY_INTERVAL).await;
+                    continue;
+                }
+            },
+            () = game_thinks(engines) => false,
         };
         // Dropping the handle stops the search.
         drop(handle);
-        if report.is_none() {
+        if is_over {
             if let Ok(report) = done.await {
-                send(lines, uci::best_move_line(&report, NOTATION));
+                send(lines, best_move(&report));
             }
             return;
         }
@@ -120,23 +150,35 @@ async fn search(engine: &Engine, game: &Game, work: &AnalysisWork, lines: &mpsc:
     }
 }
 
-/// Passes a line on. A board that reads too slowly misses lines.
-fn send(lines: &mpsc::Sender<Bytes>, line: String) {
-    let _ = lines.try_send(Bytes::from(line + "\n"));
+/// Waits until a game is thinking.
+async fn game_thinks(engines: &Engines) {
+    while !engines.are_thinking() {
+        clock::sleep(BUSY_INTERVAL).await;
+    }
 }
 
-/// Callback that sends `info` lines, and notices when depth or nodes are reached.
+fn best_move(report: &SearchReport) -> Bytes {
+    Bytes::from(uci::best_move_line(report, NOTATION) + "\n")
+}
+
+/// Passes lines on. A board that reads too slowly misses some.
+fn send(lines: &mpsc::Sender<Bytes>, text: Bytes) {
+    let _ = lines.try_send(text);
+}
+
+/// Callback that sends complete sets of `info` lines, and notices when depth or nodes are reached.
 fn forward(
     work: &AnalysisWork,
+    mut set: LineSet,
     lines: mpsc::Sender<Bytes>,
     reached: CancellationToken,
 ) -> Box<dyn FnMut(&SearchReport) + Send> {
     let (depth, nodes) = (work.depth, work.nodes);
-    let last = work.multi_pv.unwrap_or(1).clamp(1, MAX_MULTI_PV);
     Box::new(move |report| {
-        send(&lines, uci::info_line(report, NOTATION, None));
-        let is_last = report.multipv >= last;
-        if is_last && depth.is_some_and(|depth| report.depth >= depth)
+        let complete = set.add(report);
+        let is_complete = complete.is_some();
+        complete.into_iter().for_each(|text| send(&lines, text));
+        if is_complete && depth.is_some_and(|depth| report.depth >= depth)
             || nodes.is_some_and(|nodes| report.nodes >= nodes)
         {
             reached.cancel();

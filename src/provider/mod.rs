@@ -1,9 +1,11 @@
-//! Provider for Lichess's analysis board: the operator selects our engine there, and it analyses here.
+//! Provider for Lichess's analysis board: the operator selects one of our engines there, and it analyses here.
 //!
-//! Games come first. An analysis uses the engine like pondering: it runs only while no game is thinking, and goes on
+//! Games come first. An analysis uses an engine like pondering: it runs only while no game is thinking, and goes on
 //! afterwards.
 
 mod analysis;
+mod engines;
+mod line_set;
 
 use std::time::Duration;
 
@@ -11,12 +13,14 @@ use ring::rand::{SecureRandom, SystemRandom};
 use tracing::{debug, error, info, warn};
 
 use crate::backoff::Backoff;
+use crate::chess::Variant;
 use crate::clock;
-use crate::engine::Engine;
 use crate::lichess::retry::{self, RequestKind, Retry};
-use crate::lichess::{Client, EngineRegistration, Error};
+use crate::lichess::{Broker, Client, EngineRegistration, Error};
 
-/// Name on the analysis board.
+pub use engines::{BoardEngine, Engines};
+
+/// Name of the embedded engine on the analysis board. Those of other engines end with it.
 const NAME: &str = "Knightwatch";
 
 /// Length of the secret in bytes.
@@ -27,39 +31,77 @@ const BACKOFF: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_sec
 
 /// The provider of an account.
 pub struct Provider {
-    /// Registers the engine.
+    /// Registers the engines.
     pub client: Client,
-    /// Client of the broker.
-    pub broker: Client,
-    /// The engine, which the games use too.
-    pub engine: Engine,
+    /// All engines, which the games use too.
+    pub engines: Engines,
+    /// Those on the analysis board.
+    pub offers: Vec<Offer>,
+}
+
+/// An engine on the analysis board.
+pub struct Offer {
+    /// The engine.
+    pub engine: BoardEngine,
+    /// Client of the broker, for this engine alone.
+    pub broker: Broker,
     /// Threads of the engine.
     pub threads: usize,
+    /// Size of its hash table, in MiB.
+    pub hash_mib: usize,
+    /// Rules that it plays.
+    pub variants: Vec<Variant>,
 }
 
 impl Provider {
-    /// Registers the engine and analyses what boards ask for. Returns when Lichess refuses the registration.
+    /// Removes our engines that are no longer offered, registers the others, and analyses what boards ask for. Returns when
+    /// there is nothing to do, or Lichess refuses.
     pub async fn run(self) {
+        let names: Vec<String> = self.offers.iter().map(Offer::name).collect();
+        if let Err(error) = retried(|| self.remove_others(&names)).await {
+            match names.is_empty() {
+                // Without the scopes there never was an engine.
+                true => debug!("the engines on the analysis board are not known: {error}"),
+                false => refused(&error),
+            }
+            return;
+        }
+        let offers = self.offers.iter();
+        futures::future::join_all(offers.map(|offer| self.serve(offer))).await;
+    }
+
+    /// Removes our engines of other names than these from the analysis board.
+    async fn remove_others(&self, names: &[String]) -> Result<(), Error> {
+        for engine in self.client.external_engines().await? {
+            if is_ours(&engine.name) && !names.contains(&engine.name) {
+                self.client.remove_engine(&engine.id).await?;
+                info!("{} is no longer on the analysis board", engine.name);
+            }
+        }
+        Ok(())
+    }
+
+    /// Registers an engine and analyses what boards ask it for.
+    async fn serve(&self, offer: &Offer) {
         let Some(secret) = secret() else {
             error!("no analysis for the board: the system has no random numbers");
             return;
         };
-        if let Err(error) = self.register(&secret).await {
-            error!(
-                "no analysis for the board: Lichess refused to register the engine: {error}; the token needs the scopes \
-                 engine:read and engine:write, or set engine.provider = false"
-            );
-            return;
+        if let Err(error) = retried(|| self.register(offer, &secret)).await {
+            return refused(&error);
         }
-        info!("the engine is on the analysis board of our account, as {NAME}");
+        info!(
+            "an engine is on the analysis board of our account, as {}",
+            offer.name()
+        );
         let mut failures = 0;
         loop {
-            match self.broker.next_analysis(&secret).await {
+            match offer.broker.next_analysis(&secret).await {
                 Ok(analysis) => {
                     failures = 0;
                     if let Some(analysis) = analysis {
                         debug!(id = analysis.id, "analysis");
-                        analysis::run(&self.broker, &self.engine, analysis).await;
+                        analysis::run(&offer.broker, &offer.engine, &self.engines, analysis).await;
                     }
                 }
                 Err(error) => {
@@ -79,38 +121,65 @@ impl Provider {
         }
     }
 
-    /// Registers the engine, or gives the one of this name the new secret.
-    async fn register(&self, secret: &str) -> Result<(), Error> {
+    /// Registers an engine, or gives the one of this name the new secret.
+    async fn register(&self, offer: &Offer, secret: &str) -> Result<(), Error> {
+        let variants = offer.variants.iter();
         let registration = EngineRegistration {
-            name: NAME.to_owned(),
-            max_threads: self.threads.max(1),
-            max_hash: self.engine.hash_mib().max(1),
-            variants: vec!["chess".to_owned()],
+            name: offer.name(),
+            max_threads: offer.threads.max(1),
+            max_hash: offer.hash_mib.max(1),
+            variants: variants.map(|variant| variant.uci().to_owned()).collect(),
             provider_secret: secret.to_owned(),
         };
-        let mut failures = 0;
-        loop {
-            let attempt = async {
-                let engines = self.client.external_engines().await?;
-                let known = engines.iter().find(|engine| engine.name == NAME);
-                let id = known.map(|engine| engine.id.as_str());
-                self.client.register_engine(id, &registration).await
-            };
-            let Err(error) = attempt.await else {
-                return Ok(());
-            };
-            // An outage may last; only a refusal is final.
-            let is_refused = retry::decide(RequestKind::Query, &error, 0) == Retry::GiveUp
-                && error.lichess_error().is_some();
-            if is_refused {
-                return Err(error);
-            }
-            let wait = BACKOFF.delay(failures);
-            debug!("the engine is not registered yet: {error}; trying again in {wait:.0?}");
-            failures = failures.saturating_add(1);
-            clock::sleep(wait).await;
+        let engines = self.client.external_engines().await?;
+        let known = engines.iter().find(|it| it.name == registration.name);
+        let id = known.map(|engine| engine.id.as_str());
+        self.client.register_engine(id, &registration).await?;
+        Ok(())
+    }
+}
+
+impl Offer {
+    /// The name on the analysis board.
+    fn name(&self) -> String {
+        match &self.engine {
+            BoardEngine::Embedded(_) => NAME.to_owned(),
+            BoardEngine::External(engine) => format!("{} ({NAME})", engine.name()),
         }
     }
+}
+
+/// Whether an engine on the analysis board has a name that we give.
+fn is_ours(name: &str) -> bool {
+    name == NAME || name.ends_with(&format!(" ({NAME})"))
+}
+
+/// Repeats requests until they succeed or Lichess refuses: an outage may last.
+async fn retried<F: Future<Output = Result<(), Error>>>(
+    mut attempt: impl FnMut() -> F,
+) -> Result<(), Error> {
+    let mut failures = 0;
+    loop {
+        let Err(error) = attempt().await else {
+            return Ok(());
+        };
+        let is_refused = retry::decide(RequestKind::Query, &error, 0) == Retry::GiveUp
+            && error.lichess_error().is_some();
+        if is_refused {
+            return Err(error);
+        }
+        let wait = BACKOFF.delay(failures);
+        debug!("the engine is not registered yet: {error}; trying again in {wait:.0?}");
+        failures = failures.saturating_add(1);
+        clock::sleep(wait).await;
+    }
+}
+
+fn refused(error: &Error) {
+    error!(
+        "no analysis for the board: Lichess refused to register the engine: {error}; the token needs the scopes \
+         engine:read and engine:write, or set provider = false"
+    );
 }
 
 /// A new secret; the registration gets it at every start.

@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
+use knightwatch::chess::Variant;
 use knightwatch::sim::{ChallengePlan, NewUser, PlayerKind, PlayerOptions, TimeControl};
 use knightwatch::store::{Reader, Record};
 
@@ -186,6 +187,49 @@ fn engine_plays_only_its_variants() {
          [[engine.external]]\nname = \"fischer\"\ncommand = [\"{PROGRAM}\", \"uci\"]\nvariants = [\"chess960\"]\n"
     ));
     assert!(!log.contains("playing with the engine"), "{log}");
+}
+
+#[test]
+fn external_engine_plays_the_variants() {
+    let variants = Variant::ALL.map(Variant::key);
+    let site = Site::new([]);
+    let bot = Daemon::start(
+        &site,
+        &format!(
+            "book.enabled = false\ngames.concurrency = 8\n\
+             [engine]\nhash_mib = 1\nthreads = 1\ndefault = \"fairy\"\n\
+             [[engine.external]]\nname = \"fairy\"\ncommand = [\"{PROGRAM}\", \"uci\"]\n\
+             hash_mib = 1\nthreads = 1\nnodes = 1000\nvariants = {variants:?}\n"
+        ),
+    );
+    wait("the engine is ready", || {
+        bot.log().contains("is ready").then_some(())
+    });
+    for variant in variants {
+        site.sim.add_player(PlayerOptions {
+            delay: std::time::Duration::ZERO..=std::time::Duration::ZERO,
+            ..PlayerOptions::new(variant, PlayerKind::Random).challenging(ChallengePlan {
+                count: Some(1),
+                variant: variant.to_owned(),
+                ..ChallengePlan::against(BOT, TimeControl::clock(60, 0))
+            })
+        });
+    }
+    let games = site.started(variants.len());
+    for game in &games {
+        site.finished(&game.id);
+        let record = record(&site, &bot, &game.id);
+        let log = bot.log();
+        assert_eq!(record.game.engine.as_deref(), Some("fairy"), "{log}");
+        assert_eq!(moves_from(&record, "fallback"), 0, "{log}");
+        assert!(moves_from(&record, "search") > 0, "{log}");
+    }
+    let ids: Vec<&str> = games.iter().map(|game| game.id.as_str()).collect();
+    let printed = replay_without_differences(&site, &bot.state(), &ids);
+    for variant in Variant::ALL {
+        let line = format!("> setoption name UCI_Variant value {}", variant.uci());
+        assert!(printed.contains(&line), "{line}: {printed}");
+    }
 }
 
 #[test]

@@ -184,6 +184,11 @@ impl Engine {
         started.then_some(thinking)
     }
 
+    /// Whether a search runs that does not ponder.
+    pub fn is_thinking(&self) -> bool {
+        self.pool().is_thinking()
+    }
+
     fn prepare(&self, task: Task) -> SearchHandle {
         let mut job = Job::new(task, self.pool().table());
         job.control.panic_after_nodes = self.owner.panic_after_nodes.load(Ordering::Relaxed);

@@ -243,12 +243,16 @@ impl Pool {
     /// Starts a pondering search, unless one that does not ponder is running: then returns false. Does not block.
     pub(crate) fn start_ponder(self: &Arc<Pool>, job: Arc<Job>) -> bool {
         let state = self.lock();
-        let mut others = state.assignments.iter();
-        let is_idle = others.all(|assignment| assignment.job.control.is_pondering());
+        let is_idle = !state.is_thinking();
         if is_idle {
             self.submit(state, job);
         }
         is_idle
+    }
+
+    /// Whether a search runs that does not ponder.
+    pub(crate) fn is_thinking(&self) -> bool {
+        self.lock().is_thinking()
     }
 
     /// Starts a search. Does not block.
@@ -405,6 +409,11 @@ fn thread_shares(threads: usize, urgencies: &[f64]) -> Vec<usize> {
 }
 
 impl State {
+    fn is_thinking(&self) -> bool {
+        let mut running = self.assignments.iter();
+        running.any(|assignment| !assignment.job.control.is_pondering())
+    }
+
     /// Keeps the data of a thread for the next search of the game.
     fn keep_thread_data(&mut self, key: CacheKey, data: ThreadData) {
         self.cache.insert(key, data, self.configured_threads);

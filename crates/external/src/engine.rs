@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use knightwatch_chess::{CastlingNotation, Game, Move, MoveError, Position};
+use knightwatch_chess::{CastlingNotation, Game, Move, MoveError, Position, Variant};
 use knightwatch_util::spelling::choices;
 
 use super::channel::{
@@ -13,7 +13,7 @@ use super::go::Go;
 use super::info::Info;
 use super::option::{EngineOption, OptionKind};
 use super::xboard::Xboard;
-use super::{lines, uci};
+use super::{lines, uci, variant};
 
 /// Time limit for an engine to have done what it was told before a search.
 pub(crate) const READY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -23,6 +23,12 @@ pub(crate) const MAX_OPTIONS: usize = 1_000;
 
 /// Option of UCI engines that can ponder.
 pub(crate) const PONDER: &str = "Ponder";
+
+/// Option for the number of lines.
+pub(crate) const MULTI_PV: &str = "MultiPV";
+
+/// Option of UCI engines that play variants.
+const VARIANT: &str = "UCI_Variant";
 
 /// Upper limit of a name, in characters.
 pub(crate) const MAX_NAME_CHARS: usize = 80;
@@ -37,6 +43,8 @@ pub struct EngineProcess {
     dialect: Dialect,
     /// Castling notation that a UCI engine uses.
     notation: CastlingNotation,
+    /// Variant that a UCI engine plays.
+    variant: Variant,
 }
 
 /// Protocol with its state.
@@ -71,19 +79,23 @@ pub struct Opponent {
     pub is_computer: bool,
 }
 
-/// What an engine can do.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// Games, limits and searches that an engine is able to handle.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Abilities {
     pub chess960: bool,
+    /// Variants besides standard chess.
+    pub variants: Vec<Variant>,
     /// Games from other positions than the initial one.
     pub any_start: bool,
     pub limited_strength: bool,
     /// Searches limited by nodes, or to some of the moves.
     pub special_limits: bool,
+    /// Lines that it can show at once.
+    pub lines: usize,
     pub ponder: bool,
 }
 
-/// The best line of a search so far.
+/// Listener for the lines of a search, and the last one about its best moves.
 pub(crate) struct Best<'a> {
     on_info: &'a mut dyn FnMut(&Info),
     last: Info,
@@ -93,7 +105,9 @@ impl Best<'_> {
     pub(crate) fn heard(&mut self, info: Info) {
         if !info.pv.is_empty() {
             (self.on_info)(&info);
-            self.last = info;
+            if info.multi_pv == 1 {
+                self.last = info;
+            }
         }
     }
 
@@ -158,6 +172,7 @@ impl EngineProcess {
             options,
             dialect,
             notation: CastlingNotation::Standard,
+            variant: Variant::Standard,
         })
     }
 
@@ -188,12 +203,36 @@ impl EngineProcess {
             Dialect::Xboard(xboard) => (xboard.plays_chess960(), xboard.sets_boards()),
             Dialect::Lines(_) => (true, true),
         };
+        let variants = Variant::ALL.into_iter().skip(1);
         Abilities {
             chess960,
+            variants: variants.filter(|it| self.plays(*it)).collect(),
             any_start,
             limited_strength: has("UCI_LimitStrength") && has("UCI_Elo"),
+            lines: match self.option(MULTI_PV) {
+                Some(OptionKind::Spin(range)) => usize::try_from(*range.end()).unwrap_or(1).max(1),
+                _ => 1,
+            },
             special_limits: !matches!(self.dialect, Dialect::Xboard(_)),
             ponder: matches!(self.dialect, Dialect::Uci) && has(PONDER),
+        }
+    }
+
+    /// Whether the engine plays a variant.
+    pub fn plays(&self, variant: Variant) -> bool {
+        variant == Variant::Standard
+            || match &self.dialect {
+                Dialect::Uci => self.variant_name(variant).is_some(),
+                Dialect::Xboard(xboard) => xboard.variant_name(variant).is_some(),
+                Dialect::Lines(_) => true,
+            }
+    }
+
+    /// The value of `UCI_Variant` for a variant.
+    fn variant_name(&self, variant: Variant) -> Option<&str> {
+        match self.option(VARIANT)? {
+            OptionKind::Choice(names) => variant::name_of(names, variant),
+            _ => None,
         }
     }
 
@@ -344,7 +383,7 @@ impl EngineProcess {
         opponent: Option<&Opponent>,
         deadline: Instant,
     ) -> Result<(), EngineError> {
-        self.set_notation(start.castling_notation())?;
+        self.set_rules(start)?;
         match &mut self.dialect {
             Dialect::Uci => self.channel.send("ucinewgame")?,
             Dialect::Xboard(xboard) => xboard.new_game(&mut self.channel, start, opponent)?,
@@ -353,8 +392,25 @@ impl EngineProcess {
         self.ready(deadline.saturating_duration_since(Instant::now()), |_| ())
     }
 
-    /// Switches between standard chess and Chess960.
-    fn set_notation(&mut self, notation: CastlingNotation) -> Result<(), EngineError> {
+    /// Switches to the variant of a game, and between standard chess and Chess960.
+    fn set_rules(&mut self, start: &Position) -> Result<(), EngineError> {
+        let (variant, notation) = (start.variant(), start.castling_notation());
+        if self.variant != variant {
+            if !self.plays(variant) {
+                return Err(EngineError::CannotPlay {
+                    name: self.channel.name.clone(),
+                    what: variant.name(),
+                });
+            }
+            if let Dialect::Uci = self.dialect {
+                let name = self
+                    .variant_name(variant)
+                    .unwrap_or(variant.uci())
+                    .to_owned();
+                self.send_option(VARIANT, &name)?;
+            }
+            self.variant = variant;
+        }
         if self.notation == notation {
             return Ok(());
         }
@@ -389,7 +445,7 @@ impl EngineProcess {
     }
 
     /// Searches. The engine is told to move at `soft` or when the [`StopSwitch`] asks for it; at `hard`, or `stop_timeout`
-    /// after that, the search has failed. `on_info` gets the lines about the best line.
+    /// after that, the search has failed. `on_info` gets its lines.
     ///
     /// # Errors
     /// When there is no legal move in time. The process must not be used any more, except after
@@ -402,7 +458,7 @@ impl EngineProcess {
         mut on_info: impl FnMut(&Info),
     ) -> Result<Answer, EngineError> {
         self.channel.drop_lines()?;
-        self.set_notation(game.initial().castling_notation())?;
+        self.set_rules(game.initial())?;
         let (channel, notation) = (&mut self.channel, self.notation);
         let mut best = Best {
             on_info: &mut on_info,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use knightwatch_chess::{CastlingNotation, Color, Move};
 
-/// What limits a search; without any limit it runs until it is stopped.
+/// Limits of a search; without any it runs until it is stopped.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Go {
     /// Nodes.

@@ -6,9 +6,11 @@ use knightwatch_engine::{Bound, Score};
 /// Upper limit of the moves that are read of a line.
 pub(crate) const MAX_PV: usize = 64;
 
-/// Content of an `info` line about the best line.
+/// Content of an `info` line about a line of moves.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Info {
+    /// Number of the line among those of MultiPV, from 1.
+    pub multi_pv: usize,
     /// Depth in plies.
     pub depth: u32,
     /// Selective depth in plies.
@@ -26,13 +28,16 @@ pub struct Info {
 }
 
 impl Info {
-    /// Parses a line. `None` if it is no `info` line, is a message, or is about another line than the best.
+    /// Parses a line. `None` if it is no `info` line, or is a message.
     pub fn parse(line: &str, position: &Position) -> Option<Self> {
         let mut words = line.split_whitespace();
         if words.next() != Some("info") {
             return None;
         }
-        let mut info = Self::default();
+        let mut info = Self {
+            multi_pv: 1,
+            ..Self::default()
+        };
         while let Some(word) = words.next() {
             match word {
                 "string" => return None,
@@ -40,7 +45,7 @@ impl Info {
                 "seldepth" => info.seldepth = words.next()?.parse().ok()?,
                 "nodes" => info.nodes = words.next()?.parse().ok()?,
                 "hashfull" => info.hashfull = words.next()?.parse().ok()?,
-                "multipv" if words.next()? != "1" => return None,
+                "multipv" => info.multi_pv = words.next()?.parse().ok()?,
                 "score" => {
                     let (kind, value) = (words.next()?, words.next()?.parse().ok()?);
                     info.score = match kind {
@@ -92,12 +97,16 @@ mod tests {
             parse("info depth 3 score mate 2").and_then(|info| info.score),
             Some(Score::Mate(2))
         );
+        assert_eq!(
+            parse("info depth 3 multipv 2 pv e2e4").map(|info| info.multi_pv),
+            Some(2)
+        );
         for line in [
             "",
             "bestmove e2e4",
             "info string depth 3",
             "info depth x",
-            "info depth 3 multipv 2 score cp 10 pv e2e4",
+            "info depth 3 multipv x score cp 10 pv e2e4",
             "info score elo 3",
             "info depth 99999999999999999999",
         ] {

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use knightwatch_chess::Game;
 use knightwatch_engine::{Limits, SearchHandle, Task, time_bounds};
+use tracing::Span;
 
 use super::channel::{Deadlines, StopSwitch};
 use super::engine::Opponent;
@@ -20,7 +21,7 @@ const STOP_CLOCK_SHARE: u32 = 16;
 /// Time limit of a search without any limit on time.
 pub(crate) const MAX_SEARCH_TIME: Duration = Duration::from_secs(600);
 
-/// What an engine should know about a game besides its moves.
+/// Facts about a game besides its moves, for an engine.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GameSetup {
     /// Options for this game, in addition to those of the engine.
@@ -29,29 +30,50 @@ pub struct GameSetup {
     pub opponent: Option<Opponent>,
 }
 
+/// Reason for a search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// A game waits for the move.
+    Move,
+    /// The opponent thinks.
+    Ponder,
+    /// A board shows its lines.
+    Analysis,
+}
+
 /// A search to run.
 pub(crate) struct Job {
+    pub purpose: Purpose,
     pub task: Task,
     pub setup: Arc<GameSetup>,
     pub since: Instant,
     pub bounds: Bounds,
     pub control: Arc<Control>,
+    /// Names the game in the log.
+    pub span: Span,
 }
 
 impl Job {
-    pub(crate) fn new(task: Task, setup: Arc<GameSetup>) -> Self {
+    pub(crate) fn new(purpose: Purpose, task: Task, setup: Arc<GameSetup>) -> Self {
         Self {
+            purpose,
             bounds: Bounds::of(&task.limits, &task.game),
             since: Instant::now(),
             control: Arc::default(),
+            span: Span::current(),
             setup,
             task,
         }
     }
 
-    /// Whether a game waits for the result; `false` on the opponent's time.
+    /// Whether a game waits for the result.
     pub(crate) fn is_awaited(&self) -> bool {
-        !self.task.limits.ponder
+        self.purpose == Purpose::Move
+    }
+
+    /// Whether it is an analysis that a game has ended.
+    pub(crate) fn is_interrupted(&self) -> bool {
+        self.purpose == Purpose::Analysis && self.control.lock().is_interrupted
     }
 
     /// Until when the job waits for a process. After that the own engine has just the soft limit left.
@@ -84,6 +106,7 @@ impl Job {
         self.since = since;
         self.bounds = Bounds::of(&limits, &self.task.game);
         self.task.limits = limits;
+        self.purpose = Purpose::Move;
         true
     }
 }
@@ -136,6 +159,8 @@ struct ControlState {
     running: Option<Running>,
     /// Time and limits of the ponder hit.
     hit: Option<(Instant, Limits)>,
+    /// A game has needed the process.
+    is_interrupted: bool,
     outcome: Outcome,
 }
 
@@ -167,12 +192,18 @@ impl Control {
         }
     }
 
-    /// Stops a search on the opponent's time, unless the opponent has made the move.
-    pub(crate) fn stop_pondering(&self) -> bool {
-        let state = self.lock();
+    /// Whether the opponent has made the move that the search ponders on.
+    pub(crate) fn is_hit(&self) -> bool {
+        self.lock().hit.is_some()
+    }
+
+    /// Stops a search that no game waits for, unless the opponent has made the move.
+    pub(crate) fn interrupt(&self) -> bool {
+        let mut state = self.lock();
         if state.hit.is_some() {
             return false;
         }
+        state.is_interrupted = true;
         self.stopped.store(true, Ordering::SeqCst);
         if let Some(Running::Process(switch)) = &state.running {
             switch.stop();

@@ -15,6 +15,7 @@ mod lines;
 mod option;
 mod pool;
 mod uci;
+mod variant;
 mod worker;
 mod xboard;
 

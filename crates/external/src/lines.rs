@@ -16,7 +16,7 @@ const COMMANDS: SearchCommands = SearchCommands {
     ponderhit: "",
 };
 
-/// What an engine is told about a move.
+/// Request for a move.
 #[derive(Serialize)]
 struct Request<'a> {
     /// The position.
@@ -29,6 +29,8 @@ struct Request<'a> {
     initial_fen: String,
     /// Moves so far, in UCI notation.
     moves: Vec<String>,
+    /// Lichess's key of the variant.
+    variant: &'static str,
     chess960: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     clock_ms: Option<u64>,
@@ -70,6 +72,7 @@ pub(crate) fn think(
         legal,
         initial_fen: game.initial().fen(),
         moves: list(game.moves()),
+        variant: position.variant().key(),
         chess960: notation == CastlingNotation::KingTakesRook,
         clock_ms: go.clock.map(|clock| ms(clock.of(position.turn()))),
         increment_ms: go.clock.map(|clock| clock.increment.as_millis() as u64),

@@ -5,20 +5,26 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use knightwatch_chess::{CastlingNotation, Position};
+use knightwatch_chess::{CastlingNotation, Variant};
 use knightwatch_engine::{Engine, SearchReport, Task};
 use knightwatch_util::backoff::Backoff;
 use tracing::{info, warn};
 
 use super::channel::{EngineError, Launch, ProcessTable};
-use super::engine::{Abilities, EngineProcess, PONDER};
-use super::job::{Control, ExternalHandle, GameSetup, Job, MAX_SEARCH_TIME, Running};
+use super::engine::{Abilities, EngineProcess, MULTI_PV, PONDER};
+use super::job::{Control, ExternalHandle, GameSetup, Job, MAX_SEARCH_TIME, Purpose, Running};
 use super::worker::Worker;
 
 /// Failures of an engine in one game after which the own engine plays the rest of it.
 const MAX_FAILURES_PER_GAME: u32 = 3;
 
-/// Games whose failures are remembered.
+/// Reason for which the own engine plays when all processes have failed.
+const NONE_READY: &str = "no process is ready";
+
+/// Reason for which it plays the rest of a game.
+const FAILED_TOO_OFTEN: &str = "it has failed too often in this game";
+
+/// Games whose records are kept.
 const MAX_REMEMBERED_GAMES: usize = 1_024;
 
 /// Delays of the restarts of a process.
@@ -129,17 +135,26 @@ struct State {
     closed: bool,
     /// The last game of each process that waits for a job.
     idle: Vec<Option<u64>>,
-    /// Searches on the opponent's time, which end when a process is needed.
-    pondering: Vec<Arc<Control>>,
+    /// Searches that no game waits for, which end when a process is needed.
+    interruptible: Vec<Arc<Control>>,
+    /// Processes that search for a game that waits.
+    thinking: usize,
     /// Abilities of the engine, once a process has started.
     abilities: Abilities,
-    /// Failures by game.
-    failures: HashMap<u64, u32>,
+    games: HashMap<u64, Record>,
     /// Moves for which no process was free, since the start.
     missed: u64,
     /// Time of the last warning about them.
     warned_at: Option<Instant>,
     stats: Stats,
+}
+
+/// The record of the engine in a game.
+#[derive(Default)]
+struct Record {
+    failures: u32,
+    /// The last reason in the log for which the own engine plays.
+    logged: Option<&'static str>,
 }
 
 impl ExternalEngine {
@@ -186,19 +201,25 @@ impl ExternalEngine {
     /// Starts a search. The result comes in time and is legal, whatever the engine does.
     pub fn start(&self, task: Task, setup: Arc<GameSetup>) -> ExternalHandle {
         let shared = &self.owner.0;
-        let job = Job::new(task, setup);
+        let job = Job::new(Purpose::Move, task, setup);
         let handle = ExternalHandle::of(&job);
         let mut state = shared.lock();
         if let Some(why) = state.unable(&job.task) {
+            let is_new = state.record(job.task.game_id).logged.replace(why) != Some(why);
             drop(state);
-            tracing::debug!("{}: {why}; the own engine plays this move", self.name());
+            if is_new {
+                warn!(
+                    "engine {}: {why}; the own engine plays in its place",
+                    self.name()
+                );
+            }
             shared.play_own(job, why.to_owned());
         } else {
             state.queue.push(job);
             let is_needed = state.idle.len() < state.queue.len();
             while is_needed
-                && let Some(control) = state.pondering.pop()
-                && !control.stop_pondering()
+                && let Some(control) = state.interruptible.pop()
+                && !control.interrupt()
             {}
             drop(state);
             shared.changed.notify_all();
@@ -211,17 +232,53 @@ impl ExternalEngine {
     pub fn start_ponder(&self, task: Task, setup: Arc<GameSetup>) -> Option<ExternalHandle> {
         let shared = &self.owner.0;
         let mut state = shared.lock();
-        let able = shared.options.ponder && state.abilities.ponder;
-        let free = state.idle.len() > state.queue.len();
-        if !able || !free || state.unable(&task).is_some() {
+        if !shared.options.ponder || !state.abilities.ponder {
             return None;
         }
-        let job = Job::new(task, setup);
+        self.start_interruptible(&mut state, Job::new(Purpose::Ponder, task, setup))
+    }
+
+    /// Starts an analysis, which reports `multi_pv` lines until it is stopped or a limit is reached. `None` if the engine cannot
+    /// or no process is free. It ends without a result when a game needs the process.
+    pub fn start_analysis(&self, mut task: Task) -> Option<ExternalHandle> {
+        let mut state = self.owner.0.lock();
+        let lines = task.limits.multi_pv.clamp(1, state.abilities.lines.max(1));
+        task.limits.infinite = true;
+        let options = match state.abilities.lines {
+            0 | 1 => Vec::new(),
+            _ => vec![(MULTI_PV.to_owned(), lines.to_string())],
+        };
+        let setup = Arc::new(GameSetup {
+            options,
+            opponent: None,
+        });
+        self.start_interruptible(&mut state, Job::new(Purpose::Analysis, task, setup))
+    }
+
+    /// The number of lines that an analysis can show at once.
+    pub fn max_lines(&self) -> usize {
+        self.owner.0.lock().abilities.lines.max(1)
+    }
+
+    /// Whether a game waits for a move.
+    pub fn is_thinking(&self) -> bool {
+        let state = self.owner.0.lock();
+        let mut interruptible = state.interruptible.iter();
+        state.thinking > 0
+            || state.queue.iter().any(Job::is_awaited)
+            || interruptible.any(|control| control.is_hit())
+    }
+
+    /// Starts a search that no game waits for, if the engine is able to and a process is free.
+    fn start_interruptible(&self, state: &mut State, job: Job) -> Option<ExternalHandle> {
+        let is_free = state.idle.len() > state.queue.len();
+        if !is_free || state.unable(&job.task).is_some() {
+            return None;
+        }
         let handle = ExternalHandle::of(&job);
-        state.pondering.push(Arc::clone(&job.control));
+        state.interruptible.push(Arc::clone(&job.control));
         state.queue.push(job);
-        drop(state);
-        shared.changed.notify_all();
+        self.owner.0.changed.notify_all();
         Some(handle)
     }
 }
@@ -238,16 +295,21 @@ impl Drop for Owner {
 impl State {
     /// Why the engine cannot run a task.
     fn unable(&self, task: &Task) -> Option<&'static str> {
-        let failures = self.failures.get(&task.game_id).copied().unwrap_or(0);
+        let record = self.games.get(&task.game_id);
+        let failures = record.map_or(0, |record| record.failures);
         let initial = task.game.initial();
         let is_960 = initial.castling_notation() == CastlingNotation::KingTakesRook;
+        let variant = initial.variant();
         let limits = &task.limits;
         let is_special = limits.nodes.is_some() || !limits.search_moves.is_empty();
         match () {
-            () if self.stats.ready == 0 => Some("no process is ready"),
-            () if failures >= MAX_FAILURES_PER_GAME => Some("it has failed too often in this game"),
+            () if self.stats.ready == 0 => Some(NONE_READY),
+            () if failures >= MAX_FAILURES_PER_GAME => Some(FAILED_TOO_OFTEN),
             () if is_960 && !self.abilities.chess960 => Some("it does not play Chess960"),
-            () if !self.abilities.any_start && *initial != Position::startpos() => {
+            () if variant != Variant::Standard && !self.abilities.variants.contains(&variant) => {
+                Some("it does not play this variant")
+            }
+            () if !self.abilities.any_start && *initial != variant.start() => {
                 Some("it plays from the initial position only")
             }
             () if is_special && !self.abilities.special_limits => {
@@ -275,12 +337,18 @@ impl State {
 
     fn count_failure(&mut self, game: u64) -> u32 {
         self.stats.failures += 1;
-        if self.failures.len() >= MAX_REMEMBERED_GAMES {
-            self.failures.clear();
+        let record = self.record(game);
+        record.failures += 1;
+        // The log of the failure says that the own engine plays the rest.
+        record.logged = Some(FAILED_TOO_OFTEN);
+        record.failures
+    }
+
+    fn record(&mut self, game: u64) -> &mut Record {
+        if self.games.len() >= MAX_REMEMBERED_GAMES && !self.games.contains_key(&game) {
+            self.games.clear();
         }
-        let count = self.failures.entry(game).or_default();
-        *count += 1;
-        *count
+        self.games.entry(game).or_default()
     }
 }
 
@@ -369,13 +437,20 @@ impl Shared {
             // Those who wait get their turn within the time of this move.
             let ready = state.stats.ready as f64;
             let share = ready / (ready + state.queue.len() as f64);
+            let is_awaited = job.is_awaited();
+            state.thinking += usize::from(is_awaited);
             drop(state);
             let mut last = None;
             let found = worker.search(&mut job, &self.options, share, &mut last);
             let wanted = job.end_pondering();
             let is_other = |control: &Arc<Control>| !Arc::ptr_eq(control, &job.control);
-            self.lock().pondering.retain(is_other);
+            let mut state = self.lock();
+            state.interruptible.retain(is_other);
+            state.thinking -= usize::from(is_awaited);
+            drop(state);
             let error = match found {
+                // Without a result, its owner knows that a game has ended it.
+                Ok(_) if job.is_interrupted() => continue,
                 Ok(report) => {
                     self.lock().stats.moves += u64::from(wanted);
                     job.control.set(None);
@@ -395,6 +470,7 @@ impl Shared {
                     true => "the rest of this game",
                     false => "this move",
                 };
+                let _game = job.span.clone().entered();
                 warn!(
                     "engine {}: {error}; the own engine plays {rest}",
                     self.options.name
@@ -451,6 +527,17 @@ impl Shared {
                 .iter()
                 .position(|job| job.is_awaited() && (none_ready || job.latest_start() <= now));
             if let Some(job) = overdue.map(|index| state.queue.swap_remove(index)) {
+                if none_ready {
+                    drop(state);
+                    let _game = job.span.clone().entered();
+                    warn!(
+                        "engine {}: {NONE_READY}; the own engine plays this move",
+                        self.options.name
+                    );
+                    self.play_own(job, NONE_READY.to_owned());
+                    state = self.lock();
+                    continue;
+                }
                 state.missed += 1;
                 let is_due = state
                     .warned_at

@@ -8,6 +8,7 @@ use super::engine::{Best, MAX_OPTIONS, READY_TIMEOUT};
 use super::go::Go;
 use super::info::Info;
 use super::option::EngineOption;
+use super::variant;
 
 const COMMANDS: SearchCommands = SearchCommands {
     stop: Some("stop"),
@@ -62,7 +63,7 @@ pub(crate) fn think(
     deadlines: Deadlines,
     best: &mut Best<'_>,
 ) -> Result<Answer, EngineError> {
-    let mut position = format!("position fen {}", game.initial().fen());
+    let mut position = format!("position fen {}", variant::fen(game.initial()));
     if !game.moves().is_empty() {
         position.push_str(" moves");
     }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use knightwatch_engine::{Score, SearchReport, Strength, Task};
 use tracing::warn;
 
-use super::channel::{EngineError, ProcessTable};
+use super::channel::{EngineError, ProcessTable, Protocol};
 use super::engine::EngineProcess;
 use super::go::{Clocks, Go};
 use super::info::Info;
@@ -19,13 +19,13 @@ const MAX_KNOWN_GAMES: usize = 16;
 /// Longest search while others wait, in soft limits of its share.
 const CROWDED_FACTOR: f64 = 1.5;
 
-/// A process and what it knows.
+/// A process with the games and settings that it knows.
 pub(crate) struct Worker {
     pub process: EngineProcess,
     /// Games that it has played, the latest last.
     games: VecDeque<u64>,
     strength: Option<Strength>,
-    /// What the process was told about the current game.
+    /// Facts about the current game that the process has been told.
     setup: GameSetup,
 }
 
@@ -83,7 +83,9 @@ impl Worker {
         let answer = self.process.think(&job.task.game, &go, deadlines, |info| {
             let report = report(info, since);
             on_info(&report);
-            *last = Some(report);
+            if report.multipv == 1 {
+                *last = Some(report);
+            }
         });
         let dialogue = self.process.take_dialogue();
         job.control.note(|outcome| outcome.dialogue = dialogue);
@@ -192,7 +194,12 @@ fn go(task: &Task, options: &ExternalOptions, bounds: Bounds, share: f64, elapse
                 moves_to_go: clock.moves_to_go,
             });
         }
-        (None, None) => go.movetime = limits.max_time.map(|_| bounds.hard),
+        (None, None) => {
+            // XBoard's protocol has no search without a limit.
+            let is_xboard = options.launch.protocol == Protocol::Xboard;
+            let has_limit = limits.max_time.is_some() || is_xboard;
+            go.movetime = has_limit.then_some(bounds.hard);
+        }
     }
     go
 }
@@ -209,7 +216,7 @@ fn report(info: &Info, since: Instant) -> SearchReport {
         hashfull: info.hashfull.min(1_000),
         ordering: None,
         pv: info.pv.clone(),
-        multipv: 1,
+        multipv: info.multi_pv.max(1),
         bound: info.bound,
     }
 }

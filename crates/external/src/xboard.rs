@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use knightwatch_chess::{CastlingNotation, Game, Move, Position};
+use knightwatch_chess::{CastlingNotation, Game, Move, Position, Variant};
 use knightwatch_engine::Score;
 
 use super::Answer;
@@ -14,6 +14,7 @@ use super::engine::{Best, MAX_NAME_CHARS, MAX_OPTIONS, Opponent, READY_TIMEOUT, 
 use super::go::{Clocks, Go};
 use super::info::{Info, MAX_PV};
 use super::option::EngineOption;
+use super::variant;
 
 const COMMANDS: SearchCommands = SearchCommands {
     stop: Some("?"),
@@ -50,6 +51,8 @@ struct Features {
     usermove: bool,
     san: bool,
     chess960: bool,
+    /// Names of the variants that it plays.
+    variants: Vec<String>,
     memory: bool,
     smp: bool,
     /// Whether it wants the name of the opponent.
@@ -86,8 +89,9 @@ impl Features {
             "smp" => self.smp = on,
             "name" => self.opponent = on,
             "variants" => {
-                let mut variants = value.split(',').map(str::trim);
-                self.chess960 = variants.any(|variant| variant == "fischerandom");
+                let names = value.split(',').map(str::trim).take(MAX_OPTIONS);
+                self.variants = names.map(str::to_owned).collect();
+                self.chess960 = self.variants.iter().any(|name| name == "fischerandom");
             }
             "option" if self.options.len() < MAX_OPTIONS => {
                 self.options.extend(EngineOption::parse_xboard(value));
@@ -134,6 +138,11 @@ impl Xboard {
 
     pub(crate) fn plays_chess960(&self) -> bool {
         self.features.chess960
+    }
+
+    /// The engine's name of a variant, if it plays it.
+    pub(crate) fn variant_name(&self, variant: Variant) -> Option<&str> {
+        variant::name_of(&self.features.variants, variant)
     }
 
     pub(crate) fn sets_boards(&self) -> bool {
@@ -188,8 +197,9 @@ impl Xboard {
     ) -> Result<(), EngineError> {
         self.board = None;
         self.depth = None;
-        let is_standard = *start == Position::startpos();
-        if !is_standard && !self.features.setboard {
+        let variant = start.variant();
+        let is_initial = *start == variant.start();
+        if !is_initial && !self.features.setboard {
             return Err(EngineError::CannotPlay {
                 name: channel.name.clone(),
                 what: "from other positions than the initial one",
@@ -198,6 +208,11 @@ impl Xboard {
         channel.send("new")?;
         if start.castling_notation() == CastlingNotation::KingTakesRook {
             channel.send("variant fischerandom")?;
+        }
+        if variant != Variant::Standard
+            && let Some(name) = self.variant_name(variant)
+        {
+            channel.send(&format!("variant {name}"))?;
         }
         if let Some(opponent) = opponent {
             if self.features.opponent {
@@ -211,8 +226,8 @@ impl Xboard {
         channel.send("easy")?;
         channel.send("post")?;
         channel.send("force")?;
-        if !is_standard {
-            channel.send(&format!("setboard {}", start.fen()))?;
+        if !is_initial {
+            channel.send(&format!("setboard {}", variant::fen(start)))?;
         }
         self.board = Some((start.clone(), Vec::new()));
         Ok(())
@@ -382,6 +397,7 @@ fn thinking(line: &str, position: &Position) -> Option<Info> {
         score => Score::Centipawns(score),
     };
     let mut info = Info {
+        multi_pv: 1,
         depth,
         nodes,
         score: Some(score),

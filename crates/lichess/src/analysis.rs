@@ -7,6 +7,7 @@ use futures::Stream;
 use serde::{Deserialize, Serialize};
 
 use super::client::Client;
+use super::endpoint::Endpoint;
 use super::error::Error;
 use super::retry::RequestKind;
 
@@ -16,7 +17,7 @@ const POLL_TIMEOUT: Duration = Duration::from_secs(60);
 /// Time limit of an analysis.
 const ANALYSIS_TIMEOUT: Duration = Duration::from_secs(3600);
 
-/// What a provider says about its engine.
+/// Description of an engine by its provider.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EngineRegistration {
@@ -90,34 +91,57 @@ impl Client {
         self.query(request.json(registration)).await
     }
 
-    /// The next position for the engines with this secret, if there is one within some seconds. For a client of the broker,
-    /// which gets no token.
+    /// Removes an engine. Needs the scope `engine:write`.
+    pub async fn remove_engine(&self, id: &str) -> Result<(), Error> {
+        self.post_ok(
+            RequestKind::Query,
+            self.delete(&["api", "external-engine", id]),
+        )
+        .await
+    }
+
+    /// Creates a client of the broker, over connections of its own.
+    ///
+    /// # Errors
+    /// When the CA file cannot be read, or TLS cannot be set up.
+    pub fn broker(&self, endpoint: &Endpoint) -> Result<Broker, Error> {
+        self.without_token(endpoint).map(Broker)
+    }
+}
+
+/// Client of the broker between analysis boards and providers. Its requests carry no token.
+#[derive(Debug)]
+pub struct Broker(Client);
+
+impl Broker {
+    /// The next position for the engines with this secret, if there is one within some seconds.
     pub async fn next_analysis(&self, provider_secret: &str) -> Result<Option<Analysis>, Error> {
         #[derive(Serialize)]
         #[serde(rename_all = "camelCase")]
         struct Acquire<'a> {
             provider_secret: &'a str,
         }
-        let request = self
-            .post_without_token(&["api", "external-engine", "work"])
-            .json(&Acquire { provider_secret });
-        let body = self.send(RequestKind::Query, POLL_TIMEOUT, request).await?;
+        let request = self.0.post(&["api", "external-engine", "work"]);
+        let request = request.json(&Acquire { provider_secret });
+        let body = self
+            .0
+            .send(RequestKind::Query, POLL_TIMEOUT, request)
+            .await?;
         match body.is_empty() {
             true => Ok(None),
             false => super::decode(&body).map(Some),
         }
     }
 
-    /// Sends the engine's lines as they come. Returns when they end, or when the board has gone. For a client of the broker.
+    /// Sends the engine's lines as they come. Returns when they end, or when the board has gone.
     pub async fn send_analysis(
         &self,
         id: &str,
         lines: impl Stream<Item = Bytes> + Send + 'static,
     ) -> Result<(), Error> {
-        let request = self
-            .post_without_token(&["api", "external-engine", "work", id])
-            .stream(lines);
-        let sent = self.send(RequestKind::Query, ANALYSIS_TIMEOUT, request);
+        let request = self.0.post(&["api", "external-engine", "work", id]);
+        let request = request.stream(lines);
+        let sent = self.0.send(RequestKind::Query, ANALYSIS_TIMEOUT, request);
         sent.await.map(drop)
     }
 }

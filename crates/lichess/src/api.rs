@@ -494,7 +494,7 @@ impl Client {
     }
 
     /// Sends a request whose response is `{"ok":true}`. The body is ignored.
-    async fn post_ok(&self, kind: RequestKind, request: Request) -> Result<(), Error> {
+    pub(super) async fn post_ok(&self, kind: RequestKind, request: Request) -> Result<(), Error> {
         self.send(kind, REQUEST_TIMEOUT, request).await.map(drop)
     }
 }

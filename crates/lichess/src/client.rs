@@ -51,8 +51,8 @@ pub struct Client {
 
 struct Shared {
     transport: Arc<Transport>,
-    /// Locked only for the time of a copy.
-    credentials: RwLock<Credentials>,
+    /// Locked only for the time of a copy. Only the client of a broker has none.
+    credentials: RwLock<Option<Credentials>>,
     gate: Mutex<Gate>,
     request_counts: RequestCounts,
 }
@@ -84,6 +84,51 @@ struct Transport {
     /// Pauses of all accounts.
     gate: Mutex<Gate>,
     locks: SerialLocks,
+}
+
+impl Transport {
+    fn new(endpoint: &Endpoint) -> Result<Self, Error> {
+        install_tls_provider();
+        let certificates = match endpoint.ca_file() {
+            Some(file) => certificates(file)?,
+            None => Vec::new(),
+        };
+        let pools =
+            |build: fn(reqwest::ClientBuilder) -> reqwest::ClientBuilder| -> Result<FailoverPool, Error> {
+                let build_one = || {
+                    let builder = http_client_builder(endpoint.is_plain(), &certificates);
+                    build(builder).build().map_err(|error| {
+                        Error::Setup(format!(
+                            "{}. Install the package ca-certificates",
+                            root_cause(&error)
+                        ))
+                    })
+                };
+                Ok(FailoverPool {
+                    pools: [build_one()?, build_one()?],
+                    current: AtomicUsize::new(0),
+                })
+            };
+        Ok(Self {
+            base: endpoint.base().clone(),
+            requests: pools(|builder| {
+                builder
+                    // Longer than most moves take, so that the next request finds an open connection.
+                    .pool_idle_timeout(seconds(300))
+                    .http2_keep_alive_interval(seconds(5))
+                    .http2_keep_alive_timeout(seconds(3))
+                    .http2_keep_alive_while_idle(true)
+            })?,
+            streams: pools(|builder| {
+                builder
+                    .pool_idle_timeout(seconds(10))
+                    .http2_keep_alive_interval(seconds(5))
+                    .http2_keep_alive_timeout(seconds(3))
+            })?,
+            gate: Mutex::default(),
+            locks: SerialLocks::default(),
+        })
+    }
 }
 
 /// One lock for each kind of request that is sent one at a time.
@@ -148,64 +193,32 @@ impl Client {
     /// # Errors
     /// When the CA file cannot be read, or TLS cannot be set up.
     pub fn new(endpoint: &Endpoint, token: Token, name: Option<&str>) -> Result<Self, Error> {
-        install_tls_provider();
-        let certificates = match endpoint.ca_file() {
-            Some(file) => certificates(file)?,
-            None => Vec::new(),
-        };
-        let pools =
-            |build: fn(reqwest::ClientBuilder) -> reqwest::ClientBuilder| -> Result<FailoverPool, Error> {
-                let build_one = || {
-                    let builder = http_client_builder(endpoint.is_plain(), &certificates);
-                    build(builder).build().map_err(|error| {
-                        Error::Setup(format!(
-                            "{}. Install the package ca-certificates",
-                            root_cause(&error)
-                        ))
-                    })
-                };
-                Ok(FailoverPool {
-                    pools: [build_one()?, build_one()?],
-                    current: AtomicUsize::new(0),
-                })
-            };
-        let transport = Transport {
-            base: endpoint.base().clone(),
-            requests: pools(|builder| {
-                builder
-                    // Longer than most moves take, so that the next request finds an open connection.
-                    .pool_idle_timeout(seconds(300))
-                    .http2_keep_alive_interval(seconds(5))
-                    .http2_keep_alive_timeout(seconds(3))
-                    .http2_keep_alive_while_idle(true)
-            })?,
-            streams: pools(|builder| {
-                builder
-                    .pool_idle_timeout(seconds(10))
-                    .http2_keep_alive_interval(seconds(5))
-                    .http2_keep_alive_timeout(seconds(3))
-            })?,
-            gate: Mutex::default(),
-            locks: SerialLocks::default(),
-        };
-        Ok(Self::on(Arc::new(transport), token, name))
+        let transport = Transport::new(endpoint)?;
+        Ok(Self::on(Arc::new(transport), Some(token), user_agent(name)))
+    }
+
+    /// Creates a client of another server, whose requests carry no token.
+    pub(super) fn without_token(&self, endpoint: &Endpoint) -> Result<Self, Error> {
+        let transport = Transport::new(endpoint)?;
+        Ok(Self::on(Arc::new(transport), None, self.user_agent.clone()))
     }
 
     /// Creates a client for another account over the same connections, so that both share the limits per IP address.
     pub fn with_token(&self, token: Token) -> Self {
-        Self::on(Arc::clone(&self.shared.transport), token, None)
+        let transport = Arc::clone(&self.shared.transport);
+        Self::on(transport, Some(token), user_agent(None))
     }
 
-    fn on(transport: Arc<Transport>, token: Token, name: Option<&str>) -> Self {
+    fn on(transport: Arc<Transport>, token: Option<Token>, user_agent: HeaderValue) -> Self {
         let shared = Shared {
             transport,
-            credentials: RwLock::new(token.into()),
+            credentials: RwLock::new(token.map(Credentials::from)),
             gate: Mutex::default(),
             request_counts: RequestCounts::default(),
         };
         Self {
             shared: Arc::new(shared),
-            user_agent: user_agent(name),
+            user_agent,
         }
     }
 
@@ -244,16 +257,17 @@ impl Client {
 
     /// The token.
     pub fn token(&self) -> Token {
-        self.credentials().token
+        let credentials = self.credentials();
+        credentials.expect("only a broker has no token").token
     }
 
     /// Uses another token of the same account from now on, in all clones. Open streams stay open.
     pub fn set_token(&self, token: Token) {
         let credentials = &self.shared.credentials;
-        *credentials.write().unwrap_or_else(PoisonError::into_inner) = token.into();
+        *credentials.write().unwrap_or_else(PoisonError::into_inner) = Some(token.into());
     }
 
-    fn credentials(&self) -> Credentials {
+    fn credentials(&self) -> Option<Credentials> {
         let credentials = self.shared.credentials.read();
         credentials.unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -268,6 +282,10 @@ impl Client {
 
     pub(super) fn put(&self, path: &[&str]) -> Request {
         self.request(Method::PUT, path, true)
+    }
+
+    pub(super) fn delete(&self, path: &[&str]) -> Request {
+        self.request(Method::DELETE, path, true)
     }
 
     pub(super) fn get_without_token(&self, path: &[&str]) -> Request {
@@ -318,10 +336,9 @@ impl Client {
         let builder = pool
             .request(method, url)
             .header(USER_AGENT, &self.user_agent);
-        if with_token {
-            builder.header(AUTHORIZATION, self.credentials().authorization)
-        } else {
-            builder
+        match self.credentials().filter(|_| with_token) {
+            Some(credentials) => builder.header(AUTHORIZATION, credentials.authorization),
+            None => builder,
         }
     }
 

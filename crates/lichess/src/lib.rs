@@ -22,7 +22,7 @@ mod stream;
 mod tests;
 mod token;
 
-pub use analysis::{Analysis, AnalysisWork, EngineRegistration, RegisteredEngine};
+pub use analysis::{Analysis, AnalysisWork, Broker, EngineRegistration, RegisteredEngine};
 pub use api::{MOVE_TIMEOUT, Playing, decode};
 pub use client::{Client, fallback_roots, install_tls_provider, root_cause};
 pub use endpoint::{Endpoint, EndpointError};

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use knightwatch_chess::{CastlingNotation, Game, Position};
+use knightwatch_chess::{CastlingNotation, Game, Position, Variant};
 use knightwatch_engine::{Limits, Score, SearchReport};
 use knightwatch_external::{EngineProcess, ExternalOptions, GameSetup, Launch, Opponent, Protocol};
 
@@ -159,6 +159,7 @@ fn engine_without_a_protocol_gets_json() {
     fs::remove_file(&log).unwrap();
     assert_eq!(request["moves"][0], "e2e4");
     assert_eq!(request["color"], "black");
+    assert_eq!(request["variant"], "standard");
     assert_eq!(request["legal"].as_array().map(Vec::len), Some(20));
     assert_eq!(
         (&request["depth"], &request["options"]["style"]),
@@ -169,6 +170,84 @@ fn engine_without_a_protocol_gets_json() {
             .as_u64()
             .is_some_and(|ms| ms > 9_000 && ms < 10_000)
     );
+}
+
+#[test]
+fn engines_play_the_variants_that_they_know() {
+    let log = std::env::temp_dir().join(format!("variants-{}", std::process::id()));
+    let log = log.to_str().unwrap();
+    let mut speaks_uci = stub("echo bestmove b8c6");
+    let script = speaks_uci.command.last_mut().unwrap();
+    *script = script
+        .replace(
+            "echo uciok",
+            "echo option name UCI_Variant type combo default chess var chess var crazyhouse var 3check; echo uciok",
+        )
+        .replace(
+            "read -r line; do",
+            &format!("read -r line; do echo \"$line\" >> {log};"),
+        );
+    let mut speaks_xboard = xboard("echo 'move b8c6'", log);
+    let script = speaks_xboard.command.last_mut().unwrap();
+    *script = script.replace("normal,", "normal,crazyhouse,3check,");
+    let crazyhouse = "rnb1kb1r/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR/Qn b KQkq - 0 9";
+    let three_check = "rnbqkb1r/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR b KQkq - 0 9 +1+0";
+    let standard = "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 1";
+    for (launch, expected) in [
+        (
+            speaks_uci,
+            &[
+                "setoption name UCI_Variant value crazyhouse",
+                "position fen rnb1kb1r/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR[Qn] b KQkq - 0 9 moves N@f6 e2e4",
+                "setoption name UCI_Variant value 3check",
+                "position fen rnbqkb1r/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR b KQkq - 2+3 0 9",
+                "setoption name UCI_Variant value chess",
+            ][..],
+        ),
+        (
+            speaks_xboard,
+            &[
+                "variant crazyhouse",
+                "setboard rnb1kb1r/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR[Qn] b KQkq - 0 9",
+                "usermove N@f6",
+                "variant 3check",
+                "setboard rnbqkb1r/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR b KQkq - 2+3 0 9",
+                "new",
+            ],
+        ),
+    ] {
+        let engine = start(options(launch, 1));
+        wait_until_ready(&engine);
+        for (id, variant, fen, moves, fallback) in [
+            (1, Variant::Crazyhouse, crazyhouse, "N@f6 e2e4", None),
+            (2, Variant::ThreeCheck, three_check, "", None),
+            (
+                3,
+                Variant::Atomic,
+                Variant::Atomic.start_fen(),
+                "",
+                Some("it does not play this variant"),
+            ),
+            (4, Variant::Standard, standard, "", None),
+        ] {
+            let start = Position::from_variant_fen(variant, fen).unwrap();
+            let mut game = Game::new(start);
+            for uci in moves.split_whitespace() {
+                game.push_uci(uci).unwrap();
+            }
+            let limits = clock(Duration::from_secs(10));
+            let setup = GameSetup::default();
+            let (_, outcome) = search_game(&engine, id, &game, limits, setup);
+            assert_eq!(outcome.fallback.as_deref(), fallback, "{variant}");
+        }
+        drop(engine);
+        let heard = fs::read_to_string(log).unwrap();
+        fs::remove_file(log).unwrap();
+        let mut lines = heard.lines();
+        for line in expected {
+            assert!(lines.any(|heard| heard == *line), "{line}: {heard}");
+        }
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// What a board receives after an `info` line.
+/// Message to a board after an `info` line.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Emit {
     time: u64,

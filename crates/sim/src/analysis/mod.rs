@@ -22,7 +22,7 @@ pub(crate) struct ExternalEngine {
     pub registration: Registration,
 }
 
-/// What a provider says about its engine.
+/// Description of an engine by its provider.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Registration {

@@ -1,0 +1,58 @@
+//! Engines of the analysis board, which the games use too.
+
+use std::sync::Arc;
+
+use crate::engine::{Engine, SearchHandle, Task};
+use crate::external::{ExternalEngine, ExternalHandle};
+
+/// All engines of the program.
+pub struct Engines {
+    /// The embedded one.
+    pub embedded: Engine,
+    /// Those in processes of their own.
+    pub externals: Arc<[ExternalEngine]>,
+}
+
+impl Engines {
+    /// Whether a game is thinking.
+    pub(super) fn are_thinking(&self) -> bool {
+        self.embedded.is_thinking() || self.externals.iter().any(ExternalEngine::is_thinking)
+    }
+}
+
+/// An engine that analyses for the board.
+pub enum BoardEngine {
+    /// The embedded one.
+    Embedded(Engine),
+    /// One in processes of its own.
+    External(ExternalEngine),
+}
+
+/// A running analysis. Dropping it stops the search.
+pub(super) enum Handle {
+    Embedded(#[expect(dead_code, reason = "dropping it stops the search")] SearchHandle),
+    External(#[expect(dead_code, reason = "dropping it stops the search")] ExternalHandle),
+}
+
+impl BoardEngine {
+    /// Starts an analysis; `None` while games use the engine.
+    pub(super) fn start(&self, task: Task) -> Option<Handle> {
+        match self {
+            Self::Embedded(engine) => engine.start_ponder(task).map(Handle::Embedded),
+            Self::External(engine) => engine.start_analysis(task).map(Handle::External),
+        }
+    }
+
+    /// The number of lines that it can show at once.
+    pub(super) fn max_lines(&self) -> usize {
+        match self {
+            Self::Embedded(_) => usize::MAX,
+            Self::External(engine) => engine.max_lines(),
+        }
+    }
+
+    /// Whether a search that has ended with a result was complete. Otherwise a game has ended it.
+    pub(super) fn completes_searches(&self) -> bool {
+        matches!(self, Self::External(_))
+    }
+}
