@@ -1,6 +1,7 @@
 //! Headless browser, driven through chromedriver by WebDriver, which is JSON over HTTP.
 
 use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -32,6 +33,7 @@ impl Browser {
     pub(super) fn open(width: u32, height: u32) -> Option<Self> {
         let started = Command::new("chromedriver")
             .arg("--port=0")
+            .process_group(0)
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn();
@@ -264,9 +266,11 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // Closes the browser; its driver is not needed any more then.
         let _ = self.attempt(Method::DELETE, "", &json!({}));
-        let _ = self.driver.kill();
+        // A busy machine may not have closed the browser yet.
+        let group = i32::try_from(self.driver.id()).unwrap();
+        // SAFETY: the driver is not reaped yet, so that the group is its own.
+        unsafe { libc::kill(-group, libc::SIGKILL) };
         let _ = self.driver.wait();
     }
 }
