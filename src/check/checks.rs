@@ -349,8 +349,8 @@ fn scopes(settings: &Settings, info: &TokenInfo, name: &Username) -> Vec<Finding
         let hint = format!("create another at {page}, and tick that scope too");
         findings.push(Finding::warning("token", text).hint(hint));
     }
-    if settings.engine.provider && !(info.has("engine:read") && info.has("engine:write")) {
-        let text = "lacks engine:read or engine:write, and the engine is to be on the analysis board (engine.provider)";
+    if settings.engine.offers_analysis() && !(info.has("engine:read") && info.has("engine:write")) {
+        let text = "lacks engine:read or engine:write, and an engine is to be on the analysis board (provider)";
         let hint = format!("create another at {page}, and tick these scopes too");
         findings.push(Finding::warning("token", text).hint(hint));
     }

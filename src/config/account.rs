@@ -14,7 +14,8 @@ use super::layers::{
 use super::problem::{Place, Problem};
 use super::schema::{self, InvalidValue};
 use super::{
-    Error, Settings, Sources, TOKEN_VARIABLE, TokenSource, check, is_set, merge, place_of, rule,
+    Error, Settings, Sources, TOKEN_VARIABLE, TokenSource, check, is_set, merge, place_of,
+    place_of_contradiction, rule,
 };
 use crate::lichess::model::Username;
 use crate::lichess::model::address::{self, Page};
@@ -240,8 +241,8 @@ fn contradictions(
     let mut problems = Vec::new();
     for one in check::contradictions(settings) {
         if !is_reported(&one) {
-            let place = place_of(one.section, one.keys, layers);
-            problems.push(Problem::new(place, one.sentence));
+            let place = place_of_contradiction(&one, layers);
+            problems.extend(place.map(|place| Problem::new(place, one.sentence)));
         }
     }
     // In the order of the settings: its own rules, then the common ones.

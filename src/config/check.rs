@@ -27,6 +27,8 @@ pub(super) struct Contradiction {
     pub section: &'static str,
     /// The keys involved; the error points at the first one that is set.
     pub keys: &'static [&'static str],
+    /// The number of the table in the list of tables that the first key is, from 0.
+    pub table: Option<usize>,
     pub sentence: String,
 }
 
@@ -47,12 +49,23 @@ impl Findings {
     /// Adds a contradiction if `wrong`.
     fn add_if(&mut self, wrong: bool, keys: &'static [&'static str], sentence: impl Into<String>) {
         if wrong {
-            self.found.push(Contradiction {
-                section: self.section,
-                keys,
-                sentence: sentence.into(),
-            });
+            self.add(keys, None, sentence);
         }
+    }
+
+    /// Adds a contradiction, in this table if `keys` is a list of tables.
+    fn add(
+        &mut self,
+        keys: &'static [&'static str],
+        table: Option<usize>,
+        sentence: impl Into<String>,
+    ) {
+        self.found.push(Contradiction {
+            section: self.section,
+            keys,
+            table,
+            sentence: sentence.into(),
+        });
     }
 }
 
@@ -82,10 +95,10 @@ pub(super) fn contradictions(settings: &Settings) -> Vec<Contradiction> {
         findings.in_section("matchmaking"),
     );
     games(&settings.games, findings.in_section("games"));
-    for (keys, sentence) in matchmaking::contradictions(&settings.matchmaking) {
+    for (keys, profile, sentence) in matchmaking::contradictions(&settings.matchmaking) {
         findings
             .in_section("matchmaking")
-            .add_if(true, keys, sentence);
+            .add(keys, profile, sentence);
     }
     let Games {
         concurrency: all,
@@ -132,7 +145,7 @@ pub(super) fn contradictions(settings: &Settings) -> Vec<Contradiction> {
             let sentence = format!("alert {}: {key}: {sentence}", number + 1);
             findings
                 .in_section("daemon")
-                .add_if(true, &["alert"], sentence);
+                .add(&["alert"], Some(number), sentence);
         }
     }
     findings.found
@@ -209,8 +222,8 @@ fn lichess(lichess: &Lichess, findings: &mut Findings) {
 }
 
 fn engine(engine: &Engine, findings: &mut Findings) {
-    for sentence in external::problems(&engine.external) {
-        findings.add_if(true, &["external"], sentence);
+    for (number, sentence) in external::problems(&engine.external) {
+        findings.add(&["external"], Some(number), sentence);
     }
     findings.add_if(
         !external::is_known(&engine.external, &engine.default),

@@ -180,10 +180,11 @@ impl fmt::Display for OptionValue {
     }
 }
 
-/// Sentences about what is wrong with the engines.
-pub(super) fn problems(externals: &[External]) -> Vec<String> {
-    let mut problems = Vec::new();
+/// Sentences about what is wrong with the engines, with their numbers from 0.
+pub(super) fn problems(externals: &[External]) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
     for (index, engine) in externals.iter().enumerate() {
+        let mut problems = Vec::new();
         let name = &engine.name;
         let is_name = !name.is_empty()
             && name.len() <= 40
@@ -246,8 +247,9 @@ pub(super) fn problems(externals: &[External]) -> Vec<String> {
                 "a limit of the engine {name} is 0, so it could not search"
             ));
         }
+        found.extend(problems.into_iter().map(|problem| (index, problem)));
     }
-    problems
+    found
 }
 
 /// Whether an engine has this name.

@@ -35,6 +35,17 @@ pub(super) struct Leaf {
     pub key: &'static str,
     pub value: Value,
     pub place: Place,
+    /// The tables of a list of tables.
+    pub tables: Vec<ListedTable>,
+}
+
+/// A table of a list as written.
+#[derive(Clone, Debug)]
+pub(super) struct ListedTable {
+    /// The place of its heading.
+    pub place: Place,
+    /// Whether all keys were valid.
+    pub is_complete: bool,
 }
 
 /// The valid settings of a layer; the others have been reported as problems.
@@ -351,6 +362,7 @@ impl Reader<'_> {
             key,
             value,
             place,
+            tables: Vec::new(),
         })
     }
 

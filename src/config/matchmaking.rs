@@ -137,7 +137,7 @@ impl Matchmaking {
     /// First contradiction of these settings, if they are enabled.
     pub fn problem(&self) -> Option<String> {
         let mut found = contradictions(self).into_iter();
-        found.next().map(|(_, why)| why)
+        found.next().map(|(_, _, why)| why)
     }
 
     /// Time in which others may come first.
@@ -184,8 +184,8 @@ type Keys = &'static [&'static str];
 const PROFILE_KEYS: Keys = &["profile"];
 
 /// Contradictions in the settings: the keys involved and a sentence.
-pub(super) fn contradictions(matchmaking: &Matchmaking) -> Vec<(Keys, String)> {
-    let mut found: Vec<(Keys, String)> = Vec::new();
+pub(super) fn contradictions(matchmaking: &Matchmaking) -> Vec<(Keys, Option<usize>, String)> {
+    let mut found: Vec<(Keys, Option<usize>, String)> = Vec::new();
     if !matchmaking.enabled {
         return found;
     }
@@ -194,20 +194,21 @@ pub(super) fn contradictions(matchmaking: &Matchmaking) -> Vec<(Keys, String)> {
         let why = format!(
             "{reserve} games a day are reserved for others, but there are 100 in all; to send no challenges write enabled = false"
         );
-        found.push((&["reserved_games"], why));
+        found.push((&["reserved_games"], None, why));
     }
     if matchmaking.places == 0 {
         let why = "no game would be sought; to send no challenges write enabled = false";
-        found.push((&["places"], why.to_owned()));
+        found.push((&["places"], None, why.to_owned()));
     }
     if matchmaking.challenge_timeout_s == 0 {
         let why = "a challenge would be cancelled after 0 seconds; the least is 1";
-        found.push((&["challenge_timeout_s"], why.to_owned()));
+        found.push((&["challenge_timeout_s"], None, why.to_owned()));
     }
     for (number, profile) in matchmaking.profile.iter().enumerate() {
         let name = profile.display_name(number);
         let sentences = profile_contradictions(profile).into_iter();
-        found.extend(sentences.map(|sentence| (PROFILE_KEYS, format!("{name}: {sentence}"))));
+        let sentences = sentences.map(|sentence| format!("{name}: {sentence}"));
+        found.extend(sentences.map(|sentence| (PROFILE_KEYS, Some(number), sentence)));
     }
     found
 }

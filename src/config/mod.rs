@@ -31,7 +31,7 @@ use std::time::Duration;
 
 use crate::input;
 use crate::lichess::{CREDENTIALS_VARIABLE, Token, TokenError, TokenFault};
-use layers::{Layer, RawAccount, Reader};
+use layers::{Layer, Leaf, RawAccount, Reader};
 use problem::{Place, Problem};
 
 pub use alert::{AlertFormat, AlertKind, AlertTarget};
@@ -245,10 +245,9 @@ impl Layered {
             settings.token = token_source(&settings, sources, &layers, &mut reader.problems);
         }
         for contradiction in check::contradictions(&settings) {
-            let place = place_of(contradiction.section, contradiction.keys, &layers);
-            reader
-                .problems
-                .push(Problem::new(place, contradiction.sentence));
+            let place = place_of_contradiction(&contradiction, &layers);
+            let problem = place.map(|place| Problem::new(place, contradiction.sentence));
+            reader.problems.extend(problem);
         }
         for (number, sentence) in rule::contradictions(&settings) {
             let mut rules = layers.iter().flat_map(|layer| &layer.rules);
@@ -375,16 +374,31 @@ fn is_set(sources: &Sources, variable: &str) -> bool {
 
 /// The last place of the first of these keys that is set.
 fn place_of(section: &str, keys: &[&str], layers: &[&Layer]) -> Place {
-    let set = |key: &&str| {
+    leaf_of(section, keys, layers).map_or(Place::Nowhere, |leaf| leaf.place.clone())
+}
+
+/// The place of a contradiction. `None` in a table with a problem: it is incomplete, so its contradictions may be false.
+fn place_of_contradiction(one: &check::Contradiction, layers: &[&Layer]) -> Option<Place> {
+    let leaf = leaf_of(one.section, one.keys, layers);
+    let table = leaf
+        .zip(one.table)
+        .and_then(|(leaf, number)| leaf.tables.get(number));
+    match (leaf, table) {
+        (_, Some(table)) => table.is_complete.then(|| table.place.clone()),
+        (Some(leaf), None) => Some(leaf.place.clone()),
+        (None, None) => Some(Place::Nowhere),
+    }
+}
+
+/// The last value of the first of these keys that is set.
+fn leaf_of<'a>(section: &str, keys: &[&str], layers: &[&'a Layer]) -> Option<&'a Leaf> {
+    keys.iter().find_map(|key| {
         let mut leaves = layers
             .iter()
             .rev()
             .flat_map(|layer| layer.leaves.iter().rev());
         leaves.find(|leaf| (leaf.section, leaf.key) == (section, *key))
-    };
-    keys.iter()
-        .find_map(set)
-        .map_or(Place::Nowhere, |leaf| leaf.place.clone())
+    })
 }
 
 #[cfg(test)]

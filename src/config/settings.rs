@@ -442,6 +442,11 @@ impl Lichess {
 }
 
 impl Engine {
+    /// Whether an engine is offered on the analysis board.
+    pub fn offers_analysis(&self) -> bool {
+        self.provider || self.external.iter().any(|engine| engine.provider)
+    }
+
     /// The name of the external engine that plays this variant, if a rule asks for `wanted`; `None` for the embedded one.
     pub fn external_name(&self, wanted: Option<&str>, variant: Option<Variant>) -> Option<String> {
         let name = wanted.unwrap_or(&self.default);

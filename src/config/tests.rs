@@ -245,3 +245,31 @@ fn variable_with_one_separator_is_rejected_with_right_name() {
     let hint = "hint: write KNIGHTWATCH__ENGINE__HASH_MIB";
     assert!(error.to_string().ends_with(hint), "{error}");
 }
+
+#[test]
+fn error_in_a_list_of_tables_points_at_its_table() {
+    let text = "[[engine.external]]\nname = \"a\"\ncommand = [\"a\"]\n\n\
+        [[engine.external]]\nname = \"b\"\ncommand = [\"b\"]\nnodes = 0\n\n\
+        [[engine.external]]\nname = \"c\"\ncommand = []\n\n\
+        [matchmaking]\nenabled = true\n\n\
+        [[matchmaking.profile]]\nclock = \"3+2\"\n\n\
+        [[matchmaking.profile]]\nclock = \"3+2\"\nweight = 0\n";
+    let (_directory, sources) = written(text);
+    let error = Settings::load(&sources).expect_err("contradictions");
+    let error = error.to_string();
+    for (line, sentence) in [
+        (5, "a limit of the engine b is 0"),
+        (12, "the list of `command` is empty"),
+        (20, "with weight = 0 it is never used"),
+    ] {
+        let (_, after) = error
+            .split_once(sentence)
+            .unwrap_or_else(|| panic!("{error}"));
+        let place = format!(".toml:{line}:");
+        assert!(
+            after.lines().nth(1).is_some_and(|it| it.contains(&place)),
+            "{place}: {error}"
+        );
+    }
+    assert_eq!(error.matches("error:").count(), 3, "{error}");
+}

@@ -177,7 +177,9 @@ fn forward(
     Box::new(move |report| {
         let complete = set.add(report);
         let is_complete = complete.is_some();
-        complete.into_iter().for_each(|text| send(&lines, text));
+        if let Some(text) = complete {
+            send(&lines, text);
+        }
         if is_complete && depth.is_some_and(|depth| report.depth >= depth)
             || nodes.is_some_and(|nodes| report.nodes >= nodes)
         {

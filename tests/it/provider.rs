@@ -28,14 +28,15 @@ struct Lines<'a> {
 
 impl<'a> Board<'a> {
     fn open(site: &'a Site) -> Self {
+        Self::of(site, "Knightwatch")
+    }
+
+    /// The board with the engine of this name.
+    fn of(site: &'a Site, name: &str) -> Self {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let engine = wait("the engine is registered", || {
-            let request = http_client()
-                .get(format!("{}/api/external-engine", site.url))
-                .bearer_auth(site.sim.token_of(BOT));
-            let engines: Value =
-                runtime.block_on(async { request.send().await.ok()?.json().await.ok() })?;
-            engines.get(0).cloned()
+            let engines = engines(site, &runtime);
+            engines.into_iter().find(|engine| engine["name"] == name)
         });
         Self {
             site,
@@ -72,6 +73,15 @@ impl<'a> Board<'a> {
             rest: String::new(),
         }
     }
+}
+
+/// The engines that are registered for the bot's account.
+fn engines(site: &Site, runtime: &tokio::runtime::Runtime) -> Vec<Value> {
+    let request = http_client()
+        .get(format!("{}/api/external-engine", site.url))
+        .bearer_auth(site.sim.token_of(BOT));
+    let engines = runtime.block_on(async { request.send().await.ok()?.json().await.ok() });
+    engines.unwrap_or_default()
 }
 
 impl Iterator for Lines<'_> {
@@ -118,8 +128,46 @@ fn engine_analyses_for_the_board() {
     let second = board.analyse("three", 1, &json!({ "nodes": 20_000 }));
     assert!(second.last().unwrap()["nodes"].as_u64().unwrap() >= 20_000);
     assert!(first.last().is_some(), "the replaced analysis ends");
-    let timed = board.analyse("four", 1, &json!({ "movetime": 100 }));
-    assert!(timed.count() > 0);
+    let timed = board.analyse("four", 3, &json!({ "movetime": 300 })).last();
+    let timed = timed.expect("a line");
+    assert_eq!(timed["pvs"].as_array().map(Vec::len), Some(3), "{timed}");
+}
+
+#[test]
+fn external_engine_analyses_for_the_board() {
+    let site = Site::new([NewUser::bot("Anna")]);
+    let engine = format!(
+        "[engine]\nhash_mib = 1\nthreads = 1\nponder = false\n[[engine.external]]\nname = \"other\"\n\
+         command = [\"{}\", \"uci\"]\nthreads = 1\nhash_mib = 1\nvariants = [\"standard\", \"crazyhouse\"]\n",
+        env!("CARGO_BIN_EXE_knightwatch")
+    );
+    let bot = Daemon::start(&site, &format!("{engine}provider = true\n"));
+    let board = Board::of(&site, "other (Knightwatch)");
+    assert_eq!(board.engine["variants"], json!(["chess", "crazyhouse"]));
+    for (session, limit) in [
+        ("one", json!({ "depth": 8 })),
+        ("two", json!({ "movetime": 300 })),
+        ("three", json!({ "nodes": 20_000 })),
+    ] {
+        let last = board.analyse(session, 3, &limit).last();
+        let last = last.expect("a line");
+        assert_eq!(last["pvs"].as_array().map(Vec::len), Some(3), "{last}");
+    }
+    // A board that moves on frees the engine, and one that leaves.
+    let mut first = board.analyse("four", 1, &json!({}));
+    assert!(first.next().is_some());
+    let mut second = board.analyse("four", 1, &json!({}));
+    assert!(second.next().is_some());
+    assert!(first.last().is_some(), "the replaced analysis ends");
+    drop(second);
+    assert!(board.analyse("five", 1, &json!({ "depth": 3 })).count() > 0);
+
+    // Without the key the engine is removed at the next start.
+    drop(bot);
+    let _bot = Daemon::start(&site, &engine);
+    wait("the engine is removed", || {
+        engines(&site, &board.runtime).is_empty().then_some(())
+    });
 }
 
 #[test]

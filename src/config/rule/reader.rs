@@ -5,7 +5,7 @@ use std::path::Path;
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
 
-use super::super::layers::{IsIntact, Leaf, Locate, Reader, resolve};
+use super::super::layers::{IsIntact, Leaf, ListedTable, Locate, Reader, resolve};
 use super::super::problem::{Place, Problem};
 use super::super::schema::{self, TableList};
 use crate::spelling::choices;
@@ -59,16 +59,19 @@ impl Reader<'_> {
         let place = locate(content.span());
         let tables = self.tables(content, list.key, list.heading, locate);
         let read = |(place, written)| {
+            let before = self.problems.len();
             let mut table = self.keys_of_rule(Some(list.key), written, locate, is_intact);
             self.resolve_paths(&mut table, base, &place);
-            Value::Table(table)
+            let is_complete = self.problems.len() == before;
+            (Value::Table(table), ListedTable { place, is_complete })
         };
-        let value = Value::Array(tables.into_iter().map(read).collect());
+        let (values, tables) = tables.into_iter().map(read).unzip();
         Leaf {
             section: list.section,
             key: list.key,
-            value,
+            value: Value::Array(values),
             place,
+            tables,
         }
     }
 
