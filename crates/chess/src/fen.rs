@@ -549,6 +549,22 @@ impl Position {
         self.write_fen(true)
     }
 
+    /// [`fen`](Self::fen) as UCI engines read it: with the checks left, as `3+3` before the halfmove clock. Some engines
+    /// misread `+0+0` at the end.
+    pub fn uci_fen(&self) -> String {
+        let fen = self.fen();
+        let fields: Vec<&str> = fen.split(' ').collect();
+        match (self.variant, &*fields) {
+            (Variant::ThreeCheck, [board @ .., halfmoves, fullmoves, _]) => {
+                let [white, black] =
+                    Color::ALL.map(|color| WINNING_CHECKS - self.checks_given(color));
+                let board = board.join(" ");
+                format!("{board} {white}+{black} {halfmoves} {fullmoves}")
+            }
+            _ => fen,
+        }
+    }
+
     fn write_fen(&self, by_file: bool) -> String {
         let mut text = String::with_capacity(80);
         for rank in Rank::ALL.into_iter().rev() {
@@ -867,5 +883,15 @@ mod tests {
         ] {
             assert!(Position::from_fen_lenient(fen).is_err(), "{fen}");
         }
+    }
+
+    #[test]
+    fn uci_fen_has_checks_left_before_the_clocks() {
+        let fen = "4k3/8/8/8/8/8/8/4K3 w - - 5 9 +2+0";
+        let position = Position::from_variant_fen(Variant::ThreeCheck, fen).expect("a good FEN");
+        assert_eq!(position.uci_fen(), "4k3/8/8/8/8/8/8/4K3 w - - 1+3 5 9");
+        let read = Position::from_variant_fen(Variant::ThreeCheck, &position.uci_fen());
+        assert_eq!(read, Ok(position));
+        assert_eq!(Position::startpos().uci_fen(), Position::startpos().fen());
     }
 }

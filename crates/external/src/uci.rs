@@ -62,7 +62,7 @@ pub(crate) fn think(
     deadlines: Deadlines,
     best: &mut Best<'_>,
 ) -> Result<Answer, EngineError> {
-    let mut position = format!("position fen {}", game.initial().fen());
+    let mut position = format!("position fen {}", game.initial().uci_fen());
     if !game.moves().is_empty() {
         position.push_str(" moves");
     }
