@@ -572,9 +572,11 @@ pub enum Command {
     #[command(after_help = "Examples:\n  \
         knightwatch gauntlet /usr/games/ethereal-chess --tc 8+0.08 --games 200\n  \
         knightwatch gauntlet /usr/games/stockfish --opponent-option 'Skill Level=15'\n  \
-        knightwatch gauntlet self --option Threads=2 --tc 2+0.02 --threads 1\n\n\
+        knightwatch gauntlet self --option Threads=2 --tc 2+0.02 --threads 1\n  \
+        knightwatch gauntlet /usr/games/fairy-stockfish --variant horde --tc 2+0.02\n\n\
         Each opening is played twice with colors exchanged. Who oversteps the clock by 50 ms in all loses; a game is \
-        won when both engines see 15 pawns for six plies, and a draw after 400 plies. \
+        won when both engines see 15 pawns for six plies, and a draw after 400 plies. Games of variants are played to the \
+        end; their openings have four or five random plies. \
         Ctrl-C stops it after the running games and prints the result so far.")]
     Gauntlet(GauntletOptions),
 

@@ -100,6 +100,8 @@ fn wrong_usage_exits_with_2() {
         &["gauntlet", "self", "--tc", "0+1"],
         &["gauntlet", "self", "--option", "Hash"],
         &["gauntlet", "self", "--games", "0"],
+        &["gauntlet", "self", "--variant", "bughouse"],
+        &["gauntlet", "self", "--nodes", "9", "--tc", "1+0"],
         &["gauntlet", "self", "--seed", "4294967296"],
         &["datagen", "--data", "x", "--games", "0"],
         &["datagen", "--data", "x", "--minutes", "nan"],
@@ -253,6 +255,15 @@ fn gauntlet_prints_result_and_losses_on_time() {
     );
     assert!(lines[1].starts_with("2 games: +"), "{printed}");
     assert!(lines[2].starts_with("lost on time: "), "{printed}");
+}
+
+#[test]
+fn gauntlet_plays_variants_to_their_end() {
+    let short = "gauntlet self --variant atomic --nodes 300 --games 2 --threads 1";
+    let printed = stdout(&short.split(' ').collect::<Vec<_>>());
+    let lines: Vec<&str> = printed.lines().collect();
+    assert!(lines[0].ends_with(", Atomic, 300 nodes"), "{printed}");
+    assert!(lines[1].starts_with("2 games: +"), "{printed}");
 }
 
 #[test]

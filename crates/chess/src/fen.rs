@@ -549,6 +549,26 @@ impl Position {
         self.write_fen(true)
     }
 
+    /// [`fen`](Self::fen) as UCI engines read it: with pockets in brackets, and with the checks left, as `3+3`, before the
+    /// halfmove clock. Fairy-Stockfish 11 misreads Lichess's forms, a ninth rank and `+0+0` at the end.
+    pub fn uci_fen(&self) -> String {
+        let fen = self.fen();
+        let fields: Vec<&str> = fen.split(' ').collect();
+        match (self.variant, &*fields) {
+            (Variant::Crazyhouse, [board, rest @ ..]) => {
+                let (board, pockets) = board.rsplit_once('/').unwrap_or((board, ""));
+                format!("{board}[{pockets}] {}", rest.join(" "))
+            }
+            (Variant::ThreeCheck, [board @ .., halfmoves, fullmoves, _]) => {
+                let [white, black] =
+                    Color::ALL.map(|color| WINNING_CHECKS - self.checks_given(color));
+                let board = board.join(" ");
+                format!("{board} {white}+{black} {halfmoves} {fullmoves}")
+            }
+            _ => fen,
+        }
+    }
+
     fn write_fen(&self, by_file: bool) -> String {
         let mut text = String::with_capacity(80);
         for rank in Rank::ALL.into_iter().rev() {
@@ -867,5 +887,31 @@ mod tests {
         ] {
             assert!(Position::from_fen_lenient(fen).is_err(), "{fen}");
         }
+    }
+
+    #[test]
+    fn uci_fen_has_the_form_of_engines() {
+        for (variant, lichess, engine) in [
+            (
+                Variant::Crazyhouse,
+                "r3k2r/8/8/8/8/8/8/R3K1Q~R/QPnp w KQkq - 3 20",
+                "r3k2r/8/8/8/8/8/8/R3K1Q~R[PQpn] w KQkq - 3 20",
+            ),
+            (
+                Variant::ThreeCheck,
+                "4k3/8/8/8/8/8/8/4K2R w K - 3 20 +2+0",
+                "4k3/8/8/8/8/8/8/4K2R w K - 1+3 3 20",
+            ),
+            (
+                Variant::Atomic,
+                "4k3/8/8/8/8/8/8/4K2R w K - 3 20",
+                "4k3/8/8/8/8/8/8/4K2R w K - 3 20",
+            ),
+        ] {
+            let position = Position::from_variant_fen(variant, lichess).expect(lichess);
+            assert_eq!(position.uci_fen(), engine);
+            assert_eq!(Position::from_variant_fen(variant, engine), Ok(position));
+        }
+        assert_eq!(Position::startpos().uci_fen(), Position::startpos().fen());
     }
 }

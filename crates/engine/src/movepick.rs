@@ -5,7 +5,7 @@
 use super::history::{History, HistoryContext, QuietHistory};
 use super::value::Value;
 use super::{params, see};
-use knightwatch_chess::{Bitboard, Generate, Move, Position, Role, attacks};
+use knightwatch_chess::{Bitboard, Generate, Move, Position, Role, Variant, attacks};
 
 /// A move and its ordering score.
 #[derive(Clone, Copy)]
@@ -42,6 +42,8 @@ pub(crate) struct MovePicker {
     threshold: Value,
     with_quiets: bool,
     with_bad_noisy: bool,
+    /// Of the quiet moves, only direct checks.
+    checks_only: bool,
     base: usize,
     /// End of the bad captures, which are collected from `base` on.
     bad_end: usize,
@@ -57,6 +59,7 @@ impl MovePicker {
             threshold: 0,
             with_quiets: true,
             with_bad_noisy: true,
+            checks_only: false,
             base: list.len(),
             bad_end: list.len(),
             next: list.len(),
@@ -74,6 +77,15 @@ impl MovePicker {
             with_quiets: false,
             with_bad_noisy: false,
             ..MovePicker::all(tt_move, list)
+        }
+    }
+
+    /// Picks quiet moves that give check, too.
+    pub(crate) fn with_checks(self) -> MovePicker {
+        MovePicker {
+            with_quiets: true,
+            checks_only: true,
+            ..self
         }
     }
 
@@ -114,6 +126,9 @@ impl MovePicker {
                 Stage::GenerateQuiet => {
                     if self.with_quiets {
                         self.generate_quiets(pos, list, ordering);
+                        if self.checks_only {
+                            self.keep_checks(pos, list);
+                        }
                     }
                     self.stage = Stage::Quiet;
                 }
@@ -174,6 +189,23 @@ impl MovePicker {
         self.generate(pos, list, Generate::Quiet, score);
     }
 
+    /// Removes the quiet moves that give no direct check.
+    #[cold]
+    #[inline(never)]
+    fn keep_checks(&self, pos: &Position, list: &mut Vec<ScoredMove>) {
+        let checks = check_squares(pos);
+        let mut end = self.next;
+        for i in self.next..list.len() {
+            let mv = list[i].mv;
+            let piece = pos.moved_piece(mv).expect("a legal move has a piece");
+            if checks[piece.role.index()].contains(mv.to()) {
+                list[end] = list[i];
+                end += 1;
+            }
+        }
+        list.truncate(end);
+    }
+
     #[inline(always)]
     fn generate(
         &mut self,
@@ -222,6 +254,9 @@ fn noisy_score(pos: &Position, mv: Move, ordering: &OrderingContext) -> i32 {
     let history = pos
         .piece_at(mv.from())
         .map_or(0, |piece| ordering.history.noisy(piece, mv, captured));
+    if pos.variant() == Variant::Atomic {
+        return VICTIM_SCALE * (see::explosion(pos, mv) + promotion) + history;
+    }
     VICTIM_SCALE * (victim + promotion) + history
 }
 
@@ -229,26 +264,40 @@ fn noisy_score(pos: &Position, mv: Move, ordering: &OrderingContext) -> i32 {
 struct Masks {
     /// Squares from which the enemy king is attacked.
     checks: [Bitboard; 6],
+    check_bonus: i32,
     /// Squares attacked by a piece of lower value.
     danger: [Bitboard; 6],
 }
 
+/// Bonus for checks in three-check, in which they are the goal.
+const THREE_CHECK_BONUS: i32 = 30_000;
+
+/// Squares from which the other king is attacked, by role of the piece.
+#[inline(always)]
+fn check_squares(pos: &Position) -> [Bitboard; 6] {
+    let (king, occupied) = (pos.king(!pos.turn()), pos.occupied());
+    let (bishop, rook) = (
+        attacks::bishop(king, occupied),
+        attacks::rook(king, occupied),
+    );
+    [
+        attacks::pawn(!pos.turn(), king),
+        attacks::knight(king),
+        bishop,
+        rook,
+        bishop | rook,
+        Bitboard::EMPTY,
+    ]
+}
+
 impl Masks {
     fn new(pos: &Position, context: &HistoryContext) -> Masks {
-        let (king, occupied) = (pos.king(!pos.turn()), pos.occupied());
-        let (bishop, rook) = (
-            attacks::bishop(king, occupied),
-            attacks::rook(king, occupied),
-        );
         Masks {
-            checks: [
-                attacks::pawn(!pos.turn(), king),
-                attacks::knight(king),
-                bishop,
-                rook,
-                bishop | rook,
-                Bitboard::EMPTY,
-            ],
+            checks: check_squares(pos),
+            check_bonus: match pos.variant() {
+                Variant::ThreeCheck => THREE_CHECK_BONUS,
+                _ => params::check_bonus(),
+            },
             danger: Role::ALL.map(|role| context.threats.by_lower_value(role)),
         }
     }
@@ -270,7 +319,7 @@ fn quiet_score(
     let bonus_if = |holds: bool, by: i32| if holds { by } else { 0 };
     quiets.score(piece, mv)
         + bonus_if(Some(mv) == killer, KILLER)
-        + bonus_if(checks.contains(mv.to()), params::check_bonus())
+        + bonus_if(checks.contains(mv.to()), masks.check_bonus)
         + bonus_if(danger.contains(mv.from()), params::escape_bonus())
         - bonus_if(danger.contains(mv.to()), params::exposure_malus())
 }

@@ -107,7 +107,7 @@ fn exchange(
 
 /// The material that a capture in atomic chess gains: the pieces of the other side that explode, less the own ones.
 /// Quiet moves gain nothing.
-fn explosion(pos: &Position, mv: Move) -> Value {
+pub(crate) fn explosion(pos: &Position, mv: Move) -> Value {
     if !mv.is_capture() {
         return 0;
     }

@@ -8,7 +8,6 @@ use super::engine::{Best, MAX_OPTIONS, READY_TIMEOUT};
 use super::go::Go;
 use super::info::Info;
 use super::option::EngineOption;
-use super::variant;
 
 const COMMANDS: SearchCommands = SearchCommands {
     stop: Some("stop"),
@@ -63,7 +62,7 @@ pub(crate) fn think(
     deadlines: Deadlines,
     best: &mut Best<'_>,
 ) -> Result<Answer, EngineError> {
-    let mut position = format!("position fen {}", variant::fen(game.initial()));
+    let mut position = format!("position fen {}", game.initial().uci_fen());
     if !game.moves().is_empty() {
         position.push_str(" moves");
     }

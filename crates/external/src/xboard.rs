@@ -227,7 +227,7 @@ impl Xboard {
         channel.send("post")?;
         channel.send("force")?;
         if !is_initial {
-            channel.send(&format!("setboard {}", variant::fen(start)))?;
+            channel.send(&format!("setboard {}", start.uci_fen()))?;
         }
         self.board = Some((start.clone(), Vec::new()));
         Ok(())

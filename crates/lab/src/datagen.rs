@@ -24,7 +24,7 @@ use super::options::DatagenOptions;
 use super::record::{Outcome, Record};
 use super::signal::stop_and_save_on_signal;
 use crate::progress::Progress;
-use knightwatch_chess::{Game, Position};
+use knightwatch_chess::{Game, Position, Variant};
 use knightwatch_engine::nnue::Network;
 use knightwatch_engine::{Bound, Limits, Score, SearchReport, Searcher, Setting};
 
@@ -197,7 +197,7 @@ impl Player {
 
     /// Plays one game; `None` when the opening was unbalanced.
     fn play(&mut self) -> Option<FinishedGame> {
-        let opening = openings::random(&mut self.rng, self.chess960)?;
+        let opening = openings::random(&mut self.rng, Variant::Standard, self.chess960)?;
         self.solo.new_game();
         let mut game = Game::new(opening.clone());
         let opening_search = self.solo.search(&game, &self.opening_limits);

@@ -2,7 +2,7 @@
 //! for errors.
 //!
 //! A player who exceeds the clock loses. Games are adjudicated as won at 15 pawns for six plies in both engines' view, and as
-//! drawn after 400 plies. An engine that exits or sends an illegal move ends the run.
+//! drawn after 400 plies; games of variants are played to the end. An engine that exits or sends an illegal move ends the run.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,15 +10,16 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 
+use super::contest::pair::{self, Adjudication};
 use super::contest::stats::MatchStats;
-use super::contest::{pair, worker_pool};
+use super::contest::worker_pool;
 use super::datagen::HASH_MIB;
 use super::openings::Openings;
 use super::options::{GauntletOptions, MatchClock};
 use super::signal::stop_on_signal;
 use super::uci_engine::UciEngine;
 use crate::progress::Progress;
-use knightwatch_chess::{Color, Game};
+use knightwatch_chess::{Color, Game, Variant};
 use knightwatch_engine::{Searcher, Setting};
 use knightwatch_external::{self as external, Go};
 
@@ -33,10 +34,17 @@ const DEFAULT_OPTIONS: [(&str, i64); 2] = [("Hash", 16), ("Threads", 1)];
 /// # Errors
 /// When an engine fails, the openings cannot be used, or a thread cannot be started.
 pub fn run(options: &GauntletOptions) -> anyhow::Result<()> {
-    let openings = options.setup.openings(0)?;
+    let openings = options.setup.openings(options.variant, 0)?;
     // Report wrong options before the first game.
     let [us, them] = players(options)?.map(|player| player.name.clone());
-    println!("{us} against {them}, {}", options.tc);
+    let limit = match options.nodes {
+        Some(nodes) => format!("{nodes} nodes"),
+        None => options.tc.to_string(),
+    };
+    match options.variant {
+        Variant::Standard => println!("{us} against {them}, {limit}"),
+        variant => println!("{us} against {them}, {variant}, {limit}"),
+    }
     let stop = stop_on_signal();
     let (pairs, taken) = (options.games.div_ceil(2), AtomicU64::new(0));
     let next = || {
@@ -103,6 +111,9 @@ fn players(options: &GauntletOptions) -> anyhow::Result<[UciEngine; 2]> {
         for (name, value) in settings {
             player.set(name, value)?;
         }
+        if options.variant != Variant::Standard {
+            player.set("UCI_Variant", options.variant.uci())?;
+        }
     }
     Ok(players)
 }
@@ -127,6 +138,9 @@ struct Engines {
     players: [UciEngine; 2],
     referee: Searcher,
     tc: MatchClock,
+    /// Limit of each move, instead of the clock.
+    nodes: Option<u64>,
+    adjudication: &'static Adjudication,
 }
 
 impl Engines {
@@ -135,6 +149,11 @@ impl Engines {
             players: players(options)?,
             referee: Searcher::new(HASH_MIB, &Setting::default()),
             tc: options.tc,
+            nodes: options.nodes,
+            adjudication: match options.variant {
+                Variant::Standard => &pair::ANY_ENGINES,
+                _ => &pair::BY_RULES,
+            },
         })
     }
 
@@ -148,18 +167,24 @@ impl Engines {
             }
             let mut clocks = Clocks::new(self.tc);
             let think = |side: usize, game: &Game| {
-                let limits = clocks.limits(first);
+                let limits = match self.nodes {
+                    Some(_) => Go {
+                        nodes: self.nodes,
+                        ..Go::default()
+                    },
+                    None => clocks.limits(first),
+                };
                 let since = Instant::now();
                 let thought = self.players[side]
                     .think(game, &limits)
                     .map_err(|error| GameError::Engine(error.into()))?;
-                match clocks.spend(side, since.elapsed()) {
+                match self.nodes.is_some() || clocks.spend(side, since.elapsed()) {
                     true => Ok(Some(thought)),
                     false => Err(GameError::TimeForfeit(side)),
                 }
             };
             *points =
-                match pair::play_game(think, Game::new(start.clone()), first, &pair::ANY_ENGINES) {
+                match pair::play_game(think, Game::new(start.clone()), first, self.adjudication) {
                     Ok(outcome) => outcome.points(first),
                     Err(GameError::TimeForfeit(side)) => {
                         time_losses[side] += 1;

@@ -4,11 +4,14 @@ use std::path::Path;
 
 use anyhow::{Context, ensure};
 
-use knightwatch_chess::{Epd, Game, Position};
+use knightwatch_chess::{Epd, Game, Position, Variant};
 use knightwatch_util::input;
 
 /// Random plies before the engine plays; one more with a probability of 50 %, so that either side may be to move.
 const RANDOM_PLIES: usize = 8;
+
+/// The same in variants, in which random moves lose sooner.
+const VARIANT_RANDOM_PLIES: usize = 4;
 
 /// Upper limit of an opening file, in bytes.
 const MAX_FILE_BYTES: u64 = 512 << 20;
@@ -18,8 +21,12 @@ const MAX_RANDOM_DRAWS: u32 = 100;
 
 /// Source of a match's openings.
 pub(super) enum Openings {
-    /// Random moves, from a Chess960 position in this percentage of cases.
-    Random { seed: u32, chess960: u8 },
+    /// Random moves; in standard chess from a Chess960 position in this percentage of cases.
+    Random {
+        seed: u32,
+        variant: Variant,
+        chess960: u8,
+    },
     /// A list of positions, used in order and repeatedly.
     Listed(Vec<Position>),
 }
@@ -55,12 +62,16 @@ impl Openings {
     pub(crate) fn draw(&self, pair: u64, mut is_fair: impl FnMut(&Game) -> bool) -> Position {
         match self {
             Openings::Listed(positions) => positions[pair as usize % positions.len()].clone(),
-            Openings::Random { seed, chess960 } => {
+            Openings::Random {
+                seed,
+                variant,
+                chess960,
+            } => {
                 let mut rng = fastrand::Rng::with_seed(u64::from(*seed) << 32 | pair);
                 let mut draws = 0;
                 loop {
                     draws += 1;
-                    if let Some(start) = random(&mut rng, *chess960)
+                    if let Some(start) = random(&mut rng, *variant, *chess960)
                         && (draws > MAX_RANDOM_DRAWS || is_fair(&Game::new(start.clone())))
                     {
                         return start;
@@ -71,13 +82,18 @@ impl Openings {
     }
 }
 
-/// A position after some random plies, from Chess960 in `chess960` percent of cases; `None` if the game ended.
-pub(super) fn random(rng: &mut fastrand::Rng, chess960: u8) -> Option<Position> {
-    let mut position = Position::startpos();
-    if rng.u8(0..100) < chess960 {
+/// A position after some random plies, in standard chess from Chess960 in `chess960` percent of cases; `None` if the game
+/// ended.
+pub(super) fn random(rng: &mut fastrand::Rng, variant: Variant, chess960: u8) -> Option<Position> {
+    let mut position = variant.start();
+    let plies = match variant {
+        Variant::Standard => RANDOM_PLIES,
+        _ => VARIANT_RANDOM_PLIES,
+    };
+    if variant == Variant::Standard && rng.u8(0..100) < chess960 {
         position = Position::chess960_start(rng.u32(0..960))?;
     }
-    for _ in 0..RANDOM_PLIES + rng.usize(0..2) {
+    for _ in 0..plies + rng.usize(0..2) {
         position.play(rng.choice(position.legal_moves().iter().copied())?);
     }
     position.has_legal_move().then_some(position)
@@ -111,7 +127,11 @@ mod tests {
     #[test]
     fn openings_random_are_deterministic_and_fair() {
         let draw = |seed, pair| {
-            let openings = Openings::Random { seed, chess960: 0 };
+            let openings = Openings::Random {
+                seed,
+                variant: Variant::Standard,
+                chess960: 0,
+            };
             openings.draw(pair, |game| game.position().turn().is_white())
         };
         assert_eq!(draw(1, 1).fen(), draw(1, 1).fen());

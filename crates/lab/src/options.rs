@@ -9,6 +9,7 @@ use clap::builder::RangedU64ValueParser;
 
 use super::contest::stats::Sprt;
 use super::openings::Openings;
+use knightwatch_chess::Variant;
 use knightwatch_engine::Elo;
 
 /// `knightwatch datagen`
@@ -67,15 +68,19 @@ pub struct MatchSetup {
 }
 
 impl MatchSetup {
-    /// The openings, with Chess960 positions in `chess960` percent of the random ones.
+    /// The openings of a variant, with Chess960 positions in `chess960` percent of the random ones.
     ///
     /// # Errors
     /// When the opening file cannot be used.
-    pub(super) fn openings(&self, chess960: u8) -> anyhow::Result<Openings> {
+    pub(super) fn openings(&self, variant: Variant, chess960: u8) -> anyhow::Result<Openings> {
         let seed = self.seed;
         match &self.openings {
             Some(path) => Openings::load(path, seed),
-            None => Ok(Openings::Random { seed, chess960 }),
+            None => Ok(Openings::Random {
+                seed,
+                variant,
+                chess960,
+            }),
         }
     }
 }
@@ -147,6 +152,12 @@ pub struct GauntletOptions {
     /// Base time and increment in seconds
     #[arg(long, value_name = "BASE+INC", default_value = "8+0.08", value_parser = time_control)]
     pub tc: MatchClock,
+    /// Nodes of each move, instead of a clock
+    #[arg(long, value_name = "N", conflicts_with = "tc", value_parser = some::<u64>())]
+    pub nodes: Option<u64>,
+    /// Variant, as in UCI_Variant: crazyhouse, antichess, atomic, horde, kingofthehill, racingkings or 3check
+    #[arg(long, value_name = "NAME", default_value = "chess", hide_default_value = true, conflicts_with = "openings", value_parser = variant)]
+    pub variant: Variant,
     /// Games, two per opening
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = some::<u64>())]
     pub games: u64,
@@ -220,6 +231,13 @@ fn minutes(text: &str) -> Result<Duration, String> {
 fn option(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
     Ok((name.trim().to_owned(), value.trim().to_owned()))
+}
+
+fn variant(text: &str) -> Result<Variant, String> {
+    Variant::from_name(text).ok_or_else(|| {
+        let names = Variant::ALL.map(Variant::uci).join(", ");
+        format!("expected one of {names}")
+    })
 }
 
 fn time_control(text: &str) -> Result<MatchClock, String> {

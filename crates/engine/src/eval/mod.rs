@@ -5,6 +5,7 @@
 
 mod material;
 mod variant;
+mod weights;
 
 use std::sync::Arc;
 
@@ -76,7 +77,7 @@ impl Evaluator {
         if !variant::has_network(pos.variant()) {
             return variant::evaluate(pos);
         }
-        let value = self.evaluate_standard(pos) + variant::terms(pos);
+        let value = self.evaluate_standard(pos) + variant::evaluate(pos);
         value.clamp(-EVAL_LIMIT, EVAL_LIMIT)
     }
 

@@ -1,11 +1,67 @@
-//! Evaluation of variants by hand-made terms: material, piece-square tables and what decides the variant.
+//! Evaluation of variants: counted terms, each with a weight that was fitted to the results of this engine's own games.
 //!
 //! King of the hill and three-check are near enough to standard chess for the network; [`terms`] are added to its
-//! value. The other variants are evaluated by [`evaluate`] alone.
+//! value. The other variants are evaluated by [`evaluate`] alone. The weights are in [`weights`](super::weights).
 
-use super::material::{PIECE_SQUARE, centre_distance};
+use super::material::centre_distance;
+use super::weights::weights;
 use crate::value::{EVAL_LIMIT, Value};
 use knightwatch_chess::{Bitboard, Color, File, Position, Rank, Role, Square, Variant, attacks};
+
+/// Material and place of the pieces: by role, rank from the own side, and file from the edge.
+const PLACES: usize = 0;
+/// Squares that a knight, bishop, rook or queen attacks.
+const MOBILITY: usize = PLACES + 6 * 32;
+/// Attacks on the squares around the other king, by role from pawn to queen.
+const ZONE: usize = MOBILITY + 4;
+/// The sum of these attacks, by class and number.
+const DANGER: usize = ZONE + 5;
+const MAX_DANGER: usize = 12;
+/// Squares around the other king that are attacked and defended by the king alone, by class.
+const WEAK: usize = DANGER + CLASSES * MAX_DANGER;
+/// Squares on which a knight, bishop, rook or queen could give check and would not be taken, by class.
+const SAFE_CHECKS: usize = WEAK + CLASSES;
+/// Passed pawns, by rank.
+const PASSED: usize = SAFE_CHECKS + CLASSES * 4;
+/// Pawns that are protected by pawns, doubled, isolated, and side by side.
+const PAWNS: usize = PASSED + 8;
+/// Pieces in hand: the first of a role, and each further one, from pawn to queen.
+const HAND: usize = PAWNS + 4;
+/// Promoted pieces, which are worth a pawn when taken.
+const PROMOTED: usize = HAND + 10;
+/// Terms of one variant.
+const SPECIAL: usize = PROMOTED + 1;
+/// The right to move.
+const TEMPO: usize = SPECIAL + 12;
+/// The number of terms.
+pub(super) const TERMS: usize = TEMPO + 1;
+
+/// Attacks on a king count by class: in three-check by the checks given, in crazyhouse by the pieces in hand.
+const CLASSES: usize = 4;
+
+/// The squares in the centre.
+const CENTRE: Bitboard = Bitboard::of(Square::D4)
+    .with(Square::E4)
+    .with(Square::D5)
+    .with(Square::E5);
+
+/// Receives the terms of a side.
+pub(super) trait Sink {
+    fn add(&mut self, term: usize, count: Value);
+}
+
+/// Sums up weighted terms.
+struct Sum<'a> {
+    weights: &'a [i16; TERMS],
+    value: Value,
+}
+
+impl Sink for Sum<'_> {
+    #[inline(always)]
+    fn add(&mut self, term: usize, count: Value) {
+        self.value += Value::from(self.weights[term]) * count;
+    }
+}
 
 /// Whether the network evaluates positions of the variant.
 pub(super) fn has_network(variant: Variant) -> bool {
@@ -15,194 +71,280 @@ pub(super) fn has_network(variant: Variant) -> bool {
     )
 }
 
-/// Terms for the distance of the kings to the centre, or for checks given, from the side to move's point of view.
-pub(super) fn terms(pos: &Position) -> Value {
-    match pos.variant() {
-        Variant::KingOfTheHill => balance(pos, hill),
-        Variant::ThreeCheck => balance(pos, checks),
-        _ => 0,
-    }
-}
-
-/// The value in centipawns from the side to move's point of view.
+/// The terms of the variant in centipawns, from the side to move's point of view.
 pub(super) fn evaluate(pos: &Position) -> Value {
-    let side = match pos.variant() {
-        Variant::Crazyhouse => crazyhouse,
-        Variant::Antichess => antichess,
-        Variant::Atomic => atomic,
-        Variant::Horde => horde,
-        Variant::RacingKings => racing,
-        Variant::Standard | Variant::KingOfTheHill | Variant::ThreeCheck => return 0,
+    let [white, black] = reaches(pos);
+    let side = |color: Color, own, other| {
+        let mut sum = Sum {
+            weights: weights(pos.variant(), color),
+            value: 0,
+        };
+        count_terms(pos, color, own, other, &mut sum);
+        sum.value
     };
-    // The right to move is worth something in all of them.
-    const TEMPO: Value = 15;
-    (balance(pos, side) + TEMPO).clamp(-EVAL_LIMIT, EVAL_LIMIT)
-}
-
-/// The difference of a term between the side to move and the other.
-fn balance(pos: &Position, side: fn(&Position, Color) -> Value) -> Value {
-    side(pos, pos.turn()) - side(pos, !pos.turn())
-}
-
-/// Material of a side, by role.
-fn material(pos: &Position, us: Color, values: &[Value; 6]) -> Value {
-    let counts = Role::ALL
-        .into_iter()
-        .map(|role| pos.pieces(us, role).count() as Value * values[role.index()]);
-    counts.sum()
-}
-
-/// Middlegame piece-square values of a side, for some roles.
-fn placement(pos: &Position, us: Color, roles: &[Role]) -> Value {
-    let mut sum = 0;
-    for &role in roles {
-        for square in pos.pieces(us, role) {
-            let seen = if us.is_white() { square } else { square.flip() };
-            let (file, rank) = (seen.file().index(), seen.rank().index());
-            sum += PIECE_SQUARE[role.index()][4 * rank + file.min(7 - file)].0;
-        }
-    }
-    sum
-}
-
-/// Squares attacked by a side's pieces, and the number of attacks on `zone`.
-fn attacks_on(pos: &Position, us: Color, zone: Bitboard) -> Value {
-    let mut count = 0;
-    for role in [Role::Knight, Role::Bishop, Role::Rook, Role::Queen] {
-        for square in pos.pieces(us, role) {
-            count += (attacks::piece(role, square, pos.occupied()) & zone).count();
-        }
-    }
-    for square in pos.pieces(us, Role::Pawn) {
-        count += (attacks::pawn(us, square) & zone).count();
-    }
-    count as Value
-}
-
-/// Squares that a side's pieces can move to, as a measure of activity.
-fn mobility(pos: &Position, us: Color) -> Value {
-    attacks_on(pos, us, !pos.by_color(us))
-}
-
-/// Ranks that a king has come forward, from White's side for both.
-fn ranks_gained(pos: &Position, us: Color) -> usize {
-    pos.king(us).rank().index()
-}
-
-/// King of the hill: steps of the king to the nearest of the four squares.
-fn hill(pos: &Position, us: Color) -> Value {
-    const BY_STEPS: [Value; 4] = [0, 160, 45, 0];
-    let king = pos.king(us);
-    let (file, rank) = (king.file().index() as Value, king.rank().index() as Value);
-    let steps = centre_distance(file).max(centre_distance(rank)).max(0);
-    BY_STEPS[steps as usize & 3]
-}
-
-/// Three-check: checks given, and attacks next to the other king.
-fn checks(pos: &Position, us: Color) -> Value {
-    const BY_CHECKS: [Value; 4] = [0, 120, 380, 0];
-    let zone = attacks::king(pos.king(!us));
-    BY_CHECKS[pos.checks_given(us) as usize & 3] + 6 * attacks_on(pos, us, zone)
-}
-
-/// Crazyhouse: pieces in hand count a little more than on the board, and attacks near the king the more, the more
-/// pieces are in hand.
-fn crazyhouse(pos: &Position, us: Color) -> Value {
-    const VALUES: [Value; 6] = [100, 230, 235, 280, 480, 0];
-    const IN_HAND: [Value; 6] = [110, 260, 250, 290, 500, 0];
-    let mut sum = material(pos, us, &VALUES) + placement(pos, us, &Role::ALL);
-    // A promoted piece is a pawn once it is taken.
-    let promoted = pos.promoted() & pos.by_color(us);
-    sum += 40 * promoted.count() as Value;
-    let mut hand = 0;
-    for role in Role::ALL {
-        let count = pos.pocket(us, role) as Value;
-        sum += count * IN_HAND[role.index()];
-        hand += count * (1 + Value::from(role != Role::Pawn));
-    }
-    let king = pos.king(!us);
-    let zone = attacks::king(king).with(king);
-    let defended = attacks_on(pos, !us, zone);
-    let attacked = attacks_on(pos, us, zone);
-    let empty = (zone & !pos.occupied()).count() as Value;
-    sum + 14 * attacked - 5 * defended.min(8)
-        + hand.min(12) * (2 * attacked + 2 * empty)
-        + 2 * mobility(pos, us)
-}
-
-/// Antichess: what is left is a burden, pawns and queens most of all; a king is hard to take.
-fn antichess(pos: &Position, us: Color) -> Value {
-    const VALUES: [Value; 6] = [-110, -60, -75, -90, -120, -25];
-    material(pos, us, &VALUES) + 3 * mobility(pos, us).min(20)
-}
-
-/// Atomic chess: pieces that reach the squares next to the other king are worth more than material.
-fn atomic(pos: &Position, us: Color) -> Value {
-    const VALUES: [Value; 6] = [100, 200, 220, 330, 650, 0];
-    let mut sum = material(pos, us, &VALUES)
-        + placement(pos, us, &[Role::Pawn, Role::Knight, Role::King])
-        + 3 * mobility(pos, us);
-    if let Some(king) = pos.royal_king(!us) {
-        let zone = attacks::king(king);
-        sum += 12 * attacks_on(pos, us, zone) + 45 * attacks_on(pos, us, zone & pos.by_color(!us));
-    }
-    sum
-}
-
-/// Horde: White's pawns are worth what they reach together; Black's pieces as in standard chess.
-fn horde(pos: &Position, us: Color) -> Value {
-    if us == Color::White {
-        const VALUES: [Value; 6] = [130, 330, 340, 520, 1000, 0];
-        const BY_RANK: [Value; 8] = [0, 0, 0, 5, 12, 40, 110, 0];
-        let pawns = pos.pieces(us, Role::Pawn);
-        let advance: Value = pawns
-            .into_iter()
-            .map(|square| BY_RANK[square.rank().index()])
-            .sum();
-        let protected = (attacks::pawns(us, pawns) & pawns).count() as Value;
-        material(pos, us, &VALUES) + advance + 3 * protected
+    let balance = side(Color::White, &white, &black) - side(Color::Black, &black, &white);
+    let value = if pos.turn().is_white() {
+        balance
     } else {
-        const VALUES: [Value; 6] = [120, 330, 330, 620, 1150, 0];
-        // Open files let the rooks behind the horde.
-        let white = pos.pieces(Color::White, Role::Pawn);
-        let open = File::ALL
-            .into_iter()
-            .filter(|&file| !Bitboard::file(file).intersects(white));
-        material(pos, us, &VALUES) + 2 * mobility(pos, us) + 40 * open.count() as Value
+        -balance
+    };
+    value.clamp(-EVAL_LIMIT, EVAL_LIMIT)
+}
+
+/// Attacks of a side.
+#[derive(Default)]
+pub(super) struct Reach {
+    /// By role, the king's last.
+    by_role: [Bitboard; 6],
+    /// All attacks but the king's.
+    pieces: Bitboard,
+    /// Numbers of squares attacked by each knight, bishop, rook and queen.
+    mobility: [Value; 4],
+    /// Numbers of attacks on the squares around the other king, by role.
+    zone: [Value; 5],
+}
+
+impl Reach {
+    fn all(&self) -> Bitboard {
+        self.pieces | self.by_role[Role::King.index()]
     }
 }
 
-/// Racing kings: the rank of the king, and whether the squares ahead of it are free.
-fn racing(pos: &Position, us: Color) -> Value {
-    const VALUES: [Value; 6] = [0, 250, 320, 480, 850, 0];
-    const BY_RANK: [Value; 8] = [0, 80, 190, 320, 470, 650, 850, 2000];
-    let king = pos.king(us);
-    let rank = ranks_gained(pos, us);
-    let ahead = attacks::king(king) & above(king) & !pos.by_color(us);
-    let white_and_black = pos.occupied();
-    let free = ahead.into_iter().filter(|&square| {
-        !pos.attackers_to(square, white_and_black)
-            .intersects(pos.by_color(!us))
-    });
-    material(pos, us, &VALUES) + BY_RANK[rank] + 45 * free.count() as Value + 2 * mobility(pos, us)
+/// The squares around a side's king, its own included; empty without a king that can be lost.
+fn king_zone(pos: &Position, color: Color) -> Bitboard {
+    let king = pos.royal_king(color);
+    king.map_or(Bitboard::EMPTY, |king| attacks::king(king).with(king))
 }
 
-/// The rank above a square.
-fn above(square: Square) -> Bitboard {
-    let next = square.rank().index() + 1;
-    Rank::ALL
-        .get(next)
-        .map_or(Bitboard::EMPTY, |&rank| Bitboard::rank(rank))
+/// The attacks of White and of Black.
+pub(super) fn reaches(pos: &Position) -> [Reach; 2] {
+    Color::ALL.map(|us| {
+        let mut reach = Reach::default();
+        let (zone, occupied) = (king_zone(pos, !us), pos.occupied());
+        let pawns = attacks::pawns(us, pos.pieces(us, Role::Pawn));
+        reach.by_role[0] = pawns;
+        reach.zone[0] = (pawns & zone).count() as Value;
+        reach.pieces = pawns;
+        for role in [Role::Knight, Role::Bishop, Role::Rook, Role::Queen] {
+            let index = role.index();
+            for square in pos.pieces(us, role) {
+                let attacked = attacks::piece(role, square, occupied);
+                reach.by_role[index] |= attacked;
+                reach.mobility[index - 1] += (attacked & !pos.by_color(us)).count() as Value;
+                reach.zone[index] += (attacked & zone).count() as Value;
+            }
+            reach.pieces |= reach.by_role[index];
+        }
+        for king in pos.pieces(us, Role::King) {
+            reach.by_role[Role::King.index()] |= attacks::king(king);
+        }
+        reach
+    })
+}
+
+/// Passes the terms of a side.
+#[inline(always)]
+pub(super) fn count_terms<S: Sink>(
+    pos: &Position,
+    us: Color,
+    own: &Reach,
+    other: &Reach,
+    sink: &mut S,
+) {
+    let variant = pos.variant();
+    if pos.turn() == us {
+        sink.add(TEMPO, 1);
+    }
+    // In racing kings both sides go the same way.
+    let flips = !us.is_white() && variant != Variant::RacingKings;
+    for role in Role::ALL {
+        for square in pos.pieces(us, role) {
+            let seen = if flips { square.flip() } else { square };
+            let (file, rank) = (seen.file().index(), seen.rank().index());
+            sink.add(
+                PLACES + 32 * role.index() + 4 * rank + file.min(7 - file),
+                1,
+            );
+        }
+    }
+    for (index, &count) in own.mobility.iter().enumerate() {
+        sink.add(MOBILITY + index, count);
+    }
+    let hand: u32 = Role::ALL.map(|role| pos.pocket(us, role)).iter().sum();
+    if variant != Variant::RacingKings && variant != Variant::Antichess {
+        attack_terms(pos, us, hand, own, other, sink);
+    }
+    if variant != Variant::RacingKings {
+        pawn_terms(pos, us, own, sink);
+    }
+    match variant {
+        Variant::Crazyhouse => {
+            for (index, role) in Role::ALL.into_iter().take(5).enumerate() {
+                let count = pos.pocket(us, role) as Value;
+                sink.add(HAND + 2 * index, count.min(1));
+                sink.add(HAND + 2 * index + 1, (count - 1).max(0));
+            }
+            let promoted = pos.promoted() & pos.by_color(us);
+            sink.add(PROMOTED, promoted.count() as Value);
+            let empty = (king_zone(pos, !us) & !pos.occupied()).count() as Value;
+            let hand = hand.min(8) as Value;
+            sink.add(SPECIAL, empty * hand);
+            sink.add(SPECIAL + 1, own.zone.iter().sum::<Value>() * hand);
+        }
+        Variant::Atomic => {
+            let theirs = pos.by_color(!us) & !pos.by_role(Role::King);
+            let near = king_zone(pos, !us) & theirs;
+            sink.add(SPECIAL, (own.all() & near).count() as Value);
+            sink.add(SPECIAL + 1, near.count() as Value);
+            sink.add(SPECIAL + 2, (own.pieces & theirs).count() as Value);
+        }
+        Variant::Horde => {
+            let white = pos.pieces(Color::White, Role::Pawn);
+            let open = File::ALL
+                .into_iter()
+                .filter(|&file| !Bitboard::file(file).intersects(white));
+            sink.add(SPECIAL, open.count() as Value);
+            let protected = other.by_role[0];
+            sink.add(
+                SPECIAL + 1,
+                (own.pieces & white & !protected).count() as Value,
+            );
+            sink.add(
+                SPECIAL + 2,
+                (own.pieces & pos.by_color(!us) & !other.all()).count() as Value,
+            );
+        }
+        Variant::RacingKings => racing_terms(pos, us, own, other, sink),
+        Variant::ThreeCheck => {
+            let checks = pos.checks_given(us).min(2) as usize;
+            sink.add(SPECIAL + checks, 1);
+        }
+        Variant::KingOfTheHill => {
+            let king = pos.king(us);
+            let (file, rank) = (king.file().index() as Value, king.rank().index() as Value);
+            let steps = centre_distance(file).max(centre_distance(rank)).clamp(0, 3);
+            sink.add(SPECIAL + steps as usize, 1);
+            let held = (CENTRE & own.all() & !other.all()).count() as Value;
+            sink.add(SPECIAL + 4, held);
+            sink.add(SPECIAL + 5, if steps <= 2 { held } else { 0 });
+        }
+        Variant::Antichess => {
+            sink.add(SPECIAL, own.mobility.iter().sum::<Value>().min(20));
+            sink.add(
+                SPECIAL + 1,
+                (own.all() & pos.by_color(!us)).count() as Value,
+            );
+        }
+        Variant::Standard => {}
+    }
+}
+
+/// Terms of the attack on the other king.
+#[inline(always)]
+fn attack_terms<S: Sink>(
+    pos: &Position,
+    us: Color,
+    hand: u32,
+    own: &Reach,
+    other: &Reach,
+    sink: &mut S,
+) {
+    let Some(king) = pos.royal_king(!us) else {
+        return;
+    };
+    let class = match pos.variant() {
+        Variant::ThreeCheck => pos.checks_given(us).min(2) as usize,
+        _ => (hand as usize).div_ceil(2).min(CLASSES - 1),
+    };
+    for (index, &count) in own.zone.iter().enumerate() {
+        sink.add(ZONE + index, count);
+    }
+    let danger = own.zone.iter().sum::<Value>() as usize;
+    sink.add(DANGER + MAX_DANGER * class + danger.min(MAX_DANGER - 1), 1);
+    let weak = attacks::king(king) & own.all() & !other.pieces;
+    sink.add(WEAK + class, weak.count() as Value);
+    let unsafe_squares = other.pieces | (attacks::king(king) & !own.all());
+    for role in [Role::Knight, Role::Bishop, Role::Rook, Role::Queen] {
+        let index = role.index();
+        let mut reached = own.by_role[index] & !pos.by_color(us);
+        if hand > 0 && pos.pocket(us, role) > 0 {
+            reached |= !pos.occupied();
+        }
+        let checks = attacks::piece(role, king, pos.occupied()) & reached & !unsafe_squares;
+        sink.add(
+            SAFE_CHECKS + 4 * class + index - 1,
+            checks.count().min(3) as Value,
+        );
+    }
+}
+
+/// Terms of the pawn structure.
+#[inline(always)]
+fn pawn_terms<S: Sink>(pos: &Position, us: Color, own: &Reach, sink: &mut S) {
+    let pawns = pos.pieces(us, Role::Pawn);
+    let theirs = pos.pieces(!us, Role::Pawn);
+    let (mut doubled, mut isolated) = (0, 0);
+    for square in pawns {
+        let (file, rank) = (square.file().index(), square.rank().index());
+        let on = |file: usize| {
+            File::ALL
+                .get(file)
+                .map_or(Bitboard::EMPTY, |&file| Bitboard::file(file))
+        };
+        let beside = on(file.wrapping_sub(1)) | on(file + 1);
+        let ahead = ranks_ahead(us, rank);
+        if !(on(file) | beside).intersects(theirs & ahead) {
+            sink.add(PASSED + if us.is_white() { rank } else { 7 - rank }, 1);
+        }
+        doubled += Value::from((on(file) & ahead).intersects(pawns));
+        isolated += Value::from(!beside.intersects(pawns));
+    }
+    sink.add(PAWNS, (own.by_role[0] & pawns).count() as Value);
+    sink.add(PAWNS + 1, doubled);
+    sink.add(PAWNS + 2, isolated);
+    let east = Bitboard((pawns & !Bitboard::file(File::H)).0 << 1);
+    sink.add(PAWNS + 3, (east & pawns).count() as Value);
+}
+
+/// Terms of the race to the last rank: squares ahead that the king can go to.
+#[inline(always)]
+fn racing_terms<S: Sink>(pos: &Position, us: Color, own: &Reach, other: &Reach, sink: &mut S) {
+    let king = pos.king(us);
+    let rank = king.rank().index();
+    let free = attacks::king(king) & !pos.by_color(us) & !other.all();
+    let ahead = (free & ranks_ahead(Color::White, rank)).count() as Value;
+    sink.add(SPECIAL, Value::from(ahead > 0));
+    sink.add(SPECIAL + 1, ahead);
+    sink.add(SPECIAL + 2, if rank >= 5 { ahead } else { 0 });
+    sink.add(SPECIAL + 3, free.count() as Value);
+    let lead = rank as Value - pos.king(!us).rank().index() as Value;
+    let to_move = Value::from(pos.turn() == us);
+    sink.add(SPECIAL + 4, Value::from(lead + to_move > 0));
+    sink.add(SPECIAL + 5, Value::from(lead + to_move > 1));
+    sink.add(SPECIAL + 6, Value::from(lead + to_move > 2));
+    // Ranks ahead of the king on which no square is out of the other side's reach.
+    let barred = (rank + 1..8).filter(|&ahead| {
+        let squares = Bitboard::rank(Rank::ALL[ahead]) & !other.pieces;
+        squares.is_empty()
+    });
+    sink.add(SPECIAL + 7, barred.count() as Value);
+    sink.add(
+        SPECIAL + 8,
+        (own.pieces & pos.by_color(!us) & !other.all()).count() as Value,
+    );
+}
+
+/// The ranks ahead of a rank, as a side sees it.
+fn ranks_ahead(us: Color, rank: usize) -> Bitboard {
+    match us {
+        Color::White => Bitboard(!0 << (8 * rank) << 8),
+        Color::Black => Bitboard((1 << (8 * rank)) - 1),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn eval(variant: Variant, fen: &str) -> Value {
-        let pos = Position::from_variant_fen(variant, fen).expect("a good FEN");
-        evaluate(&pos) + terms(&pos)
-    }
 
     #[test]
     fn evaluate_knows_what_decides_the_variant() {
@@ -215,10 +357,13 @@ mod tests {
             (Variant::ThreeCheck, "4k3/8/8/8/8/8/8/4K3 w - - 0 1 +2+1"),
         ];
         for (variant, fen) in cases {
-            let value = eval(variant, fen);
+            let eval = |fen: &str| {
+                evaluate(&Position::from_variant_fen(variant, fen).expect("a good FEN"))
+            };
+            let value = eval(fen);
             assert!(value > 50, "{variant}: {value}");
             let turned = fen.replace(" w ", " b ");
-            assert!(eval(variant, &turned) < -20, "{variant}");
+            assert!(eval(&turned) < -20, "{variant}");
         }
     }
 }

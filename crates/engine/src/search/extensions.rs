@@ -9,7 +9,7 @@ use super::node_type::{NodeType, NonPvNode};
 use crate::table::Hit;
 use crate::value::{Value, is_mate};
 use crate::{Bound, params};
-use knightwatch_chess::Move;
+use knightwatch_chess::{Move, Position};
 
 /// Lines are extended up to this multiple of the iteration's depth.
 const MAX_EXTENSION_FACTOR: usize = 2;
@@ -34,6 +34,13 @@ impl Search<'_> {
             }
             _ => Extension::By(0),
         }
+    }
+
+    /// The extension of checks in three-check, of which few are left.
+    #[cold]
+    pub(super) fn check_extension(&self, node: &Node, child: &Position, extension: i32) -> i32 {
+        let is_long = node.ply >= MAX_EXTENSION_FACTOR * self.iteration;
+        i32::from(child.in_check() && extension <= 0 && !is_long)
     }
 
     fn may_be_singular(&self, node: &Node, hit: &Hit) -> bool {

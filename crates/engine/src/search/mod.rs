@@ -112,6 +112,8 @@ pub(crate) struct Search<'a> {
     aborted: bool,
     /// No null move before this ply, during a verification search.
     null_move_min_ply: usize,
+    /// The ply at which the quiescence search has started.
+    quiescence_ply: usize,
 }
 
 /// Initial capacity for the moves of all nodes of a line.
@@ -160,6 +162,7 @@ impl<'a> Search<'a> {
             cutoffs: CutoffStats::default(),
             aborted: false,
             null_move_min_ply: 0,
+            quiescence_ply: 0,
         }
     }
 
@@ -175,6 +178,7 @@ impl<'a> Search<'a> {
         cut: bool,
     ) -> Value {
         if depth <= 0 {
+            self.quiescence_ply = ply;
             return self.quiesce::<N>(pos, ply, alpha, beta);
         }
         self.enter_node::<N>(ply);

@@ -8,6 +8,7 @@ use super::node::Node;
 use super::reductions::plies;
 use crate::value::{Value, is_mate};
 use crate::{params, see};
+use knightwatch_chess::Variant;
 
 /// Result of move pruning.
 pub(super) enum PruneDecision {
@@ -17,6 +18,9 @@ pub(super) enum PruneDecision {
 }
 
 pub(super) fn prune_move(node: &Node, candidate: &Candidate, alpha: Value) -> PruneDecision {
+    if node.pos.variant() == Variant::ThreeCheck && node.pos.gives_check(candidate.mv) {
+        return PruneDecision::Search;
+    }
     if candidate.mv.is_noisy() {
         return if noisy_loses_material(node, candidate) {
             PruneDecision::Skip

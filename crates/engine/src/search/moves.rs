@@ -11,7 +11,7 @@ use crate::history::HistoryContext;
 use crate::movepick::{MovePicker, OrderingContext};
 use crate::value::{DRAW, INFINITE, MIN_MATE, Value, mated_in};
 use crate::{Bound, params, see};
-use knightwatch_chess::{Move, Piece, Position};
+use knightwatch_chess::{Move, Piece, Position, Variant};
 
 /// The move to search next.
 pub(super) struct Candidate {
@@ -191,6 +191,9 @@ impl Search<'_> {
         let (child_ply, alpha, is_first) = (node.ply + 1, best.alpha, candidate.count == 1);
         let child = self.make_move(node.pos, candidate.mv, node.ply);
         let mut depth = node.depth - 1 + extension;
+        if child.variant() == Variant::ThreeCheck {
+            depth += self.check_extension(node, &child, extension);
+        }
         let mut value = -INFINITE;
         if reductions::is_late::<N>(node, candidate) {
             (value, depth) = self.search_late_move::<N>(node, candidate, best, &child, depth);

@@ -74,7 +74,14 @@ impl Search<'_> {
         let mut picker = if in_check {
             MovePicker::all(node.tt_move, &self.moves)
         } else {
-            MovePicker::noisy(node.tt_move, 1 - params::quiescence_loss(), &self.moves)
+            let picker =
+                MovePicker::noisy(node.tt_move, 1 - params::quiescence_loss(), &self.moves);
+            if pos.variant() != Variant::Standard && self.tries_checks(pos, ply) {
+                node.context = HistoryContext::new(pos, self.prior_moves(ply));
+                picker.with_checks()
+            } else {
+                picker
+            }
         };
         let mut count = 0;
         while let Some(mv) = self.next_move(&mut picker, pos, &node.context, None) {
@@ -123,6 +130,17 @@ impl Search<'_> {
     }
 }
 
+impl Search<'_> {
+    /// Whether quiet checks are searched: at the start of a quiescence search in variants that checks decide.
+    fn tries_checks(&self, pos: &Position, ply: usize) -> bool {
+        match pos.variant() {
+            Variant::Crazyhouse => ply <= self.quiescence_ply,
+            Variant::ThreeCheck => ply <= self.quiescence_ply + 2,
+            _ => false,
+        }
+    }
+}
+
 /// Whether the side to move has to capture, as in antichess: it cannot stand pat.
 fn must_capture(pos: &Position) -> bool {
     if pos.variant() != Variant::Antichess {
@@ -136,7 +154,11 @@ fn must_capture(pos: &Position) -> bool {
 /// Futility pruning: neither the captured piece nor the exchange raises the value to alpha. Returns the upper bound.
 fn futile(node: &Node, mv: Move, alpha: Value) -> Option<Value> {
     let hope = node.eval + params::quiescence_futility();
-    if hope > alpha || node.pos.variant() == Variant::Antichess || mv.is_promotion() {
+    if hope > alpha
+        || node.pos.variant() == Variant::Antichess
+        || mv.is_promotion()
+        || !mv.is_capture()
+    {
         return None;
     }
     let gain = see::captured_role(node.pos, mv).map_or(0, see::value_of);

@@ -18,7 +18,7 @@ use super::options::{Anchor, CalibrateOptions};
 use super::signal::stop_on_signal;
 use super::uci_engine::UciEngine;
 use crate::progress::Progress;
-use knightwatch_chess::{Color, Game};
+use knightwatch_chess::{Color, Game, Variant};
 use knightwatch_engine::{Elo, Limits, Searcher, Setting, Strength};
 use knightwatch_external::Go;
 
@@ -54,7 +54,7 @@ pub fn run(options: &CalibrateOptions) -> anyhow::Result<()> {
         "no anchor is within {} Elo of a level",
         options.near
     );
-    let openings = options.setup.openings(0)?;
+    let openings = options.setup.openings(Variant::Standard, 0)?;
     let stop = stop_on_signal();
     let taken = AtomicU64::new(0);
     let count = pairings.len() as u64;

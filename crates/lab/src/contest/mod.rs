@@ -18,6 +18,7 @@ use super::openings::Openings;
 use super::options::MatchOptions;
 use super::signal::stop_on_signal;
 use crate::progress::Progress;
+use knightwatch_chess::Variant;
 use knightwatch_engine::nnue::{self, Network};
 use knightwatch_engine::{Parameters, Searcher, Setting};
 
@@ -39,7 +40,9 @@ pub fn run(options: &MatchOptions) -> anyhow::Result<()> {
             .collect();
         println!("{network}{numbers}");
     }
-    let openings = options.setup.openings(options.chess960)?;
+    let openings = options
+        .setup
+        .openings(Variant::Standard, options.chess960)?;
     let stop = stop_on_signal();
     let mut result = None;
     let mut progress = Progress::default();
@@ -149,6 +152,7 @@ mod tests {
     fn match_of_equal_players_is_drawn() {
         let openings = Openings::Random {
             seed: 1,
+            variant: Variant::Standard,
             chess960: 0,
         };
         let settings = [(); 2].map(|()| Setting::with_network(None));

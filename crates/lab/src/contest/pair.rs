@@ -16,6 +16,8 @@ pub(crate) const UNBALANCED: RangeInclusive<i32> = 60..=140;
 /// Soft nodes of the search that scores an opening.
 const OPENING_NODES: u64 = 4_000;
 const MAX_PLIES: usize = 400;
+/// Centipawns of a mate, for adjudication.
+const MATE_SCORE: i32 = 10_000;
 /// Draw adjudication starts at this ply.
 const DRAW_FROM_PLY: usize = 70;
 
@@ -24,18 +26,23 @@ pub(crate) const HASH_MIB: usize = 8;
 
 /// Scores in centipawns that end a game when both engines agree for a number of plies.
 pub(crate) struct Adjudication {
-    win: (i32, u32),
+    win: Option<(i32, u32)>,
     draw: Option<(i32, u32)>,
 }
 
 /// Between versions of this engine, which see the same.
 const OWN_VERSIONS: Adjudication = Adjudication {
-    win: (700, 4),
+    win: Some((700, 4)),
     draw: Some((8, 10)),
 };
 /// Between engines whose scores have other scales.
 pub(crate) const ANY_ENGINES: Adjudication = Adjudication {
-    win: (1_500, 6),
+    win: Some((1_500, 6)),
+    draw: None,
+};
+/// None: a game of a variant may turn at the last move, so it is played to the end.
+pub(crate) const BY_RULES: Adjudication = Adjudication {
+    win: None,
     draw: None,
 };
 
@@ -94,7 +101,6 @@ pub(crate) fn play_game<E>(
     first: Color,
     adjudication: &Adjudication,
 ) -> Result<Outcome, E> {
-    let (win_score, win_plies) = adjudication.win;
     let mut winning = WinStreak::default();
     let mut even_plies = 0;
     for ply in 0..MAX_PLIES {
@@ -107,12 +113,14 @@ pub(crate) fn play_game<E>(
         };
         let score = match score {
             Score::Centipawns(cp) => cp,
-            Score::Mate(moves) => win_score * moves.signum(),
+            Score::Mate(moves) => MATE_SCORE * moves.signum(),
         };
-        let white = if turn.is_white() { score } else { -score };
-        winning.add_score(white, win_score);
-        if let Some(outcome) = winning.outcome(win_plies) {
-            return Ok(outcome);
+        if let Some((win_score, win_plies)) = adjudication.win {
+            let white = if turn.is_white() { score } else { -score };
+            winning.add_score(white, win_score);
+            if let Some(outcome) = winning.outcome(win_plies) {
+                return Ok(outcome);
+            }
         }
         if let Some((draw_score, draw_plies)) = adjudication.draw {
             let is_even = ply >= DRAW_FROM_PLY && score.abs() <= draw_score;
@@ -129,6 +137,7 @@ pub(crate) fn play_game<E>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use knightwatch_chess::Variant;
     use knightwatch_engine::Setting;
 
     #[test]
@@ -136,6 +145,7 @@ mod tests {
         let mut players = [(); 2].map(|()| Searcher::new(1, &Setting::with_network(None)));
         let openings = Openings::Random {
             seed: 1,
+            variant: Variant::Standard,
             chess960: 50,
         };
         for pair in 0..2 {

@@ -18,6 +18,7 @@ use super::openings::Openings;
 use super::options::TuneOptions;
 use super::signal::stop_on_signal;
 use crate::progress::Progress;
+use knightwatch_chess::Variant;
 use knightwatch_engine::{ParameterError, Parameters, Searcher, Setting, Tunable};
 use knightwatch_util::atomic_file;
 use knightwatch_util::input;
@@ -53,7 +54,7 @@ struct Plan {
 /// started.
 pub fn run(options: &TuneOptions) -> anyhow::Result<()> {
     let tunables = chosen(&options.only)?;
-    let openings = options.setup.openings(0)?;
+    let openings = options.setup.openings(Variant::Standard, 0)?;
     let mut run = Run::load_or_new(options, &tunables)?;
     println!(
         "{} numbers, {} of {} games of {} nodes a move are played",
