@@ -475,7 +475,8 @@ pub enum Command {
         in a game   aborts, resigns[=PAWNS behind], stalls-when-lost[=PAWNS behind], disconnects-at=PLY,\n              \
         reconnects-after=30s, offers-draws, accepts-draws, requests-takebacks,\n              \
         accepts-takebacks, chats[=plain|long|links|control], offers-rematches\n  \
-        arenas      joins-arenas: joins every arena that admits bots\n\n\
+        arenas      joins-arenas: joins every arena that admits bots\n  \
+        lobby       answers-seeks: plays everybody who seeks a game; needs human\n\n\
         Keys of a TOML script: description, speed, seed, limits, nginx-limit, [quirks], [[user]], [[player]], \
         [[team]], [[arena]] and [[fault]], as in\n  \
         [[fault]]\n  \

@@ -14,7 +14,7 @@ use std::time::{Duration, SystemTime};
 pub use tokio::sync::broadcast::error::RecvError;
 
 pub use crate::chess::Color;
-use crate::chess::{Game, Position, Variant};
+use crate::chess::{Game, Position, Termination, Variant};
 pub use crate::engine::Score;
 pub use crate::lichess::model::TimeControl;
 
@@ -536,17 +536,35 @@ impl GameFinished {
             "aborted" => "aborted",
             "cheat" => "cheating was detected",
             "insufficientMaterialClaim" => "insufficient material",
-            "variantEnd" => "the rules of the variant",
+            "variantEnd" => {
+                variant_ending(board.map_or(Variant::Standard, |board| board.position().variant()))
+            }
             "unknownFinish" => "ended by Lichess",
             "unknown" => "an end that this version does not know",
             "draw" => match board {
                 Some(board) if board.position().insufficient_material() => "insufficient material",
                 Some(board) if board.position().halfmove_clock() >= 100 => "fifty moves",
                 Some(board) if board.repetitions() >= 3 => "threefold repetition",
+                Some(board) if board.termination() == Some(Termination::VariantDraw) => {
+                    "both kings finished the race"
+                }
                 _ => "agreement",
             },
             other => other,
         };
         reason.to_owned()
+    }
+}
+
+/// How a game ends by a rule of its variant only, in a few words.
+pub fn variant_ending(variant: Variant) -> &'static str {
+    match variant {
+        Variant::Antichess => "no pieces or moves left",
+        Variant::Atomic => "king exploded",
+        Variant::Horde => "horde captured",
+        Variant::KingOfTheHill => "king in the center",
+        Variant::RacingKings => "race finished",
+        Variant::ThreeCheck => "three checks",
+        Variant::Standard | Variant::Crazyhouse => "variant ending",
     }
 }

@@ -57,6 +57,7 @@ const FILES: &[(&str, &str, &str)] = &[
     asset!("notify.js", SCRIPT),
     asset!("pgn.js", SCRIPT),
     asset!("player.js", SCRIPT),
+    asset!("pocket.js", SCRIPT),
     asset!("settings.js", SCRIPT),
     asset!("shortcuts.js", SCRIPT),
     asset!("statistics.js", SCRIPT),

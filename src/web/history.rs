@@ -14,7 +14,8 @@ use super::AppState;
 use super::convert::finished_event;
 use super::records::{ApiError, Params};
 use super::wire::Player;
-use crate::events::Color;
+use crate::chess::Variant;
+use crate::events::{Color, variant_ending};
 use crate::store::{self, Filter, Order, Outcome, SPEEDS, Sort, utc_day_start};
 
 /// Default number of games in a list.
@@ -160,12 +161,15 @@ struct GameRow {
 
 impl GameRow {
     fn of(game: store::Game, rating_change: Option<i64>) -> Self {
-        let end = game
-            .status
-            .as_ref()
-            .map(|status| finished_event(&game, status));
+        let end = game.status.as_ref().map(|status| match status.as_str() {
+            "variantEnd" => {
+                let variant = Variant::from_name(&game.variant).unwrap_or_default();
+                variant_ending(variant).to_owned()
+            }
+            _ => finished_event(&game, status).reason(None),
+        });
         Self {
-            end: end.map(|end| end.reason(None)),
+            end,
             opening: game.first_moves(),
             rating_change,
             white: game.player(Color::White).into(),

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::wire::{self, ChatLine, ClockSetting, Clocks, GAME_ROOM, Game, GameResult, Move, Sides};
-use crate::chess::{self, CastlingNotation, Color, Position};
+use crate::chess::{self, CastlingNotation, Color, Position, Variant};
 use crate::events::{self, GameFinished, GameStarted, Moved, Offer, TimeControl, initial_position};
 
 /// Maximum number of moves of a principal variation while the engine is thinking.
@@ -106,6 +106,14 @@ impl LiveGame {
     /// The game with its moves.
     pub(super) fn board(&self) -> &chess::Game {
         &self.board
+    }
+
+    /// The side at the bottom of a picture: ours, but both sides of racing kings see the board from White's.
+    pub(super) fn orientation(&self) -> Color {
+        match self.position().variant() {
+            Variant::RacingKings => Color::White,
+            _ => self.ours,
+        }
     }
 
     /// Whether the game is over.

@@ -57,7 +57,7 @@ pub(super) async fn board(
     game.truncate(ply);
     let board = Board {
         position: game.position(),
-        orientation: live.ours,
+        orientation: live.orientation(),
         last: game.moves().last().copied(),
     };
     Ok(svg(board.svg()))
@@ -98,7 +98,7 @@ pub(super) async fn animation(
     let result = live.view.result.as_ref();
     let animation = Animation {
         game: live.board(),
-        orientation: live.ours,
+        orientation: live.orientation(),
         names: [&live.view.white.name, &live.view.black.name],
         result: result.map_or("", |ending| &ending.score),
     };

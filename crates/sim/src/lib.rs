@@ -13,7 +13,7 @@
 //! |---|---|
 //! | `time_control`, `quirks`, `spec`, `faults`, `options` | vocabulary and options |
 //! | `referee` | one game: rules, clocks, offers and claims |
-//! | `site`, `challenge`, `round`, `arena` | the subsystems, and the effects between them (`site::effect`) |
+//! | `site`, `challenge`, `lobby`, `round`, `arena` | the subsystems, and the effects between them (`site::effect`) |
 //! | `site::state` | all subsystems of a site |
 //! | `view`, `wire` | JSON: functions of the state, and their types |
 //! | `site::apply`, `site::requests` | application of effects, periodic work; requests of users |
@@ -30,6 +30,7 @@ mod challenge;
 mod command;
 mod faults;
 mod http;
+mod lobby;
 mod options;
 mod players;
 mod quirks;

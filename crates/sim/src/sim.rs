@@ -28,6 +28,8 @@ pub struct SimStats {
     pub accounts: usize,
     /// Challenges, including closed ones, which are kept for three hours of the site's time.
     pub challenges: usize,
+    /// Open seeks in the lobby.
+    pub seeks: usize,
     /// Ongoing and archived games.
     pub games: usize,
     /// Games that are being played.
@@ -157,6 +159,7 @@ impl Sim {
         SimStats {
             accounts: state.users.len(),
             challenges: state.challenges.len(),
+            seeks: state.lobby.len(),
             games,
             ongoing_games,
             streams: state.event_streams.len() + game_streams,

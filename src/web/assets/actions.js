@@ -27,8 +27,8 @@ function offerRematch(game) {
 		form["clock.limit"] = game.clock.base_ms / 1000;
 		form["clock.increment"] = game.clock.increment_ms / 1000;
 	}
-	if (game.variant === "chess960") form.variant = "chess960";
-	if (game.variant !== "standard") form.fen = game.start_fen;
+	form.variant = game.variant;
+	if (["chess960", "fromPosition"].includes(game.variant)) form.fen = game.start_fen;
 	return challengeBot(form, game[game.ours]);
 }
 
@@ -56,7 +56,7 @@ export class GameActions {
 		for (const [name, node] of Object.entries(this.buttons)) node.dataset.act = name;
 		this.input = el("input", {
 			type: "text", id: "move", autocomplete: "off", autocapitalize: "off", spellcheck: "false",
-			"aria-label": "Your move", "aria-describedby": "move-problem", placeholder: "Type a move: Nf3, O-O, e2e4",
+			"aria-label": "Your move", "aria-describedby": "move-problem",
 		});
 		this.problem = el("p", { id: "move-problem", class: "problem", role: "alert" });
 		this.form = el("form", { class: "typed", onsubmit: (event) => this.#onTyped(event) }, this.input, this.problem);
@@ -98,6 +98,7 @@ export class GameActions {
 		setText(takeback, requested ? "Takeback requested" : "Take back");
 		// Disabled instead of hidden, so that the other buttons do not move.
 		setAttribute(now, "disabled", sideToMove(game.fen) !== game.ours);
+		setAttribute(this.input, "placeholder", `Type a move: Nf3, O-O, ${game.variant === "crazyhouse" ? "N@f3" : "e2e4"}`);
 		this.form.hidden = !playing;
 		this.node.hidden = !playing && !Object.values(visible).includes(true);
 	}

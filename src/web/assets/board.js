@@ -16,11 +16,13 @@ export class Board {
 	constructor({ squares = false, coordinates = false } = {}) {
 		const layer = (name) => svg("g", { class: name });
 		this.layers = {
+			goal: layer("goal"),
 			marks: layer("marks"),
 			chosen: layer("chosen"),
 			coordinates: layer("coordinates"),
 			drag: layer("drag"),
 			pieces: layer("pieces"),
+			explosion: layer("explosion"),
 			hints: layer("hints"),
 			arrows: layer("arrows"),
 			badges: layer("badges"),
@@ -35,6 +37,7 @@ export class Board {
 		);
 		this.flipped = false;
 		this.targets = [];
+		this.drawn = {};
 		this.pieces = new Map();
 		this.squares = squares ? this.#squares() : null;
 		if (coordinates) this.#coordinates();
@@ -58,8 +61,9 @@ export class Board {
 	}
 
 	/** Shows a position: `board` is an array of 64 squares, `last` and `check` are the squares of the last move and of a king in
-	 * check, `arrows` are `{from, to, kind}`, and `badges` are `[square, kind]`. */
-	show({ board, last = [], check = null, arrows = [], badges = [], flipped = false, label }) {
+	 * check, `arrows` are `{from, to, kind}`, `badges` are `[square, kind]`, `goal` are the squares that win, and `explosion` those of
+	 * an explosion. */
+	show({ board, last = [], check = null, arrows = [], badges = [], goal = [], explosion = [], flipped = false, label }) {
 		if (this.flipped !== flipped) {
 			this.flipped = flipped;
 			this.#place();
@@ -70,14 +74,32 @@ export class Board {
 			...last.map((square) => this.#tile(square, "last")),
 			...(check === null ? [] : [this.#tile(check, "check")]),
 		);
-		const drawn = JSON.stringify([arrows, flipped]);
-		if (this.drawnArrows !== drawn) {
-			this.drawnArrows = drawn;
-			this.layers.arrows.replaceChildren(...arrows.map((arrow) => this.#arrow(arrow)));
-		}
+		this.#draw("arrows", arrows, (arrow) => this.#arrow(arrow));
+		this.#draw("goal", goal, (square) => this.#tile(square, "goal"));
+		this.#explode(explosion);
 		this.layers.badges.replaceChildren(...badges.map((badge) => this.#badge(...badge)));
 		setAttribute(this.node, "aria-label", label);
 		this.squares?.forEach((_, square) => this.#labelSquare(square));
+	}
+
+	/** Fills a layer, unless it has these items already. */
+	#draw(layer, items, make) {
+		const drawn = JSON.stringify([items, this.flipped]);
+		if (this.drawn[layer] === drawn) return;
+		this.drawn[layer] = drawn;
+		this.layers[layer].replaceChildren(...items.map(make));
+	}
+
+	/** Starts the animation of an explosion, unless it is the one shown last. It goes on when the next position is shown. */
+	#explode(squares) {
+		const shown = JSON.stringify(squares);
+		if (this.explosion === shown) return;
+		this.explosion = shown;
+		for (const square of squares) {
+			const tile = this.#tile(square, "exploded");
+			tile.addEventListener("animationend", () => tile.remove());
+			this.layers.explosion.append(tile);
+		}
 	}
 
 	/** Sets the label of a square for screen readers. */
@@ -92,7 +114,7 @@ export class Board {
 		this.targets = to;
 		this.layers.chosen.replaceChildren(
 			...premove.map((square) => this.#tile(square, "premove")),
-			...(selected === null ? [] : [this.#tile(selected, "selected")]),
+			...(Number.isInteger(selected) ? [this.#tile(selected, "selected")] : []),
 		);
 		this.layers.hints.replaceChildren(
 			...to.map((square) =>
@@ -115,11 +137,9 @@ export class Board {
 		if (!entry) return;
 		const dragged = clientX !== undefined;
 		entry.node.classList.toggle("dragged", dragged);
-		const over = dragged ? this.at(clientX, clientY) : null;
-		const target = over !== null && this.targets.includes(over) ? [over] : [];
 		const [x, y] = [this.x(square), this.y(square)];
 		this.layers.drag.replaceChildren(
-			...target.flatMap((to) => [this.#tile(to, "hovered"), svg("rect", { class: "ring", x: this.x(to) + 0.035, y: this.y(to) + 0.035, width: 0.93, height: 0.93 })]),
+			...(dragged ? this.#ring(clientX, clientY) : []),
 			...(dragged ? [svg("use", { class: "ghost", href: `#${entry.piece}`, width: 1, height: 1, x, y })] : []),
 		);
 		if (!dragged) {
@@ -129,6 +149,22 @@ export class Board {
 			entry.node.style.transform = `translate(${x - 0.5}px, ${y - 0.5}px)`;
 			this.layers.pieces.append(entry.node);
 		}
+	}
+
+	/** Shows a piece of a pocket at the pointer. Without coordinates it is removed. */
+	dragDrop(piece, clientX, clientY) {
+		const dragged = clientX !== undefined;
+		const { x, y } = dragged ? this.point(clientX, clientY) : {};
+		this.layers.drag.replaceChildren(
+			...(dragged ? [...this.#ring(clientX, clientY), svg("use", { href: `#${piece}`, width: 1, height: 1, x: x - 0.5, y: y - 0.5 })] : []),
+		);
+	}
+
+	/** A ring on the square below the pointer, if it is a target. */
+	#ring(clientX, clientY) {
+		const to = this.at(clientX, clientY);
+		if (!this.targets.includes(to)) return [];
+		return [this.#tile(to, "hovered"), svg("rect", { class: "ring", x: this.x(to) + 0.035, y: this.y(to) + 0.035, width: 0.93, height: 0.93 })];
 	}
 
 	#squares() {
@@ -233,7 +269,9 @@ export class Board {
 		return svg("g", { class: `badge ${kind}`, transform: at }, svg("circle", { r: 0.16 }), svg("path", { d }));
 	}
 
+	/** An arrow, or a circle for a drop. */
 	#arrow({ from, to, kind }) {
+		if (!Number.isInteger(from)) return svg("circle", { class: `arrow ${kind} drop`, cx: this.x(to) + 0.5, cy: this.y(to) + 0.5, r: 0.42 });
 		const [x1, y1] = [this.x(from) + 0.5, this.y(from) + 0.5];
 		const [x2, y2] = [this.x(to) + 0.5, this.y(to) + 0.5];
 		const length = Math.hypot(x2 - x1, y2 - y1);

@@ -4,7 +4,7 @@ import { button, confirmButton, dataTable, el, setAttribute, setText, syncList }
 import { attempt, controlCall, hasKey, showToast, WATCH_ONLY_TEXT } from "./api.js";
 import { offersControl, store } from "./store.js";
 import { accountStates, status } from "./status.js";
-import { formatTime, playerLabel } from "./format.js";
+import { formatTime, playerLabel, variantLabel } from "./format.js";
 
 /** Text of each button, and the confirmation of actions that cannot be undone. */
 const CONTROLS = {
@@ -103,7 +103,7 @@ export class BotView {
 }
 
 function challengeRow({ at, from, to, time_control, variant, rated, decision, reason }) {
-	const game = [time_control, rated ? "rated" : "casual", variant === "standard" ? null : variant].filter(Boolean).join(", ");
+	const game = [time_control, rated ? "rated" : "casual", variantLabel(variant)].filter(Boolean).join(", ");
 	return el("tr", {},
 		el("td", { class: "at quiet" }, formatTime(at)),
 		el("td", { class: "from" }, playerLabel(from)),

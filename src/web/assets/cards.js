@@ -3,7 +3,7 @@
 import { el, setAttribute, setText, syncList } from "./dom.js";
 import { Board } from "./board.js";
 import { showClock, timeLeft } from "./clocks.js";
-import { boardFromFen, kingSquare, moveSquares, opposite, sideToMove } from "./chess.js";
+import { boardFromFen, goalSquares, kingSquare, moveSquares, opposite, sideToMove } from "./chess.js";
 import { controlledColor, ourAccount, store, userColor } from "./store.js";
 import { describeGame, describeResult, OUTCOME_LABELS, outcomeFor, whiteScore } from "./format.js";
 
@@ -15,6 +15,9 @@ const FINISHED_SLOT_MS = 8000;
 
 /** The color at the bottom of the board: that of the user, or else ours. */
 export const bottomColor = (game) => userColor(game) ?? game.ours;
+
+/** Whether the board is shown from Black's side; both sides of racing kings see it from White's. */
+export const isFlipped = (game, below) => below === "black" && game.variant !== "racingKings";
 
 /** The position, the squares of the last move, and the square of a king in check. */
 export function boardMarks(game) {
@@ -131,7 +134,7 @@ class Card {
 
 	show(game) {
 		const below = bottomColor(game);
-		this.board.show({ ...boardMarks(game), flipped: below === "black", label: `${game.white.name} against ${game.black.name}` });
+		this.board.show({ ...boardMarks(game), flipped: isFlipped(game, below), goal: goalSquares(game.variant), label: `${game.white.name} against ${game.black.name}` });
 		[opposite(below), below].forEach((color, i) => {
 			const { title, name, rating, clock } = this.rows[i];
 			setText(title, game[color].title ?? "");

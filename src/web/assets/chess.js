@@ -1,7 +1,5 @@
 // Positions and moves. The legal moves come from the daemon.
 
-export const START_FEN = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1";
-
 const PIECE_NAMES = { P: "pawn", N: "knight", B: "bishop", R: "rook", Q: "queen", K: "king" };
 const PIECE_VALUES = { P: 1, N: 3, B: 3, R: 5, Q: 9, K: 0 };
 
@@ -10,16 +8,42 @@ export const squareIndex = (name) => name.charCodeAt(0) - 97 + 8 * (name.charCod
 
 export const squareName = (square) => "abcdefgh"[square & 7] + ((square >> 3) + 1);
 
+/** The variants of Lichess and their names in PGN. */
+export const VARIANTS = {
+	standard: "Standard", chess960: "Chess960", crazyhouse: "Crazyhouse", antichess: "Antichess", atomic: "Atomic", horde: "Horde",
+	kingOfTheHill: "King of the Hill", racingKings: "Racing Kings", threeCheck: "Three-check", fromPosition: "From Position",
+};
+
+/** The squares that win the game for the king that reaches one of them. */
+export const goalSquares = (variant) => ({ kingOfTheHill: ["d4", "e4", "d5", "e5"], racingKings: Array.from("abcdefgh", (file) => `${file}8`) }[variant] ?? []).map(squareIndex);
+
 /** The 64 squares of a FEN: `wK`, `bP`, ... or null. */
 export function boardFromFen(fen) {
 	const board = Array(64).fill(null);
 	let at = 56;
-	for (const c of fen.split(" ")[0]) {
+	// Crazyhouse marks promoted pieces with `~`, and has the pockets as a ninth row.
+	for (const c of fen.split(" ")[0].replaceAll("~", "").split("/", 8).join("/")) {
 		if (c === "/") at -= 16;
 		else if (c >= "1" && c <= "8") at += Number(c);
 		else board[at++] = (c === c.toUpperCase() ? "w" : "b") + c.toUpperCase();
 	}
 	return board;
+}
+
+/** The pieces of both sides in hand in a FEN of crazyhouse: `wN`, `bP`, ... */
+export const pocketsFromFen = (fen) => Array.from(fen.split(" ")[0].split("/")[8] ?? "", (c) => (c === c.toUpperCase() ? "w" : "b") + c.toUpperCase());
+
+/** The numbers of checks that White and Black have given in a FEN of three-check; null in other variants. */
+export function checksFromFen(fen) {
+	const match = /\+(\d)\+(\d)$/.exec(fen);
+	return match && { white: Number(match[1]), black: Number(match[2]) };
+}
+
+/** The square of an atomic capture and those around it; none if the move is no capture. */
+export function explosionSquares({ san, uci }) {
+	if (!san.includes("x")) return [];
+	const { to } = parseUci(uci);
+	return Array.from({ length: 64 }, (_, square) => square).filter((square) => Math.abs((square & 7) - (to & 7)) <= 1 && Math.abs((square >> 3) - (to >> 3)) <= 1);
 }
 
 export const sideToMove = (fen) => (fen.split(" ")[1] === "b" ? "black" : "white");
@@ -31,10 +55,14 @@ export const pieceName = (piece) => `${piece[0] === "w" ? "white" : "black"} ${P
 
 export const kingSquare = (board, color) => board.indexOf(`${color[0]}K`);
 
-export const parseUci = (uci) => ({ from: squareIndex(uci), to: squareIndex(uci.slice(2)), promotion: uci[4] ?? null });
+/** The origin of a drop is `P@`, `N@`, ... */
+export const parseUci = (uci) => ({ from: uci[1] === "@" ? uci.slice(0, 2) : squareIndex(uci), to: squareIndex(uci.slice(2)), promotion: uci[4] ?? null });
 
 /** The squares of a move, for highlighting. */
-export const moveSquares = (uci) => [squareIndex(uci), squareIndex(uci.slice(2))];
+export function moveSquares(uci) {
+	const { from, to } = parseUci(uci);
+	return [from, to].filter(Number.isInteger);
+}
 
 /** The squares of king and rook if this move is castling, in either notation (`e1g1` or `e1h1`); else null. */
 export function castling(board, from, to) {
@@ -48,10 +76,15 @@ export function castling(board, from, to) {
 	return { rook, kingTo: rank + (short ? 6 : 2), rookTo: rank + (short ? 5 : 3) };
 }
 
-/** The board after a legal move. */
-export function afterMove(board, uci) {
+/** The board after a legal move, before any explosion. */
+export function afterMove(fen, uci) {
 	const { from, to, promotion } = parseUci(uci);
+	const board = boardFromFen(fen);
 	const next = [...board];
+	if (uci[1] === "@") {
+		next[to] = sideToMove(fen)[0] + uci[0];
+		return next;
+	}
 	const piece = board[from];
 	next[from] = null;
 	const castled = castling(board, from, to);
@@ -90,9 +123,14 @@ export function legalTargets(board, legal) {
 	return from;
 }
 
-/** The squares that pieces of this color could reach on an empty board, for premoves. */
-export function premoveTargets(board, color) {
+/** The squares that pieces of this color could reach on an empty board, for premoves; `pockets` are the pieces in hand. */
+export function premoveTargets(board, pockets, color) {
 	const from = new Map();
+	for (const [side, kind] of pockets) {
+		if (side !== color[0]) continue;
+		const squares = [...board.keys()].filter((to) => kind !== "P" || (to > 7 && to < 56));
+		from.set(`${kind}@`, new Map(squares.map((to) => [to, [`${kind}@${squareName(to)}`]])));
+	}
 	board.forEach((piece, source) => {
 		if (piece?.[0] !== color[0]) return;
 		const all = new Map();
@@ -108,10 +146,9 @@ function canReach(board, [color, kind], from, to) {
 	const dx = Math.abs((to & 7) - (from & 7));
 	const dy = (to >> 3) - (from >> 3);
 	const up = color === "w" ? dy : -dy;
-	const home = color === "w" ? 1 : 6;
 	const ay = Math.abs(dy);
 	switch (kind) {
-		case "P": return (dx <= 1 && up === 1) || (dx === 0 && up === 2 && from >> 3 === home);
+		case "P": return (dx <= 1 && up === 1) || (dx === 0 && up === 2 && (color === "w" ? from < 16 : from > 47));
 		case "N": return dx * ay === 2;
 		case "B": return dx === ay;
 		case "R": return dx === 0 || ay === 0;
@@ -120,10 +157,11 @@ function canReach(board, [color, kind], from, to) {
 	}
 }
 
-/** The legal moves that match a typed text: `Nf3`, `exd5`, `e8=Q`, `O-O`, `e2e4`. */
+/** The legal moves that match a typed text: `Nf3`, `exd5`, `e8=Q`, `O-O`, `e2e4`, `N@f3`. */
 export function parseTypedMove(board, legal, text) {
 	const plain = text.trim().replace(/[+#!?]+$/, "").replace("=", "");
-	if (legal.includes(plain.toLowerCase())) return [plain.toLowerCase()];
+	const exact = legal.filter((uci) => uci.toLowerCase() === plain.toLowerCase().replace(/^@/, "p@"));
+	if (exact.length) return exact;
 	const castles = /^[o0]-?[o0](-?[o0])?$/i.exec(plain);
 	if (castles) {
 		return legal.filter((uci) => {
@@ -138,7 +176,7 @@ export function parseTypedMove(board, legal, text) {
 }
 
 function matchSan(board, legal, text) {
-	const match = /^([KQRBN]?)([a-h]?)([1-8]?)[x:-]?([a-h][1-8])([qrbn]?)$/.exec(text.replace(/[QRBN]$/, (c) => c.toLowerCase()));
+	const match = /^([KQRBN]?)([a-h]?)([1-8]?)[x:-]?([a-h][1-8])([qrbnk]?)$/.exec(text.replace(/[QRBNK]$/, (c) => c.toLowerCase()));
 	if (!match) return [];
 	const [, kind, file, rank, to, promotion] = match;
 	return legal.filter((uci) => {
@@ -157,7 +195,9 @@ function matchSan(board, legal, text) {
 /** A move for screen readers: `knight takes f3, check`. */
 export function sanAsWords(san) {
 	if (san.startsWith("O-O")) return `castles${san.startsWith("O-O-O") ? " long" : ""}${checkSuffix(san)}`;
-	const match = /^([KQRBN]?)([a-h]?[1-8]?)(x?)([a-h][1-8])(?:=([QRBN]))?[+#]?$/.exec(san);
+	const drop = /^([QRBNP]?)@([a-h][1-8])/.exec(san);
+	if (drop) return `${PIECE_NAMES[drop[1] || "P"]} dropped on ${drop[2]}${checkSuffix(san)}`;
+	const match = /^([KQRBN]?)([a-h]?[1-8]?)(x?)([a-h][1-8])(?:=([QRBNK]))?[+#]?$/.exec(san);
 	if (!match) return san;
 	const [, piece, from, takes, to, promoted] = match;
 	const words = [PIECE_NAMES[piece], from, takes && "takes", to, promoted && `becomes ${PIECE_NAMES[promoted]}`];

@@ -1,5 +1,7 @@
 // Formatting of numbers, times, games and results.
 
+import { VARIANTS } from "./chess.js";
+
 const MINUS = "\u2212";
 
 const twoDigits = (n) => String(n).padStart(2, "0");
@@ -61,11 +63,12 @@ export function whiteScore(report, ours) {
 
 export const OUTCOME_LABELS = { won: "Won", drawn: "Drawn", lost: "Lost", void: "Void", open: "Open", unknown: "Over" };
 
-const VARIANT_LABELS = { standard: "", chess960: "Chess960", fromPosition: "From position" };
+/** Empty for standard chess. */
+export const variantLabel = (variant) => (variant === "standard" ? "" : (VARIANTS[variant] ?? variant));
 
 /** `3+2 blitz, rated, Chess960`. */
 export function describeGame(game) {
-	const variant = VARIANT_LABELS[game.variant] ?? game.variant;
+	const variant = variantLabel(game.variant);
 	const speed = game.time_control === "unlimited" ? "" : ` ${game.speed}`;
 	return [`${game.time_control}${speed}`, game.rated ? "rated" : "casual", variant].filter(Boolean).join(", ");
 }

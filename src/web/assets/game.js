@@ -5,9 +5,9 @@ import { attempt, boardCall, controlCall, hasKey, showToast } from "./api.js";
 import { GameActions } from "./actions.js";
 import { Board } from "./board.js";
 import { Autoplay } from "./autoplay.js";
-import { bottomColor } from "./cards.js";
+import { bottomColor, isFlipped } from "./cards.js";
 import { ChatPanel } from "./chat.js";
-import { afterMove, boardFromFen, kingSquare, legalTargets, moveNumbering, moveSquares, opposite, parseUci, premoveTargets, sanAsWords, sideToMove, squareName } from "./chess.js";
+import { afterMove, boardFromFen, explosionSquares, goalSquares, kingSquare, legalTargets, moveNumbering, moveSquares, opposite, parseUci, pocketsFromFen, premoveTargets, sanAsWords, sideToMove, squareName } from "./chess.js";
 import { Graph } from "./graph.js";
 import { BoardInput } from "./input.js";
 import { menuEntry, popupMenu } from "./menu.js";
@@ -74,8 +74,9 @@ export class GameView {
 			this.stateTag,
 			tool("flip", "Turn the board (F)", () => this.flip()),
 			this.shareButton, this.menu);
+		this.pockets = el("div", { class: "pockets", hidden: true }, this.input.pockets.map(({ node }) => node));
 		this.boardArea = el("div", { class: "board-area" }, top.node,
-			el("div", { class: "boardrow" }, this.evalBar, el("div", { class: "frame" }, this.board.node, this.input.menu)),
+			el("div", { class: "boardrow" }, this.evalBar, el("div", { class: "frame" }, this.board.node, this.input.menu), this.pockets),
 			bottom.node, this.tools);
 		this.heading = el("h1", {});
 		this.score = el("b", {});
@@ -101,7 +102,7 @@ export class GameView {
 			this.pending = null;
 			this.#setPremove(null);
 			this.autoplay.stop();
-			this.board.setTabStop(kingSquare(boardFromFen(game.fen), bottomColor(game)));
+			this.board.setTabStop(Math.max(0, kingSquare(boardFromFen(game.fen), bottomColor(game))));
 		}
 		this.game = game;
 		this.plies = game.moves.length;
@@ -317,8 +318,9 @@ export class GameView {
 		const { game } = this;
 		if (!game.result) return [];
 		const won = winnerColor(game.result);
-		if (won) return [[kingSquare(board, opposite(won)), "lost"]];
-		return game.result.outcome === "drawn" ? ["white", "black"].map((color) => [kingSquare(board, color), "drawn"]) : [];
+		const badges = won ? [[kingSquare(board, opposite(won)), "lost"]] : game.result.outcome === "drawn" ? ["white", "black"].map((color) => [kingSquare(board, color), "drawn"]) : [];
+		// In some variants a side can be without a king.
+		return badges.filter(([square]) => square >= 0);
 	}
 
 	#showBoard() {
@@ -327,19 +329,21 @@ export class GameView {
 		const at = this.#shownPly();
 		const move = game.moves[at - 1];
 		const below = this.#bottom();
-		const flipped = below === "black";
+		const flipped = isFlipped(game, below) || (game.variant === "racingKings" && this.flippedGames.has(game.id));
+		const goal = goalSquares(game.variant);
+		const fen = step?.fen ?? (this.ply === null ? game.fen : (move?.fen ?? game.start_fen));
 		const label = `Board, ${move ? `after ${this.#moveLabel(at - 1)}` : "at the start"}`;
 		const arrows = this.#arrows();
 		if (step) {
-			this.board.show({ board: boardFromFen(step.fen), last: moveSquares(step.uci), flipped, label: "Board, expected line" });
+			this.board.show({ board: boardFromFen(fen), last: moveSquares(step.uci), goal, flipped, label: "Board, expected line" });
 		} else if (this.pending && this.ply === null) {
-			this.board.show({ board: this.pending.board, last: moveSquares(this.pending.uci), flipped, label });
+			this.board.show({ board: this.pending.board, last: moveSquares(this.pending.uci), goal, flipped, label });
 		} else {
-			const fen = this.ply === null ? game.fen : (move?.fen ?? game.start_fen);
 			const board = boardFromFen(fen);
 			const check = this.ply === null ? game.check : move?.check;
 			this.board.show({
-				board, arrows, flipped, label,
+				board, arrows, goal, flipped, label,
+				explosion: game.variant === "atomic" && move ? explosionSquares(move) : [],
 				last: move ? moveSquares(move.uci) : [],
 				check: check ? kingSquare(board, sideToMove(fen)) : null,
 				badges: this.ply === null ? this.#badges(board) : [],
@@ -356,7 +360,11 @@ export class GameView {
 			this.playButton.replaceChildren(icon(this.autoplay.isRunning ? "stop" : "play"));
 		}
 		setAttribute(this.playButton, "disabled", !game.moves.length);
-		[opposite(below), below].forEach((color, i) => this.players[i].show(game, color, this.board.board, this.ply));
+		const sides = [opposite(below), below];
+		sides.forEach((color, i) => this.players[i].show(game, color, this.board.board, fen, this.ply));
+		this.pockets.hidden = game.variant !== "crazyhouse";
+		const movable = this.#movablePieces();
+		sides.forEach((color, i) => this.input.pockets[i].show(color, game[color].name, pocketsFromFen(fen), movable?.color === color));
 		this.input.refresh();
 	}
 
@@ -371,20 +379,20 @@ export class GameView {
 		if (!color || game.result || this.ply !== null || this.step) return null;
 		const { board } = this.board;
 		if (sideToMove(game.fen) === color && !this.pending) return { color, targets: legalTargets(board, game.legal) };
-		return { color, targets: premoveTargets(board, color) };
+		return { color, targets: premoveTargets(board, pocketsFromFen(game.fen), color) };
 	}
 
 	#play(uci) {
 		const { game } = this;
 		if (sideToMove(game.fen) !== userColor(game) || this.pending) {
 			const { from, to } = parseUci(uci);
-			this.announce(`Premove: ${squareName(from)} to ${squareName(to)}`);
+			this.announce(`Premove: ${Number.isInteger(from) ? `${squareName(from)} to ${squareName(to)}` : sanAsWords(uci)}`);
 			return this.#setPremove(uci);
 		}
 		if (this.ply !== null) this.goTo(Infinity);
 		this.step = null;
 		this.#setPremove(null);
-		this.pending = { uci, board: afterMove(boardFromFen(game.fen), uci) };
+		this.pending = { uci, board: afterMove(game.fen, uci) };
 		this.#showBoard();
 		this.#send(game, uci, this.pending);
 	}

@@ -2,7 +2,7 @@
 
 import { button, el, icon, select, setAttribute, setText, syncList } from "./dom.js";
 import { getOrNull } from "./api.js";
-import { opposite } from "./chess.js";
+import { opposite, VARIANTS } from "./chess.js";
 import { Statistics } from "./statistics.js";
 import { ourAccount, store } from "./store.js";
 import { describeGame, formatSigned, formatTime, OUTCOME_LABELS, playerLabel } from "./format.js";
@@ -45,7 +45,7 @@ export class HistoryView {
 			filterSelect("speed", "Speed", ["bullet", "blitz", "rapid", "classical", "correspondence"].map((speed) => [speed, speed])),
 			filterSelect("color", "Color", [["white", "white"], ["black", "black"]]),
 			filterSelect("rated", "Rated", [["true", "rated"], ["false", "casual"]]),
-			filterSelect("variant", "Variant", [["standard", "Standard"], ["chess960", "Chess960"], ["fromPosition", "From position"]]),
+			filterSelect("variant", "Variant", Object.entries(VARIANTS)),
 			filterField("From", { type: "date", name: "since" }),
 			filterField("Until", { type: "date", name: "until" }),
 			filterField("Tournament", { name: "tournament", placeholder: "Id" }),

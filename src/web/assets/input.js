@@ -2,9 +2,16 @@
 
 import { button, el, pieceIcon } from "./dom.js";
 import { pieceName } from "./chess.js";
+import { Pocket } from "./pocket.js";
 
 /** Distance after which a click becomes a drag, in pixels. */
 const DRAG_THRESHOLD_PX = 5;
+
+/** A click removes the focus from other elements, so that shortcuts work; only the keyboard focuses squares and pieces in hand. */
+function blur(event) {
+	event.preventDefault();
+	document.activeElement?.blur();
+}
 
 export class BoardInput {
 	/** `movable()` returns the pieces that can be moved: null, or `{color, targets}` with targets as in chess.js. `play(uci)` makes
@@ -13,23 +20,37 @@ export class BoardInput {
 		Object.assign(this, { board, movable, play, cancel, selected: null, drag: null, premove: [] });
 		this.menu = el("div", { class: "promotion", role: "dialog", "aria-label": "Promote to", hidden: true });
 		this.menu.addEventListener("keydown", (event) => this.#onMenuKey(event));
+		/** The pockets above and below. */
+		this.pockets = [this.#pocket(), this.#pocket()];
 		const { node } = board;
 		node.addEventListener("pointerdown", (event) => this.#onPointerDown(event));
-		// A click removes the focus from other elements, so that shortcuts work; only the keyboard focuses squares.
-		node.addEventListener("mousedown", (event) => {
-			event.preventDefault();
-			document.activeElement?.blur();
-		});
+		node.addEventListener("mousedown", blur);
 		node.addEventListener("pointermove", (event) => this.#onPointerMove(event));
 		node.addEventListener("pointerup", (event) => this.#onPointerUp(event));
 		node.addEventListener("pointercancel", () => this.#releasePiece());
 		node.addEventListener("keydown", (event) => this.#onKeyDown(event));
 	}
 
+	/** A pocket whose pieces can be dragged, clicked and chosen by key, which continues on the board. */
+	#pocket() {
+		const pocket = new Pocket((kind) => {
+			this.#select(`${kind}@`);
+			this.board.focus();
+		});
+		pocket.node.addEventListener("mousedown", blur);
+		pocket.node.addEventListener("pointerdown", (event) => this.#onPocketDown(event));
+		pocket.node.addEventListener("pointermove", (event) => this.#onPointerMove(event));
+		pocket.node.addEventListener("pointerup", (event) => this.#onPointerUp(event));
+		pocket.node.addEventListener("pointercancel", () => this.#releasePiece());
+		return pocket;
+	}
+
 	/** Updates the selection after a change of the position; it stays if the piece is still there. */
 	refresh() {
 		const movable = this.movable();
-		if (this.selected !== null && movable?.color[0] !== this.board.board[this.selected]?.[0]) {
+		const { selected } = this;
+		const stays = Number.isInteger(selected) ? movable?.color[0] === this.board.board[selected]?.[0] : movable?.targets.has(selected);
+		if (selected !== null && !stays) {
 			this.#releasePiece();
 			this.selected = null;
 		}
@@ -42,6 +63,7 @@ export class BoardInput {
 
 	#showHints() {
 		this.board.showHints(this.selected, [...this.#targetsFrom(this.selected).keys()], this.premove);
+		for (const pocket of this.pockets) pocket.select(this.selected);
 	}
 
 	#select(square) {
@@ -51,7 +73,7 @@ export class BoardInput {
 
 	/** Ends dragging. */
 	#releasePiece() {
-		if (this.drag) this.board.dragPiece(this.drag.from);
+		if (this.drag) this.#moveDragged();
 		this.drag = null;
 	}
 
@@ -93,11 +115,29 @@ export class BoardInput {
 		this.board.node.setPointerCapture(event.pointerId);
 	}
 
+	#onPocketDown(event) {
+		const { piece } = event.target.closest("button:enabled")?.dataset ?? {};
+		if (event.button !== 0 || !piece) return;
+		const from = `${piece[1]}@`;
+		const isSelected = this.selected === from;
+		this.close();
+		this.#select(from);
+		this.drag = { from, piece, isSelected, x: event.clientX, y: event.clientY, moved: false };
+		event.currentTarget.setPointerCapture(event.pointerId);
+	}
+
+	/** Moves the dragged piece to the pointer, or back without coordinates. */
+	#moveDragged(...at) {
+		const { from, piece } = this.drag;
+		if (piece) this.board.dragDrop(piece, ...at);
+		else this.board.dragPiece(from, ...at);
+	}
+
 	#onPointerMove(event) {
 		const { drag } = this;
 		if (!drag) return;
 		drag.moved ||= Math.hypot(event.clientX - drag.x, event.clientY - drag.y) > DRAG_THRESHOLD_PX;
-		if (drag.moved) this.board.dragPiece(drag.from, event.clientX, event.clientY);
+		if (drag.moved) this.#moveDragged(event.clientX, event.clientY);
 	}
 
 	#onPointerUp(event) {
@@ -165,7 +205,7 @@ export class BoardInput {
 			};
 			return uci && button(pieceIcon(piece), pick, { "aria-label": pieceName(piece) });
 		};
-		const choices = ["q", "n", "r", "b"].map(choice).filter(Boolean);
+		const choices = ["q", "n", "r", "b", "k"].map(choice).filter(Boolean);
 		const down = this.board.y(to) < 4;
 		// The queen is below the pointer.
 		this.menu.replaceChildren(...(down ? choices : choices.reverse()));

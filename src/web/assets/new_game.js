@@ -3,6 +3,7 @@
 import { button, el, icon, select, setText } from "./dom.js";
 import { controlCall, showToast } from "./api.js";
 import { challengeBot } from "./actions.js";
+import { VARIANTS } from "./chess.js";
 import { offersControl, onChange, store } from "./store.js";
 
 /** Time after a reconnect until an unknown challenge counts as lost, in ms. */
@@ -44,8 +45,7 @@ export class NewGameDialog {
 				button(icon("close"), () => this.node.close(), { class: "plain", "aria-label": "Close" })),
 			radioGroup("Your color", "color", "white", [["white", "White"], ["random", "Either"], ["black", "Black"]]),
 			radioGroup("Time", "time", "5+3", [...TIMES.map((time) => [time, time]), ["custom", "Other"], ["unlimited", "Unlimited"]], this.custom),
-			radioGroup("Start from", "variant", "standard",
-				[["standard", "Standard"], ["chess960", "Chess960"], ["fromPosition", "Position"]], this.fenLabel),
+			radioGroup("Variant", "variant", "standard", Object.entries(VARIANTS), this.fenLabel),
 			this.strength,
 			this.statusText,
 			this.start,
@@ -81,7 +81,7 @@ export class NewGameDialog {
 			form["clock.limit"] = 60 * minutes;
 			form["clock.increment"] = increment;
 		}
-		if (values.variant === "chess960") form.variant = "chess960";
+		form.variant = values.variant;
 		if (values.variant === "fromPosition") form.fen = values.fen;
 		this.send(async () => {
 			if (offersControl("strength")) await controlCall(`strength?user=${store.snapshot.play.user}&${values.strength}`);

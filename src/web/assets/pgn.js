@@ -1,8 +1,11 @@
 // Conversion of a game to PGN.
 
-import { moveNumbering, START_FEN } from "./chess.js";
+import { moveNumbering, VARIANTS } from "./chess.js";
 
 const LINE_WIDTH = 80;
+
+/** Variants in which Lichess writes the start position. */
+const OWN_START = ["chess960", "fromPosition", "horde", "racingKings"];
 
 export function gameToPgn(game) {
 	const date = new Date(game.started).toISOString().slice(0, 10).replaceAll("-", ".");
@@ -20,9 +23,9 @@ export function gameToPgn(game) {
 		WhiteElo: game.white.rating,
 		BlackElo: game.black.rating,
 		TimeControl: game.clock ? `${game.clock.base_ms / 1000}+${game.clock.increment_ms / 1000}` : "-",
-		Variant: { chess960: "Chess960", fromPosition: "From Position" }[game.variant],
+		Variant: game.variant === "standard" ? null : (VARIANTS[game.variant] ?? game.variant),
 	};
-	if (game.start_fen !== START_FEN) Object.assign(tags, { SetUp: "1", FEN: game.start_fen });
+	if (OWN_START.includes(game.variant)) Object.assign(tags, { SetUp: "1", FEN: game.start_fen });
 	const quoted = (value) => String(value).replace(/["\\]/g, "\\$&");
 	const head = Object.entries(tags).filter(([, value]) => value !== null && value !== undefined);
 	return `${head.map(([name, value]) => `[${name} "${quoted(value)}"]`).join("\n")}\n\n${wrapTokens([...moveTokens(game), result])}\n`;

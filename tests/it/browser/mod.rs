@@ -7,6 +7,7 @@ mod messages;
 mod operator;
 mod playing;
 mod usability;
+mod variants;
 mod watching;
 
 use std::io::{BufRead, BufReader};

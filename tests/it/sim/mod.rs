@@ -22,6 +22,7 @@ mod player_behavior;
 mod players;
 mod quirks;
 mod rematch;
+mod seeks;
 mod site;
 mod spectators;
 mod stream_faults;

@@ -61,6 +61,15 @@ impl From<Color> for ColorChoice {
 }
 
 impl ColorChoice {
+    /// The color of the opponent.
+    pub(crate) fn negate(self) -> Self {
+        match self {
+            Self::White => Self::Black,
+            Self::Black => Self::White,
+            Self::Random => Self::Random,
+        }
+    }
+
     /// Returns the requested color, or a random one.
     pub(crate) fn resolve(self, rng: &mut fastrand::Rng) -> Color {
         match self {

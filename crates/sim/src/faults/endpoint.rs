@@ -86,6 +86,8 @@ pub enum Endpoint {
     Explorer,
     /// Tablebase.
     Tablebase,
+    /// `POST /api/board/seek`.
+    Seek,
     /// Settings, messages, follows and blocks.
     Personal,
     /// `GET /api/tournament`.

@@ -22,7 +22,7 @@ const RULES: [&str; 5] = [
 const DEFAULT_OPEN_LIFETIME: Duration = Duration::from_secs(24 * 3_600);
 const MAX_OPEN_LIFETIME: Duration = Duration::from_secs(14 * 86_400);
 
-type Errors = Vec<(&'static str, String)>;
+pub(crate) type Errors = Vec<(&'static str, String)>;
 
 /// Parses the form of a challenge.
 ///
@@ -62,7 +62,7 @@ pub(crate) fn challenge_config(params: &Params) -> Result<ChallengeConfig, ApiEr
 }
 
 /// Returns whether the game can be rated. Otherwise the challenge becomes casual without an error.
-fn may_be_rated(variant: Variant, time_control: TimeControl) -> bool {
+pub(crate) fn may_be_rated(variant: Variant, time_control: TimeControl) -> bool {
     match (variant, time_control) {
         (Variant::Standard, _) => true,
         (Variant::Chess960 | Variant::Other(_), TimeControl::Clock { limit, increment }) => {
@@ -144,7 +144,7 @@ fn time_control(params: &Params, errors: &mut Errors) -> TimeControl {
     TimeControl::Clock { limit, increment }
 }
 
-fn number(params: &Params, name: &'static str, errors: &mut Errors) -> Option<u32> {
+pub(crate) fn number(params: &Params, name: &'static str, errors: &mut Errors) -> Option<u32> {
     let text = params.get(name)?;
     text.parse()
         .map_err(|_| errors.push((name, NOT_A_NUMBER.to_owned())))
@@ -204,7 +204,7 @@ pub(crate) fn level(params: &Params) -> Result<u8, ApiError> {
     Err(ApiError::invalid_form(errors))
 }
 
-fn flag(params: &Params, name: &'static str, errors: &mut Errors) -> bool {
+pub(crate) fn flag(params: &Params, name: &'static str, errors: &mut Errors) -> bool {
     let text = params.get(name).unwrap_or("false");
     if !matches!(text, "false" | "False" | "0" | "off" | "no") && !crate::http::params::is_yes(text)
     {
@@ -213,7 +213,7 @@ fn flag(params: &Params, name: &'static str, errors: &mut Errors) -> bool {
     crate::http::params::is_yes(text)
 }
 
-fn color(params: &Params, errors: &mut Errors) -> ColorChoice {
+pub(crate) fn color(params: &Params, errors: &mut Errors) -> ColorChoice {
     match params.get("color") {
         None | Some("random") => ColorChoice::Random,
         Some("white") => ColorChoice::White,

@@ -11,5 +11,6 @@ mod handlers;
 pub(super) mod params;
 mod request;
 mod route;
+mod seek_form;
 pub(super) mod server;
 mod stream;

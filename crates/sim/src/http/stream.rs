@@ -10,7 +10,7 @@ use bytes::Bytes;
 use crate::faults::{self, StreamFault, StreamFaults};
 use crate::http::connection::Connection;
 use crate::sim::Sim;
-use crate::site::feed::{KEEP_ALIVE_INTERVAL, SLOW_KEEP_ALIVE_INTERVAL};
+use crate::site::feed::{KEEP_ALIVE_INTERVAL, SEEK_KEEP_ALIVE_INTERVAL, SLOW_KEEP_ALIVE_INTERVAL};
 use crate::site::{Feed, SimTime, Topic};
 
 /// Chunk size of dripped lines.
@@ -54,6 +54,7 @@ impl StreamBody {
         faults: StreamFaults,
     ) -> Self {
         let keep_alive_interval = match topic {
+            Topic::Seek { .. } => SEEK_KEEP_ALIVE_INTERVAL,
             Topic::Challenge { .. } | Topic::Spectators => SLOW_KEEP_ALIVE_INTERVAL,
             Topic::Events { .. } | Topic::Game { .. } => KEEP_ALIVE_INTERVAL,
         };

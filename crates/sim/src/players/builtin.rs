@@ -94,6 +94,12 @@ impl BuiltinPlayer {
                 Some(changed) => changed.notify_one(),
                 None => self.start_game(sim, id, tasks),
             },
+            Notice::Seek(id) => {
+                if self.options.answers_seeks {
+                    let now = sim.time().now();
+                    sim.state().join_seek(&self.me, id, now);
+                }
+            }
             Notice::Arena(id) => {
                 if self.options.joins_arenas {
                     let now = sim.time().now();

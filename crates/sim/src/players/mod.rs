@@ -45,6 +45,8 @@ pub struct PlayerOptions {
     pub challenges: Option<ChallengePlan>,
     /// Joins every arena that admits bots.
     pub joins_arenas: bool,
+    /// Plays everybody who seeks a game in the lobby, which bots may not.
+    pub answers_seeks: bool,
 }
 
 impl PlayerOptions {
@@ -60,6 +62,7 @@ impl PlayerOptions {
             behavior: Behavior::default(),
             challenges: None,
             joins_arenas: false,
+            answers_seeks: false,
         }
     }
 

@@ -56,6 +56,8 @@ struct RawPlayer {
     offers_rematches: bool,
     #[serde(default)]
     joins_arenas: bool,
+    #[serde(default)]
+    answers_seeks: bool,
 
     challenges: Option<String>,
     clock: Option<StringList>,
@@ -210,6 +212,7 @@ impl TryFrom<RawPlayer> for PlayerOptions {
                 .map_or(Ok(defaults.delay), parse_delay)?,
             behavior: behavior(&raw)?,
             joins_arenas: raw.joins_arenas,
+            answers_seeks: raw.answers_seeks,
             challenges: challenge_plan(&raw)?,
             ..Self::new(raw.name, kind)
         })
@@ -238,6 +241,9 @@ fn behavior(raw: &RawPlayer) -> Result<Behavior, String> {
     };
     if raw.offers_rematches && !raw.human {
         return Err("`offers-rematches` needs `human`: bots cannot offer rematches".to_owned());
+    }
+    if raw.answers_seeks && !raw.human {
+        return Err("`answers-seeks` needs `human`: bots may not use the lobby".to_owned());
     }
     Ok(Behavior {
         decline_reasons,

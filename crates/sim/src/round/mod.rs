@@ -168,7 +168,7 @@ impl Round {
     pub(crate) fn allows_bots(&self) -> bool {
         let bots_allowed = match self.source {
             Source::Arena { bots, .. } => bots,
-            Source::Friend | Source::Ai | Source::Api => true,
+            Source::Friend | Source::Ai | Source::Api | Source::Lobby => true,
         };
         bots_allowed && self.speed() >= Speed::Bullet
     }
@@ -177,7 +177,7 @@ impl Round {
     pub(crate) fn allows_boards(&self) -> bool {
         let min_speed = match self.source {
             Source::Friend | Source::Ai | Source::Api => Speed::Blitz,
-            Source::Arena { .. } => Speed::Rapid,
+            Source::Lobby | Source::Arena { .. } => Speed::Rapid,
         };
         self.speed() >= min_speed
     }

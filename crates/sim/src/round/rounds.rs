@@ -164,7 +164,7 @@ impl Rounds {
                 first_move_timeout: first_move_time(setup.variant, speed),
                 shows_expiration: self.quirks.expiration,
             }),
-            Source::Friend | Source::Ai | Source::Api => None,
+            Source::Friend | Source::Ai | Source::Api | Source::Lobby => None,
         };
         // Takebacks can be proposed if both players allow them, or one plays in a browser.
         let takebacks = users.iter().any(|user| user.browser) || users.iter().all(|u| u.takebacks);

@@ -14,6 +14,8 @@ pub(crate) enum Source {
     Ai,
     /// Bulk pairing.
     Api,
+    /// A seek in the lobby.
+    Lobby,
     /// An arena.
     Arena {
         id: ArenaId,
@@ -30,6 +32,7 @@ impl Source {
             Self::Friend => "friend",
             Self::Ai => "ai",
             Self::Api => "api",
+            Self::Lobby => "lobby",
             Self::Arena { .. } => "arena",
         }
     }
@@ -37,7 +40,7 @@ impl Source {
     pub(crate) fn arena(self) -> Option<ArenaId> {
         match self {
             Self::Arena { id, .. } => Some(id),
-            Self::Friend | Self::Ai | Self::Api => None,
+            Self::Friend | Self::Ai | Self::Api | Self::Lobby => None,
         }
     }
 }

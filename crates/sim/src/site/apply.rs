@@ -175,6 +175,7 @@ impl SiteState {
             return;
         }
         self.challenges.tick(now);
+        self.lobby.tick(now);
         let rounds = &self.rounds;
         self.rematches
             .remove_expired(now, |id| rounds.contains(*id));
@@ -236,6 +237,7 @@ impl SiteState {
         }
         self.break_streams(None, None, [true; 2], fault);
         self.challenges.inject_fault(fault);
+        self.lobby.inject_fault(fault);
         self.spectators.inject_fault(fault);
         self.outage.begin(back_at);
     }
@@ -276,6 +278,7 @@ impl SiteState {
         self.event_streams.close();
         self.rounds.close();
         self.challenges.close_streams();
+        self.lobby.close();
     }
 
     /// Progress of the ongoing games.

@@ -19,6 +19,8 @@ pub(crate) enum Notice {
     ChallengeEnded(GameId),
     /// The player's game started or changed.
     Game(GameId),
+    /// Somebody seeks a game in the lobby.
+    Seek(GameId),
     /// An arena was announced, or the player was removed from it.
     Arena(ArenaId),
 }

@@ -16,6 +16,8 @@ use crate::site::{GameId, UserId};
 const MAX_QUEUED_LINES: usize = 32;
 /// Interval of keep-alive lines on event and game streams.
 pub(crate) const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(7);
+/// Interval of keep-alive lines on the stream of a seek.
+pub(crate) const SEEK_KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(10);
 /// Interval of keep-alive lines on other streams.
 pub(crate) const SLOW_KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(50);
 
@@ -123,6 +125,10 @@ pub(crate) enum Topic {
         color: Color,
     },
     Challenge {
+        id: GameId,
+    },
+    /// A seek in the lobby with a clock.
+    Seek {
         id: GameId,
     },
     /// Games watched by spectators.

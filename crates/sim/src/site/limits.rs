@@ -97,6 +97,9 @@ impl ConcurrencyLimit {
 
 pub(crate) const WATCHED_GAMES: ConcurrencyLimit = ConcurrencyLimit::new("stream.game", 8);
 pub(crate) const WATCHED_LISTS: ConcurrencyLimit = ConcurrencyLimit::new("stream.games", 4);
+/// Seeks with a clock of one user.
+pub(crate) const SEEKS: ConcurrencyLimit =
+    ConcurrencyLimit::new("boardApiHook.concurrency.limit.user", 1);
 pub(crate) const GAME_EXPORTS: ConcurrencyLimit = ConcurrencyLimit::new("games.export", 2);
 
 /// An exceeded limit and the time until it allows another request.

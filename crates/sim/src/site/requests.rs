@@ -10,6 +10,7 @@ use crate::arena::options::ArenaOptions;
 use crate::arena::{Arena, ArenaStatus};
 use crate::challenge::checks::{check_bot_games, check_challenge};
 use crate::challenge::{Challenge, ChallengeConfig, DeclineReason, OpenChallenge};
+use crate::lobby::{Seek, SeekConfig, SeekStream};
 use crate::options::NewUser;
 use crate::players::PlayerOptions;
 use crate::referee::{ActionOutcome, GameError, Referee};
@@ -18,7 +19,7 @@ use crate::round::chat::{Room, has_link};
 use crate::round::rematch::NO_REMATCH;
 use crate::round::setup::{Setup, Source};
 use crate::round::spectators::WatchedGames;
-use crate::site::limits::Permit;
+use crate::site::limits::{Permit, SEEKS};
 use crate::site::state::unused_id;
 use crate::site::team::NewTeam;
 use crate::site::{
@@ -85,6 +86,7 @@ impl SiteState {
             }
             Topic::Spectators => self.spectators.remove(feed),
             Topic::Challenge { id } => self.challenges.on_stream_closed(*id, now),
+            Topic::Seek { id } => drop(self.lobby.remove(*id)),
         }
     }
 
@@ -300,6 +302,69 @@ impl SiteState {
             }
             Some(_) => Ok(self.act(id, |referee| referee.abort_by_consent(now), now)?),
         }
+    }
+}
+
+/// The lobby.
+impl SiteState {
+    /// Seeks a game: starts the one with the oldest seek that matches, or waits for somebody. Returns the id of the seek,
+    /// and its stream if it has a clock.
+    pub(crate) fn seek(
+        &mut self,
+        me: &UserId,
+        config: SeekConfig,
+        now: SimTime,
+    ) -> Result<(GameId, Option<Feed>), ApiError> {
+        let id = self.new_id();
+        let has_clock = matches!(config.time_control, TimeControl::Clock { .. });
+        let is_known = self.users.get(me).account_kind == AccountKind::User;
+        if !has_clock && !is_known {
+            return Err(ApiError::bad_request("Anonymous users cannot create seeks"));
+        }
+        let feed = has_clock.then(Feed::default);
+        let stream = match &feed {
+            Some(feed) => Some(SeekStream {
+                feed: feed.clone(),
+                _permit: self.limits.acquire(SEEKS, me.as_str())?,
+            }),
+            None => None,
+        };
+        let seek = Seek {
+            id,
+            user: me.clone(),
+            config: SeekConfig {
+                rated: config.rated && is_known,
+                ..config
+            },
+            created_at: now,
+            stream,
+        };
+        self.lobby.make_room(me, has_clock);
+        match self.lobby.take_match(&seek, &self.users) {
+            Some(found) => self.start_sought(found, me.clone(), now),
+            None => {
+                self.lobby.add(seek);
+                self.apply(vec![Effect::NotifyAll(Notice::Seek(id))], now);
+            }
+        }
+        Ok((id, feed))
+    }
+
+    /// Joins a seek, if it is open for this user.
+    pub(crate) fn join_seek(&mut self, me: &UserId, id: GameId, now: SimTime) {
+        let seek = self.lobby.get(id);
+        if seek.is_some_and(|seek| seek.admits(self.users.get(me), &self.users))
+            && let Some(seek) = self.lobby.remove(id)
+        {
+            self.start_sought(seek, me.clone(), now);
+        }
+    }
+
+    /// Starts the game of a seek.
+    fn start_sought(&mut self, seek: Seek, opponent: UserId, now: SimTime) {
+        let color = seek.config.color.resolve(&mut self.rng);
+        let id = self.new_id();
+        self.start_round(seek.setup(id, opponent, color), now);
     }
 }
 

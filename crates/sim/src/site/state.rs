@@ -11,6 +11,7 @@ use tokio::sync::{Notify, watch};
 use crate::analysis::ExternalEngines;
 use crate::arena::arenas::Arenas;
 use crate::challenge::challenges::Challenges;
+use crate::lobby::Lobby;
 use crate::options::SimOptions;
 use crate::quirks::Quirks;
 use crate::round::rematch::Rematches;
@@ -29,6 +30,7 @@ pub(crate) struct SiteState {
     pub crosstables: Crosstables,
     pub teams: Teams,
     pub challenges: Challenges,
+    pub lobby: Lobby,
     pub rounds: Rounds,
     pub rematches: Rematches,
     pub arenas: Arenas,
@@ -64,6 +66,7 @@ impl SiteState {
             crosstables: Crosstables::default(),
             teams: Teams::default(),
             challenges: Challenges::default(),
+            lobby: Lobby::default(),
             rounds: Rounds::new(
                 options.kept_games,
                 Arc::clone(&quirks),

@@ -1,13 +1,15 @@
-//! Handlers for the caller's own account: settings, messages, follows and blocks.
+//! Handlers for the caller's own account: settings, messages, follows and blocks, and seeks in the lobby.
 
 use serde_json::json;
 
 use crate::http::request::{ApiRequest, ApiResult, Reply};
 use crate::http::route::{ANY_TOKEN, Route, Scopes, routes};
+use crate::http::seek_form::seek_config;
 use crate::site::error::REQUIRED;
-use crate::site::limits::FOLLOWS;
+use crate::site::limits::{FOLLOWS, GAME_SETUPS};
 use crate::site::relations::Relations;
-use crate::site::{ApiError, UserId};
+use crate::site::{AccountKind, ApiError, Topic, UserId};
+use crate::time_control::TimeControl;
 use crate::view::user::user_json;
 use crate::wire;
 
@@ -29,7 +31,7 @@ pub(super) fn routes() -> Vec<Route> {
         POST "/api/rel/block/{name}" Personal, FOLLOW => |request| relate(request, Relations::block);
         POST "/api/rel/unblock/{name}" Personal, FOLLOW => |request| relate(request, Relations::unblock);
         GET "/api/timeline" Personal, ANY_TOKEN => |_| Ok(Reply::json(&json!({ "entries": [], "users": {} })));
-        POST "/api/board/seek" Personal, Some(&["board:play"]) => seek;
+        POST "/api/board/seek" Seek, Some(&["board:play"]) => seek;
     }
 }
 
@@ -94,12 +96,28 @@ fn following(request: &ApiRequest<'_>) -> ApiResult {
     Ok(Reply::lines(users.map(|user| wire::json(&user_json(user)))))
 }
 
-/// A lobby seek, which is forbidden to bots.
+/// Seeks a game in the lobby, which is forbidden to bots. One with a clock is open as long as the response.
 fn seek(request: &ApiRequest<'_>) -> ApiResult {
-    if request.state().users.get(request.me()?).bot {
+    let (me, now) = (request.me()?, request.now());
+    let mut state = request.state();
+    let user = state.users.get(me);
+    if user.bot {
         return Err(ApiError::not_for_bots());
     }
-    Err(ApiError::bad_request("This simulator has no lobby"))
+    let in_browser = user.browser || user.account_kind != AccountKind::User;
+    let config = seek_config(&request.params, in_browser)?;
+    if matches!(config.time_control, TimeControl::Clock { .. }) {
+        state
+            .limits
+            .charge(&GAME_SETUPS, &request.address, 1, now)?;
+    }
+    Ok(match state.seek(me, config, now)? {
+        (id, Some(feed)) => Reply::Stream {
+            topic: Topic::Seek { id },
+            feed,
+        },
+        (id, None) => Reply::json(&json!({ "id": id.to_string() })),
+    })
 }
 
 /// Default preferences. Bots refuse takebacks and added time.

@@ -1,0 +1,240 @@
+//! Variants of chess on the page.
+
+use knightwatch::chess::{Move, Position, Variant};
+use serde_json::{Value, json};
+
+use super::driver::Browser;
+use super::playing::{click, fill_in, send};
+use super::{ENTER, open_as_player, square};
+use crate::common::{Site, wait};
+use crate::etiquette::act;
+use crate::page::Url;
+
+/// A bot that answers at once.
+const FAST: &str = "resign.enabled = false\n[[rule]]\nplay = { max_depth = 1 }\n";
+
+/// Starts a game with the form and returns its id.
+fn start(browser: &Browser, variant: Variant, color: &str) -> String {
+    let before = browser.run("return document.querySelector('.card[aria-current]')?.dataset.game;");
+    fill_in(browser, &[("variant", variant.key()), ("color", color)]);
+    send(browser);
+    let id = browser.until(&format!(
+        "(id => id !== {before} && id)(document.querySelector('.card[aria-current]')?.dataset.game)"
+    ));
+    browser.until("document.title.startsWith('Your move')");
+    id.as_str().unwrap().to_owned()
+}
+
+/// A game in which the player is to move, or that is over.
+fn our_turn(url: &Url, id: &str) -> Value {
+    wait("the bot has moved", || {
+        let game = url.json(&format!("/api/game/{id}"));
+        let turn = game["fen"].as_str()?.split(' ').nth(1)?;
+        let bot = game["ours"].as_str()?;
+        (game["result"].is_object() || !bot.starts_with(turn)).then_some(game)
+    })
+}
+
+/// The legal moves of a game, each in UCI notation and as a move.
+fn legal_moves(game: &Value) -> Vec<(String, Move)> {
+    let variant = Variant::from_name(game["variant"].as_str().unwrap()).unwrap();
+    let position = Position::from_variant_fen(variant, game["fen"].as_str().unwrap()).unwrap();
+    let moves = game["legal"].as_array().unwrap().iter();
+    moves
+        .map(|uci| {
+            let uci = uci.as_str().unwrap();
+            (uci.to_owned(), position.parse_uci(uci).unwrap())
+        })
+        .collect()
+}
+
+/// Plays White until there is a move of the wanted kind, and returns it.
+fn find_move(
+    site: &Site,
+    url: &Url,
+    id: &str,
+    wanted: impl Fn(&str, Move) -> bool,
+) -> Option<String> {
+    let anna = site.player("Anna");
+    // The bishop attacks whatever comes first on its diagonal.
+    let mut plan = ["b2b3", "c1a3"].into_iter();
+    for _ in 0..40 {
+        let game = our_turn(url, id);
+        let legal = legal_moves(&game);
+        if let Some((uci, _)) = legal.iter().find(|(uci, mv)| wanted(uci, *mv)) {
+            return Some(uci.clone());
+        }
+        let planned = plan
+            .next()
+            .filter(|uci| legal.iter().any(|(legal, _)| legal == uci));
+        let capture = legal.iter().find(|(_, mv)| mv.is_capture());
+        let (first, _) = capture.or(legal.first())?;
+        act(&anna, id, &format!("move/{}", planned.unwrap_or(first)));
+    }
+    None
+}
+
+/// Waits for a move in the list, and shows the position after it. Returns its SAN.
+fn go_to_move(browser: &Browser, url: &Url, id: &str, uci: &str) -> String {
+    let (ply, san) = wait("the move is made", || {
+        let game = url.json(&format!("/api/game/{id}"));
+        let played = game["moves"].as_array()?;
+        let last = played.iter().rfind(|played| played["uci"] == uci)?;
+        Some((last["ply"].as_u64()?, last["san"].as_str()?.to_owned()))
+    });
+    let button = format!("document.querySelectorAll('.moves button')[{}]", ply - 1);
+    browser.until(&format!("{button}?.textContent === {}", json!(san)));
+    browser.run(&format!("{button}.click();"));
+    browser.until(&format!("{button}.hasAttribute('aria-current')"));
+    san
+}
+
+#[test]
+fn pieces_in_hand_are_dropped_by_mouse_and_keys() {
+    let Some((browser, site, _bot, url)) = open_as_player(FAST) else {
+        return;
+    };
+    for way in ["clicks", "drag", "text", "keys"] {
+        let id = start(&browser, Variant::Crazyhouse, "white");
+        browser.wait_visible(".pockets");
+        let uci = find_move(&site, &url, &id, |uci, _| uci.contains('@')).expect("a drop");
+        let (kind, to) = uci.split_once('@').unwrap();
+        let piece = format!(".pocket [data-piece=w{kind}]");
+        browser.until(&format!("document.querySelector('{piece}:enabled')"));
+        let is_target = format!(
+            "document.querySelector({}).hasAttribute('data-target')",
+            json!(square(to))
+        );
+        match way {
+            "clicks" => {
+                browser.click(&piece);
+                browser.until(&is_target);
+                browser.click(&square(to));
+            }
+            "drag" => browser.drag(&piece, &square(to)),
+            "text" => {
+                browser.fill("#move", &uci);
+                browser.press(&[ENTER]);
+            }
+            _ => {
+                browser.run(&format!("document.querySelector('{piece}').focus();"));
+                browser.press(&[ENTER]);
+                browser.until(&is_target);
+                browser.run(&format!(
+                    "document.querySelector({}).focus();",
+                    json!(square(to))
+                ));
+                browser.press(&[ENTER]);
+            }
+        }
+        let san = go_to_move(&browser, &url, &id, &uci);
+        assert!(san.contains(&format!("@{to}")), "{way}: {san}");
+        let name = match kind {
+            "P" => "white pawn",
+            "N" => "white knight",
+            "B" => "white bishop",
+            "R" => "white rook",
+            _ => "white queen",
+        };
+        browser.wait_for_piece(to, name);
+        act(&site.player("Anna"), &id, "resign");
+        browser.until("document.querySelector('.panel .result').checkVisibility()");
+    }
+    browser.assert_clean(&url.with_key());
+}
+
+#[test]
+fn explosion_is_shown() {
+    let Some((browser, site, _bot, url)) = open_as_player(FAST) else {
+        return;
+    };
+    let id = start(&browser, Variant::Atomic, "white");
+    let uci = find_move(&site, &url, &id, |_, mv| mv.is_capture()).expect("a capture");
+    let (from, to) = (&uci[..2], &uci[2..4]);
+    // The animation takes only a second.
+    browser.run(
+        "window.exploded = 0;
+         new MutationObserver((changes) => changes.forEach(({ addedNodes }) => (window.exploded += addedNodes.length)))
+             .observe(document.querySelector('.game-view .explosion'), { childList: true });",
+    );
+    browser.until(&format!(
+        "document.querySelectorAll('.moves button').length === {}",
+        our_turn(&url, &id)["moves"].as_array().unwrap().len()
+    ));
+    click(&browser, from, to);
+    browser.until("window.exploded >= 4");
+    go_to_move(&browser, &url, &id, &uci);
+    for name in [from, to] {
+        browser.wait_for_piece(name, "");
+    }
+    browser.assert_clean(&url.with_key());
+}
+
+#[test]
+fn third_check_is_counted_and_said() {
+    let config = "resign.enabled = false\n[[rule]]\nplay = { max_depth = 3 }\n";
+    let Some((browser, site, _bot, url)) = open_as_player(config) else {
+        return;
+    };
+    let anna = site.player("Anna");
+    // Against weak moves, until the third check is not mate too.
+    let ended = (0..6).any(|choice| {
+        let id = start(&browser, Variant::ThreeCheck, "black");
+        browser.wait_for_text(".board-area .player .checks", "0 of 3 checks");
+        loop {
+            let game = our_turn(&url, &id);
+            if let Some(status) = game["result"]["status"].as_str() {
+                return status == "variantEnd";
+            }
+            let legal = legal_moves(&game);
+            act(
+                &anna,
+                &id,
+                &format!("move/{}", legal[choice % legal.len()].0),
+            );
+        }
+    });
+    assert!(ended, "no game ended by checks");
+    browser.wait_for_text(".board-area .player .checks", "3 of 3 checks");
+    browser.wait_for_text(".panel .result", "Three checks. Knightwatch wins.");
+
+    // The history names the variant and the end.
+    browser.run("location.hash = '#/games?variant=threeCheck';");
+    browser.wait_for_text("table.games .end", "three checks");
+    browser.wait_for_text("table.games .kind", "Three-check");
+
+    // A rematch is of the same variant.
+    browser.run("location.hash = '#/';");
+    browser.click("[data-act=rematch]");
+    browser.wait_for_text(".game-view h1", "Three-check");
+    browser.wait_for_text(".board-area .player .checks", "0 of 3 checks");
+    browser.assert_clean(&url.with_key());
+}
+
+#[test]
+fn racing_kings_are_seen_from_whites_side() {
+    let Some((browser, _site, _bot, url)) = open_as_player(FAST) else {
+        return;
+    };
+    start(&browser, Variant::RacingKings, "black");
+    browser.wait_for_text(".boardrow + .player", "Anna");
+    browser.until(
+        "document.querySelector('.game-view [data-square=a1]').getBoundingClientRect().top
+         > document.querySelector('.game-view [data-square=a8]').getBoundingClientRect().top",
+    );
+    browser.until("document.querySelectorAll('.game-view .board .goal rect').length === 8");
+    browser.grant("clipboard-write");
+    browser.grant("clipboard-read");
+    browser.click(".tools .text");
+    browser.click("[data-share=PGN]");
+    browser.wait_for_text("#toasts", "PGN copied.");
+    let pgn = browser.run("return navigator.clipboard.readText();");
+    let pgn = pgn.as_str().unwrap();
+    for tag in [
+        "[Variant \"Racing Kings\"]",
+        "[FEN \"8/8/8/8/8/8/krbnNBRK/qrbnNBRQ w - - 0 1\"]",
+    ] {
+        assert!(pgn.contains(tag), "{pgn}");
+    }
+    browser.assert_clean(&url.with_key());
+}
