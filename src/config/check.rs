@@ -9,11 +9,10 @@ use super::block_list::{BlockList, MAX_BLOCK_LISTS};
 use super::correspondence::Correspondence;
 use super::etiquette::{Chat, Draw, LAST_PLACEHOLDERS, PLACEHOLDERS, Resign};
 use super::external;
+use super::lichess::Lichess;
 use super::matchmaking;
 use super::rule::ClockSpec;
-use super::settings::{
-    Book, Challenge, Engine, Games, Lichess, PgnFiles, Records, Settings, Tournaments,
-};
+use super::settings::{Book, Challenge, Engine, Games, PgnFiles, Records, Settings, Tournaments};
 use super::web::Web;
 
 /// The longest chat message that Lichess accepts.

@@ -15,6 +15,7 @@ mod effective;
 mod etiquette;
 mod external;
 mod layers;
+mod lichess;
 mod matchmaking;
 mod problem;
 mod rule;
@@ -46,6 +47,7 @@ pub use etiquette::{Chat, Draw, Evals, LAST_PLACEHOLDERS, PLACEHOLDERS, Resign, 
 pub use external::{
     EMBEDDED_ENGINE, EngineOptions, External, OptionValue, Protocol, TimeManager, option_texts,
 };
+pub use lichess::Lichess;
 pub use matchmaking::{Matchmaking, Order, Profile, Side, time_control_problem};
 pub use problem::Error;
 pub use rule::{
@@ -53,8 +55,8 @@ pub use rule::{
     Pattern, Play, Range, Rule, TextPattern, Title, Window, Windows,
 };
 pub use settings::{
-    Book, Challenge, Engine, Games, Lichess, PgnFiles, Prefer, Records, SERVICE_STATE, Selection,
-    Settings, Tournaments,
+    Book, Challenge, Engine, Games, PgnFiles, Prefer, Records, SERVICE_STATE, Selection, Settings,
+    Tournaments,
 };
 pub use strength::{MAX_ELO, MIN_ELO, Strength, StrengthMode};
 pub(crate) use values::VARIANT_KEYS;

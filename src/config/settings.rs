@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use url::Url;
 
 use super::arena_entry::{ArenaEntry, TeamEntry};
 use super::block_list::BlockList;
@@ -14,6 +13,7 @@ use super::correspondence::Correspondence;
 use super::daemon::Daemon;
 use super::etiquette::{Chat, Draw, Resign, Takebacks};
 use super::external::{EMBEDDED_ENGINE, External};
+use super::lichess::Lichess;
 use super::matchmaking::Matchmaking;
 use super::rule::{Books, ClockSpec, Limit, Pattern, Play, Rule, Windows, unknown_books};
 use super::seconds;
@@ -21,7 +21,6 @@ use super::strength::Strength;
 use super::web::Web;
 use super::{SERVICE_CONFIG, TokenSource};
 use crate::lichess::model::{Speed, Variant};
-use crate::lichess::{Endpoint, EndpointError};
 
 /// The state directory of the systemd unit.
 pub const SERVICE_STATE: &str = "/var/lib/knightwatch";
@@ -79,25 +78,6 @@ pub struct Settings {
     /// Warnings about settings that are probably not intended, a sentence each; not itself a setting.
     #[serde(skip)]
     pub warnings: Vec<String>,
-}
-
-/// `[lichess]`
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Lichess {
-    /// Base URL of the server; every request goes below it.
-    pub url: Url,
-    /// File that holds the API token and nothing else. `%d` is systemd's credentials directory, `~` the home directory.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub token_file: Option<PathBuf>,
-    /// PEM file with additional trusted certificates, for a private server.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ca_file: Option<PathBuf>,
-    /// Whether plain http to other machines is allowed. Anyone on the way can read the token.
-    pub insecure: bool,
-    /// Base URL of the broker for `engine.provider`, if it is not that of the server.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub engine_url: Option<Url>,
 }
 
 /// `[engine]`
@@ -389,58 +369,6 @@ impl Settings {
     }
 }
 
-impl Lichess {
-    /// The server in file names: `lichess.org`, with the port unless it is the default one.
-    pub fn server_name(&self) -> String {
-        let file_name_char = |letter: char| match letter {
-            '.' | '-' => letter,
-            _ if letter.is_ascii_alphanumeric() => letter,
-            _ => '_',
-        };
-        let host = self.url.host_str().unwrap_or_default();
-        let port = self.url.port().map(|port| format!("-{port}"));
-        host.chars()
-            .map(file_name_char)
-            .chain(port.iter().flat_map(|port| port.chars()))
-            .collect()
-    }
-
-    /// The URL of the server, without a trailing slash.
-    pub fn address(&self) -> &str {
-        self.url.as_str().trim_end_matches('/')
-    }
-
-    /// The endpoint, with the additional certificates.
-    ///
-    /// # Errors
-    /// When the URL is not valid for a Lichess server.
-    pub fn endpoint(&self) -> Result<Endpoint, EndpointError> {
-        self.endpoint_of(self.url.clone())
-    }
-
-    /// The endpoint of the broker: that of Lichess for lichess.org, otherwise the server unless `engine_url` says otherwise.
-    ///
-    /// # Errors
-    /// When the URL is not valid for a server.
-    pub fn broker(&self) -> Result<Endpoint, EndpointError> {
-        if let Some(url) = &self.engine_url {
-            return self.endpoint_of(url.clone());
-        }
-        match self.url.host_str() {
-            Some("lichess.org") => Endpoint::parse("https://engine.lichess.ovh"),
-            _ => self.endpoint(),
-        }
-    }
-
-    fn endpoint_of(&self, url: Url) -> Result<Endpoint, EndpointError> {
-        let endpoint = match self.insecure {
-            true => Endpoint::insecure(url),
-            false => Endpoint::new(url),
-        };
-        Ok(endpoint?.with_ca_file(self.ca_file.clone()))
-    }
-}
-
 impl Engine {
     /// Whether an engine is offered on the analysis board.
     pub fn offers_analysis(&self) -> bool {
@@ -492,18 +420,6 @@ impl Challenge {
     /// Time after which a queued challenge is declined.
     pub fn queue_timeout(&self) -> Duration {
         seconds(self.queue_timeout_s)
-    }
-}
-
-impl Default for Lichess {
-    fn default() -> Self {
-        Self {
-            url: Url::parse("https://lichess.org").expect("a valid URL"),
-            token_file: None,
-            ca_file: None,
-            insecure: false,
-            engine_url: None,
-        }
     }
 }
 

@@ -1,12 +1,13 @@
 //! Wiring of the daemon: assembly, signals, systemd, two-stage shutdown.
 
 mod accounts;
+mod assemble;
 mod other_instance;
+mod systemd;
 
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use sd_notify::NotifyState;
@@ -14,30 +15,31 @@ use tokio::runtime::{self, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::task::{JoinSet, spawn_blocking};
-use tokio::time::{Instant, interval, sleep_until};
+use tokio::time::{Instant, sleep_until};
 use tracing::{debug, error, info, warn};
 
 use crate::alert::Alerts;
-use crate::book::{self, Book};
+use crate::book;
 use crate::bot::trace::{self, Traces};
-use crate::bot::{self, BookSet, BotParts, ReadToken, ReloadSettings};
+use crate::bot::{self, BotParts};
 use crate::chess::Variant;
 use crate::clock;
-use crate::config::{self, PgnFiles, Settings, Sources, TokenSource, WebKey};
+use crate::config::{self, PgnFiles, Settings, Sources, WebKey};
 use crate::control::{self, Request, Response};
 use crate::demo;
-use crate::engine::{Engine, EngineOptions};
 use crate::events::Bus;
-use crate::external::{ExternalEngine, ExternalOptions, FixedLimits, Launch, Protocol};
 use crate::lichess::{self, Broker, Client, Endpoint, EndpointError, Token, TokenError};
 use crate::plural;
 use crate::provider::{BoardEngine, Engines, Offer, Provider};
 use crate::sim;
 use crate::store::{self, Recorder};
-use crate::sync;
 use crate::web::{self, KeySource, KeySources, Page};
 use accounts::Accounts;
-use other_instance::{find_other_process, refuse_second_instance};
+use assemble::assemble_all;
+pub(crate) use assemble::external_options;
+pub use assemble::{assemble, clients};
+use other_instance::refuse_second_instance;
+use systemd::{Watchdog, notify, notify_status};
 
 /// Worker threads of the async runtime; the engine has its own threads.
 const NETWORK_THREADS: usize = 2;
@@ -213,173 +215,6 @@ fn runtime() -> Result<Runtime, Error> {
         .build()?;
     runtime.block_on(async { spawn_blocking(|| ()).await })?;
     Ok(runtime)
-}
-
-/// Reads the token of an account.
-fn token(settings: &Settings) -> Result<Token, Error> {
-    let source = settings.token.as_ref().ok_or(Error::NoToken)?;
-    let token = source.read().map_err(|error| match &settings.name {
-        Some(account) => Error::AccountToken {
-            account: account.clone(),
-            error,
-        },
-        None => error.into(),
-    })?;
-    if let TokenSource::File(path) = source
-        && let Some(mode) = lichess::readable_by_others(path)
-    {
-        let path = path.display();
-        warn!("others can read the token in {path} (mode {mode:04o}): chmod 600 {path}");
-    }
-    Ok(token)
-}
-
-/// Clients of all accounts, over shared connections.
-///
-/// # Errors
-/// When the token of an account cannot be read, or TLS cannot be set up.
-pub fn clients(settings: &Settings) -> Result<Vec<Client>, Error> {
-    let mut clients: Vec<Client> = Vec::new();
-    for account in settings.accounts() {
-        let token = token(&account)?;
-        clients.push(match clients.first() {
-            None => client(settings, token)?,
-            Some(first) => first.with_token(token),
-        });
-    }
-    Ok(clients)
-}
-
-fn client(settings: &Settings, token: Token) -> Result<Client, Error> {
-    let endpoint = settings.lichess.endpoint()?;
-    Client::new(&endpoint, token, None).map_err(Error::Client)
-}
-
-/// Builds the parts of all accounts, which share the engine, the books and the connections to Lichess.
-fn assemble_all(
-    settings: &Arc<Settings>,
-    sources: &Sources,
-    events: &Bus,
-) -> Result<Vec<BotParts>, Error> {
-    let mut all: Vec<BotParts> = Vec::new();
-    for account in settings.accounts() {
-        let token = token(&account)?;
-        let account = Arc::new(account);
-        let mut parts = match all.first() {
-            None => assemble(settings, token, events.clone())?,
-            Some(first) => first.for_account(first.client.with_token(token), &account),
-        };
-        parts.accepted_log = bot::accepted_log_file(&account);
-        parts.overrides = bot::overrides_file(&account);
-        let mut sources = sources.clone();
-        // Reload the same file: without it the defaults would apply.
-        sources.file = settings.file.clone();
-        parts.reload = Some(settings_reloader(sources, account.name.clone()));
-        parts.token = account.token.clone().map(token_reader);
-        parts.find_other_process = Some(find_other_process(settings));
-        if let Some(name) = &account.name {
-            parts.events = events.for_account(name);
-        }
-        parts.settings = account;
-        all.push(parts);
-    }
-    Ok(all)
-}
-
-/// Builds the parts of a bot from the settings.
-pub fn assemble(settings: &Arc<Settings>, token: Token, events: Bus) -> Result<BotParts, Error> {
-    let client = client(settings, token)?;
-    let engine = Engine::new(EngineOptions {
-        hash_mib: settings.engine.hash_mib,
-        threads: settings.engine.thread_count(),
-    });
-    let books = book_set(settings)?;
-    let externals = externals(settings, &engine);
-    Ok(BotParts {
-        externals,
-        ..BotParts::new(client, engine, books, settings, events)
-    })
-}
-
-/// Starts the external engines.
-fn externals(settings: &Settings, own: &Engine) -> Arc<[ExternalEngine]> {
-    let start =
-        |external: &config::External| ExternalEngine::new(external_options(external), own.clone());
-    settings.engine.external.iter().map(start).collect()
-}
-
-/// The options of an external engine.
-pub(crate) fn external_options(settings: &config::External) -> ExternalOptions {
-    ExternalOptions {
-        name: settings.name.clone(),
-        launch: Launch {
-            protocol: match settings.protocol {
-                config::Protocol::Uci => Protocol::Uci,
-                config::Protocol::Xboard => Protocol::Xboard,
-                config::Protocol::Lines => Protocol::Lines,
-            },
-            directory: settings.directory.clone(),
-            environment: settings.environment.clone(),
-            ..Launch::new(&settings.command)
-        },
-        options: config::option_texts(&settings.options),
-        processes: settings.processes,
-        threads: settings.threads,
-        hash_mib: settings.hash_mib,
-        limits: FixedLimits {
-            nodes: settings.nodes,
-            depth: settings.depth,
-            movetime: settings.movetime_ms.map(Duration::from_millis),
-        },
-        own_time_management: settings.time == config::TimeManager::Ours,
-        ponder: settings.ponder,
-    }
-}
-
-/// Returns a function that reloads the settings of an account and notifies systemd. If no file was loaded before, it searches
-/// for one and uses that from then on.
-fn settings_reloader(sources: Sources, account: Option<String>) -> ReloadSettings {
-    let sources = Mutex::new(sources);
-    Arc::new(move || {
-        let mut sources = sync::lock(&sources);
-        let mut states = vec![NotifyState::Reloading];
-        // Needed by systemd 253 and later.
-        states.extend(NotifyState::monotonic_usec_now().ok());
-        notify(&states);
-        let read = Settings::load(&sources);
-        notify(&[NotifyState::Ready]);
-        let read = read?;
-        sources.file.clone_from(&read.file);
-        Ok(read.reloaded_for(account.as_deref()))
-    })
-}
-
-/// Returns a function that reads the token again.
-fn token_reader(source: TokenSource) -> ReadToken {
-    Arc::new(move || source.read().map_err(|error| error.to_string()))
-}
-
-/// Opens the configured books.
-fn book_set(settings: &Settings) -> Result<BookSet, Error> {
-    let wanted = &settings.book;
-    if !settings.has_books() {
-        return Ok(BookSet::empty());
-    }
-    let open = |path: &PathBuf| {
-        Book::open(path).map_err(|error| Error::Book {
-            path: path.clone(),
-            error,
-        })
-    };
-    let mut books = wanted
-        .files
-        .iter()
-        .map(open)
-        .collect::<Result<Vec<_>, _>>()?;
-    if wanted.embedded {
-        books.push(Book::embedded());
-    }
-    Ok(BookSet::new(books, wanted))
 }
 
 /// Runs the bot, forwards signals to it, and reports its status to systemd.
@@ -766,57 +601,5 @@ impl Signals {
                 false => SignalEvent::Reload,
             },
         }
-    }
-}
-
-/// Updates the status line of `systemctl status`.
-fn notify_status(accounts: &Accounts, shown: &mut String) {
-    let line = accounts.status_line();
-    if line != *shown {
-        notify(&[NotifyState::Status(&line)]);
-        *shown = line;
-    }
-}
-
-/// Notifies systemd; does nothing without it. A failure is logged once.
-fn notify(state: &[NotifyState]) {
-    static BROKEN: AtomicBool = AtomicBool::new(false);
-    let outcome = sd_notify::notify(state);
-    let before = BROKEN.swap(outcome.is_err(), Ordering::Relaxed);
-    if let (Err(error), false) = (outcome, before) {
-        warn!("cannot notify systemd, which may kill this process: {error}; see NOTIFY_SOCKET");
-    }
-}
-
-/// The systemd watchdog: notified only while the loops of all accounts make progress.
-struct Watchdog {
-    tick: Option<tokio::time::Interval>,
-    last: Vec<u64>,
-}
-
-impl Watchdog {
-    fn new() -> Self {
-        let tick = sd_notify::watchdog_enabled().map(|timeout| interval(timeout / 3));
-        let last = Vec::new();
-        Self { tick, last }
-    }
-
-    async fn due(&mut self) {
-        match &mut self.tick {
-            Some(tick) => {
-                tick.tick().await;
-            }
-            None => std::future::pending().await,
-        }
-    }
-
-    fn feed(&mut self, beats: Vec<u64>) {
-        // An account that stopped is missing, which is a change too.
-        let same = |(now, before): (&u64, &u64)| now == before;
-        let silent = beats.len() == self.last.len() && beats.iter().zip(&self.last).any(same);
-        if !silent {
-            notify(&[NotifyState::Watchdog]);
-        }
-        self.last = beats;
     }
 }

@@ -90,13 +90,13 @@ fn block_list_outlives_server_and_restart() {
     let id = rival.challenge(&BLITZ);
     assert_eq!(rival.answer(&id), "accepted");
     wait_for_log(&bot, &id, "rule `tamed`");
-    let explain = |bot: &Daemon| {
+    let explain = |bot: &Daemon, user: &str| {
         let mut explain = bot.command("explain");
         explain.env("STATE_DIRECTORY", bot.state());
-        let output = explain.args(["--user", "Anna"]).output().unwrap();
+        let output = explain.args(["--user", user]).output().unwrap();
         String::from_utf8(output.stdout).unwrap()
     };
-    let told = explain(&bot);
+    let told = explain(&bot, "Anna");
     assert!(
         told.contains(&format!("\nDeclined, generic: {reason}\n")),
         "{told}"
@@ -131,8 +131,7 @@ fn block_list_outlives_server_and_restart() {
     let first = [None, Some("\"v1\"".to_owned())];
     assert_eq!(server.named()[..2], first);
     assert_eq!(challenge_and_wait(&anna, &BLITZ), "accepted");
-    let cleo = site.player("Cleo");
-    assert_eq!(challenge_and_wait(&cleo, &BLITZ), "generic");
+    assert_eq!(challenge_and_wait(&site.player("Cleo"), &BLITZ), "generic");
 
     // A list that its owner has emptied blocks nobody.
     server.set(Some(("# nobody\n", "\"v3\"")));
@@ -141,7 +140,12 @@ fn block_list_outlives_server_and_restart() {
         &bot,
         &format!("the block list {url} has 0 names: 2 removed (cleo, robot)"),
     );
-    assert_eq!(challenge_and_wait(&cleo, &BLITZ), "accepted");
+    wait("the copy on disk is empty, too", || {
+        let text = std::fs::read_to_string(bot.state_file(".blocklists.json")?).ok()?;
+        (!text.contains("\"cleo\"")).then_some(())
+    });
+    let told = explain(&bot, "Cleo");
+    assert!(told.contains("not listed"), "{told}");
 }
 
 #[test]

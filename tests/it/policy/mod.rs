@@ -819,7 +819,7 @@ fn policy_explain_takes_position_color_and_time_of_day() {
         decline = "generic"
         "#;
     std::fs::write(home.path().join("config.toml"), config).unwrap();
-    let ending = "8/8/8/8/8/4k3/4p3/4K3 w - - 0 1";
+    let ending = "8/8/8/8/8/4k3/8/R3K3 w - - 0 1";
     let day = ["--at", "12:00"];
     for (arguments, expected) in [
         (
