@@ -69,7 +69,8 @@ export const variantLabel = (variant) => (variant === "standard" ? "" : (VARIANT
 /** `3+2 blitz, rated, Chess960`. */
 export function describeGame(game) {
 	const variant = variantLabel(game.variant);
-	const speed = game.time_control === "unlimited" ? "" : ` ${game.speed}`;
+	const known = game.time_control !== "unlimited" && game.speed !== "unknown";
+	const speed = known ? ` ${game.speed}` : "";
 	return [`${game.time_control}${speed}`, game.rated ? "rated" : "casual", variant].filter(Boolean).join(", ");
 }
 

@@ -11,7 +11,7 @@ export function gameToPgn(game) {
 	const date = new Date(game.started).toISOString().slice(0, 10).replaceAll("-", ".");
 	const result = game.result?.score ?? "*";
 	const tags = {
-		Event: `${game.rated ? "Rated" : "Casual"} ${game.speed} game`,
+		Event: `${game.rated ? "Rated" : "Casual"} ${game.speed === "unknown" ? "" : `${game.speed} `}game`,
 		Site: game.url,
 		Date: date,
 		Round: "-",
