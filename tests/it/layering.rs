@@ -21,7 +21,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "chess", "draw", "events", "input", "metrics", "serve", "store", "control", "plural",
         ],
     ),
-    ("config", &["input", "lichess", "plural", "spelling"]),
+    (
+        "config",
+        &["chess", "input", "lichess", "plural", "spelling"],
+    ),
     (
         "bot",
         &[
@@ -59,7 +62,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
     (
         "provider",
-        &["backoff", "chess", "clock", "engine", "lichess"],
+        &["backoff", "chess", "clock", "engine", "external", "lichess"],
     ),
     ("logging", &["config", "plural"]),
     ("cli", &["*"]),
