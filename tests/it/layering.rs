@@ -22,7 +22,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "plural",
         ],
     ),
-    ("config", &["input", "lichess", "plural", "spelling"]),
+    (
+        "config",
+        &["chess", "input", "lichess", "plural", "spelling"],
+    ),
     (
         "bot",
         &[
@@ -61,7 +64,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
     (
         "provider",
-        &["backoff", "chess", "clock", "engine", "lichess"],
+        &["backoff", "chess", "clock", "engine", "external", "lichess"],
     ),
     ("logging", &["config", "plural"]),
     ("cli", &["*"]),

@@ -100,14 +100,14 @@ pub enum EngineError {
     #[error("{0} has exited")]
     Exited(String),
     /// The engine does not answer in time.
-    #[error("{name} has not sent {expected} within {seconds} s")]
+    #[error("{name} has not sent {expected} within {timeout:.1?}")]
     Silent {
         /// Name of the engine.
         name: String,
         /// The missing answer.
         expected: &'static str,
         /// The time limit.
-        seconds: u64,
+        timeout: Duration,
     },
     /// The engine sends lines without end.
     #[error("{0} floods its output")]
@@ -410,7 +410,7 @@ impl Channel {
                     return Err(EngineError::Silent {
                         name: self.name.clone(),
                         expected,
-                        seconds: timeout.as_secs(),
+                        timeout,
                     });
                 }
             }

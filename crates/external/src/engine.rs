@@ -484,6 +484,17 @@ impl EngineProcess {
         self.channel.read_until("a move", timeout, found).is_ok()
     }
 
+    /// Waits for an engine that was not ready in time. Returns whether the process can be used again.
+    pub(crate) fn recover_ready(&mut self, timeout: Duration) -> bool {
+        let channel = &mut self.channel;
+        let ready = match &self.dialect {
+            Dialect::Uci => uci::wait_until_ready(channel, timeout, |_| ()),
+            Dialect::Xboard(xboard) => xboard.wait_until_ready(channel, timeout, |_| ()),
+            Dialect::Lines(_) => Ok(()),
+        };
+        ready.is_ok()
+    }
+
     /// Waits until the engine has done everything so far.
     fn ready(&mut self, timeout: Duration, on_line: impl FnMut(&str)) -> Result<(), EngineError> {
         match &mut self.dialect {

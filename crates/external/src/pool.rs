@@ -36,7 +36,7 @@ const STABLE_AFTER: Duration = Duration::from_secs(60);
 /// The least time that the own engine gets in place of a failed one.
 const MIN_RESCUE_TIME: Duration = Duration::from_millis(10);
 
-/// Time for the move of a search that was late, before the process is killed.
+/// Time for an answer that was late, before the process is killed.
 const RECOVERY_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Least time between two warnings that no process was free.
@@ -459,11 +459,6 @@ impl Shared {
                 }
                 Err(error) => error,
             };
-            let (is_late, gave_up) = match error {
-                EngineError::TooLate(_) => (true, false),
-                EngineError::GaveUp { .. } => (false, true),
-                _ => (false, false),
-            };
             if wanted {
                 let count = self.lock().count_failure(job.task.game_id);
                 let rest = match count >= MAX_FAILURES_PER_GAME {
@@ -477,7 +472,14 @@ impl Shared {
                 );
                 self.rescue(job, last, error.to_string());
             }
-            if !(gave_up || is_late && worker.process.recover(RECOVERY_TIMEOUT)) {
+            // A busy machine makes engines late: they are not restarted if they only need some time.
+            let goes_on = match error {
+                EngineError::GaveUp { .. } => true,
+                EngineError::TooLate(_) => worker.process.recover(RECOVERY_TIMEOUT),
+                EngineError::Silent { .. } => worker.process.recover_ready(RECOVERY_TIMEOUT),
+                _ => false,
+            };
+            if !goes_on {
                 return Err(error);
             }
         }

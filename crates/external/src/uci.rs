@@ -1,5 +1,7 @@
 //! The Universal Chess Interface.
 
+use std::time::Duration;
+
 use knightwatch_chess::{CastlingNotation, Game};
 
 use super::Answer;
@@ -39,10 +41,19 @@ pub(crate) fn set_option(name: &str, value: &str) -> String {
 /// Waits until the engine has done everything so far.
 pub(crate) fn ready(
     channel: &mut Channel,
-    timeout: std::time::Duration,
-    mut on_line: impl FnMut(&str),
+    timeout: Duration,
+    on_line: impl FnMut(&str),
 ) -> Result<(), EngineError> {
     channel.send("isready")?;
+    wait_until_ready(channel, timeout, on_line)
+}
+
+/// Waits for the answer to `isready`.
+pub(crate) fn wait_until_ready(
+    channel: &mut Channel,
+    timeout: Duration,
+    mut on_line: impl FnMut(&str),
+) -> Result<(), EngineError> {
     channel.read_until("readyok", timeout.min(READY_TIMEOUT), |line| {
         on_line(line);
         is_word(line, "readyok")

@@ -173,14 +173,24 @@ impl Xboard {
         &mut self,
         channel: &mut Channel,
         timeout: Duration,
-        mut on_line: impl FnMut(&str),
+        on_line: impl FnMut(&str),
     ) -> Result<(), EngineError> {
         if !self.features.ping {
             return Ok(());
         }
         self.pings = self.pings.wrapping_add(1);
+        channel.send(&format!("ping {}", self.pings))?;
+        self.wait_until_ready(channel, timeout, on_line)
+    }
+
+    /// Waits for the answer to the last `ping`.
+    pub(crate) fn wait_until_ready(
+        &self,
+        channel: &mut Channel,
+        timeout: Duration,
+        mut on_line: impl FnMut(&str),
+    ) -> Result<(), EngineError> {
         let number = self.pings.to_string();
-        channel.send(&format!("ping {number}"))?;
         channel.read_until("pong", timeout.min(READY_TIMEOUT), |line| {
             on_line(line);
             let pong = line.trim().strip_prefix("pong ")?;
