@@ -1,4 +1,4 @@
-// Pieces in hand beside the board, in crazyhouse.
+// Pieces in hand next to the board, in crazyhouse.
 
 import { button, el, pieceIcon, setAttribute, setText } from "./dom.js";
 import { pieceName } from "./chess.js";

@@ -25,14 +25,24 @@ fn start(browser: &Browser, variant: Variant, color: &str) -> String {
     id.as_str().unwrap().to_owned()
 }
 
-/// A game in which the player is to move, or that is over.
-fn our_turn(url: &Url, id: &str) -> Value {
+/// A game after more than `plies` moves in which the player is to move, or that is over.
+fn our_turn(url: &Url, id: &str, plies: Option<usize>) -> Value {
     wait("the bot has moved", || {
         let game = url.json(&format!("/api/game/{id}"));
+        let is_new = Some(game["moves"].as_array()?.len()) > plies || game["result"].is_object();
         let turn = game["fen"].as_str()?.split(' ').nth(1)?;
         let bot = game["ours"].as_str()?;
-        (game["result"].is_object() || !bot.starts_with(turn)).then_some(game)
+        (is_new && (game["result"].is_object() || !bot.starts_with(turn))).then_some(game)
     })
+}
+
+/// Waits until the page shows all moves.
+fn wait_for_moves(browser: &Browser, url: &Url, id: &str) {
+    let plies = our_turn(url, id, None)["moves"].as_array().map(Vec::len);
+    browser.until(&format!(
+        "document.querySelectorAll('.moves button').length === {}",
+        plies.unwrap()
+    ));
 }
 
 /// The legal moves of a game, each in UCI notation and as a move.
@@ -58,8 +68,10 @@ fn find_move(
     let anna = site.player("Anna");
     // The bishop attacks whatever comes first on its diagonal.
     let mut plan = ["b2b3", "c1a3"].into_iter();
+    let mut plies = None;
     for _ in 0..40 {
-        let game = our_turn(url, id);
+        let game = our_turn(url, id, plies);
+        plies = game["moves"].as_array().map(Vec::len);
         let legal = legal_moves(&game);
         if let Some((uci, _)) = legal.iter().find(|(uci, mv)| wanted(uci, *mv)) {
             return Some(uci.clone());
@@ -98,6 +110,7 @@ fn pieces_in_hand_are_dropped_by_mouse_and_keys() {
         let id = start(&browser, Variant::Crazyhouse, "white");
         browser.wait_visible(".pockets");
         let uci = find_move(&site, &url, &id, |uci, _| uci.contains('@')).expect("a drop");
+        wait_for_moves(&browser, &url, &id);
         let (kind, to) = uci.split_once('@').unwrap();
         let piece = format!(".pocket [data-piece=w{kind}]");
         browser.until(&format!("document.querySelector('{piece}:enabled')"));
@@ -157,10 +170,7 @@ fn explosion_is_shown() {
          new MutationObserver((changes) => changes.forEach(({ addedNodes }) => (window.exploded += addedNodes.length)))
              .observe(document.querySelector('.game-view .explosion'), { childList: true });",
     );
-    browser.until(&format!(
-        "document.querySelectorAll('.moves button').length === {}",
-        our_turn(&url, &id)["moves"].as_array().unwrap().len()
-    ));
+    wait_for_moves(&browser, &url, &id);
     click(&browser, from, to);
     browser.until("window.exploded >= 4");
     go_to_move(&browser, &url, &id, &uci);
@@ -181,8 +191,10 @@ fn third_check_is_counted_and_said() {
     let ended = (0..6).any(|choice| {
         let id = start(&browser, Variant::ThreeCheck, "black");
         browser.wait_for_text(".board-area .player .checks", "0 of 3 checks");
+        let mut plies = None;
         loop {
-            let game = our_turn(&url, &id);
+            let game = our_turn(&url, &id, plies);
+            plies = game["moves"].as_array().map(Vec::len);
             if let Some(status) = game["result"]["status"].as_str() {
                 return status == "variantEnd";
             }
