@@ -283,27 +283,20 @@ fn attack_terms<S: Sink>(
 fn pawn_terms<S: Sink>(pos: &Position, us: Color, own: &Reach, sink: &mut S) {
     let pawns = pos.pieces(us, Role::Pawn);
     let theirs = pos.pieces(!us, Role::Pawn);
-    let (mut doubled, mut isolated) = (0, 0);
-    for square in pawns {
-        let (file, rank) = (square.file().index(), square.rank().index());
-        let on = |file: usize| {
-            File::ALL
-                .get(file)
-                .map_or(Bitboard::EMPTY, |&file| Bitboard::file(file))
-        };
-        let beside = on(file.wrapping_sub(1)) | on(file + 1);
-        let ahead = ranks_ahead(us, rank);
-        if !(on(file) | beside).intersects(theirs & ahead) {
-            sink.add(PASSED + if us.is_white() { rank } else { 7 - rank }, 1);
-        }
-        doubled += Value::from((on(file) & ahead).intersects(pawns));
-        isolated += Value::from(!beside.intersects(pawns));
+    let stopped = behind(us, theirs | beside(theirs));
+    for square in pawns & !stopped {
+        let rank = square.rank().index();
+        sink.add(PASSED + if us.is_white() { rank } else { 7 - rank }, 1);
     }
+    let doubled = (pawns & behind(us, pawns)).count() as Value;
+    let neighbors = beside(pawns);
+    let files = neighbors | behind(Color::White, neighbors) | behind(Color::Black, neighbors);
+    let isolated = (pawns & !files).count() as Value;
     sink.add(PAWNS, (own.by_role[0] & pawns).count() as Value);
     sink.add(PAWNS + 1, doubled);
     sink.add(PAWNS + 2, isolated);
-    let east = Bitboard((pawns & !Bitboard::file(File::H)).0 << 1);
-    sink.add(PAWNS + 3, (east & pawns).count() as Value);
+    let east = (pawns & !Bitboard::file(File::H)).0 << 1;
+    sink.add(PAWNS + 3, (pawns & Bitboard(east)).count() as Value);
 }
 
 /// Terms of the race to the last rank: squares ahead that the king can go to.
@@ -332,6 +325,28 @@ fn racing_terms<S: Sink>(pos: &Position, us: Color, own: &Reach, other: &Reach, 
         SPECIAL + 8,
         (own.pieces & pos.by_color(!us) & !other.all()).count() as Value,
     );
+}
+
+/// The squares to the left and right of squares.
+fn beside(squares: Bitboard) -> Bitboard {
+    let west = (squares & !Bitboard::file(File::A)).0 >> 1;
+    let east = (squares & !Bitboard::file(File::H)).0 << 1;
+    Bitboard(west | east)
+}
+
+/// All squares behind squares, as a side sees it.
+fn behind(us: Color, squares: Bitboard) -> Bitboard {
+    let mut all = squares.0;
+    for shift in [8, 16, 32] {
+        all |= match us {
+            Color::White => all >> shift,
+            Color::Black => all << shift,
+        };
+    }
+    Bitboard(match us {
+        Color::White => all >> 8,
+        Color::Black => all << 8,
+    })
 }
 
 /// The ranks ahead of a rank, as a side sees it.
