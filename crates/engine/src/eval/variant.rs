@@ -6,7 +6,7 @@
 use super::material::centre_distance;
 use super::weights::weights;
 use crate::value::{EVAL_LIMIT, Value};
-use knightwatch_chess::{Bitboard, Color, File, Position, Rank, Role, Square, Variant, attacks};
+use knightwatch_chess::{Bitboard, Color, File, Position, Rank, Role, Variant, attacks};
 
 /// Material and place of the pieces: by role, rank from the own side, and file from the edge.
 const PLACES: usize = 0;
@@ -39,12 +39,6 @@ pub(super) const TERMS: usize = TEMPO + 1;
 /// Attacks on a king count by class: in three-check by the checks given, in crazyhouse by the pieces in hand.
 const CLASSES: usize = 4;
 
-/// The squares in the centre.
-const CENTRE: Bitboard = Bitboard::of(Square::D4)
-    .with(Square::E4)
-    .with(Square::D5)
-    .with(Square::E5);
-
 /// Receives the terms of a side.
 pub(super) trait Sink {
     fn add(&mut self, term: usize, count: Value);
@@ -73,6 +67,9 @@ pub(super) fn has_network(variant: Variant) -> bool {
 
 /// The terms of the variant in centipawns, from the side to move's point of view.
 pub(super) fn evaluate(pos: &Position) -> Value {
+    if pos.variant() == Variant::KingOfTheHill {
+        return hill(pos, pos.turn()) - hill(pos, !pos.turn());
+    }
     let [white, black] = reaches(pos);
     let side = |color: Color, own, other| {
         let mut sum = Sum {
@@ -89,6 +86,15 @@ pub(super) fn evaluate(pos: &Position) -> Value {
         -balance
     };
     value.clamp(-EVAL_LIMIT, EVAL_LIMIT)
+}
+
+/// King of the hill: steps of the king to the nearest of the four squares. More terms cost more time than they gain.
+fn hill(pos: &Position, us: Color) -> Value {
+    const BY_STEPS: [Value; 4] = [0, 160, 45, 0];
+    let king = pos.king(us);
+    let (file, rank) = (king.file().index() as Value, king.rank().index() as Value);
+    let steps = centre_distance(file).max(centre_distance(rank)).clamp(0, 3);
+    BY_STEPS[steps as usize]
 }
 
 /// Attacks of a side.
@@ -219,15 +225,6 @@ pub(super) fn count_terms<S: Sink>(
             let checks = pos.checks_given(us).min(2) as usize;
             sink.add(SPECIAL + checks, 1);
         }
-        Variant::KingOfTheHill => {
-            let king = pos.king(us);
-            let (file, rank) = (king.file().index() as Value, king.rank().index() as Value);
-            let steps = centre_distance(file).max(centre_distance(rank)).clamp(0, 3);
-            sink.add(SPECIAL + steps as usize, 1);
-            let held = (CENTRE & own.all() & !other.all()).count() as Value;
-            sink.add(SPECIAL + 4, held);
-            sink.add(SPECIAL + 5, if steps <= 2 { held } else { 0 });
-        }
         Variant::Antichess => {
             sink.add(SPECIAL, own.mobility.iter().sum::<Value>().min(20));
             sink.add(
@@ -235,7 +232,7 @@ pub(super) fn count_terms<S: Sink>(
                 (own.all() & pos.by_color(!us)).count() as Value,
             );
         }
-        Variant::Standard => {}
+        Variant::Standard | Variant::KingOfTheHill => {}
     }
 }
 
