@@ -556,7 +556,7 @@ fn sim_player_repeats_no_challenge_that_is_refused_for_good() {
         "--player",
         "Echo",
         "--player",
-        "Wise,challenges=Echo,clock=10+0",
+        "Wise,challenges=Echo,clock=15+0",
     ])
     .stdout(Stdio::null())
     .stderr(Stdio::piped())

@@ -224,8 +224,8 @@ fn external_engine_plays_the_variants() {
         assert_eq!(moves_from(&record, "fallback"), 0, "{log}");
         assert!(moves_from(&record, "search") > 0, "{log}");
     }
-    let ids: Vec<&str> = games.iter().map(|game| game.id.as_str()).collect();
-    let printed = replay_without_differences(&site, &bot.state(), &ids);
+    let replay = |game: &GameRow| replay_without_differences(&site, &bot.state(), &[&game.id]);
+    let printed: String = games.iter().map(replay).collect();
     for variant in Variant::ALL {
         let line = format!("> setoption name UCI_Variant value {}", variant.uci());
         assert!(printed.contains(&line), "{line}: {printed}");

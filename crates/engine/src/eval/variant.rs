@@ -6,7 +6,7 @@
 use super::material::centre_distance;
 use super::weights::weights;
 use crate::value::{EVAL_LIMIT, Value};
-use knightwatch_chess::{Bitboard, Color, File, Position, Rank, Role, Square, Variant, attacks};
+use knightwatch_chess::{Bitboard, Color, File, Position, Rank, Role, Variant, attacks};
 
 /// Material and place of the pieces: by role, rank from the own side, and file from the edge.
 const PLACES: usize = 0;
@@ -39,12 +39,6 @@ pub(super) const TERMS: usize = TEMPO + 1;
 /// Attacks on a king count by class: in three-check by the checks given, in crazyhouse by the pieces in hand.
 const CLASSES: usize = 4;
 
-/// The squares in the centre.
-const CENTRE: Bitboard = Bitboard::of(Square::D4)
-    .with(Square::E4)
-    .with(Square::D5)
-    .with(Square::E5);
-
 /// Receives the terms of a side.
 pub(super) trait Sink {
     fn add(&mut self, term: usize, count: Value);
@@ -73,6 +67,9 @@ pub(super) fn has_network(variant: Variant) -> bool {
 
 /// The terms of the variant in centipawns, from the side to move's point of view.
 pub(super) fn evaluate(pos: &Position) -> Value {
+    if pos.variant() == Variant::KingOfTheHill {
+        return hill(pos, pos.turn()) - hill(pos, !pos.turn());
+    }
     let [white, black] = reaches(pos);
     let side = |color: Color, own, other| {
         let mut sum = Sum {
@@ -89,6 +86,15 @@ pub(super) fn evaluate(pos: &Position) -> Value {
         -balance
     };
     value.clamp(-EVAL_LIMIT, EVAL_LIMIT)
+}
+
+/// King of the hill: steps of the king to the nearest of the four squares. More terms cost more time than they gain.
+fn hill(pos: &Position, us: Color) -> Value {
+    const BY_STEPS: [Value; 4] = [0, 160, 45, 0];
+    let king = pos.king(us);
+    let (file, rank) = (king.file().index() as Value, king.rank().index() as Value);
+    let steps = centre_distance(file).max(centre_distance(rank)).clamp(0, 3);
+    BY_STEPS[steps as usize]
 }
 
 /// Attacks of a side.
@@ -219,15 +225,6 @@ pub(super) fn count_terms<S: Sink>(
             let checks = pos.checks_given(us).min(2) as usize;
             sink.add(SPECIAL + checks, 1);
         }
-        Variant::KingOfTheHill => {
-            let king = pos.king(us);
-            let (file, rank) = (king.file().index() as Value, king.rank().index() as Value);
-            let steps = centre_distance(file).max(centre_distance(rank)).clamp(0, 3);
-            sink.add(SPECIAL + steps as usize, 1);
-            let held = (CENTRE & own.all() & !other.all()).count() as Value;
-            sink.add(SPECIAL + 4, held);
-            sink.add(SPECIAL + 5, if steps <= 2 { held } else { 0 });
-        }
         Variant::Antichess => {
             sink.add(SPECIAL, own.mobility.iter().sum::<Value>().min(20));
             sink.add(
@@ -235,7 +232,7 @@ pub(super) fn count_terms<S: Sink>(
                 (own.all() & pos.by_color(!us)).count() as Value,
             );
         }
-        Variant::Standard => {}
+        Variant::Standard | Variant::KingOfTheHill => {}
     }
 }
 
@@ -283,27 +280,20 @@ fn attack_terms<S: Sink>(
 fn pawn_terms<S: Sink>(pos: &Position, us: Color, own: &Reach, sink: &mut S) {
     let pawns = pos.pieces(us, Role::Pawn);
     let theirs = pos.pieces(!us, Role::Pawn);
-    let (mut doubled, mut isolated) = (0, 0);
-    for square in pawns {
-        let (file, rank) = (square.file().index(), square.rank().index());
-        let on = |file: usize| {
-            File::ALL
-                .get(file)
-                .map_or(Bitboard::EMPTY, |&file| Bitboard::file(file))
-        };
-        let beside = on(file.wrapping_sub(1)) | on(file + 1);
-        let ahead = ranks_ahead(us, rank);
-        if !(on(file) | beside).intersects(theirs & ahead) {
-            sink.add(PASSED + if us.is_white() { rank } else { 7 - rank }, 1);
-        }
-        doubled += Value::from((on(file) & ahead).intersects(pawns));
-        isolated += Value::from(!beside.intersects(pawns));
+    let stopped = behind(us, theirs | beside(theirs));
+    for square in pawns & !stopped {
+        let rank = square.rank().index();
+        sink.add(PASSED + if us.is_white() { rank } else { 7 - rank }, 1);
     }
+    let doubled = (pawns & behind(us, pawns)).count() as Value;
+    let neighbors = beside(pawns);
+    let files = neighbors | behind(Color::White, neighbors) | behind(Color::Black, neighbors);
+    let isolated = (pawns & !files).count() as Value;
     sink.add(PAWNS, (own.by_role[0] & pawns).count() as Value);
     sink.add(PAWNS + 1, doubled);
     sink.add(PAWNS + 2, isolated);
-    let east = Bitboard((pawns & !Bitboard::file(File::H)).0 << 1);
-    sink.add(PAWNS + 3, (east & pawns).count() as Value);
+    let east = (pawns & !Bitboard::file(File::H)).0 << 1;
+    sink.add(PAWNS + 3, (pawns & Bitboard(east)).count() as Value);
 }
 
 /// Terms of the race to the last rank: squares ahead that the king can go to.
@@ -332,6 +322,28 @@ fn racing_terms<S: Sink>(pos: &Position, us: Color, own: &Reach, other: &Reach, 
         SPECIAL + 8,
         (own.pieces & pos.by_color(!us) & !other.all()).count() as Value,
     );
+}
+
+/// The squares to the left and right of squares.
+fn beside(squares: Bitboard) -> Bitboard {
+    let west = (squares & !Bitboard::file(File::A)).0 >> 1;
+    let east = (squares & !Bitboard::file(File::H)).0 << 1;
+    Bitboard(west | east)
+}
+
+/// All squares behind squares, as a side sees it.
+fn behind(us: Color, squares: Bitboard) -> Bitboard {
+    let mut all = squares.0;
+    for shift in [8, 16, 32] {
+        all |= match us {
+            Color::White => all >> shift,
+            Color::Black => all << shift,
+        };
+    }
+    Bitboard(match us {
+        Color::White => all >> 8,
+        Color::Black => all << 8,
+    })
 }
 
 /// The ranks ahead of a rank, as a side sees it.

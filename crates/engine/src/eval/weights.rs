@@ -13,7 +13,7 @@ pub(super) fn weights(variant: Variant, us: Color) -> &'static [i16; TERMS] {
         (Variant::Horde, Color::Black) => &HORDE_BLACK,
         (Variant::RacingKings, _) => &RACING_KINGS,
         (Variant::ThreeCheck, _) => &THREE_CHECK,
-        (Variant::Standard | Variant::KingOfTheHill, _) => &KING_OF_THE_HILL,
+        (Variant::Standard | Variant::KingOfTheHill, _) => &[0; TERMS],
     }
 }
 
@@ -215,46 +215,6 @@ static HORDE_BLACK: [i16; TERMS] = [
     0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
     // Terms of the variant, and the right to move.
     36, 21, 29, 0, 0, 0, 0, 0, 0, 0, 0, 0, 6,
-];
-
-#[rustfmt::skip]
-static KING_OF_THE_HILL: [i16; TERMS] = [
-    // Pawn.
-    0, 0, 0, 0, -33, -12, 26, 65, -31, -16, 30, 44, -13, 22, 28, 66,
-    37, 16, -13, 55, -24, -57, -15, 22, -1, -10, -34, 19, 0, 0, 0, 0,
-    // Knight.
-    -2, 5, -11, 0, 29, 12, -20, -4, 32, 11, 16, -9, -20, -20, -5, 8,
-    27, -17, -19, 15, -15, -3, -3, 15, 4, 8, 3, 3, -7, -1, 5, 7,
-    // Bishop.
-    1, -4, 3, -38, 1, 22, 24, -5, 20, -19, 13, 47, -1, -56, 0, -40,
-    -15, 19, 18, 10, -14, -25, 2, 22, 9, -23, 5, 0, -9, 4, -1, 7,
-    // Rook.
-    -62, -51, -11, -14, -33, -8, -24, -10, -32, -3, -5, 70, 4, -13, 37, -2,
-    0, 5, 46, 10, -5, 7, 19, 0, 6, -3, 6, -4, -14, -13, -4, -9,
-    // Queen.
-    -20, -23, 8, 26, 7, 13, 5, 9, 19, 10, 21, 12, -2, 6, 2, -28,
-    -17, -8, -3, 12, -1, 9, -4, 1, -3, -12, 5, 3, 0, -11, -2, -2,
-    // King.
-    -33, -19, -2, 40, -69, -92, 38, 63, 15, 21, 19, 44, 19, 18, 7, 0,
-    4, -6, -3, 0, -1, -1, -4, 0, 0, -1, 0, 0, 0, 0, 0, 0,
-    // Mobility.
-    -4, -3, 1, 2,
-    // Attacks around the king, by role and by number.
-    26, 12, 22, 5, 23,
-    6, -12, 9, -10, -17, 0, 7, -3, 13, 4, -1, 0,
-    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-    // Weak squares and safe checks.
-    13, 0, 0, 0,
-    6, -7, -13, -13, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-    // Passed pawns, pawn structure.
-    0, 8, 4, -45, -2, 4, -26, 0,
-    5, 41, 0, -17,
-    // Pieces in hand, promoted pieces.
-    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-    // Terms of the variant, and the right to move.
-    0, 217, 32, -47, -3, 16, 0, 0, 0, 0, 0, 0, -11,
 ];
 
 #[rustfmt::skip]
