@@ -224,8 +224,10 @@ fn external_engine_plays_the_variants() {
         assert_eq!(moves_from(&record, "fallback"), 0, "{log}");
         assert!(moves_from(&record, "search") > 0, "{log}");
     }
-    let replay = |game: &GameRow| replay_without_differences(&site, &bot.state(), &[&game.id]);
-    let printed: String = games.iter().map(replay).collect();
+    let replays = games
+        .iter()
+        .map(|game| replay_without_differences(&site, &bot.state(), &[&game.id]));
+    let printed: String = replays.collect();
     for variant in Variant::ALL {
         let line = format!("> setoption name UCI_Variant value {}", variant.uci());
         assert!(printed.contains(&line), "{line}: {printed}");
