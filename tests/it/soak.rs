@@ -30,6 +30,19 @@ const SHORT_SPEED: f64 = 4.0;
 /// Users of each kind in the long form.
 const USERS_PER_KIND: usize = 3;
 
+/// Variants that the users play in turn.
+const VARIANTS: [&str; 9] = [
+    "standard",
+    "chess960",
+    "crazyhouse",
+    "antichess",
+    "atomic",
+    "horde",
+    "kingOfTheHill",
+    "racingKings",
+    "threeCheck",
+];
+
 /// Time limit of each part of a run, in wall time.
 const PART_TIMEOUT: Duration = Duration::from_secs(900);
 
@@ -254,7 +267,7 @@ fn opponents(games: usize, per_kind: usize, rng: &mut fastrand::Rng) -> Vec<Play
             rng.shuffle(&mut time_controls);
             let plan = ChallengePlan {
                 time_controls,
-                variant: ["standard", "standard", "chess960"][index % 3].to_owned(),
+                variant: VARIANTS[index % VARIANTS.len()].to_owned(),
                 rated: index % 2 == 0,
                 count: Some(games / count + usize::from(index < games % count)),
                 ..ChallengePlan::against(BOT, clock(60, 0))
