@@ -81,6 +81,8 @@ pub struct BotParts {
     pub unfinished_games: Option<UnfinishedGames>,
     /// Load shared with other accounts of this process.
     pub shared_load: SharedLoad,
+    /// The server has no daily limit of games between bots. Lichess has one.
+    pub unlimited_bot_games: bool,
     /// Test hook: panic once after this many heartbeats.
     pub inject_panic_after: Option<u64>,
 }
@@ -111,6 +113,7 @@ impl BotParts {
             traces: Traces::default(),
             unfinished_games: None,
             shared_load: SharedLoad::default(),
+            unlimited_bot_games: false,
             inject_panic_after: None,
         }
     }
@@ -122,6 +125,7 @@ impl BotParts {
             externals: self.externals.clone(),
             traces: self.traces.clone(),
             shared_load: self.shared_load.clone(),
+            unlimited_bot_games: self.unlimited_bot_games,
             ..Self::new(client, engine, books, settings, self.events.clone())
         }
     }
@@ -206,6 +210,7 @@ struct AccountContext {
     token_check: Arc<Notify>,
     traces: Traces,
     shared_load: SharedLoad,
+    unlimited_bot_games: bool,
     shutdown: ShutdownSignal,
 }
 

@@ -241,7 +241,10 @@ fn bot_parts(sim: &Sim, address: SocketAddr, events: Bus) -> anyhow::Result<BotP
     settings.correspondence.linger_s = 3_600;
     settings.correspondence.concurrency = 20;
     let token: Token = sim.token_of(NAME).parse()?;
-    Ok(daemon::assemble(&Arc::new(settings), token, events)?)
+    Ok(BotParts {
+        unlimited_bot_games: true,
+        ..daemon::assemble(&Arc::new(settings), token, events)?
+    })
 }
 
 /// Opens the page, with play enabled.

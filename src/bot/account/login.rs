@@ -60,6 +60,7 @@ pub(super) async fn login(
                     token_check: Arc::new(Notify::new()),
                     traces: parts.traces.clone(),
                     shared_load: parts.shared_load.clone(),
+                    unlimited_bot_games: parts.unlimited_bot_games,
                     shutdown: shutdown.clone(),
                 }));
             }

@@ -217,7 +217,8 @@ impl Account {
         let new = if opponent.ai_level.is_some() {
             self.state.quota.count_ai_game(&info.id, date)
         } else {
-            opponent.is_bot() && self.state.quota.count_bot_game(&info.id, sought, date)
+            let counts = opponent.is_bot() && !self.ctx.unlimited_bot_games;
+            counts && self.state.quota.count_bot_game(&info.id, sought, date)
         };
         if new {
             self.save(StateFile::Quota);
