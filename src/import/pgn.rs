@@ -161,6 +161,9 @@ fn game(record: Record, server: &str, number: u64) -> Read {
     }))
 }
 
+/// Start of the ids of games that are not from Lichess.
+const MADE_PREFIX: &str = "pgn-";
+
 /// The id on Lichess, or else one made of players, date and moves.
 fn id(tags: &Tags, server: &str, moves: &[String]) -> String {
     let is_id = |id: &&str| id.len() == 8 && id.bytes().all(|byte| byte.is_ascii_alphanumeric());
@@ -173,7 +176,13 @@ fn id(tags: &Tags, server: &str, moves: &[String]) -> String {
         .trim_start_matches("http://");
     let is_site = host.starts_with("lichess.org/") || host.starts_with(&format!("{own}/"));
     let of_site = is_site.then(|| address::id(site, Page::Game)).filter(is_id);
-    if let Some(id) = tags.get("GameId").filter(is_id).or(of_site) {
+    // Our own export has the id that a game got when it was imported.
+    let is_made = |id: &&str| {
+        let digits = id.strip_prefix(MADE_PREFIX).unwrap_or_default();
+        digits.len() == 16 && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
+    };
+    let named = tags.get("GameId").filter(|id| is_id(id) || is_made(id));
+    if let Some(id) = named.or(of_site) {
         return id.to_owned();
     }
     let mut context = digest::Context::new(&digest::SHA256);
@@ -188,7 +197,7 @@ fn id(tags: &Tags, server: &str, moves: &[String]) -> String {
     let hex = digest.as_ref()[..8]
         .iter()
         .map(|byte| format!("{byte:02x}"));
-    format!("pgn-{}", hex.collect::<String>())
+    format!("{MADE_PREFIX}{}", hex.collect::<String>())
 }
 
 fn player(tags: &Tags, color: Color) -> Player {

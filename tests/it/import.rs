@@ -140,6 +140,9 @@ fn import_adds_games_once() {
     let said = stdout(state, &["import", "export.ndjson", "games.pgn"]);
     assert!(said.starts_with("imported 0 games of "), "{said}");
     assert!(said.contains("; 4 already known"), "{said}");
+    fs::write(state.join("own.pgn"), &before).unwrap();
+    let said = stdout(state, &["import", "own.pgn"]);
+    assert!(said.starts_with("imported 0 games of "), "{said}");
     assert_eq!(stdout(state, &["export"]), before);
     // Statistics.
     let list = stdout(state, &["games"]);
