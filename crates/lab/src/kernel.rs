@@ -58,8 +58,8 @@ impl Loss {
 
 #[inline(always)]
 fn add(to: &mut [f32; LANE], values: &[f32; LANE]) {
-    for (to, value) in to.iter_mut().zip(values) {
-        *to += value;
+    for lane in 0..LANE {
+        to[lane] += values[lane];
     }
 }
 
@@ -121,7 +121,7 @@ pub(crate) struct Tile {
     targets: [f32; TILE],
     outputs: [f32; TILE],
     undecided: [Option<f32>; TILE],
-    /// First-layer sums, then their gradients: `[position][perspective][block]`.
+    /// First-layer sums: `[block][position][perspective]`.
     hidden: Vec<Row>,
 }
 
@@ -214,94 +214,86 @@ impl Tile {
 
     #[inline(always)]
     fn pass(&mut self, weights: &[Row], gradient: Option<&mut [Row]>) {
-        self.first_layer(weights);
-        self.output_layer(weights);
+        self.forward(weights);
         if let Some(gradient) = gradient {
-            self.output_gradient(weights, gradient);
-            self.first_gradient(gradient);
+            self.backward(weights, gradient);
         }
     }
 
+    /// Computes the outputs, block by block; leaves the first layer's sums in `hidden`.
     #[inline(always)]
-    fn first_layer(&mut self, weights: &[Row]) {
-        let blocks = self.layout.blocks;
-        for block in 0..blocks {
-            let inputs: &[Row] = &weights[self.layout.inputs(block)..self.layout.inputs(block + 1)];
-            let bias = weights[self.layout.biases() + block];
-            for at in 0..self.samples {
+    fn forward(&mut self, weights: &[Row]) {
+        let layout = self.layout;
+        let mut sums = [[0.0f32; LANE]; TILE];
+        for block in 0..layout.blocks {
+            let inputs = &weights[layout.inputs(block)..layout.inputs(block + 1)];
+            let bias = weights[layout.biases() + block];
+            for (at, sum) in sums.iter_mut().enumerate().take(self.samples) {
+                let outputs = layout.output(self.buckets[at]) + block;
                 for side in 0..2 {
-                    let mut sum = bias.0;
-                    for feature in &self.features[at][side][..self.counts[at]] {
-                        let row = &inputs[usize::from(*feature)].0;
-                        add(&mut sum, row);
+                    let features = &self.features[at][side][..self.counts[at]];
+                    // Two sums, because an addition waits for the one before.
+                    let (mut even, mut odd) = (bias.0, [0.0f32; LANE]);
+                    let (pairs, last) = features.as_chunks();
+                    for &[first, second] in pairs {
+                        add(&mut even, &inputs[usize::from(first)].0);
+                        add(&mut odd, &inputs[usize::from(second)].0);
                     }
-                    self.hidden[(2 * at + side) * blocks + block] = Row(sum);
+                    for feature in last {
+                        add(&mut even, &inputs[usize::from(*feature)].0);
+                    }
+                    add(&mut even, &odd);
+                    self.hidden[(block * TILE + at) * 2 + side] = Row(even);
+                    let output = &weights[outputs + side * layout.blocks].0;
+                    for lane in 0..LANE {
+                        let clipped = even[lane].clamp(0.0, 1.0);
+                        sum[lane] += clipped * clipped * output[lane];
+                    }
                 }
             }
         }
-    }
-
-    #[inline(always)]
-    fn output_layer(&mut self, weights: &[Row]) {
-        let width = 2 * self.layout.blocks;
-        for at in 0..self.samples {
-            let outputs = &weights[self.layout.output(self.buckets[at])..][..width];
-            let mut sum = [0.0f32; LANE];
-            for (hidden, output) in self.hidden[at * width..][..width].iter().zip(outputs) {
-                for ((sum, hidden), output) in sum.iter_mut().zip(hidden.0).zip(output.0) {
-                    let clipped = hidden.clamp(0.0, 1.0);
-                    *sum += clipped * clipped * output;
-                }
-            }
-            let bias = weights[self.layout.output_biases()].0[self.buckets[at]];
+        for (at, sum) in sums.into_iter().enumerate().take(self.samples) {
+            let bias = weights[layout.output_biases()].0[self.buckets[at]];
             self.outputs[at] = bias + total(sum);
         }
     }
 
-    /// Gradients of the output layer; leaves those of the first layer's sums in `hidden`.
+    /// Adds the gradients of the squared errors, block by block.
     #[inline(always)]
-    fn output_gradient(&mut self, weights: &[Row], gradient: &mut [Row]) {
-        let width = 2 * self.layout.blocks;
-        for at in 0..self.samples {
+    fn backward(&mut self, weights: &[Row], gradient: &mut [Row]) {
+        let layout = self.layout;
+        let mut slopes = [0.0f32; TILE];
+        for (at, slope) in slopes.iter_mut().enumerate().take(self.samples) {
             let expected = sigmoid(self.outputs[at]);
-            let slope = 2.0 * (expected - self.targets[at]) * expected * (1.0 - expected);
-            let from = self.layout.output(self.buckets[at]);
-            gradient[self.layout.output_biases()].0[self.buckets[at]] += slope;
-            let outputs = &weights[from..][..width];
-            let output_gradients = &mut gradient[from..][..width];
-            for ((hidden, output), gradient) in self.hidden[at * width..][..width]
-                .iter_mut()
-                .zip(outputs)
-                .zip(output_gradients)
-            {
-                for lane in 0..LANE {
-                    let value = hidden.0[lane];
-                    let clipped = value.clamp(0.0, 1.0);
-                    gradient.0[lane] += slope * clipped * clipped;
-                    let inside = if value < 1.0 { clipped } else { 0.0 };
-                    hidden.0[lane] = 2.0 * slope * inside * output.0[lane];
-                }
-            }
+            *slope = 2.0 * (expected - self.targets[at]) * expected * (1.0 - expected);
+            gradient[layout.output_biases()].0[self.buckets[at]] += *slope;
         }
-    }
-
-    #[inline(always)]
-    fn first_gradient(&mut self, gradient: &mut [Row]) {
-        let blocks = self.layout.blocks;
-        for block in 0..blocks {
+        let (inputs, rest) = gradient.split_at_mut(layout.biases());
+        for block in 0..layout.blocks {
+            let inputs = &mut inputs[layout.inputs(block)..layout.inputs(block + 1)];
             let mut bias = [0.0f32; LANE];
-            let inputs = &mut gradient[self.layout.inputs(block)..self.layout.inputs(block + 1)];
             for at in 0..self.samples {
+                let (slope, outputs) = (slopes[at], layout.output(self.buckets[at]) + block);
                 for side in 0..2 {
-                    let slopes = self.hidden[(2 * at + side) * blocks + block].0;
+                    let hidden = &self.hidden[(block * TILE + at) * 2 + side].0;
+                    let row = outputs + side * layout.blocks;
+                    let (output, output_gradient) =
+                        (&weights[row].0, &mut rest[row - layout.biases()].0);
+                    let mut slopes = [0.0f32; LANE];
+                    for lane in 0..LANE {
+                        let value = hidden[lane];
+                        let clipped = value.clamp(0.0, 1.0);
+                        output_gradient[lane] += slope * clipped * clipped;
+                        let inside = if value < 1.0 { clipped } else { 0.0 };
+                        slopes[lane] = 2.0 * slope * inside * output[lane];
+                    }
                     add(&mut bias, &slopes);
                     for feature in &self.features[at][side][..self.counts[at]] {
-                        let row = &mut inputs[usize::from(*feature)].0;
-                        add(row, &slopes);
+                        add(&mut inputs[usize::from(*feature)].0, &slopes);
                     }
                 }
             }
-            add(&mut gradient[self.layout.biases() + block].0, &bias);
+            add(&mut rest[block].0, &bias);
         }
     }
 }
