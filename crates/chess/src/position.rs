@@ -689,6 +689,15 @@ impl Position {
         key
     }
 
+    /// The key after a null move.
+    #[inline]
+    pub fn key_after_null(&self) -> u64 {
+        let en_passant = self
+            .en_passant
+            .map_or(0, |square| zobrist::en_passant(square.file()));
+        self.key ^ zobrist::WHITE_TO_MOVE ^ en_passant
+    }
+
     /// Whether the side to move is checkmated.
     pub fn is_checkmate(&self) -> bool {
         // A third check, or a check by which the king in the centre is discovered, may be mate as well.

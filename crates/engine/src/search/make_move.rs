@@ -18,7 +18,6 @@ impl Search<'_> {
 
     /// Makes a move on a copy. The counterpart is [`unmake_move`](Self::unmake_move).
     pub(super) fn make_move(&mut self, pos: &Position, mv: Move, ply: usize) -> Position {
-        self.table.prefetch(pos.likely_key_after(mv));
         let piece = pos.moved_piece(mv).expect("a legal move has a piece");
         let child = pos.after(mv);
         self.frame(ply).played = Some((piece, mv));
@@ -43,7 +42,6 @@ impl Search<'_> {
     ) -> T {
         let mut child = pos.clone();
         child.play_null();
-        self.table.prefetch(child.key());
         self.frame(ply).played = None;
         let null_move_barrier = std::mem::replace(&mut self.null_move_barrier, self.keys.len());
         self.keys.push(child.key());

@@ -213,6 +213,10 @@ impl<'a> Search<'a> {
             return value;
         }
 
+        if cut {
+            // For the null move, which comes after the evaluation.
+            self.table.prefetch(pos.key_after_null());
+        }
         self.init_node::<N>(&mut node);
         node.depth += self.hindsight(&node);
         if !N::PV

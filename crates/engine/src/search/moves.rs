@@ -151,7 +151,10 @@ impl Search<'_> {
             context,
             killer,
         };
-        picker.next(pos, &mut self.moves, &ordering)
+        let mv = picker.next(pos, &mut self.moves, &ordering)?;
+        // Before anything else is computed for the move: memory takes longer than making it.
+        self.table.prefetch(pos.likely_key_after(mv));
+        Some(mv)
     }
 
     /// Whether the move is excluded here, or not to be searched at the root.
