@@ -113,13 +113,18 @@ fn search_handles_zugzwang_stalemate_and_fortress() {
         // Fortress: the queen is given up for stalemate rather than exchanged.
         ("7k/5Qp1/6P1/8/8/8/8/K5q1 w - - 0 1", "a1a2 a1b2"),
     ];
+    // A second; the rook ending needs most of it, and a table that holds it.
     let limits = Limits {
-        nodes: Some(400_000),
+        nodes: Some(2_500_000),
         ..Limits::default()
     };
     for (fen, good) in table {
         let game = game(fen);
-        let played = engine(1).search(&game, limits.clone()).mv;
+        let engine = Engine::new(EngineOptions {
+            hash_mib: 16,
+            threads: 1,
+        });
+        let played = engine.search(&game, limits.clone()).mv;
         let is_good = good.split(' ').any(|mv| played == uci(&game, mv));
         assert!(is_good, "{fen}: {played:?} is not of {good}");
     }
