@@ -146,7 +146,7 @@ impl Session {
                 Ok(())
             }
             ["bench", ref rest @ ..] => self.bench(rest),
-            ["genfens", ref rest @ ..] => genfens::run(rest, &self.engine.setting(), &self.output),
+            ["genfens", ref rest @ ..] => self.genfens(rest),
             ["spsa", ..] => options::spsa_lines().map(|lines| self.output.write_line(&lines)),
             ["d", ..] => self
                 .position("d")
@@ -311,8 +311,21 @@ impl Session {
         Ok(())
     }
 
+    fn genfens(&self, words: &[&str]) -> Result<(), String> {
+        if self.variant != Variant::Standard {
+            return Err(
+                "genfens: has positions of standard chess only; set UCI_Variant to chess".into(),
+            );
+        }
+        genfens::run(words, &self.engine.setting(), &self.output)
+    }
+
     fn bench(&mut self, words: &[&str]) -> Result<(), String> {
         self.stop();
+        if self.variant != Variant::Standard {
+            let text = "bench: searches positions of standard chess, whatever UCI_Variant is";
+            self.output.info_string(text);
+        }
         let depth = match words.first() {
             Some(depth) => number("bench", depth)?,
             None => bench::DEPTH,

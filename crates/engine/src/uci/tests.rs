@@ -233,6 +233,23 @@ fn perft_prints_moves_and_total() {
 }
 
 #[test]
+fn commands_for_standard_chess_say_so_in_a_variant() {
+    let output = run_session(
+        "setoption name UCI_Variant value atomic\nbench 1\ngenfens 1 seed 1 book None\n\
+         setoption name UCI_Variant value chess\nbench 1\ngenfens 1 seed 1 book None\n",
+    );
+    let lines: Vec<&str> = output.lines().collect();
+    let [note, bench, refused, same_bench, fen] = lines[..] else {
+        panic!("{output}");
+    };
+    assert!(note.starts_with("info string bench: "), "{output}");
+    let nodes = |line: &str| line.split(' ').next().map(str::to_owned);
+    assert_eq!(nodes(bench), nodes(same_bench), "{output}");
+    assert!(refused.contains("set UCI_Variant to chess"), "{output}");
+    assert!(fen.starts_with("info string genfens "), "{output}");
+}
+
+#[test]
 fn chess960_option_changes_castling_notation() {
     let castles = "position fen 5k2/8/8/8/8/8/8/4K2R w K - 0 1\ngo depth 1 searchmoves e1g1\n";
     assert_eq!(best(&run_session(castles)), "e1g1");

@@ -20,7 +20,7 @@ use super::options::{self, Kind, MAX_HASH_MIB, MAX_THREADS};
 use super::session::Session;
 use super::{Line, Lines};
 use crate::{Limits, Score, SearchHandle, SearchReport};
-use knightwatch_chess::{CastlingNotation, Color, Game, Move, Position};
+use knightwatch_chess::{CastlingNotation, Color, Game, Move, Position, Variant};
 
 /// Events that wait for the loop; the reader of the input waits when there are more.
 const MAX_WAITING_EVENTS: usize = 64;
@@ -133,7 +133,12 @@ const NOT_LEGAL_NOW: CommandError = "command not legal now";
 const NO_POSITION: CommandError = "illegal position";
 
 impl Xboard {
-    fn new(session: Session, sender: SyncSender<Event>) -> Xboard {
+    fn new(mut session: Session, sender: SyncSender<Event>) -> Xboard {
+        // What UCI has started and set is over.
+        session.stop();
+        session.variant = Variant::Standard;
+        session.notation = CastlingNotation::Standard;
+        session.game = Some(Game::new(Position::startpos()));
         session.output.set_comment_prefix("#");
         // The newline that the protocol asks for.
         session.output.write_line("");

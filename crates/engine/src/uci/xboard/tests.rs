@@ -17,6 +17,13 @@ struct Engine {
 
 impl Engine {
     fn start() -> Engine {
+        let mut engine = Engine::after("");
+        engine.send("new\nsd 4");
+        engine
+    }
+
+    /// An engine that is told these lines of UCI first.
+    fn after(uci: &str) -> Engine {
         let (reader, input) = std::io::pipe().expect("a pipe");
         let (output, writer) = std::io::pipe().expect("a pipe");
         let thread = std::thread::spawn(move || {
@@ -29,7 +36,7 @@ impl Engine {
             output: lines,
             thread: Some(thread),
         };
-        engine.send("xboard\nprotover 2\nnew\nsd 4");
+        engine.send(&format!("{uci}\nxboard\nprotover 2"));
         engine.expect("feature done=1");
         engine
     }
@@ -86,6 +93,15 @@ fn send_lines(output: impl Read, sender: &Sender<String>) {
             return;
         }
     }
+}
+
+#[test]
+fn session_starts_with_standard_chess() {
+    let mut engine = Engine::after("setoption name UCI_Variant value horde");
+    // Without `new`, as some GUIs begin.
+    assert_eq!(engine.answer("force\nusermove e2e4"), "");
+    let mut engine = Engine::after("setoption name UCI_Variant value horde");
+    assert_eq!(engine.answer("new\nforce\nusermove e2e4"), "");
 }
 
 #[test]
