@@ -44,6 +44,8 @@ pub fn decide(kind: RequestKind, error: &Error, attempt: u32) -> Retry {
         (RequestKind::Move, FailureClass::Blocked) => step(&[500, 1000, 2000, 5000]),
 
         (RequestKind::Move, FailureClass::Limited(wait)) => {
+            // Without a pause the request would be repeated as fast as it is refused.
+            let wait = wait.filter(|wait| !wait.is_zero());
             Retry::After(wait.unwrap_or(DEFAULT_MOVE_RATE_LIMIT_WAIT))
         }
         (RequestKind::Move, _) if attempt >= MAX_FAST_MOVE_RETRIES => {
@@ -238,6 +240,7 @@ mod tests {
         let table = [
             (RequestKind::Move, named(3), 0, After(ms(3000))),
             (RequestKind::Move, named(3), 9, After(ms(3000))),
+            (RequestKind::Move, named(0), 9, After(ms(1000))),
             (RequestKind::Move, plain.clone(), 0, After(ms(1000))),
             (RequestKind::Move, html.clone(), 0, After(ms(1000))),
             (RequestKind::Move, down.clone(), 0, After(ms(50))),
