@@ -142,6 +142,40 @@ fn rate_limited_event_stream_does_not_delay_games() {
 }
 
 #[test]
+fn games_begin_soon_after_an_outage_of_stream_and_list() {
+    const SPEED: f64 = 4.0;
+    const FAILURES: usize = 4;
+    let site = Site::with(SimOptions {
+        users: vec![NewUser::bot(BOT), NewUser::bot("Patient")],
+        speed: SPEED,
+        ..SimOptions::default()
+    });
+    site.sim
+        .add_player(PlayerOptions::new("Patient", PlayerKind::Random));
+    let bot = Daemon::start_with(&site, "", &["--time-scale", &SPEED.to_string()]);
+    let polled = r#"{"error":"Please don't poll this endpoint, it is intended to be streamed."}"#;
+    let faults = site.sim.faults();
+    faults.add(bot_fault(Endpoint::EventStream, Fault::json(429, polled)).times(usize::MAX));
+    let before = requests_of(&site, BOT, Endpoint::Playing).len();
+    faults.add(bot_fault(Endpoint::Playing, Fault::html(502)).times(FAILURES));
+    break_event_stream(&site);
+    wait("the list has failed several times", || {
+        let requests = requests_of(&site, BOT, Endpoint::Playing).len();
+        (requests >= before + FAILURES).then_some(())
+    });
+    let begin = Fault::Pair {
+        players: ["Patient".to_owned(), BOT.to_owned()],
+        clock: TimeControl::clock(180, 0),
+    };
+    faults.add(FaultRule::new(begin).at(site.sim.elapsed() + Duration::from_millis(1)));
+    let game = site.started(1).remove(0);
+    let begun = site.sim.elapsed();
+    site.plies(&game.id, 4);
+    let took = site.sim.elapsed().saturating_sub(begun);
+    assert!(took < Duration::from_secs(16), "{took:?}: {}", bot.log());
+}
+
+#[test]
 fn proxy_401_is_not_fatal() {
     let site = Site::new([NewUser::bot("Anna")]);
     for endpoint in [

@@ -13,6 +13,10 @@ use crate::clock;
 use crate::lichess::Error as Failure;
 use crate::lichess::model::{GameInfo, Username};
 
+/// Upper limit of the interval between requests for the list of games that fail: it may be all that shows an arena game, which
+/// is lost if it is not started within about 16 seconds. While Lichess limits requests, the client sends none.
+const MAX_FAILURE_INTERVAL: Duration = Duration::from_secs(6);
+
 /// State of the requests.
 pub(super) struct ListRequests {
     games: CoalescedRequest,
@@ -50,7 +54,7 @@ impl ListRequests {
 
     /// Whether to request the list of games again, at this interval. While requests fail, they become less frequent.
     pub(super) fn is_due(&self, interval: Duration) -> bool {
-        let backoff = Backoff::new(interval / 2, 4 * interval);
+        let backoff = Backoff::new(interval / 2, interval.max(MAX_FAILURE_INTERVAL));
         clock::since(self.games_requested_at) >= backoff.delay(self.failures)
     }
 }
