@@ -49,6 +49,17 @@ const HASH_MIB: usize = 64;
 /// Time limit for the shutdown of the bot, and of the server.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
 
+/// Variants that one of the opponents plays in turn; the others play standard chess and Chess960.
+const VARIANTS: [&str; 7] = [
+    "crazyhouse",
+    "atomic",
+    "kingOfTheHill",
+    "threeCheck",
+    "antichess",
+    "racingKings",
+    "horde",
+];
+
 /// Options of the demo.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
@@ -343,8 +354,18 @@ fn partners() -> Vec<PlayerOptions> {
             PlayerKind::Engine { nodes: 200 },
             300,
             ChallengePlan {
-                variant: "chess960".to_owned(),
+                variants: vec!["chess960".to_owned()],
                 ..plan(&[(60, 0)], &turned)
+            },
+        ),
+        player(
+            "Juggler",
+            1500,
+            PlayerKind::Engine { nodes: 500 },
+            300,
+            ChallengePlan {
+                variants: VARIANTS.map(str::to_owned).to_vec(),
+                ..plan(&[(60, 1)], &alternate)
             },
         ),
     ]

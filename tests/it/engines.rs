@@ -27,7 +27,7 @@ fn random_player(games: usize, seconds: u32) -> PlayerOptions {
 }
 
 /// Writes an executable script.
-fn script(path: &Path, text: &str) {
+pub(crate) fn script(path: &Path, text: &str) {
     fs::write(path, format!("#!/bin/sh\n{text}\n")).unwrap();
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
@@ -210,7 +210,7 @@ fn external_engine_plays_the_variants() {
             delay: std::time::Duration::ZERO..=std::time::Duration::ZERO,
             ..PlayerOptions::new(variant, PlayerKind::Random).challenging(ChallengePlan {
                 count: Some(1),
-                variant: variant.to_owned(),
+                variants: vec![variant.to_owned()],
                 ..ChallengePlan::against(BOT, TimeControl::clock(60, 0))
             })
         });

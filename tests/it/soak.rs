@@ -267,7 +267,7 @@ fn opponents(games: usize, per_kind: usize, rng: &mut fastrand::Rng) -> Vec<Play
             rng.shuffle(&mut time_controls);
             let plan = ChallengePlan {
                 time_controls,
-                variant: VARIANTS[index % VARIANTS.len()].to_owned(),
+                variants: vec![VARIANTS[index % VARIANTS.len()].to_owned()],
                 rated: index % 2 == 0,
                 count: Some(games / count + usize::from(index < games % count)),
                 ..ChallengePlan::against(BOT, clock(60, 0))

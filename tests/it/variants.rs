@@ -14,7 +14,7 @@ use crate::common::{BOT, Daemon, SLOW, Site, wait};
 /// A built-in player who challenges the bot to one game.
 fn challenger(variant: chess::Variant) -> PlayerOptions {
     let plan = ChallengePlan {
-        variant: variant.key().to_owned(),
+        variants: vec![variant.key().to_owned()],
         count: Some(1),
         ..ChallengePlan::against(BOT, TimeControl::clock(600, 0))
     };

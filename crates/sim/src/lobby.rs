@@ -59,6 +59,7 @@ impl Seek {
         owner.id != user.id
             && owner.account_kind == user.account_kind
             && !user.bot
+            && !owner.bot
             && !owner.relations.blocks(&user.id)
             && !user.relations.blocks(&owner.id)
             && (min <= *RATINGS.start() || rating >= min)
@@ -125,7 +126,8 @@ impl Lobby {
         self.remove(id)
     }
 
-    /// Removes the seeks that a new one of this user replaces: the one with a clock, or too old correspondence seeks.
+    /// Removes the seeks that a new one of this user replaces: the one with a clock, or the oldest of too many
+    /// correspondence seeks.
     pub(crate) fn make_room(&mut self, user: &UserId, has_clock: bool) {
         let of_kind = |seek: &Seek| seek.user == *user && seek.stream.is_some() == has_clock;
         let kept = if has_clock {

@@ -76,7 +76,7 @@ fn wait_for_requests(site: &Site, endpoint: Endpoint, count: usize) {
 /// A built-in player who challenges the bot to one game from this position and has White.
 fn challenge_from(name: &str, kind: PlayerKind, fen: &str, seconds: u32) -> PlayerOptions {
     let plan = ChallengePlan {
-        variant: "fromPosition".to_owned(),
+        variants: vec!["fromPosition".to_owned()],
         fen: Some(fen.to_owned()),
         colors: vec![ColorChoice::White],
         count: Some(1),

@@ -535,7 +535,7 @@ fn policy_rule_sets_play_settings() {
 /// A player who challenges the bot to one game in which they are a rook ahead; the mate takes some moves.
 fn opponent_a_rook_up(name: &str) -> PlayerOptions {
     let plan = ChallengePlan {
-        variant: "fromPosition".to_owned(),
+        variants: vec!["fromPosition".to_owned()],
         fen: Some("8/8/8/4k3/8/8/8/R3K3 w - - 0 1".to_owned()),
         colors: vec![ColorChoice::White],
         count: Some(1),

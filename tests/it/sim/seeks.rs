@@ -110,6 +110,23 @@ async fn correspondence_seek_has_an_id_and_waits() {
 }
 
 #[tokio::test]
+async fn correspondence_seek_that_is_answered_removes_no_other() {
+    let site = Site::start().await;
+    for days in ["1", "2", "3", "5", "7", "10"] {
+        let (status, _) = site.post("Anna", SEEK, &format!("days={days}")).await;
+        assert_eq!(status, 200);
+    }
+    // The sixth replaced the oldest.
+    assert_eq!(site.sim.stats().seeks, 5);
+    site.post("Bobby", SEEK, "days=14").await;
+    site.post("Anna", SEEK, "days=14").await;
+    assert_eq!(playing(&site, "Anna").await.len(), 1);
+    assert_eq!(site.sim.stats().seeks, 5);
+    site.post("Bobby", SEEK, "days=1").await;
+    assert_eq!(playing(&site, "Anna").await.len(), 1);
+}
+
+#[tokio::test]
 async fn seek_is_refused_to_bots_and_for_fast_games() {
     let site = site_with(NewUser::guest("Eve")).await;
     let humans = "This API endpoint is not for Bot accounts.";

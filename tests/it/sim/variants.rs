@@ -65,7 +65,11 @@ async fn drop_is_sent_with_its_role_and_pockets_in_fen() {
         assert_eq!(status, 400, "{uci}");
     }
     let moves = "e2e4 d7d5 e4d5 d8d5 P@e4";
-    site.moves(&id, moves).await;
+    site.moves(&id, "e2e4 d7d5 e4d5 d8d5").await;
+    // The pawn in hand does not make the rook's move legal.
+    let rook_move = format!("/api/bot/game/{id}/move/a1e4");
+    assert_eq!(site.post("Whitey", &rook_move, "").await.0, 400);
+    continue_with(&site, &id, 4, "P@e4").await;
     let mut sent = Vec::new();
     while sent.last().map(String::as_str) != Some(moves) {
         sent.push(stream.state().await.0);
@@ -128,5 +132,16 @@ async fn special_start_is_in_challenge_and_game() {
         site.ok("Blacky", &format!("/api/challenge/{id}/accept"))
             .await;
         assert_eq!(site.full("Blacky", &id).await["initialFen"], start);
+        site.ok("Whitey", &format!("/api/bot/game/{id}/abort"))
+            .await;
+        let mut events = site.stream("Blacky", "/api/stream/event").await;
+        site.sim.offer_rematch("Whitey", &id).unwrap();
+        let offer = loop {
+            let event = events.line().await;
+            if event["challenge"]["rematchOf"] == id.as_str() {
+                break event;
+            }
+        };
+        assert_eq!(offer["challenge"]["initialFen"], start);
     }
 }

@@ -184,7 +184,8 @@ impl Challenger {
 
 /// The challenge with this number, counted from 0. `None` if the plan is invalid.
 fn next_challenge(plan: &ChallengePlan, number: usize) -> Option<ChallengeConfig> {
-    let mut variant = Variant::from_key(&plan.variant).ok()?;
+    let variant = plan.variants.get(number % plan.variants.len().max(1))?;
+    let mut variant = Variant::from_key(variant).ok()?;
     let start = match &plan.fen {
         Some(fen) => Some(Position::from_fen(fen).ok()?),
         None => variant.special_start(),

@@ -116,8 +116,8 @@ pub struct ChallengePlan {
     pub colors: Vec<ColorChoice>,
     /// Challenges are rated.
     pub rated: bool,
-    /// Key of the variant.
-    pub variant: String,
+    /// Keys of the variants, used in turn.
+    pub variants: Vec<String>,
     /// Start position for `fromPosition` and `chess960`.
     pub fen: Option<String>,
     /// Games in total; `None`: unlimited.
@@ -138,7 +138,7 @@ impl ChallengePlan {
             time_controls: vec![time_control],
             colors: vec![ColorChoice::Random],
             rated: false,
-            variant: "standard".to_owned(),
+            variants: vec!["standard".to_owned()],
             fen: None,
             count: None,
             concurrency: 1,

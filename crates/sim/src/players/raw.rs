@@ -289,7 +289,8 @@ fn challenge_plan(raw: &RawPlayer) -> Result<Option<ChallengePlan>, String> {
     };
     let listed =
         |values: &Option<StringList>| values.as_ref().is_some_and(|values| !values.0.is_empty());
-    let variant = raw.variant.clone().unwrap_or(defaults.variant);
+    let variant = raw.variant.clone();
+    let variant = variant.unwrap_or_else(|| "standard".to_owned());
     let known = Variant::from_key(&variant)
         .map_err(|_| format!("`variant`: `{variant}` is not a variant"))?;
     if let Some(fen) = &raw.fen {
@@ -310,7 +311,7 @@ fn challenge_plan(raw: &RawPlayer) -> Result<Option<ChallengePlan>, String> {
             _ => defaults.colors,
         },
         rated: raw.rated.unwrap_or(false),
-        variant,
+        variants: vec![variant],
         fen: raw.fen.clone(),
         count: positive("count", raw.count)?,
         concurrency: number("concurrency", raw.concurrency, 1, usize::MAX)?,

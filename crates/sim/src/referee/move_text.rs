@@ -71,7 +71,8 @@ impl MoveText {
         }
         let moves = position.legal_moves();
         let mv = moves.iter().copied().find(|mv| {
-            if mv.from() != from {
+            // A drop has no square of origin.
+            if mv.dropped().is_some() || mv.from() != from {
                 return false;
             }
             if mv.is_castle() {

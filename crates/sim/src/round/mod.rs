@@ -134,7 +134,9 @@ impl Round {
             users,
             source: self.source,
             variant: self.variant,
-            start: keeps_position.then(|| self.referee.config().start.clone()),
+            start: keeps_position
+                .then(|| self.referee.config().start.clone())
+                .or_else(|| self.variant.special_start()),
             time_control: self.time_control,
             rated: self.rated,
             rules: Vec::new(),
@@ -168,7 +170,8 @@ impl Round {
     pub(crate) fn allows_bots(&self) -> bool {
         let bots_allowed = match self.source {
             Source::Arena { bots, .. } => bots,
-            Source::Friend | Source::Ai | Source::Api | Source::Lobby => true,
+            Source::Friend | Source::Ai | Source::Api => true,
+            Source::Lobby => false,
         };
         bots_allowed && self.speed() >= Speed::Bullet
     }

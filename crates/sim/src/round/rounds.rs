@@ -22,6 +22,9 @@ use crate::site::{
 };
 use crate::time_control::TimeControl;
 
+/// Upper limit of chat lines of a game; older ones are dropped.
+const MAX_CHAT_LINES: usize = 1_000;
+
 /// Time after which a game without moves is deleted.
 const UNPLAYED_GAME_LIFETIME: Duration = Duration::from_secs(24 * 3_600);
 
@@ -361,6 +364,9 @@ impl Rounds {
     pub(crate) fn say(&mut self, id: GameId, room: Room, name: String, text: &str) {
         let text = text.to_owned();
         self.edit(id, |round| {
+            if round.chat.len() == MAX_CHAT_LINES {
+                round.chat.remove(0);
+            }
             round.chat.push(ChatMessage { room, name, text });
         });
     }

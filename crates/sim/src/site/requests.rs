@@ -339,8 +339,12 @@ impl SiteState {
             created_at: now,
             stream,
         };
-        self.lobby.make_room(me, has_clock);
-        match self.lobby.take_match(&seek, &self.users) {
+        let found = self.lobby.take_match(&seek, &self.users);
+        // A correspondence seek that is answered at once needs no place.
+        if has_clock || found.is_none() {
+            self.lobby.make_room(me, has_clock);
+        }
+        match found {
             Some(found) => self.start_sought(found, me.clone(), now),
             None => {
                 self.lobby.add(seek);

@@ -22,8 +22,8 @@ const BOARD_API: &str = "/api/board/game";
 const CLAIM_DELAY: Duration = Duration::from_millis(500);
 /// Delay of a move against the AI.
 const ENGINE_MOVE_DELAY: Duration = Duration::from_millis(500);
-/// Maximum length of a chat line, in characters.
-const MAX_CHAT_CHARS: usize = 140;
+/// Maximum length of a chat line, in UTF-16 code units.
+const MAX_CHAT_UNITS: usize = 140;
 
 pub(super) fn routes() -> Vec<Route> {
     let mut routes = actions("/api/bot/game", Some(&["bot:play"]));
@@ -225,8 +225,8 @@ fn chat_form(params: &Params) -> Result<(Room, String), ApiError> {
     let text = params.get("text").map(str::trim).unwrap_or_default();
     if text.is_empty() {
         errors.push(("text", REQUIRED.to_owned()));
-    } else if text.chars().count() > MAX_CHAT_CHARS {
-        errors.push(("text", format!("Maximum length is {MAX_CHAT_CHARS}")));
+    } else if text.encode_utf16().count() > MAX_CHAT_UNITS {
+        errors.push(("text", format!("Maximum length is {MAX_CHAT_UNITS}")));
     }
     if errors.is_empty() {
         Ok((room, text.to_owned()))
