@@ -29,8 +29,9 @@ const BUSY_INTERVAL: Duration = Duration::from_millis(50);
 /// Upper limit of sets of lines that are not sent yet.
 const MAX_SETS: usize = 64;
 
-/// Analyses a position for the board. Returns when its limits are reached, or the board has gone.
+/// Analyses a position for the board with the engine of this name. Returns when its limits are reached, or the board has gone.
 pub(super) async fn run(
+    name: &str,
     broker: &Broker,
     engine: &BoardEngine,
     engines: &Engines,
@@ -43,9 +44,12 @@ pub(super) async fn run(
     });
     let sending = broker.send_analysis(&analysis.id, unsent);
     let search = async {
-        match game(&analysis.work) {
+        let searched = match game(&analysis.work) {
             Ok(game) => search(engine, engines, &game, &analysis.work, &lines).await,
-            Err(problem) => warn!("cannot analyse for the board: {problem}"),
+            Err(problem) => Err(problem),
+        };
+        if let Err(problem) = searched {
+            warn!("{name} ends an analysis for the board: {problem}");
         }
         drop(lines);
         // The request ends after the last line.
@@ -78,17 +82,17 @@ fn game(work: &AnalysisWork) -> Result<Game, String> {
     Ok(game)
 }
 
-/// Searches until a limit is reached. Starts again after each game that interrupts.
+/// Searches until a limit is reached. Starts again after each game that interrupts. The error says why the engine cannot.
 async fn search(
     engine: &BoardEngine,
     engines: &Engines,
     game: &Game,
     work: &AnalysisWork,
     lines: &mpsc::Sender<Bytes>,
-) {
+) -> Result<(), String> {
     if !game.position().has_legal_move() {
         send(lines, "bestmove (none)\n".into());
-        return;
+        return Ok(());
     }
     let movetime = work.movetime.map(Duration::from_millis);
     let deadline = clock::sleep(movetime.unwrap_or(MAX_TIME).min(MAX_TIME));
@@ -112,12 +116,12 @@ async fn search(
         };
         let handle = match engines.are_thinking() {
             true => None,
-            false => engine.start(task),
+            false => engine.start(task)?,
         };
         let Some(handle) = handle else {
             tokio::select! {
                 () = clock::sleep(BUSY_INTERVAL) => continue,
-                () = &mut deadline => return,
+                () = &mut deadline => return Ok(()),
             }
         };
         tokio::pin!(done);
@@ -127,11 +131,14 @@ async fn search(
             report = &mut done => match report {
                 Ok(report) if engine.completes_searches() => {
                     send(lines, best_move(&report));
-                    return;
+                    return Ok(());
                 }
                 Ok(_) => false,
-                // The engine has failed, or a game has taken it.
                 Err(_) => {
+                    if let Some(failure) = handle.failure() {
+                        return Err(failure);
+                    }
+                    // A game has taken the engine.
                     clock::sleep(BUSY_INTERVAL).await;
                     continue;
                 }
@@ -144,7 +151,7 @@ async fn search(
             if let Ok(report) = done.await {
                 send(lines, best_move(&report));
             }
-            return;
+            return Ok(());
         }
         // A game has taken the engine.
     }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::chess::Variant;
 use crate::engine::{Engine, SearchHandle, Task};
 use crate::external::{ExternalEngine, ExternalHandle};
 
@@ -31,15 +32,33 @@ pub enum BoardEngine {
 /// A running analysis. Dropping it stops the search.
 pub(super) enum Handle {
     Embedded(#[expect(dead_code, reason = "dropping it stops the search")] SearchHandle),
-    External(#[expect(dead_code, reason = "dropping it stops the search")] ExternalHandle),
+    External(ExternalHandle),
+}
+
+impl Handle {
+    /// Why a search without a result has failed; `None` if a game has ended it.
+    pub(super) fn failure(&self) -> Option<String> {
+        match self {
+            Self::Embedded(_) => None,
+            Self::External(handle) => handle.outcome().failure,
+        }
+    }
 }
 
 impl BoardEngine {
-    /// Starts an analysis; `None` while games use the engine.
-    pub(super) fn start(&self, task: Task) -> Option<Handle> {
-        match self {
+    /// Starts an analysis; `None` while games use the engine. The error says why the engine cannot run it.
+    pub(super) fn start(&self, task: Task) -> Result<Option<Handle>, &'static str> {
+        Ok(match self {
             Self::Embedded(engine) => engine.start_ponder(task).map(Handle::Embedded),
-            Self::External(engine) => engine.start_analysis(task).map(Handle::External),
+            Self::External(engine) => engine.start_analysis(task)?.map(Handle::External),
+        })
+    }
+
+    /// The rules that it plays; `None` until it has started.
+    pub(super) fn rules(&self) -> Option<Vec<Variant>> {
+        match self {
+            Self::Embedded(_) => Some(Variant::ALL.to_vec()),
+            Self::External(engine) => engine.rules(),
         }
     }
 

@@ -26,6 +26,9 @@ const NAME: &str = "Knightwatch";
 /// Length of the secret in bytes.
 const SECRET_BYTES: usize = 32;
 
+/// Interval of asking whether an engine has started.
+const START_INTERVAL: Duration = Duration::from_millis(100);
+
 /// Delays after failures of the broker.
 const BACKOFF: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(60));
 
@@ -49,7 +52,7 @@ pub struct Offer {
     pub threads: usize,
     /// Size of its hash table, in MiB.
     pub hash_mib: usize,
-    /// Rules that it plays.
+    /// Rules that it is offered for, if it plays them.
     pub variants: Vec<Variant>,
 }
 
@@ -87,13 +90,15 @@ impl Provider {
             error!("no analysis for the board: the system has no random numbers");
             return;
         };
-        if let Err(error) = retried(|| self.register(offer, &secret)).await {
+        let name = offer.name();
+        let rules = offer.rules().await;
+        if rules.is_empty() {
+            return error!("{name} plays none of its variants; it is not on the analysis board");
+        }
+        if let Err(error) = retried(|| self.register(offer, &rules, &secret)).await {
             return refused(&error);
         }
-        info!(
-            "an engine is on the analysis board of our account, as {}",
-            offer.name()
-        );
+        info!("an engine is on the analysis board of our account, as {name}");
         let mut failures = 0;
         loop {
             match offer.broker.next_analysis(&secret).await {
@@ -101,7 +106,8 @@ impl Provider {
                     failures = 0;
                     if let Some(analysis) = analysis {
                         debug!(id = analysis.id, "analysis");
-                        analysis::run(&offer.broker, &offer.engine, &self.engines, analysis).await;
+                        let (broker, engine) = (&offer.broker, &offer.engine);
+                        analysis::run(&name, broker, engine, &self.engines, analysis).await;
                     }
                 }
                 Err(error) => {
@@ -122,13 +128,12 @@ impl Provider {
     }
 
     /// Registers an engine, or gives the one of this name the new secret.
-    async fn register(&self, offer: &Offer, secret: &str) -> Result<(), Error> {
-        let variants = offer.variants.iter();
+    async fn register(&self, offer: &Offer, rules: &[Variant], secret: &str) -> Result<(), Error> {
         let registration = EngineRegistration {
             name: offer.name(),
             max_threads: offer.threads.max(1),
             max_hash: offer.hash_mib.max(1),
-            variants: variants.map(|variant| variant.uci().to_owned()).collect(),
+            variants: rules.iter().map(|rules| rules.uci().to_owned()).collect(),
             provider_secret: secret.to_owned(),
         };
         let engines = self.client.external_engines().await?;
@@ -146,6 +151,29 @@ impl Offer {
             BoardEngine::Embedded(_) => NAME.to_owned(),
             BoardEngine::External(engine) => format!("{} ({NAME})", engine.name()),
         }
+    }
+
+    /// The rules that it is offered for and plays. Waits until the engine has started.
+    async fn rules(&self) -> Vec<Variant> {
+        let played = loop {
+            match self.engine.rules() {
+                Some(rules) => break rules,
+                None => clock::sleep(START_INTERVAL).await,
+            }
+        };
+        let (rules, missing): (Vec<Variant>, Vec<Variant>) = self
+            .variants
+            .iter()
+            .partition(|rules| played.contains(rules));
+        if !missing.is_empty() {
+            let names: Vec<&str> = missing.iter().map(|rules| rules.name()).collect();
+            warn!(
+                "{} does not play {}; it is on the analysis board without",
+                self.name(),
+                names.join(", ")
+            );
+        }
+        rules
     }
 }
 

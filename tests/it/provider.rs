@@ -7,6 +7,7 @@ use knightwatch::sim::NewUser;
 use serde_json::{Value, json};
 
 use crate::common::{BOT, Daemon, Site, http_client, wait};
+use crate::engines::script;
 
 const START: &str = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1";
 
@@ -168,6 +169,47 @@ fn external_engine_analyses_for_the_board() {
     wait("the engine is removed", || {
         engines(&site, &board.runtime).is_empty().then_some(())
     });
+}
+
+#[test]
+fn external_engine_is_offered_for_the_variants_that_it_plays() {
+    let site = Site::new([NewUser::bot("Anna")]);
+    let home = tempfile::tempdir().unwrap();
+    let stub = home.path().join("stub");
+    script(
+        &stub,
+        "while read -r line; do case \"$line\" in uci) echo id name Stub; \
+         echo option name UCI_Variant type combo default chess var chess var crazyhouse; echo uciok;; \
+         isready) echo readyok;; go*) echo 'bestmove (none)';; esac; done",
+    );
+    let bot = Daemon::start(
+        &site,
+        &format!(
+            "[engine]\nhash_mib = 1\nthreads = 1\n[[engine.external]]\nname = \"stub\"\ncommand = [\"{}\"]\n\
+             variants = [\"standard\", \"crazyhouse\", \"atomic\"]\nprovider = true\n",
+            stub.display()
+        ),
+    );
+    let board = Board::of(&site, "stub (Knightwatch)");
+    assert_eq!(board.engine["variants"], json!(["chess", "crazyhouse"]));
+    let log = bot.log();
+    assert!(
+        log.contains("stub (Knightwatch) does not play Atomic"),
+        "{log}"
+    );
+    // What cannot be analysed ends at once, with a line that says why.
+    for (variant, reason) in [
+        ("atomic", "it does not play this variant"),
+        ("xiangqi", "the variant xiangqi is not played"),
+        ("chess", "Stub sent no legal move"),
+    ] {
+        let work = json!({ "variant": variant });
+        assert_eq!(board.analyse(variant, 1, &work).count(), 0, "{variant}");
+        let line = format!("stub (Knightwatch) ends an analysis for the board: {reason}");
+        wait("the log says why", || {
+            bot.log().contains(&line).then_some(())
+        });
+    }
 }
 
 #[test]

@@ -174,6 +174,8 @@ pub(crate) enum Running {
 pub struct Outcome {
     /// Why the own engine has played, if it has.
     pub fallback: Option<String>,
+    /// Why a search that no game waits for has failed, if it has.
+    pub failure: Option<String>,
     /// Lines of the dialogue, with `>` before ours and `<` before the engine's.
     pub dialogue: Vec<String>,
 }

@@ -238,10 +238,16 @@ impl ExternalEngine {
         self.start_interruptible(&mut state, Job::new(Purpose::Ponder, task, setup))
     }
 
-    /// Starts an analysis, which reports `multi_pv` lines until it is stopped or a limit is reached. `None` if the engine cannot
-    /// or no process is free. It ends without a result when a game needs the process.
-    pub fn start_analysis(&self, mut task: Task) -> Option<ExternalHandle> {
+    /// Starts an analysis, which reports `multi_pv` lines until it is stopped or a limit is reached. `None` if no process is
+    /// free. It ends without a result when a game needs the process, and when it [fails](ExternalHandle::outcome).
+    ///
+    /// # Errors
+    /// The reason why the engine cannot run it.
+    pub fn start_analysis(&self, mut task: Task) -> Result<Option<ExternalHandle>, &'static str> {
         let mut state = self.owner.0.lock();
+        if let Some(why) = state.unable(&task) {
+            return Err(why);
+        }
         let lines = task.limits.multi_pv.clamp(1, state.abilities.lines.max(1));
         task.limits.infinite = true;
         let options = match state.abilities.lines {
@@ -252,7 +258,16 @@ impl ExternalEngine {
             options,
             opponent: None,
         });
-        self.start_interruptible(&mut state, Job::new(Purpose::Analysis, task, setup))
+        let job = Job::new(Purpose::Analysis, task, setup);
+        Ok(self.start_interruptible(&mut state, job))
+    }
+
+    /// The rules that the engine plays; `None` until a process has started.
+    pub fn rules(&self) -> Option<Vec<Variant>> {
+        let state = self.owner.0.lock();
+        let has_started = state.stats.identity.is_some();
+        let rules = [Variant::Standard].into_iter();
+        has_started.then(|| rules.chain(state.abilities.variants.clone()).collect())
     }
 
     /// The number of lines that an analysis can show at once.
@@ -471,6 +486,9 @@ impl Shared {
                     self.options.name
                 );
                 self.rescue(job, last, error.to_string());
+            } else {
+                let why = error.to_string();
+                job.control.note(|outcome| outcome.failure = Some(why));
             }
             // A busy machine makes engines late: they are not restarted if they only need some time.
             let goes_on = match error {
