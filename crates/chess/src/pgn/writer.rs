@@ -5,7 +5,7 @@ use crate::{Color, Game, Variant};
 
 /// The game as PGN, with lines of at most 80 columns. `comments[i]` belongs to the move of ply `i`; there may be
 /// fewer comments than moves. Sets the tag `Result`; `Variant`, unless it is standard chess; and, unless the game
-/// starts from the start position of the variant, `SetUp` and `FEN`.
+/// starts from the standard position, `SetUp` and `FEN`. Chess960 has them always, by its tag.
 pub fn write(tags: &Tags, game: &Game, comments: &[MoveComment], outcome: Outcome) -> String {
     let mut tags = tags.clone();
     tags.set("Result", outcome.to_string());
@@ -13,7 +13,9 @@ pub fn write(tags: &Tags, game: &Game, comments: &[MoveComment], outcome: Outcom
     if variant != Variant::Standard {
         tags.set("Variant", variant.name());
     }
-    if *game.initial() != variant.start() {
+    let has_own_start = matches!(variant, Variant::Horde | Variant::RacingKings)
+        || tags.get("Variant") == Some("Chess960");
+    if has_own_start || *game.initial() != variant.start() {
         tags.set("SetUp", "1");
         tags.set("FEN", game.initial().fen());
     }

@@ -248,8 +248,11 @@ fn pgn_of_variants_is_read_as_written() {
         let game = Game::from_moves(variant.start(), moves.split(' ')).expect("legal moves");
         let text = pgn::write(&pgn::Tags::default(), &game, &[], Outcome::Unknown);
         assert!(text.contains(part), "{text}");
-        let tag = format!("[Variant \"{variant}\"]");
-        assert!(text.contains(&tag) && !text.contains("[FEN"), "{text}");
+        assert!(text.contains(&format!("[Variant \"{variant}\"]")), "{text}");
+        let has_own_start = matches!(variant, Variant::Horde | Variant::RacingKings);
+        for tag in ["[SetUp \"1\"]", "[FEN \""] {
+            assert_eq!(text.contains(tag), has_own_start, "{text}");
+        }
         let mut reader = pgn::Reader::new();
         let record = reader
             .feed(&mut text.as_bytes())
