@@ -32,8 +32,8 @@ pub(super) struct Watcher {
     stuck: HashSet<String>,
     /// Games in which the embedded engine has replaced an external one.
     fallbacks: HashSet<String>,
-    /// The highest rating since the start or the last report, by account, speed and variant.
-    ratings: HashMap<(String, String, String), u32>,
+    /// The highest rating since the start or the last report, by account and kind of rating.
+    ratings: HashMap<(String, String), u32>,
     /// Accounts and names of the daily limits that were reported.
     limits_reached: HashSet<(String, String)>,
     disk_reported: bool,
@@ -104,7 +104,8 @@ impl Watcher {
         let entry = (start.our_color, us.name.clone());
         self.games.insert(start.game.clone(), entry);
         let rating = us.rating.filter(|_| !us.provisional)?;
-        let key = (us.name.clone(), start.speed.clone(), start.variant.clone());
+        let kind = start.rating_kind();
+        let key = (us.name.clone(), kind.to_owned());
         let highest = self.ratings.entry(key).or_insert(rating);
         *highest = rating.max(*highest);
         if *highest - rating < self.limits.rating_drop {
@@ -117,10 +118,7 @@ impl Watcher {
             resolved: false,
             account: Some(us.name.clone()),
             game: Some(start.game.clone()),
-            text: format!(
-                "the {} {} rating has fallen from {before} to {rating}",
-                start.variant, start.speed
-            ),
+            text: format!("the {kind} rating has fallen from {before} to {rating}"),
             since: now,
         })
     }

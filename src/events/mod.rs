@@ -392,6 +392,14 @@ impl GameStarted {
             Color::Black => &self.black,
         }
     }
+
+    /// The rating that the players have in this game: that of the speed or, whatever the speed, of the variant.
+    pub fn rating_kind(&self) -> &str {
+        match self.variant.as_str() {
+            "standard" | "fromPosition" => &self.speed,
+            variant => variant,
+        }
+    }
 }
 
 /// A move of a game.

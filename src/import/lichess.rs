@@ -179,8 +179,8 @@ fn game(exported: ExportedGame) -> Result<Read, String> {
         plies: game.moves().len() as u32 + 1,
     };
     Ok(Read::Game(Box::new(ImportedGame {
-        started: exported.created_at,
-        finished: exported.last_move_at.unwrap_or(exported.created_at),
+        started: Some(exported.created_at),
+        finished: Some(exported.last_move_at.unwrap_or(exported.created_at)),
         start,
         moves,
         status: name(&exported.status),

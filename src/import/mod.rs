@@ -275,7 +275,7 @@ impl<W: Write> Import<'_, W> {
                     number += 1;
                     let game = lichess::parse(line.as_bytes());
                     if let Ok(Read::Game(game)) = &game {
-                        since = since.max(Some(game.started));
+                        since = since.max(game.started);
                     }
                     let broken = |problem| Read::Broken(format!("line {number}: {problem}"));
                     self.game(game.unwrap_or_else(broken), name)?;
@@ -300,10 +300,11 @@ impl<W: Write> Import<'_, W> {
 
     fn game(&mut self, game: Read, place: &dyn Display) -> Result<(), Error> {
         match game {
-            Read::Game(game) if self.options.since.is_some_and(|since| game.started < since) => {
+            // None is less than any day.
+            Read::Game(game) if game.started < self.options.since => {
                 let reason = match game.started {
-                    0 => "without a date",
-                    _ => "from before --since",
+                    None => "without a date",
+                    Some(_) => "from before --since",
                 };
                 *self.skipped.entry(reason).or_default() += 1;
             }

@@ -70,13 +70,17 @@ fn game(record: Record, server: &str, number: u64) -> Read {
     };
     let to_move = record.game.position().turn();
     let end = match record.game.termination() {
-        Some(Termination::Checkmate) if winner != Some(!to_move) => "checkmate",
-        Some(Termination::Stalemate) if winner.is_some() => "stalemate",
-        _ => "",
+        Some(Termination::Checkmate) if winner != Some(!to_move) => {
+            format!("checkmate of {to_move}")
+        }
+        Some(Termination::Stalemate) if winner.is_some() => format!("stalemate of {to_move}"),
+        Some(Termination::VariantWin(side)) if winner != Some(side) => format!("a win of {side}"),
+        Some(Termination::VariantDraw) if winner.is_some() => "a draw".to_owned(),
+        _ => String::new(),
     };
     if !end.is_empty() && record.outcome != Outcome::Unknown {
         return Read::Broken(format!(
-            "game {number}: the moves end in {end} of {to_move}, but the result is {result}"
+            "game {number}: the moves end in {end}, but the result is {result}"
         ));
     }
     let initial = record.game.initial();
@@ -133,7 +137,7 @@ fn game(record: Record, server: &str, number: u64) -> Read {
         our_color: Color::White,
         speed,
         time_control,
-        rated: lower.contains("rated") && !lower.contains("unrated"),
+        rated: lower.split(' ').any(|word| word == "rated"),
         variant: variant.to_owned(),
         initial_fen: (*initial != rules.start()).then(|| initial.fen()),
         tournament: address::after_host(
@@ -231,20 +235,19 @@ fn time_control(tag: Option<&str>) -> TimeControl {
     clock().unwrap_or(TimeControl::Unknown)
 }
 
-/// The start in milliseconds since 1970, in UTC; 0 if no tag tells the day.
-fn started(tags: &Tags) -> i64 {
-    let day = ["UTCDate", "Date"].into_iter().find_map(|tag| {
+/// The start in milliseconds since 1970, in UTC, if a tag tells the day.
+fn started(tags: &Tags) -> Option<i64> {
+    let day: jiff::civil::Date = ["UTCDate", "Date"].into_iter().find_map(|tag| {
         let day = tags.get(tag).filter(|day| !day.starts_with('?'))?;
         let day = day.replace('.', "-").replace("??", "01");
-        day.parse::<jiff::civil::Date>().ok()
-    });
-    let Some(day) = day else { return 0 };
+        day.parse().ok()
+    })?;
     let time = tags
         .get("UTCTime")
         .and_then(|time| time.parse::<jiff::civil::Time>().ok());
     let at = DateTime::from_parts(day, time.unwrap_or_default());
-    let at = at.to_zoned(TimeZone::UTC);
-    at.map_or(0, |at| at.timestamp().as_millisecond())
+    let at = at.to_zoned(TimeZone::UTC).ok()?;
+    Some(at.timestamp().as_millisecond())
 }
 
 /// The status of a finished game, in the words of Lichess.
@@ -253,7 +256,9 @@ fn status(record: &Record, is_aborted: bool) -> &'static str {
     match (record.game.termination(), record.outcome) {
         (Some(Termination::Checkmate), Outcome::Win(_)) => "mate",
         (Some(Termination::Stalemate), Outcome::Draw) => "stalemate",
+        (Some(Termination::VariantWin(_)), Outcome::Win(_)) => "variantEnd",
         (_, Outcome::Unknown) if is_aborted => "aborted",
+        (_, Outcome::Win(_)) if is_aborted => "noStart",
         _ if termination.eq_ignore_ascii_case("time forfeit") => "outoftime",
         (_, Outcome::Draw) => "draw",
         (_, Outcome::Win(_)) if termination.eq_ignore_ascii_case("rules infraction") => "cheat",

@@ -349,7 +349,10 @@ fn print_if(words: &str, empty: bool, out: &mut impl Write) -> io::Result<()> {
 
 /// The table header, with the time zone of the newest game.
 fn header(newest: &Game) -> String {
-    let began = format!("began ({})", super::local(newest.started).strftime("%Z"));
+    let began = match newest.started {
+        Some(started) => format!("began ({})", super::local(started).strftime("%Z")),
+        None => "began".to_owned(),
+    };
     format!(
         "{began:<16}  {:<8}  {:<5}  {:<5}  {:<7}  {:<9}  {:<10}  game, opponent",
         "id", "color", "we", "result", "length", "end"
@@ -369,7 +372,8 @@ fn game_line(game: &Game) -> String {
     };
     format!(
         "{}  {:<8}  {}  {:<5}  {:<7}  {:>3} moves  {:<10}  {rated} {time}{kind}, {}",
-        local_time(game.started),
+        game.started
+            .map_or_else(|| "????-??-?? ??:??".to_owned(), local_time),
         escape(&game.id),
         game.color.key(),
         game.outcome.key(),

@@ -303,7 +303,11 @@ impl Conditions {
         );
         all.add("tournament = ?", filter.tournament.as_ref().map(text));
         all.add("started >= ?", filter.since.map(Value::from));
-        all.add("started < ?", filter.until.map(Value::from));
+        // Without a date it is 0.
+        all.add(
+            "started <> 0 AND started < ?",
+            filter.until.map(Value::from),
+        );
         all.terms
             .extend(filter.outcome.map(|outcome| outcome.condition().to_owned()));
         all

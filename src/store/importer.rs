@@ -15,10 +15,10 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
 /// A finished game from elsewhere.
 #[derive(Clone, Debug)]
 pub struct ImportedGame {
-    /// Its start, in milliseconds since 1970.
-    pub started: i64,
+    /// Its start, in milliseconds since 1970, if it is known.
+    pub started: Option<i64>,
     /// Its end.
-    pub finished: i64,
+    pub finished: Option<i64>,
     /// Its players and kind.
     pub start: GameStarted,
     /// Moves in UCI, each with the mover's clock after it in milliseconds.
@@ -84,7 +84,7 @@ fn add(db: &Connection, game: &ImportedGame) -> rusqlite::Result<bool> {
     if seq(db)?.is_some() {
         return Ok(false);
     }
-    insert::insert_game(db, game.started, &game.start)?;
+    insert::insert_game(db, game.started.unwrap_or(0), &game.start)?;
     let seq = seq(db)?;
     let mut statement =
         db.prepare("INSERT INTO move (game, ply, uci, clock_ms) VALUES (?1, ?2, ?3, ?4)")?;
@@ -99,6 +99,6 @@ fn add(db: &Connection, game: &ImportedGame) -> rusqlite::Result<bool> {
         plies: game.moves.len() as u32,
         moves: String::new(),
     };
-    insert::finish_game(db, game.finished, &end, false)?;
+    insert::finish_game(db, game.finished.unwrap_or(0), &end, false)?;
     Ok(true)
 }

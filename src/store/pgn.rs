@@ -77,8 +77,13 @@ fn move_comment(played: &MoveRecord, ours: Color, details: Details) -> MoveComme
 fn tags(game: &Game, server: &str) -> Tags {
     let mut tags = Tags::default();
     let rated = if game.rated { "rated" } else { "casual" };
-    let at = super::utc(game.started);
-    let date = at.strftime("%Y.%m.%d").to_string();
+    let (date, time) = match game.started.map(super::utc) {
+        Some(at) => (
+            at.strftime("%Y.%m.%d").to_string(),
+            at.strftime("%H:%M:%S").to_string(),
+        ),
+        None => ("????.??.??".to_owned(), "??:??:??".to_owned()),
+    };
     tags.set("Event", format!("{rated} {} game", game.speed));
     tags.set(
         "Site",
@@ -91,7 +96,7 @@ fn tags(game: &Game, server: &str) -> Tags {
     }
     tags.set("GameId", game.id.clone());
     tags.set("UTCDate", date);
-    tags.set("UTCTime", at.strftime("%H:%M:%S").to_string());
+    tags.set("UTCTime", time);
     for color in Color::ALL {
         let Player { title, rating, .. } = game.player(color);
         let rating = rating.map_or_else(|| "?".to_owned(), |rating| rating.to_string());
@@ -120,6 +125,7 @@ fn tags(game: &Game, server: &str) -> Tags {
         None => "Unterminated",
         Some("aborted" | "noStart") => "Abandoned",
         Some("outoftime" | "timeout") => "Time forfeit",
+        Some("cheat") => "Rules infraction",
         Some(_) => "Normal",
     };
     tags.set("Termination", termination);

@@ -38,7 +38,10 @@ impl PgnFiles {
         let name = match self.grouping {
             Grouping::Game => file_name(&game.id),
             Grouping::Opponent => file_name(&game.opponent.name),
-            Grouping::Month => super::month(game.started),
+            Grouping::Month => match game.started {
+                Some(started) => super::month(started),
+                None => "unknown".to_owned(),
+            },
             Grouping::All => "games".to_owned(),
         };
         self.directory.join(format!("{name}.pgn"))

@@ -29,8 +29,8 @@ const MAX_GAME_DURATION_MS: i64 = 6 * 3_600_000;
 pub struct Game {
     /// Game id.
     pub id: String,
-    /// When it started for us, in milliseconds since 1970.
-    pub started: i64,
+    /// When it started for us, in milliseconds since 1970; `None` if an imported game has no date.
+    pub started: Option<i64>,
     /// When it ended; `None` while it is running, or if its end was missed.
     pub finished: Option<i64>,
     /// Our color.
@@ -336,7 +336,8 @@ impl Reader {
 /// Our rating change in a rated game: the difference to the rating at the start of the next game of the same kind. `None`
 /// if another game of the kind was running at the same time.
 fn rating_change(db: &Connection, game: &Game) -> rusqlite::Result<Option<i64>> {
-    let (Some(rating), Some(finished)) = (game.account.rating, game.finished) else {
+    let (rating, started) = (game.account.rating, game.started);
+    let (Some(rating), Some(started), Some(finished)) = (rating, started, game.finished) else {
         return Ok(None);
     };
     if !game.rated {
@@ -346,7 +347,7 @@ fn rating_change(db: &Connection, game: &Game) -> rusqlite::Result<Option<i64>> 
         "standard" => &game.speed,
         variant => variant,
     };
-    let (name, started) = (&game.account.name, game.started);
+    let name = &game.account.name;
     let sql = format!(
     "SELECT started, account_rating
      FROM (SELECT * FROM game WHERE account = ?1 AND started > ?2 ORDER BY started LIMIT {MAX_NEIGHBOR_GAMES})
@@ -439,8 +440,8 @@ fn game(row: &Row<'_>) -> rusqlite::Result<Game> {
     let round_trip: Option<i64> = row.get(25)?;
     Ok(Game {
         id: row.get(0)?,
-        started: row.get(1)?,
-        finished: row.get(2)?,
+        started: known_time(row.get(1)?),
+        finished: row.get::<_, Option<i64>>(2)?.and_then(known_time),
         color: if color == "white" {
             Color::White
         } else {
@@ -467,6 +468,11 @@ fn game(row: &Row<'_>) -> rusqlite::Result<Game> {
         final_clock: final_clock.map(|ms| Duration::from_millis(ms.max(0).unsigned_abs())),
         round_trip: round_trip.map(|us| Duration::from_micros(us.max(0).unsigned_abs())),
     })
+}
+
+/// A time of a game; it is 0 in the file if an imported game has no date.
+fn known_time(at: i64) -> Option<i64> {
+    (at != 0).then_some(at)
 }
 
 /// Reads base time, increment and days per move from three columns.

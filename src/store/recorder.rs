@@ -347,10 +347,13 @@ fn write_pending_pgn(
     let mut statement = db.prepare("SELECT id FROM game WHERE pgn_pending = 1 ORDER BY seq")?;
     let ids = statement.query_map([], |row| row.get::<_, String>(0))?;
     for id in ids.collect::<rusqlite::Result<Vec<_>>>()? {
-        if let Some(record) = reader::record(db, &id)? {
+        // A database that is locked or full fails before the file is written: a game must not be appended twice.
+        let transaction = Transaction::new_unchecked(db, TransactionBehavior::Immediate)?;
+        transaction.execute("UPDATE game SET pgn_pending = 0 WHERE id = ?1", [&id])?;
+        if let Some(record) = reader::record(&transaction, &id)? {
             files.write_game(&record, server)?;
         }
-        db.execute("UPDATE game SET pgn_pending = 0 WHERE id = ?1", [&id])?;
+        transaction.commit()?;
     }
     Ok(())
 }

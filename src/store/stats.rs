@@ -26,7 +26,8 @@ const MAX_HISTORY_POINTS: usize = 200;
 const CHANGE_PERIOD: Duration = Duration::from_secs(30 * 86_400);
 
 /// SQL expression of the kind of rating: variants have their own, whatever the speed.
-pub(super) const RATING_KIND: &str = "CASE variant WHEN 'standard' THEN speed ELSE variant END";
+pub(super) const RATING_KIND: &str =
+    "CASE WHEN variant IN ('standard', 'fromPosition') THEN speed ELSE variant END";
 
 /// Scores by key. Fast hashing is safe: the keys are few and not chosen by attackers.
 type Groups = FxHashMap<String, WinDrawLoss>;
@@ -155,8 +156,12 @@ impl Reader {
     fn by_month(&self, filter: &Filter) -> Result<Groups, Error> {
         let mut days: HashMap<i64, WinDrawLoss> = HashMap::new();
         self.each(filter, "started", |started, halves, expected| {
-            let day = started.as_i64()?.div_euclid(DAY_MS);
-            days.entry(day).or_default().add(halves, expected);
+            let started = started.as_i64()?;
+            // Games without a date are of no month.
+            if started != 0 {
+                let day = days.entry(started.div_euclid(DAY_MS)).or_default();
+                day.add(halves, expected);
+            }
             Ok(())
         })?;
         let mut months = Groups::default();
@@ -243,7 +248,7 @@ impl Reader {
         &self,
         filter: &Filter,
     ) -> Result<BTreeMap<String, Vec<(i64, u32)>>, Error> {
-        let rated = "rated = 1 AND account_rating IS NOT NULL";
+        let rated = "rated = 1 AND account_rating IS NOT NULL AND started <> 0";
         let conditions = Conditions::new(filter, rated);
         let sql = format!(
             "SELECT started, account_rating, {RATING_KIND}, account FROM game WHERE {} ORDER BY account, started",

@@ -69,6 +69,15 @@ impl Status {
         }
     }
 
+    /// Updates the games that accounts wait for, after a game of this account: it has `games` left, all have `all`.
+    pub(super) fn on_game_over(&mut self, name: &str, games: usize, all: usize) {
+        let by_name = |account: &&mut Account| account.name.eq_ignore_ascii_case(name);
+        if let Some(account) = self.accounts.iter_mut().find(by_name) {
+            account.status.draining = account.status.draining.and(Some(games));
+        }
+        self.draining = self.draining.and(Some(all));
+    }
+
     /// Combined status: online if any account is; paused, idle and draining if all are; offline if none is online.
     fn combine(accounts: Vec<Account>) -> Self {
         let each = || accounts.iter().map(|account| &account.status);
@@ -139,5 +148,24 @@ mod tests {
         assert_eq!(all.draining, None);
         all.on_account_event("Bert", &Event::Draining { games: 2 }, 0);
         assert_eq!(all.draining, Some(3));
+        all.on_game_over("bert", 1, 2);
+        assert_eq!(all.draining, Some(2));
+        let games = all.accounts.iter().map(|account| account.status.draining);
+        assert_eq!(games.collect::<Vec<_>>(), [Some(1), Some(1)]);
+    }
+
+    #[test]
+    fn account_that_stops_alone_counts_its_own_games() {
+        let mut all = Status::default();
+        all.on_account_event("Anna", &Event::Draining { games: 1 }, 0);
+        all.on_account_event("Bert", &online("Bert"), 0);
+        all.on_game_over("Bert", 0, 1);
+        assert_eq!(all.accounts[0].status.draining, Some(1));
+        all.on_game_over("Anna", 0, 0);
+        assert_eq!(all.accounts[0].status.draining, Some(0));
+        assert_eq!(
+            (all.accounts[1].status.draining, all.draining),
+            (None, None)
+        );
     }
 }

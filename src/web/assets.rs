@@ -55,7 +55,6 @@ const FILES: &[(&str, &str, &str)] = &[
     asset!("moves.js", SCRIPT),
     asset!("new_game.js", SCRIPT),
     asset!("notify.js", SCRIPT),
-    asset!("pgn.js", SCRIPT),
     asset!("player.js", SCRIPT),
     asset!("pocket.js", SCRIPT),
     asset!("settings.js", SCRIPT),

@@ -24,7 +24,8 @@ pub(super) fn from_record(record: &Record, server: &str) -> LiveGame {
         engine: game.engine.clone(),
         plies: 0,
     };
-    let mut live = LiveGame::new(&start, server, game.started.unsigned_abs());
+    let started = game.started.unwrap_or_default().unsigned_abs();
+    let mut live = LiveGame::new(&start, server, started);
     let clocks = &live.view.clocks;
     let mut left = [clocks.white_ms, clocks.black_ms];
     for played in &record.moves {
@@ -59,6 +60,59 @@ pub(super) fn from_record(record: &Record, server: &str) -> LiveGame {
         text,
     });
     live
+}
+
+/// A game of the page as a record, for its PGN.
+pub(super) fn to_record(live: &LiveGame) -> Record {
+    let (start, view) = (&live.start, &live.view);
+    let (account, opponent) = match start.our_color {
+        Color::White => (&start.white, &start.black),
+        Color::Black => (&start.black, &start.white),
+    };
+    let moves = view.moves.iter().map(|mv| {
+        let clock = if mv.by == Color::White.key() {
+            mv.white_ms
+        } else {
+            mv.black_ms
+        };
+        let thought = mv.thought.as_ref();
+        MoveRecord {
+            ply: mv.ply,
+            uci: mv.uci.clone(),
+            clock_ms: clock.and_then(|ms| i64::try_from(ms).ok()),
+            cp: thought.and_then(|thought| thought.cp),
+            mate: thought.and_then(|thought| thought.mate),
+            ..MoveRecord::default()
+        }
+    });
+    let result = view.result.as_ref();
+    Record {
+        game: store::Game {
+            id: view.id.clone(),
+            started: i64::try_from(view.started).ok(),
+            finished: None,
+            color: start.our_color,
+            account: account.clone(),
+            opponent: opponent.clone(),
+            speed: start.speed.clone(),
+            time_control: start.time_control,
+            variant: start.variant.clone(),
+            rated: start.rated,
+            initial_fen: start.initial_fen.clone(),
+            tournament: start.tournament.clone(),
+            engine: start.engine.clone(),
+            status: result.map(|result| result.status.clone()),
+            result: result.map(|result| result.score.clone()),
+            outcome: Outcome::Open,
+            plies: start.plies,
+            opening: None,
+            final_clock: None,
+            round_trip: None,
+        },
+        moves: moves.collect(),
+        notes: Vec::new(),
+        rating_change: None,
+    }
 }
 
 /// The end of a game of the records, with the status of the server.

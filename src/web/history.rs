@@ -137,7 +137,7 @@ pub(super) struct GameList {
 #[derive(Serialize)]
 struct GameRow {
     id: String,
-    started: i64,
+    started: Option<i64>,
     white: Player,
     black: Player,
     ours: &'static str,
@@ -211,6 +211,9 @@ pub(super) async fn games(
     list.await.map(Json)
 }
 
+/// Media type of PGN.
+pub(super) const PGN: &str = "application/x-chess-pgn";
+
 /// `GET /api/games.pgn`: the games that match a query, as a PGN file.
 pub(super) async fn download(
     State(state): State<AppState>,
@@ -218,7 +221,7 @@ pub(super) async fn download(
 ) -> Result<Response, ApiError> {
     let pgn = state.records.pgn(query.filter()?).await?;
     let kind = [
-        (CONTENT_TYPE, "application/x-chess-pgn"),
+        (CONTENT_TYPE, PGN),
         (
             CONTENT_DISPOSITION,
             "attachment; filename=\"knightwatch.pgn\"",

@@ -23,6 +23,8 @@ const DAY_MS: u64 = 86_400_000;
 pub(super) struct LiveGame {
     pub view: Game,
     pub ours: Color,
+    /// The start, with what the page does not show.
+    pub start: GameStarted,
     board: chess::Game,
     notation: CastlingNotation,
     increment_ms: u64,
@@ -88,6 +90,7 @@ impl LiveGame {
             },
             board: chess::Game::new(initial),
             ours: start.our_color,
+            start: start.clone(),
             notation,
             increment_ms: clock.map_or(0, |clock| clock.increment_ms),
             has_days: days.is_some(),

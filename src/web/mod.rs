@@ -277,6 +277,7 @@ fn router(
         .route("/api/stats", get(history::stats))
         .route("/api/game/{id}", get(pictures::game))
         .route("/game/{id}", get(pictures::board))
+        .route("/game/{id}/game.pgn", get(pictures::pgn))
         .route("/game/{id}/graph.svg", get(pictures::graph))
         .route("/game/{id}/animated.svg", get(pictures::animation))
         .route("/", get(assets::index))

@@ -1,4 +1,4 @@
-//! Single games as JSON and as SVG pictures, from memory or from the records.
+//! Single games as JSON, as PGN and as SVG pictures, from memory or from the records.
 
 use axum::Json;
 use axum::extract::{Path, State};
@@ -7,12 +7,13 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 
 use super::AppState;
+use super::convert::to_record;
+use super::history::PGN;
 use super::live_game::LiveGame;
-use super::records::{ApiError, Params};
+use super::records::{ApiError, NO_GAME, Params};
 use crate::chess::Color;
 use crate::draw::{Animation, Board, Graph};
-
-const NO_GAME: ApiError = ApiError::NotFound("there is no such game");
+use crate::store::{Details, pgn_of};
 
 /// The game with this id.
 async fn find(state: &AppState, id: &str) -> Result<LiveGame, ApiError> {
@@ -30,6 +31,22 @@ pub(super) async fn game(
 ) -> Result<Response, ApiError> {
     let live = find(&state, &id).await?;
     Ok(Json(live.view).into_response())
+}
+
+/// `GET /game/ID/game.pgn`.
+pub(super) async fn pgn(
+    State(state): State<AppState>,
+    Path(id): Path<String>,
+) -> Result<Response, ApiError> {
+    let text = match state.feed.live_game(&id) {
+        Some(live) => {
+            let server = live.view.url.strip_suffix(&*id).unwrap_or_default();
+            pgn_of(&to_record(&live), server, Details::ALL)
+        }
+        None if state.records.are_available() => state.records.game_pgn(id).await?,
+        None => return Err(NO_GAME),
+    };
+    Ok(([(CONTENT_TYPE, PGN)], text).into_response())
 }
 
 /// Query parameters of a picture of the board.

@@ -59,6 +59,9 @@ pub(super) enum ApiError {
     TaskFailed,
 }
 
+/// Error for an id that no game has.
+pub(super) const NO_GAME: ApiError = ApiError::NotFound("there is no such game");
+
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let code = match &self {
@@ -132,6 +135,15 @@ impl Records {
         task.await.map_err(|_| ApiError::TaskFailed)?
     }
 
+    /// A game as PGN.
+    pub(super) async fn game_pgn(&self, id: String) -> Result<String, ApiError> {
+        self.query(move |reader| {
+            let record = reader.record(&id)?.ok_or(NO_GAME)?;
+            Ok(pgn_of(&record, reader.server(), Details::ALL))
+        })
+        .await
+    }
+
     /// Streams the games that match a filter as PGN, oldest first.
     pub(super) async fn pgn(
         &self,
@@ -177,8 +189,7 @@ impl Records {
     /// A recorded game.
     pub(super) async fn game(&self, id: String) -> Result<LiveGame, ApiError> {
         self.query(move |reader| {
-            let record = reader.record(&id)?;
-            let record = record.ok_or(ApiError::NotFound("there is no such game"))?;
+            let record = reader.record(&id)?.ok_or(NO_GAME)?;
             Ok(from_record(&record, reader.server()))
         })
         .await

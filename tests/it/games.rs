@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use knightwatch::book::Record;
-use knightwatch::chess::Position;
+use knightwatch::chess::{Position, Variant};
 use knightwatch::sim::{
     ChallengePlan, ColorChoice, Endpoint, Fault, FaultRule, GameSummary, NewUser, PlayerKind,
     PlayerOptions, TimeControl,
@@ -42,7 +42,7 @@ fn one_challenge(name: &str, kind: PlayerKind) -> PlayerOptions {
 pub(crate) fn losing_player(name: &str) -> PlayerOptions {
     let options = one_challenge(name, PlayerKind::Random);
     let plan = options.challenges.clone().map(|plan| ChallengePlan {
-        variant: "fromPosition".to_owned(),
+        variants: vec!["fromPosition".to_owned()],
         fen: Some(WON.to_owned()),
         colors: vec![ColorChoice::Black],
         ..plan
@@ -498,12 +498,95 @@ fn books_are_used_in_order() {
     assert_eq!(book_moves(6), 4);
 }
 
+#[test]
+fn books_of_variants_are_asked_in_their_games() {
+    let directory = tempfile::tempdir().unwrap();
+    let book = |name: &str, lines: &str| book_of_lines(directory.path(), name, lines);
+    let standard = book("standard", "e4 e6\nd4 f5\n");
+    // Their keys are those of standard chess as long as the start position is.
+    let [atomic, white, chess960] = [
+        book("atomic", "e4 a6\nd4 h6\n"),
+        book("white", "e4 h5\n"),
+        book("chess960", "e4 g6\n"),
+    ];
+    let site = Site::new(["Anna", "Bert"].map(NewUser::bot));
+    let bot = Daemon::start(
+        &site,
+        &format!(
+            "games.concurrency = 8\n[book]\nfiles = [{standard:?}]\nembedded = false\n\
+             [book.variants]\natomic = [{atomic:?}, {white:?}]\nchess960 = {chess960:?}\n\
+             [[rule]]\nmatch = {{ name = \"bert\" }}\nplay = {{ book = [\"white.bin\", \"standard.bin\"] }}\n\
+             [[rule]]\nplay = {{ max_depth = 3 }}\n"
+        ),
+    );
+    let reply = |name: &str, variant: &str, opening: &str| {
+        let player = site.player(name);
+        let mut form = SLOW.to_vec();
+        form.push(("variant", variant));
+        if variant == "chess960" {
+            form.push(("fen", Variant::Standard.start_fen()));
+        }
+        let id = player.start(&form);
+        player.play(&id, opening);
+        site.plies(&id, 2);
+        let (_, playing) = player.get("/api/account/playing");
+        let mut games = playing["nowPlaying"].as_array().unwrap().iter();
+        let game = games.find(|game| game["gameId"] == id.as_str()).unwrap();
+        game["lastMove"].as_str().unwrap().to_owned()
+    };
+    let book_moves = |moves: u64| {
+        let counted = wait("the moves are counted", || {
+            let counts = status(&bot)["counts"].clone();
+            (counts["moves"] == moves).then_some(counts)
+        });
+        counted["book_moves"].clone()
+    };
+    assert_eq!(reply("Anna", "standard", "e2e4"), "e7e6");
+    assert_eq!(reply("Anna", "atomic", "e2e4"), "a7a6");
+    assert_eq!(reply("Anna", "chess960", "e2e4"), "g7g6");
+    // The books of standard chess are asked as well.
+    assert_eq!(reply("Anna", "chess960", "d2d4"), "f7f5");
+    assert_eq!(book_moves(4), 4);
+    // Neither the books of standard chess nor those of another variant.
+    reply("Bert", "threeCheck", "e2e4");
+    reply("Bert", "kingOfTheHill", "d2d4");
+    assert_eq!(book_moves(6), 4);
+    // The book of the rule, as far as it is of the variant.
+    assert_eq!(reply("Bert", "atomic", "e2e4"), "h7h5");
+    reply("Bert", "atomic", "d2d4");
+    assert_eq!(book_moves(8), 5);
+}
+
+#[test]
+fn embedded_books_of_variants_are_asked() {
+    let site = Site::new([NewUser::bot("Anna")]);
+    let variants = &Variant::ALL[1..];
+    let bot = Daemon::start(
+        &site,
+        "games = { concurrency = 8, per_opponent = 8 }\n[[rule]]\nplay = { max_depth = 3 }\n",
+    );
+    let anna = site.player("Anna");
+    for variant in variants {
+        let mut form = SLOW.to_vec();
+        // The bot begins.
+        form.retain(|(key, _)| *key != "color");
+        form.extend([("variant", variant.key()), ("color", "black")]);
+        let id = anna.start(&form);
+        site.plies(&id, 1);
+    }
+    wait("the moves are counted", || {
+        let counts = status(&bot)["counts"].clone();
+        let count = variants.len();
+        (counts["moves"] == count && counts["book_moves"] == count).then_some(())
+    });
+}
+
 /// Writes a book with these replies to 1. e4 and their weights; returns its path.
 fn book_of_replies(directory: &Path, moves: &[(&str, u16)]) -> String {
     let mut position = Position::startpos();
     position.play(position.parse_san("e4").unwrap());
     let bytes = moves.iter().flat_map(|&(san, weight)| {
-        let mv = Record::write_move(position.parse_san(san).unwrap());
+        let mv = Record::write_move(position.parse_san(san).unwrap()).unwrap();
         let key = position.key();
         Record {
             key,

@@ -208,6 +208,72 @@ fn import_since_a_day_applies_to_files() {
 }
 
 #[test]
+fn date_that_is_unknown_stays_unknown() {
+    let state = tempfile::tempdir().unwrap();
+    let state = state.path();
+    let game = |date: &str| {
+        format!("[White \"MyBot\"]\n[Black \"Bert\"]\n{date}[Result \"1-0\"]\n\n1. e4 1-0\n\n")
+    };
+    let games = game("") + &game("[Date \"2001.02.03\"]\n");
+    fs::write(state.join("games.pgn"), games).unwrap();
+    stdout(state, &["import", "--account", "MyBot", "games.pgn"]);
+    let list = stdout(state, &["games"]);
+    let rows: Vec<&str> = list.lines().collect();
+    assert!(rows[0].starts_with("2001-02-0"), "{list}");
+    assert!(rows[1].starts_with("????-??-?? ??:??  "), "{list}");
+    let json = stdout(state, &["games", "--json"]);
+    assert!(json.contains("\"started_ms\":null"), "{json}");
+    let pgn = stdout(state, &["export"]);
+    for tag in [
+        "[Date \"????.??.??\"]",
+        "[UTCDate \"????.??.??\"]",
+        "[UTCTime \"??:??:??\"]",
+    ] {
+        assert_eq!(pgn.matches(tag).count(), 1, "{pgn}");
+    }
+    // No window has the game.
+    let until = stdout(state, &["export", "--until", "2030-01-01"]);
+    assert_eq!(until.matches("[Event ").count(), 1, "{until}");
+    // The file that was exported is known.
+    fs::write(state.join("exported.pgn"), pgn).unwrap();
+    let again = stdout(state, &["import", "--account", "MyBot", "exported.pgn"]);
+    assert_eq!(again, "imported 0 games of MyBot; 2 already known\n");
+}
+
+#[test]
+fn endings_survive_import_and_export() {
+    let state = tempfile::tempdir().unwrap();
+    let state = state.path();
+    let game = |tags: &str, moves: &str, result: &str| {
+        format!(
+            "[Event \"Celebrated Masters\"]\n[White \"MyBot\"]\n[Black \"Bert\"]\n{tags}\
+             [Result \"{result}\"]\n\n{moves} {result}\n\n"
+        )
+    };
+    let hill = "[Variant \"King of the Hill\"]\n";
+    let climb = "1. e4 e5 2. Ke2 a6 3. Ke3 a5 4. Kd3 a4 5. Kc4 a3 6. Kd5";
+    let games = game(hill, climb, "1-0")
+        + &game("[Termination \"Rules infraction\"]\n", "1. e4 e5", "0-1")
+        + &game("[Termination \"Abandoned\"]\n", "1. d4", "1-0")
+        + &game(hill, climb, "0-1");
+    fs::write(state.join("games.pgn"), games).unwrap();
+    let output = run(state, &["import", "--account", "MyBot", "games.pgn"]);
+    let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    assert!(said.contains("imported 3 games"), "{said}");
+    assert!(
+        said.contains("game 4: the moves end in a win of White, but the result is 0-1"),
+        "{said}"
+    );
+    let json = stdout(state, &["games", "--json"]);
+    for status in ["variantEnd", "cheat", "noStart"] {
+        assert!(json.contains(&format!("\"status\":\"{status}\"")), "{json}");
+    }
+    assert!(!json.contains("\"rated\":true"), "{json}");
+    let pgn = stdout(state, &["export"]);
+    assert!(pgn.contains("[Termination \"Rules infraction\"]"), "{pgn}");
+}
+
+#[test]
 fn import_takes_what_lichess_exports_while_bot_runs() {
     let site = Site::new([NewUser::bot("Anna")]);
     let bot = Daemon::start(&site, "");

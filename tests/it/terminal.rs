@@ -120,7 +120,7 @@ fn games_on_terminal_has_header_and_local_times() {
         header.starts_with("began (+0530)") && header.contains("opponent"),
         "{text}"
     );
-    let minute = (started / 60_000 + 330) % 1_440;
+    let minute = (started.unwrap() / 60_000 + 330) % 1_440;
     let (hour, minute) = (minute / 60, minute % 60);
     let line = lines.next().unwrap();
     assert_eq!(&line[11..16], format!("{hour:02}:{minute:02}"), "{text}");

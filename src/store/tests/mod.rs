@@ -209,7 +209,7 @@ async fn game_is_recorded_in_full() {
     assert_eq!(game.plies, 6);
     assert_eq!(game.final_clock, Some(Duration::from_millis(164_000)));
     assert_eq!(game.round_trip, Some(Duration::from_micros(30_500)));
-    assert!(game.finished >= Some(game.started));
+    assert!(game.finished >= game.started);
     assert_eq!(ucis(&record), MOVES.split(' ').collect::<Vec<_>>());
     let (theirs, ours) = (&record.moves[0], &record.moves[1]);
     assert_eq!((theirs.clock_ms, &theirs.source), (Some(179_000), &None));

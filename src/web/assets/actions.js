@@ -64,8 +64,11 @@ export class GameActions {
 	}
 
 	show(game) {
-		// Resets the confirmation when the game changes.
-		if (this.game?.id !== game.id) this.buttons.resign.dispatchEvent(new Event("blur"));
+		// The confirmation and a typed move belong to an earlier game.
+		if (this.game?.id !== game.id) {
+			this.buttons.resign.dispatchEvent(new Event("blur"));
+			this.input.value = "";
+		}
 		// The error belongs to an earlier position.
 		if (this.game?.id !== game.id || this.plies !== game.moves.length) setText(this.problem, "");
 		this.game = game;

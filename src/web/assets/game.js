@@ -1,7 +1,7 @@
 // View of a game: board, players, moves, graph, engine, chat.
 
 import { button, el, icon, isTyping, setAttribute, setText } from "./dom.js";
-import { attempt, boardCall, controlCall, hasKey, showToast } from "./api.js";
+import { attempt, boardCall, controlCall, get, hasKey, showToast } from "./api.js";
 import { GameActions } from "./actions.js";
 import { Board } from "./board.js";
 import { Autoplay } from "./autoplay.js";
@@ -12,11 +12,13 @@ import { Graph } from "./graph.js";
 import { BoardInput } from "./input.js";
 import { menuEntry, popupMenu } from "./menu.js";
 import { MoveList } from "./moves.js";
-import { gameToPgn } from "./pgn.js";
 import { PlayerPanel } from "./player.js";
 import { controlledColor, store, userColor } from "./store.js";
 import { EnginePanel } from "./thinking.js";
 import { describeGame, outcomeFor, resultSentence, scoreText, whiteScore, winnerColor } from "./format.js";
+
+/** Path of the PGN below that of the game. */
+const PGN_PATH = "/game.pgn";
 
 /** Wheel distance per move, in pixels. */
 const WHEEL_STEP_PX = 50;
@@ -58,7 +60,6 @@ export class GameView {
 		const save = (text, what) => menuEntry("save", text, "", { "data-share": what, download: true });
 		this.downloads = { game: save("Download game (PGN)", "game"), picture: save("Download picture of the board", "picture"),
 			animation: save("Download animation", "animation"), graph: save("Download graph", "graph") };
-		this.downloads.game.addEventListener("click", () => this.#save());
 		this.shareButton = button([icon("share"), "Share"], null, { class: "tool text" });
 		const copy = (what, text) => menuEntry("copy", text, () => this.#copy(what), { "data-share": what });
 		this.menu = popupMenu(this.shareButton, "Share", [copy("FEN", "Copy position (FEN)"), copy("PGN", "Copy game (PGN)"), ...Object.values(this.downloads)]);
@@ -143,14 +144,15 @@ export class GameView {
 		setText(this.heading, describeGame(game));
 		setText(this.link, game.tournament ? `tournament ${game.tournament}` : game.id);
 		setAttribute(this.link, "href", game.url);
-		const { picture, animation, graph } = this.downloads;
+		const { game: pgn, picture, animation, graph } = this.downloads;
 		const link = (node, path, name) => {
 			setAttribute(node, "href", `/game/${game.id}${path}`);
-			setAttribute(node, "download", `${game.id}${name}.svg`);
+			setAttribute(node, "download", `${game.id}${name}`);
 		};
-		link(picture, `.svg?ply=${this.#shownPly()}`, `-${this.#shownPly()}`);
-		link(animation, "/animated.svg", "-animated");
-		link(graph, "/graph.svg", "-graph");
+		link(pgn, PGN_PATH, ".pgn");
+		link(picture, `.svg?ply=${this.#shownPly()}`, `-${this.#shownPly()}.svg`);
+		link(animation, "/animated.svg", "-animated.svg");
+		link(graph, "/graph.svg", "-graph.svg");
 		// The simulator has no game pages.
 		this.link.hidden = Boolean(store.snapshot.play);
 		this.result.hidden = !game.result;
@@ -422,18 +424,13 @@ export class GameView {
 		if (moves.length) this.#play(moves.find((uci) => uci[4] === "q") ?? moves[0]);
 	}
 
-	/** Sets the download link to the current PGN. */
-	#save() {
-		const { game } = this.downloads;
-		URL.revokeObjectURL(game.href);
-		game.href = URL.createObjectURL(new Blob([gameToPgn(this.game)], { type: "application/x-chess-pgn" }));
-		game.download = `${this.game.id}.pgn`;
-	}
-
 	async #copy(what) {
 		const { game } = this;
 		const move = game.moves[this.#shownPly() - 1];
-		const text = what === "PGN" ? gameToPgn(game) : (move?.fen ?? game.start_fen);
-		if ((await attempt(() => navigator.clipboard.writeText(text).then(() => true))) !== null) showToast(`${what} copied.`);
+		await attempt(async () => {
+			const text = what === "PGN" ? await get(`/game/${game.id}${PGN_PATH}`) : (move?.fen ?? game.start_fen);
+			await navigator.clipboard.writeText(text);
+			showToast(`${what} copied.`);
+		});
 	}
 }

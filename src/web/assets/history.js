@@ -190,7 +190,7 @@ function gameRow(game) {
 	const change = game.rating_change;
 	const cell = (kind, ...content) => el("td", { class: kind }, content);
 	return el("tr", {},
-		cell("when quiet", formatTime(game.started, true)),
+		cell("when quiet", game.started === null ? "unknown" : formatTime(game.started, true)),
 		cell("who", el("a", { href: `#/game/${game.id}` }, playerLabel({ ...opponent, rating: null }))),
 		cell("count rating", opponent.rating && `${opponent.rating}${opponent.provisional ? "?" : ""}`),
 		cell("what", el("span", { class: `chip ${game.result}` }, OUTCOME_LABELS[game.result] ?? game.result)),

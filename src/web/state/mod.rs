@@ -267,11 +267,13 @@ impl PageState {
 
     /// Adds a game to the finished ones.
     fn archive(&mut self, game: LiveGame) {
+        let account = game.start.us().name.clone();
         self.finished.push_front(game);
         self.finished.truncate(MAX_FINISHED_GAMES);
-        if let Some(games) = &mut self.status.draining {
-            *games = self.running.len();
-        }
+        let of_account = |live: &&LiveGame| live.start.us().name.eq_ignore_ascii_case(&account);
+        let games = self.running.iter().filter(of_account).count();
+        self.status
+            .on_game_over(&account, games, self.running.len());
     }
 
     /// Shows or hides the search information for the user of the page. `None` if there is no such user.

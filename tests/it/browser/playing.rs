@@ -338,6 +338,8 @@ fn game_is_played_by_keyboard() {
     browser.fill("#move", &format!("e5{ENTER}"));
     browser.wait_for_piece("e5", "white pawn");
 
+    // A typed move does not stay for the next game.
+    browser.fill("#move", "Kd2");
     // After a promotion the focus is on the promotion square.
     new_game(&browser, "white", "8/P6k/8/8/8/8/8/K7 w - - 0 1");
     browser.run(&format!(
@@ -349,6 +351,7 @@ fn game_is_played_by_keyboard() {
     browser.press(&[ENTER]);
     browser.wait_for_piece("a8", "white queen");
     browser.until("document.activeElement.dataset.square === 'a8'");
+    browser.until("document.getElementById('move').value === ''");
     browser.assert_clean(&demo.url);
 }
 

@@ -157,6 +157,30 @@ fn pieces_in_hand_are_dropped_by_mouse_and_keys() {
 }
 
 #[test]
+fn pockets_do_not_shrink_the_board() {
+    let Some((browser, site, _bot, url)) = open_as_player(FAST) else {
+        return;
+    };
+    let screen = json!({ "width": 1400, "height": 757, "deviceScaleFactor": 1, "mobile": false });
+    browser.devtools("Emulation.setDeviceMetricsOverride", &screen);
+    let sizes = [Variant::Standard, Variant::Crazyhouse].map(|variant| {
+        let id = start(&browser, variant, "white");
+        let has_pockets = variant == Variant::Crazyhouse;
+        browser.until(&format!(
+            "document.querySelector('.pockets').checkVisibility() === {has_pockets}"
+        ));
+        browser.until("document.querySelector('.tools').getBoundingClientRect().bottom <= 757");
+        let board = "document.querySelector('.game-view .board').getBoundingClientRect().height";
+        let size = browser.run(&format!("return {board};")).as_f64().unwrap();
+        act(&site.player("Anna"), &id, "abort");
+        browser.until("document.querySelector('.panel .result').checkVisibility()");
+        size
+    });
+    assert!((sizes[0] - sizes[1]).abs() < 2.0, "{sizes:?}");
+    browser.assert_clean(&url.with_key());
+}
+
+#[test]
 fn explosion_is_shown() {
     let Some((browser, site, _bot, url)) = open_as_player(FAST) else {
         return;
@@ -244,6 +268,7 @@ fn racing_kings_are_seen_from_whites_side() {
     let pgn = pgn.as_str().unwrap();
     for tag in [
         "[Variant \"Racing Kings\"]",
+        "[SetUp \"1\"]",
         "[FEN \"8/8/8/8/8/8/krbnNBRK/qrbnNBRQ w - - 0 1\"]",
     ] {
         assert!(pgn.contains(tag), "{pgn}");
