@@ -341,7 +341,8 @@ fn check_round_trip(record: &pgn::Record) {
 /// reachable positions, which no fuzzer finds by itself.
 pub(super) fn book(data: &[u8]) {
     let (kind, data) = split(data);
-    let mut positions = vec![Position::startpos()];
+    let variant = Variant::ALL[kind / 2 % Variant::ALL.len()];
+    let mut positions = vec![variant.start()];
     let mut bytes = data.to_vec();
     if kind.is_multiple_of(2) {
         for record in bytes.chunks_exact_mut(16) {
@@ -350,7 +351,7 @@ pub(super) fn book(data: &[u8]) {
             let next = legal
                 .get(usize::from(record[1]))
                 .map(|&mv| position.after(mv));
-            record[..8].copy_from_slice(&position.key().to_be_bytes());
+            record[..8].copy_from_slice(&position.book_key().to_be_bytes());
             positions.extend(next);
         }
     }

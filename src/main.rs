@@ -149,7 +149,8 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
                 text: bio,
             };
             let at = at.unwrap_or_else(clock::date);
-            bot::explain_command(&settings, &asked, profile, at, &mut out)?;
+            let explained = bot::explain_command(&settings, &asked, profile, at, &mut out);
+            check::runtime()?.block_on(explained)?;
         }
         Command::Config { config, account } => {
             let sources = Sources::from_process(config.config, config.set);
@@ -270,27 +271,32 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn book_command(command: BookCommand) -> Result<(), book::CommandError> {
+fn book_command(command: BookCommand) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     match command {
-        BookCommand::Probe { book, position } => {
-            book::probe_command(&book, &position.join(" "), &mut out)
-        }
+        BookCommand::Probe {
+            book,
+            variant,
+            position,
+        } => book::probe_command(&book, variant.variant, &position.join(" "), &mut out)?,
         BookCommand::Build {
             files,
             output,
+            variant,
             games,
         } => {
             let mut aside = io::stderr();
             let options = book::BuildOptions {
                 files,
                 output,
-                games: games.into(),
+                games: games.of(variant),
                 progress: aside.is_terminal(),
             };
-            book::build_command(&options, &mut out, &mut aside)
+            book::build_command(&options, &mut out, &mut aside)?;
         }
+        BookCommand::Grow(options) => lab::grow::run(&options, &mut out)?,
     }
+    Ok(())
 }
 
 /// Runtime of asynchronous commands.

@@ -141,11 +141,11 @@ pub struct ProfileQuery {
     pub text: Option<String>,
 }
 
-/// Writes to `out` how a challenge would be answered. Rules with `hours` see the moment `at`.
+/// Writes to `out` how a challenge would be answered. Reads block lists that the bot has not read yet. Rules with `hours` see the moment `at`.
 ///
 /// # Errors
 /// If `out` fails.
-pub fn explain_command(
+pub async fn explain_command(
     settings: &Settings,
     asked: &ChallengeQuery,
     profile: ProfileQuery,
@@ -175,7 +175,8 @@ pub fn explain_command(
     input.facts.profile = profile.text;
     input.at = at;
     let lists = sibling(BlockLists::FILE_SUFFIX).and_then(|file| BlockLists::load(&file).ok());
-    let lists = lists.unwrap_or_default();
+    let mut lists = lists.unwrap_or_default();
+    let unread = lists.complete(settings).await;
     input.facts.listed = input
         .name
         .as_ref()
@@ -193,11 +194,18 @@ pub fn explain_command(
     };
     let assessment = evaluate(case, settings, &usage, load);
     let mut text = report(&input, &assessment, rank(settings, &input).priority());
-    let strength = PlaySettings::of(settings, &input).strength;
-    if let (ChallengeAnswer::Accept | ChallengeAnswer::Wait, Some(description)) =
-        (assessment.answer, strength.description)
-    {
-        text += &format!("Played {description}\n");
+    if let ChallengeAnswer::Accept | ChallengeAnswer::Wait = assessment.answer {
+        let play = PlaySettings::of(settings, &input);
+        text += &match &settings.book.names(challenge.variant, &play.book)[..] {
+            [] => "Books: none\n".to_owned(),
+            names => format!("Books: {}\n", names.join(", ")),
+        };
+        if let Some(description) = play.strength.description {
+            text += &format!("Played {description}\n");
+        }
+    }
+    for problem in unread {
+        text += &format!("\nWarning: {problem}\n");
     }
     out.write_all(text.as_bytes())?;
     Ok(())

@@ -1,5 +1,7 @@
 //! The checks of `knightwatch check`. A failed check does not stop the others.
 
+use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use tokio::task::spawn_blocking;
@@ -16,7 +18,7 @@ use crate::control;
 use crate::daemon;
 use crate::engine::{Engine, EngineOptions, Limits};
 use crate::external::{Deadlines, EngineError, EngineProcess, ExternalOptions, Go};
-use crate::lichess::model::{TokenInfo, User, Username};
+use crate::lichess::model::{self, TokenInfo, User, Username};
 use crate::lichess::{Client, Error, readable_by_others};
 use crate::logging;
 use crate::plural;
@@ -408,26 +410,36 @@ fn books(settings: &Settings) -> Vec<Finding> {
         return vec![Finding::ok("book", "off")];
     }
     let settings = &settings.book;
-    let mut findings: Vec<Finding> = settings
-        .files
-        .iter()
-        .map(|file| match Book::open(file) {
+    let mut findings = Vec::new();
+    let mut variants_of: BTreeMap<&Path, Vec<&str>> = BTreeMap::new();
+    for variant in model::Variant::ALL {
+        for file in settings.files_for(*variant) {
+            variants_of.entry(file).or_default().push(variant.key());
+        }
+    }
+    for (file, variants) in variants_of {
+        findings.push(match Book::open(file) {
             Ok(book) => Finding::ok(
                 "book",
                 format!(
-                    "{}: {}",
+                    "{}: {}, for {}",
                     file.display(),
-                    plural::count(book.records().len(), "entry", "entries")
+                    plural::count(book.records().len(), "entry", "entries"),
+                    variants.join(", ")
                 ),
             ),
             Err(error) => Finding::problem("book", Cause::Configuration, error.to_string())
-                .hint("correct it, or remove it from book.files"),
-        })
-        .collect();
+                .hint("correct it, or remove it from book.files and book.variants"),
+        });
+    }
     if settings.embedded {
-        let entries = Book::embedded().records().len();
-        findings.push(Finding::ok("book", format!("embedded: {entries} entries")));
-    } else if settings.files.is_empty() {
+        let entries = Variant::ALL.map(|variant| {
+            let entries = Book::embedded_for(variant).records().len();
+            format!("{entries} for {}", variant.key())
+        });
+        let text = format!("embedded, with entries: {}", entries.join(", "));
+        findings.push(Finding::ok("book", text));
+    } else if findings.is_empty() {
         let hint = "set book.embedded = true, or book.enabled = false";
         findings.push(Finding::warning("book", "on, but there is no book").hint(hint));
     }

@@ -68,7 +68,7 @@ pub fn upgrade_command(settings: &Settings, without_asking: bool) -> anyhow::Res
 }
 
 /// The runtime of commands that send requests to Lichess.
-pub(crate) fn runtime() -> io::Result<tokio::runtime::Runtime> {
+pub fn runtime() -> io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

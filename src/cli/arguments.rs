@@ -12,6 +12,7 @@ use clap::builder::{PossibleValuesParser, RangedU64ValueParser};
 use crate::book::GameOptions;
 use crate::bot::{ChallengeQuery, CommandError, argument, time_control};
 use crate::chess::{self, FenError, Position};
+use crate::config::unoffered;
 use crate::events::{Color, Player};
 use crate::lab::perft;
 use crate::lichess::model::address::{self, Page};
@@ -36,9 +37,25 @@ pub struct GameArgs {
     by_rating: bool,
 }
 
-impl From<GameArgs> for GameOptions {
-    fn from(arguments: GameArgs) -> GameOptions {
+/// The variant of a book.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct BookVariantArgs {
+    /// Variant of the book: crazyhouse, antichess, atomic, horde, kingOfTheHill, racingKings or threeCheck
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = "standard",
+        hide_default_value = true
+    )]
+    pub variant: chess::Variant,
+}
+
+impl GameArgs {
+    /// The options for a book of this variant.
+    pub fn of(self, variant: BookVariantArgs) -> GameOptions {
+        let arguments = self;
         GameOptions {
+            variant: variant.variant,
             min_games: arguments.min_games,
             max_ply: arguments.max_ply,
             min_rating: arguments.min_rating,
@@ -151,7 +168,7 @@ pub struct ConfigArgs {
 #[group(skip)]
 pub struct AskedArgs {
     /// The challenger
-    #[arg(long, value_name = "NAME", value_parser = challenger)]
+    #[arg(long, value_name = "NAME", value_parser = username)]
     user: Option<String>,
     /// Their rating in this kind of game
     #[arg(long, value_name = "ELO", requires = "user")]
@@ -160,7 +177,7 @@ pub struct AskedArgs {
     #[arg(long, value_name = "TITLE", requires = "user")]
     title: Option<String>,
     /// Minutes and seconds as in 3+2, days for a move as in 2d, or unlimited
-    #[arg(long, value_name = "TC", requires = "user", default_value = "3+2", value_parser = time_control)]
+    #[arg(long, value_name = "TC", requires = "user", default_value = "3+2", value_parser = offered_clock)]
     clock: TimeControl,
     /// A rated game
     #[arg(long, requires = "user")]
@@ -238,8 +255,14 @@ pub(super) fn user(text: &str) -> Result<String, Infallible> {
     Ok(address::id(text, Page::User).to_owned())
 }
 
+/// Parses a time control that Lichess offers.
+fn offered_clock(text: &str) -> Result<TimeControl, String> {
+    let time = time_control(text)?;
+    unoffered(time).map_or(Ok(time), |problem| Err(problem.to_owned()))
+}
+
 /// Parses the name or address of a user, which must be valid.
-fn challenger(text: &str) -> Result<String, CommandError> {
+pub(super) fn username(text: &str) -> Result<String, CommandError> {
     argument::user(text).map(|user| user.to_string())
 }
 
@@ -255,13 +278,6 @@ pub(super) fn threads(text: &str) -> Result<NonZeroUsize, String> {
         .ok()
         .filter(|number: &NonZeroUsize| number.get() <= most);
     number.ok_or_else(|| format!("expected a number from 1 to {most}"))
-}
-
-pub(super) fn rules(text: &str) -> Result<chess::Variant, String> {
-    chess::Variant::from_name(text).ok_or_else(|| {
-        let keys = chess::Variant::ALL.map(chess::Variant::key).join(", ");
-        format!("expected one of {keys}")
-    })
 }
 
 pub(super) fn hash_mib() -> RangedU64ValueParser<usize> {

@@ -9,8 +9,8 @@ use clap::{ArgGroup, Subcommand};
 use clap_complete::Shell;
 
 use super::arguments::{
-    AskedArgs, ConfigArgs, FilterArgs, GameArgs, ViewArgs, game, hash_mib, listen_address, rules,
-    threads, time_of_day, user,
+    AskedArgs, BookVariantArgs, ConfigArgs, FilterArgs, GameArgs, ViewArgs, game, hash_mib,
+    listen_address, threads, time_of_day, username,
 };
 use crate::chess;
 use crate::chess::perft::MAX_DEPTH;
@@ -21,8 +21,8 @@ use crate::draw::RenderOptions;
 use crate::init::{InitOptions, ServiceCommand};
 use crate::lab::epd::EpdOptions;
 use crate::lab::{
-    CalibrateOptions, DatagenOptions, FitWdlOptions, GauntletOptions, MatchOptions, TrainOptions,
-    TuneOptions,
+    CalibrateOptions, DatagenOptions, FitWdlOptions, GauntletOptions, GrowOptions, MatchOptions,
+    TrainOptions, TuneOptions,
 };
 use crate::sim::SimArgs;
 
@@ -263,7 +263,7 @@ pub enum Command {
         #[arg(long, value_name = "YYYY-MM-DD")]
         since: Option<jiff::civil::Date>,
         /// Import the games of this account [default: those of the configuration, or else of the records]
-        #[arg(long, value_name = "NAME", value_parser = user)]
+        #[arg(long, value_name = "NAME", value_parser = username)]
         account: Vec<String>,
         #[command(flatten)]
         config: ConfigArgs,
@@ -290,6 +290,7 @@ pub enum Command {
     #[command(after_help = "Examples:\n  \
         knightwatch render 'r1bqkbnr/pppp1ppp/2n5/4p3/2B1P3/8/PPPP1PPP/RNBQK1NR w KQkq -' -o board.svg\n  \
         knightwatch render startpos e4 c5 Nf3 -o sicilian.svg\n  \
+        knightwatch render --variant horde startpos a5 -o horde.svg\n  \
         knightwatch render game.pgn --ply 12 --black -o board.svg\n  \
         knightwatch render game.pgn --animated -o game.svg\n  \
         knightwatch export abcdEFGH | knightwatch render - --animated -o game.svg")]
@@ -359,7 +360,12 @@ pub enum Command {
         #[arg(value_name = "DEPTH", value_parser = clap::value_parser!(u32).range(..=i64::from(MAX_DEPTH)))]
         depth: u32,
         /// Rules: standard, crazyhouse, antichess, atomic, horde, kingOfTheHill, racingKings or threeCheck
-        #[arg(long, value_name = "VARIANT", default_value = "standard", hide_default_value = true, value_parser = rules)]
+        #[arg(
+            long,
+            value_name = "VARIANT",
+            default_value = "standard",
+            hide_default_value = true
+        )]
         variant: chess::Variant,
         /// The position to start from: a FEN or startpos, optionally followed by moves [default: the start position]
         #[arg(long, value_name = "POSITION")]
@@ -463,17 +469,21 @@ pub enum BookCommand {
     #[command(after_help = "Examples:\n  \
         knightwatch book probe default\n  \
         knightwatch book probe mine.bin e4 c5\n  \
+        knightwatch book probe default --variant atomic Nf3\n  \
         knightwatch book probe mine.bin 'rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 1'")]
     Probe {
-        /// A Polyglot book, or `default` for the embedded one
+        /// A Polyglot book, or `default` for the embedded one of the variant
         book: PathBuf,
+        #[command(flatten)]
+        variant: BookVariantArgs,
         /// A FEN or startpos, optionally followed by moves, or moves alone [default: the start position]
         position: Vec<String>,
     },
     /// Compile lines of moves and PGN games to a Polyglot book
     #[command(
         after_help = "Examples:\n  knightwatch book build white.txt black.txt -o mine.bin\n  \
-        knightwatch book build games.pgn --min-games 5 --max-ply 24 -o mine.bin\n\n\
+        knightwatch book build games.pgn --min-games 5 --max-ply 24 -o mine.bin\n  \
+        knightwatch book build atomic.pgn --variant atomic -o atomic.bin\n\n\
         A move of a game has weight 2 if its side won and 1 for a draw; a line has the weight given in it, or 10."
     )]
     Build {
@@ -484,6 +494,16 @@ pub enum BookCommand {
         #[arg(short, long, value_name = "FILE")]
         output: PathBuf,
         #[command(flatten)]
+        variant: BookVariantArgs,
+        #[command(flatten)]
         games: GameArgs,
     },
+    /// Make a Polyglot book of this engine's own searches
+    #[command(
+        after_help = "Example: knightwatch book grow --variant atomic --plies 8 --nodes 200000 -o atomic.bin\n\n\
+        Both sides keep the moves that are nearly as good as the best, and answer the likely ones of their opponents; \
+        the likeliest positions come first. In crazyhouse a line ends where a drop is best. The same options give the \
+        same book."
+    )]
+    Grow(GrowOptions),
 }

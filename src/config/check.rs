@@ -254,7 +254,7 @@ fn engine(engine: &Engine, findings: &mut Findings) {
 fn book(book: &Book, findings: &mut Findings) {
     const CONSEQUENCE: &str = "to play without books write enabled = false";
     findings.add_if(
-        book.files.is_empty() && !book.embedded,
+        book.files.is_empty() && book.variants.is_empty() && !book.embedded,
         &["embedded", "enabled"],
         format!(
             "books are enabled, but there is none: `files` is empty and the embedded one is off \

@@ -330,18 +330,22 @@ impl Reader<'_> {
         self.check_value(&value, text, &place, elements, |value, text| {
             schema::invalid(section, key, value, text)
         });
-        let paths = match (section, key, &mut value) {
+        let paths: Vec<&mut Value> = match (section, key, &mut value) {
             ("lichess", "token_file" | "ca_file", path)
-            | ("web", "key_file" | "watch_key_file" | "metrics_key_file", path) => {
-                std::slice::from_mut(path)
-            }
-            ("daemon", "socket" | "log_file", path) | ("records", "directory", path) => {
-                std::slice::from_mut(path)
-            }
+            | ("web", "key_file" | "watch_key_file" | "metrics_key_file", path)
+            | ("daemon", "socket" | "log_file", path)
+            | ("records", "directory", path) => vec![path],
             ("book", "files", Value::Array(paths)) | (_, "block_lists", Value::Array(paths)) => {
-                paths.as_mut_slice()
+                paths.iter_mut().collect()
             }
-            _ => &mut [],
+            ("book", "variants", Value::Table(variants)) => {
+                let files = variants.iter_mut().map(|(_, files)| match files {
+                    Value::Array(files) => files.as_mut_slice(),
+                    file => std::slice::from_mut(file),
+                });
+                files.flatten().collect()
+            }
+            _ => Vec::new(),
         };
         let resolve = match key {
             "token_file" => resolve_token,

@@ -253,24 +253,34 @@ const DAYS_PER_MOVE: [u32; 7] = [1, 2, 3, 5, 7, 10, 14];
 
 /// The reason why no challenge with this time control can be sent, if there is one.
 pub fn time_control_problem(time: TimeControl) -> Option<&'static str> {
-    let (limit, increment) = match time {
-        TimeControl::Clock { limit, increment } => (limit, increment),
-        TimeControl::Correspondence { days } if !DAYS_PER_MOVE.contains(&days) => {
-            return Some("Lichess has 1, 2, 3, 5, 7, 10 or 14 days for a move");
-        }
-        TimeControl::Correspondence { .. } => return None,
+    match time {
         TimeControl::Unlimited | TimeControl::Unknown => {
-            return Some("matchmaking plays no game without a time limit");
+            Some("matchmaking plays no game without a time limit")
         }
-    };
-    let offered = matches!(limit, 0 | 15 | 30 | 45 | 90) || (limit % 60 == 0 && limit <= 10_800);
-    if !offered || increment > 60 {
-        return Some(
-            "Lichess has no such clock: it begins with ¼, ½, ¾, 1.5 or whole minutes up to 180, and adds up to 60 seconds",
-        );
+        TimeControl::Clock { limit, increment }
+            if Speed::of_clock(limit, increment) == Speed::UltraBullet =>
+        {
+            Some("bots may not play that fast")
+        }
+        other => unoffered(other),
     }
-    (Speed::of_clock(limit, increment) == Speed::UltraBullet)
-        .then_some("bots may not play that fast")
+}
+
+/// Why Lichess has no challenge with a time control.
+pub fn unoffered(time: TimeControl) -> Option<&'static str> {
+    match time {
+        TimeControl::Clock { limit, increment } => {
+            let is_base =
+                matches!(limit, 0 | 15 | 30 | 45 | 90) || (limit % 60 == 0 && limit <= 10_800);
+            let is_offered = is_base && increment <= 60 && (limit, increment) != (0, 0);
+            (!is_offered).then_some(
+                "Lichess has no such clock: it begins with ¼, ½, ¾, 1.5 or whole minutes up to 180, and adds up to 60 seconds",
+            )
+        }
+        TimeControl::Correspondence { days } => (!DAYS_PER_MOVE.contains(&days))
+            .then_some("Lichess has 1, 2, 3, 5, 7, 10 or 14 days for a move"),
+        TimeControl::Unlimited | TimeControl::Unknown => None,
+    }
 }
 
 #[cfg(test)]

@@ -23,6 +23,7 @@ mod schema;
 mod settings;
 mod strength;
 mod values;
+mod variant_books;
 mod web;
 
 use std::collections::BTreeMap;
@@ -48,7 +49,7 @@ pub use external::{
     EMBEDDED_ENGINE, EngineOptions, External, OptionValue, Protocol, TimeManager, option_texts,
 };
 pub use lichess::Lichess;
-pub use matchmaking::{Matchmaking, Order, Profile, Side, time_control_problem};
+pub use matchmaking::{Matchmaking, Order, Profile, Side, time_control_problem, unoffered};
 pub use problem::Error;
 pub use rule::{
     Books, ClockSpec, Decline, EngineName, ExtraRule, FenPattern, Hours, Limit, Match, OurColor,

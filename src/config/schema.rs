@@ -222,6 +222,11 @@ impl InvalidValue {
         if let Some((_, expected)) = error.split_once("unknown variant ") {
             // The message goes on: `given`, expected one of `this`, `that`
             let names: Vec<&str> = expected.split('`').skip(3).step_by(2).collect();
+            // In a table it is one of the keys.
+            let given = match one {
+                Value::Table(_) => expected.split('`').nth(1).unwrap_or_default(),
+                _ => given,
+            };
             return Self {
                 message: format!("`{given}` is not a valid value of `{key}`"),
                 hint: Some(choices("valid are", given, &names)),

@@ -18,6 +18,7 @@ use super::matchmaking::Matchmaking;
 use super::rule::{Books, ClockSpec, Limit, Pattern, Play, Rule, Windows, unknown_books};
 use super::seconds;
 use super::strength::Strength;
+use super::variant_books::VariantBooks;
 use super::web::Web;
 use super::{SERVICE_CONFIG, TokenSource};
 use crate::lichess::model::{Speed, Variant};
@@ -109,9 +110,11 @@ pub struct Engine {
 pub struct Book {
     /// Whether to use opening books.
     pub enabled: bool,
-    /// Polyglot books, probed in this order before the embedded book.
+    /// Polyglot books of standard chess, probed in this order before the embedded book.
     pub files: Vec<PathBuf>,
-    /// Whether to probe the embedded book if the files have no move.
+    /// Polyglot books of variants.
+    pub variants: VariantBooks,
+    /// Whether to probe the embedded book of the variant if the files have no move.
     pub embedded: bool,
     /// How a book move is selected.
     pub selection: Selection,
@@ -443,6 +446,7 @@ impl Default for Book {
         Self {
             enabled: true,
             files: Vec::new(),
+            variants: VariantBooks::default(),
             embedded: true,
             selection: Selection::Weighted,
             min_weight: 1,

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use toml::{Table, Value as Toml};
 
 use super::Place;
+use super::books::PeerBooks;
 use super::draft::{Draft, quoted};
 use super::values::{
-    DRAW_SCORE, NO_ONLINE_MOVES, NO_TABLES, OWN_ENGINE, SPEEDS, VARIANTS, boolean, chat,
-    conditions, draw_switch, known_names, list, number, search_limits, selection, table, texts,
+    DRAW_SCORE, NO_ONLINE_MOVES, NO_TABLES, OWN_ENGINE, SPEEDS, UNKNOWN_GAMES, VARIANTS, boolean,
+    chat, draw_switch, known_names, list, number, search_limits, selection, table, texts,
     uci_options, urls, whole,
 };
 use super::yaml::Value;
@@ -93,9 +94,7 @@ fn books(draft: &mut Draft, place: &Place) {
             from.push(source);
         }
     }
-    let mut files = Vec::new();
-    let mut plain = Vec::new();
-    let mut rules = Vec::new();
+    let mut books = PeerBooks::default();
     for name in draft.names("opening_books.books.") {
         let key = |key: &str| format!("opening_books.books.{name}.{key}");
         let is_default = name == "standard";
@@ -105,18 +104,10 @@ fn books(draft: &mut Draft, place: &Place) {
                 .into_iter()
                 .filter_map(|name| paths.get(&name).cloned());
             let named: Vec<String> = named.collect();
-            match conditions(&name) {
-                _ if named.is_empty() => draft.drop_key("none of them is in `books`", source),
-                Some(_) if is_default => {
-                    from.push(source);
-                    plain.clone_from(&named);
-                    files.extend(named);
-                }
-                Some(matching) => rules.push((matching, named, source)),
-                None => draft.drop_key(
-                    "books and external engines play standard chess and Chess960",
-                    source,
-                ),
+            if named.is_empty() {
+                draft.drop_key("none of them is in `books`", source);
+            } else if !books.add(&name, named, source.clone()) {
+                draft.drop_key(UNKNOWN_GAMES, source);
             }
         }
         if is_default {
@@ -132,13 +123,13 @@ fn books(draft: &mut Draft, place: &Place) {
             });
         }
     }
-    if files.is_empty() && rules.is_empty() {
+    if books.is_empty() {
         for from in from {
             draft.drop_key("no book of opening_books names it", from);
         }
         return;
     }
-    super::add_books(draft, place, files, from, rules, &plain);
+    books.write(draft, place, from);
 }
 
 fn draws(draft: &mut Draft) {

@@ -6,7 +6,7 @@ use toml::{Table, Value as Toml};
 
 use super::Place;
 use super::draft::Draft;
-use super::values::{conditions, list, whole};
+use super::values::{UNKNOWN_GAMES, VARIANTS, conditions, list, whole};
 use super::yaml::Value;
 
 /// Options that the embedded engine has as well, so that they are left to it.
@@ -35,14 +35,11 @@ pub(super) fn convert(draft: &mut Draft, place: &Place, prefix: &str, games: Opt
         // Engines in Python are part of that bot.
         Some(_) => return,
     };
-    let matching = match games.map(conditions) {
-        None => None,
-        Some(Some(matching)) => Some(matching),
+    let (matching, variants) = match games.map(selected_games) {
+        None => (None, Vec::new()),
+        Some(Some((matching, variants))) => (Some(matching), variants),
         Some(None) => {
-            return draft.drop_all(
-                prefix,
-                "books and external engines play standard chess and Chess960",
-            );
+            return draft.drop_all(prefix, UNKNOWN_GAMES);
         }
     };
     let mut from = Vec::new();
@@ -70,6 +67,9 @@ pub(super) fn convert(draft: &mut Draft, place: &Place, prefix: &str, games: Opt
     ];
     if let Some(protocol) = protocol {
         entries.push(("protocol", protocol.into()));
+    }
+    if !variants.is_empty() {
+        entries.push(("variants", list(variants)));
     }
     if let Some(directory) = text(draft, "working_dir") {
         entries.push(("directory", place.absolute(&directory).into()));
@@ -148,6 +148,29 @@ pub(super) fn convert(draft: &mut Draft, place: &Place, prefix: &str, games: Opt
         }
         None => {}
     }
+}
+
+/// The condition for the games that an engine of BotLi is named by, and those of them that are variants: `atomic_human`; or
+/// `variants`, for all.
+fn selected_games(name: &str) -> Option<(Table, Vec<&'static str>)> {
+    const STANDARD: [&str; 3] = ["standard", "chess960", "fromPosition"];
+    let (all, others): (Vec<&str>, Vec<&str>) =
+        name.split('_').partition(|part| *part == "variants");
+    let mut matching = match others.is_empty() {
+        true => Table::new(),
+        false => conditions(&others.join("_"))?,
+    };
+    let variant = matching.get("variant").and_then(Toml::as_str);
+    let is_played = |key: &&str| match all.is_empty() {
+        true => variant == Some(*key),
+        false => true,
+    };
+    let variants = VARIANTS.into_iter().filter(|key| !STANDARD.contains(key));
+    let variants: Vec<&str> = variants.filter(is_played).collect();
+    if !all.is_empty() {
+        matching.insert("variant".to_owned(), list(variants.iter().copied()));
+    }
+    Some((matching, variants))
 }
 
 /// A valid name for an engine, unique for the games that it plays.

@@ -3,11 +3,12 @@
 use toml::Value as Toml;
 
 use super::Place;
+use super::books::PeerBooks;
 use super::draft::{Draft, quoted};
 use super::values::{
-    DRAW_SCORE, NO_ONLINE_MOVES, NO_TABLES, OWN_ENGINE, SPEEDS, VARIANTS, boolean, changed, chat,
-    conditions, draw_switch, known_names, list, names, not, number, same, search_limits, selection,
-    shown, table, texts, uci_options, urls, whole,
+    DRAW_SCORE, NO_ONLINE_MOVES, NO_TABLES, OWN_ENGINE, SPEEDS, UNKNOWN_GAMES, VARIANTS, boolean,
+    changed, chat, draw_switch, known_names, list, names, not, number, same, search_limits,
+    selection, shown, table, texts, uci_options, urls, whole,
 };
 use super::yaml::Value;
 
@@ -110,32 +111,22 @@ pub(super) fn convert(draft: &mut Draft, place: &Place) {
 
 fn books(draft: &mut Draft, place: &Place) {
     super::book_switch(draft, "engine.polyglot.enabled");
-    let standard = ["engine.polyglot.book", "engine.polyglot.book.standard"];
-    let mut files = Vec::new();
-    let mut from = Vec::new();
-    let mut plain = Vec::new();
-    for path in standard {
-        if let Some((value, source)) = draft.take(path) {
-            plain.extend(value.texts());
-            from.push(source);
-        }
-    }
-    files.extend(plain.iter().cloned());
-    let mut rules = Vec::new();
-    for variant in draft.names("engine.polyglot.book.") {
-        let path = format!("engine.polyglot.book.{variant}");
+    let mut books = PeerBooks::default();
+    // Without variants it is a list.
+    for (name, path) in draft
+        .names("engine.polyglot.book.")
+        .into_iter()
+        .map(|name| (name.clone(), format!("engine.polyglot.book.{name}")))
+        .chain([("standard".to_owned(), "engine.polyglot.book".to_owned())])
+    {
         let Some((value, source)) = draft.take(&path) else {
             continue;
         };
-        match conditions(&variant) {
-            Some(matching) => rules.push((matching, value.texts(), source)),
-            None => draft.drop_key(
-                "books and external engines play standard chess and Chess960",
-                source,
-            ),
+        if !books.add(&name, value.texts(), source.clone()) {
+            draft.drop_key(UNKNOWN_GAMES, source);
         }
     }
-    super::add_books(draft, place, files, from, rules, &plain);
+    books.write(draft, place, Vec::new());
     draft.map("engine.polyglot.selection", "book", "selection", selection);
     draft.map(
         "engine.polyglot.min_weight",

@@ -3,6 +3,7 @@
 //! Comments name each key of the old file: as it was carried over, how it was changed, or why it was not. What our own
 //! loader rejects is not carried over, so that the result is always valid. The token is never part of it.
 
+mod books;
 mod botli;
 mod draft;
 mod engines;
@@ -21,7 +22,7 @@ use crate::lichess::Token;
 use crate::{atomic_file, input, plural};
 pub use draft::Counts;
 use draft::{Draft, Outcome, quoted};
-use values::{boolean, changed, list, not, number, same, shown, table, whole};
+use values::{boolean, changed, not, number, same, shown, table, whole};
 use yaml::Value;
 
 /// The shortest text that counts as a secret, in bytes.
@@ -282,55 +283,6 @@ fn book_switch(draft: &mut Draft, path: &str) {
         ),
         other => other,
     });
-}
-
-/// Adds books with the rules that select among them; `plain` are those of games without a rule.
-fn add_books(
-    draft: &mut Draft,
-    place: &Place,
-    mut files: Vec<String>,
-    mut from: Vec<String>,
-    rules: Vec<(Table, Vec<String>, String)>,
-    plain: &[String],
-) {
-    for (_, names, _) in &rules {
-        files.extend(
-            names
-                .iter()
-                .filter(|name| !files.contains(name))
-                .cloned()
-                .collect::<Vec<_>>(),
-        );
-    }
-    let has_rules = !rules.is_empty();
-    from.extend(rules.iter().map(|(_, _, source)| source.clone()));
-    if files.is_empty() {
-        return;
-    }
-    let paths: Vec<String> = files.iter().map(|file| place.absolute(file)).collect();
-    let remark = "absolute paths; the embedded book is asked after them unless embedded = false";
-    draft.add("book", vec![("files", list(paths))], from, remark);
-    let file_name = |path: &String| {
-        let name = Path::new(path).file_name().unwrap_or_default();
-        name.to_string_lossy().into_owned()
-    };
-    let play = |names: &[String]| table([("book", list(names.iter().map(file_name)))]);
-    for (matching, names, source) in rules {
-        let remark = format!("from {source}, a rule");
-        draft.rule(matching, ("play", play(&names).into()), Vec::new(), &remark);
-    }
-    if has_rules {
-        let play = match plain.is_empty() {
-            true => table([("book", false.into())]),
-            false => play(plain),
-        };
-        draft.rule(
-            Table::new(),
-            ("play", play.into()),
-            Vec::new(),
-            "the books of all other games",
-        );
-    }
 }
 
 /// Converts the number of takebacks that humans get in a game.

@@ -4,12 +4,15 @@ use toml::{Table, Value as Toml};
 
 use super::draft::{Draft, Outcome, quoted};
 use super::yaml::Value;
+use crate::lichess::model::Variant;
 
 /// No engine but ours.
 pub(super) const OWN_ENGINE: &str = "the embedded engine has settings of its own, in [engine] and in `play` of a rule; other engines are in [[engine.external]], those in a language of your choice with protocol = \"lines\"";
 /// No moves from other servers.
 pub(super) const NO_ONLINE_MOVES: &str =
     "no move is fetched from other servers; the embedded book and book.files are used instead";
+/// A name of games whose words are unknown.
+pub(super) const UNKNOWN_GAMES: &str = "a rule cannot match the games of this name";
 /// No tablebases.
 pub(super) const NO_TABLES: &str = "the engine has no endgame tablebases";
 /// Pieces of the score for draws.
@@ -263,19 +266,35 @@ pub(super) fn search_limits(draft: &mut Draft, prefix: &str, time: (&str, f64)) 
     }
 }
 
+/// Lichess's key of a variant by one of the names that python-chess knows.
+fn variant_key(name: &str) -> Option<&'static str> {
+    Some(match name.to_ascii_lowercase().as_str() {
+        "chess" => "standard",
+        "zh" | "house" | "crazy house" => "crazyhouse",
+        "anti" | "anti chess" => "antichess",
+        "atom" => "atomic",
+        "koth" | "king of the hill" => "kingOfTheHill",
+        "racing" | "race" | "racing kings" => "racingKings",
+        "3check" | "3-check" | "three-check" | "three check" => "threeCheck",
+        name => match Variant::from_key(name) {
+            Variant::Unknown => return None,
+            known => known.key(),
+        },
+    })
+}
+
 /// Conditions of a rule for a name with suffixes, as in `blitz_white_human`; `None` for what cannot be matched.
 pub(super) fn conditions(name: &str) -> Option<Table> {
     let mut table = Table::new();
     for part in name.split('_') {
         let (key, value): (&str, Toml) = match part {
-            "standard" | "chess960" => ("variant", part.into()),
             "bullet" | "blitz" | "rapid" | "classical" => ("speed", part.into()),
             "white" | "black" => ("color", part.into()),
             "human" | "bot" => ("bot", (part == "bot").into()),
             "rated" | "casual" => ("rated", (part == "rated").into()),
             "tournament" => ("tournament", true.into()),
             clock if clock.contains('+') => ("clock", clock.into()),
-            _ => return None,
+            part => ("variant", variant_key(part)?.into()),
         };
         table.insert(key.to_owned(), value);
     }

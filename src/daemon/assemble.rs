@@ -1,6 +1,7 @@
 //! Parts of the bot from the settings: tokens, clients, engines and books.
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -16,6 +17,7 @@ use crate::config::{self, Settings, Sources, TokenSource};
 use crate::engine::{Engine, EngineOptions};
 use crate::events::Bus;
 use crate::external::{ExternalEngine, ExternalOptions, FixedLimits, Launch, Protocol};
+use crate::lichess::model::Variant;
 use crate::lichess::{self, Client, Token};
 use crate::sync;
 
@@ -169,19 +171,24 @@ fn book_set(settings: &Settings) -> Result<BookSet, Error> {
     if !settings.has_books() {
         return Ok(BookSet::empty());
     }
-    let open = |path: &PathBuf| {
-        Book::open(path).map_err(|error| Error::Book {
-            path: path.clone(),
-            error,
-        })
-    };
-    let mut books = wanted
-        .files
-        .iter()
-        .map(open)
-        .collect::<Result<Vec<_>, _>>()?;
-    if wanted.embedded {
-        books.push(Book::embedded());
+    let mut opened: BTreeMap<&Path, Arc<Book>> = BTreeMap::new();
+    let mut all = Vec::new();
+    for variant in Variant::ALL {
+        let mut books = Vec::new();
+        for path in wanted.files_for(*variant) {
+            if !opened.contains_key(path) {
+                let book = Book::open(path).map_err(|error| Error::Book {
+                    path: path.to_owned(),
+                    error,
+                })?;
+                opened.insert(path, Arc::new(book));
+            }
+            books.push(Arc::clone(&opened[path]));
+        }
+        if let Some(rules) = variant.rules().filter(|_| wanted.embedded) {
+            books.push(Arc::new(Book::embedded_for(rules)));
+        }
+        all.push((*variant, books));
     }
-    Ok(BookSet::new(books, wanted))
+    Ok(BookSet::new(all, wanted))
 }

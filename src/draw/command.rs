@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Animation, Board};
 use crate::atomic_file;
-use crate::chess::{Color, Game, NotationError, pgn};
+use crate::chess::{Color, Game, NotationError, Variant, pgn};
 use crate::input;
 
 /// The largest PGN file that is read.
@@ -18,6 +18,9 @@ pub struct RenderOptions {
     /// PGN from stdin
     #[arg(value_name = "POSITION|PGN", required = true)]
     input: Vec<String>,
+    /// Variant of a position, by Lichess's key [default: standard, or one that has such positions]; PGN names its own
+    #[arg(long, value_name = "KEY")]
+    variant: Option<Variant>,
     /// The file to write [default: stdout, unless it is a terminal]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -134,10 +137,7 @@ fn draw(options: &RenderOptions) -> Result<String, RenderError> {
     let mut players = ["White", "Black"].map(str::to_owned);
     let mut result = String::new();
     let mut game = if looks_like_position(text) {
-        let game = Game::from_notation(text).map_err(|cause| RenderError::Position {
-            text: text.to_owned(),
-            cause,
-        })?;
+        let game = read_position(options.variant, text)?;
         if game.moves().is_empty() && (options.animated || options.ply.is_some()) {
             return Err(RenderError::NoGame);
         }
@@ -177,16 +177,33 @@ fn draw(options: &RenderOptions) -> Result<String, RenderError> {
     .svg())
 }
 
+/// Reads a position, perhaps with moves. Without a variant it is one of standard chess, or else of the first variant that has
+/// such positions.
+fn read_position(variant: Option<Variant>, text: &str) -> Result<Game, RenderError> {
+    let mut read = Game::from_variant_notation(variant.unwrap_or(Variant::Standard), text);
+    if variant.is_none() && matches!(read, Err(NotationError::Fen(_))) {
+        let others = Variant::ALL.into_iter().skip(1);
+        let games = others.map(|other| Game::from_variant_notation(other, text));
+        let mut known = games.filter(|read| !matches!(read, Err(NotationError::Fen(_))));
+        read = known.next().unwrap_or(read);
+    }
+    read.map_err(|cause| RenderError::Position {
+        text: text.to_owned(),
+        cause,
+    })
+}
+
 /// Whether the text is meant as a position rather than a file: it starts with `startpos`, has eight ranks separated
-/// by slashes, or blanks after the first word.
+/// by slashes and perhaps a pocket as the ninth, or blanks after the first word.
 fn looks_like_position(text: &str) -> bool {
     let board = text.split_ascii_whitespace().next().unwrap_or_default();
     if board == "startpos" {
         return !Path::new(text).exists();
     }
     let slashes = board.matches('/').count();
-    let of_board = |letter: char| letter == '/' || letter.is_ascii_alphanumeric();
-    let whole = slashes == 7 || (slashes > 0 && text.contains(" w ") | text.contains(" b "));
+    let of_board = |letter: char| "/[]~-".contains(letter) || letter.is_ascii_alphanumeric();
+    let whole =
+        (7..=8).contains(&slashes) || (slashes > 0 && text.contains(" w ") | text.contains(" b "));
     whole && board.chars().all(of_board) && !Path::new(text).exists()
 }
 
@@ -224,6 +241,7 @@ mod tests {
     fn options(input: &str) -> RenderOptions {
         RenderOptions {
             input: vec![input.to_owned()],
+            variant: None,
             output: None,
             ply: None,
             black: false,
@@ -251,7 +269,7 @@ mod tests {
         for file in [
             "games.pgn",
             "a/b/c.pgn",
-            "/home/anna/games/of/mine/in/may/x",
+            "/home/anna/games/of/mine/in/x.pgn",
             "-",
             "",
         ] {
@@ -282,6 +300,54 @@ mod tests {
                 .contains("White against Black")
         );
         let error = drawn(&options("startpos e5")).unwrap_err();
+        assert!(error.contains("move 1 after the position"), "{error}");
+    }
+
+    #[test]
+    fn render_of_variants_takes_their_positions() {
+        for (fen, moves, variant) in [
+            (
+                "4k3/8/8/8/8/8/8/4K3[Qn] w - - 0 1",
+                "Q@e4",
+                Variant::Crazyhouse,
+            ),
+            (
+                "4k3/8/8/8/8/8/8/4K3/Qn w - - 0 1",
+                "Q@e4",
+                Variant::Crazyhouse,
+            ),
+            (
+                "4k3/8/8/8/8/8/Q~7/4K3[] w - - 0 1",
+                "Qa4",
+                Variant::Crazyhouse,
+            ),
+            (
+                "4k3/8/8/8/8/8/3Q4/4K3 w - - 0 1 +1+0",
+                "Qd4",
+                Variant::ThreeCheck,
+            ),
+            (
+                "4k3/8/8/8/8/8/3Q4/4K3 w - - 2+3 0 1",
+                "Qd4",
+                Variant::ThreeCheck,
+            ),
+            ("startpos", "a5", Variant::Horde),
+        ] {
+            let text = format!("{fen} {moves}");
+            let by_name = RenderOptions {
+                variant: Some(variant),
+                ..options(&text)
+            };
+            let expected = drawn(&by_name);
+            assert!(expected.is_ok(), "{text}: {expected:?}");
+            if variant != Variant::Horde {
+                assert_eq!(drawn(&options(&text)), expected, "{text}");
+            }
+        }
+        // A move is not tried by other rules.
+        let error = drawn(&options("4k3/8/8/8/8/8/8/4K2R w - - 0 1 Rh9")).unwrap_err();
+        assert!(error.contains("is not a position"), "{error}");
+        let error = drawn(&options("4k3/8/8/8/7r/8/8/4K2R w - - 0 1 R@e4")).unwrap_err();
         assert!(error.contains("move 1 after the position"), "{error}");
     }
 

@@ -1,13 +1,15 @@
-//! Books of games compared with those that Polyglot builds from the same games.
+//! Books compared with those that Polyglot builds from the same games, and read by python-chess.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use knightwatch::book::{Book, Record};
+use knightwatch::book::{Book, Builder, GameOptions, Record};
 use knightwatch::chess::pgn::{self, Outcome, Tags};
-use knightwatch::chess::{Color, Game, Position};
+use knightwatch::chess::{CastlingNotation, Color, Game, Position, Role, Variant};
 
 use crate::common::skip;
+use crate::uci::python_chess;
 
 /// Path of the installed `polyglot`, if any. Debian installs it where not every search path looks.
 fn polyglot() -> Option<PathBuf> {
@@ -100,4 +102,110 @@ fn book_of_games_matches_polyglot() {
             assert_eq!(ours, theirs, "at least {min_games} games");
         }
     }
+}
+
+#[test]
+fn books_of_variants_are_read_by_python_chess() {
+    let Some(python) = python_chess() else {
+        return;
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let mut random = fastrand::Rng::with_seed(5);
+    let (mut lines, mut positions) = (String::new(), 0);
+    for variant in Variant::ALL {
+        let mut builder = Builder::with_games(GameOptions {
+            variant,
+            ..GameOptions::default()
+        });
+        for _ in 0..40 {
+            let mut game = Game::new(variant.start());
+            lines += variant.uci();
+            while game.moves().len() < 150 && game.termination().is_none() {
+                let mut moves = game.position().legal_moves();
+                random.shuffle(&mut moves);
+                // Captures and promotions often, so that pockets fill and all kinds of moves occur.
+                let noisy = moves.iter().find(|mv| mv.is_noisy() || mv.is_castle());
+                let mv = *noisy.filter(|_| random.bool()).unwrap_or(&moves[0]);
+                builder.add_move(game.position(), mv, 1);
+                positions += usize::from(mv.dropped() != Some(Role::Pawn));
+                lines += &format!(" {}", mv.uci(CastlingNotation::Standard));
+                game.play(mv);
+            }
+            lines.push('\n');
+        }
+        let file = directory.path().join(format!("{}.bin", variant.uci()));
+        std::fs::write(file, builder.finish().unwrap()).unwrap();
+    }
+    let mut reader = Command::new(python)
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python/polyglot.py"))
+        .arg(directory.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = reader.stdin.take().unwrap();
+    stdin.write_all(lines.as_bytes()).unwrap();
+    drop(stdin);
+    let read = reader.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&read.stderr);
+    assert!(read.status.success(), "{said}");
+    let count = String::from_utf8(read.stdout).unwrap();
+    assert_eq!(count.trim(), positions.to_string());
+    assert!(positions > 10_000, "{positions}");
+}
+
+#[test]
+fn book_of_a_variant_is_built_and_grown() {
+    let directory = tempfile::tempdir().unwrap();
+    let run = |arguments: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_knightwatch"))
+            .arg("book")
+            .args(arguments)
+            .current_dir(directory.path())
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{output:?}");
+        [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap())
+    };
+    let games = "[Variant \"Atomic\"]\n\n1. Nf3 f6 *\n\n[Variant \"Standard\"]\n\n1. e4 e5 *\n";
+    std::fs::write(directory.path().join("games.pgn"), games).unwrap();
+    let arguments = [
+        "build",
+        "games.pgn",
+        "--variant",
+        "atomic",
+        "--min-games",
+        "1",
+    ];
+    let [said, warned] = run(&[&arguments[..], &["-o", "games.bin"]].concat());
+    assert!(
+        said.contains("2 moves of 2 positions from 1 game"),
+        "{said}"
+    );
+    assert!(
+        warned.contains("it is Standard; --variant standard"),
+        "{warned}"
+    );
+    let [said, _] = run(&["probe", "games.bin", "--variant", "atomic", "Nf3"]);
+    assert!(said.contains("f7f6"), "{said}");
+
+    let grow = [
+        "grow",
+        "--variant",
+        "atomic",
+        "--nodes",
+        "500",
+        "--positions",
+        "8",
+    ];
+    for name in ["one.bin", "two.bin"] {
+        let [said, _] = run(&[&grow[..], &["-o", name]].concat());
+        assert!(said.contains("from 8 searches of 500 nodes"), "{said}");
+    }
+    let [one, two] =
+        ["one.bin", "two.bin"].map(|name| std::fs::read(directory.path().join(name)).unwrap());
+    assert_eq!(one, two);
+    let book = Book::open(directory.path().join("one.bin")).unwrap();
+    assert!(!book.entries(&Variant::Atomic.start()).is_empty());
 }

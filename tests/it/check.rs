@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use knightwatch::book::{Book, Record};
+use knightwatch::chess::Variant;
 use knightwatch::sim::{Endpoint, Fault, FaultRule, NewUser, Skew};
 
 use crate::common::{BOT, Daemon, Site, wait};
@@ -329,6 +331,22 @@ fn check_with_broken_book_exits_with_78() {
     let (code, text) = code_and_text(&knightwatch(&site, BOT, &["check", "--set", &set]));
     assert_eq!(code, Some(78), "{text}");
     assert!(text.contains(&book.path().display().to_string()), "{text}");
+}
+
+#[test]
+fn check_names_the_books_of_variants() {
+    let site = Site::new([]);
+    let directory = tempfile::tempdir().unwrap();
+    let book = directory.path().join("atomic.bin");
+    let bytes = Book::embedded_for(Variant::Atomic);
+    let bytes: Vec<u8> = bytes.records().flat_map(Record::to_bytes).collect();
+    std::fs::write(&book, bytes).unwrap();
+    let set = format!("book.variants={{ atomic = [{book:?}], threeCheck = {book:?} }}");
+    let (_, text) = code_and_text(&knightwatch(&site, BOT, &["check", "--set", &set]));
+    let line = text.lines().find(|line| line.contains("atomic.bin"));
+    let line = line.unwrap_or_else(|| panic!("{text}"));
+    assert!(line.contains("entries, for atomic, threeCheck"), "{line}");
+    assert!(text.contains(" for crazyhouse, "), "{text}");
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! `config.example.toml` against the defaults, and the exact error messages for invalid configurations.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use knightwatch::config::{Settings, Sources};
+use knightwatch::lichess::model::Variant;
 
 const EXAMPLE: &str = include_str!("../../config.example.toml");
 
@@ -251,7 +252,7 @@ fn rule_with_unknown_book_is_rejected() {
                 [[rule]]\nplay = { book = 7 }\n";
     let said = load_error(text, &[], &[]);
     for words in [
-        "there is no book `black.bin`: a rule names some of those in book.files, or the embedded one, default; \
+        "there is no book `black.bin`: a rule names some of those in book.files and book.variants, or the embedded one, default; \
          there are white.bin, default",
         "true, false, or the names of some of book.files",
     ] {
@@ -261,6 +262,49 @@ fn rule_with_unknown_book_is_rejected() {
         !said.contains("no book `white.bin`") && !said.contains("no book `default`"),
         "{said}"
     );
+}
+
+#[test]
+fn books_of_variants_are_read() {
+    let text = "[book.variants]\natomic = [\"a.bin\", \"/b.bin\"]\nkingOfTheHill = \"~/hill.bin\"\n\n\
+                [[rule]]\nmatch = { variant = \"atomic\" }\nplay = { book = [\"a.bin\", \"default\"] }\n";
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("config.toml");
+    std::fs::write(&file, text).unwrap();
+    let book = load(&file).unwrap().book;
+    let files = |variant| -> Vec<PathBuf> { book.files_for(variant).map(Path::to_owned).collect() };
+    let atomic = [directory.path().join("a.bin"), "/b.bin".into()];
+    assert_eq!(files(Variant::Atomic), atomic);
+    assert_eq!(
+        files(Variant::KingOfTheHill),
+        [Path::new("/home/me/hill.bin")]
+    );
+    assert!(files(Variant::Standard).is_empty());
+
+    let wrong = |text: &str| load_text(text).unwrap_err();
+    let unknown = wrong("[book]\nvariants = { atomc = [\"a.bin\"] }\n");
+    assert!(unknown.contains("did you mean `atomic`?"), "{unknown}");
+    let standard = wrong("[book]\nvariants = { standard = [\"a.bin\"] }\n");
+    assert!(
+        standard.contains("`standard` is not a valid value"),
+        "{standard}"
+    );
+    for text in [
+        "[book]\nvariants = { atomic = 5 }\n",
+        "[book]\nvariants = 5\n",
+    ] {
+        let said = wrong(text);
+        assert!(
+            said.contains("as in { atomic = [\"atomic.bin\"] }"),
+            "{said}"
+        );
+    }
+    // A rule for one variant names its books.
+    let rule = "match = { variant = \"horde\" }\nplay = { book = \"a.bin\" }\n";
+    let said = wrong(&format!(
+        "[book.variants]\natomic = \"a.bin\"\n\n[[rule]]\n{rule}"
+    ));
+    assert!(said.contains("there is no book `a.bin`"), "{said}");
 }
 
 #[test]

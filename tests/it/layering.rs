@@ -84,7 +84,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("external", &["chess", "engine", "util"]),
     ("lichess", &["chess", "util"]),
     ("sim", &["chess", "engine", "serve", "util"]),
-    ("lab", &["chess", "engine", "external", "util"]),
+    ("lab", &["book", "chess", "engine", "external", "util"]),
 ];
 
 fn root() -> &'static Path {

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use knightwatch::config::{Settings, Sources};
+use knightwatch::lichess::model::Variant;
 use knightwatch::sim::NewUser;
 use tempfile::TempDir;
 
@@ -223,6 +224,109 @@ fn convert_takes_fragments() {
     assert_eq!(settings.challenge.variants.len(), 1);
     assert!(
         written.contains("changed: not played are bughouse."),
+        "{written}"
+    );
+}
+
+#[test]
+fn convert_carries_books_of_variants_over() {
+    let names = |files: Vec<&Path>| -> Vec<String> {
+        let names = files.iter().map(|file| file.file_name().unwrap());
+        names
+            .map(|name| name.to_string_lossy().into_owned())
+            .collect()
+    };
+    let (settings, written) = converted(
+        "engine:\n  polyglot:\n    enabled: true\n    book:\n      standard: [books/main.bin]\n      \
+         chess960: [random.bin]\n      atomic:\n        - a.bin\n        - b.bin\n      3check: check.bin\n      \
+         bughouse: bug.bin\n",
+    );
+    let of = |variant| names(settings.book.files_for(variant).collect());
+    assert_eq!(of(Variant::Standard), ["main.bin"], "{written}");
+    assert_eq!(
+        of(Variant::Chess960),
+        ["random.bin", "main.bin"],
+        "{written}"
+    );
+    assert_eq!(of(Variant::Atomic), ["a.bin", "b.bin"], "{written}");
+    assert_eq!(of(Variant::ThreeCheck), ["check.bin"], "{written}");
+    assert!(settings.rule.is_empty(), "{written}");
+    assert!(
+        written.contains("engine.polyglot.book.bughouse (line 11): a rule cannot match"),
+        "{written}"
+    );
+
+    let (settings, written) = converted(
+        "opening_books:\n  enabled: true\n  books:\n    koth: {names: [Hill]}\n    \
+         atomic_white: {names: [White]}\n    atomic: {names: [Plain]}\n    blitz: {names: [Fast]}\n\
+         books:\n  Hill: hill.bin\n  White: white.bin\n  Plain: plain.bin\n  Fast: fast.bin\n",
+    );
+    let of = |variant| names(settings.book.files_for(variant).collect());
+    assert_eq!(of(Variant::KingOfTheHill), ["hill.bin"], "{written}");
+    assert_eq!(of(Variant::Atomic), ["plain.bin", "white.bin"], "{written}");
+    assert_eq!(of(Variant::Standard), ["fast.bin"], "{written}");
+    let rules: Vec<(&[Variant], String)> = settings
+        .rule
+        .iter()
+        .map(|rule| {
+            let books = rule.play.book.as_ref().unwrap();
+            (&rule.matching.variant[..], books.to_string())
+        })
+        .collect();
+    let atomic = &[Variant::Atomic][..];
+    let standard = &[Variant::Standard, Variant::Chess960, Variant::FromPosition][..];
+    let expected = [
+        (atomic, "the book white.bin"),
+        (atomic, "the book plain.bin"),
+        (standard, "the book fast.bin"),
+        (standard, "no books"),
+    ];
+    let expected: Vec<_> = expected.map(|(of, books)| (of, books.to_owned())).into();
+    assert_eq!(rules, expected, "{written}");
+    let engines = "engines:\n  atomic:\n    name: fairy\n    protocol: uci\n    ponder: false\n";
+    let (settings, written) = converted(engines);
+    assert_eq!(settings.engine.external[0].variants, atomic, "{written}");
+}
+
+#[test]
+fn convert_carries_engines_of_variants_over() {
+    let engine = |games: &str| {
+        format!(
+            "  {games}:\n    dir: engines\n    name: fairy\n    ponder: false\n    uci_options: {{Threads: 2}}\n"
+        )
+    };
+    let (settings, written) = converted(&format!(
+        "engines:\n{}{}{}{}",
+        engine("standard"),
+        engine("variants"),
+        engine("atomic_human"),
+        engine("bughouse")
+    ));
+    let keys = |variants: &[Variant]| {
+        let keys = variants.iter().map(|variant| variant.key());
+        keys.collect::<Vec<_>>().join(" ")
+    };
+    let engines = settings.engine.external.iter();
+    let engines: Vec<_> = engines
+        .map(|engine| (&*engine.name, keys(&engine.variants)))
+        .collect();
+    let all = "crazyhouse antichess atomic horde kingOfTheHill racingKings threeCheck";
+    for expected in [
+        ("fairy", ""),
+        ("fairy-variants", all),
+        ("fairy-atomic_human", "atomic"),
+    ] {
+        let expected = (expected.0, expected.1.to_owned());
+        assert!(engines.contains(&expected), "{engines:?}\n{written}");
+    }
+    assert_eq!(engines.len(), 3, "{written}");
+    let rules = settings.rule.iter();
+    let selected: Vec<_> = rules.filter_map(|rule| rule.play.engine.clone()).collect();
+    for name in ["fairy-variants", "fairy-atomic_human"] {
+        assert!(selected.iter().any(|it| it == name), "{written}");
+    }
+    assert!(
+        written.contains("a rule cannot match the games of this name"),
         "{written}"
     );
 }

@@ -132,22 +132,25 @@ fn xboard_session_plays_a_move_and_quits() {
     assert!(heard[heard.len() - 2].starts_with("move "), "{heard:?}");
 }
 
-/// Returns whether python-chess is installed. If the environment names a Python, it must be.
-fn has_python_chess(python: &str) -> bool {
-    let mut command = Command::new(python);
+/// A Python with python-chess. Without one the test is skipped, unless the environment names a Python.
+pub(crate) fn python_chess() -> Option<String> {
+    let python = std::env::var("KNIGHTWATCH_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    let mut command = Command::new(&python);
     command.args(["-c", "import chess.engine"]);
     let found = command.output().is_ok_and(|output| output.status.success());
     let is_named = std::env::var_os("KNIGHTWATCH_PYTHON").is_some();
     assert!(found || !is_named, "{python} cannot import chess");
-    found
+    if !found {
+        skip("chess", "no Python with chess here (pip install chess)");
+    }
+    found.then_some(python)
 }
 
 #[test]
 fn python_chess_plays_by_both_protocols() {
-    let python = std::env::var("KNIGHTWATCH_PYTHON").unwrap_or_else(|_| "python3".to_owned());
-    if !has_python_chess(&python) {
-        return skip("chess", "no Python with chess here (pip install chess)");
-    }
+    let Some(python) = python_chess() else {
+        return;
+    };
     let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/python/engine.py");
     let played = Command::new(python)
         .arg(script)

@@ -1,6 +1,6 @@
 //! Building a book from lines of moves and games.
 //!
-//! A text has one line of moves per line, from the start position, in SAN, with or without move numbers. A word that
+//! A text has one line of moves per line, from the start position of the variant, in SAN, with or without move numbers. A word that
 //! starts with `#` begins a comment.
 //!
 //! ```text
@@ -23,7 +23,7 @@ use std::fmt;
 
 use super::games::Games;
 use super::{GameOptions, Record};
-use knightwatch_chess::{Color, Position, pgn};
+use knightwatch_chess::{Color, Move, Position, Variant, pgn};
 
 /// The weight of a line without a number.
 const DEFAULT_WEIGHT: u16 = 10;
@@ -133,6 +133,11 @@ impl Builder {
         self.games.add(record, &self.options);
     }
 
+    /// The variant of the book.
+    pub fn variant(&self) -> Variant {
+        self.options.variant
+    }
+
     /// Number of games added.
     pub fn games(&self) -> u64 {
         self.games.games()
@@ -150,6 +155,19 @@ impl Builder {
                 });
             }
         }
+    }
+
+    /// Adds a move with a weight, unless it is a drop of a pawn.
+    pub fn add_move(&mut self, position: &Position, mv: Move, weight: u16) {
+        if let Some(encoded) = Record::write_move(mv) {
+            let stats = self.stats(position, encoded);
+            stats.weight = stats.weight.saturating_add(weight.into());
+        }
+    }
+
+    fn stats(&mut self, position: &Position, mv: u16) -> &mut MoveStats {
+        let moves = self.positions.entry(position.book_key()).or_default();
+        moves.entry(mv).or_default()
     }
 
     /// Number of lines of moves added.
@@ -199,7 +217,7 @@ impl Builder {
                 parsed.map_err(|_| (column, format!("weight {word} is above {}", u16::MAX)))?;
             words.next();
         }
-        let mut position = Position::startpos();
+        let mut position = self.options.variant.start();
         let mut has_moves = false;
         for (column, word) in words {
             let (number, san) = split_number(word);
@@ -217,8 +235,12 @@ impl Builder {
                 ))
             })?;
             let mv = position.parse_san(san).map_err(|e| at(e.to_string()))?;
-            let moves = self.positions.entry(position.key()).or_default();
-            let stats = moves.entry(Record::write_move(mv)).or_default();
+            let encoded = Record::write_move(mv).ok_or_else(|| {
+                at(format!(
+                    "\"{san}\" drops a pawn, which no Polyglot book can express"
+                ))
+            })?;
+            let stats = self.stats(&position, encoded);
             stats.weight = stats.weight.saturating_add(weight);
             stats.never_played |= never_played;
             position.play(mv);

@@ -40,23 +40,29 @@ pub enum CommandError {
     Output(#[from] io::Error),
 }
 
-/// Prints the moves of a book (a file or `default`) for a position as read by [`Game::from_notation`]; defaults to
-/// the start position.
+/// Prints the moves of a book (a file or `default`) for a position of a variant, as read by
+/// [`Game::from_variant_notation`]; defaults to the start position.
 ///
 /// # Errors
 ///
 /// [`CommandError`] for a bad book or position, or if the output cannot be written.
-pub fn probe_command(book: &Path, line: &str, out: &mut impl Write) -> Result<(), CommandError> {
+pub fn probe_command(
+    book: &Path,
+    variant: Variant,
+    line: &str,
+    out: &mut impl Write,
+) -> Result<(), CommandError> {
     let book = if book == "default" {
-        Book::embedded()
+        Book::embedded_for(variant)
     } else {
         Book::open(book)?
     };
     let line = if line.is_empty() { "startpos" } else { line };
-    let game = Game::from_notation(line).map_err(|cause| CommandError::Position {
-        line: line.to_owned(),
-        cause,
-    })?;
+    let game =
+        Game::from_variant_notation(variant, line).map_err(|cause| CommandError::Position {
+            line: line.to_owned(),
+            cause,
+        })?;
     Ok(write!(out, "{}", Probe::new(&book, game.position()))?)
 }
 
@@ -106,27 +112,37 @@ pub fn build_command(
         }
     }
     let (lines, games) = (builder.lines(), builder.games());
-    let bytes = builder.finish().map_err(CommandError::Build)?;
-    let output = &options.output;
-    let name = output.display();
-    atomic_file::write(output, &bytes).map_err(|cause| Error::Unwritable {
-        name: name.to_string(),
-        cause,
-    })?;
-    let book = Book::from_bytes(name.to_string(), bytes)?;
-    let moves = book.records().len();
-    let mut keys: Vec<u64> = book.records().map(|record| record.key).collect();
-    keys.dedup();
-    let moves = plural::count(moves, "move", "moves");
-    let positions = plural::count(keys.len(), "position", "positions");
+    let content = write_book(builder, &options.output)?;
+    let name = options.output.display();
     let read = [
         (lines > 0 || games == 0).then(|| plural::count(lines, "line", "lines")),
         (games > 0).then(|| plural::count(games, "game", "games")),
     ];
     let sources: Vec<String> = read.into_iter().flatten().collect();
     let sources = sources.join(" and ");
-    writeln!(out, "{name}: {moves} of {positions} from {sources}")?;
+    writeln!(out, "{name}: {content} from {sources}")?;
     Ok(())
+}
+
+/// Writes what was collected to a file, which is replaced atomically; returns the numbers of moves and positions in
+/// words.
+///
+/// # Errors
+///
+/// [`CommandError`] if there is no move, or the book cannot be written.
+pub fn write_book(builder: Builder, output: &Path) -> Result<String, CommandError> {
+    let bytes = builder.finish().map_err(CommandError::Build)?;
+    let name = output.display().to_string();
+    atomic_file::write(output, &bytes).map_err(|cause| Error::Unwritable {
+        name: name.clone(),
+        cause,
+    })?;
+    let book = Book::from_bytes(name, bytes)?;
+    let mut keys: Vec<u64> = book.records().map(|record| record.key).collect();
+    let moves = plural::count(keys.len(), "move", "moves");
+    keys.dedup();
+    let positions = plural::count(keys.len(), "position", "positions");
+    Ok(format!("{moves} of {positions}"))
 }
 
 /// The largest file of lines that is read.
@@ -162,14 +178,15 @@ fn add_games(
         file.consume(used);
         read += used as u64;
         match record {
-            Some(Ok(record)) if record.game.initial().variant() != Variant::Standard => {
+            Some(Ok(record)) if record.game.initial().variant() != builder.variant() => {
                 bad += 1;
                 if bad <= MAX_GAME_WARNINGS {
                     let variant = record.game.initial().variant();
                     clear(progress, diagnostics)?;
                     writeln!(
                         diagnostics,
-                        "warning: skipped a game: {name}: it is {variant}, and books are of standard chess"
+                        "warning: skipped a game: {name}: it is {variant}; --variant {} reads such games",
+                        variant.key()
                     )?;
                 }
             }
@@ -302,7 +319,7 @@ mod tests {
         );
 
         let mut table = Vec::new();
-        probe_command(&book, START, &mut table).unwrap();
+        probe_command(&book, Variant::Standard, START, &mut table).unwrap();
         let table = String::from_utf8(table).unwrap();
         assert!(
             table.contains("e4       e2e4       20   66.7%      0"),
@@ -310,7 +327,7 @@ mod tests {
         );
         for (line, answer) in [("", "e2e4"), ("startpos e4", "e7e5"), ("d2d4", "d7d5")] {
             let mut table = Vec::new();
-            probe_command(&book, line, &mut table).unwrap();
+            probe_command(&book, Variant::Standard, line, &mut table).unwrap();
             let table = String::from_utf8(table).unwrap();
             assert!(table.contains(answer), "{line}: {table}");
         }
@@ -340,7 +357,7 @@ mod tests {
         let [lines, missing] = ["lines.txt", "missing.bin"].map(|name| dir.path().join(name));
         fs::write(&lines, "e4").unwrap();
         let mut out = Vec::new();
-        let probe = probe_command(&missing, START, &mut out).unwrap_err();
+        let probe = probe_command(&missing, Variant::Standard, START, &mut out).unwrap_err();
         assert!(probe.to_string().contains("missing.bin"), "{probe}");
         let build = options([missing], &dir.path().join("a.bin"));
         let build = build_command(&build, &mut out, &mut Vec::new()).unwrap_err();
@@ -351,7 +368,8 @@ mod tests {
             let build = build_command(&build, &mut out, &mut Vec::new()).unwrap_err();
             assert!(build.to_string().contains("cannot write"), "{build}");
         }
-        let fen = probe_command(Path::new("default"), "8/8 w", &mut out).unwrap_err();
+        let own = Path::new("default");
+        let fen = probe_command(own, Variant::Standard, "8/8 w", &mut out).unwrap_err();
         assert!(
             fen.to_string().contains("\"8/8 w\" is not a position"),
             "{fen}"

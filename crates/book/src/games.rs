@@ -4,11 +4,13 @@ use std::collections::HashMap;
 
 use super::Record;
 use knightwatch_chess::pgn::{self, Outcome};
-use knightwatch_chess::{Color, Position};
+use knightwatch_chess::{Color, Position, Variant};
 
 /// Selection of games and moves for a book, and their weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GameOptions {
+    /// The variant of the book: lines begin at its start position, and games of others are ignored.
+    pub variant: Variant,
     /// Moves that occur in fewer games are ignored.
     pub min_games: u32,
     /// Moves after this many plies are ignored.
@@ -22,6 +24,7 @@ pub struct GameOptions {
 impl Default for GameOptions {
     fn default() -> GameOptions {
         GameOptions {
+            variant: Variant::Standard,
             min_games: 3,
             max_ply: 40,
             min_rating: 0,
@@ -54,6 +57,7 @@ impl Games {
     }
 
     /// Adds a game. As in Polyglot, a move gets two points if its side won, and one for a draw or an unknown result.
+    /// Drops of pawns, which a record cannot express, are left out.
     pub(super) fn add(&mut self, record: &pgn::Record, options: &GameOptions) {
         let rating = |tag| {
             record
@@ -62,9 +66,11 @@ impl Games {
                 .and_then(|text| text.trim().parse().ok())
         };
         let ratings = [rating("WhiteElo"), rating("BlackElo")];
-        if ratings
-            .iter()
-            .any(|rating| rating.unwrap_or(0) < options.min_rating)
+        let variant = record.game.initial().variant();
+        if variant != options.variant
+            || ratings
+                .iter()
+                .any(|rating| rating.unwrap_or(0) < options.min_rating)
         {
             return;
         }
@@ -82,11 +88,15 @@ impl Games {
         let points = [points(Color::White), points(Color::Black)];
         let mut position: Position = record.game.initial().clone();
         for &mv in record.game.moves().iter().take(options.max_ply as usize) {
-            let key = (position.key(), Record::write_move(mv));
-            let stats = self.moves.entry(key).or_default();
-            stats.games = stats.games.saturating_add(1);
-            let points = points[position.turn().index()];
-            stats.points = stats.points.saturating_add(points);
+            if let Some(encoded) = Record::write_move(mv) {
+                let stats = self
+                    .moves
+                    .entry((position.book_key(), encoded))
+                    .or_default();
+                stats.games = stats.games.saturating_add(1);
+                let points = points[position.turn().index()];
+                stats.points = stats.points.saturating_add(points);
+            }
             position.play(mv);
         }
         self.games += 1;

@@ -1,4 +1,7 @@
-//! Polyglot opening books: reader, selection, builder, and the embedded default book.
+//! Polyglot opening books: reader, selection, builder, and the embedded default books.
+//!
+//! Books of variants have the keys that python-chess gives: those of the pieces on the board, castling, en passant and
+//! the turn. Neither pockets nor counters of checks are part of them.
 //!
 //! A book is a sorted table of 16-byte [records](Record) in the format of Fabien Letouzey's Polyglot, which most
 //! chess programs read. [`Book::entries`] finds the moves of a position, [`Book::pick`] chooses one, [`Builder`]
@@ -16,7 +19,7 @@ mod record;
 mod selection;
 
 pub use build::{BuildError, Builder, Problem, build};
-pub use command::{BuildOptions, CommandError, build_command, probe_command};
+pub use command::{BuildOptions, CommandError, build_command, probe_command, write_book};
 pub use error::{Damage, Error};
 pub use games::GameOptions;
 pub use probe::Probe;
@@ -29,7 +32,7 @@ use std::path::Path;
 
 use tracing::warn;
 
-use knightwatch_chess::{Move, Position};
+use knightwatch_chess::{Move, Position, Variant};
 use knightwatch_util::input;
 
 /// A validated Polyglot book in memory.
@@ -100,10 +103,24 @@ impl Book {
         Ok(Book { name, bytes })
     }
 
-    /// The embedded default book, built from `src/book/repertoire.txt`.
+    /// The embedded book of standard chess, built from `src/repertoire.txt`.
     pub fn embedded() -> Book {
-        Book::from_bytes("default", include_bytes!("repertoire.bin").as_slice())
-            .expect("the embedded book is whole")
+        Book::embedded_for(Variant::Standard)
+    }
+
+    /// The embedded book of a variant. Those other than standard chess were grown by `knightwatch book grow`.
+    pub fn embedded_for(variant: Variant) -> Book {
+        let bytes: &[u8] = match variant {
+            Variant::Standard => include_bytes!("repertoire.bin"),
+            Variant::Crazyhouse => include_bytes!("variants/crazyhouse.bin"),
+            Variant::Antichess => include_bytes!("variants/antichess.bin"),
+            Variant::Atomic => include_bytes!("variants/atomic.bin"),
+            Variant::Horde => include_bytes!("variants/horde.bin"),
+            Variant::KingOfTheHill => include_bytes!("variants/kingOfTheHill.bin"),
+            Variant::RacingKings => include_bytes!("variants/racingKings.bin"),
+            Variant::ThreeCheck => include_bytes!("variants/threeCheck.bin"),
+        };
+        Book::from_bytes("default", bytes).expect("the embedded book is whole")
     }
 
     /// The name: path of the file, or `default`.
@@ -116,9 +133,10 @@ impl Book {
         records(&self.bytes)
     }
 
-    /// The moves of a position, largest weight first. Records without a legal move are skipped with a warning.
+    /// The moves of a position, largest weight first. Records without a legal move are skipped with a warning. Books of
+    /// variants know neither pockets nor counters of checks: drops that are not possible are skipped without one.
     pub fn entries(&self, position: &Position) -> Vec<Entry> {
-        let key = position.key();
+        let key = position.book_key();
         let (table, _) = self.bytes.as_chunks::<{ Record::SIZE }>();
         let start = table.partition_point(|bytes| Record::from_bytes(bytes).key < key);
         let mut entries: Vec<Entry> = table[start..]
@@ -133,7 +151,9 @@ impl Book {
                 }),
                 None => {
                     let (book, mv, fen) = (&self.name, record.mv, position.fen());
-                    warn!("book {book}: ignored move {mv:#06x}, which is illegal in {fen}");
+                    if !record.is_drop() {
+                        warn!("book {book}: ignored move {mv:#06x}, which is illegal in {fen}");
+                    }
                     None
                 }
             })

@@ -68,8 +68,8 @@ mod tests {
     fn probe_table_shows_learn_and_castling() {
         let position = Position::from_fen("4k3/8/8/8/8/8/8/4K2R w K - 0 1").unwrap();
         let castle = Record {
-            key: position.key(),
-            mv: Record::write_move(position.parse_san("O-O").unwrap()),
+            key: position.book_key(),
+            mv: Record::write_move(position.parse_san("O-O").unwrap()).unwrap(),
             weight: 0,
             learn: 77,
         };

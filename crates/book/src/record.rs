@@ -5,10 +5,12 @@ use knightwatch_chess::{Move, Position, Role, Square};
 /// A record of a book; in the file the fields are big-endian, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// The [key](Position::key) of the position.
+    /// The [key](Position::book_key) of the position.
     pub key: u64,
     /// The move: from bit 0, three bits each for file and rank of the to square, file and rank of the from square,
-    /// and the promotion (0 none, 1 knight, 2 bishop, 3 rook, 4 queen). Castling is king takes own rook.
+    /// and the promotion (0 none, 1 knight, 2 bishop, 3 rook, 4 queen, and in antichess 5 king). Castling is king takes
+    /// own rook. A move from a square to itself drops the piece of the promotion, as in python-chess; a drop of a pawn
+    /// has no encoding.
     pub mv: u16,
     /// Weight relative to the other moves of the position.
     pub weight: u16,
@@ -17,12 +19,13 @@ pub struct Record {
 }
 
 /// Promotion roles by their number in a record.
-const PROMOTIONS: [Option<Role>; 5] = [
+const PROMOTIONS: [Option<Role>; 6] = [
     None,
     Some(Role::Knight),
     Some(Role::Bishop),
     Some(Role::Rook),
     Some(Role::Queen),
+    Some(Role::King),
 ];
 
 impl Record {
@@ -55,22 +58,37 @@ impl Record {
     pub fn read_move(self, position: &Position) -> Option<Move> {
         let square = |shift: u32| Square::from_index((self.mv >> shift & 63) as u8);
         let promotion = PROMOTIONS.get(usize::from(self.mv >> 12))?;
-        let mut uci = format!("{}{}", square(6)?, square(0)?);
+        let (from, to) = (square(6)?, square(0)?);
+        if from == to {
+            let mv = Move::drop((*promotion)?, to);
+            return position.is_legal(mv).then_some(mv);
+        }
+        let mut uci = format!("{from}{to}");
         uci.extend(promotion.map(Role::char));
         position.parse_uci(&uci).ok()
     }
 
-    /// Encodes a move.
-    pub fn write_move(mv: Move) -> u16 {
-        let promotion = PROMOTIONS.iter().position(|&role| role == mv.promotion());
-        let promotion = promotion.expect("a pawn becomes one of these");
-        (promotion << 12 | mv.from().index() << 6 | mv.to().index()) as u16
+    /// Whether the move is a drop.
+    pub(super) fn is_drop(self) -> bool {
+        self.mv & 63 == self.mv >> 6 & 63
+    }
+
+    /// Encodes a move; `None` for a drop of a pawn.
+    pub fn write_move(mv: Move) -> Option<u16> {
+        let (role, from) = match mv.dropped() {
+            Some(Role::Pawn) => return None,
+            Some(role) => (Some(role), mv.to()),
+            None => (mv.promotion(), mv.from()),
+        };
+        let role = PROMOTIONS.iter().position(|&known| known == role)?;
+        Some((role << 12 | from.index() << 6 | mv.to().index()) as u16)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use knightwatch_chess::Variant;
 
     fn position(fen: &str) -> Position {
         Position::from_fen(fen).unwrap()
@@ -117,7 +135,7 @@ mod tests {
         let start = Position::startpos();
         let mv = record(0x031c).read_move(&start).unwrap();
         assert_eq!(start.san(mv), "e4");
-        assert_eq!(Record::write_move(mv), 0x031c);
+        assert_eq!(Record::write_move(mv), Some(0x031c));
     }
 
     const CASTLING: &str = "r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1";
@@ -134,7 +152,11 @@ mod tests {
             let position = position(fen);
             for (san, rook) in [("O-O", short), ("O-O-O", long)] {
                 let mv = position.parse_san(san).unwrap();
-                assert_eq!(Record::write_move(mv), raw(from, rook, 0), "{fen} {san}");
+                assert_eq!(
+                    Record::write_move(mv),
+                    Some(raw(from, rook, 0)),
+                    "{fen} {san}"
+                );
             }
         }
     }
@@ -174,7 +196,7 @@ mod tests {
             let capture = reads(fen, "a7", "b8", number).unwrap();
             assert!(capture.starts_with(&format!("axb8={letter}")), "{capture}");
             let mv = position(fen).parse_san(&capture).unwrap();
-            assert_eq!(Record::write_move(mv), raw("a7", "b8", number));
+            assert_eq!(Record::write_move(mv), Some(raw("a7", "b8", number)));
         }
         for number in [0, 5, 6, 7, 8, 12] {
             assert_eq!(reads(fen, "a7", "a8", number), None, "{number}");
@@ -186,17 +208,41 @@ mod tests {
         let fen = "4k3/8/8/3pP3/8/8/8/4K3 w - d6 0 1";
         assert_eq!(reads(fen, "e5", "d6", 0).as_deref(), Some("exd6"));
         let mv = position(fen).parse_san("exd6").unwrap();
-        assert_eq!(Record::write_move(mv), raw("e5", "d6", 0));
+        assert_eq!(Record::write_move(mv), Some(raw("e5", "d6", 0)));
+    }
+
+    #[test]
+    fn read_move_of_variants_knows_drops_and_kings() {
+        let antichess = "8/P7/8/8/8/8/8/7k w - - 0 1";
+        let antichess = Position::from_variant_fen(Variant::Antichess, antichess).unwrap();
+        let king = antichess.parse_san("a8=K").unwrap();
+        assert_eq!(Record::write_move(king), Some(raw("a7", "a8", 5)));
+        let read = record(raw("a7", "a8", 5)).read_move(&antichess);
+        assert_eq!(read, Some(king));
+        let house = "4k3/8/8/8/8/8/8/4K3[PNq] w - - 0 1";
+        let house = Position::from_variant_fen(Variant::Crazyhouse, house).unwrap();
+        let knight = house.parse_san("N@e4").unwrap();
+        assert_eq!(Record::write_move(knight), Some(raw("e4", "e4", 1)));
+        let read = record(raw("e4", "e4", 1)).read_move(&house);
+        assert_eq!(read, Some(knight));
+        assert_eq!(Record::write_move(house.parse_san("P@e4").unwrap()), None);
+        // A pawn has no number, the queen is Black's, and the square is taken.
+        for bad in [raw("e4", "e4", 0), raw("e4", "e4", 4), raw("e8", "e8", 1)] {
+            assert_eq!(record(bad).read_move(&house), None, "{bad:#x}");
+        }
     }
 
     #[test]
     fn read_move_of_any_bits_is_legal_or_none() {
-        let start = Position::startpos();
-        assert_eq!(record(0).read_move(&start), None);
-        for mv in 0..=u16::MAX {
-            if let Some(read) = record(mv).read_move(&start) {
+        assert_eq!(record(0).read_move(&Position::startpos()), None);
+        let starts = Variant::ALL.map(Variant::start);
+        for (start, mv) in starts
+            .iter()
+            .flat_map(|start| (0..=u16::MAX).map(move |mv| (start, mv)))
+        {
+            if let Some(read) = record(mv).read_move(start) {
                 assert!(start.is_legal(read));
-                assert_eq!(Record::write_move(read), mv);
+                assert_eq!(Record::write_move(read), Some(mv));
             }
         }
     }

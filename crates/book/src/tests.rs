@@ -7,8 +7,8 @@ const LINES: &str = include_str!("repertoire.txt");
 
 fn record(position: &Position, san: &str, weight: u16) -> Record {
     Record {
-        key: position.key(),
-        mv: Record::write_move(position.parse_san(san).unwrap()),
+        key: position.book_key(),
+        mv: Record::write_move(position.parse_san(san).unwrap()).unwrap(),
         weight,
         learn: 0,
     }
@@ -260,10 +260,38 @@ fn embedded_book_varies_and_answers_openings() {
 }
 
 #[test]
+fn embedded_books_of_variants_have_legal_moves_for_both_sides() {
+    for variant in &Variant::ALL[1..] {
+        let book = Book::embedded_for(*variant);
+        assert!((100..2_000).contains(&book.records().len()), "{book:?}");
+        // All positions that the book reaches when it plays both sides.
+        let mut open = vec![Game::new(variant.start())];
+        let mut seen = std::collections::HashSet::new();
+        let mut deepest = 0;
+        while let Some(game) = open.pop() {
+            let entries = book.entries(game.position());
+            let records = book.records();
+            let records = records.filter(|record| record.key == game.position().book_key());
+            assert_eq!(entries.len(), records.count(), "{}", game.position().fen());
+            deepest = deepest.max(game.moves().len());
+            for entry in entries {
+                assert!(entry.weight > 0 && entry.mv.dropped().is_none());
+                let mut next = game.clone();
+                next.play(entry.mv);
+                if seen.insert(next.position().key()) {
+                    open.push(next);
+                }
+            }
+        }
+        assert!(deepest >= 6, "{variant}: {deepest}");
+    }
+}
+
+#[test]
 fn embedded_book_matches_the_repertoire() {
     let built = build(LINES).unwrap_or_else(|error| panic!("{error}"));
     assert!(
         built == include_bytes!("repertoire.bin"),
-        "rebuild it: knightwatch book build src/book/repertoire.txt -o src/book/repertoire.bin"
+        "rebuild it: knightwatch book build crates/book/src/repertoire.txt -o crates/book/src/repertoire.bin"
     );
 }

@@ -1,6 +1,7 @@
 //! Variants of chess, as Lichess plays them.
 
 use std::fmt;
+use std::str::FromStr;
 
 use super::{Position, Role};
 
@@ -145,6 +146,18 @@ impl Variant {
             Variant::Antichess => &ROLES,
             _ => ROLES.split_at(4).0,
         }
+    }
+}
+
+/// As [`from_name`](Variant::from_name); the error is a text that lists the keys.
+impl FromStr for Variant {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Variant, String> {
+        Variant::from_name(name).ok_or_else(|| {
+            let keys = Variant::ALL.map(Variant::key).join(", ");
+            format!("expected one of {keys}")
+        })
     }
 }
 

@@ -1,6 +1,7 @@
 //! Training and measuring. From games to a network: self-play ([`datagen`]), game files ([`record`], [`archive`]) and the trainer
 //! ([`trainer`]). Playing strength: matches ([`contest`]), games against other engines ([`gauntlet`]), calibration of the
-//! `strength` levels ([`calibration`]), and tuners for search parameters ([`tune`]) and the WDL model ([`fit_wdl`]).
+//! `strength` levels ([`calibration`]), and tuners for search parameters ([`tune`]) and the WDL model ([`fit_wdl`]). Opening
+//! books from searches: [`grow`].
 //!
 //! `knightwatch datagen` plays games and stores them; `knightwatch train` reads them and writes a network file for the engine;
 //! `knightwatch match` says which of two versions is stronger. No data from other sources is used.
@@ -20,6 +21,7 @@ mod adjudication;
 pub mod calibration;
 mod dataset;
 pub mod gauntlet;
+pub mod grow;
 mod kernel;
 mod log;
 mod model;
@@ -33,8 +35,8 @@ pub mod tune;
 mod uci_engine;
 
 pub use options::{
-    CalibrateOptions, DatagenOptions, FitWdlOptions, GauntletOptions, MatchOptions, TrainOptions,
-    TuneOptions,
+    CalibrateOptions, DatagenOptions, FitWdlOptions, GauntletOptions, GrowOptions, MatchOptions,
+    TrainOptions, TuneOptions,
 };
 
 /// Runs the example of the README.

@@ -155,7 +155,8 @@ pub struct GauntletOptions {
     /// Nodes of each move, instead of a clock
     #[arg(long, value_name = "N", conflicts_with = "tc", value_parser = some::<u64>())]
     pub nodes: Option<u64>,
-    /// Variant, as in UCI_Variant: crazyhouse, antichess, atomic, horde, kingofthehill, racingkings or 3check
+    /// Variant, as in UCI_Variant: crazyhouse, antichess, atomic, horde, kingofthehill, racingkings or 3check; with random
+    /// openings only, not with --openings
     #[arg(long, value_name = "NAME", default_value = "chess", hide_default_value = true, conflicts_with = "openings", value_parser = variant)]
     pub variant: Variant,
     /// Games, two per opening
@@ -164,6 +165,32 @@ pub struct GauntletOptions {
     /// Openings, games at once and adjudication.
     #[command(flatten)]
     pub setup: MatchSetup,
+}
+
+/// `knightwatch book grow`
+#[derive(Clone, Debug, clap::Args)]
+pub struct GrowOptions {
+    /// Variant: standard, crazyhouse, antichess, atomic, horde, kingOfTheHill, racingKings or threeCheck
+    #[arg(long, value_name = "NAME", default_value = "standard", hide_default_value = true, value_parser = variant)]
+    pub variant: Variant,
+    /// Nodes of each search
+    #[arg(long, value_name = "N", default_value_t = 200_000, value_parser = some::<u64>())]
+    pub nodes: u64,
+    /// Omit moves after this many plies
+    #[arg(long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub plies: u32,
+    /// Positions to search, of which about half are in the book
+    #[arg(long, value_name = "N", default_value_t = 300, value_parser = some::<usize>())]
+    pub positions: usize,
+    /// Moves to consider in each position
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = some::<usize>())]
+    pub lines: usize,
+    /// Centipawns that a move may be worse than the best
+    #[arg(long, value_name = "CP", default_value_t = 20, value_parser = clap::value_parser!(u32).range(0..=1_000))]
+    pub margin: u32,
+    /// The book to write
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
 }
 
 /// Base time and increment of a clock.
@@ -230,7 +257,11 @@ fn minutes(text: &str) -> Result<Duration, String> {
 
 fn option(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
-    Ok((name.trim().to_owned(), value.trim().to_owned()))
+    let (name, value) = (name.trim(), value.trim());
+    match name.eq_ignore_ascii_case("UCI_Variant") {
+        true => Err("both engines play the variant of --variant".to_owned()),
+        false => Ok((name.to_owned(), value.to_owned())),
+    }
 }
 
 fn variant(text: &str) -> Result<Variant, String> {

@@ -139,7 +139,11 @@ fn parse(text: &str) -> Result<Parsed, String> {
         .partition(|line| Username::is_valid(line));
     // A web page has some lines of one word, too.
     if valid.len() <= skipped.len() && !skipped.is_empty() {
-        return Err("it is no list with one user name on each line".to_owned());
+        return Err(format!(
+            "{} of {} lines are no user names; a list has a user name on more than half of its lines",
+            skipped.len(),
+            valid.len() + skipped.len()
+        ));
     }
     Ok(Parsed {
         names: valid.iter().map(|name| Username::new(name).id()).collect(),
@@ -184,7 +188,11 @@ mod tests {
             let expected = ("ann ben".to_owned(), Some(skipped.to_owned()));
             assert_eq!(names(text), Ok(expected), "{text:?}");
         }
-        for text in ["<html>\n<body>\nhello\n</body>\n</html>", "a b c", "*"] {
+        let problem = names("<html>\n<body>\nhello\n</body>\n</html>").unwrap_err();
+        let expected =
+            "4 of 5 lines are no user names; a list has a user name on more than half of its lines";
+        assert_eq!(problem, expected);
+        for text in ["a b c", "*", "Ann\n*"] {
             assert!(names(text).is_err(), "{text:?}");
         }
     }

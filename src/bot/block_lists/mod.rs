@@ -95,6 +95,35 @@ impl BlockLists {
         self.schedule = lists.into_iter().map(now).collect();
     }
 
+    /// Reads the files of these settings, and the URLs that have no copy, for one decision. Returns what cannot be read.
+    pub(crate) async fn complete(&mut self, settings: &Settings) -> Vec<String> {
+        let mut problems = Vec::new();
+        for list in &settings.challenge.block_lists {
+            let name = list.to_string();
+            if matches!(list, BlockList::Url(_)) && self.copies.contains_key(&name) {
+                continue;
+            }
+            match fetch(list, None).await {
+                Ok(Fetched::Unchanged) => {}
+                Ok(Fetched::Names { parsed, etag }) => {
+                    let names = parsed.names;
+                    self.copies.insert(name, Copy { etag, names });
+                }
+                Err(why) => problems.push(self.failure(&name, &why)),
+            }
+        }
+        problems
+    }
+
+    /// Description of a list that cannot be read, and of what is used instead.
+    fn failure(&self, name: &str, why: &str) -> String {
+        let used = match self.copies.get(name) {
+            Some(copy) => format!("its last copy with {} is used", count(&copy.names)),
+            None => "there is no copy, so nobody on it is known".to_owned(),
+        };
+        format!("cannot read the block list {name}: {why}; {used}")
+    }
+
     /// The next list to be read now, with the version of the copy.
     pub(crate) fn take_due(&mut self, now: Instant) -> Option<(BlockList, Option<String>)> {
         let mut schedule = self.schedule.iter_mut();
@@ -148,16 +177,12 @@ impl BlockLists {
                 let delay = BACKOFF.delay(scheduled.failures);
                 scheduled.failures = scheduled.failures.saturating_add(1);
                 scheduled.at = Some(now + delay);
-                let used = match self.copies.get(&name) {
-                    Some(copy) => format!("its last copy with {} is used", count(&copy.names)),
-                    None => "there is no copy, so nobody on it is known".to_owned(),
-                };
-                let text = format!(
-                    "cannot read the block list {name}: {why}; {used}; next attempt in {delay:?}"
-                );
-                match scheduled.failures {
-                    1 => warn!("{text}"),
-                    _ => debug!("{text}"),
+                let is_first = scheduled.failures == 1;
+                let failure = self.failure(&name, &why);
+                let text = format!("{failure}; next attempt in {delay:?}");
+                match is_first {
+                    true => warn!("{text}"),
+                    false => debug!("{text}"),
                 }
                 false
             }

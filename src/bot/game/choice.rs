@@ -9,13 +9,13 @@ use tokio::sync::oneshot;
 
 use crate::book;
 use crate::bot::AccountContext;
-use crate::chess::{Game, Move, Position, Variant};
+use crate::chess::{Game, Move, Position};
 use crate::clock;
 use crate::config::{self, Books};
 use crate::engine::{Clock, Limits, SearchHandle, SearchReport, Strength, Task, think_time};
 use crate::events::{Event, SearchInfo, Source};
 use crate::external::{ExternalEngine, ExternalHandle, GameSetup, Outcome};
-use crate::lichess::model::GameId;
+use crate::lichess::model::{GameId, Variant};
 
 /// Time between two search events.
 const REPORT_INTERVAL: Duration = Duration::from_millis(250);
@@ -33,20 +33,55 @@ pub struct ChosenMove {
     pub dialogue: Vec<String>,
 }
 
-/// Opening books, in order of priority.
+/// Opening books by variant.
 #[derive(Clone)]
 pub struct BookSet {
-    books: Arc<[book::Book]>,
+    variants: Arc<[(Variant, VariantBookSet)]>,
+}
+
+/// Opening books of a variant, in order of priority.
+#[derive(Clone)]
+pub(crate) struct VariantBookSet {
+    books: Vec<Arc<book::Book>>,
     choice: book::PickOptions,
     max_ply: usize,
     allow_repetitions: bool,
 }
 
 impl BookSet {
-    /// Creates a set of books under the conditions of `[book]`.
-    pub fn new(books: Vec<book::Book>, settings: &config::Book) -> Self {
+    /// Creates sets of books under the conditions of `[book]`.
+    pub fn new(
+        books: impl IntoIterator<Item = (Variant, Vec<Arc<book::Book>>)>,
+        settings: &config::Book,
+    ) -> Self {
+        let with_conditions = |(variant, books)| (variant, VariantBookSet::new(books, settings));
         Self {
-            books: books.into(),
+            variants: books.into_iter().map(with_conditions).collect(),
+        }
+    }
+
+    /// Creates a set without books.
+    pub fn empty() -> Self {
+        Self::new([], &config::Book::default())
+    }
+
+    /// Whether the set has no books.
+    pub fn is_empty(&self) -> bool {
+        let mut all = self.variants.iter();
+        all.all(|(_, set)| set.books.is_empty())
+    }
+
+    /// The books of this variant.
+    pub(crate) fn of(&self, variant: Variant) -> Option<&VariantBookSet> {
+        let mut all = self.variants.iter();
+        all.find_map(|(of, set)| (*of == variant).then_some(set))
+    }
+}
+
+impl VariantBookSet {
+    fn new(books: Vec<Arc<book::Book>>, settings: &config::Book) -> Self {
+        Self {
+            books,
             choice: book::PickOptions {
                 selection: match settings.selection {
                     config::Selection::Best => book::Selection::Best,
@@ -60,16 +95,6 @@ impl BookSet {
         }
     }
 
-    /// Creates a set without books.
-    pub fn empty() -> Self {
-        Self::new(Vec::new(), &config::Book::default())
-    }
-
-    /// Whether the set has no books.
-    pub fn is_empty(&self) -> bool {
-        self.books.is_empty()
-    }
-
     fn pick(
         &self,
         selection: &Books,
@@ -77,9 +102,7 @@ impl BookSet {
         rejected: &[Move],
         rng: &mut fastrand::Rng,
     ) -> Option<Move> {
-        // Books are of standard chess.
-        let is_standard = game.position().variant() == Variant::Standard;
-        if !is_standard || game.moves().len() >= self.max_ply {
+        if game.moves().len() >= self.max_ply {
             return None;
         }
         // A book ignores the history: in a repeated position its move has led nowhere.
@@ -90,12 +113,13 @@ impl BookSet {
             !rejected.contains(&mv) && (self.allow_repetitions || !leads_to_repetition(game, mv))
         };
         let mut pick =
-            |book: &book::Book| book.pick_if(game.position(), &self.choice, rng, allowed);
+            |book: &Arc<book::Book>| book.pick_if(game.position(), &self.choice, rng, allowed);
         match selection {
             Books::None => None,
             Books::All => self.books.iter().find_map(pick),
             Books::Named(names) => names.iter().find_map(|name| {
-                let has_name = |book: &&book::Book| Books::is_named(book.name().as_ref(), name);
+                let has_name =
+                    |book: &&Arc<book::Book>| Books::is_named(book.name().as_ref(), name);
                 self.books.iter().filter(has_name).find_map(&mut pick)
             }),
         }
@@ -117,7 +141,7 @@ fn leads_to_repetition(game: &Game, mv: Move) -> bool {
 /// A move that needs no search, if there is one: the only legal move, or a move from the selected books that is not in
 /// `rejected`.
 pub(crate) fn instant_move(
-    books: Option<(&BookSet, &Books)>,
+    books: Option<(&VariantBookSet, &Books)>,
     game: &Game,
     rejected: &[Move],
     rng: &mut fastrand::Rng,

@@ -16,6 +16,8 @@ pub struct GameHeader {
     pub us: Color,
     /// Display name of the opponent.
     pub opponent: String,
+    /// Variant.
+    pub variant: Variant,
     /// Initial position.
     pub initial: Position,
     /// Kind of time control.
@@ -76,6 +78,7 @@ impl GameHeader {
             id: full.id.clone(),
             us,
             opponent: them.display_name(),
+            variant,
             initial,
             pace: pace(full),
             castling,

@@ -52,13 +52,14 @@ impl GameTask {
 
     pub(super) fn start_search(&mut self) {
         let ponder_search = self.pondering.search.take();
-        let Some((_, game_moves)) = self.core.game() else {
+        let Some((header, game_moves)) = self.core.game() else {
             return;
         };
         let (game, rejected) = (game_moves.game(), self.core.pending_move().rejected_moves());
         let terms = self.core.terms();
         let in_book = game_moves.ply() < terms.strength.book_plies();
-        let books = in_book.then_some((&self.ctx.books, &terms.book));
+        let books = self.ctx.books.of(header.variant);
+        let books = books.filter(|_| in_book).map(|books| (books, &terms.book));
         if let Some(choice) = choice::instant_move(books, game, rejected, &mut self.rng) {
             return self.on_move_chosen(Some(choice));
         }

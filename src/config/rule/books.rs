@@ -14,7 +14,7 @@ pub enum Books {
     None,
     /// All books of `[book]`, in order.
     All,
-    /// The books with these file names, in this order; `default` is the embedded book.
+    /// The books with these file names, in this order, as far as they are of the variant; `default` is the embedded one.
     Named(Vec<String>),
 }
 

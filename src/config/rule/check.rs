@@ -1,10 +1,11 @@
 //! Contradictions in rules.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::super::external::{self, External};
 use super::super::settings::{Book, Settings};
 use super::{Books, Limit, Match, Play, Rule};
+use crate::lichess::model::Variant;
 
 const MAX_NAME_CHARS: usize = 40;
 
@@ -132,8 +133,19 @@ pub(crate) fn unknown_books(rule: &Rule, book_settings: &Book) -> Vec<String> {
         return Vec::new();
     };
     let own = book_settings.embedded.then_some(Path::new("default"));
-    let files = book_settings.files.iter().map(PathBuf::as_path);
-    let all: Vec<&Path> = files.chain(own).collect();
+    let variants = match &rule.matching.variant[..] {
+        [] => Variant::ALL,
+        some => some,
+    };
+    let mut all: Vec<&Path> = Vec::new();
+    for variant in variants {
+        for file in book_settings.files_for(*variant) {
+            if !all.contains(&file) {
+                all.push(file);
+            }
+        }
+    }
+    all.extend(own);
     let known = all.iter().filter_map(|path| path.file_name()?.to_str());
     let known = match known.collect::<Vec<_>>()[..] {
         [] => "there is none".to_owned(),
@@ -144,7 +156,7 @@ pub(crate) fn unknown_books(rule: &Rule, book_settings: &Book) -> Vec<String> {
         .filter(|name| !all.iter().any(|path| Books::is_named(path, name)));
     let sentence = |name: &String| {
         format!(
-            "there is no book `{name}`: a rule names some of those in book.files, or the embedded one, default; {known}"
+            "there is no book `{name}`: a rule names some of those in book.files and book.variants, or the embedded one, default; {known}"
         )
     };
     unknown.map(sentence).collect()

@@ -146,6 +146,16 @@ fn block_list_outlives_server_and_restart() {
     });
     let told = explain(&bot, "Cleo");
     assert!(told.contains("not listed"), "{told}");
+    let warning = "Warning: cannot read the block list";
+    assert!(
+        told.contains(warning) && told.contains("last copy with 1 name"),
+        "{told}"
+    );
+    // A file is read, whether the bot has read it or not.
+    std::fs::write(bot.state().join("../own.txt"), "Cleo\n").unwrap();
+    let told = explain(&bot, "Cleo");
+    assert!(told.contains("Cleo is on the block list"), "{told}");
+    assert!(!told.contains(warning), "{told}");
 }
 
 #[test]
@@ -217,7 +227,7 @@ fn check_reads_block_lists() {
     );
     assert!(text.contains("none.txt: No such file"), "{text}");
     assert!(
-        text.contains("page.html: it is no list with one user name on each line"),
+        text.contains("page.html: 4 of 5 lines are no user names"),
         "{text}"
     );
     assert!(output.status.success(), "{text}");
