@@ -80,7 +80,7 @@ impl Webhook {
             for attempt in 1.. {
                 match self.post(&message).await {
                     Ok(()) => {
-                        info!("alert sent to {host}: {}", alert.text);
+                        info!(name: "alert_sent", "alert sent to {host}: {}", alert.text);
                         break;
                     }
                     Err(Failure { why, retry: false }) => {

@@ -16,7 +16,7 @@ use crate::bot::{self, BotParts, CommandHandle, ShutdownHandle, Stage};
 use crate::control::Dispatcher;
 use crate::events::{Bus, Event, Severity};
 use crate::metrics::{LiveState, Metrics};
-use crate::plural;
+use crate::{logging, plural};
 
 /// The tasks and handles of all accounts.
 pub(super) struct Accounts {
@@ -106,8 +106,12 @@ impl Accounts {
         let changes = accounts.map(|account| Box::pin(account.changes.changed()));
         let ended = tokio::select! {
             // The metrics are kept, so the senders stay alive.
-            _ = select_all(changes) => return None,
-            ended = self.tasks.join_next_with_id() => ended?,
+            _ = select_all(changes) => None,
+            ended = self.tasks.join_next_with_id() => Some(ended?),
+        };
+        let Some(ended) = ended else {
+            self.name_log_lines();
+            return None;
         };
         let (id, outcome) = match ended {
             Ok((id, outcome)) => (id, outcome.map_err(Error::from)),
@@ -122,6 +126,15 @@ impl Accounts {
             account.end(&outcome, &self.events);
         }
         self.tasks.is_empty().then_some(outcome)
+    }
+
+    /// Names the account in log lines of JSON, if it is the only one. Lichess says which one it is.
+    fn name_log_lines(&self) {
+        if let [account] = &self.accounts[..]
+            && let Some(name) = &account.changes.borrow().0.account
+        {
+            logging::set_account(name);
+        }
     }
 
     /// Stops taking new games; running games are finished.

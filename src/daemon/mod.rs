@@ -289,13 +289,13 @@ async fn supervise(
             }
             event = signals.next() => match event {
                 SignalEvent::Reload => {
-                    info!("SIGHUP: reloading the settings");
+                    info!(name: "reload", "SIGHUP: reloading the settings");
                     let dispatcher = accounts.dispatcher.clone();
                     reloads.spawn(async move { dispatcher.dispatch(None, Request::Reload).await });
                 }
                 SignalEvent::Stop if std::mem::replace(&mut is_stopping, true) => exit_now(&accounts),
                 SignalEvent::Stop => {
-                    info!("stopping: finishing running games (at most {grace:.0?}); signal again to exit now");
+                    info!(name: "stopping", "stopping: finishing running games (at most {grace:.0?}); signal again to exit now");
                     accounts.drain();
                     deadline = Some(clock::wall_deadline(grace));
                     notify(&[NotifyState::Stopping]);

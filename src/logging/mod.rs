@@ -5,6 +5,7 @@
 //! and nothing else.
 
 mod file;
+mod json;
 mod queue;
 
 use std::backtrace::{Backtrace, BacktraceStatus};
@@ -17,7 +18,7 @@ use std::sync::{LazyLock, OnceLock};
 
 use tracing::{Level, Metadata, error, warn};
 use tracing_subscriber::field::RecordFields;
-use tracing_subscriber::fmt::format::{DefaultFields, Writer};
+use tracing_subscriber::fmt::format::{DefaultFields, JsonFields, Writer};
 use tracing_subscriber::fmt::time::FormatTime;
 use tracing_subscriber::fmt::{self as fmt_layer, FormatFields, MakeWriter};
 use tracing_subscriber::layer::SubscriberExt;
@@ -25,6 +26,7 @@ use tracing_subscriber::{EnvFilter, Layer, Registry};
 
 use crate::config::{Daemon, LogFormat, LogLevel};
 use file::RotatingFile;
+use json::JsonLine;
 use queue::Queue;
 
 static STDERR: LazyLock<Queue> = LazyLock::new(|| Queue::start(io::stderr(), stderr_warning));
@@ -84,6 +86,11 @@ pub fn test_file(daemon: &Daemon) -> io::Result<()> {
     }
 }
 
+/// Names the only account of the process in JSON lines. With several accounts, spans name them.
+pub fn set_account(name: &str) {
+    json::set_account(name);
+}
+
 fn start_layers(level: LogLevel, format: LogFormat, to_file: bool) {
     let ours = format!("warn,knightwatch={}", level.key());
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(ours));
@@ -111,9 +118,8 @@ fn stderr_layer(format: LogFormat) -> DynLayer {
         .with_writer(LineMaker { journal });
     if format == LogFormat::Json {
         return layer
-            .json()
-            .flatten_event(true)
-            .with_span_list(false)
+            .fmt_fields(JsonFields::new())
+            .event_format(JsonLine)
             .boxed();
     }
     if journal {
@@ -139,9 +145,8 @@ fn file_layer(format: LogFormat) -> DynLayer {
         .with_writer(|| FileLine);
     match format {
         LogFormat::Json => layer
-            .json()
-            .flatten_event(true)
-            .with_span_list(false)
+            .fmt_fields(JsonFields::new())
+            .event_format(JsonLine)
             .boxed(),
         LogFormat::Text => layer.fmt_fields(FileFields::default()).boxed(),
     }
@@ -157,6 +162,9 @@ impl<'writer> FormatFields<'writer> for FileFields {
         self.0.format_fields(line, fields)
     }
 }
+
+/// Form of times in files and pipes, in UTC.
+const TIMESTAMP: &str = "%Y-%m-%dT%H:%M:%S%.6fZ";
 
 /// Local time of day.
 struct TimeOfDay;
@@ -191,14 +199,11 @@ fn stderr_warning(text: &str) -> String {
 
 /// A warning about the log itself, as a line of the file: like those of `tracing_subscriber`.
 fn file_warning(text: &str) -> String {
-    let time = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.6fZ");
-    match JSON.load(Ordering::Relaxed) {
-        true => serde_json::json!({
-            "timestamp": time.to_string(), "level": "WARN", "message": text,
-        })
-        .to_string(),
-        false => format!("{time}  WARN {text}"),
+    if JSON.load(Ordering::Relaxed) {
+        return json::line("WARN", text);
     }
+    let time = jiff::Timestamp::now().strftime(TIMESTAMP);
+    format!("{time}  WARN {text}")
 }
 
 fn is_journal() -> bool {

@@ -238,15 +238,12 @@ fn json_log_has_one_object_a_line() {
         .lines()
         .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))
         .collect();
-    let of_game = lines.iter().find(|line| {
-        let says = |words| {
-            line["message"]
-                .as_str()
-                .is_some_and(|text| text.starts_with(words))
-        };
-        line["game"] == game.id.as_str() && says("playing")
-    });
-    let of_game = of_game.expect("a line of the game");
+    let of_game = lines
+        .iter()
+        .find(|line| line["event"] == "game_started")
+        .unwrap_or_else(|| panic!("no line of the game: {log}"));
+    assert_eq!(of_game["game"], game.id.as_str(), "{of_game}");
+    assert_eq!(of_game["account"], BOT, "{of_game}");
     assert_eq!(of_game["level"], "INFO", "{of_game}");
     assert!(of_game["message"].is_string() && of_game["timestamp"].is_string());
 }

@@ -205,7 +205,7 @@ impl Account {
             ChallengeAnswer::Decline(reason) => self.decline(challenge, reason, assessment.reason),
             ChallengeAnswer::Wait => {
                 if !is_queued {
-                    info!(challenge = %challenge.id, "{} is queued: {}", describe(challenge), assessment.reason);
+                    info!(name: "challenge_queued", challenge = %challenge.id, "{} is queued: {}", describe(challenge), assessment.reason);
                     self.publish_challenge(challenge, Decision::Queued, assessment.reason);
                 }
                 let rank = policy::rank(&self.ctx.settings, &incoming.input);
@@ -251,7 +251,7 @@ impl Account {
         let IncomingChallenge {
             challenge, input, ..
         } = incoming;
-        info!(challenge = %challenge.id, "accepting {}: {}", describe(&challenge), assessment.reason);
+        info!(name: "challenge_accepted", challenge = %challenge.id, "accepting {}: {}", describe(&challenge), assessment.reason);
         // Only rules ask for these facts.
         let facts = (!self.ctx.settings.rule.is_empty()).then_some(input.facts);
         let holder = SlotHolder {
@@ -310,7 +310,7 @@ impl Account {
     }
 
     fn decline(&mut self, challenge: &Challenge, reason: DeclineReason, why: String) {
-        info!(challenge = %challenge.id, "declining {} ({reason}): {why}", describe(challenge));
+        info!(name: "challenge_declined", challenge = %challenge.id, "declining {} ({reason}): {why}", describe(challenge));
         self.publish_challenge(challenge, Decision::Declined, why);
         let declined = (challenge.id.clone(), reason);
         if let Some((oldest, _)) = self.incoming.declines.push(declined) {

@@ -196,7 +196,7 @@ impl Account {
     fn on_online(&mut self) {
         self.connection.on_opened();
         let me = self.ctx.me.clone();
-        info!("online as {me}");
+        info!(name: "online", "online as {me}");
         self.update_quota(|quota, date| quota.charge(Limit::EventStreams, 1, date));
         self.publish_status();
         self.ctx.events.send(events::Event::Online {
@@ -225,7 +225,7 @@ impl Account {
     }
 
     fn set_offline(&mut self, reason: String, wait: Duration) {
-        warn!("offline, again in {wait:.1?}: {reason}");
+        warn!(name: "offline", "offline, again in {wait:.1?}: {reason}");
         self.publish_status();
         let retry_in = Some(wait);
         let offline = events::Event::Offline { reason, retry_in };

@@ -329,7 +329,7 @@ impl Account {
             }
             Ok((_, ExitReason::ShutDown | ExitReason::Suspended)) => {}
             Err(failure) => {
-                error!(game = %id, "game task panicked; resuming the game: {failure}");
+                error!(name: "panicked", game = %id, "game task panicked; resuming the game: {failure}");
                 self.ctx.events.send(events::Event::Note {
                     severity: events::Severity::Error,
                     game: Some(id.to_string()),

@@ -372,7 +372,7 @@ impl Account {
         let to = challenge.dest_user.as_ref();
         let user = to.map_or("nobody", |user| user.name.as_str());
         let time = challenge.time_control;
-        info!(challenge = %id, "challenging {user} to {time}, {rated}, by operator command");
+        info!(name: "challenge_sent", challenge = %id, "challenging {user} to {time}, {rated}, by operator command");
         let mut done = format!("{user} is challenged to {time}, {rated}: {id}");
         if self.games.is_known(&id) {
             self.publish_challenge(&challenge, Decision::Accepted, BY_OPERATOR.to_owned());

@@ -108,7 +108,7 @@ impl Account {
             let until = clock::format_date(until);
             return info!(game = %previous, "no rematch with {to}: Lichess takes no challenges from us before {until}");
         }
-        info!(game = %previous, "offering {to} a rematch");
+        info!(name: "rematch_offered", game = %previous, "offering {to} a rematch");
         self.outgoing.add(to.clone(), ChallengeSource::Rematch);
         let client = self.ctx.client.clone();
         let request = async move {

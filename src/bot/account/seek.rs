@@ -159,7 +159,7 @@ impl Account {
         }
         match attempt.sent {
             Ok(Some((user, _, Ok(challenge)))) => {
-                info!(challenge = %challenge.id, "challenged {user}");
+                info!(name: "challenge_sent", challenge = %challenge.id, "challenged {user}");
                 self.count_challenge(true);
                 self.matchmaking.on_created(challenge, user);
             }

@@ -160,7 +160,7 @@ impl Account {
         let now = clock::now();
         for (id, running) in self.games.iter() {
             if is_stuck(&running.snapshot(), now) {
-                error!(game = %id, "game stuck on our turn; recovering");
+                error!(name: "move_stuck", game = %id, "game stuck on our turn; recovering");
                 self.watchdog.recoveries += 1;
                 running.send(GameCommand::Recover);
             }

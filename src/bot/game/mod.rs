@@ -234,7 +234,7 @@ impl GameTask {
             }
             StreamEvent::Lost { error, wait } => {
                 let why = error.map_or("it ended".into(), |error| error.to_string());
-                warn!(game = %self.id, "game stream lost; reopening in {wait:.1?}: {why}");
+                warn!(name: "stream_lost", game = %self.id, "game stream lost; reopening in {wait:.1?}: {why}");
                 self.trace(arrived, || {
                     Record::Note(format!(
                         "the stream is lost; reopening in {wait:.1?}: {why}"
@@ -314,10 +314,10 @@ impl GameTask {
         let mut started = header.started(full, plies);
         let (time, opponent) = (started.time_control, &header.opponent);
         if plies <= 1 {
-            info!(game = %self.id, "playing {} against {opponent}, {time}", header.us);
+            info!(name: "game_started", game = %self.id, "playing {} against {opponent}, {time}", header.us);
         } else {
             let moves = plural::count(plies.div_ceil(2), "move", "moves");
-            info!(game = %self.id, "resuming the game against {opponent}, {time}, after {moves}");
+            info!(name: "game_resumed", game = %self.id, "resuming the game against {opponent}, {time}, after {moves}");
         }
         // A resumed game was greeted before.
         self.greeted = plies > 1 || header.tournament || header.against_ai;

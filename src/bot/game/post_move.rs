@@ -209,7 +209,7 @@ impl GameTask {
                 }
                 PostFailure::Rejected => "checking the board".to_owned(),
             };
-            warn!(game = %self.id, "posting the move failed; {next}: {error}");
+            warn!(name: "move_failed", game = %self.id, "posting the move failed; {next}: {error}");
             failure
         });
         let took = nanos(now.saturating_duration_since(self.post_began));

@@ -65,7 +65,7 @@ impl GameTask {
         let game = self.core.game();
         let moves = game.map(|(header, game_moves)| game_moves.uci(header.castling));
         let end = game_finished(&self.id, status, winner, moves.unwrap_or_default());
-        info!(game = %self.id, "{}", self.core.describe_end(&end));
+        info!(name: "game_finished", game = %self.id, "{}", self.core.describe_end(&end));
         self.ctx.events.send(Event::GameFinished(end));
         self.final_status = Some((status, winner));
         self.core.finish(result(status, winner), winner);

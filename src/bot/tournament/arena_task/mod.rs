@@ -437,7 +437,7 @@ impl ArenaTask {
             self.respond(Ok(format!("joined {name}{begins}")));
             self.publish(arena, "joined");
             match self.observations.withdrawn {
-                0 => info!(arena = %id, "joined {name}"),
+                0 => info!(name: "arena_joined", arena = %id, "joined {name}"),
                 _ => info!(arena = %id, "back in {name}, from which we had been withdrawn"),
             }
             return Some(poll_interval(arena));
@@ -552,7 +552,7 @@ impl ArenaTask {
     async fn report_result(&mut self, arena: &Arena) {
         let (id, name) = (&arena.id, &arena.name);
         let Some(me) = arena.me else {
-            info!(arena = %id, "{name}: it is over");
+            info!(name: "arena_finished", arena = %id, "{name}: it is over");
             self.publish(arena, "over");
             return self.respond(Err(format!("{name} is over").into()));
         };
