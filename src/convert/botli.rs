@@ -30,7 +30,7 @@ const DROPPED: &[(&str, &str)] = &[
     ),
     (
         "opening_books.",
-        "selection and depth are set for all books together, in [book]; repetitions and numbers of moves have no setting",
+        "selection, depth and repetitions are set for all books together, in [book]; numbers of moves have no setting",
     ),
     ("offer_draw.score", DRAW_SCORE),
     (
@@ -443,7 +443,7 @@ fn matchmaking(draft: &mut Draft) {
         );
         draft.drop_all(
             &format!("{prefix}target_rating_diff"),
-            "fitting opponents take turns, the least recently met first",
+            "matchmaking.order = \"nearest\" takes opponents near the own rating first, in all profiles",
         );
         if !from.is_empty() {
             let remark = "a profile; games are sought once enabled = true is in [matchmaking]";

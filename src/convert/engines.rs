@@ -84,7 +84,15 @@ pub(super) fn convert(draft: &mut Draft, place: &Place, prefix: &str, games: Opt
     ] {
         from.extend(draft.take(&key(name)).map(|(_, source)| source));
     }
-    if protocol.is_none() && draft.value(&key("ponder")) == Some(&Value::Bool(true)) {
+    let ponder = match matching {
+        // Of the engine for all games, the key also sets engine.ponder.
+        None => draft.value(&key("ponder")).cloned(),
+        Some(_) => draft.take(&key("ponder")).map(|(value, source)| {
+            from.push(source);
+            value
+        }),
+    };
+    if protocol.is_none() && ponder == Some(Value::Bool(true)) {
         entries.push(("ponder", true.into()));
     }
     for (theirs, ours, most) in [(threads, "threads", 1_024), (hash, "hash_mib", 1 << 20)] {

@@ -177,6 +177,11 @@ fn draws(draft: &mut Draft) {
 }
 
 fn challenges(draft: &mut Draft) {
+    if draft.value("challenge.concurrency").is_some()
+        && let Some((_, from)) = draft.take("max_concurrent_games")
+    {
+        draft.drop_key("challenge.concurrency is the limit of games", from);
+    }
     for path in ["challenge.concurrency", "max_concurrent_games"] {
         draft.map(path, "games", "concurrency", |value| {
             number(value, 1, 1_000)
@@ -350,6 +355,9 @@ fn pgn(draft: &mut Draft) {
     draft.set("records", "pgn", outcome, from);
 }
 
+/// Prefix of the keys of the profile without a name.
+const BASE_PROFILE: &str = "matchmaking.";
+
 /// A kind of game, for `[[matchmaking.profile]]`.
 #[derive(Clone, Default)]
 struct Profile {
@@ -410,7 +418,7 @@ fn matchmaking(draft: &mut Draft) {
     if let Some((_, from)) = draft.take("matchmaking.include_challenge_block_list") {
         draft.drop_key("users in challenge.block are never challenged", from);
     }
-    let base = profile(draft, "matchmaking.", Profile::default());
+    let base = profile(draft, BASE_PROFILE, Profile::default());
     let overrides = draft.names("matchmaking.overrides.");
     if !base.from.is_empty() {
         add_profile(draft, None, &base);
@@ -436,54 +444,58 @@ fn matchmaking(draft: &mut Draft) {
     }
 }
 
-/// Reads the keys of a profile over `known` ones.
+/// Reads the keys of a profile over `known` ones. In a profile with a name, a key without a value removes the known one.
 fn profile(draft: &mut Draft, prefix: &str, mut known: Profile) -> Profile {
+    let has_name = prefix != BASE_PROFILE;
     let mut take = |name: &str| {
-        let (value, from) = draft.take(&format!("{prefix}{name}"))?;
+        let path = format!("{prefix}{name}");
+        let (value, from) = match has_name {
+            true => draft.take_or_blank(&path)?,
+            false => draft.take(&path).map(|(value, from)| (Some(value), from))?,
+        };
         known.from.push(from);
         Some(value)
     };
-    let numbers = |value: &Value| -> Vec<f64> {
-        let texts = value.texts();
-        texts.iter().filter_map(|text| text.parse().ok()).collect()
+    let numbers = |value: Option<Value>| -> Vec<f64> {
+        let texts = value.iter().flat_map(Value::texts);
+        texts.filter_map(|text| text.parse().ok()).collect()
     };
-    let bases = take("challenge_initial_time").map(|value| numbers(&value));
-    let increments = take("challenge_increment").map(|value| numbers(&value));
-    let days = take("challenge_days").map(|value| numbers(&value));
+    let rating = |value: Option<Value>| value.and_then(|value| whole(&value, 4_000));
+    let bases = take("challenge_initial_time");
+    let increments = take("challenge_increment");
+    let days = take("challenge_days");
     let variant = take("challenge_variant");
     let mode = take("challenge_mode");
     let least = take("opponent_min_rating");
     let most = take("opponent_max_rating");
     let difference = take("opponent_rating_difference");
     if let Some(bases) = bases {
-        known.bases = bases;
+        known.bases = numbers(bases);
     }
     if let Some(days) = days {
-        known.days = days;
+        known.days = numbers(days);
     }
     if let Some(increments) = increments {
-        known.increments = increments
-            .into_iter()
-            .map(|seconds| seconds as u32)
-            .collect();
+        let seconds = numbers(increments).into_iter();
+        known.increments = seconds.map(|seconds| seconds as u32).collect();
     }
     if let Some(variant) = variant {
-        known.variant = Some(match variant.to_string().as_str() {
+        known.variant = variant.map(|variant| match variant.to_string().as_str() {
             "random" => list(["standard", "chess960"]),
             other => other.into(),
         });
     }
     if let Some(mode) = mode {
-        known.rated = Some((mode.to_string() != "casual").into());
+        known.rated = mode.map(|mode| (mode.to_string() != "casual").into());
     }
     if let Some(least) = least {
-        known.rating.0 = whole(&least, 4_000);
+        known.rating.0 = rating(least);
     }
     if let Some(most) = most {
-        known.rating.1 = whole(&most, 4_000);
+        known.rating.1 = rating(most);
     }
     if let Some(difference) = difference {
-        known.difference = whole(&difference, 4_000);
+        known.difference = rating(difference);
     }
     known
 }

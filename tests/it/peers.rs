@@ -219,6 +219,8 @@ fn convert_takes_fragments() {
         written.contains("# Not carried over, challenge.concurrency (line 2): no game at a time"),
         "{written}"
     );
+    let (settings, written) = converted("max_concurrent_games: 7\nchallenge:\n  concurrency: 3\n");
+    assert_eq!(settings.games.concurrency, 3, "{written}");
     let variants = "challenge:\n  accept_bot: true\n  variants: [standard, bughouse]\n";
     let (settings, written) = converted(variants);
     assert_eq!(settings.challenge.variants.len(), 1);
@@ -226,6 +228,31 @@ fn convert_takes_fragments() {
         written.contains("changed: not played are bughouse."),
         "{written}"
     );
+}
+
+#[test]
+fn convert_of_override_without_a_value_removes_the_setting() {
+    let (settings, written) = converted(
+        "matchmaking:\n  challenge_initial_time: [60, 180]\n  challenge_increment: 2\n  challenge_days: 2\n  \
+         opponent_rating_difference: 300\n  overrides:\n    correspondence:\n      challenge_initial_time:\n      \
+         challenge_increment:\n    easy:\n      opponent_rating_difference:\n      opponent_min_rating: 400\n      \
+         challenge_days:\n",
+    );
+    let profiles = settings.matchmaking.profile.iter();
+    let clocks: Vec<Vec<String>> = profiles
+        .clone()
+        .map(|profile| profile.clock.iter().map(ToString::to_string).collect())
+        .collect();
+    assert_eq!(
+        clocks,
+        [vec!["1+2", "3+2", "2d"], vec!["2d"], vec!["1+2", "3+2"]],
+        "{written}"
+    );
+    let differs: Vec<bool> = profiles
+        .map(|profile| profile.rating_diff.is_some())
+        .collect();
+    assert_eq!(differs, [true, true, false], "{written}");
+    assert!(!written.contains("it has no value there"), "{written}");
 }
 
 #[test]
@@ -299,9 +326,19 @@ fn convert_carries_engines_of_variants_over() {
         "engines:\n{}{}{}{}",
         engine("standard"),
         engine("variants"),
-        engine("atomic_human"),
+        engine("atomic_human").replace("ponder: false", "ponder: true"),
         engine("bughouse")
     ));
+    let ponder = |name| {
+        settings
+            .engine
+            .external
+            .iter()
+            .find(|engine| engine.name == name)
+    };
+    assert!(ponder("fairy-atomic_human").unwrap().ponder, "{written}");
+    let dropped = |line: &str| line.contains("Not carried over") && line.contains("ponder");
+    assert!(!written.lines().any(dropped), "{written}");
     let keys = |variants: &[Variant]| {
         let keys = variants.iter().map(|variant| variant.key());
         keys.collect::<Vec<_>>().join(" ")
