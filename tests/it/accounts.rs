@@ -168,14 +168,17 @@ fn accounts_share_engine_and_resume_after_crash() {
         site.plies(game, 4);
     }
     // Each account has its own state files.
-    let files = std::fs::read_dir(bot.state()).unwrap().flatten();
-    let files: Vec<String> = files
-        .map(|file| file.file_name().to_string_lossy().into_owned())
-        .collect();
-    for name in ["knightwatch@", "daywatch@"] {
-        let is_hers = |file: &&String| file.starts_with(name) && file.ends_with(".quota.json");
-        assert!(files.iter().any(|file| is_hers(&file)), "{files:?}");
-    }
+    wait("each has saved its limits", || {
+        let files = std::fs::read_dir(bot.state()).unwrap().flatten();
+        let files: Vec<String> = files
+            .map(|file| file.file_name().to_string_lossy().into_owned())
+            .collect();
+        let has_own = |name: &str| {
+            let mut files = files.iter();
+            files.any(|file| file.starts_with(name) && file.ends_with(".quota.json"))
+        };
+        (has_own("knightwatch@") && has_own("daywatch@")).then_some(())
+    });
     assert_eq!(bot.stop().code(), Some(0));
     assert!(!bot.log().contains("too slow"), "{}", bot.log());
     for game in [&first, &second] {

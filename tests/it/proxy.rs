@@ -170,7 +170,7 @@ fn games_begin_soon_after_an_outage_of_stream_and_list() {
     faults.add(FaultRule::new(begin).at(site.sim.elapsed() + Duration::from_millis(1)));
     let game = site.started(1).remove(0);
     let begun = site.sim.elapsed();
-    site.plies(&game.id, 4);
+    site.plies(&game.id, 2);
     let took = site.sim.elapsed().saturating_sub(begun);
     assert!(took < Duration::from_secs(16), "{took:?}: {}", bot.log());
 }

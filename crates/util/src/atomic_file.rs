@@ -1,11 +1,17 @@
 //! Atomic file writes.
 
+use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write as _};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
 use tempfile::Builder;
+
+/// The name of a temporary file is that of the file, this many random characters, and the suffix.
+const RANDOM_CHARS: usize = 6;
+const TEMPORARY_SUFFIX: &str = ".new";
 
 /// Writes a file atomically: to a temporary file in the same directory, then renamed.
 ///
@@ -14,6 +20,29 @@ use tempfile::Builder;
 /// If the file cannot be written; an existing file is then unchanged.
 pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     write_with(path, |file| file.write_all(bytes))
+}
+
+/// Removes the temporary files that killed processes have left of this file. No other process may be writing it.
+///
+/// # Errors
+///
+/// If the directory cannot be read, or a file in it cannot be removed.
+pub fn remove_leftovers(path: &Path) -> io::Result<()> {
+    let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
+        return Ok(());
+    };
+    let is_leftover = |file: &OsStr| {
+        let rest = file.as_bytes().strip_prefix(name.as_bytes());
+        let random = rest.and_then(|rest| rest.strip_suffix(TEMPORARY_SUFFIX.as_bytes()));
+        random.is_some_and(|random| random.len() == RANDOM_CHARS)
+    };
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        if is_leftover(&entry.file_name()) {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
 }
 
 /// Checks that an output file is none of the inputs, under whatever name.
@@ -80,7 +109,8 @@ fn write_with_mode<T, E: From<io::Error>>(
     let directory = path.parent().unwrap_or(Path::new(""));
     let (file, temporary) = Builder::new()
         .prefix(name)
-        .suffix(".new")
+        .rand_bytes(RANDOM_CHARS)
+        .suffix(TEMPORARY_SUFFIX)
         .make_in(directory, |temporary| options.open(temporary))?
         .into_parts();
     if let Some(existing) = existing.filter(|_| mode.is_none()) {
@@ -114,6 +144,24 @@ mod tests {
         assert!(write(&taken, b"in vain").is_err());
         assert!(write(Path::new("/"), b"in vain").is_err());
         assert_eq!(fs::read_dir(folder.path()).expect("listed").count(), 2);
+    }
+
+    #[test]
+    fn leftovers_of_the_file_are_removed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let names = [
+            "a.json",
+            "a.jsonXyZ123.new",
+            "a.jsonold.new",
+            "b.jsonXyZ123.new",
+        ];
+        for name in names {
+            fs::write(folder.path().join(name), "text").expect("written");
+        }
+        remove_leftovers(&folder.path().join("a.json")).expect("removed");
+        let is_there = names.map(|name| folder.path().join(name).exists());
+        assert_eq!(is_there, [true, false, true, true]);
+        assert!(remove_leftovers(&folder.path().join("none/a.json")).is_err());
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use tracing::{debug, info};
 
-use super::{Account, MAX_LISTED_GAMES};
+use super::{Account, MAX_LISTED_GAMES, OFFLINE_POLL_INTERVAL};
 use crate::backoff::Backoff;
 use crate::bot::account::state_files::StateFile;
 use crate::bot::block_lists;
@@ -55,7 +55,9 @@ impl ListRequests {
     /// Whether to request the list of games again, at this interval. While requests fail, they become less frequent.
     pub(super) fn is_due(&self, interval: Duration) -> bool {
         let backoff = Backoff::new(interval / 2, interval.max(MAX_FAILURE_INTERVAL));
-        clock::since(self.games_requested_at) >= backoff.delay(self.failures)
+        // To the nearest tick: the next one would be late.
+        let waited = clock::since(self.games_requested_at) + OFFLINE_POLL_INTERVAL / 2;
+        waited >= backoff.delay(self.failures)
     }
 }
 

@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 use std::time::SystemTime;
 
-use tracing::warn;
+use tracing::{debug, warn};
 
 use super::Account;
 use crate::bot::account::accepted_log::{self, AcceptedLog, Update};
@@ -13,7 +13,7 @@ use crate::bot::account::quota::Quota;
 use crate::bot::block_lists::BlockLists;
 use crate::bot::matches::Matches;
 use crate::bot::matchmaking::OpponentHistory;
-use crate::clock;
+use crate::{atomic_file, clock};
 
 /// A state file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,6 +98,12 @@ fn load_or_default<T: Default>(
     let Some(file) = file else {
         return T::default();
     };
+    if let Err(error) = atomic_file::remove_leftovers(file) {
+        debug!(
+            "cannot look for unfinished copies of {}: {error}",
+            file.display()
+        );
+    }
     load(file).unwrap_or_else(|error| {
         let kept = persist::set_aside(file);
         warn!(
