@@ -68,6 +68,14 @@ fn bench_after_an_option_prints_nodes_and_speed_last() {
 }
 
 #[test]
+fn lines_may_begin_with_the_name_of_a_subcommand() {
+    let said = stdout(&["bench 2", "quit"]);
+    assert!(said.ends_with(" nps\n"), "{said}");
+    let said = stdout(&["uci", "quit"]);
+    assert!(said.ends_with("uciok\n"), "{said}");
+}
+
+#[test]
 fn genfens_starts_from_start_position_or_book() {
     let fens = |book: &str| -> Vec<String> {
         // The blank at the end is there if OpenBench has no extra arguments.

@@ -1,4 +1,5 @@
-//! The command `genfens N seed S book B`: starting positions for data generation, as OpenBench asks for them.
+//! The command `genfens N seed S book B`: starting positions for data generation, as OpenBench asks for them. Further words,
+//! which OpenBench passes on from the operator, have no effect.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -37,7 +38,7 @@ const MAX_BOOK_BYTES: u64 = 512 << 20;
 ///
 /// If an argument is wrong, the book cannot be read, or it has too few positions that are not decided.
 pub(super) fn run(words: &[&str], setting: &Setting, output: &Output) -> Result<(), String> {
-    let [count, "seed", seed, "book", book] = *words else {
+    let [count, "seed", seed, "book", book, ..] = *words else {
         return Err(
             "genfens: expected `genfens N seed S book None` or a file instead of None".into(),
         );

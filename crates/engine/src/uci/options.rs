@@ -188,7 +188,7 @@ impl Session {
             "uci_opponent" => check_opponent(value)?,
             "uci_engineabout" => {}
             "evalfile" => self.set_network(value)?,
-            name => self.set_parameter(name, value)?,
+            _ => self.set_parameter(name, value)?,
         }
         Ok(())
     }

@@ -373,6 +373,7 @@ fn genfens_prints_distinct_positions_of_the_seed() {
     let first = fens("genfens 20 seed 7 book None");
     assert_eq!(first, fens("genfens 20 seed 7 book none"));
     assert_ne!(first, fens("genfens 20 seed 8 book None"));
+    assert_eq!(first, fens("genfens 20 seed 7 book None extra=1 more"));
     let distinct: std::collections::HashSet<&String> = first.iter().collect();
     assert_eq!(distinct.len(), 20);
     for fen in &first {
@@ -384,7 +385,7 @@ fn genfens_prints_distinct_positions_of_the_seed() {
     }
     for (line, part) in [
         ("genfens", "expected `genfens N seed S book None`"),
-        ("genfens 3 seed 1 book None more", "expected"),
+        ("genfens 3 seed 1 book", "expected"),
         ("genfens x seed 1 book None", "not a number: x"),
         ("genfens 0 seed 1 book None", "positions, not 0"),
         ("genfens 1 seed -1 book None", "not a number: -1"),
