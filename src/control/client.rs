@@ -239,11 +239,16 @@ pub fn status_command(
 /// If no daemon responds or the output cannot be written.
 pub(super) fn matches_command(
     socket: &SocketArgs,
+    json: bool,
     out: &mut impl Write,
 ) -> anyhow::Result<ExitCode> {
     let Response::Status(status) = socket.send(&Request::Status)? else {
         return Err(Error::Unreadable("not a status".to_owned()).into());
     };
+    if json {
+        writeln!(out, "{}", serde_json::to_string_pretty(&status.matches)?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     for one in &status.matches {
         writeln!(out, "{one}\n{}", one.cross_table())?;
     }

@@ -89,6 +89,9 @@ pub enum OperatorCommand {
         /// End the match against this opponent
         #[arg(long, value_name = "NAME", value_parser = validated(argument::user))]
         cancel: Option<String>,
+        /// Print JSON, as `matches` of `knightwatch status --json`
+        #[arg(long, conflicts_with = "cancel")]
+        json: bool,
         #[command(flatten)]
         socket: SocketArgs,
     },
@@ -183,11 +186,13 @@ impl OperatorCommand {
             Self::Challenge { challenge, socket } => (socket, Request::Challenge(challenge)),
             Self::Matches {
                 cancel: None,
+                json,
                 socket,
-            } => return matches_command(&resolve(socket)?, out),
+            } => return matches_command(&resolve(socket)?, json, out),
             Self::Matches {
                 cancel: Some(user),
                 socket,
+                ..
             } => (socket, Request::CancelMatch { user }),
             Self::Join { arena, socket } => (socket, Request::Join { arena }),
             Self::Leave { arena, socket } => (socket, Request::Leave { arena }),

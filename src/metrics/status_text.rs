@@ -273,7 +273,9 @@ impl fmt::Display for GameStatus {
         if let Some(color) = &self.color {
             write!(f, " with {color}")?;
         }
-        write!(f, " against {}", self.opponent)?;
+        if !self.opponent.is_empty() {
+            write!(f, " against {}", self.opponent)?;
+        }
         if let Some(rating) = self.rating {
             write!(f, " ({rating})")?;
         }

@@ -86,6 +86,9 @@ fn match_counts_each_game_once_over_kills() {
         shown.contains("as White") && shown.contains(" of 10, Elo +"),
         "{shown}"
     );
+    let shown: Value = serde_json::from_str(&run_command(&bot, &["matches", "--json"])).unwrap();
+    assert_eq!(shown[0]["opponent"], "Rival", "{shown}");
+    assert_eq!(shown[0]["games"], 10, "{shown}");
 }
 
 #[test]
