@@ -6,10 +6,10 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
-use knightwatch::sim::{Fault, FaultRule, NewUser, StreamFault};
+use knightwatch::sim::{Endpoint, Fault, FaultRule, NewUser, StreamFault};
 use serde_json::Value;
 
-use crate::common::{BOT, Daemon, Site, wait};
+use crate::common::{BOT, Daemon, Site, requests_of, wait};
 
 /// A webhook that answers with these status codes, and 200 from then on.
 struct Webhook {
@@ -93,6 +93,38 @@ fn rejected_token_is_reported_once_through_failing_webhook() {
     let log = bot.log();
     assert_eq!(log.matches("alert sent to 127.0.0.1").count(), 1, "{log}");
     assert!(webhook.requests.try_recv().is_err());
+}
+
+#[test]
+fn game_lost_on_time_is_reported() {
+    let site = Site::new([NewUser::bot("Anna")]);
+    let webhook = Webhook::start(&[]);
+    let config = format!(
+        "[[alert]]\nurl = \"http://{}/hook\"\nevents = [\"lost_on_time\"]\n",
+        webhook.address
+    );
+    let _bot = Daemon::start(&site, &config);
+    let anna = site.player("Anna");
+    let id = anna.start(&[
+        ("clock.limit", "30"),
+        ("clock.increment", "0"),
+        ("color", "white"),
+    ]);
+    anna.play(&id, "h2h3");
+    site.plies(&id, 2);
+    let moves = requests_of(&site, BOT, Endpoint::Move).len();
+    let refused = FaultRule::on(Endpoint::Move, Fault::html(502)).from_user(BOT);
+    site.sim.faults().add(refused.times(usize::MAX));
+    anna.play(&id, "g2g3");
+    wait("the move is refused", || {
+        (requests_of(&site, BOT, Endpoint::Move).len() > moves).then_some(())
+    });
+    site.sim.advance(Duration::from_secs(31));
+    assert_eq!(site.finished(&id).status, "outoftime");
+    let body: Value = serde_json::from_str(&webhook.next().1).unwrap();
+    assert_eq!(body["event"], "lost_on_time", "{body}");
+    assert_eq!(body["game"], id, "{body}");
+    assert_eq!(body["account"], BOT, "{body}");
 }
 
 #[test]

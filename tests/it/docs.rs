@@ -2,11 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
 use knightwatch::cli::Cli;
 use knightwatch::metrics::Metrics;
+
+use crate::common::skip;
 
 /// The longest README, in lines.
 const MAX_README_LINES: usize = 220;
@@ -550,6 +553,36 @@ fn pictures_are_small() {
             "{}: {bytes} bytes",
             entry.path().display()
         );
+    }
+}
+
+#[test]
+fn prometheus_accepts_the_alert_rules() {
+    let rules = root().join("monitoring/prometheus-rules.yml");
+    let Ok(checked) = Command::new("promtool")
+        .args(["check", "rules"])
+        .arg(rules)
+        .output()
+    else {
+        return skip("promtool", "no promtool here (Debian: prometheus)");
+    };
+    let said = String::from_utf8_lossy(&checked.stdout);
+    assert!(
+        checked.status.success() && said.contains("SUCCESS"),
+        "{checked:?}"
+    );
+}
+
+#[test]
+fn pages_have_no_conflict_markers() {
+    for page in pages() {
+        let text = read(&page);
+        let marker = text.lines().find(|line| {
+            ["<<<<<<< ", ">>>>>>> "]
+                .iter()
+                .any(|marker| line.starts_with(marker))
+        });
+        assert_eq!(marker, None, "{}", page.display());
     }
 }
 
