@@ -1,11 +1,12 @@
 //! A search that waits for a process or runs on one.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use knightwatch_chess::Game;
 use knightwatch_engine::{Limits, SearchHandle, Task, time_bounds};
+use knightwatch_util::sync::lock;
 use tracing::Span;
 
 use super::channel::{Deadlines, StopSwitch};
@@ -182,7 +183,7 @@ pub struct Outcome {
 
 impl Control {
     fn lock(&self) -> MutexGuard<'_, ControlState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     pub(crate) fn stop(&self) {

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use knightwatch_chess::{CastlingNotation, Variant};
 use knightwatch_engine::{Engine, SearchReport, Task};
 use knightwatch_util::backoff::Backoff;
+use knightwatch_util::sync::lock;
 use tracing::{info, warn};
 
 use super::channel::{EngineError, Launch, ProcessTable};
@@ -593,8 +594,4 @@ fn spawn(name: &str, run: impl FnOnce() + Send + 'static) {
     if let Err(error) = spawned {
         warn!("cannot start a thread for an engine: {error}; the own engine plays");
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
