@@ -9,8 +9,8 @@ use knightwatch_engine::{Limits, SearchHandle, Task, time_bounds};
 use knightwatch_util::sync::lock;
 use tracing::Span;
 
+use super::answer::Opponent;
 use super::channel::{Deadlines, StopSwitch};
-use super::engine::Opponent;
 
 /// Least and most time for the move after `stop`; on a busy machine engines take their time.
 const MIN_STOP_TIMEOUT: Duration = Duration::from_millis(30);

@@ -9,6 +9,7 @@ mod genfens;
 mod options;
 mod parse;
 mod session;
+mod set_option;
 mod xboard;
 
 use std::io::{self, BufRead, Read, Write};
