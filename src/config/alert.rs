@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use knightwatch_util::keys;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
@@ -57,44 +58,29 @@ pub enum AlertFormat {
     Alertmanager,
 }
 
-/// Event that can be reported.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum AlertKind {
-    /// The connection to the server is lost for longer than `offline_min`.
-    Offline,
-    /// It has been our turn for much longer than a search takes.
-    StuckMove,
-    /// A game was lost on time.
-    LostOnTime,
-    /// The server rejects the token, or the account cannot play as a bot.
-    TokenRejected,
-    /// An account has stopped because of another error.
-    Stopped,
-    /// A daily limit of the server is used up.
-    LimitReached,
-    /// A rating has fallen by `rating_drop`.
-    RatingDrop,
-    /// The embedded engine plays in place of an external one.
-    EngineFallback,
-    /// There is little space left for the records.
-    Disk,
-}
-
-impl AlertKind {
-    /// The key in the configuration and in messages.
-    pub fn key(self) -> &'static str {
-        match self {
-            Self::Offline => "offline",
-            Self::StuckMove => "stuck_move",
-            Self::LostOnTime => "lost_on_time",
-            Self::TokenRejected => "token_rejected",
-            Self::Stopped => "stopped",
-            Self::LimitReached => "limit_reached",
-            Self::RatingDrop => "rating_drop",
-            Self::EngineFallback => "engine_fallback",
-            Self::Disk => "disk",
-        }
+keys! {
+    /// Event that can be reported.
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum AlertKind {
+        /// The connection to the server is lost for longer than `offline_min`.
+        Offline = "offline",
+        /// It has been our turn for much longer than a search takes.
+        StuckMove = "stuck_move",
+        /// A game was lost on time.
+        LostOnTime = "lost_on_time",
+        /// The server rejects the token, or the account cannot play as a bot.
+        TokenRejected = "token_rejected",
+        /// An account has stopped because of another error.
+        Stopped = "stopped",
+        /// A daily limit of the server is used up.
+        LimitReached = "limit_reached",
+        /// A rating has fallen by `rating_drop`.
+        RatingDrop = "rating_drop",
+        /// The embedded engine plays in place of an external one.
+        EngineFallback = "engine_fallback",
+        /// There is little space left for the records.
+        Disk = "disk",
     }
 }
 

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use knightwatch_util::keys;
 use serde::{Deserialize, Serialize};
 
 use super::alert::AlertTarget;
@@ -33,15 +34,17 @@ pub struct Daemon {
     pub alert: Vec<AlertTarget>,
 }
 
-/// The least severe kind of log line that is still written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum LogLevel {
-    Error,
-    Warn,
-    Info,
-    Debug,
-    Trace,
+keys! {
+    /// The least severe kind of log line that is still written.
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum LogLevel {
+        Error = "error",
+        Warn = "warn",
+        Info = "info",
+        Debug = "debug",
+        Trace = "trace",
+    }
 }
 
 /// Form of the log lines.
@@ -63,19 +66,6 @@ impl Daemon {
     /// Size in bytes from which a new log file is begun.
     pub fn log_file_bytes(&self) -> u64 {
         u64::from(self.log_file_mib) << 20
-    }
-}
-
-impl LogLevel {
-    /// The name, as a filter of log lines spells it.
-    pub fn key(self) -> &'static str {
-        match self {
-            Self::Error => "error",
-            Self::Warn => "warn",
-            Self::Info => "info",
-            Self::Debug => "debug",
-            Self::Trace => "trace",
-        }
     }
 }
 

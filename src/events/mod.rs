@@ -11,6 +11,7 @@ mod bus;
 
 use std::time::{Duration, SystemTime};
 
+use knightwatch_util::keys;
 pub use tokio::sync::broadcast::error::RecvError;
 
 pub use crate::chess::Color;
@@ -235,47 +236,28 @@ pub struct Arena {
     pub text: String,
 }
 
-/// Stage of an arena.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ArenaStage {
-    /// Not started.
-    Planned,
-    /// Running.
-    Running,
-    /// Finished, or left by us.
-    Over,
-}
-
-impl ArenaStage {
-    /// Key used on the page.
-    pub fn key(self) -> &'static str {
-        match self {
-            Self::Planned => "planned",
-            Self::Running => "running",
-            Self::Over => "over",
-        }
+keys! {
+    /// Stage of an arena.
+    pub enum ArenaStage {
+        /// Not started.
+        Planned = "planned",
+        /// Running.
+        Running = "running",
+        /// Finished, or left by us.
+        Over = "over",
     }
 }
 
-/// Severity of an [`Event::Note`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
-    /// Information.
-    Info,
-    /// A problem that was handled.
-    Warning,
-    /// A problem that needs the operator.
-    Error,
-}
-
-impl Severity {
-    /// Key used in the records and on the page.
-    pub fn key(self) -> &'static str {
-        match self {
-            Self::Info => "info",
-            Self::Warning => "warning",
-            Self::Error => "error",
-        }
+keys! {
+    /// Severity of an [`Event::Note`].
+    #[derive(PartialOrd, Ord)]
+    pub enum Severity {
+        /// Information.
+        Info = "info",
+        /// A problem that was handled.
+        Warning = "warning",
+        /// A problem that needs the operator.
+        Error = "error",
     }
 }
 
@@ -320,28 +302,17 @@ pub struct Challenge {
     pub reason: String,
 }
 
-/// Outcome of a challenge.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Decision {
-    /// Accepted; the game starts.
-    Accepted,
-    /// Waiting for a free slot.
-    Queued,
-    /// Declined.
-    Declined,
-    /// Canceled by the challenger, or the server has rejected the challenge or our answer.
-    Dropped,
-}
-
-impl Decision {
-    /// Key used in the records and on the page.
-    pub fn key(self) -> &'static str {
-        match self {
-            Self::Accepted => "accepted",
-            Self::Queued => "queued",
-            Self::Declined => "declined",
-            Self::Dropped => "dropped",
-        }
+keys! {
+    /// Outcome of a challenge.
+    pub enum Decision {
+        /// Accepted; the game starts.
+        Accepted = "accepted",
+        /// Waiting for a free slot.
+        Queued = "queued",
+        /// Declined.
+        Declined = "declined",
+        /// Canceled by the challenger, or the server has rejected the challenge or our answer.
+        Dropped = "dropped",
     }
 }
 
@@ -488,28 +459,17 @@ pub struct SearchInfo {
     pub pv: Vec<String>,
 }
 
-/// Origin of a move of ours.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Source {
-    /// The opening book.
-    Book,
-    /// The engine.
-    Search,
-    /// The embedded engine in place of an external one.
-    Fallback,
-    /// The only legal move.
-    Only,
-}
-
-impl Source {
-    /// Key used in the records and on the page.
-    pub fn key(self) -> &'static str {
-        match self {
-            Self::Book => "book",
-            Self::Search => "search",
-            Self::Fallback => "fallback",
-            Self::Only => "only",
-        }
+keys! {
+    /// Origin of a move of ours.
+    pub enum Source {
+        /// The opening book.
+        Book = "book",
+        /// The engine.
+        Search = "search",
+        /// The embedded engine in place of an external one.
+        Fallback = "fallback",
+        /// The only legal move.
+        Only = "only",
     }
 }
 

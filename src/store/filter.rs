@@ -4,6 +4,7 @@ use std::str::FromStr;
 
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
+use knightwatch_util::keys;
 use rusqlite::types::Value;
 
 /// Speeds of recorded games; unknown for imported ones without a time control.
@@ -44,36 +45,23 @@ pub struct Filter {
     pub until: Option<i64>,
 }
 
-/// Outcome of a game for us.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Outcome {
-    /// We won.
-    Won,
-    /// Nobody won.
-    Drawn,
-    /// We lost.
-    Lost,
-    /// Aborted, or never begun.
-    Void,
-    /// No end is known: the game is running, or its end was missed.
-    Open,
+keys! {
+    /// Outcome of a game for us.
+    pub enum Outcome {
+        /// We won.
+        Won = "won",
+        /// Nobody won.
+        Drawn = "drawn",
+        /// We lost.
+        Lost = "lost",
+        /// Aborted, or never begun.
+        Void = "void",
+        /// No end is known: the game is running, or its end was missed.
+        Open = "open",
+    }
 }
 
 impl Outcome {
-    /// All outcomes.
-    pub const ALL: [Self; 5] = [Self::Won, Self::Drawn, Self::Lost, Self::Void, Self::Open];
-
-    /// The name in filters and JSON.
-    pub fn key(self) -> &'static str {
-        match self {
-            Self::Won => "won",
-            Self::Drawn => "drawn",
-            Self::Lost => "lost",
-            Self::Void => "void",
-            Self::Open => "open",
-        }
-    }
-
     /// From our score in half points and the server's status.
     pub(super) fn of(halves: Option<i64>, status: Option<&str>) -> Self {
         match (halves, status) {
@@ -100,56 +88,34 @@ impl FromStr for Outcome {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let known = Self::ALL.into_iter().find(|outcome| outcome.key() == text);
-        known.ok_or_else(|| "expected won, drawn, lost, void or open".to_owned())
+        Self::from_key(text).ok_or_else(|| "expected won, drawn, lost, void or open".to_owned())
     }
 }
 
-/// Grouping of games.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum GroupBy {
-    /// By opponent.
-    Opponent,
-    /// By speed.
-    Speed,
-    /// By our color.
-    Color,
-    /// By the first four plies of standard games.
-    Opening,
-    /// By tournament; other games are left out.
-    Tournament,
-    /// By the month of the start.
-    Month,
+keys! {
+    /// Grouping of games.
+    pub enum GroupBy {
+        /// By opponent.
+        Opponent = "opponent",
+        /// By speed.
+        Speed = "speed",
+        /// By our color.
+        Color = "color",
+        /// By the first four plies of standard games.
+        Opening = "opening",
+        /// By tournament; other games are left out.
+        Tournament = "tournament",
+        /// By the month of the start.
+        Month = "month",
+    }
 }
 
 impl GroupBy {
-    /// All groupings.
-    pub const ALL: [Self; 6] = [
-        Self::Opponent,
-        Self::Speed,
-        Self::Color,
-        Self::Opening,
-        Self::Tournament,
-        Self::Month,
-    ];
-
-    /// The name on the command line.
-    pub fn key(self) -> &'static str {
-        match self {
-            Self::Month => "month",
-            other => other.column(),
-        }
-    }
-
     /// The column to group by.
     pub(super) fn column(self) -> &'static str {
         match self {
-            Self::Opponent => "opponent",
-            Self::Speed => "speed",
-            Self::Color => "color",
-            Self::Opening => "opening",
-            Self::Tournament => "tournament",
             Self::Month => "started",
+            other => other.key(),
         }
     }
 }
@@ -158,54 +124,33 @@ impl FromStr for GroupBy {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let known = Self::ALL.into_iter().find(|by| by.key() == text);
-        known.ok_or_else(|| {
+        Self::from_key(text).ok_or_else(|| {
             "expected opponent, speed, color, opening, tournament or month".to_owned()
         })
     }
 }
 
-/// Sort key of a list of games.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Sort {
-    /// Start time.
-    #[default]
-    Started,
-    /// Opponent's name.
-    Opponent,
-    /// Opponent's rating.
-    Rating,
-    /// Our score.
-    Result,
-    /// Estimated duration by the time control.
-    Clock,
-    /// Number of plies.
-    Plies,
+keys! {
+    /// Sort key of a list of games.
+    #[derive(Default)]
+    pub enum Sort {
+        /// Start time.
+        #[default]
+        Started = "started",
+        /// Opponent's name.
+        Opponent = "opponent",
+        /// Opponent's rating.
+        Rating = "rating",
+        /// Our score.
+        Result = "result",
+        /// Estimated duration by the time control.
+        Clock = "clock",
+        /// Number of plies.
+        Plies = "plies",
+    }
 }
 
 impl Sort {
-    /// All sort keys.
-    pub const ALL: [Self; 6] = [
-        Self::Started,
-        Self::Opponent,
-        Self::Rating,
-        Self::Result,
-        Self::Clock,
-        Self::Plies,
-    ];
-
-    /// The name in requests.
-    pub fn key(self) -> &'static str {
-        match self {
-            Self::Started => "started",
-            Self::Opponent => "opponent",
-            Self::Rating => "rating",
-            Self::Result => "result",
-            Self::Clock => "clock",
-            Self::Plies => "plies",
-        }
-    }
-
     fn expression(self) -> &'static str {
         match self {
             Self::Started => "started",
@@ -223,8 +168,7 @@ impl FromStr for Sort {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let known = Self::ALL.into_iter().find(|sort| sort.key() == text);
-        known.ok_or_else(|| {
+        Self::from_key(text).ok_or_else(|| {
             let keys = Self::ALL.map(Self::key);
             format!("expected one of {}", keys.join(", "))
         })

@@ -3,31 +3,29 @@
 use std::str::FromStr;
 
 use knightwatch_chess::{Move, Position};
+use knightwatch_util::keys;
 
 use super::{Book, Entry};
 
-/// Choice among the book moves of a position.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Selection {
-    /// The move with the largest weight; the first one if there are several.
-    Best,
-    /// A random move, in proportion to the weights.
-    #[default]
-    Weighted,
-    /// A random move, all with the same probability.
-    Uniform,
+keys! {
+    /// Choice among the book moves of a position.
+    #[derive(Default)]
+    pub enum Selection {
+        /// The move with the largest weight; the first one if there are several.
+        Best = "best",
+        /// A random move, in proportion to the weights.
+        #[default]
+        Weighted = "weighted",
+        /// A random move, all with the same probability.
+        Uniform = "uniform",
+    }
 }
 
 impl FromStr for Selection {
     type Err = UnknownSelection;
 
     fn from_str(text: &str) -> Result<Self, UnknownSelection> {
-        match text {
-            "best" => Ok(Selection::Best),
-            "weighted" => Ok(Selection::Weighted),
-            "uniform" => Ok(Selection::Uniform),
-            _ => Err(UnknownSelection(text.to_owned())),
-        }
+        Self::from_key(text).ok_or_else(|| UnknownSelection(text.to_owned()))
     }
 }
 

@@ -1,9 +1,7 @@
 //! Legality and check tests of single moves, without generating moves.
 
 use super::position::back_rank;
-use super::{
-    Bitboard, CastlingSide, Color, Move, MoveKind, Position, Rank, Role, Variant, attacks,
-};
+use super::{Bitboard, Color, Move, MoveKind, Position, Rank, Role, Variant, attacks};
 
 impl Position {
     /// Whether a move of any origin is legal. Meant for TT moves: it accepts any bits, and agrees with
@@ -185,13 +183,6 @@ impl Position {
         (attacks::rook(square, occupied) & (self.by_role(Role::Rook) | queens)).intersects(sliders)
             || (attacks::bishop(square, occupied) & (self.by_role(Role::Bishop) | queens))
                 .intersects(sliders)
-    }
-
-    /// Whether the side to move can castle now.
-    pub fn can_castle(&self, side: CastlingSide) -> bool {
-        self.castling_rook(self.turn(), side).is_some_and(|rook| {
-            self.is_legal(Move::new(self.king(self.turn()), rook, MoveKind::Castle))
-        })
     }
 }
 

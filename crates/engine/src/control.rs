@@ -7,6 +7,8 @@ use std::sync::atomic::{
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
+use knightwatch_util::sync::lock;
+
 use super::Limits;
 use super::time::{Progress, TimeBudget};
 
@@ -121,9 +123,7 @@ impl Control {
     }
 
     fn lock_progress(&self) -> MutexGuard<'_, Option<Progress>> {
-        self.ponder_progress
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        lock(&self.ponder_progress)
     }
 
     /// Time since the start.

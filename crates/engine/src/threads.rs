@@ -17,6 +17,7 @@ use super::thread_cache::{CacheKey, ThreadCache};
 use super::value::{DRAW, mated_in, to_score};
 use super::{Limits, SearchReport, Setting, Task};
 use knightwatch_chess::Game;
+use knightwatch_util::sync::lock;
 
 /// Transposition table of a search below full strength, which has its own: enough for all the nodes it may visit.
 const LIMITED_TABLE_MIB: usize = 16;
@@ -130,10 +131,7 @@ impl Job {
     }
 
     fn take_callbacks(&self) -> Option<(OnInfo, OnDone)> {
-        self.callbacks
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take()
+        lock(&self.callbacks).take()
     }
 }
 
@@ -202,7 +200,7 @@ impl Pool {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     pub(crate) fn table(&self) -> Arc<Table> {

@@ -6,12 +6,13 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use knightwatch_chess::MoveError;
 use knightwatch_util::input::skip_line;
+use knightwatch_util::sync::lock;
 use knightwatch_util::text::clean;
 use rustix::process::{Pid, Signal, kill_process_group};
 
@@ -218,7 +219,7 @@ pub(crate) struct ProcessTable(Arc<Mutex<Vec<u32>>>);
 
 impl ProcessTable {
     fn lock(&self) -> MutexGuard<'_, Vec<u32>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 
     /// Kills all, with their children.

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use knightwatch_chess::{CastlingNotation, Game, Move, MoveError, Position, Variant};
+use knightwatch_chess::{CastlingNotation, Game, Position, Variant};
 use knightwatch_util::spelling::choices;
 
+use super::answer::{Answer, Best, MAX_NAME_CHARS, Opponent, READY_TIMEOUT};
 use super::channel::{
     Channel, Deadlines, EngineError, Launch, ProcessTable, Protocol, StopSwitch, printable,
 };
@@ -15,12 +16,6 @@ use super::option::{EngineOption, OptionKind};
 use super::xboard::Xboard;
 use super::{lines, uci, variant};
 
-/// Time limit for an engine to have done what it was told before a search.
-pub(crate) const READY_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// Upper limit of the options that are kept.
-pub(crate) const MAX_OPTIONS: usize = 1_000;
-
 /// Option of UCI engines that can ponder.
 pub(crate) const PONDER: &str = "Ponder";
 
@@ -29,9 +24,6 @@ pub(crate) const MULTI_PV: &str = "MultiPV";
 
 /// Option of UCI engines that play variants.
 const VARIANT: &str = "UCI_Variant";
-
-/// Upper limit of a name, in characters.
-pub(crate) const MAX_NAME_CHARS: usize = 80;
 
 /// Upper limit of the reason for a rejected option, in characters.
 const MAX_WHY_CHARS: usize = 200;
@@ -55,30 +47,6 @@ enum Dialect {
     Lines(BTreeMap<String, String>),
 }
 
-/// A best move.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer {
-    /// The move, which is legal.
-    pub mv: Move,
-    /// The reply that it expects.
-    pub ponder: Option<Move>,
-    /// The last information about the best line.
-    pub info: Info,
-}
-
-/// The opponent of a game, for engines that want to know.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Opponent {
-    /// Name.
-    pub name: String,
-    /// Title, such as `GM`.
-    pub title: Option<String>,
-    /// Rating.
-    pub rating: Option<u32>,
-    /// Whether it is a program.
-    pub is_computer: bool,
-}
-
 /// Games, limits and searches that an engine is able to handle.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Abilities {
@@ -93,46 +61,6 @@ pub(crate) struct Abilities {
     /// Lines that it can show at once.
     pub lines: usize,
     pub ponder: bool,
-}
-
-/// Listener for the lines of a search, and the last one about its best moves.
-pub(crate) struct Best<'a> {
-    on_info: &'a mut dyn FnMut(&Info),
-    last: Info,
-}
-
-impl Best<'_> {
-    pub(crate) fn heard(&mut self, info: Info) {
-        if !info.pv.is_empty() {
-            (self.on_info)(&info);
-            if info.multi_pv == 1 {
-                self.last = info;
-            }
-        }
-    }
-
-    pub(crate) fn take(&mut self) -> Info {
-        std::mem::take(&mut self.last)
-    }
-}
-
-/// Parses a move in coordinates, or else in SAN.
-pub(crate) fn parse_move(position: &Position, text: &str) -> Result<Move, MoveError> {
-    position
-        .parse_uci(text)
-        .or_else(|error| position.parse_san(text).map_err(|_| error))
-}
-
-impl EngineError {
-    /// The error of a line with a move that is not legal.
-    pub(crate) fn illegal(name: &str, game: &Game, line: &str, source: MoveError) -> Self {
-        Self::IllegalMove {
-            name: name.to_owned(),
-            fen: game.position().fen(),
-            line: printable(line, MAX_NAME_CHARS),
-            source,
-        }
-    }
 }
 
 impl EngineProcess {

@@ -1,15 +1,16 @@
 //! A search that waits for a process or runs on one.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use knightwatch_chess::Game;
 use knightwatch_engine::{Limits, SearchHandle, Task, time_bounds};
+use knightwatch_util::sync::lock;
 use tracing::Span;
 
+use super::answer::Opponent;
 use super::channel::{Deadlines, StopSwitch};
-use super::engine::Opponent;
 
 /// Least and most time for the move after `stop`; on a busy machine engines take their time.
 const MIN_STOP_TIMEOUT: Duration = Duration::from_millis(30);
@@ -182,7 +183,7 @@ pub struct Outcome {
 
 impl Control {
     fn lock(&self) -> MutexGuard<'_, ControlState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     pub(crate) fn stop(&self) {

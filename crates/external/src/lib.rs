@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod answer;
 mod channel;
 mod engine;
 mod go;
@@ -13,19 +14,22 @@ mod info;
 mod job;
 mod lines;
 mod option;
+mod options;
 mod pool;
 mod uci;
 mod variant;
 mod worker;
 mod xboard;
 
+pub use answer::{Answer, Opponent};
 pub use channel::{Deadlines, EngineError, Launch, Protocol, StopSwitch};
-pub use engine::{Answer, EngineProcess, Opponent};
+pub use engine::EngineProcess;
 pub use go::{Clocks, Go};
 pub use info::Info;
 pub use job::{ExternalHandle, GameSetup, Outcome};
 pub use option::OptionKind;
-pub use pool::{ExternalEngine, ExternalOptions, FixedLimits, Stats};
+pub use options::{ExternalOptions, FixedLimits};
+pub use pool::{ExternalEngine, Stats};
 
 /// Runs the example of the README.
 #[cfg(doctest)]

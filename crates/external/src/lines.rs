@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use knightwatch_chess::{CastlingNotation, Game, Move};
 use serde::Serialize;
 
-use super::Answer;
+use super::answer::{Answer, Best, parse_move};
 use super::channel::{Channel, Deadlines, EngineError, SearchCommands};
-use super::engine::{Best, parse_move};
 use super::go::{Go, ms};
 use super::info::Info;
 

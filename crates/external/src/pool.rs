@@ -8,11 +8,13 @@ use std::time::{Duration, Instant};
 use knightwatch_chess::{CastlingNotation, Variant};
 use knightwatch_engine::{Engine, SearchReport, Task};
 use knightwatch_util::backoff::Backoff;
+use knightwatch_util::sync::lock;
 use tracing::{info, warn};
 
-use super::channel::{EngineError, Launch, ProcessTable};
-use super::engine::{Abilities, EngineProcess, MULTI_PV, PONDER};
+use super::channel::{EngineError, ProcessTable};
+use super::engine::{Abilities, MULTI_PV};
 use super::job::{Control, ExternalHandle, GameSetup, Job, MAX_SEARCH_TIME, Purpose, Running};
+use super::options::ExternalOptions;
 use super::worker::Worker;
 
 /// Failures of an engine in one game after which the own engine plays the rest of it.
@@ -41,60 +43,6 @@ const RECOVERY_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Least time between two warnings that no process was free.
 const BUSY_WARNING_INTERVAL: Duration = Duration::from_secs(600);
-
-/// Limits of every search of an engine, such as one node for Maia.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct FixedLimits {
-    /// Nodes.
-    pub nodes: Option<u64>,
-    /// Depth in plies.
-    pub depth: Option<u32>,
-    /// Time.
-    pub movetime: Option<Duration>,
-}
-
-/// Settings of an external engine.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ExternalOptions {
-    /// Name in the configuration.
-    pub name: String,
-    /// How to start it.
-    pub launch: Launch,
-    /// Names and values of options.
-    pub options: Vec<(String, String)>,
-    /// Threads of each process; `None` leaves them to the engine or to `options`.
-    pub threads: Option<usize>,
-    /// Size of the hash table of each process in MiB.
-    pub hash_mib: Option<usize>,
-    /// Processes, which share the games.
-    pub processes: usize,
-    /// Limits of every search.
-    pub limits: FixedLimits,
-    /// Our time management decides, and the engine gets a fixed time; otherwise it gets the clock.
-    pub own_time_management: bool,
-    /// Search on the opponent's time, if the engine can and a process is free.
-    pub ponder: bool,
-}
-
-impl ExternalOptions {
-    /// Sets the options of a process, and waits until it is ready.
-    ///
-    /// # Errors
-    /// When the engine does not have an option or a value.
-    pub fn configure(&self, process: &mut EngineProcess) -> Result<(), EngineError> {
-        if let Some(threads) = self.threads {
-            process.set_threads(threads)?;
-        }
-        if let Some(mib) = self.hash_mib {
-            process.set_hash(mib)?;
-        }
-        if self.ponder && process.option(PONDER).is_some() {
-            process.send_option(PONDER, "true")?;
-        }
-        let options = self.options.iter();
-        process.set_options(options.map(|(name, value)| (&**name, &**value)))
-    }
-}
 
 /// Counts of an engine since the start.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -593,8 +541,4 @@ fn spawn(name: &str, run: impl FnOnce() + Send + 'static) {
     if let Err(error) = spawned {
         warn!("cannot start a thread for an engine: {error}; the own engine plays");
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use knightwatch_chess::{CastlingNotation, Game};
 
-use super::Answer;
+use super::answer::{Answer, Best, MAX_OPTIONS, READY_TIMEOUT};
 use super::channel::{Channel, Deadlines, EngineError, Launch, SearchCommands};
-use super::engine::{Best, MAX_OPTIONS, READY_TIMEOUT};
 use super::go::Go;
 use super::info::Info;
 use super::option::EngineOption;

@@ -11,7 +11,7 @@ use super::engine::EngineProcess;
 use super::go::{Clocks, Go};
 use super::info::Info;
 use super::job::{Bounds, GameSetup, Job, Running, deadlines};
-use super::pool::ExternalOptions;
+use super::options::ExternalOptions;
 
 /// Games that a process knows, so that switching between them is not announced as a new game.
 const MAX_KNOWN_GAMES: usize = 16;

@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 use knightwatch_chess::{CastlingNotation, Game, Move, Position, Variant};
 use knightwatch_engine::Score;
 
-use super::Answer;
+use super::answer::{
+    Answer, Best, MAX_NAME_CHARS, MAX_OPTIONS, Opponent, READY_TIMEOUT, parse_move,
+};
 use super::channel::{Channel, Deadlines, EngineError, Launch, SearchCommands, printable};
-use super::engine::{Best, MAX_NAME_CHARS, MAX_OPTIONS, Opponent, READY_TIMEOUT, parse_move};
 use super::go::{Clocks, Go};
 use super::info::{Info, MAX_PV};
 use super::option::EngineOption;

@@ -61,9 +61,7 @@ impl Client {
         let request = self
             .post_without_token(&["api", "token", "test"])
             .text(token);
-        let body = self
-            .send(RequestKind::Query, REQUEST_TIMEOUT, request)
-            .await?;
+        let body = self.fetch(request).await?;
         let mut answer: HashMap<String, Option<TokenInfo>> = serde_json::from_slice(&body)
             .map_err(|_| Error::Decode("the response to a token test".to_owned()))?;
         Ok(answer.remove(token).flatten())
@@ -88,11 +86,8 @@ impl Client {
 
     /// Upgrades the account to a bot account. Cannot be undone.
     pub async fn upgrade(&self) -> Result<(), Error> {
-        self.post_ok(
-            RequestKind::Command,
-            self.post(&["api", "bot", "account", "upgrade"]),
-        )
-        .await
+        let request = self.post(&["api", "bot", "account", "upgrade"]);
+        self.post_ok(RequestKind::Command, request).await
     }
 
     // ---- streams
@@ -100,12 +95,8 @@ impl Client {
     /// Opens the account's event stream, which closes an older one. For `silence` see
     /// [`crate::ReconnectPolicy::silence`].
     pub async fn events(&self, silence: Duration) -> Result<EventStream, Error> {
-        self.open(
-            RequestKind::EventStream,
-            self.get_stream(&["api", "stream", "event"]),
-            silence,
-        )
-        .await
+        let request = self.get_stream(&["api", "stream", "event"]);
+        self.open(RequestKind::EventStream, request, silence).await
     }
 
     /// Opens a game's stream.
@@ -127,12 +118,8 @@ impl Client {
         id: &GameId,
         silence: Duration,
     ) -> Result<Ndjson<T>, Error> {
-        self.open(
-            RequestKind::GameStream,
-            self.get_stream(&["api", "bot", "game", "stream", id.as_str()]),
-            silence,
-        )
-        .await
+        let request = self.get_stream(&["api", "bot", "game", "stream", id.as_str()]);
+        self.open(RequestKind::GameStream, request, silence).await
     }
 
     /// Exports the finished games of a user with their clocks, those that started first before the others: one JSON object
@@ -196,9 +183,7 @@ impl Client {
     /// The chat of the players so far.
     pub async fn chat_log(&self, id: &GameId) -> Result<Vec<ChatLine>, Error> {
         let request = self.get(&["api", "bot", "game", id.as_str(), "chat"]);
-        let body = self
-            .send(RequestKind::Query, REQUEST_TIMEOUT, request)
-            .await?;
+        let body = self.fetch(request).await?;
         // The server sends an array; its documentation says NDJSON.
         if body.trim_ascii_start().starts_with(b"[") {
             decode(&body)
@@ -209,45 +194,35 @@ impl Client {
 
     /// Aborts a game with fewer than two moves.
     pub async fn abort(&self, id: &GameId) -> Result<(), Error> {
-        self.post_ok(RequestKind::Command, self.in_game(id, &["abort"]))
-            .await
+        self.act(id, RequestKind::Command, &["abort"]).await
     }
 
     /// Resigns, or aborts when that is still possible.
     pub async fn resign(&self, id: &GameId) -> Result<(), Error> {
-        self.post_ok(RequestKind::Command, self.in_game(id, &["resign"]))
-            .await
+        self.act(id, RequestKind::Command, &["resign"]).await
     }
 
     /// Offers or accepts a draw, or claims one by threefold repetition; with `yes` false declines. Succeeds even if nothing
     /// changed.
     pub async fn draw(&self, id: &GameId, yes: bool) -> Result<(), Error> {
-        self.post_ok(
-            RequestKind::Offer,
-            self.in_game(id, &["draw", yes_or_no(yes)]),
-        )
-        .await
+        let action = ["draw", yes_or_no(yes)];
+        self.act(id, RequestKind::Offer, &action).await
     }
 
     /// Proposes or accepts a takeback; with `yes` false declines. Succeeds even if nothing changed.
     pub async fn takeback(&self, id: &GameId, yes: bool) -> Result<(), Error> {
-        self.post_ok(
-            RequestKind::Offer,
-            self.in_game(id, &["takeback", yes_or_no(yes)]),
-        )
-        .await
+        let action = ["takeback", yes_or_no(yes)];
+        self.act(id, RequestKind::Offer, &action).await
     }
 
     /// Claims victory against an opponent who left. Only on their turn; the stream says whether it worked.
     pub async fn claim_victory(&self, id: &GameId) -> Result<(), Error> {
-        self.post_ok(RequestKind::Claim, self.in_game(id, &["claim-victory"]))
-            .await
+        self.act(id, RequestKind::Claim, &["claim-victory"]).await
     }
 
     /// Claims a draw against an opponent who left. Only on their turn.
     pub async fn claim_draw(&self, id: &GameId) -> Result<(), Error> {
-        self.post_ok(RequestKind::Claim, self.in_game(id, &["claim-draw"]))
-            .await
+        self.act(id, RequestKind::Claim, &["claim-draw"]).await
     }
 
     // ---- challenges
@@ -286,11 +261,8 @@ impl Client {
 
     /// Accepts a challenge. The event stream may report the game before this returns.
     pub async fn accept(&self, id: &ChallengeId) -> Result<(), Error> {
-        self.post_ok(
-            RequestKind::Answer,
-            self.post(&["api", "challenge", id.as_str(), "accept"]),
-        )
-        .await
+        let request = self.post(&["api", "challenge", id.as_str(), "accept"]);
+        self.post_ok(RequestKind::Answer, request).await
     }
 
     /// Declines a challenge with a reason.
@@ -303,11 +275,8 @@ impl Client {
 
     /// Cancels a challenge. Without this it can still be accepted for hours.
     pub async fn cancel(&self, id: &ChallengeId) -> Result<(), Error> {
-        self.post_ok(
-            RequestKind::Answer,
-            self.post(&["api", "challenge", id.as_str(), "cancel"]),
-        )
-        .await
+        let request = self.post(&["api", "challenge", id.as_str(), "cancel"]);
+        self.post_ok(RequestKind::Answer, request).await
     }
 
     // ---- arenas
@@ -336,11 +305,8 @@ impl Client {
 
     /// Leaves an arena. A running game continues. Leaving early may delay a rejoin.
     pub async fn leave_arena(&self, id: &ArenaId) -> Result<(), Error> {
-        self.post_ok(
-            RequestKind::Withdrawal,
-            self.post(&["api", "tournament", id.as_str(), "withdraw"]),
-        )
-        .await
+        let request = self.post(&["api", "tournament", id.as_str(), "withdraw"]);
+        self.post_ok(RequestKind::Withdrawal, request).await
     }
 
     /// The first `nb` players of an arena's results.
@@ -348,11 +314,7 @@ impl Client {
         let request = self
             .get(&["api", "tournament", id.as_str(), "results"])
             .query(&[("nb", nb)]);
-        Ok(lines(
-            &self
-                .send(RequestKind::Query, REQUEST_TIMEOUT, request)
-                .await?,
-        ))
+        Ok(lines(&self.fetch(request).await?))
     }
 
     /// The upcoming and ongoing arenas of the site.
@@ -373,11 +335,7 @@ impl Client {
         let request = self
             .get(&["api", "team", team, "arena"])
             .query(&[("max", 50)]);
-        Ok(lines(
-            &self
-                .send(RequestKind::Query, REQUEST_TIMEOUT, request)
-                .await?,
-        ))
+        Ok(lines(&self.fetch(request).await?))
     }
 
     /// A team.
@@ -409,11 +367,7 @@ impl Client {
         let request = self
             .get(&["api", "bot", "online"])
             .query(&[("nb", nb.clamp(1, 512))]);
-        Ok(lines(
-            &self
-                .send(RequestKind::Query, REQUEST_TIMEOUT, request)
-                .await?,
-        ))
+        Ok(lines(&self.fetch(request).await?))
     }
 
     /// Whether these users are online and playing. Unknown users are left out.
@@ -441,14 +395,7 @@ impl Client {
     /// Round-trip time of a small request. Error responses below 500 count, too.
     pub async fn ping(&self) -> Result<Duration, Error> {
         let start = clock::now();
-        match self
-            .send(
-                RequestKind::Query,
-                REQUEST_TIMEOUT,
-                self.get_without_token(&["__ping"]),
-            )
-            .await
-        {
+        match self.fetch(self.get_without_token(&["__ping"])).await {
             Ok(_) => Ok(clock::since(start)),
             Err(Error::Status(response)) if response.code < 500 => Ok(clock::since(start)),
             Err(error) => Err(error),
@@ -477,20 +424,20 @@ impl Client {
     // ---- helpers
 
     fn in_game(&self, id: &GameId, rest: &[&str]) -> Request {
-        let path: Vec<&str> = ["api", "bot", "game", id.as_str()]
-            .iter()
-            .chain(rest)
-            .copied()
-            .collect();
-        self.post(&path)
+        self.post(&[&["api", "bot", "game", id.as_str()], rest].concat())
+    }
+
+    async fn act(&self, id: &GameId, kind: RequestKind, action: &[&str]) -> Result<(), Error> {
+        self.post_ok(kind, self.in_game(id, action)).await
+    }
+
+    async fn fetch(&self, request: Request) -> Result<Bytes, Error> {
+        self.send(RequestKind::Query, REQUEST_TIMEOUT, request)
+            .await
     }
 
     pub(super) async fn query<T: DeserializeOwned>(&self, request: Request) -> Result<T, Error> {
-        decode(
-            &self
-                .send(RequestKind::Query, REQUEST_TIMEOUT, request)
-                .await?,
-        )
+        decode(&self.fetch(request).await?)
     }
 
     /// Sends a request whose response is `{"ok":true}`. The body is ignored.

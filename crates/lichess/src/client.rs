@@ -27,6 +27,7 @@ use super::stream::Ndjson;
 use super::token::Token;
 use crate::clock;
 use knightwatch_util::input;
+use knightwatch_util::sync::lock;
 
 /// Upper limit of a response body, in bytes. The largest, 500 online bots, is about 1 MB.
 const MAX_RESPONSE_BYTES: usize = 16 << 20;
@@ -239,7 +240,7 @@ impl Client {
     pub fn pauses(&self) -> Vec<(RequestKind, Duration)> {
         let now = clock::now();
         let left = |kind: RequestKind| {
-            let transport = open(&self.shared.transport.gate).lichess_pause(kind, now);
+            let transport = lock(&self.shared.transport.gate).lichess_pause(kind, now);
             Some((kind, self.gate().lichess_pause(kind, now).max(transport)?))
         };
         RequestKind::ALL.into_iter().filter_map(left).collect()
@@ -247,7 +248,7 @@ impl Client {
 
     /// The time left of a pause that a proxy in front of Lichess asked for.
     pub fn proxy_pause(&self) -> Option<Duration> {
-        open(&self.shared.transport.gate).proxy_pause(clock::now())
+        lock(&self.shared.transport.gate).proxy_pause(clock::now())
     }
 
     /// Pauses a kind of request, for example to restore a pause after a restart.
@@ -475,7 +476,7 @@ impl Client {
 
     /// The time left of a pause of this kind, for this account or for its IP address.
     fn remaining_pause(&self, kind: RequestKind, now: Instant) -> Option<Duration> {
-        let transport = open(&self.shared.transport.gate).remaining_pause(kind, now);
+        let transport = lock(&self.shared.transport.gate).remaining_pause(kind, now);
         self.gate().remaining_pause(kind, now).max(transport)
     }
 
@@ -485,18 +486,14 @@ impl Client {
         }
         let now = clock::now();
         match error.is_per_ip() {
-            true => open(&self.shared.transport.gate).on_error_response(kind, error, now),
+            true => lock(&self.shared.transport.gate).on_error_response(kind, error, now),
             false => self.gate().on_error_response(kind, error, now),
         }
     }
 
     fn gate(&self) -> MutexGuard<'_, Gate> {
-        open(&self.shared.gate)
+        lock(&self.shared.gate)
     }
-}
-
-fn open(gate: &Mutex<Gate>) -> MutexGuard<'_, Gate> {
-    gate.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A request and the connection pool it is sent over.

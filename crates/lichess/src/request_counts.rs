@@ -2,45 +2,28 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use knightwatch_util::keys;
+
 use super::error::Error;
 use super::retry::RequestKind;
 
-/// Outcome of a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Outcome {
-    /// Success; a stream was opened.
-    Done,
-    /// 429, or not sent because of an earlier one.
-    Limited,
-    /// Other 4xx.
-    Refused,
-    /// 5xx.
-    Down,
-    /// No response, no connection, or a broken one.
-    Lost,
+keys! {
+    /// Outcome of a request.
+    pub enum Outcome {
+        /// Success; a stream was opened.
+        Done = "done",
+        /// 429, or not sent because of an earlier one.
+        Limited = "limited",
+        /// Other 4xx.
+        Refused = "refused",
+        /// 5xx.
+        Down = "down",
+        /// No response, no connection, or a broken one.
+        Lost = "lost",
+    }
 }
 
 impl Outcome {
-    /// Every outcome, in the order of the discriminants.
-    pub const ALL: [Outcome; 5] = [
-        Outcome::Done,
-        Outcome::Limited,
-        Outcome::Refused,
-        Outcome::Down,
-        Outcome::Lost,
-    ];
-
-    /// Label value in metrics.
-    pub fn key(self) -> &'static str {
-        match self {
-            Self::Done => "done",
-            Self::Limited => "limited",
-            Self::Refused => "refused",
-            Self::Down => "down",
-            Self::Lost => "lost",
-        }
-    }
-
     fn of(error: &Error) -> Self {
         match (error, error.code()) {
             (Error::Paused(..), _) | (_, Some(429)) => Self::Limited,

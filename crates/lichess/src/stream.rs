@@ -2,13 +2,14 @@
 
 use std::collections::VecDeque;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures::Stream;
 use futures::stream::BoxStream;
+use knightwatch_util::sync::lock;
 
 use super::model::{Event, FromLine, GameEvent, Skipped};
 use crate::clock;
@@ -190,11 +191,11 @@ impl LastActivity {
     }
 
     fn get(&self) -> Activity {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *lock(&self.0)
     }
 
     fn touch(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Activity {
+        *lock(&self.0) = Activity {
             at: clock::now(),
             received_byte: true,
         };

@@ -1,9 +1,10 @@
 //! Handle to a simulated site.
 
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use knightwatch_util::sync::lock;
 use tokio::sync::{Notify, mpsc, watch};
 
 use crate::analysis::broker::Broker;
@@ -285,7 +286,7 @@ impl Sim {
     }
 
     pub(crate) fn state(&self) -> MutexGuard<'_, SiteState> {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0.state)
     }
 
     pub(crate) fn seed(&self) -> u64 {
@@ -308,10 +309,7 @@ impl Sim {
     /// Takes the queue of new built-in players, once.
     pub(crate) fn take_new_players(&self) -> Option<mpsc::UnboundedReceiver<NewPlayer>> {
         let receiver = &self.0.new_players_rx;
-        receiver
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take()
+        lock(receiver).take()
     }
 
     /// Returns the AI player of this level, which is added when it is first needed.

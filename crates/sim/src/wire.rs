@@ -119,7 +119,7 @@ impl From<Status> for StatusJson {
     fn from(status: Status) -> Self {
         Self {
             id: status.id(),
-            name: status.name(),
+            name: status.key(),
         }
     }
 }
@@ -185,7 +185,7 @@ impl<'a> GameState<'a> {
             btime: view.millis[1],
             winc: view.increment,
             binc: view.increment,
-            status: view.status.name(),
+            status: view.status.key(),
             wdraw: flag(view.draw_offers[0]),
             bdraw: flag(view.draw_offers[1]),
             wtakeback: view.takeback_offers[0],

@@ -1,4 +1,4 @@
-//! Files, text, counts, suggestions and locks for the crates of Knightwatch.
+//! Files, text, counts, suggestions, keys and locks for the crates of Knightwatch.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -6,6 +6,7 @@
 pub mod atomic_file;
 pub mod backoff;
 pub mod input;
+mod keys;
 pub mod plural;
 pub mod spelling;
 pub mod sync;

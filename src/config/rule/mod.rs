@@ -11,6 +11,7 @@ mod values;
 
 use std::time::Duration;
 
+use knightwatch_util::keys;
 use serde::{Deserialize, Serialize};
 
 use super::etiquette::Takebacks;
@@ -173,39 +174,22 @@ impl Play {
     }
 }
 
-/// A title of a person.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "UPPERCASE")]
-pub enum Title {
-    GM,
-    WGM,
-    IM,
-    WIM,
-    FM,
-    WFM,
-    CM,
-    WCM,
-    NM,
-    WNM,
-    LM,
-}
-
-impl Title {
-    /// As Lichess writes it.
-    pub fn key(self) -> &'static str {
-        match self {
-            Self::GM => "GM",
-            Self::WGM => "WGM",
-            Self::IM => "IM",
-            Self::WIM => "WIM",
-            Self::FM => "FM",
-            Self::WFM => "WFM",
-            Self::CM => "CM",
-            Self::WCM => "WCM",
-            Self::NM => "NM",
-            Self::WNM => "WNM",
-            Self::LM => "LM",
-        }
+keys! {
+    /// A title of a person.
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "UPPERCASE")]
+    pub enum Title {
+        GM = "GM",
+        WGM = "WGM",
+        IM = "IM",
+        WIM = "WIM",
+        FM = "FM",
+        WFM = "WFM",
+        CM = "CM",
+        WCM = "WCM",
+        NM = "NM",
+        WNM = "WNM",
+        LM = "LM",
     }
 }
 
@@ -230,62 +214,41 @@ impl OurColor {
     }
 }
 
-/// An extra rule of a challenge, by Lichess's key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum ExtraRule {
-    NoAbort,
-    NoRematch,
-    NoGiveTime,
-    NoClaimWin,
-    NoEarlyDraw,
-}
-
-impl ExtraRule {
-    /// Lichess's key.
-    pub fn key(self) -> &'static str {
-        match self {
-            Self::NoAbort => "noAbort",
-            Self::NoRematch => "noRematch",
-            Self::NoGiveTime => "noGiveTime",
-            Self::NoClaimWin => "noClaimWin",
-            Self::NoEarlyDraw => "noEarlyDraw",
-        }
+keys! {
+    /// An extra rule of a challenge, by Lichess's key.
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    pub enum ExtraRule {
+        NoAbort = "noAbort",
+        NoRematch = "noRematch",
+        NoGiveTime = "noGiveTime",
+        NoClaimWin = "noClaimWin",
+        NoEarlyDraw = "noEarlyDraw",
     }
 }
 
-/// A decline reason, by Lichess's key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Decline {
-    Generic,
-    Later,
-    TooFast,
-    TooSlow,
-    TimeControl,
-    Rated,
-    Casual,
-    Standard,
-    Variant,
-    NoBot,
-    OnlyBot,
+keys! {
+    /// A decline reason, by Lichess's key.
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    pub enum Decline {
+        Generic = "generic",
+        Later = "later",
+        TooFast = "tooFast",
+        TooSlow = "tooSlow",
+        TimeControl = "timeControl",
+        Rated = "rated",
+        Casual = "casual",
+        Standard = "standard",
+        Variant = "variant",
+        NoBot = "noBot",
+        OnlyBot = "onlyBot",
+    }
 }
 
 impl Decline {
     /// The value on the wire.
     pub fn reason(self) -> DeclineReason {
-        match self {
-            Self::Generic => DeclineReason::Generic,
-            Self::Later => DeclineReason::Later,
-            Self::TooFast => DeclineReason::TooFast,
-            Self::TooSlow => DeclineReason::TooSlow,
-            Self::TimeControl => DeclineReason::TimeControl,
-            Self::Rated => DeclineReason::Rated,
-            Self::Casual => DeclineReason::Casual,
-            Self::Standard => DeclineReason::Standard,
-            Self::Variant => DeclineReason::Variant,
-            Self::NoBot => DeclineReason::NoBot,
-            Self::OnlyBot => DeclineReason::OnlyBot,
-        }
+        DeclineReason::from_key(self.key())
     }
 }

@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     fn write(tables: &generator::Tables) -> std::io::Result<()> {
-        let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/src/chess/magic/");
+        let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/src/magic/");
         let file = |name| format!("{directory}{name}");
         std::fs::write(file("entries.in"), generator::entries_text(tables))?;
         std::fs::write(file("attacks.bin"), generator::attack_bytes(tables))

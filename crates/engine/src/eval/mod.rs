@@ -4,6 +4,7 @@
 //! king, the much simpler [`material`]. Variants have terms of their own: [`variant`].
 
 mod material;
+mod terms;
 mod variant;
 mod weights;
 

@@ -4,40 +4,13 @@
 //! value. The other variants are evaluated by [`evaluate`] alone. The weights are in [`weights`](super::weights).
 
 use super::material::centre_distance;
+use super::terms::{
+    CLASSES, DANGER, HAND, MAX_DANGER, MOBILITY, PASSED, PAWNS, PLACES, PROMOTED, SAFE_CHECKS,
+    SPECIAL, TEMPO, TERMS, WEAK, ZONE,
+};
 use super::weights::weights;
 use crate::value::{EVAL_LIMIT, Value};
 use knightwatch_chess::{Bitboard, Color, File, Position, Rank, Role, Variant, attacks};
-
-/// Material and place of the pieces: by role, rank from the own side, and file from the edge.
-const PLACES: usize = 0;
-/// Squares that a knight, bishop, rook or queen attacks.
-const MOBILITY: usize = PLACES + 6 * 32;
-/// Attacks on the squares around the other king, by role from pawn to queen.
-const ZONE: usize = MOBILITY + 4;
-/// The sum of these attacks, by class and number.
-const DANGER: usize = ZONE + 5;
-const MAX_DANGER: usize = 12;
-/// Squares around the other king that are attacked and defended by the king alone, by class.
-const WEAK: usize = DANGER + CLASSES * MAX_DANGER;
-/// Squares on which a knight, bishop, rook or queen could give check and would not be taken, by class.
-const SAFE_CHECKS: usize = WEAK + CLASSES;
-/// Passed pawns, by rank.
-const PASSED: usize = SAFE_CHECKS + CLASSES * 4;
-/// Pawns that are protected by pawns, doubled, isolated, and side by side.
-const PAWNS: usize = PASSED + 8;
-/// Pieces in hand: the first of a role, and each further one, from pawn to queen.
-const HAND: usize = PAWNS + 4;
-/// Promoted pieces, which are worth a pawn when taken.
-const PROMOTED: usize = HAND + 10;
-/// Terms of one variant.
-const SPECIAL: usize = PROMOTED + 1;
-/// The right to move.
-const TEMPO: usize = SPECIAL + 12;
-/// The number of terms.
-pub(super) const TERMS: usize = TEMPO + 1;
-
-/// Attacks on a king count by class: in three-check by the checks given, in crazyhouse by the pieces in hand.
-const CLASSES: usize = 4;
 
 /// Receives the terms of a side.
 pub(super) trait Sink {

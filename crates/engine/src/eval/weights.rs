@@ -1,6 +1,6 @@
 //! Weights of the terms of [`variant`](super::variant), in centipawns, fitted to the results of this engine's own games.
 
-use super::variant::TERMS;
+use super::terms::TERMS;
 use knightwatch_chess::{Color, Variant};
 
 /// The weights of a side.

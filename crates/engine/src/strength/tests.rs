@@ -1,5 +1,6 @@
 use std::time::Duration;
 
+use super::elo::CALIBRATION;
 use super::*;
 use crate::{Clock, Engine, EngineOptions, Score, Searcher, Setting};
 use knightwatch_chess::{Game, Move, Position};

@@ -9,11 +9,13 @@ mod genfens;
 mod options;
 mod parse;
 mod session;
+mod set_option;
 mod xboard;
 
 use std::io::{self, BufRead, Read, Write};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
+use knightwatch_util::sync::lock;
 use session::{Flow, Session};
 
 pub use format::{best_move_line, info_line};
@@ -125,7 +127,7 @@ impl Output {
     }
 
     fn lock(&self) -> MutexGuard<'_, Sink> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 
     /// Writes one or several lines at once.

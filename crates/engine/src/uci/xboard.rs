@@ -11,7 +11,7 @@ mod tests;
 use std::io::{self, BufRead};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{self, SyncSender};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use self::clock::Clocks;
 use self::format::{Notation, features, parse_move, thinking_line};
@@ -21,6 +21,7 @@ use super::session::Session;
 use super::{Line, Lines};
 use crate::{Limits, Score, SearchHandle, SearchReport};
 use knightwatch_chess::{CastlingNotation, Color, Game, Move, Position, Variant};
+use knightwatch_util::sync::lock;
 
 /// Events that wait for the loop; the reader of the input waits when there are more.
 const MAX_WAITING_EVENTS: usize = 64;
@@ -503,7 +504,7 @@ impl Xboard {
         let Some(game) = &self.session.game else {
             return;
         };
-        let latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
+        let latest = lock(&self.latest);
         let best = latest.as_ref().and_then(|report| report.mv);
         let hint = if self.is_analyzing { best } else { self.hint };
         if let Some(mv) = hint.filter(|&mv| game.position().is_legal(mv)) {
@@ -513,7 +514,7 @@ impl Xboard {
 
     /// Answers `.` in analysis; how many moves of the iteration are left is not known.
     fn show_status(&self) {
-        let latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
+        let latest = lock(&self.latest);
         if let (Some(report), Some(game), true) = (&*latest, &self.session.game, self.is_analyzing)
         {
             self.write(&format!(
@@ -543,8 +544,4 @@ impl Xboard {
         let set = self.session.set_named_option(option.name, value);
         set.map_err(|_| BAD_ARGUMENT)
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,5 +1,6 @@
 //! Challenges, incoming and outgoing.
 
+use knightwatch_util::keys;
 use serde::{Deserialize, Deserializer};
 
 use super::Color;
@@ -178,26 +179,17 @@ impl std::fmt::Display for TimeControl {
     }
 }
 
-/// Color that the challenger asks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ColorChoice {
-    /// We play White.
-    White,
-    /// We play Black.
-    Black,
-    /// Lichess draws the color.
-    #[default]
-    Random,
-}
-
-impl ColorChoice {
-    /// The key on the wire.
-    pub fn key(self) -> &'static str {
-        match self {
-            Self::White => "white",
-            Self::Black => "black",
-            Self::Random => "random",
-        }
+keys! {
+    /// Color that the challenger asks for.
+    #[derive(Default)]
+    pub enum ColorChoice {
+        /// We play White.
+        White = "white",
+        /// We play Black.
+        Black = "black",
+        /// Lichess draws the color.
+        #[default]
+        Random = "random",
     }
 }
 

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use knightwatch_util::keys;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::text;
 
@@ -11,7 +12,7 @@ use super::text;
 ///
 /// Eight characters on Lichess; anything of 1 to 32 ASCII letters, digits, `-` and `_` is accepted, all of which are safe
 /// in a path.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub struct GameId(Box<str>);
 
 /// A challenge id: the id of the game it becomes.
@@ -65,12 +66,6 @@ impl fmt::Debug for GameId {
     }
 }
 
-impl Serialize for GameId {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(&self.0)
-    }
-}
-
 impl<'de> Deserialize<'de> for GameId {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         String::deserialize(from)?
@@ -83,7 +78,7 @@ impl<'de> Deserialize<'de> for GameId {
 const MAX_NAME_CHARS: usize = 40;
 
 /// A user name as displayed. Comparison ignores case; [`Username::id`] is the form that compares equal.
-#[derive(Clone)]
+#[derive(Clone, Serialize)]
 pub struct Username(Box<str>);
 
 impl Username {
@@ -141,62 +136,13 @@ impl fmt::Debug for Username {
     }
 }
 
-impl Serialize for Username {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(&self.0)
-    }
-}
-
 impl<'de> Deserialize<'de> for Username {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         String::deserialize(from).map(|name| Self::new(&name))
     }
 }
 
-/// Declares an enumeration of the server's keys; an unknown key becomes `Unknown` instead of an error.
-macro_rules! keys {
-    ($(#[$doc:meta])* $name:ident { $($(#[$note:meta])* $variant:ident = $key:literal,)+ }) => {
-        $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
-        pub enum $name {
-            $(
-                #[doc = concat!("`", $key, "`.")]
-                $(#[$note])*
-                $variant,
-            )+
-            /// Something newer than this program.
-            #[default]
-            Unknown,
-        }
-
-        impl $name {
-            /// Every value with a key.
-            pub const ALL: &[$name] = &[$($name::$variant,)+];
-
-            /// The key on the wire; `unknown` for [`Self::Unknown`].
-            pub fn key(self) -> &'static str {
-                match self {
-                    $($name::$variant => $key,)+
-                    $name::Unknown => "unknown",
-                }
-            }
-
-            /// Parses a key, ignoring case.
-            pub fn from_key(key: &str) -> Self {
-                $(if key.eq_ignore_ascii_case($key) { return $name::$variant; })+
-                $name::Unknown
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.pad(self.key())
-            }
-        }
-    };
-}
-
-/// Parses such a key from a string or from an object: `{"key":"chess960","name":"Chess960"}`.
+/// Parses a key from a string or from an object: `{"key":"chess960","name":"Chess960"}`.
 macro_rules! key_from {
     ($name:ident) => {
         impl<'de> Deserialize<'de> for $name {
@@ -219,7 +165,7 @@ macro_rules! key_from {
 
 keys! {
     /// The rules of a game.
-    Variant {
+    pub enum Variant {
         Standard = "standard",
         Chess960 = "chess960",
         /// Standard rules from any position, Chess960 castling included. Never rated.
@@ -231,7 +177,7 @@ keys! {
         KingOfTheHill = "kingOfTheHill",
         RacingKings = "racingKings",
         ThreeCheck = "threeCheck",
-    }
+    } else Unknown
 }
 
 key_from!(Variant);
@@ -245,7 +191,7 @@ impl Variant {
 
 keys! {
     /// Speed of a game by its estimated duration for one side: limit + 40 increments.
-    Speed {
+    pub enum Speed {
         /// 0 to 29 seconds. Bots may not play it.
         UltraBullet = "ultraBullet",
         /// 30 to 179 seconds.
@@ -258,7 +204,7 @@ keys! {
         Classical = "classical",
         /// Days per move, or no clock at all.
         Correspondence = "correspondence",
-    }
+    } else Unknown
 }
 
 /// Estimated duration of a game for one side, in seconds: 40 moves, as Lichess counts.
@@ -284,7 +230,7 @@ key_from!(Speed);
 
 keys! {
     /// Status of a game. All but `Created` and `Started` mean that it is over, `Unknown` included.
-    Status {
+    pub enum Status {
         Created = "created",
         Started = "started",
         Aborted = "aborted",
@@ -302,7 +248,7 @@ keys! {
         UnknownFinish = "unknownFinish",
         InsufficientMaterialClaim = "insufficientMaterialClaim",
         VariantEnd = "variantEnd",
-    }
+    } else Unknown
 }
 
 impl Status {
@@ -361,21 +307,21 @@ impl<'de> Deserialize<'de> for Status {
 
 keys! {
     /// Status of a challenge.
-    ChallengeStatus {
+    pub enum ChallengeStatus {
         Created = "created",
         /// The challenger has not been seen for 20 s; it can still be accepted.
         Offline = "offline",
         Canceled = "canceled",
         Declined = "declined",
         Accepted = "accepted",
-    }
+    } else Unknown
 }
 
 key_from!(ChallengeStatus);
 
 keys! {
     /// Reason to decline a challenge. In events the key is in lower case.
-    DeclineReason {
+    pub enum DeclineReason {
         Generic = "generic",
         Later = "later",
         TooFast = "tooFast",
@@ -391,19 +337,19 @@ keys! {
         Variant = "variant",
         NoBot = "noBot",
         OnlyBot = "onlyBot",
-    }
+    } else Unknown
 }
 
 key_from!(DeclineReason);
 
 keys! {
     /// Chat room of a game.
-    Room {
+    pub enum Room {
         /// The two players.
         Player = "player",
         /// The spectators.
         Spectator = "spectator",
-    }
+    } else Unknown
 }
 
 key_from!(Room);

@@ -8,47 +8,41 @@ use std::str::FromStr;
 use serde::Deserialize;
 
 use knightwatch_chess::{Color, Position};
+use knightwatch_util::keys;
 
 use crate::round::setup::{Setup, Source};
 use crate::site::{Feed, GameId, Perf, SimTime, Speed, UserId, Variant};
 use crate::time_control::TimeControl;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ChallengeStatus {
-    Created,
-    Offline,
-    Canceled,
-    Declined,
-    Accepted,
+keys! {
+    pub(crate) enum ChallengeStatus {
+        Created = "created",
+        Offline = "offline",
+        Canceled = "canceled",
+        Declined = "declined",
+        Accepted = "accepted",
+    }
 }
 
 impl ChallengeStatus {
-    pub(crate) fn key(self) -> &'static str {
-        match self {
-            Self::Created => "created",
-            Self::Offline => "offline",
-            Self::Canceled => "canceled",
-            Self::Declined => "declined",
-            Self::Accepted => "accepted",
-        }
-    }
-
     /// Returns whether it can still be accepted.
     pub(crate) fn is_active(self) -> bool {
         matches!(self, Self::Created | Self::Offline)
     }
 }
 
-/// Color requested by a challenger.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ColorChoice {
-    /// The challenger plays White.
-    White,
-    /// The challenger plays Black.
-    Black,
-    /// The site draws the color.
-    Random,
+keys! {
+    /// Color requested by a challenger.
+    #[derive(Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum ColorChoice {
+        /// The challenger plays White.
+        White = "white",
+        /// The challenger plays Black.
+        Black = "black",
+        /// The site draws the color.
+        Random = "random",
+    }
 }
 
 impl From<Color> for ColorChoice {

@@ -82,6 +82,8 @@ pub enum Endpoint {
     CloudEval,
     /// Registrations of external engines.
     ExternalEngine,
+    /// Broker of external engines, which Lichess runs on another host.
+    Broker,
     /// Opening explorer.
     Explorer,
     /// Tablebase.

@@ -25,9 +25,10 @@ pub(crate) use stream_faults::{
 };
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
+use knightwatch_util::sync::lock;
 use tokio::sync::Notify;
 
 use super::quirks::Castling;
@@ -136,7 +137,7 @@ impl Faults {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// Adds a rule.

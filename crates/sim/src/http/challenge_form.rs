@@ -214,15 +214,11 @@ pub(crate) fn flag(params: &Params, name: &'static str, errors: &mut Errors) -> 
 }
 
 pub(crate) fn color(params: &Params, errors: &mut Errors) -> ColorChoice {
-    match params.get("color") {
-        None | Some("random") => ColorChoice::Random,
-        Some("white") => ColorChoice::White,
-        Some("black") => ColorChoice::Black,
-        Some(_) => {
-            errors.push(("color", INVALID.to_owned()));
-            ColorChoice::Random
-        }
-    }
+    let known = ColorChoice::from_key(params.get("color").unwrap_or("random"));
+    known.unwrap_or_else(|| {
+        errors.push(("color", INVALID.to_owned()));
+        ColorChoice::Random
+    })
 }
 
 fn rules(params: &Params, errors: &mut Errors) -> Vec<&'static str> {

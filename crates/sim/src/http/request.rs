@@ -1,14 +1,14 @@
 //! A request as its handler sees it, and its response.
 
 use std::sync::MutexGuard;
-use std::time::Duration;
 
-use axum::http::HeaderMap;
+use axum::body::Body;
 use axum::http::header::ACCEPT;
+use axum::http::{HeaderMap, StatusCode};
+use futures::future::BoxFuture;
 
 use crate::http::auth::{Caller, authorize};
 use crate::http::params::Params;
-use crate::referee::GameError;
 use crate::sim::Sim;
 use crate::site::limits::Limit;
 use crate::site::{ApiError, Feed, GameId, SimTime, SiteState, Topic, UserId};
@@ -124,9 +124,13 @@ pub(crate) enum Reply {
         topic: Topic,
         feed: Feed,
     },
-    /// The result of a command that is executed after a delay.
-    After(Duration, Box<dyn FnOnce() -> Result<(), GameError> + Send>),
+    /// NDJSON that comes line by line.
+    Lines(Body),
+    /// A status and JSON or nothing, after a while. The body is that of an [upload](crate::http::route::Route::is_upload).
+    Later(Box<dyn FnOnce(Body) -> BoxFuture<'static, LaterResult> + Send>),
 }
+
+pub(crate) type LaterResult = Result<(StatusCode, String), ApiError>;
 
 impl Reply {
     pub(crate) fn ok() -> Self {
@@ -143,6 +147,13 @@ impl Reply {
             kind: NDJSON,
             text: lines.into_iter().map(|line| line + "\n").collect(),
         }
+    }
+
+    pub(crate) fn later<R>(reply: impl FnOnce(Body) -> R + Send + 'static) -> Self
+    where
+        R: Future<Output = LaterResult> + Send + 'static,
+    {
+        Self::Later(Box::new(|body| Box::pin(reply(body))))
     }
 
     /// Response to HEAD for a stream, which is not opened: that would end the one that is open.

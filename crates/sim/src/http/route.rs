@@ -1,12 +1,15 @@
-//! Table of the endpoints: which handler answers a request, and what is checked before.
-//!
-//! `axum::Router` cannot hold this table: the path is decoded before it is split, a segment may be empty, and a malformed
-//! id is an unknown path rather than an error.
+//! Table of the endpoints as a router: which handler answers a request, and what is checked before.
 
+use std::future::Future;
+
+use axum::Router;
+use axum::extract::{ConnectInfo, RawPathParams, Request};
 use axum::http::Method;
-use percent_encoding::percent_decode_str;
+use axum::response::Response;
+use axum::routing::{MethodFilter, on};
 
 use crate::faults::Endpoint;
+use crate::http::connection::Connection;
 use crate::http::request::{ApiRequest, ApiResult};
 use crate::site::limits::ConcurrencyLimit;
 use crate::site::{ApiError, GameId};
@@ -28,43 +31,38 @@ pub(crate) struct Route {
     pub scopes: Scopes,
     /// Limit of concurrent requests; a request is running until its response is sent.
     pub concurrency: Option<ConcurrencyLimit>,
+    /// The reply reads the body while it comes.
+    pub is_upload: bool,
     pub handler: fn(&ApiRequest<'_>) -> ApiResult,
 }
 
-/// Rows of the table: `METHOD "path" Endpoint, scopes => handler;` or `... => handler, limit;`
+/// Rows of the table: `METHOD "path" Endpoint, scopes => handler;` or `... => handler, option;`
 macro_rules! routes {
-    ($($method:ident $path:literal $endpoint:ident, $scopes:expr => $handler:expr $(, $limit:expr)?;)*) => {
+    ($($method:ident $path:literal $endpoint:ident, $scopes:expr => $handler:expr $(, $option:ident($($value:expr)?))?;)*) => {
         vec![$($crate::http::route::Route {
             method: axum::http::Method::$method,
             path: $path.to_owned(),
             endpoint: $crate::faults::Endpoint::$endpoint,
             scopes: $scopes,
-            concurrency: None$(.or(Some($limit)))?,
+            concurrency: None,
+            is_upload: false,
             handler: $handler,
-        }),*]
+        }$(.$option($($value)?))?),*]
     };
 }
 pub(super) use routes;
 
 impl Route {
-    /// Returns the placeholders' names and values if the path matches.
-    fn captures<'a>(&self, path: &'a str) -> Option<Vec<(&str, &'a str)>> {
-        let mut segments = path.split('/');
-        let mut captures = Vec::new();
-        for pattern in self.path.split('/') {
-            let segment = segments.next()?;
-            match pattern {
-                "{*rest}" => return Some(captures),
-                "{challenge}" | "{arena}" => drop(GameId::parse(segment)?),
-                "{seconds}" => drop(segment.parse::<u32>().ok()?),
-                _ if pattern.starts_with('{') || pattern == segment => {}
-                _ => return None,
-            }
-            if pattern.starts_with('{') {
-                captures.push((pattern, segment));
-            }
-        }
-        segments.next().is_none().then_some(captures)
+    /// Limits the concurrent requests.
+    pub(super) fn limited(mut self, limit: ConcurrencyLimit) -> Self {
+        self.concurrency = Some(limit);
+        self
+    }
+
+    /// Leaves the body to the reply.
+    pub(super) fn upload(mut self) -> Self {
+        self.is_upload = true;
+        self
     }
 }
 
@@ -78,46 +76,100 @@ pub(crate) struct RouteMatch {
 }
 
 impl RouteMatch {
-    /// Finds the first row that matches. A trailing slash is ignored.
-    pub(super) fn find(table: &'static [Route], method: &Method, path: &str) -> Self {
+    fn unknown() -> Self {
         static UNKNOWN: Route = Route {
             method: Method::GET,
             path: String::new(),
             endpoint: Endpoint::Other,
             scopes: NO_TOKEN,
             concurrency: None,
+            is_upload: false,
             handler: |_| Err(ApiError::unknown_path()),
         };
-        let method = if *method == Method::HEAD {
-            &Method::GET
-        } else {
-            method
-        };
-        let path = percent_decode_str(path).decode_utf8_lossy();
-        let path = path.strip_suffix('/').unwrap_or(&path);
-        let found = table
-            .iter()
-            .filter(|route| route.method == *method)
-            .find_map(|route| Some((route, route.captures(path)?)));
-        let (route, captures) = found.unwrap_or_else(|| (&UNKNOWN, Vec::new()));
-        let game = captures
-            .iter()
-            .find(|(name, _)| matches!(*name, "{game}" | "{challenge}"));
         Self {
-            route,
-            game: game.and_then(|(_, id)| GameId::parse_any(id)),
-            args: captures.iter().map(|(_, arg)| (*arg).to_owned()).collect(),
+            route: &UNKNOWN,
+            args: Vec::new(),
+            game: None,
         }
     }
+
+    /// A path with a malformed id is an unknown one, as on Lichess.
+    fn new(route: &'static Route, params: &RawPathParams) -> Self {
+        let mut found = Self {
+            route,
+            args: Vec::new(),
+            game: None,
+        };
+        for (name, value) in params {
+            let is_valid = match name {
+                "challenge" | "arena" => GameId::parse(value).is_some(),
+                "seconds" => value.parse::<u32>().is_ok(),
+                _ => true,
+            };
+            if !is_valid {
+                return Self::unknown();
+            }
+            if matches!(name, "game" | "challenge") {
+                found.game = found.game.or_else(|| GameId::parse_any(value));
+            }
+            found.args.push(value.to_owned());
+        }
+        found
+    }
+}
+
+/// A router of the table that passes each request with its row to `answer`. A path with another method is an unknown one.
+pub(super) fn router<F, R>(table: &'static [Route], answer: F) -> Router
+where
+    F: Fn(RouteMatch, Connection, Request) -> R + Clone + Send + Sync + 'static,
+    R: Future<Output = Response> + Send + 'static,
+{
+    let mut router = Router::new();
+    for route in table {
+        let answer = answer.clone();
+        let method = MethodFilter::try_from(route.method.clone()).expect("a standard method");
+        let handler = move |params: RawPathParams, ConnectInfo(connection), request: Request| {
+            answer(RouteMatch::new(route, &params), connection, request)
+        };
+        router = router.route(&route.path, on(method, handler));
+    }
+    let unknown = move |ConnectInfo(connection), request: Request| {
+        answer(RouteMatch::unknown(), connection, request)
+    };
+    router
+        .fallback(unknown.clone())
+        .method_not_allowed_fallback(unknown)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use axum::body::Body;
+    use hyper::service::Service as _;
+    use hyper_util::service::TowerToHyperService;
+
     use super::*;
     use crate::http::handlers::TABLE;
 
-    #[test]
-    fn routes_hide_no_other_route() {
+    /// The row that answers a request, and its values.
+    async fn find(method: &Method, path: &str) -> RouteMatch {
+        let found = Arc::new(Mutex::new(None));
+        let kept = Arc::clone(&found);
+        let router = router(&TABLE, move |route, _, _| {
+            *kept.lock().unwrap() = Some(route);
+            async { Response::default() }
+        });
+        let request = Request::builder().method(method).uri(path);
+        let request = request.extension(ConnectInfo(Connection::in_process()));
+        let request = request.body(Body::empty()).unwrap();
+        let response = TowerToHyperService::new(router).call(request).await;
+        assert!(response.is_ok());
+        found.lock().unwrap().take().unwrap()
+    }
+
+    #[tokio::test]
+    async fn routes_hide_no_other_route() {
         for route in TABLE.iter() {
             let segments = route.path.split('/').map(|pattern| match pattern {
                 "{seconds}" => "15",
@@ -125,17 +177,17 @@ mod tests {
                 _ => pattern,
             });
             let path = segments.collect::<Vec<_>>().join("/");
-            let found = RouteMatch::find(&TABLE, &route.method, &path);
+            let found = find(&route.method, &path).await;
             assert_eq!(found.route.path, route.path);
         }
     }
 
-    #[test]
-    fn routes_capture_values_and_the_game() {
+    #[tokio::test]
+    async fn routes_capture_values_and_the_game() {
         for (method, path, args, game) in [
             (
                 Method::POST,
-                "/api/bot/game/abcdefgh/move/N%40f3/",
+                "/api/bot/game/abcdefgh/move/N%40f3",
                 &["abcdefgh", "N@f3"][..],
                 true,
             ),
@@ -162,7 +214,7 @@ mod tests {
             (Method::HEAD, "/api/user/Anna", &["Anna"], false),
             (Method::GET, "/nothing", &[], false),
         ] {
-            let found = RouteMatch::find(&TABLE, &method, path);
+            let found = find(&method, path).await;
             assert_eq!(found.args, args, "{path}");
             assert_eq!(
                 found.game,

@@ -5,26 +5,27 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, HttpBody, to_bytes};
-use axum::extract::{ConnectInfo, Request, State};
-use axum::http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, CONTENT_TYPE, DATE};
+use axum::extract::{Request, State};
+use axum::http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, ALLOW, CONTENT_TYPE, DATE};
 use axum::http::request::Parts;
-use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode, Uri};
+use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
 use bytes::Bytes;
 use futures::StreamExt;
 use http_body_util::BodyExt;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 use knightwatch_chess::Color;
 
-use crate::analysis::broker;
 use crate::faults::{Endpoint, Fault, MatchedFaults, RequestContext, StreamFaults};
 use crate::http::auth::{authorize, bearer};
 use crate::http::connection::Connection;
 use crate::http::error;
 use crate::http::handlers::TABLE;
 use crate::http::params::Params;
-use crate::http::request::{ApiRequest, OK, Reply};
-use crate::http::route::{Route, RouteMatch};
+use crate::http::request::{ApiRequest, NDJSON, Reply};
+use crate::http::route::{self, Route, RouteMatch};
 use crate::http::stream::{StreamBody, pieces};
 use crate::sim::Sim;
 use crate::site::{ApiError, GameId};
@@ -35,36 +36,71 @@ const MAX_BODY_BYTES: usize = 64 * 1024;
 /// Time for receiving a request body, in wall time. The proxy in front of Lichess has the same limit.
 const BODY_TIMEOUT: Duration = Duration::from_secs(60);
 
+/// Characters that are escaped again in a decoded path.
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'/')
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_');
+
 pub(crate) fn router(sim: Sim) -> Router {
+    let answering = sim.clone();
+    let table = route::router(&TABLE, move |found, connection, request| {
+        let sim = answering.clone();
+        async move { respond(&sim, found, connection, request).await }
+    });
+    // The path is rewritten before the table sees it.
     Router::new()
-        .fallback(handle)
-        .with_state(sim.clone())
-        .merge(broker::router(sim))
+        .fallback_service(table)
+        .layer(from_fn_with_state(sim, handle))
 }
 
-async fn handle(
-    State(sim): State<Sim>,
-    ConnectInfo(connection): ConnectInfo<Connection>,
-    request: Request,
-) -> Response {
-    let (parts, body) = request.into_parts();
-    let mut response = respond(&sim, parts, body, connection).await;
+/// Prepares a request for the table, and completes its response.
+async fn handle(State(sim): State<Sim>, mut request: Request, next: Next) -> Response {
+    let mut response = if request.method() == Method::OPTIONS {
+        preflight()
+    } else {
+        *request.uri_mut() = decoded(request.uri());
+        next.run(request).await
+    };
+    let headers = response.headers_mut();
+    // Lichess does not name the methods that a path has.
+    headers.remove(ALLOW);
     let date = sim.state().outage.date(sim.time().now());
     if let Ok(date) = HeaderValue::from_str(&date.http_date()) {
-        response.headers_mut().insert(DATE, date);
+        headers.insert(DATE, date);
     }
     response
 }
 
+/// The address with a path that is decoded before it is split, without a slash at its end.
+fn decoded(uri: &Uri) -> Uri {
+    let path = percent_decode_str(uri.path()).decode_utf8_lossy();
+    let path = path
+        .strip_suffix('/')
+        .filter(|path| !path.is_empty())
+        .unwrap_or(&path);
+    let path = utf8_percent_encode(path, ESCAPED).to_string();
+    let query = uri.query().map(|query| format!("?{query}"));
+    let rewritten = path + &query.unwrap_or_default();
+    rewritten.parse().unwrap_or_else(|_| uri.clone())
+}
+
 /// Handles a request, or applies the fault that matches it.
-async fn respond(sim: &Sim, parts: Parts, body: Body, connection: Connection) -> Response {
-    if parts.method == Method::OPTIONS {
-        return preflight();
-    }
-    let found = RouteMatch::find(&TABLE, &parts.method, parts.uri.path());
+async fn respond(
+    sim: &Sim,
+    found: RouteMatch,
+    connection: Connection,
+    request: Request,
+) -> Response {
+    let (parts, body) = request.into_parts();
     let (mut matched, mover) = match match_faults(sim, &found, &parts, &connection) {
         Ok(matched) => matched,
         Err(error) => return error_response(&error),
+    };
+    let (body, upload) = match found.route.is_upload {
+        true => (Body::empty(), body),
+        false => (body, Body::empty()),
     };
     let body = match tokio::time::timeout(BODY_TIMEOUT, to_bytes(body, MAX_BODY_BYTES)).await {
         Ok(Ok(body)) => body,
@@ -86,6 +122,7 @@ async fn respond(sim: &Sim, parts: Parts, body: Body, connection: Connection) ->
         found,
         parts,
         body,
+        upload,
         connection.clone(),
         stream_faults,
     );
@@ -145,10 +182,12 @@ fn match_faults(
     let (user, ply, mover) = {
         let mut state = sim.state();
         let address = connection.address.to_string();
-        if !state.limits.passes_proxy(&address, time.now()) {
+        // Lichess has the broker on another host.
+        let is_site = endpoint != Endpoint::Broker;
+        if is_site && !state.limits.passes_proxy(&address, time.now()) {
             return Err(ApiError::proxy(429));
         }
-        if state.is_down(time.now()) {
+        if is_site && state.is_down(time.now()) {
             return Err(ApiError::proxy(502));
         }
         let grant = bearer(&parts.headers).and_then(|token| state.users.grant(token));
@@ -217,6 +256,7 @@ async fn answer(
     found: RouteMatch,
     parts: Parts,
     body: Bytes,
+    upload: Body,
     connection: Connection,
     stream_faults: StreamFaults,
 ) -> Response {
@@ -242,7 +282,7 @@ async fn answer(
         caller: None,
     };
     let Some(accepted) = found.route.scopes else {
-        return answer_authorized(found.route, &request, connection, stream_faults).await;
+        return answer_authorized(found.route, &request, upload, connection, stream_faults).await;
     };
     // Read before the request is handled, which may revoke the token.
     let token_scopes = bearer(headers).and_then(|token| {
@@ -255,7 +295,7 @@ async fn answer(
     let mut response = match caller {
         Ok(caller) => {
             request.caller = Some(caller);
-            answer_authorized(found.route, &request, connection, stream_faults).await
+            answer_authorized(found.route, &request, upload, connection, stream_faults).await
         }
         Err(error) => error_response(&error),
     };
@@ -269,6 +309,7 @@ async fn answer(
 async fn answer_authorized(
     route: &Route,
     request: &ApiRequest<'_>,
+    upload: Body,
     connection: Connection,
     stream_faults: StreamFaults,
 ) -> Response {
@@ -281,19 +322,12 @@ async fn answer_authorized(
         Ok(Reply::Stream { topic, feed }) => {
             let sim = request.sim.clone();
             let body = StreamBody::new(sim, topic, feed, connection, stream_faults);
-            let mut response = with_type(body.into_body(), "application/x-ndjson");
+            let mut response = with_type(body.into_body(), NDJSON);
             response.headers_mut().insert(
                 HeaderName::from_static("x-accel-buffering"),
                 HeaderValue::from_static("no"),
             );
             response
-        }
-        Ok(Reply::After(delay, command)) => {
-            request.sim.time().sleep(delay).await;
-            match command() {
-                Ok(()) => with_type(Body::from(OK), "application/json"),
-                Err(error) => error_response(&error.into()),
-            }
         }
         Ok(Reply::Created(text)) => {
             let mut response = with_type(Body::from(text), "application/json");
@@ -305,6 +339,18 @@ async fn answer_authorized(
             *response.status_mut() = StatusCode::NO_CONTENT;
             response
         }
+        Ok(Reply::Later(reply)) => match reply(upload).await {
+            Ok((status, text)) => {
+                let mut response = match text.is_empty() {
+                    true => Response::new(Body::empty()),
+                    false => with_type(Body::from(text), "application/json"),
+                };
+                *response.status_mut() = status;
+                response
+            }
+            Err(error) => error_response(&error),
+        },
+        Ok(Reply::Lines(body)) => with_type(body, NDJSON),
         Ok(Reply::Json(text)) => with_type(Body::from(text), "application/json"),
         Ok(Reply::Text { kind, text }) => with_type(Body::from(text), kind),
         Err(error) => error_response(&error),

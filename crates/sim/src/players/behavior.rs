@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
+use knightwatch_util::keys;
+
 use crate::challenge::DeclineReason;
 
 /// Reactions, offers and misbehaviour. By default there are none, and every challenge is accepted.
@@ -50,16 +52,18 @@ pub struct Disconnect {
     pub reconnect_after: Option<Duration>,
 }
 
-/// Style of chat messages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ChatStyle {
-    /// Ordinary sentences.
-    Plain,
-    /// Messages of the maximum length.
-    Long,
-    /// Messages with links, which the site drops when a bot sends them.
-    Links,
-    /// Messages with control characters, escape sequences and letters of many scripts.
-    Control,
+keys! {
+    /// Style of chat messages.
+    #[derive(Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum ChatStyle {
+        /// Ordinary sentences.
+        Plain = "plain",
+        /// Messages of the maximum length.
+        Long = "long",
+        /// Messages with links, which the site drops when a bot sends them.
+        Links = "links",
+        /// Messages with control characters, escape sequences and letters of many scripts.
+        Control = "control",
+    }
 }

@@ -350,12 +350,7 @@ impl FromStr for ColorChoice {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "white" => Ok(Self::White),
-            "black" => Ok(Self::Black),
-            "random" => Ok(Self::Random),
-            _ => Err(format!("`{text}` is not white, black or random")),
-        }
+        Self::from_key(text).ok_or_else(|| format!("`{text}` is not white, black or random"))
     }
 }
 
@@ -363,13 +358,8 @@ impl FromStr for ChatStyle {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "plain" => Ok(Self::Plain),
-            "long" => Ok(Self::Long),
-            "links" => Ok(Self::Links),
-            "control" => Ok(Self::Control),
-            _ => Err(format!("`{text}` is not plain, long, links or control")),
-        }
+        let known = Self::from_key(text);
+        known.ok_or_else(|| format!("`{text}` is not plain, long, links or control"))
     }
 }
 

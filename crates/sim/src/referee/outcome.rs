@@ -4,22 +4,24 @@ use std::fmt;
 use std::time::Duration;
 
 use knightwatch_chess::{Color, Square};
+use knightwatch_util::keys;
 
-/// Game status, with the names and ids of scalachess.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Status {
-    Started,
-    Aborted,
-    Mate,
-    Resign,
-    Stalemate,
-    Timeout,
-    Draw,
-    OutOfTime,
-    /// A player did not make their first move in an arena game.
-    NoStart,
-    InsufficientMaterialClaim,
-    VariantEnd,
+keys! {
+    /// Game status, with the names and ids of scalachess.
+    pub(crate) enum Status {
+        Started = "started",
+        Aborted = "aborted",
+        Mate = "mate",
+        Resign = "resign",
+        Stalemate = "stalemate",
+        Timeout = "timeout",
+        Draw = "draw",
+        OutOfTime = "outoftime",
+        /// A player did not make their first move in an arena game.
+        NoStart = "noStart",
+        InsufficientMaterialClaim = "insufficientMaterialClaim",
+        VariantEnd = "variantEnd",
+    }
 }
 
 impl Status {
@@ -36,22 +38,6 @@ impl Status {
             Self::NoStart => 37,
             Self::InsufficientMaterialClaim => 39,
             Self::VariantEnd => 60,
-        }
-    }
-
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Started => "started",
-            Self::Aborted => "aborted",
-            Self::Mate => "mate",
-            Self::Resign => "resign",
-            Self::Stalemate => "stalemate",
-            Self::Timeout => "timeout",
-            Self::Draw => "draw",
-            Self::OutOfTime => "outoftime",
-            Self::NoStart => "noStart",
-            Self::InsufficientMaterialClaim => "insufficientMaterialClaim",
-            Self::VariantEnd => "variantEnd",
         }
     }
 }

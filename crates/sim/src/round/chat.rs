@@ -1,18 +1,12 @@
 //! Chat of a game.
 
-/// Chat room of a game.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Room {
-    Player,
-    Spectator,
-}
+use knightwatch_util::keys;
 
-impl Room {
-    pub(crate) fn key(self) -> &'static str {
-        match self {
-            Self::Player => "player",
-            Self::Spectator => "spectator",
-        }
+keys! {
+    /// Chat room of a game.
+    pub(crate) enum Room {
+        Player = "player",
+        Spectator = "spectator",
     }
 }
 

@@ -220,7 +220,7 @@ impl Round {
             time_control: self.time_control,
             rated: self.rated,
             plies: self.referee.plies(),
-            status: self.referee.status().name(),
+            status: self.referee.status().key(),
             result: self.result(),
         }
     }

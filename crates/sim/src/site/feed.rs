@@ -1,13 +1,14 @@
 //! Writing side of a stream: a bounded queue of lines.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::Notify;
 
 use knightwatch_chess::Color;
+use knightwatch_util::sync::lock;
 
 use crate::faults::StreamFault;
 use crate::site::{GameId, UserId};
@@ -41,7 +42,7 @@ struct State {
 
 impl Feed {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0.state)
     }
 
     pub(crate) fn push(&self, line: Bytes) {

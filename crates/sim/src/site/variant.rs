@@ -1,6 +1,7 @@
 //! Variants, speeds and perfs with the names used by Lichess.
 
 use knightwatch_chess::{self as chess, Position};
+use knightwatch_util::keys;
 
 use crate::time_control::{TimeControl, clock_estimate};
 
@@ -85,15 +86,17 @@ impl Variant {
     }
 }
 
-/// Speed of a game by its estimated duration: limit + 40 increments, in seconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Speed {
-    UltraBullet,
-    Bullet,
-    Blitz,
-    Rapid,
-    Classical,
-    Correspondence,
+keys! {
+    /// Speed of a game by its estimated duration: limit + 40 increments, in seconds.
+    #[derive(PartialOrd, Ord)]
+    pub(crate) enum Speed {
+        UltraBullet = "ultraBullet",
+        Bullet = "bullet",
+        Blitz = "blitz",
+        Rapid = "rapid",
+        Classical = "classical",
+        Correspondence = "correspondence",
+    }
 }
 
 impl Speed {
@@ -108,17 +111,6 @@ impl Speed {
             480..1_500 => Self::Rapid,
             1_500..21_600 => Self::Classical,
             _ => Self::Correspondence,
-        }
-    }
-
-    pub(crate) fn key(self) -> &'static str {
-        match self {
-            Self::UltraBullet => "ultraBullet",
-            Self::Bullet => "bullet",
-            Self::Blitz => "blitz",
-            Self::Rapid => "rapid",
-            Self::Classical => "classical",
-            Self::Correspondence => "correspondence",
         }
     }
 }

@@ -246,7 +246,7 @@ pub(crate) fn game_json(round: &Round, params: &Params, base: &str) -> GameJson 
         perf: round.perf().key,
         created_at: round.created_at.0,
         last_move_at: round.referee.last_move_at().0,
-        status: round.referee.status().name(),
+        status: round.referee.status().key(),
         source: round.source.key(),
         tournament: round.source.arena().map(|id| id.to_string()),
         players: Ordered(players.into()),

@@ -192,7 +192,7 @@ pub(crate) fn now_playing(
         let mut preview = preview(round, *color, now);
         preview.status = match quirks.playing_status {
             PlayingStatus::Object => preview.status,
-            PlayingStatus::String => Some(StatusOrName::Name(round.referee.status().name())),
+            PlayingStatus::String => Some(StatusOrName::Name(round.referee.status().key())),
             PlayingStatus::Absent => None,
         };
         preview

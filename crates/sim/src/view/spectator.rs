@@ -174,7 +174,7 @@ pub(crate) fn update_line(round: &Round) -> Bytes {
         perf: round.perf().key,
         created_at: round.created_at.0,
         status: status.id(),
-        status_name: status.name(),
+        status_name: status.key(),
         clock: ClockInfo::of(round.time_control),
         players: Ordered(players.into()),
         winner: round.referee.winner().map(Color::key),

@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use axum::http::StatusCode;
+
 use crate::http::params::{Params, is_yes};
-use crate::http::request::{ApiRequest, ApiResult, Reply};
+use crate::http::request::{ApiRequest, ApiResult, OK, Reply};
 use crate::http::route::{Route, Scopes, routes};
 use crate::quirks::ChatLog;
-use crate::referee::{ActionOutcome, Referee};
+use crate::referee::{ActionOutcome, GameError, Referee};
 use crate::round::Round;
 use crate::round::chat::Room;
 use crate::round::setup::Source;
@@ -45,6 +47,7 @@ fn actions(prefix: &str, scopes: Scopes) -> Vec<Route> {
         POST "/{game}/claim-draw" ClaimDraw, scopes => |request| claim(request, false);
         POST "/{game}/berserk" Berserk, scopes => berserk;
         POST "/{game}" Other, scopes => unknown_action;
+        POST "/stream/{game}" Other, scopes => unknown_action;
         POST "/{game}/{*rest}" Other, scopes => unknown_action;
     };
     for route in &mut routes {
@@ -139,10 +142,24 @@ fn play(request: &ApiRequest<'_>) -> ApiResult {
         state.act(id, |referee| referee.play(color, &uci, offering, now), now)
     };
     if is_ai_game {
-        return Ok(Reply::After(ENGINE_MOVE_DELAY, Box::new(play)));
+        return Ok(after(request, ENGINE_MOVE_DELAY, play));
     }
     play()?;
     Ok(Reply::ok())
+}
+
+/// The result of a command that is executed after a delay.
+fn after(
+    request: &ApiRequest<'_>,
+    delay: Duration,
+    command: impl FnOnce() -> Result<(), GameError> + Send + 'static,
+) -> Reply {
+    let sim = request.sim.clone();
+    Reply::later(move |_| async move {
+        sim.time().sleep(delay).await;
+        command()?;
+        Ok((StatusCode::OK, OK.to_owned()))
+    })
 }
 
 /// Claims the win or a draw because the opponent left. A claim that is impossible by the rules is refused at once, any
@@ -170,7 +187,7 @@ fn claim(request: &ApiRequest<'_>, victory: bool) -> ApiResult {
         now,
     );
     if waits {
-        return Ok(Reply::After(CLAIM_DELAY, Box::new(|| verdict)));
+        return Ok(after(request, CLAIM_DELAY, || verdict));
     }
     verdict?;
     Ok(Reply::ok())

@@ -22,11 +22,11 @@ const MAX_IDS: usize = 300;
 pub(super) fn routes() -> Vec<Route> {
     routes! {
         POST "/api/users" Users, NO_TOKEN => users;
-        GET "/api/crosstable/{name}/{name}" Crosstable, NO_TOKEN => crosstable;
+        GET "/api/crosstable/{name}/{other}" Crosstable, NO_TOKEN => crosstable;
         GET "/game/export/{game}" Export, NO_TOKEN => export_game;
         GET "/api/user/{name}/current-game" Games, NO_TOKEN => current_game;
-        GET "/api/games/user/{name}" Games, NO_TOKEN => games_of_user, GAME_EXPORTS;
-        POST "/api/games/export/_ids" Games, NO_TOKEN => games_by_ids, GAME_EXPORTS;
+        GET "/api/games/user/{name}" Games, NO_TOKEN => games_of_user, limited(GAME_EXPORTS);
+        POST "/api/games/export/_ids" Games, NO_TOKEN => games_by_ids, limited(GAME_EXPORTS);
         GET "/api/game/{name}/chat" SpectatorChat, NO_TOKEN => spectator_chat;
         GET "/api/stream/game/{name}" GamesStream, NO_TOKEN => stream_game;
         POST "/api/stream/games-by-users" GamesStream, NO_TOKEN => stream_users;

@@ -3,8 +3,8 @@
 use std::future::pending;
 
 use knightwatch_sim::Endpoint::{
-    Abort, Account, ArenaShow, ChallengeAccept, ChallengeAi, ChallengeCreate, GameStream, Other,
-    Personal, Ping, Team, User,
+    Abort, Account, ArenaShow, Broker, ChallengeAccept, ChallengeAi, ChallengeCreate, GameStream,
+    Other, Personal, Ping, Team, User,
 };
 use knightwatch_sim::{Endpoint, NewUser, Sim, SimOptions};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -13,6 +13,7 @@ use tokio::net::{TcpListener, TcpStream};
 const UNKNOWN: &str = "<!DOCTYPE html><html><body><h1>Page not found!</h1></body></html>";
 const NOT_FOUND: &str = r#"{"error":"Not found"}"#;
 const NO_TOKEN: &str = r#"{"error":"Missing authorization header"}"#;
+const NO_WORK: &str = r#"{"error":"No such work"}"#;
 const NO_GAME: &str = r#"{"error":"No such game"}"#;
 
 /// Sends a request as it is written here: client libraries change paths. Returns the response without its date.
@@ -57,14 +58,15 @@ async fn routes_unusual_paths_and_methods() {
         ("GET /api/challenge/Bobby", Other, 404, UNKNOWN),
         ("GET /api/challenge/ai", Other, 404, UNKNOWN),
         ("GET /api/tournament/abcdefgh/join", Other, 404, UNKNOWN),
-        // One trailing slash is ignored; any other empty segment is a segment.
+        // One trailing slash is ignored; any other empty segment matches nothing, as on Lichess.
         ("GET /__ping/", Ping, 200, "pong"),
         ("GET /__ping//", Other, 404, UNKNOWN),
         ("GET //__ping", Other, 404, UNKNOWN),
         ("GET /api/user/", Other, 404, UNKNOWN),
-        ("GET /api/user//", User, 404, NOT_FOUND),
+        ("GET /api/user//", Other, 404, UNKNOWN),
         ("POST /api/challenge/", Other, 404, UNKNOWN),
-        ("POST /api/challenge//", ChallengeCreate, 401, NO_TOKEN),
+        ("POST /api/challenge//", Other, 404, UNKNOWN),
+        ("POST /api/challenge/Bobby", ChallengeCreate, 401, NO_TOKEN),
         // The path is decoded before it is split.
         ("GET /%5f%5Fping", Ping, 200, "pong"),
         ("GET /api%2Faccount", Account, 401, NO_TOKEN),
@@ -95,7 +97,10 @@ async fn routes_unusual_paths_and_methods() {
         ("POST /api/challenge/ai/accept", Other, 404, UNKNOWN),
         ("GET /api/team/of/users", Team, 404, NOT_FOUND),
         ("GET /api/bot/game/stream/chat", GameStream, 401, NO_TOKEN),
-        ("POST /api/bot/game/stream/abort", Abort, 401, NO_TOKEN),
+        ("POST /api/bot/game/stream/abort", Other, 401, NO_TOKEN),
+        // The broker of external engines, which needs none.
+        ("POST /api/external-engine/work/none", Broker, 404, NO_WORK),
+        ("GET /api/external-engine/work/none", Other, 404, UNKNOWN),
         // An unknown action needs a token, an unknown path does not.
         ("POST /api/bot/game/abcdefgh", Other, 401, NO_TOKEN),
         ("POST /api/bot/game/abcdefgh/dance/x", Other, 401, NO_TOKEN),

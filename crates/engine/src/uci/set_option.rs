@@ -1,0 +1,140 @@
+//! Setting of options.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::options::{
+    EMBEDDED, EMPTY, MAX_HASH_MIB, MAX_MULTI_PV, MAX_OVERHEAD_MS, MAX_THREADS, NO_NETWORK,
+};
+use super::parse::{check, spin};
+use super::session::Session;
+use crate::nnue::{self, Network};
+use crate::{Elo, Parameters, Setting};
+use knightwatch_chess::{CastlingNotation, Game, Variant};
+
+impl Session {
+    /// Executes `setoption` with the words after it.
+    pub(super) fn set_option(&mut self, words: &[&str]) -> Result<(), String> {
+        let ["name", rest @ ..] = words else {
+            return Err("setoption: expected `name`".to_owned());
+        };
+        let split = rest.iter().position(|&word| word == "value");
+        let (name, value) = match split {
+            Some(at) => (rest[..at].join(" "), rest[at + 1..].join(" ")),
+            None => (rest.join(" "), String::new()),
+        };
+        self.set_named_option(&name, &value)
+    }
+
+    /// Sets an option; upper and lower case of its name are the same.
+    pub(super) fn set_named_option(&mut self, name: &str, value: &str) -> Result<(), String> {
+        match name.to_ascii_lowercase().as_str() {
+            "hash" => self.set_hash(spin(name, value, 1, MAX_HASH_MIB)?),
+            "clear hash" => {
+                self.stop();
+                self.engine.new_game();
+            }
+            "threads" => self.engine.set_threads(spin(name, value, 1, MAX_THREADS)?),
+            "move overhead" => {
+                self.overhead = Duration::from_millis(spin(name, value, 0, MAX_OVERHEAD_MS)?);
+            }
+            "multipv" => self.multi_pv = spin(name, value, 1, MAX_MULTI_PV)?,
+            // The search is the same in analysis, and `go ponder` says when to ponder.
+            "ponder" | "uci_analysemode" => {
+                check(name, value)?;
+            }
+            "uci_chess960" => {
+                self.notation = match check(name, value)? {
+                    true => CastlingNotation::KingTakesRook,
+                    false => CastlingNotation::Standard,
+                };
+            }
+            "uci_variant" => self.set_variant(value)?,
+            "uci_showwdl" => self.shows_wdl = check(name, value)?,
+            "uci_limitstrength" => self.is_limited = check(name, value)?,
+            "uci_elo" => {
+                let (least, most) = (Elo::MIN.get().into(), Elo::MAX.get().into());
+                self.elo = Elo::nearest(spin(name, value, least, most)?);
+            }
+            "uci_opponent" => check_opponent(value)?,
+            "uci_engineabout" => {}
+            "evalfile" => self.set_network(value)?,
+            _ => self.set_parameter(name, value)?,
+        }
+        Ok(())
+    }
+
+    pub(super) fn set_hash(&mut self, mib: usize) {
+        self.engine.set_hash(mib);
+        let got = self.engine.hash_mib();
+        if got < mib {
+            self.output
+                .info_string(&format!("Hash: only {got} MiB of memory available"));
+        }
+    }
+
+    /// Sets the variant, and returns to its start position.
+    fn set_variant(&mut self, value: &str) -> Result<(), String> {
+        let variant = Variant::ALL
+            .into_iter()
+            .find(|variant| variant.uci() == value)
+            .ok_or_else(|| {
+                let values = Variant::ALL.map(Variant::uci).join(", ");
+                format!("UCI_Variant: expected one of {values}, not `{value}`")
+            })?;
+        self.stop();
+        self.variant = variant;
+        self.game = Some(Game::new(variant.start()));
+        Ok(())
+    }
+
+    fn set_network(&mut self, value: &str) -> Result<(), String> {
+        let network = match value {
+            "" | EMBEDDED => Network::embedded(),
+            NO_NETWORK => None,
+            path => Some(Arc::new(
+                Network::open(Path::new(path)).map_err(|e| format!("EvalFile: {e}"))?,
+            )),
+        };
+        self.stop();
+        self.output.info_string(&nnue::describe(network.as_deref()));
+        let parameters = self.engine.setting().parameters;
+        self.engine.set(Setting {
+            network,
+            parameters,
+        });
+        Ok(())
+    }
+
+    /// Sets a search parameter; builds without the feature `tune` have none.
+    fn set_parameter(&mut self, name: &str, value: &str) -> Result<(), String> {
+        let tunable = Parameters::tunable()
+            .iter()
+            .find(|tunable| tunable.name == name)
+            .ok_or_else(|| format!("no such option: {name}"))?;
+        let value = spin(name, value, tunable.min, tunable.max)?;
+        self.stop();
+        let mut setting = self.engine.setting();
+        setting
+            .parameters
+            .set(name, value)
+            .map_err(|error| error.to_string())?;
+        self.engine.set(setting);
+        Ok(())
+    }
+}
+
+/// Checks the value of `UCI_Opponent`, which changes nothing: all opponents are played alike.
+fn check_opponent(value: &str) -> Result<(), String> {
+    let words: Vec<&str> = value.split_whitespace().collect();
+    match *words.as_slice() {
+        [] | [EMPTY] => Ok(()),
+        [_, elo, "computer" | "human", _, ..] if elo == "none" || elo.parse::<u32>().is_ok() => {
+            Ok(())
+        }
+        _ => Err(format!(
+            "UCI_Opponent: expected title, Elo or none, computer or human, and a name, not `{value}`"
+        )),
+    }
+}

@@ -1,0 +1,81 @@
+//! What the protocols have in common: the answer to a search, and limits.
+
+use std::time::Duration;
+
+use knightwatch_chess::{Game, Move, MoveError, Position};
+
+use super::channel::{EngineError, printable};
+use super::info::Info;
+
+/// Time limit for an engine to have done what it was told before a search.
+pub(crate) const READY_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Upper limit of the options that are kept.
+pub(crate) const MAX_OPTIONS: usize = 1_000;
+
+/// Upper limit of a name, in characters.
+pub(crate) const MAX_NAME_CHARS: usize = 80;
+
+/// A best move.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// The move, which is legal.
+    pub mv: Move,
+    /// The reply that it expects.
+    pub ponder: Option<Move>,
+    /// The last information about the best line.
+    pub info: Info,
+}
+
+/// The opponent of a game, for engines that want to know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Opponent {
+    /// Name.
+    pub name: String,
+    /// Title, such as `GM`.
+    pub title: Option<String>,
+    /// Rating.
+    pub rating: Option<u32>,
+    /// Whether it is a program.
+    pub is_computer: bool,
+}
+
+/// Listener for the lines of a search, and the last one about its best moves.
+pub(crate) struct Best<'a> {
+    pub on_info: &'a mut dyn FnMut(&Info),
+    pub last: Info,
+}
+
+impl Best<'_> {
+    pub(crate) fn heard(&mut self, info: Info) {
+        if !info.pv.is_empty() {
+            (self.on_info)(&info);
+            if info.multi_pv == 1 {
+                self.last = info;
+            }
+        }
+    }
+
+    pub(crate) fn take(&mut self) -> Info {
+        std::mem::take(&mut self.last)
+    }
+}
+
+/// Parses a move in coordinates, or else in SAN.
+pub(crate) fn parse_move(position: &Position, text: &str) -> Result<Move, MoveError> {
+    position
+        .parse_uci(text)
+        .or_else(|error| position.parse_san(text).map_err(|_| error))
+}
+
+impl EngineError {
+    /// The error of a line with a move that is not legal.
+    pub(crate) fn illegal(name: &str, game: &Game, line: &str, source: MoveError) -> Self {
+        Self::IllegalMove {
+            name: name.to_owned(),
+            fen: game.position().fen(),
+            line: printable(line, MAX_NAME_CHARS),
+            source,
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! The simulator from outside: over HTTP, and as a program.
+
+mod bot;
+mod program;
+mod routes;
