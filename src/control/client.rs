@@ -244,10 +244,10 @@ pub(super) fn matches_command(
     let Response::Status(status) = socket.send(&Request::Status)? else {
         return Err(Error::Unreadable("not a status".to_owned()).into());
     };
-    for one in &status.matches {
+    for one in &status.live.matches {
         writeln!(out, "{one}\n{}", one.cross_table())?;
     }
-    if status.matches.is_empty() {
+    if status.live.matches.is_empty() {
         writeln!(
             out,
             "there are no matches; knightwatch challenge NAME 3+2 --pairs 20 starts one"
