@@ -66,6 +66,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "provider",
         &["backoff", "chess", "clock", "engine", "external", "lichess"],
     ),
+    ("console", &["chess", "events", "lichess", "plural"]),
     ("logging", &["config", "plural"]),
     ("cli", &["*"]),
     ("daemon", &["*"]),
@@ -165,12 +166,9 @@ fn first_name(text: &str) -> String {
 fn declared() -> Vec<String> {
     let lib = fs::read_to_string(root().join("src/lib.rs")).unwrap();
     let name = |line: &str| {
-        Some(
-            line.trim()
-                .strip_prefix("pub mod ")?
-                .strip_suffix(';')?
-                .to_owned(),
-        )
+        let line = line.trim();
+        let line = line.strip_prefix("pub ").unwrap_or(line);
+        Some(line.strip_prefix("mod ")?.strip_suffix(';')?.to_owned())
     };
     lib.lines().filter_map(name).collect()
 }
