@@ -18,6 +18,7 @@ mod layers;
 mod lichess;
 mod matchmaking;
 mod problem;
+mod reader;
 mod rule;
 mod schema;
 mod settings;
@@ -33,8 +34,9 @@ use std::time::Duration;
 
 use crate::input;
 use crate::lichess::{CREDENTIALS_VARIABLE, Token, TokenError, TokenFault};
-use layers::{Layer, Leaf, RawAccount, Reader};
+use layers::{Layer, RawAccount};
 use problem::{Place, Problem};
+use reader::{Leaf, Reader};
 
 pub use alert::{AlertFormat, AlertKind, AlertTarget};
 pub use arena_entry::{ArenaEntry, TeamEntry};
@@ -221,7 +223,6 @@ impl Layered {
         let mut reader = Reader {
             environment: &sources.environment,
             problems: Vec::new(),
-            accounts: Vec::new(),
         };
         let mut layers = Vec::new();
         match text {
@@ -233,18 +234,17 @@ impl Layered {
         layers.push(reader.environment());
         layers.push(reader.arguments(&sources.set));
 
+        let accounts = layers
+            .iter_mut()
+            .flat_map(|layer| std::mem::take(&mut layer.accounts));
+        let accounts: Vec<RawAccount> = accounts.collect();
         let owned_layers = layers;
         let layers: Vec<&Layer> = owned_layers.iter().collect();
         let mut settings = merge(&layers);
         settings.file = file;
-        settings.account = account::account_settings(
-            &reader.accounts,
-            &settings,
-            &layers,
-            sources,
-            &mut reader.problems,
-        );
-        if reader.accounts.is_empty() {
+        settings.account =
+            account::account_settings(&accounts, &settings, &layers, sources, &mut reader.problems);
+        if accounts.is_empty() {
             settings.token = token_source(&settings, sources, &layers, &mut reader.problems);
         }
         for contradiction in check::contradictions(&settings) {
@@ -268,7 +268,7 @@ impl Layered {
             return Ok(Self {
                 settings,
                 layers: owned_layers,
-                accounts: reader.accounts,
+                accounts,
             });
         }
         problems.sort_by_key(|problem| problem.place.sort_key());

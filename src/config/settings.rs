@@ -15,7 +15,7 @@ use super::etiquette::{Chat, Draw, Resign, Takebacks};
 use super::external::{EMBEDDED_ENGINE, External};
 use super::lichess::Lichess;
 use super::matchmaking::Matchmaking;
-use super::rule::{Books, ClockSpec, Limit, Pattern, Play, Rule, Windows, unknown_books};
+use super::rule::{Books, ClockSpec, Limit, Pattern, Play, Rule, Windows};
 use super::seconds;
 use super::strength::Strength;
 use super::variant_books::VariantBooks;
@@ -340,12 +340,6 @@ impl Settings {
         here || self.account.iter().any(Self::has_books)
     }
 
-    /// The books of rules that `[book]` does not list: a sentence for each.
-    pub fn unknown_books(&self) -> Vec<String> {
-        let of_rule = |rule| unknown_books(rule, &self.book);
-        self.rule.iter().flat_map(of_rule).collect()
-    }
-
     /// The longest window of a limit.
     pub fn longest_window(&self) -> Option<Duration> {
         let rules = self.rule.iter().filter_map(|rule| rule.limit.clone());
@@ -401,6 +395,39 @@ impl Engine {
     /// Time reserved on every move.
     pub fn overhead(&self) -> Duration {
         Duration::from_millis(self.move_overhead_ms)
+    }
+}
+
+/// The name of the embedded book in rules.
+const EMBEDDED_BOOK: &str = "default";
+
+impl Book {
+    /// The files that are asked in games of this variant, in order. Chess960 and games from a position follow the rules of
+    /// standard chess, so its books fit as well.
+    pub fn files_for(&self, variant: Variant) -> impl Iterator<Item = &Path> {
+        let common = match variant {
+            Variant::Standard | Variant::Chess960 | Variant::FromPosition => self.files.as_slice(),
+            _ => &[],
+        };
+        let own = self.variants.of(variant);
+        own.iter().chain(common).map(PathBuf::as_path)
+    }
+
+    /// The names of the books that are asked in games of this variant, in order.
+    pub fn names(&self, variant: Variant, selection: &Books) -> Vec<String> {
+        let files = self.files_for(variant).filter_map(Path::file_name);
+        let files = files.map(|name| name.to_string_lossy().into_owned());
+        let own = self.embedded.then(|| EMBEDDED_BOOK.to_owned());
+        let all: Vec<String> = files.chain(own).collect();
+        match selection {
+            Books::None => Vec::new(),
+            Books::All => all,
+            Books::Named(names) => names
+                .iter()
+                .filter(|name| all.contains(name))
+                .cloned()
+                .collect(),
+        }
     }
 }
 

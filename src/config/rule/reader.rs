@@ -5,8 +5,8 @@ use std::path::Path;
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
 
-use super::super::layers::{IsIntact, Leaf, ListedTable, Locate, Reader, resolve};
 use super::super::problem::{Place, Problem};
+use super::super::reader::{IsIntact, Leaf, ListedTable, Locate, Reader, resolve};
 use super::super::schema::{self, TableList};
 use crate::spelling::choices;
 
