@@ -177,7 +177,8 @@ impl Reader<'_> {
         let before = self.problems.len();
         if value.as_array().is_some_and(Vec::is_empty) {
             let effect = match inner {
-                Some("profile" | "external" | "alert" | "play") => "to use the default",
+                Some("play") => "to use the default",
+                Some(inner) if schema::table_list(inner).is_some() => "to use the default",
                 _ => "to match all",
             };
             let message = format!("the list of `{key}` is empty");
