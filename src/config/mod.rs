@@ -3,6 +3,31 @@
 //! `settings` defines the settings and their defaults, `layers` reads the sources, `check` finds contradictions. All
 //! problems are reported at once, each with its place and a hint.
 
+/// A section of the settings, or a table of a list. Each field has its default behind it, or else that of its type.
+macro_rules! section {
+    (@default) => { Default::default() };
+    (@default $default:expr) => { $default };
+    (
+        $(#[$meta:meta])*
+        pub struct $name:ident {
+            $($(#[$field_meta:meta])* pub $field:ident: $type:ty $(= $default:expr)?,)*
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[serde(default, deny_unknown_fields)]
+        pub struct $name {
+            $($(#[$field_meta])* pub $field: $type,)*
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self { $($field: section!(@default $($default)?),)* }
+            }
+        }
+    };
+}
+
 mod account;
 mod alert;
 mod arena_entry;
@@ -59,7 +84,7 @@ pub use rule::{
 };
 pub use settings::{
     Book, Challenge, Engine, Games, PgnFiles, Prefer, Records, SERVICE_STATE, Selection, Settings,
-    Tournaments,
+    Tournaments, directory_in_environment,
 };
 pub use strength::{MAX_ELO, MIN_ELO, Strength, StrengthMode};
 pub(crate) use values::VARIANT_KEYS;

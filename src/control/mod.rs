@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::bot::{self, CommandHandle, CommandKind, OutgoingChallenge, argument};
+use crate::config::directory_in_environment;
 use crate::metrics::Status;
 
 pub use client::{
@@ -236,14 +237,10 @@ pub enum Response {
 /// Default path of a daemon's socket: in the runtime directory of its systemd unit, else of the session, else in a
 /// directory of this user below the directory for temporary files.
 pub fn default_path() -> PathBuf {
-    let directory = |variable| {
-        let value = std::env::var_os(variable)?;
-        // systemd may list several, separated by colons.
-        let first = std::env::split_paths(&value).next()?;
-        first.is_absolute().then_some(first)
-    };
-    let directory = directory("RUNTIME_DIRECTORY")
-        .or_else(|| directory("XDG_RUNTIME_DIR").map(|session| session.join("knightwatch")))
+    let directory = directory_in_environment("RUNTIME_DIRECTORY")
+        .or_else(|| {
+            directory_in_environment("XDG_RUNTIME_DIR").map(|session| session.join("knightwatch"))
+        })
         .unwrap_or_else(|| std::env::temp_dir().join(format!("knightwatch-{}", effective_uid())));
     directory.join(SOCKET_FILE_NAME)
 }

@@ -13,7 +13,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "store",
         &["atomic_file", "backoff", "chess", "events", "plural"],
     ),
-    ("control", &["bot", "events", "lichess", "metrics"]),
+    (
+        "control",
+        &["bot", "config", "events", "lichess", "metrics"],
+    ),
     ("draw", &["atomic_file", "chess", "input"]),
     (
         "web",
