@@ -53,6 +53,7 @@ pub mod bot;
 pub mod check;
 pub mod cli;
 pub mod config;
+mod console;
 pub mod control;
 pub mod convert;
 pub mod daemon;

@@ -164,7 +164,7 @@ impl Watcher {
         now: SystemTime,
     ) -> Vec<Alert> {
         let mut alerts: Vec<Alert> = self.long_outages(now);
-        for game in status.games.iter().filter(|game| game.overdue) {
+        for game in status.live.games.iter().filter(|game| game.overdue) {
             if self.stuck.insert(game.id.clone()) {
                 let waited = game.our_turn_ms.unwrap_or(0) / 1_000;
                 alerts.push(Alert {
@@ -187,8 +187,8 @@ impl Watcher {
             false => &status.accounts,
         };
         for account in accounts {
-            let name = account.account.clone().unwrap_or_default();
-            for limit in &account.limits {
+            let name = account.live.account.clone().unwrap_or_default();
+            for limit in &account.live.limits {
                 let key = (name.clone(), limit.name.clone());
                 if limit.used < limit.capacity {
                     self.limits_reached.remove(&key);
@@ -394,7 +394,7 @@ mod tests {
         let mut watcher = watcher();
         let mut status = Metrics::default().status();
         let mut look = |used, free| {
-            status.limits = vec![LimitStatus {
+            status.live.limits = vec![LimitStatus {
                 name: "bot games".to_owned(),
                 note: None,
                 used,

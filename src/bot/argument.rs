@@ -1,9 +1,12 @@
 //! Parsers of command arguments, shared by the command line and the running bot.
 
-use crate::bot::commands::{CommandError, time_control};
-use crate::config::{ArenaEntry, Pattern, time_control_problem};
+use super::commands::{CommandError, OutgoingChallenge};
+use super::matches::MAX_PAIRS;
+use crate::config::{ArenaEntry, ClockSpec, Pattern, Play, Strength, time_control_problem};
 use crate::lichess::model::address::{self, Page};
-use crate::lichess::model::{ArenaId, ColorChoice, GameId, TimeControl, Username, Variant};
+use crate::lichess::model::{
+    ArenaId, ColorChoice, GameId, NewChallenge, TimeControl, Username, Variant,
+};
 
 /// Parses a user name that may contain `*`.
 ///
@@ -54,6 +57,16 @@ pub fn user(text: &str) -> Result<Username, CommandError> {
     }
 }
 
+/// Parses a time control: `3+2`, `unlimited` or, in days, `2d`.
+///
+/// # Errors
+/// If the text has another form.
+pub fn time_control(text: &str) -> Result<TimeControl, String> {
+    ClockSpec::try_from(text.to_owned())
+        .map(ClockSpec::time)
+        .map_err(|why| format!("`{text}`: {why}"))
+}
+
 /// Parses the time control of a challenge: `3+2`, `unlimited` or, in days, `2d`.
 ///
 /// # Errors
@@ -99,4 +112,65 @@ pub fn color(text: &str) -> Result<ColorChoice, CommandError> {
     let wishes = [ColorChoice::White, ColorChoice::Black, ColorChoice::Random];
     let wish = wishes.into_iter().find(|wish| wish.key() == text);
     wish.ok_or_else(|| CommandError(format!("`{text}` is not white, black or random")))
+}
+
+/// Parses how games are played: at an Elo, or with a number of seconds per move at most.
+///
+/// # Errors
+/// If one of them is out of range.
+pub fn play(elo: Option<u16>, move_s: Option<u64>) -> Result<Play, CommandError> {
+    let strength = elo.map(Strength::of_elo).transpose();
+    let strength = strength.map_err(CommandError::from)?;
+    if move_s.is_some_and(|seconds| !(1..=60).contains(&seconds)) {
+        return Err("a move takes 1 to 60 seconds".into());
+    }
+    Ok(Play {
+        strength,
+        max_move_ms: move_s.map(|seconds| 1_000 * seconds),
+        ..Play::default()
+    })
+}
+
+impl OutgoingChallenge {
+    /// Parses a challenge: `clock` is `3+2`, `unlimited` or, in days, `2d`; `variant` and `color` are Lichess's keys.
+    ///
+    /// # Errors
+    /// The first argument that is not valid.
+    pub fn parse(
+        user: &str,
+        clock: &str,
+        rated: bool,
+        variant: &str,
+        color: &str,
+    ) -> Result<Self, CommandError> {
+        Ok(Self {
+            user: self::user(user)?,
+            params: NewChallenge {
+                time_control: self::clock(clock)?,
+                rated,
+                color: self::color(color)?,
+                variant: self::variant(variant)?,
+                fen: None,
+            },
+        })
+    }
+
+    /// Checks that a match of so many pairs of these games can be played.
+    ///
+    /// # Errors
+    /// If there is no clock, a color is chosen, or the number is out of range.
+    pub fn check_match(&self, pairs: u32) -> Result<(), CommandError> {
+        if !self.params.time_control.is_clock() {
+            return Err("a match is played with a clock, as in 3+2".into());
+        }
+        if self.params.color != ColorChoice::Random {
+            return Err("a match is played with both colors: leave the color out".into());
+        }
+        if !(1..=MAX_PAIRS).contains(&pairs) {
+            return Err(CommandError(format!(
+                "a match has 1 to {MAX_PAIRS} pairs of games"
+            )));
+        }
+        Ok(())
+    }
 }

@@ -10,14 +10,10 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 
-use super::argument;
-use super::matches::MAX_PAIRS;
 use crate::bot::shutdown::ShutdownHandle;
-use crate::config::{self, ArenaEntry, ClockSpec, Pattern, Play, Settings, Strength};
+use crate::config::{self, ArenaEntry, Pattern, Play, Settings};
 use crate::lichess::Token;
-use crate::lichess::model::{
-    ArenaId, ColorChoice, GameId, NewChallenge, TimeControl, Username, Variant,
-};
+use crate::lichess::model::{ArenaId, GameId, NewChallenge, Username, Variant};
 
 /// Commands that may wait for the bot's loop.
 const MAX_QUEUED_COMMANDS: usize = 32;
@@ -69,22 +65,35 @@ pub(super) struct Command {
     pub responder: Responder,
 }
 
-/// Operator command and its arguments.
+/// Operator command and its arguments, as [`argument`](super::argument) parses them.
 #[derive(Debug)]
-pub(super) enum CommandKind {
+pub enum CommandKind {
+    /// Takes no new games until resumed, also after a restart. Running games are played on.
     Pause,
+    /// Takes new games again.
     Resume,
+    /// Switches matchmaking on or off, also for the next start.
     Seek(bool),
+    /// Blocks a user from now on.
     Block(Pattern),
+    /// Unblocks a user.
     Unblock(Pattern),
+    /// Plays the best move found so far in a game.
     MoveNow(GameId),
+    /// Sets how the next games against a user are played, regardless of rules, until the program ends. With the
+    /// default the rules apply again.
     Play(Pattern, Box<Play>),
+    /// Challenges a user.
     Challenge(OutgoingChallenge),
-    /// Number of pairs of games.
+    /// Starts a match: so many pairs of games, one with each color.
     Match(OutgoingChallenge, u32),
+    /// Ends the match against a user early.
     CancelMatch(Username),
+    /// Joins an arena.
     Join(ArenaEntry),
+    /// Leaves an arena and stays out of it.
     Leave(ArenaId),
+    /// Loads the settings again. If they are invalid the current ones stay in force.
     Reload,
 }
 
@@ -114,21 +123,6 @@ pub fn command_channel(shutdown: ShutdownHandle) -> (CommandHandle, CommandRecei
 }
 
 impl CommandHandle {
-    /// Takes no new games until resumed, also after a restart. Running games are played on.
-    pub async fn pause(&self) -> CommandResult {
-        self.send(CommandKind::Pause).await
-    }
-
-    /// Takes new games again.
-    pub async fn resume(&self) -> CommandResult {
-        self.send(CommandKind::Resume).await
-    }
-
-    /// Switches matchmaking on or off, also for the next start.
-    pub async fn seek(&self, on: bool) -> CommandResult {
-        self.send(CommandKind::Seek(on)).await
-    }
-
     /// Takes no new games, finishes running games, however long they take, and ends the program.
     pub fn drain(&self) -> CommandResult {
         self.shutdown.drain();
@@ -136,97 +130,16 @@ impl CommandHandle {
             .to_owned())
     }
 
-    /// Blocks a user from now on; `*` matches any letters.
-    pub async fn block(&self, user: &str) -> CommandResult {
-        self.send(CommandKind::Block(argument::pattern(user)?))
-            .await
-    }
-
-    /// Unblocks a user.
-    pub async fn unblock(&self, user: &str) -> CommandResult {
-        self.send(CommandKind::Unblock(argument::pattern(user)?))
-            .await
-    }
-
-    /// Plays the best move found so far in a game.
-    pub async fn move_now(&self, game: &str) -> CommandResult {
-        self.send(CommandKind::MoveNow(argument::game(game)?)).await
-    }
-
-    /// Sets how the next games against a user are played, regardless of rules, until the program ends: at an Elo, or
-    /// with a number of seconds per move at most. With neither the rules apply again.
-    pub async fn strength(
-        &self,
-        user: &str,
-        elo: Option<u16>,
-        move_s: Option<u64>,
-    ) -> CommandResult {
-        let strength = match elo {
-            Some(elo) => Some(Strength::of_elo(elo).map_err(CommandError::from)?),
-            None => None,
-        };
-        if move_s.is_some_and(|seconds| !(1..=60).contains(&seconds)) {
-            return Err("a move takes 1 to 60 seconds".into());
-        }
-        let play = Play {
-            strength,
-            max_move_ms: move_s.map(|seconds| 1_000 * seconds),
-            ..Play::default()
-        };
-        let user = argument::pattern(user)?;
-        self.send(CommandKind::Play(user, Box::new(play))).await
-    }
-
-    /// Challenges a user.
-    pub async fn challenge(&self, challenge: OutgoingChallenge) -> CommandResult {
-        self.send(CommandKind::Challenge(challenge)).await
-    }
-
-    /// Starts a match: so many pairs of games, one with each color.
-    pub async fn start_match(&self, challenge: OutgoingChallenge, pairs: u32) -> CommandResult {
-        let params = &challenge.params;
-        if !params.time_control.is_clock() {
-            return Err("a match is played with a clock, as in 3+2".into());
-        }
-        if params.color != ColorChoice::Random {
-            return Err("a match is played with both colors: leave the color out".into());
-        }
-        if !(1..=MAX_PAIRS).contains(&pairs) {
-            return Err(CommandError(format!(
-                "a match has 1 to {MAX_PAIRS} pairs of games"
-            )));
-        }
-        self.send(CommandKind::Match(challenge, pairs)).await
-    }
-
-    /// Ends the match against a user early.
-    pub async fn cancel_match(&self, user: &str) -> CommandResult {
-        self.send(CommandKind::CancelMatch(argument::user(user)?))
-            .await
-    }
-
-    /// Joins an arena: `ID`, `ID:PASSWORD`, `ID@TEAM` or `ID@TEAM:PASSWORD`.
-    pub async fn join(&self, arena: &str) -> CommandResult {
-        self.send(CommandKind::Join(argument::joining(arena)?))
-            .await
-    }
-
-    /// Leaves an arena and stays out of it.
-    pub async fn leave(&self, arena: &str) -> CommandResult {
-        self.send(CommandKind::Leave(argument::arena(arena)?)).await
-    }
-
-    /// Loads the settings again. If they are invalid the current ones stay in force.
-    pub async fn reload(&self) -> CommandResult {
-        self.send(CommandKind::Reload).await
-    }
-
     /// Whether the bot has ended.
     pub fn is_closed(&self) -> bool {
         self.sender.is_closed()
     }
 
-    async fn send(&self, kind: CommandKind) -> CommandResult {
+    /// Sends a command and waits for its response.
+    ///
+    /// # Errors
+    /// If the bot rejects it, has ended, or does not respond in time.
+    pub async fn send(&self, kind: CommandKind) -> CommandResult {
         let (sender, response) = oneshot::channel();
         let command = Command {
             kind,
@@ -268,46 +181,11 @@ impl CommandReceiver {
     }
 }
 
-/// Parses a time control: `3+2`, `unlimited` or, in days, `2d`.
-///
-/// # Errors
-/// If the text has another form.
-pub fn time_control(text: &str) -> Result<TimeControl, String> {
-    ClockSpec::try_from(text.to_owned())
-        .map(ClockSpec::time)
-        .map_err(|why| format!("`{text}`: {why}"))
-}
-
 /// Challenge that the operator asked for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OutgoingChallenge {
     pub(super) user: Username,
     pub(super) params: NewChallenge,
-}
-
-impl OutgoingChallenge {
-    /// Parses a challenge: `clock` is `3+2`, `unlimited` or, in days, `2d`; `variant` and `color` are Lichess's keys.
-    ///
-    /// # Errors
-    /// The first argument that is not valid.
-    pub fn parse(
-        user: &str,
-        clock: &str,
-        rated: bool,
-        variant: &str,
-        color: &str,
-    ) -> Result<Self, CommandError> {
-        Ok(Self {
-            user: argument::user(user)?,
-            params: NewChallenge {
-                time_control: argument::clock(clock)?,
-                rated,
-                color: argument::color(color)?,
-                variant: argument::variant(variant)?,
-                fen: None,
-            },
-        })
-    }
 }
 
 /// Formats like `Anna to 3+2, rated`.
@@ -325,6 +203,7 @@ impl fmt::Display for OutgoingChallenge {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bot::argument;
     use crate::bot::shutdown::{Stage, shutdown_channel};
 
     #[test]
@@ -368,11 +247,17 @@ mod tests {
             assert!(matches!(command.kind, CommandKind::Pause));
             command.responder.succeed("paused");
         });
-        assert_eq!(handle.pause().await, Ok("paused".to_owned()));
+        assert_eq!(
+            handle.send(CommandKind::Pause).await,
+            Ok("paused".to_owned())
+        );
         bot.await.unwrap();
-        assert_eq!(handle.resume().await, Err("the bot is about to end".into()));
-        assert!(handle.move_now("../x").await.is_err());
-        assert!(handle.block("two names").await.is_err());
+        assert_eq!(
+            handle.send(CommandKind::Resume).await,
+            Err("the bot is about to end".into())
+        );
+        assert!(argument::game("../x").is_err());
+        assert!(argument::pattern("two names").is_err());
         assert!(handle.drain().is_ok());
         assert_eq!(stop.stage(), Stage::Draining);
     }

@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::bot::account::accepted_log::{self, AcceptedLog};
 use crate::bot::account::file_names;
 use crate::bot::account::overrides::OperatorOverrides;
+use crate::bot::account::persist::JsonState;
 use crate::bot::account::quota::{Limit, Quota};
 use crate::bot::block_lists::BlockLists;
 use crate::bot::policy::{

@@ -4,14 +4,12 @@
 //! An [`Attempt`] is saved before its challenge is sent, and a result is counted by the id of its game. So every game
 //! counts once, wherever the process ends.
 
-use std::io;
-use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
 use crate::backoff::Backoff;
-use crate::bot::account::persist;
+use crate::bot::account::persist::JsonState;
 use crate::bot::matchmaking::Offer;
 use crate::clock;
 use crate::lab::contest::stats::MatchStats;
@@ -140,22 +138,11 @@ impl Failure {
     }
 }
 
+impl JsonState for Matches {
+    const FILE_SUFFIX: &str = "matches.json";
+}
+
 impl Matches {
-    pub(super) const FILE_SUFFIX: &str = "matches.json";
-
-    /// Reads the file; empty if it does not exist.
-    ///
-    /// # Errors
-    /// If it exists and cannot be read.
-    pub(super) fn load(path: &Path) -> io::Result<Self> {
-        persist::load(path)
-    }
-
-    /// Content of the file.
-    pub(super) fn to_json(&self) -> String {
-        serde_json::to_string(self).expect("plain data with string keys")
-    }
-
     /// Adds a match.
     ///
     /// # Errors

@@ -29,9 +29,10 @@ use tokio::sync::Notify;
 
 pub use account::accepted_log::{AcceptedLog, file as accepted_log_file};
 pub use account::overrides::{OperatorOverrides, file as overrides_file};
+pub use argument::time_control;
 pub use commands::{
-    CommandError, CommandHandle, CommandReceiver, CommandResult, OutgoingChallenge, ReadToken,
-    ReloadSettings, command_channel, time_control,
+    CommandError, CommandHandle, CommandKind, CommandReceiver, CommandResult, OutgoingChallenge,
+    ReadToken, ReloadSettings, command_channel,
 };
 pub use explain::{ChallengeQuery, ExplainError, ProfileQuery, explain_command};
 pub use game::choice::BookSet;

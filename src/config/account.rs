@@ -8,10 +8,9 @@ use std::path::{Path, PathBuf};
 use toml::de::DeValue;
 use toml::{Spanned, Value};
 
-use super::layers::{
-    IsIntact, Layer, Locate, PER_ACCOUNT_SECTIONS, RawAccount, Reader, resolve_token,
-};
+use super::layers::{Layer, PER_ACCOUNT_SECTIONS, RawAccount};
 use super::problem::{Place, Problem};
+use super::reader::{IsIntact, Locate, Reader, resolve_token};
 use super::schema::{self, InvalidValue};
 use super::{
     Error, Settings, Sources, TOKEN_VARIABLE, TokenSource, check, is_set, merge, place_of,

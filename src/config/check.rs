@@ -2,6 +2,7 @@
 
 use std::ops::RangeInclusive;
 
+use crate::lichess::MAX_CHAT_UTF16_UNITS;
 use crate::lichess::model::{Speed, Username, Variant};
 use crate::plural;
 
@@ -14,9 +15,6 @@ use super::matchmaking;
 use super::rule::ClockSpec;
 use super::settings::{Book, Challenge, Engine, Games, PgnFiles, Records, Settings, Tournaments};
 use super::web::Web;
-
-/// The longest chat message that Lichess accepts.
-const MAX_CHAT_CHARS: usize = 140;
 
 /// The largest `games.concurrency`: each game needs its own stream.
 pub const MAX_GAMES: usize = 1_000;
@@ -529,10 +527,10 @@ fn chat(chat: &Chat, findings: &mut Findings) {
     for (text, keys, last) in texts {
         let length = text.chars().count();
         findings.add_if(
-            length > MAX_CHAT_CHARS,
+            length > MAX_CHAT_UTF16_UNITS,
             keys,
             format!(
-                "the text has {length} characters, but Lichess accepts at most {MAX_CHAT_CHARS}"
+                "the text has {length} characters, but Lichess accepts at most {MAX_CHAT_UTF16_UNITS}"
             ),
         );
         findings.add_if(

@@ -6,16 +6,16 @@ use serde::{Deserialize, Serialize};
 
 use super::seconds;
 
-/// `[correspondence]`: games with days for each move, and unlimited ones.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Correspondence {
-    /// How many games are open at once; the others are suspended.
-    pub concurrency: usize,
-    /// Longest thinking time in seconds; in unlimited games at most 5, because a person may be waiting.
-    pub move_time_s: u64,
-    /// Seconds that a game stays open after our move, in case the opponent answers.
-    pub linger_s: u64,
+section! {
+    /// `[correspondence]`: games with days for each move, and unlimited ones.
+    pub struct Correspondence {
+        /// How many games are open at once; the others are suspended.
+        pub concurrency: usize = 2,
+        /// Longest thinking time in seconds; in unlimited games at most 5, because a person may be waiting.
+        pub move_time_s: u64 = 20,
+        /// Seconds that a game stays open after our move, in case the opponent answers.
+        pub linger_s: u64 = 60,
+    }
 }
 
 impl Correspondence {
@@ -27,15 +27,5 @@ impl Correspondence {
     /// How long a game stays open after our move.
     pub fn linger(&self) -> Duration {
         seconds(self.linger_s)
-    }
-}
-
-impl Default for Correspondence {
-    fn default() -> Self {
-        Self {
-            concurrency: 2,
-            move_time_s: 20,
-            linger_s: 60,
-        }
     }
 }

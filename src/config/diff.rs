@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use serde::Serialize;
 use toml::{Table, Value};
 
+use super::schema::{self, TABLE_LISTS, table_of};
 use super::settings::{Engine, Settings};
 use crate::lichess::model::clip;
 use crate::lichess::redact_tokens;
@@ -54,28 +54,19 @@ impl Settings {
 
     /// The differences to `new`, in the order of the sections.
     pub fn changes(&self, new: &Self) -> Vec<Change> {
-        let table = |settings: &Self| Table::try_from(settings).expect("settings come from TOML");
-        let (old_table, new_table) = (table(self), table(new));
+        let (old_table, new_table) = (table_of(self), table_of(new));
         let mut changes = Vec::new();
-        for section in super::schema::sections() {
+        for section in schema::sections() {
             if *section == "rule" {
                 changes.extend(table_changes("rule", &self.rule, &new.rule, |rule| {
                     &rule.name
                 }));
             }
-            if *section == "matchmaking" {
-                let (old, new) = (&self.matchmaking.profile, &new.matchmaking.profile);
-                changes.extend(table_changes("profile", old, new, |profile| &profile.name));
+            for list in TABLE_LISTS.iter().filter(|list| list.section == *section) {
+                let (old, new) = ((list.tables)(self), (list.tables)(new));
+                changes.extend(table_changes(list.label, &old, &new, name_of));
             }
-            if *section == "engine" {
-                let (old, new) = (&self.engine.external, &new.engine.external);
-                changes.extend(table_changes("engine", old, new, |engine| &engine.name));
-            }
-            if *section == "daemon" {
-                let (old, new) = (&self.daemon.alert, &new.daemon.alert);
-                changes.extend(table_changes("alert", old, new, |_| ""));
-            }
-            for key in super::schema::keys(section).unwrap_or_default() {
+            for key in schema::keys(section).unwrap_or_default() {
                 let value =
                     |table: &Table| table.get(*section).and_then(|keys| keys.get(*key)).cloned();
                 let (old, new) = (value(&old_table), value(&new_table));
@@ -99,13 +90,13 @@ impl Settings {
         changes
     }
 
-    /// All settings as `(section.key, value)`, without passwords and the paths of token and socket. Rules and profiles are
-    /// identified by name or number.
+    /// All settings as `(section.key, value)`, without passwords and the paths of token and socket. Rules and the
+    /// tables of lists are identified by name or number.
     pub fn describe(&self) -> Vec<(String, String)> {
-        let table = Table::try_from(self).expect("settings come from TOML");
+        let table = table_of(self);
         let mut words = Vec::new();
-        for section in super::schema::sections() {
-            for key in super::schema::keys(section).unwrap_or_default() {
+        for section in schema::sections() {
+            for key in schema::keys(section).unwrap_or_default() {
                 let value = table.get(*section).and_then(|keys| keys.get(*key));
                 if let Some(value) = value.filter(|_| !["token_file", "socket"].contains(key)) {
                     let value = clip(&redacted(section, key, value), 2 * MAX_VALUE_CHARS);
@@ -113,11 +104,11 @@ impl Settings {
                 }
             }
         }
-        let profiles = &self.matchmaking.profile;
-        words.extend(describe_tables("profile", profiles, |profile| {
-            &profile.name
-        }));
-        words.extend(describe_tables("rule", &self.rule, |rule| &rule.name));
+        for list in &TABLE_LISTS {
+            words.extend(describe_tables(list.label, &list.shown_tables(self)));
+        }
+        let rules: Vec<Table> = self.rule.iter().map(table_of).collect();
+        words.extend(describe_tables("rule", &rules));
         words
     }
 
@@ -191,17 +182,19 @@ pub(super) fn is_empty(value: &Value) -> bool {
 }
 
 /// The tables of a list with their labels.
-fn describe_tables<T: Serialize>(
-    what: &str,
-    tables: &[T],
-    name: fn(&T) -> &str,
-) -> impl Iterator<Item = (String, String)> {
-    let names: Vec<&str> = tables.iter().map(name).collect();
+fn describe_tables(what: &str, tables: &[Table]) -> impl Iterator<Item = (String, String)> {
+    let names: Vec<&str> = tables.iter().map(name_of).collect();
     let words = tables.iter().map(|table| {
-        let value = Value::try_from(table).expect("settings come from TOML");
-        clip(&redacted("", "", &value), 4 * MAX_VALUE_CHARS)
+        let value = redacted("", "", &Value::Table(table.clone()));
+        clip(&value, 4 * MAX_VALUE_CHARS)
     });
     labels(what, &names).into_iter().zip(words)
+}
+
+/// The name of a table; empty without one.
+fn name_of(table: &Table) -> &str {
+    let name = table.get("name").and_then(Value::as_str);
+    name.unwrap_or_default()
 }
 
 /// Labels of tables: the name, or the number of a table without one.
@@ -306,7 +299,8 @@ mod tests {
     #[test]
     fn describe_lists_all_settings_without_secrets() {
         let text = "[lichess]\nurl = \"http://127.0.0.1:1\"\n[tournaments]\njoin = [\"may24bot:secret\"]\n\
-                    [[rule]]\nname = \"fast\"\nmatch = { bot = true }\naccept = true\n[[rule]]\ndecline = \"later\"\n";
+                    [[alert]]\nurl = \"https://a.example/secret\"\n[[engine.external]]\nname = \"sf\"\ncommand = [\"sf\"]\n\
+                    environment = { KEY = \"secret\" }\n[[rule]]\nname = \"fast\"\nmatch = { bot = true }\naccept = true\n[[rule]]\ndecline = \"later\"\n";
         let words = settings(text).describe();
         let of = |key: &str| {
             let found = words.iter().find(|(name, _)| name == key);
@@ -318,6 +312,9 @@ mod tests {
         let fast = "{ accept = true, match = { bot = true }, name = \"fast\" }";
         assert_eq!(of("rule `fast`"), fast, "{words:?}");
         assert_eq!(of("rule 2"), "{ decline = \"later\" }");
+        assert!(of("alert 1").contains("url = \"(hidden)\""), "{words:?}");
+        let engine = of("engine `sf`");
+        assert!(engine.contains("command = [\"sf\"]"), "{words:?}");
         assert!(!format!("{words:?}").contains("secret"));
     }
 

@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use serde::Serialize;
 use toml::{Table, Value};
 
 use super::diff::{is_empty, redacted};
 use super::layers::{Layer, RawAccount};
 use super::problem::Place;
+use super::schema::table_of;
 use super::{Error, Layered, Settings, Sources, TOKEN_VARIABLE, TokenSource, merge_layers, schema};
 use crate::lichess::model::address::{self, Page};
 
@@ -119,38 +119,9 @@ fn write_sections(settings: &Settings, layers: &[&Layer], text: &mut String) {
         {
             let origin = origin(section, list.key);
             let heading = list.heading.trim_matches(['[', ']']);
-            for item in tables_of(settings, list.key) {
+            for item in list.shown_tables(settings) {
                 write_list_item(heading, &item, &origin, text);
             }
-        }
-    }
-}
-
-/// The tables of a list, without addresses of webhooks, which may be secrets.
-fn tables_of(settings: &Settings, list: &str) -> Vec<Table> {
-    match list {
-        "profile" => settings.matchmaking.profile.iter().map(table_of).collect(),
-        "external" => {
-            let engines = settings.engine.external.iter().map(|engine| {
-                let mut table = table_of(engine);
-                if let Some(Value::Table(environment)) = table.get_mut("environment") {
-                    for (_, value) in environment.iter_mut() {
-                        *value = Value::from("(hidden)");
-                    }
-                }
-                table
-            });
-            engines.collect()
-        }
-        _ => {
-            let alerts = settings.daemon.alert.iter().map(|alert| {
-                let mut table = table_of(alert);
-                if let Some(url) = table.get_mut("url") {
-                    *url = Value::from("(hidden)");
-                }
-                table
-            });
-            alerts.collect()
         }
     }
 }
@@ -201,8 +172,4 @@ fn write_list_item(heading: &str, table: &Table, origin: &str, text: &mut String
 fn write_line(key: &str, value: &str, origin: &str, text: &mut String) {
     let setting = format!("{key} = {value}");
     let _ = writeln!(text, "{setting:<COMMENT_COLUMN$}  # {origin}");
-}
-
-fn table_of<T: Serialize>(what: &T) -> Table {
-    Table::try_from(what).expect("settings come from TOML")
 }

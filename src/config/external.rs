@@ -22,72 +22,49 @@ const MAX_HASH_MIB: usize = 1 << 20;
 /// Options by name.
 pub type EngineOptions = BTreeMap<String, OptionValue>;
 
-/// One `[[engine.external]]`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct External {
-    /// Name for `engine.default` and for rules.
-    pub name: String,
-    /// Program and arguments. A program with a slash is relative to the file, others are searched in PATH.
-    pub command: Vec<String>,
-    /// Protocol that it speaks.
-    pub protocol: Protocol,
-    /// Working directory; ours without one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub directory: Option<PathBuf>,
-    /// Environment variables in addition to ours.
-    pub environment: BTreeMap<String, String>,
-    /// Options by name.
-    pub options: EngineOptions,
-    /// Processes that share the games, 1 to 64.
-    pub processes: usize,
-    /// Threads of each process; the embedded engine leaves them to it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub threads: Option<usize>,
-    /// Size of the hash table of each process, in MiB.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub hash_mib: Option<usize>,
-    /// Variants that it plays; empty for standard chess, Chess960 and games from a position. The embedded engine plays the
-    /// others.
-    #[serde(with = "super::values::one_or_list")]
-    pub variants: Vec<Variant>,
-    /// Whether it is offered on the analysis board of our account.
-    pub provider: bool,
-    /// Whether it searches on the opponent's time, while a process is free.
-    pub ponder: bool,
-    /// Whether the engine manages its time, or gets a fixed time from our time management.
-    pub time: TimeManager,
-    /// Node limit for every move.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub nodes: Option<u64>,
-    /// Depth limit for every move, in plies.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub depth: Option<u32>,
-    /// Time for every move, in ms.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub movetime_ms: Option<u64>,
-}
-
-impl Default for External {
-    fn default() -> Self {
-        Self {
-            name: String::new(),
-            command: Vec::new(),
-            protocol: Protocol::Uci,
-            directory: None,
-            environment: BTreeMap::new(),
-            options: BTreeMap::new(),
-            processes: 1,
-            threads: None,
-            hash_mib: None,
-            variants: Vec::new(),
-            provider: false,
-            ponder: false,
-            time: TimeManager::Engine,
-            nodes: None,
-            depth: None,
-            movetime_ms: None,
-        }
+section! {
+    /// One `[[engine.external]]`.
+    pub struct External {
+        /// Name for `engine.default` and for rules.
+        pub name: String,
+        /// Program and arguments. A program with a slash is relative to the file, others are searched in PATH.
+        pub command: Vec<String>,
+        /// Protocol that it speaks.
+        pub protocol: Protocol = Protocol::Uci,
+        /// Working directory; ours without one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub directory: Option<PathBuf>,
+        /// Environment variables in addition to ours.
+        pub environment: BTreeMap<String, String>,
+        /// Options by name.
+        pub options: EngineOptions,
+        /// Processes that share the games, 1 to 64.
+        pub processes: usize = 1,
+        /// Threads of each process; the embedded engine leaves them to it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub threads: Option<usize>,
+        /// Size of the hash table of each process, in MiB.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub hash_mib: Option<usize>,
+        /// Variants that it plays; empty for standard chess, Chess960 and games from a position. The embedded engine plays the
+        /// others.
+        #[serde(with = "super::values::one_or_list")]
+        pub variants: Vec<Variant>,
+        /// Whether it is offered on the analysis board of our account.
+        pub provider: bool = false,
+        /// Whether it searches on the opponent's time, while a process is free.
+        pub ponder: bool = false,
+        /// Whether the engine manages its time, or gets a fixed time from our time management.
+        pub time: TimeManager = TimeManager::Engine,
+        /// Node limit for every move.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub nodes: Option<u64>,
+        /// Depth limit for every move, in plies.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub depth: Option<u32>,
+        /// Time for every move, in ms.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub movetime_ms: Option<u64>,
     }
 }
 

@@ -1,52 +1,23 @@
 //! Layers above the defaults: file, environment and arguments, read into values with their places.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use config::{ConfigError, Map, Source, ValueKind};
-use serde::Deserialize;
-use toml::de::{DeTable, DeValue, ValueDeserializer};
+use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Value};
 
 use super::block_list::BlockList;
 use super::problem::{Excerpt, Place, Problem, SourceFile};
+use super::reader::{IsIntact, Leaf, Locate, Reader, resolve, resolve_token};
 use super::rule::RawRule;
-use super::schema::InvalidValue;
 use super::{TOKEN_VARIABLE, schema};
 use crate::lichess::model::clip;
-use crate::lichess::{self, CREDENTIALS_VARIABLE};
 use crate::spelling::{choices, nearest};
 
 /// Prefix of the environment variables that set something.
 pub(super) const PREFIX: &str = "KNIGHTWATCH__";
-
-/// Whether the lines of a span are free of syntax errors.
-pub(super) type IsIntact<'a> = &'a dyn Fn(Range<usize>) -> bool;
-
-/// Maps a span of the text to its place.
-pub(super) type Locate<'a> = &'a dyn Fn(Range<usize>) -> Place;
-
-/// A setting as written in one layer.
-#[derive(Clone, Debug)]
-pub(super) struct Leaf {
-    pub section: &'static str,
-    pub key: &'static str,
-    pub value: Value,
-    pub place: Place,
-    /// The tables of a list of tables.
-    pub tables: Vec<ListedTable>,
-}
-
-/// A table of a list as written.
-#[derive(Clone, Debug)]
-pub(super) struct ListedTable {
-    /// The place of its heading.
-    pub place: Place,
-    /// Whether all keys were valid.
-    pub is_complete: bool,
-}
 
 /// The valid settings of a layer; the others have been reported as problems.
 #[derive(Clone, Debug, Default)]
@@ -54,6 +25,8 @@ pub(super) struct Layer {
     pub leaves: Vec<Leaf>,
     /// Rules; only a file has any.
     pub rules: Vec<RawRule>,
+    /// Accounts; only a file has any.
+    pub accounts: Vec<RawAccount>,
 }
 
 /// The sections that an account may override. All other sections apply to all accounts.
@@ -69,6 +42,7 @@ pub(super) const PER_ACCOUNT_SECTIONS: [&str; 8] = [
 ];
 
 /// An `[[account]]` table as written.
+#[derive(Clone, Debug)]
 pub(super) struct RawAccount {
     pub name: Option<String>,
     pub token_file: Option<PathBuf>,
@@ -109,14 +83,6 @@ fn with_origin(origin: &String, value: &Value) -> config::Value {
         }
     };
     config::Value::new(Some(origin), kind)
-}
-
-/// Reads the layers and collects their problems.
-pub(super) struct Reader<'a> {
-    pub environment: &'a BTreeMap<String, String>,
-    pub problems: Vec<Problem>,
-    /// The accounts of the file.
-    pub accounts: Vec<RawAccount>,
 }
 
 impl Reader<'_> {
@@ -167,6 +133,7 @@ impl Reader<'_> {
     ) -> Layer {
         let mut leaves = Vec::new();
         let mut rules = Vec::new();
+        let mut accounts = Vec::new();
         for (name, content) in document {
             if !is_intact(name.span()) {
                 continue;
@@ -181,7 +148,7 @@ impl Reader<'_> {
                 continue;
             }
             if name.get_ref() == "account" {
-                self.accounts = self.accounts(content, locate, is_intact, base);
+                accounts = self.accounts(content, locate, is_intact, base);
                 continue;
             }
             if let Some(list) = schema::table_list(name.get_ref()).filter(|list| list.is_at_top()) {
@@ -212,7 +179,11 @@ impl Reader<'_> {
                 }
             }
         }
-        Layer { leaves, rules }
+        Layer {
+            leaves,
+            rules,
+            accounts,
+        }
     }
 
     fn file_leaf(
@@ -225,26 +196,6 @@ impl Reader<'_> {
     ) -> Option<Leaf> {
         let (value, place, elements) = self.value(written, locate)?;
         self.leaf(section, key, value, None, place, &elements, base)
-    }
-
-    /// Reads a value. Returns its place and those of the elements of a list, too.
-    pub(super) fn value(
-        &mut self,
-        written: Spanned<DeValue<'_>>,
-        locate: Locate<'_>,
-    ) -> Option<(Value, Place, Vec<Place>)> {
-        let place = locate(written.span());
-        let elements = match written.get_ref() {
-            DeValue::Array(elements) => elements.iter().map(|one| locate(one.span())).collect(),
-            _ => Vec::new(),
-        };
-        match Value::deserialize(ValueDeserializer::from(written)) {
-            Ok(value) => Some((value, place, elements)),
-            Err(error) => {
-                self.problems.push(Problem::new(place, error.message()));
-                None
-            }
-        }
     }
 
     /// Warnings about environment variables that were probably meant to set something.
@@ -370,48 +321,6 @@ impl Reader<'_> {
         })
     }
 
-    /// Checks the type of a value: list elements one by one, so that errors point at the element.
-    pub(super) fn check_value(
-        &mut self,
-        value: &Value,
-        text: Option<&str>,
-        place: &Place,
-        elements: &[Place],
-        invalid: impl Fn(&Value, Option<&str>) -> Option<InvalidValue>,
-    ) {
-        let before = self.problems.len();
-        let list = schema::unexpected_list(value, |value| invalid(value, None));
-        let each = value.as_array().filter(|_| list.is_none());
-        let places = elements.iter().chain(std::iter::repeat(place));
-        for (element, place) in each.into_iter().flatten().zip(places) {
-            let alone = Value::Array(vec![element.clone()]);
-            self.reject_value(invalid(&alone, None), place);
-        }
-        if !value.is_array() || self.problems.len() == before {
-            self.reject_value(invalid(value, list.as_deref().or(text)), place);
-        }
-    }
-
-    /// Reports a value of the wrong type, if it is one.
-    pub(super) fn reject_value(&mut self, invalid: Option<InvalidValue>, place: &Place) {
-        let problem = |InvalidValue { message, hint }| Problem {
-            hint,
-            ..Problem::new(place.clone(), message)
-        };
-        self.problems.extend(invalid.map(problem));
-    }
-
-    /// Reports a problem.
-    pub(super) fn reject(
-        &mut self,
-        place: &Place,
-        message: impl Into<String>,
-        hint: impl Into<String>,
-    ) {
-        let problem = Problem::new(place.clone(), message);
-        self.problems.push(problem.hint(hint));
-    }
-
     fn section(&mut self, name: &str, place: &Place) -> Option<&'static str> {
         if name == "rule" || name == "account" {
             let message = format!("{name}s are written in the file only");
@@ -528,43 +437,4 @@ fn token() -> (String, String) {
     let hint = "put it into a separate file with mode 0600 and set token_file in [lichess], \
                 or set the environment variable LICHESS_TOKEN";
     (message.to_owned(), hint.to_owned())
-}
-
-/// Resolves the path of a token. Outside of the service `%d` is kept: most commands read no token, and reading one reports why
-/// it is missing.
-pub(super) fn resolve_token(
-    path: &str,
-    base: &Path,
-    environment: &BTreeMap<String, String>,
-) -> Result<String, String> {
-    resolve(path, base, environment).or_else(|why| match lichess::is_credential(Path::new(path)) {
-        true => Ok(path.to_owned()),
-        false => Err(why),
-    })
-}
-
-/// Resolves a path: `%d` is the credentials directory of systemd, `~` the home directory; other paths are relative to `base`.
-pub(super) fn resolve(
-    path: &str,
-    base: &Path,
-    environment: &BTreeMap<String, String>,
-) -> Result<String, String> {
-    let below = |variable: &str, rest: &str, why: &str| match environment.get(variable) {
-        Some(directory) if !directory.is_empty() => Ok(format!("{directory}{rest}")),
-        _ => Err(format!(
-            "`{path}` needs {variable}, which is not set: {why}"
-        )),
-    };
-    if let Some(rest) = path.strip_prefix("%d").filter(|rest| rest.starts_with('/')) {
-        return below(
-            CREDENTIALS_VARIABLE,
-            rest,
-            "%d works in a systemd unit with LoadCredential",
-        );
-    }
-    if let Some(rest) = path.strip_prefix('~').filter(|rest| rest.starts_with('/')) {
-        return below("HOME", rest, "write the path in full");
-    }
-    let joined: PathBuf = base.join(path);
-    Ok(joined.to_string_lossy().into_owned())
 }

@@ -7,23 +7,23 @@ use url::Url;
 
 use crate::lichess::{Endpoint, EndpointError};
 
-/// `[lichess]`
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Lichess {
-    /// Base URL of the server; every request goes below it.
-    pub url: Url,
-    /// File that holds the API token and nothing else. `%d` is systemd's credentials directory, `~` the home directory.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub token_file: Option<PathBuf>,
-    /// PEM file with additional trusted certificates, for a private server.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ca_file: Option<PathBuf>,
-    /// Whether plain http to other machines is allowed. Anyone on the way can read the token.
-    pub insecure: bool,
-    /// Base URL of the broker for `engine.provider`, if it is not that of the server.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub engine_url: Option<Url>,
+section! {
+    /// `[lichess]`
+    pub struct Lichess {
+        /// Base URL of the server; every request goes below it.
+        pub url: Url = Url::parse("https://lichess.org").expect("a valid URL"),
+        /// File that holds the API token and nothing else. `%d` is systemd's credentials directory, `~` the home directory.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub token_file: Option<PathBuf>,
+        /// PEM file with additional trusted certificates, for a private server.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub ca_file: Option<PathBuf>,
+        /// Whether plain http to other machines is allowed. Anyone on the way can read the token.
+        pub insecure: bool = false,
+        /// Base URL of the broker for `engine.provider`, if it is not that of the server.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub engine_url: Option<Url>,
+    }
 }
 
 impl Lichess {
@@ -75,17 +75,5 @@ impl Lichess {
             false => Endpoint::new(url),
         };
         Ok(endpoint?.with_ca_file(self.ca_file.clone()))
-    }
-}
-
-impl Default for Lichess {
-    fn default() -> Self {
-        Self {
-            url: Url::parse("https://lichess.org").expect("a valid URL"),
-            token_file: None,
-            ca_file: None,
-            insecure: false,
-            engine_url: None,
-        }
     }
 }

@@ -9,55 +9,55 @@ use super::rule::{ClockSpec, Pattern, Range, one_or_many};
 use super::seconds;
 use crate::lichess::model::{Speed, TimeControl, Variant};
 
-/// `[matchmaking]`
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Matchmaking {
-    /// Whether to challenge other bots when there is nothing to play.
-    pub enabled: bool,
-    /// Seconds before the first challenge, and after the start of a game, in which others may come first.
-    pub idle_s: u64,
-    /// Games with a clock up to which further ones are sought.
-    pub places: usize,
-    /// Correspondence games up to which further ones are sought.
-    pub correspondence_games: usize,
-    /// Which of the opponents that fit comes first.
-    pub order: Order,
-    /// Seconds after which an unanswered challenge is cancelled.
-    pub challenge_timeout_s: u64,
-    /// How many of the 100 bot games per day are reserved for incoming challenges and arenas.
-    pub reserved_games: u32,
-    /// Users that are never challenged, in addition to `challenge.block`.
-    pub block: Vec<Pattern>,
-    /// Lists of users that are never challenged, in addition to `challenge.block_lists`.
-    pub block_lists: Vec<BlockList>,
-    /// Kinds of games to play; if empty, the default profile.
-    #[serde(skip_serializing)]
-    pub profile: Vec<Profile>,
+section! {
+    /// `[matchmaking]`
+    pub struct Matchmaking {
+        /// Whether to challenge other bots when there is nothing to play.
+        pub enabled: bool = false,
+        /// Seconds before the first challenge, and after the start of a game, in which others may come first.
+        pub idle_s: u64 = 60,
+        /// Games with a clock up to which further ones are sought.
+        pub places: usize = 1,
+        /// Correspondence games up to which further ones are sought.
+        pub correspondence_games: usize = 4,
+        /// Which of the opponents that fit comes first.
+        pub order: Order = Order::Due,
+        /// Seconds after which an unanswered challenge is cancelled.
+        pub challenge_timeout_s: u64 = 20,
+        /// How many of the 100 bot games per day are reserved for incoming challenges and arenas.
+        pub reserved_games: u32 = 20,
+        /// Users that are never challenged, in addition to `challenge.block`.
+        pub block: Vec<Pattern>,
+        /// Lists of users that are never challenged, in addition to `challenge.block_lists`.
+        pub block_lists: Vec<BlockList>,
+        /// Kinds of games to play; if empty, the default profile.
+        #[serde(skip_serializing)]
+        pub profile: Vec<Profile>,
+    }
 }
 
-/// `[[matchmaking.profile]]`: a kind of game and its opponents.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Profile {
-    /// Name in the log; a profile without a name is identified by its number.
-    pub name: String,
-    /// Relative frequency among the profiles.
-    pub weight: u32,
-    /// Time controls, one of which is chosen.
-    #[serde(deserialize_with = "one_or_many")]
-    pub clock: Vec<ClockSpec>,
-    /// Variants, one of which is chosen.
-    #[serde(with = "super::values::one_or_list")]
-    pub variant: Vec<Variant>,
-    /// Whether the game is rated.
-    pub rated: bool,
-    /// Our color.
-    pub color: Side,
-    /// The opponent's rating in this kind of game.
-    pub rating: Option<Range>,
-    /// The opponent's rating minus ours.
-    pub rating_diff: Option<Range>,
+section! {
+    /// `[[matchmaking.profile]]`: a kind of game and its opponents.
+    pub struct Profile {
+        /// Name in the log; a profile without a name is identified by its number.
+        pub name: String,
+        /// Relative frequency among the profiles.
+        pub weight: u32 = 1,
+        /// Time controls, one of which is chosen.
+        #[serde(deserialize_with = "one_or_many")]
+        pub clock: Vec<ClockSpec> = vec![TimeControl::Clock { limit: 180, increment: 2 }.into()],
+        /// Variants, one of which is chosen.
+        #[serde(with = "super::values::one_or_list")]
+        pub variant: Vec<Variant> = vec![Variant::Standard],
+        /// Whether the game is rated.
+        pub rated: bool = true,
+        /// Our color.
+        pub color: Side = Side::Balanced,
+        /// The opponent's rating in this kind of game.
+        pub rating: Option<Range>,
+        /// The opponent's rating minus ours.
+        pub rating_diff: Option<Range>,
+    }
 }
 
 /// Order of the opponents that fit a profile.
@@ -84,42 +84,6 @@ pub enum Side {
     Black,
     /// Chosen by Lichess at random.
     Random,
-}
-
-impl Default for Matchmaking {
-    fn default() -> Self {
-        Self {
-            enabled: false,
-            idle_s: 60,
-            places: 1,
-            correspondence_games: 4,
-            order: Order::Due,
-            challenge_timeout_s: 20,
-            reserved_games: 20,
-            block: Vec::new(),
-            block_lists: Vec::new(),
-            profile: Vec::new(),
-        }
-    }
-}
-
-impl Default for Profile {
-    fn default() -> Self {
-        let blitz = TimeControl::Clock {
-            limit: 180,
-            increment: 2,
-        };
-        Self {
-            name: String::new(),
-            weight: 1,
-            clock: vec![blitz.into()],
-            variant: vec![Variant::Standard],
-            rated: true,
-            color: Side::Balanced,
-            rating: None,
-            rating_diff: None,
-        }
-    }
 }
 
 /// Largest rating difference to an opponent if a profile sets neither `rating` nor `rating_diff`.

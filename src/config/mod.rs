@@ -3,6 +3,31 @@
 //! `settings` defines the settings and their defaults, `layers` reads the sources, `check` finds contradictions. All
 //! problems are reported at once, each with its place and a hint.
 
+/// A section of the settings, or a table of a list. Each field has its default behind it, or else that of its type.
+macro_rules! section {
+    (@default) => { Default::default() };
+    (@default $default:expr) => { $default };
+    (
+        $(#[$meta:meta])*
+        pub struct $name:ident {
+            $($(#[$field_meta:meta])* pub $field:ident: $type:ty $(= $default:expr)?,)*
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[serde(default, deny_unknown_fields)]
+        pub struct $name {
+            $($(#[$field_meta])* pub $field: $type,)*
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self { $($field: section!(@default $($default)?),)* }
+            }
+        }
+    };
+}
+
 mod account;
 mod alert;
 mod arena_entry;
@@ -18,6 +43,7 @@ mod layers;
 mod lichess;
 mod matchmaking;
 mod problem;
+mod reader;
 mod rule;
 mod schema;
 mod settings;
@@ -33,8 +59,9 @@ use std::time::Duration;
 
 use crate::input;
 use crate::lichess::{CREDENTIALS_VARIABLE, Token, TokenError, TokenFault};
-use layers::{Layer, Leaf, RawAccount, Reader};
+use layers::{Layer, RawAccount};
 use problem::{Place, Problem};
+use reader::{Leaf, Reader};
 
 pub use alert::{AlertFormat, AlertKind, AlertTarget};
 pub use arena_entry::{ArenaEntry, TeamEntry};
@@ -57,7 +84,7 @@ pub use rule::{
 };
 pub use settings::{
     Book, Challenge, Engine, Games, PgnFiles, Prefer, Records, SERVICE_STATE, Selection, Settings,
-    Tournaments,
+    Tournaments, directory_in_environment,
 };
 pub use strength::{MAX_ELO, MIN_ELO, Strength, StrengthMode};
 pub(crate) use values::VARIANT_KEYS;
@@ -221,7 +248,6 @@ impl Layered {
         let mut reader = Reader {
             environment: &sources.environment,
             problems: Vec::new(),
-            accounts: Vec::new(),
         };
         let mut layers = Vec::new();
         match text {
@@ -233,18 +259,17 @@ impl Layered {
         layers.push(reader.environment());
         layers.push(reader.arguments(&sources.set));
 
+        let accounts = layers
+            .iter_mut()
+            .flat_map(|layer| std::mem::take(&mut layer.accounts));
+        let accounts: Vec<RawAccount> = accounts.collect();
         let owned_layers = layers;
         let layers: Vec<&Layer> = owned_layers.iter().collect();
         let mut settings = merge(&layers);
         settings.file = file;
-        settings.account = account::account_settings(
-            &reader.accounts,
-            &settings,
-            &layers,
-            sources,
-            &mut reader.problems,
-        );
-        if reader.accounts.is_empty() {
+        settings.account =
+            account::account_settings(&accounts, &settings, &layers, sources, &mut reader.problems);
+        if accounts.is_empty() {
             settings.token = token_source(&settings, sources, &layers, &mut reader.problems);
         }
         for contradiction in check::contradictions(&settings) {
@@ -268,7 +293,7 @@ impl Layered {
             return Ok(Self {
                 settings,
                 layers: owned_layers,
-                accounts: reader.accounts,
+                accounts,
             });
         }
         problems.sort_by_key(|problem| problem.place.sort_key());

@@ -2,8 +2,8 @@
 
 use std::sync::LazyLock;
 
-use serde::Deserialize;
 use serde::de::{self, Deserializer, Visitor};
+use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
 use super::alert::AlertTarget;
@@ -56,6 +56,16 @@ pub(super) struct TableList {
     pub heading: &'static str,
     /// The name of one table.
     pub noun: &'static str,
+    /// The name of one table in front of its own name or its number.
+    pub label: &'static str,
+    /// The keys of a table.
+    keys: fn() -> &'static [&'static str],
+    /// The error of a table, if it has one.
+    error: fn(Table) -> Option<toml::de::Error>,
+    /// The tables of these settings.
+    pub tables: fn(&Settings) -> Vec<Table>,
+    /// The key whose values may be secrets.
+    secret: Option<&'static str>,
 }
 
 impl TableList {
@@ -63,6 +73,32 @@ impl TableList {
     pub(super) fn is_at_top(&self) -> bool {
         !self.heading.contains('.')
     }
+
+    /// The tables of these settings without secrets.
+    pub(super) fn shown_tables(&self, settings: &Settings) -> Vec<Table> {
+        let mut tables = (self.tables)(settings);
+        for table in &mut tables {
+            match self.secret.and_then(|key| table.get_mut(key)) {
+                Some(Value::Table(values)) => values.iter_mut().for_each(|(_, value)| hide(value)),
+                Some(value) => hide(value),
+                None => {}
+            }
+        }
+        tables
+    }
+}
+
+fn hide(value: &mut Value) {
+    *value = Value::from("(hidden)");
+}
+
+/// A part of the settings as a table.
+pub(super) fn table_of<T: Serialize>(what: &T) -> Table {
+    Table::try_from(what).expect("settings come from TOML")
+}
+
+fn tables_of<T: Serialize>(list: &[T]) -> Vec<Table> {
+    list.iter().map(table_of).collect()
 }
 
 /// All lists of tables besides rules and accounts.
@@ -72,18 +108,33 @@ pub(super) const TABLE_LISTS: [TableList; 3] = [
         key: "profile",
         heading: "[[matchmaking.profile]]",
         noun: "a profile",
+        label: "profile",
+        keys: fields::<Profile>,
+        error: |table| table.try_into::<Profile>().err(),
+        tables: |settings| tables_of(&settings.matchmaking.profile),
+        secret: None,
     },
     TableList {
         section: "engine",
         key: "external",
         heading: "[[engine.external]]",
         noun: "an external engine",
+        label: "engine",
+        keys: fields::<External>,
+        error: |table| table.try_into::<External>().err(),
+        tables: |settings| tables_of(&settings.engine.external),
+        secret: Some("environment"),
     },
     TableList {
         section: "daemon",
         key: "alert",
         heading: "[[alert]]",
         noun: "an alert",
+        label: "alert",
+        keys: fields::<AlertTarget>,
+        error: |table| table.try_into::<AlertTarget>().err(),
+        tables: |settings| tables_of(&settings.daemon.alert),
+        secret: Some("url"),
     },
 ];
 
@@ -98,9 +149,7 @@ pub(super) fn keys_of_rule(inner: Option<&str>) -> &'static [&'static str] {
         Some("match") => fields::<Match>(),
         Some("limit") => fields::<Limit>(),
         Some("play") => fields::<Play>(),
-        Some("profile") => fields::<Profile>(),
-        Some("external") => fields::<External>(),
-        Some("alert") => fields::<AlertTarget>(),
+        Some(inner) if let Some(list) = table_list(inner) => (list.keys)(),
         _ => fields::<Rule>(),
     }
 }
@@ -168,9 +217,7 @@ pub(super) fn invalid_in_rule(
     let error = |value: &Value| {
         let leaf = Table::from_iter([(key.to_owned(), value.clone())]);
         match inner {
-            Some("profile") => leaf.try_into::<Profile>().err(),
-            Some("external") => leaf.try_into::<External>().err(),
-            Some("alert") => leaf.try_into::<AlertTarget>().err(),
+            Some(inner) if let Some(list) = table_list(inner) => (list.error)(leaf),
             Some(inner) => read(Table::from_iter([(inner.to_owned(), Value::Table(leaf))])),
             None => read(leaf),
         }

@@ -15,7 +15,7 @@ use super::etiquette::{Chat, Draw, Resign, Takebacks};
 use super::external::{EMBEDDED_ENGINE, External};
 use super::lichess::Lichess;
 use super::matchmaking::Matchmaking;
-use super::rule::{Books, ClockSpec, Limit, Pattern, Play, Rule, Windows, unknown_books};
+use super::rule::{Books, ClockSpec, Limit, Pattern, Play, Rule, Windows};
 use super::seconds;
 use super::strength::Strength;
 use super::variant_books::VariantBooks;
@@ -81,175 +81,175 @@ pub struct Settings {
     pub warnings: Vec<String>,
 }
 
-/// `[engine]`
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Engine {
-    /// Size of the transposition table in MiB, one for all games, 1 to 65536.
-    pub hash_mib: usize,
-    /// Search threads, shared by all games; 0 means one for each core.
-    pub threads: usize,
-    /// Time in ms reserved on every move in addition to the measured lag.
-    pub move_overhead_ms: u64,
-    /// Whether to think during the opponent's turn.
-    pub ponder: bool,
-    /// Playing strength, unless a rule sets another.
-    pub strength: Strength,
-    /// The engine that plays, unless a rule sets another: `knightwatch`, or the name of one of `external`.
-    pub default: String,
-    /// Whether the engine is on the analysis board of our account.
-    pub provider: bool,
-    /// Engines in processes of their own.
-    #[serde(skip_serializing)]
-    pub external: Vec<External>,
+section! {
+    /// `[engine]`
+    pub struct Engine {
+        /// Size of the transposition table in MiB, one for all games, 1 to 65536.
+        pub hash_mib: usize = 256,
+        /// Search threads, shared by all games; 0 means one for each core.
+        pub threads: usize = 0,
+        /// Time in ms reserved on every move in addition to the measured lag.
+        pub move_overhead_ms: u64 = 50,
+        /// Whether to think during the opponent's turn.
+        pub ponder: bool = true,
+        /// Playing strength, unless a rule sets another.
+        pub strength: Strength,
+        /// The engine that plays, unless a rule sets another: `knightwatch`, or the name of one of `external`.
+        pub default: String = EMBEDDED_ENGINE.to_owned(),
+        /// Whether the engine is on the analysis board of our account.
+        pub provider: bool = false,
+        /// Engines in processes of their own.
+        #[serde(skip_serializing)]
+        pub external: Vec<External>,
+    }
 }
 
-/// `[book]`
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Book {
-    /// Whether to use opening books.
-    pub enabled: bool,
-    /// Polyglot books of standard chess, probed in this order before the embedded book.
-    pub files: Vec<PathBuf>,
-    /// Polyglot books of variants.
-    pub variants: VariantBooks,
-    /// Whether to probe the embedded book of the variant if the files have no move.
-    pub embedded: bool,
-    /// How a book move is selected.
-    pub selection: Selection,
-    /// Smallest weight of book moves to play.
-    pub min_weight: u16,
-    /// Plies from the start of the game after which books are no longer probed.
-    pub max_ply: u32,
-    /// Whether books may repeat a position, or let the opponent repeat one.
-    pub allow_repetitions: bool,
+section! {
+    /// `[book]`
+    pub struct Book {
+        /// Whether to use opening books.
+        pub enabled: bool = true,
+        /// Polyglot books of standard chess, probed in this order before the embedded book.
+        pub files: Vec<PathBuf>,
+        /// Polyglot books of variants.
+        pub variants: VariantBooks,
+        /// Whether to probe the embedded book of the variant if the files have no move.
+        pub embedded: bool = true,
+        /// How a book move is selected.
+        pub selection: Selection = Selection::Weighted,
+        /// Smallest weight of book moves to play.
+        pub min_weight: u16 = 1,
+        /// Plies from the start of the game after which books are no longer probed.
+        pub max_ply: u32 = 40,
+        /// Whether books may repeat a position, or let the opponent repeat one.
+        pub allow_repetitions: bool = false,
+    }
 }
 
-/// `[challenge]`: conditions for accepting challenges. Each has its own decline reason.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Challenge {
-    /// Whether to accept challenges at all.
-    pub accept: bool,
-    /// Accepted variants.
-    #[serde(with = "super::values")]
-    pub variants: Vec<Variant>,
-    /// Accepted speeds, by Lichess's own names for them.
-    #[serde(with = "super::values")]
-    pub speeds: Vec<Speed>,
-    /// Whether rated games are accepted.
-    pub rated: bool,
-    /// Whether casual games are accepted.
-    pub casual: bool,
-    /// Whether people are accepted.
-    pub humans: bool,
-    /// Whether bots are accepted.
-    pub bots: bool,
-    /// Smallest initial time in seconds.
-    pub min_base_s: u32,
-    /// Largest initial time in seconds.
-    pub max_base_s: u32,
-    /// Smallest increment in seconds.
-    pub min_increment_s: u32,
-    /// Largest increment in seconds.
-    pub max_increment_s: u32,
-    /// Fewest days a move in correspondence games.
-    pub min_days: u32,
-    /// Most days a move in correspondence games.
-    pub max_days: u32,
-    /// Lowest rating of the challenger.
-    pub min_rating: u32,
-    /// Highest rating of the challenger.
-    pub max_rating: u32,
-    /// Names that are never accepted, not even by a rule.
-    pub block: Vec<Pattern>,
-    /// Lists of users who are accepted only by a rule that matches `listed`.
-    pub block_lists: Vec<BlockList>,
-    /// Challenges of one user that are accepted within 24 hours; 0 sets no limit.
-    pub per_user_day: u32,
-    /// Challenges of all users that are accepted within 24 hours; 0 sets no limit.
-    pub per_day: u32,
-    /// Challenges of one user that are accepted within other windows.
-    pub per_user: Windows,
-    /// Queue size; further challenges are declined with `later`.
-    pub queue_size: usize,
-    /// Seconds after which a queued challenge is declined with `later`.
-    pub queue_timeout_s: u64,
-    /// Order of the queue.
-    pub prefer: Prefer,
-    /// How many rematches are accepted in a row, unless a rule accepts more.
-    pub rematches: u32,
+section! {
+    /// `[challenge]`: conditions for accepting challenges. Each has its own decline reason.
+    pub struct Challenge {
+        /// Whether to accept challenges at all.
+        pub accept: bool = true,
+        /// Accepted variants.
+        #[serde(with = "super::values")]
+        pub variants: Vec<Variant> = Variant::ALL.to_vec(),
+        /// Accepted speeds, by Lichess's own names for them.
+        #[serde(with = "super::values")]
+        pub speeds: Vec<Speed> = vec![Speed::Bullet, Speed::Blitz, Speed::Rapid, Speed::Classical],
+        /// Whether rated games are accepted.
+        pub rated: bool = true,
+        /// Whether casual games are accepted.
+        pub casual: bool = true,
+        /// Whether people are accepted.
+        pub humans: bool = true,
+        /// Whether bots are accepted.
+        pub bots: bool = true,
+        /// Smallest initial time in seconds.
+        pub min_base_s: u32 = 0,
+        /// Largest initial time in seconds.
+        pub max_base_s: u32 = 10_800,
+        /// Smallest increment in seconds.
+        pub min_increment_s: u32 = 0,
+        /// Largest increment in seconds.
+        pub max_increment_s: u32 = 180,
+        /// Fewest days a move in correspondence games.
+        pub min_days: u32 = 1,
+        /// Most days a move in correspondence games.
+        pub max_days: u32 = 14,
+        /// Lowest rating of the challenger.
+        pub min_rating: u32 = 0,
+        /// Highest rating of the challenger.
+        pub max_rating: u32 = 4000,
+        /// Names that are never accepted, not even by a rule.
+        pub block: Vec<Pattern>,
+        /// Lists of users who are accepted only by a rule that matches `listed`.
+        pub block_lists: Vec<BlockList>,
+        /// Challenges of one user that are accepted within 24 hours; 0 sets no limit.
+        pub per_user_day: u32 = 0,
+        /// Challenges of all users that are accepted within 24 hours; 0 sets no limit.
+        pub per_day: u32 = 0,
+        /// Challenges of one user that are accepted within other windows.
+        pub per_user: Windows,
+        /// Queue size; further challenges are declined with `later`.
+        pub queue_size: usize = 10,
+        /// Seconds after which a queued challenge is declined with `later`.
+        pub queue_timeout_s: u64 = 120,
+        /// Order of the queue.
+        pub prefer: Prefer = Prefer::Humans,
+        /// How many rematches are accepted in a row, unless a rule accepts more.
+        pub rematches: u32 = 1,
+    }
 }
 
-/// `[games]`
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Games {
-    /// Number of concurrent games; further challenges are queued.
-    pub concurrency: usize,
-    /// How many of them are reserved for people.
-    pub reserved_for_humans: usize,
-    /// Concurrent games against the same opponent, counted separately for games with and without a clock.
-    pub per_opponent: usize,
-    /// Seconds to wait for the opponent's first move before the game is aborted; 0 waits forever.
-    pub abort_after_s: u64,
-    /// Whether to claim victory when the opponent has left and Lichess allows it.
-    pub claim_victory: bool,
-    /// Policy for accepting takeback requests.
-    pub takebacks: Takebacks,
-    /// Limit on takebacks in a game.
-    pub max_takebacks: u32,
-    /// Whether to offer a rematch after a game.
-    pub offer_rematch: bool,
+section! {
+    /// `[games]`
+    pub struct Games {
+        /// Number of concurrent games; further challenges are queued.
+        pub concurrency: usize = 4,
+        /// How many of them are reserved for people.
+        pub reserved_for_humans: usize = 0,
+        /// Concurrent games against the same opponent, counted separately for games with and without a clock.
+        pub per_opponent: usize = 4,
+        /// Seconds to wait for the opponent's first move before the game is aborted; 0 waits forever.
+        pub abort_after_s: u64 = 60,
+        /// Whether to claim victory when the opponent has left and Lichess allows it.
+        pub claim_victory: bool = true,
+        /// Policy for accepting takeback requests.
+        pub takebacks: Takebacks = Takebacks::Casual,
+        /// Limit on takebacks in a game.
+        pub max_takebacks: u32 = 3,
+        /// Whether to offer a rematch after a game.
+        pub offer_rematch: bool = false,
+    }
 }
 
-/// `[tournaments]`
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Tournaments {
-    /// Arenas to join before they start, each as `ID`, `ID:PASSWORD`, `ID@TEAM` or `ID@TEAM:PASSWORD`.
-    pub join: Vec<ArenaEntry>,
-    /// Teams whose arenas are joined, each as `TEAM` or `TEAM:PASSWORD` with the password of the team.
-    pub teams: Vec<TeamEntry>,
-    /// Whether to join these teams.
-    pub join_teams: bool,
-    /// Password of arenas of these teams.
-    pub password: String,
-    /// Whether to join any arena of the site that allows bots.
-    pub join_any: bool,
-    /// Speeds of arenas found by `teams` or `join_any`.
-    #[serde(with = "super::values")]
-    pub speeds: Vec<Speed>,
-    /// Their time controls; empty accepts all.
-    pub clocks: Vec<ClockSpec>,
-    /// Their minimum duration in minutes.
-    pub min_minutes: u32,
-    /// Their maximum duration in minutes.
-    pub max_minutes: u32,
-    /// Arenas that start within this many hours are joined.
-    pub join_ahead_h: u32,
-    /// Number of concurrent arenas.
-    pub concurrency: usize,
+section! {
+    /// `[tournaments]`
+    pub struct Tournaments {
+        /// Arenas to join before they start, each as `ID`, `ID:PASSWORD`, `ID@TEAM` or `ID@TEAM:PASSWORD`.
+        pub join: Vec<ArenaEntry>,
+        /// Teams whose arenas are joined, each as `TEAM` or `TEAM:PASSWORD` with the password of the team.
+        pub teams: Vec<TeamEntry>,
+        /// Whether to join these teams.
+        pub join_teams: bool = false,
+        /// Password of arenas of these teams.
+        pub password: String,
+        /// Whether to join any arena of the site that allows bots.
+        pub join_any: bool = false,
+        /// Speeds of arenas found by `teams` or `join_any`.
+        #[serde(with = "super::values")]
+        pub speeds: Vec<Speed> = vec![Speed::Bullet, Speed::Blitz, Speed::Rapid, Speed::Classical],
+        /// Their time controls; empty accepts all.
+        pub clocks: Vec<ClockSpec>,
+        /// Their minimum duration in minutes.
+        pub min_minutes: u32 = 10,
+        /// Their maximum duration in minutes.
+        pub max_minutes: u32 = 720,
+        /// Arenas that start within this many hours are joined.
+        pub join_ahead_h: u32 = 24,
+        /// Number of concurrent arenas.
+        pub concurrency: usize = 1,
+    }
 }
 
-/// `[records]`
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Records {
-    /// Whether to keep records of the games.
-    pub enabled: bool,
-    /// Their directory; by default the state directory of the service or of the user.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub directory: Option<PathBuf>,
-    /// PGN files in addition to the database, and their grouping.
-    pub pgn: PgnFiles,
-    /// Whether PGN files contain clocks.
-    pub clocks: bool,
-    /// Whether PGN files contain evaluations.
-    pub evals: bool,
-    /// How many of the latest games have a trace; 0 for none.
-    pub traces: usize,
+section! {
+    /// `[records]`
+    pub struct Records {
+        /// Whether to keep records of the games.
+        pub enabled: bool = true,
+        /// Their directory; by default the state directory of the service or of the user.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub directory: Option<PathBuf>,
+        /// PGN files in addition to the database, and their grouping.
+        pub pgn: PgnFiles = PgnFiles::None,
+        /// Whether PGN files contain clocks.
+        pub clocks: bool = true,
+        /// Whether PGN files contain evaluations.
+        pub evals: bool = true,
+        /// How many of the latest games have a trace; 0 for none.
+        pub traces: usize = 200,
+    }
 }
 
 /// Selection of a book move.
@@ -294,15 +294,18 @@ pub enum PgnFiles {
     All,
 }
 
+/// The directory that an environment variable names.
+pub fn directory_in_environment(variable: &str) -> Option<PathBuf> {
+    let value = std::env::var_os(variable)?;
+    // systemd may list several, separated by colons.
+    let first = std::env::split_paths(&value).next()?;
+    first.is_absolute().then_some(first)
+}
+
 impl Settings {
     /// Directory of persistent data: that of the systemd unit, or in the home directory. `None` without either.
     pub fn data_directory(&self) -> Option<PathBuf> {
-        let directory = |variable: &str| {
-            let value = std::env::var_os(variable)?;
-            // systemd may list several, separated by colons.
-            let first = std::env::split_paths(&value).next()?;
-            first.is_absolute().then_some(first)
-        };
+        let directory = directory_in_environment;
         directory("STATE_DIRECTORY")
             .or_else(|| Some(directory("XDG_STATE_HOME")?.join("knightwatch")))
             .or_else(|| Some(directory("HOME")?.join(".local/state/knightwatch")))
@@ -338,12 +341,6 @@ impl Settings {
         let here =
             self.book.enabled || self.any_rule(|play| play.book.as_ref().map(Books::are_asked));
         here || self.account.iter().any(Self::has_books)
-    }
-
-    /// The books of rules that `[book]` does not list: a sentence for each.
-    pub fn unknown_books(&self) -> Vec<String> {
-        let of_rule = |rule| unknown_books(rule, &self.book);
-        self.rule.iter().flat_map(of_rule).collect()
     }
 
     /// The longest window of a limit.
@@ -404,6 +401,39 @@ impl Engine {
     }
 }
 
+/// The name of the embedded book in rules.
+const EMBEDDED_BOOK: &str = "default";
+
+impl Book {
+    /// The files that are asked in games of this variant, in order. Chess960 and games from a position follow the rules of
+    /// standard chess, so its books fit as well.
+    pub fn files_for(&self, variant: Variant) -> impl Iterator<Item = &Path> {
+        let common = match variant {
+            Variant::Standard | Variant::Chess960 | Variant::FromPosition => self.files.as_slice(),
+            _ => &[],
+        };
+        let own = self.variants.of(variant);
+        own.iter().chain(common).map(PathBuf::as_path)
+    }
+
+    /// The names of the books that are asked in games of this variant, in order.
+    pub fn names(&self, variant: Variant, selection: &Books) -> Vec<String> {
+        let files = self.files_for(variant).filter_map(Path::file_name);
+        let files = files.map(|name| name.to_string_lossy().into_owned());
+        let own = self.embedded.then(|| EMBEDDED_BOOK.to_owned());
+        let all: Vec<String> = files.chain(own).collect();
+        match selection {
+            Books::None => Vec::new(),
+            Books::All => all,
+            Books::Named(names) => names
+                .iter()
+                .filter(|name| all.contains(name))
+                .cloned()
+                .collect(),
+        }
+    }
+}
+
 impl Challenge {
     /// Limits of challenges without a rule that sets one.
     pub fn limit(&self) -> Limit {
@@ -423,112 +453,5 @@ impl Challenge {
     /// Time after which a queued challenge is declined.
     pub fn queue_timeout(&self) -> Duration {
         seconds(self.queue_timeout_s)
-    }
-}
-
-impl Default for Engine {
-    fn default() -> Self {
-        Self {
-            hash_mib: 256,
-            threads: 0,
-            move_overhead_ms: 50,
-            ponder: true,
-            strength: Strength::default(),
-            default: EMBEDDED_ENGINE.to_owned(),
-            provider: false,
-            external: Vec::new(),
-        }
-    }
-}
-
-impl Default for Book {
-    fn default() -> Self {
-        Self {
-            enabled: true,
-            files: Vec::new(),
-            variants: VariantBooks::default(),
-            embedded: true,
-            selection: Selection::Weighted,
-            min_weight: 1,
-            max_ply: 40,
-            allow_repetitions: false,
-        }
-    }
-}
-
-impl Default for Challenge {
-    fn default() -> Self {
-        Self {
-            accept: true,
-            variants: Variant::ALL.to_vec(),
-            speeds: vec![Speed::Bullet, Speed::Blitz, Speed::Rapid, Speed::Classical],
-            rated: true,
-            casual: true,
-            humans: true,
-            bots: true,
-            min_base_s: 0,
-            max_base_s: 10_800,
-            min_increment_s: 0,
-            max_increment_s: 180,
-            min_days: 1,
-            max_days: 14,
-            min_rating: 0,
-            max_rating: 4000,
-            block: Vec::new(),
-            block_lists: Vec::new(),
-            per_user_day: 0,
-            per_day: 0,
-            per_user: Windows::default(),
-            queue_size: 10,
-            queue_timeout_s: 120,
-            prefer: Prefer::Humans,
-            rematches: 1,
-        }
-    }
-}
-
-impl Default for Games {
-    fn default() -> Self {
-        Self {
-            concurrency: 4,
-            reserved_for_humans: 0,
-            per_opponent: 4,
-            abort_after_s: 60,
-            claim_victory: true,
-            takebacks: Takebacks::Casual,
-            max_takebacks: 3,
-            offer_rematch: false,
-        }
-    }
-}
-
-impl Default for Tournaments {
-    fn default() -> Self {
-        Self {
-            join: Vec::new(),
-            teams: Vec::new(),
-            join_teams: false,
-            password: String::new(),
-            join_any: false,
-            speeds: vec![Speed::Bullet, Speed::Blitz, Speed::Rapid, Speed::Classical],
-            clocks: Vec::new(),
-            min_minutes: 10,
-            max_minutes: 720,
-            join_ahead_h: 24,
-            concurrency: 1,
-        }
-    }
-}
-
-impl Default for Records {
-    fn default() -> Self {
-        Self {
-            enabled: true,
-            directory: None,
-            pgn: PgnFiles::None,
-            clocks: true,
-            evals: true,
-            traces: 200,
-        }
     }
 }

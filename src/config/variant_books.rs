@@ -2,14 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::de::{self, MapAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::rule::Books;
 use super::rule::one_or_many;
-use super::settings::Book;
 use crate::lichess::model::Variant;
 
 /// Lichess's keys of the variants with books of their own; `book.files` are for the others.
@@ -33,40 +31,10 @@ impl VariantBooks {
     pub fn is_empty(&self) -> bool {
         self.0.values().all(Vec::is_empty)
     }
-}
 
-impl Book {
-    /// The files that are asked in games of this variant, in order. Chess960 and games from a position follow the rules of
-    /// standard chess, so its books fit as well.
-    pub fn files_for(&self, variant: Variant) -> impl Iterator<Item = &Path> {
-        let own = self.variants.0.get(&variant).map_or(&[][..], Vec::as_slice);
-        let common = match variant {
-            Variant::Standard | Variant::Chess960 | Variant::FromPosition => self.files.as_slice(),
-            _ => &[],
-        };
-        own.iter().chain(common).map(PathBuf::as_path)
-    }
-}
-
-/// The name of the embedded book in rules.
-const EMBEDDED: &str = "default";
-
-impl Book {
-    /// The names of the books that are asked in games of this variant, in order.
-    pub fn names(&self, variant: Variant, selection: &Books) -> Vec<String> {
-        let files = self.files_for(variant).filter_map(Path::file_name);
-        let files = files.map(|name| name.to_string_lossy().into_owned());
-        let own = self.embedded.then(|| EMBEDDED.to_owned());
-        let all: Vec<String> = files.chain(own).collect();
-        match selection {
-            Books::None => Vec::new(),
-            Books::All => all,
-            Books::Named(names) => names
-                .iter()
-                .filter(|name| all.contains(name))
-                .cloned()
-                .collect(),
-        }
+    /// The books of this variant.
+    pub(super) fn of(&self, variant: Variant) -> &[PathBuf] {
+        self.0.get(&variant).map_or(&[], Vec::as_slice)
     }
 }
 

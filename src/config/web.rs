@@ -6,27 +6,27 @@ use std::path::{Path, PathBuf};
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-/// `[web]`
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Web {
-    /// Address and port of the page, `/metrics` and the probes; empty for none.
-    pub listen: String,
-    /// File with the key that permits everything. Needed for addresses that other machines can reach.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub key_file: Option<PathBuf>,
-    /// File with a key that permits to watch only.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub watch_key_file: Option<PathBuf>,
-    /// File with a key for `/metrics` only.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub metrics_key_file: Option<PathBuf>,
-    /// Names by which other machines call the page, without a port.
-    pub hosts: Vec<String>,
-    /// Addresses of reverse proxies whose `X-Forwarded-*` headers count, such as `10.0.0.0/8`.
-    pub trusted_proxies: Vec<String>,
-    /// The user of a simulator on this machine as whom the page plays; empty for none.
-    pub play_as: String,
+section! {
+    /// `[web]`
+    pub struct Web {
+        /// Address and port of the page, `/metrics` and the probes; empty for none.
+        pub listen: String = "127.0.0.1:9664".into(),
+        /// File with the key that permits everything. Needed for addresses that other machines can reach.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub key_file: Option<PathBuf>,
+        /// File with a key that permits to watch only.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub watch_key_file: Option<PathBuf>,
+        /// File with a key for `/metrics` only.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub metrics_key_file: Option<PathBuf>,
+        /// Names by which other machines call the page, without a port.
+        pub hosts: Vec<String>,
+        /// Addresses of reverse proxies whose `X-Forwarded-*` headers count, such as `10.0.0.0/8`.
+        pub trusted_proxies: Vec<String>,
+        /// The user of a simulator on this machine as whom the page plays; empty for none.
+        pub play_as: String,
+    }
 }
 
 /// A key of the page.
@@ -131,19 +131,5 @@ impl Web {
         Some(format!(
             "`{host}` is not a host name such as bot.example.org; write it without scheme, port and path"
         ))
-    }
-}
-
-impl Default for Web {
-    fn default() -> Self {
-        Self {
-            listen: "127.0.0.1:9664".into(),
-            key_file: None,
-            watch_key_file: None,
-            metrics_key_file: None,
-            hosts: Vec::new(),
-            trusted_proxies: Vec::new(),
-            play_as: String::new(),
-        }
     }
 }

@@ -245,14 +245,15 @@ pub(super) fn matches_command(
     let Response::Status(status) = socket.send(&Request::Status)? else {
         return Err(Error::Unreadable("not a status".to_owned()).into());
     };
+    let matches = &status.live.matches;
     if json {
-        writeln!(out, "{}", serde_json::to_string_pretty(&status.matches)?)?;
+        writeln!(out, "{}", serde_json::to_string_pretty(matches)?)?;
         return Ok(ExitCode::SUCCESS);
     }
-    for one in &status.matches {
+    for one in matches {
         writeln!(out, "{one}\n{}", one.cross_table())?;
     }
-    if status.matches.is_empty() {
+    if matches.is_empty() {
         writeln!(
             out,
             "there are no matches; knightwatch challenge NAME 3+2 --pairs 20 starts one"

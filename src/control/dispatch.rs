@@ -155,7 +155,7 @@ impl Dispatcher {
         let [only] = &self.accounts[..] else {
             return None;
         };
-        let name = only.metrics.status().account?;
+        let name = only.metrics.status().live.account?;
         name.eq_ignore_ascii_case(wanted).then_some(only)
     }
 

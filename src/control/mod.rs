@@ -16,7 +16,8 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::bot::{self, CommandHandle, OutgoingChallenge, argument};
+use crate::bot::{self, CommandHandle, CommandKind, OutgoingChallenge, argument};
+use crate::config::directory_in_environment;
 use crate::metrics::Status;
 
 pub use client::{
@@ -135,14 +136,19 @@ fn validated<T: 'static>(
 }
 
 impl Challenge {
-    fn to_outgoing(&self) -> Result<OutgoingChallenge, bot::CommandError> {
-        OutgoingChallenge::parse(
+    fn command(&self) -> Result<CommandKind, bot::CommandError> {
+        let challenge = OutgoingChallenge::parse(
             &self.user,
             &self.clock,
             self.rated,
             &self.variant,
             &self.color,
-        )
+        )?;
+        let Some(pairs) = self.pairs else {
+            return Ok(CommandKind::Challenge(challenge));
+        };
+        challenge.check_match(pairs)?;
+        Ok(CommandKind::Match(challenge, pairs))
     }
 }
 
@@ -191,26 +197,28 @@ impl Request {
 
     /// Executes the request for one account.
     async fn execute(self, commands: &CommandHandle) -> bot::CommandResult {
-        match self {
-            Self::Status | Self::Page => Err("this request is not for a single account".into()),
-            Self::Pause => commands.pause().await,
-            Self::Resume => commands.resume().await,
-            Self::Seek { on } => commands.seek(on).await,
-            Self::Drain => commands.drain(),
-            Self::Challenge(challenge) => match (challenge.to_outgoing(), challenge.pairs) {
-                (Ok(challenge), None) => commands.challenge(challenge).await,
-                (Ok(challenge), Some(pairs)) => commands.start_match(challenge, pairs).await,
-                (Err(error), _) => Err(error),
-            },
-            Self::CancelMatch { user } => commands.cancel_match(&user).await,
-            Self::Join { arena } => commands.join(&arena).await,
-            Self::Leave { arena } => commands.leave(&arena).await,
-            Self::Block { user } => commands.block(&user).await,
-            Self::Unblock { user } => commands.unblock(&user).await,
-            Self::MoveNow { game } => commands.move_now(&game).await,
-            Self::Strength { user, elo, move_s } => commands.strength(&user, elo, move_s).await,
-            Self::Reload => commands.reload().await,
-        }
+        let command = match self {
+            Self::Status | Self::Page => {
+                return Err("this request is not for a single account".into());
+            }
+            Self::Drain => return commands.drain(),
+            Self::Pause => CommandKind::Pause,
+            Self::Resume => CommandKind::Resume,
+            Self::Seek { on } => CommandKind::Seek(on),
+            Self::Challenge(challenge) => challenge.command()?,
+            Self::CancelMatch { user } => CommandKind::CancelMatch(argument::user(&user)?),
+            Self::Join { arena } => CommandKind::Join(argument::joining(&arena)?),
+            Self::Leave { arena } => CommandKind::Leave(argument::arena(&arena)?),
+            Self::Block { user } => CommandKind::Block(argument::pattern(&user)?),
+            Self::Unblock { user } => CommandKind::Unblock(argument::pattern(&user)?),
+            Self::MoveNow { game } => CommandKind::MoveNow(argument::game(&game)?),
+            Self::Strength { user, elo, move_s } => {
+                let play = argument::play(elo, move_s)?;
+                CommandKind::Play(argument::pattern(&user)?, Box::new(play))
+            }
+            Self::Reload => CommandKind::Reload,
+        };
+        commands.send(command).await
     }
 }
 
@@ -229,14 +237,10 @@ pub enum Response {
 /// Default path of a daemon's socket: in the runtime directory of its systemd unit, else of the session, else in a
 /// directory of this user below the directory for temporary files.
 pub fn default_path() -> PathBuf {
-    let directory = |variable| {
-        let value = std::env::var_os(variable)?;
-        // systemd may list several, separated by colons.
-        let first = std::env::split_paths(&value).next()?;
-        first.is_absolute().then_some(first)
-    };
-    let directory = directory("RUNTIME_DIRECTORY")
-        .or_else(|| directory("XDG_RUNTIME_DIR").map(|session| session.join("knightwatch")))
+    let directory = directory_in_environment("RUNTIME_DIRECTORY")
+        .or_else(|| {
+            directory_in_environment("XDG_RUNTIME_DIR").map(|session| session.join("knightwatch"))
+        })
         .unwrap_or_else(|| std::env::temp_dir().join(format!("knightwatch-{}", effective_uid())));
     directory.join(SOCKET_FILE_NAME)
 }

@@ -2,8 +2,6 @@
 
 use std::fs;
 use std::io;
-#[cfg(target_os = "linux")]
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -52,26 +50,8 @@ pub(super) fn untrusted_peer(
 /// User id of the process that listens.
 #[cfg(target_os = "linux")]
 fn listener_uid(stream: &UnixStream, _: &Path) -> io::Result<u32> {
-    let mut peer = libc::ucred {
-        pid: 0,
-        uid: 0,
-        gid: 0,
-    };
-    let mut length = size_of_val(&peer) as libc::socklen_t;
-    // SAFETY: the socket is open, and the system writes at most `length` bytes to `peer`, which is that large.
-    let status = unsafe {
-        libc::getsockopt(
-            stream.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_PEERCRED,
-            (&raw mut peer).cast(),
-            &raw mut length,
-        )
-    };
-    match status {
-        0 => Ok(peer.uid),
-        _ => Err(io::Error::last_os_error()),
-    }
+    let peer = rustix::net::sockopt::socket_peercred(stream)?;
+    Ok(peer.uid.as_raw())
 }
 
 /// Owner of the socket's file.

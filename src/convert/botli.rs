@@ -6,11 +6,11 @@ use toml::{Table, Value as Toml};
 
 use super::Place;
 use super::books::PeerBooks;
-use super::draft::{Draft, quoted};
+use super::draft::{Draft, mappings, quoted};
 use super::values::{
     DRAW_SCORE, NO_ONLINE_MOVES, NO_TABLES, OWN_ENGINE, SPEEDS, UNKNOWN_GAMES, VARIANTS, boolean,
-    chat, draw_switch, known_names, list, number, search_limits, selection, table, texts,
-    uci_options, urls, whole,
+    chat, draw_switch, known_names, list, search_limits, selection, table, texts, uci_options,
+    up_to, urls, whole,
 };
 use super::yaml::Value;
 
@@ -59,25 +59,25 @@ pub(super) fn convert(draft: &mut Draft, place: &Place) {
     }
     books(draft, place);
     draws(draft);
-    draft.map("challenge.concurrency", "games", "concurrency", |value| {
-        number(value, 1, 1_000)
+    draft.map_all(mappings! {
+        "challenge.concurrency" => games.concurrency: up_to::<1_000>;
     });
     super::takebacks(draft, "challenge.max_takebacks");
     if let Some((value, from)) = draft.take("whitelist") {
         let matching = table([("name", list(value.texts()))]);
         draft.rule(matching, ("accept", true.into()), vec![from], "a rule");
     }
-    draft.map("blacklist", "challenge", "block", texts);
-    draft.map("online_blacklists", "challenge", "block_lists", urls);
+    draft.map_all(mappings! {
+        "blacklist" => challenge.block: texts;
+        "online_blacklists" => challenge.block_lists: urls;
+    });
     challenges(draft);
-    for (theirs, ours) in [
-        ("greeting", "greeting"),
-        ("goodbye", "farewell"),
-        ("greeting_spectators", "greeting_spectators"),
-        ("goodbye_spectators", "farewell_spectators"),
-    ] {
-        draft.map(&format!("messages.{theirs}"), "chat", ours, chat);
-    }
+    draft.map_all(mappings! {
+        "messages.greeting" => chat.greeting: chat;
+        "messages.goodbye" => chat.farewell: chat;
+        "messages.greeting_spectators" => chat.greeting_spectators: chat;
+        "messages.goodbye_spectators" => chat.farewell_spectators: chat;
+    });
     matchmaking(draft);
     for (prefix, reason) in DROPPED {
         draft.drop_all(prefix, reason);
@@ -118,9 +118,7 @@ fn books(draft: &mut Draft, place: &Place) {
                 "allow_repetitions",
                 boolean,
             );
-            draft.map(&key("max_depth"), "book", "max_ply", |value| {
-                number(value, 1, 1_000)
-            });
+            draft.map(&key("max_depth"), "book", "max_ply", up_to::<1_000>);
         }
     }
     if books.is_empty() {
@@ -134,14 +132,9 @@ fn books(draft: &mut Draft, place: &Place) {
 
 fn draws(draft: &mut Draft) {
     draw_switch(draft, "offer_draw.enabled");
-    draft.map(
-        "offer_draw.consecutive_moves",
-        "draw",
-        "min_level_moves",
-        |value| number(value, 1, 1_000),
-    );
-    draft.map("offer_draw.min_game_length", "draw", "min_move", |value| {
-        number(value, 1, 1_000)
+    draft.map_all(mappings! {
+        "offer_draw.consecutive_moves" => draw.min_level_moves: up_to::<1_000>;
+        "offer_draw.min_game_length" => draw.min_move: up_to::<1_000>;
     });
     let no_draws = || {
         table([
@@ -158,15 +151,12 @@ fn draws(draft: &mut Draft) {
             _ => draft.drop_key("that is so here without a setting", from),
         }
     }
-    draft.map("resign.enabled", "resign", "enabled", boolean);
-    draft.map("resign.score", "resign", "score_cp", super::resign_score);
-    draft.map(
-        "resign.consecutive_moves",
-        "resign",
-        "min_lost_moves",
-        |value| number(value, 1, 1_000),
-    );
-    draft.map("resign.against_humans", "resign", "humans", boolean);
+    draft.map_all(mappings! {
+        "resign.enabled" => resign.enabled: boolean;
+        "resign.score" => resign.score_cp: super::resign_score;
+        "resign.consecutive_moves" => resign.min_lost_moves: up_to::<1_000>;
+        "resign.against_humans" => resign.humans: boolean;
+    });
     let no_resignation = || table([("resign", false.into())]);
     for (path, play) in [
         ("offer_draw.min_rating", no_draws()),
@@ -228,9 +218,7 @@ fn conditions_of(draft: &mut Draft, prefix: &str, kind: Table) {
     ] {
         let path = format!("{prefix}{theirs}");
         if is_common {
-            draft.map(&path, "challenge", ours, |value| {
-                number(value, 1, 1_000_000_000)
-            });
+            draft.map(&path, "challenge", ours, up_to::<1_000_000_000>);
             continue;
         }
         let Some((value, from)) = draft.take(&path) else {
@@ -400,15 +388,10 @@ fn modes(draft: &mut Draft) {
 }
 
 fn matchmaking(draft: &mut Draft) {
-    draft.map("matchmaking.delay", "matchmaking", "idle_s", |value| {
-        number(value, 1, 1_000_000)
+    draft.map_all(mappings! {
+        "matchmaking.delay" => matchmaking.idle_s: up_to::<1_000_000>;
+        "matchmaking.timeout" => matchmaking.challenge_timeout_s: up_to::<3_600>;
     });
-    draft.map(
-        "matchmaking.timeout",
-        "matchmaking",
-        "challenge_timeout_s",
-        |value| number(value, 1, 3_600),
-    );
     for name in draft.names("matchmaking.types.") {
         let prefix = format!("matchmaking.types.{name}.");
         let mut from = Vec::new();

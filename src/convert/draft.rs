@@ -46,6 +46,22 @@ pub(super) enum Outcome {
     Not(String),
 }
 
+/// A key of the old file, the section and the key that it becomes, and how its value is converted.
+pub(super) type Mapping = (
+    &'static str,
+    &'static str,
+    &'static str,
+    fn(&Value) -> Outcome,
+);
+
+/// A list of [`Mapping`]s.
+macro_rules! mappings {
+    ($($path:literal => $section:ident.$key:ident: $convert:expr;)*) => {
+        &[$(($path, stringify!($section), stringify!($key), $convert)),*]
+    };
+}
+pub(super) use mappings;
+
 /// A setting, rule or profile of the result.
 struct Item {
     /// `engine`, or `[rule]` for one of a list.
@@ -145,6 +161,13 @@ impl Draft {
         if let Some((value, from)) = self.take(path) {
             let outcome = convert(&value);
             self.set(section, key, outcome, vec![from]);
+        }
+    }
+
+    /// Converts keys to settings.
+    pub(super) fn map_all(&mut self, keys: &[Mapping]) {
+        for (path, section, key, convert) in keys {
+            self.map(path, section, key, convert);
         }
     }
 

@@ -4,11 +4,11 @@ use toml::Value as Toml;
 
 use super::Place;
 use super::books::PeerBooks;
-use super::draft::{Draft, quoted};
+use super::draft::{Draft, Outcome, mappings, quoted};
 use super::values::{
     DRAW_SCORE, NO_ONLINE_MOVES, NO_TABLES, OWN_ENGINE, SPEEDS, UNKNOWN_GAMES, VARIANTS, boolean,
-    changed, chat, draw_switch, known_names, list, names, not, number, same, search_limits,
-    selection, shown, table, texts, uci_options, urls, whole,
+    changed, chat, draw_switch, known_names, list, names, not, same, search_limits, selection,
+    shown, table, texts, uci_options, up_to, urls, whole,
 };
 use super::yaml::Value;
 
@@ -69,38 +69,27 @@ const DROPPED: &[(&str, &str)] = &[
 
 pub(super) fn convert(draft: &mut Draft, place: &Place) {
     draft.map("url", "lichess", "url", place.url());
-    for key in ["engine.ponder", "engine.uci_ponder"] {
-        draft.map(key, "engine", "ponder", boolean);
-    }
+    draft.map_all(mappings! {
+        "engine.ponder" => engine.ponder: boolean;
+        "engine.uci_ponder" => engine.ponder: boolean;
+    });
     super::engines::convert(draft, place, "engine.", None);
     uci_options(draft, "engine.uci_options.");
     books(draft, place);
     draws(draft);
-    draft.map("abort_time", "games", "abort_after_s", |value| {
-        number(value, 1, 86_400)
-    });
+    draft.map("abort_time", "games", "abort_after_s", up_to::<86_400>);
     super::takebacks(draft, "max_takebacks_accepted");
-    draft.map(
-        "correspondence.move_time",
-        "correspondence",
-        "move_time_s",
-        |value| number(value, 1, 86_400),
-    );
-    draft.map(
-        "correspondence.disconnect_time",
-        "correspondence",
-        "linger_s",
-        |value| number(value, 1, 86_400),
-    );
+    draft.map_all(mappings! {
+        "correspondence.move_time" => correspondence.move_time_s: up_to::<86_400>;
+        "correspondence.disconnect_time" => correspondence.linger_s: up_to::<86_400>;
+    });
     challenges(draft);
-    for (theirs, ours) in [
-        ("hello", "greeting"),
-        ("goodbye", "farewell"),
-        ("hello_spectators", "greeting_spectators"),
-        ("goodbye_spectators", "farewell_spectators"),
-    ] {
-        draft.map(&format!("greeting.{theirs}"), "chat", ours, chat);
-    }
+    draft.map_all(mappings! {
+        "greeting.hello" => chat.greeting: chat;
+        "greeting.goodbye" => chat.farewell: chat;
+        "greeting.hello_spectators" => chat.greeting_spectators: chat;
+        "greeting.goodbye_spectators" => chat.farewell_spectators: chat;
+    });
     pgn(draft);
     matchmaking(draft);
     search_limits(draft, "engine.uci_options.go_commands.", ("movetime", 1.0));
@@ -127,13 +116,10 @@ fn books(draft: &mut Draft, place: &Place) {
         }
     }
     books.write(draft, place, Vec::new());
-    draft.map("engine.polyglot.selection", "book", "selection", selection);
-    draft.map(
-        "engine.polyglot.min_weight",
-        "book",
-        "min_weight",
-        |value| number(value, 1, 65_535),
-    );
+    draft.map_all(mappings! {
+        "engine.polyglot.selection" => book.selection: selection;
+        "engine.polyglot.min_weight" => book.min_weight: up_to::<65_535>;
+    });
     draft.map(
         "engine.polyglot.max_depth",
         "book",
@@ -146,15 +132,11 @@ fn books(draft: &mut Draft, place: &Place) {
 }
 
 fn draws(draft: &mut Draft) {
-    let key = |name: &str| format!("engine.draw_or_resign.{name}");
-    draw_switch(draft, &key("offer_draw_enabled"));
-    draft.map(
-        &key("offer_draw_moves"),
-        "draw",
-        "min_level_moves",
-        |value| number(value, 1, 1_000),
-    );
-    if let Some((value, from)) = draft.take(&key("resign_enabled")) {
+    draw_switch(draft, "engine.draw_or_resign.offer_draw_enabled");
+    draft.map_all(mappings! {
+        "engine.draw_or_resign.offer_draw_moves" => draw.min_level_moves: up_to::<1_000>;
+    });
+    if let Some((value, from)) = draft.take("engine.draw_or_resign.resign_enabled") {
         draft.set("resign", "enabled", boolean(&value), vec![from]);
         if value == Value::Bool(true) {
             draft.add(
@@ -165,14 +147,9 @@ fn draws(draft: &mut Draft) {
             );
         }
     }
-    draft.map(
-        &key("resign_score"),
-        "resign",
-        "score_cp",
-        super::resign_score,
-    );
-    draft.map(&key("resign_moves"), "resign", "min_lost_moves", |value| {
-        number(value, 1, 1_000)
+    draft.map_all(mappings! {
+        "engine.draw_or_resign.resign_score" => resign.score_cp: super::resign_score;
+        "engine.draw_or_resign.resign_moves" => resign.min_lost_moves: up_to::<1_000>;
     });
 }
 
@@ -182,54 +159,26 @@ fn challenges(draft: &mut Draft) {
     {
         draft.drop_key("challenge.concurrency is the limit of games", from);
     }
-    for path in ["challenge.concurrency", "max_concurrent_games"] {
-        draft.map(path, "games", "concurrency", |value| {
-            number(value, 1, 1_000)
-        });
-    }
-    draft.map(
-        "challenge.games_reserved_for_humans",
-        "games",
-        "reserved_for_humans",
-        |value| number(value, 1, 1_000),
-    );
-    draft.map(
-        "challenge.max_simultaneous_games_per_user",
-        "games",
-        "per_opponent",
-        |value| number(value, 1, 1_000),
-    );
-    prefer(draft);
-    draft.map("challenge.accept_bot", "challenge", "bots", boolean);
-    draft.map(
-        "challenge.only_bot",
-        "challenge",
-        "humans",
-        |value| match value {
-            Value::Bool(only) => changed(!only, "the opposite"),
-            other => boolean(other),
-        },
-    );
-    for (theirs, ours) in [
-        ("min_increment", "min_increment_s"),
-        ("max_increment", "max_increment_s"),
-        ("min_base", "min_base_s"),
-        ("max_base", "max_base_s"),
-        ("min_days", "min_days"),
-        ("max_days", "max_days"),
-        ("min_rating", "min_rating"),
-        ("max_rating", "max_rating"),
-    ] {
-        let path = format!("challenge.{theirs}");
-        draft.map(&path, "challenge", ours, |value| {
-            number(value, 1, 1_000_000_000)
-        });
-    }
-    draft.map("challenge.variants", "challenge", "variants", |value| {
-        names(value, &VARIANTS)
+    draft.map_all(mappings! {
+        "challenge.concurrency" => games.concurrency: up_to::<1_000>;
+        "max_concurrent_games" => games.concurrency: up_to::<1_000>;
+        "challenge.games_reserved_for_humans" => games.reserved_for_humans: up_to::<1_000>;
+        "challenge.max_simultaneous_games_per_user" => games.per_opponent: up_to::<1_000>;
     });
-    draft.map("challenge.time_controls", "challenge", "speeds", |value| {
-        names(value, &SPEEDS)
+    prefer(draft);
+    draft.map_all(mappings! {
+        "challenge.accept_bot" => challenge.bots: boolean;
+        "challenge.only_bot" => challenge.humans: opposite;
+        "challenge.min_increment" => challenge.min_increment_s: up_to::<1_000_000_000>;
+        "challenge.max_increment" => challenge.max_increment_s: up_to::<1_000_000_000>;
+        "challenge.min_base" => challenge.min_base_s: up_to::<1_000_000_000>;
+        "challenge.max_base" => challenge.max_base_s: up_to::<1_000_000_000>;
+        "challenge.min_days" => challenge.min_days: up_to::<1_000_000_000>;
+        "challenge.max_days" => challenge.max_days: up_to::<1_000_000_000>;
+        "challenge.min_rating" => challenge.min_rating: up_to::<1_000_000_000>;
+        "challenge.max_rating" => challenge.max_rating: up_to::<1_000_000_000>;
+        "challenge.variants" => challenge.variants: |value| names(value, &VARIANTS);
+        "challenge.time_controls" => challenge.speeds: |value| names(value, &SPEEDS);
     });
     if let Some((value, from)) = draft.take("challenge.modes") {
         let (modes, _) = known_names(&value, &["casual", "rated"]);
@@ -247,13 +196,10 @@ fn challenges(draft: &mut Draft) {
             "the key above is about both",
         );
     }
-    draft.map("challenge.block_list", "challenge", "block", texts);
-    draft.map(
-        "challenge.online_block_list",
-        "challenge",
-        "block_lists",
-        urls,
-    );
+    draft.map_all(mappings! {
+        "challenge.block_list" => challenge.block: texts;
+        "challenge.online_block_list" => challenge.block_lists: urls;
+    });
     if let Some((value, from)) = draft.take("challenge.allow_list") {
         let matching = table([("name", list(value.texts()))]);
         let remark = "only these are accepted, whatever else they want";
@@ -304,6 +250,13 @@ fn challenges(draft: &mut Draft) {
                 draft.drop_key("age and number are needed; see challenge.per_user", from);
             }
         }
+    }
+}
+
+fn opposite(value: &Value) -> Outcome {
+    match value {
+        Value::Bool(only) => changed(!only, "the opposite"),
+        other => boolean(other),
     }
 }
 
@@ -372,12 +325,9 @@ struct Profile {
 }
 
 fn matchmaking(draft: &mut Draft) {
-    draft.map(
-        "matchmaking.allow_matchmaking",
-        "matchmaking",
-        "enabled",
-        boolean,
-    );
+    draft.map_all(mappings! {
+        "matchmaking.allow_matchmaking" => matchmaking.enabled: boolean;
+    });
     draft.map(
         "matchmaking.challenge_timeout",
         "matchmaking",
@@ -387,13 +337,10 @@ fn matchmaking(draft: &mut Draft) {
             None => not(format!("`{}` is not a number of minutes", shown(value))),
         },
     );
-    draft.map("matchmaking.block_list", "matchmaking", "block", texts);
-    draft.map(
-        "matchmaking.online_block_list",
-        "matchmaking",
-        "block_lists",
-        urls,
-    );
+    draft.map_all(mappings! {
+        "matchmaking.block_list" => matchmaking.block: texts;
+        "matchmaking.online_block_list" => matchmaking.block_lists: urls;
+    });
     let places = draft.value("challenge.concurrency");
     let places = places.and_then(|value| whole(value, 1_000)).unwrap_or(1);
     draft.map(

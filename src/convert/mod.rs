@@ -22,7 +22,7 @@ use crate::lichess::Token;
 use crate::{atomic_file, input, plural};
 pub use draft::Counts;
 use draft::{Draft, Outcome, quoted};
-use values::{boolean, changed, not, number, same, shown, table, whole};
+use values::{boolean, changed, not, same, shown, table, up_to, whole};
 use yaml::Value;
 
 /// The shortest text that counts as a secret, in bytes.
@@ -311,7 +311,7 @@ fn resign_score(value: &Value) -> Outcome {
         Value::Int(score) => Value::Int(score.saturating_neg()),
         other => other.clone(),
     };
-    match number(&behind, 1, 100_000) {
+    match up_to::<100_000>(&behind) {
         Outcome::Same(score) => changed(score, "centipawns down"),
         Outcome::Changed(score, remark) => changed(score, remark),
         Outcome::Not(_) => not(format!("`{}` is not a negative score", shown(value))),

@@ -49,16 +49,12 @@ pub(super) fn whole(value: &Value, most: u32) -> Option<u32> {
     (number >= 0.0).then(|| number.round().min(f64::from(most)) as u32)
 }
 
-/// A whole number times `factor`, as a setting.
-pub(super) fn number(value: &Value, factor: u32, most: u32) -> Outcome {
-    let Some(found) = whole(value, u32::MAX) else {
-        return not(format!("`{}` is not a number from 0", shown(value)));
-    };
-    let product = found.saturating_mul(factor);
-    match product.min(most) {
-        limited if limited < product => changed(limited, format!("{most} is the most here")),
-        product if factor == 1 => same(product),
-        product => changed(product, format!("{factor} times as much, in another unit")),
+/// A whole number up to `MOST`, as a setting.
+pub(super) fn up_to<const MOST: u32>(value: &Value) -> Outcome {
+    match whole(value, u32::MAX) {
+        Some(found) if found <= MOST => same(found),
+        Some(_) => changed(MOST, format!("{MOST} is the most here")),
+        None => not(format!("`{}` is not a number from 0", shown(value))),
     }
 }
 
@@ -182,20 +178,17 @@ pub(super) fn draw_switch(draft: &mut Draft, key: &str) {
 /// Options of a UCI engine below `prefix`, as in `engine.uci_options.`.
 pub(super) fn uci_options(draft: &mut Draft, prefix: &str) {
     let option = |name: &str| format!("{prefix}{name}");
-    draft.map(
-        &option("Hash"),
-        "engine",
-        "hash_mib",
-        |value| match number(value, 1, 65_536) {
+    draft.map(&option("Hash"), "engine", "hash_mib", |value| {
+        match up_to::<65_536>(value) {
             Outcome::Same(hash) => changed(hash, "one table for all games"),
             other => other,
-        },
-    );
+        }
+    });
     draft.map(
         &option("Threads"),
         "engine",
         "threads",
-        |value| match number(value, 1, 512) {
+        |value| match up_to::<512>(value) {
             Outcome::Same(threads) => changed(threads, "all games share them"),
             other => other,
         },
@@ -204,7 +197,7 @@ pub(super) fn uci_options(draft: &mut Draft, prefix: &str) {
         &option("Move Overhead"),
         "engine",
         "move_overhead_ms",
-        |value| match number(value, 1, 10_000) {
+        |value| match up_to::<10_000>(value) {
             Outcome::Same(overhead) => changed(overhead, "in addition to the measured lag"),
             other => other,
         },

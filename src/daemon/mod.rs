@@ -25,8 +25,8 @@ use crate::bot::{self, BotParts};
 use crate::chess::Variant;
 use crate::clock;
 use crate::config::{self, PgnFiles, Settings, Sources, WebKey};
+use crate::console;
 use crate::control::{self, Request, Response};
-use crate::demo;
 use crate::events::Bus;
 use crate::lichess::{self, Broker, Client, Endpoint, EndpointError, Token, TokenError};
 use crate::plural;
@@ -183,7 +183,7 @@ pub fn run(
     let settings = Arc::new(settings);
     let events = Bus::new();
     if moves {
-        demo::print_moves(events.subscribe())?;
+        console::print_moves(events.subscribe())?;
     }
     let mut parts = assemble_all(&settings, &sources, &events)?;
     if let Some(first) = parts.first_mut() {

@@ -1,13 +1,11 @@
 //! `knightwatch demo`: simulator, bot and built-in opponents in one process.
 
-mod console;
 mod temp_dir;
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
@@ -20,6 +18,7 @@ use url::Url;
 
 use crate::bot::{self, BotParts, CommandHandle, ShutdownHandle};
 use crate::config::{Settings, Takebacks};
+use crate::console::ConsoleLog;
 use crate::daemon;
 use crate::events::{Bus, Event, RecvError};
 use crate::lichess::Token;
@@ -31,7 +30,6 @@ use crate::sim::{
 };
 use crate::store::{self, Recorder};
 use crate::web::{self, Page};
-use console::{ConsoleLog, Style};
 use temp_dir::TempDir;
 
 /// User name of the bot in the simulator.
@@ -125,7 +123,7 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
         env!("CARGO_PKG_VERSION"),
         page.url_with_key()
     )?;
-    let mut console = ConsoleLog::new(style());
+    let mut console = ConsoleLog::for_terminal();
     let outcome = print_events(
         &mut console,
         watch,
@@ -195,36 +193,6 @@ async fn print_events(
         ended.context("the bot failed")??;
     }
     Ok(())
-}
-
-/// Prints the moves and results of all games in the columns of the demo, on a separate thread, so that no game waits for the
-/// terminal.
-///
-/// # Errors
-/// When the system has no thread for it.
-pub fn print_moves(mut watch: broadcast::Receiver<Arc<Event>>) -> io::Result<()> {
-    let mut print = move || -> io::Result<()> {
-        let (mut console, mut out) = (ConsoleLog::new(style()), io::stdout());
-        loop {
-            match watch.blocking_recv() {
-                Ok(event) => {
-                    for line in console.on_event(&event, Instant::now()) {
-                        writeln!(out, "{line}")?;
-                    }
-                    console.forget_results();
-                    out.flush()?;
-                }
-                Err(RecvError::Lagged(missed)) => {
-                    let lines = plural::count(missed, "event", "events");
-                    writeln!(out, "-- {lines} skipped: the terminal is too slow")?;
-                }
-                Err(RecvError::Closed) => return Ok(()),
-            }
-        }
-    };
-    // The thread ends when stdout is closed.
-    let thread = thread::Builder::new().name("moves".to_owned());
-    thread.spawn(move || drop(print())).map(drop)
 }
 
 /// The simulator, with the accounts of the bot and of the person on the page.
@@ -369,15 +337,4 @@ fn partners() -> Vec<PlayerOptions> {
             },
         ),
     ]
-}
-
-/// The style for this terminal.
-fn style() -> Style {
-    let terminal = io::stdout().is_terminal();
-    let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    let width = terminal_size::terminal_size().map_or(120, |(width, _)| usize::from(width.0));
-    Style {
-        color: terminal && !no_color,
-        width,
-    }
 }

@@ -12,6 +12,7 @@ mod bus;
 use std::time::{Duration, SystemTime};
 
 use knightwatch_util::keys;
+use serde::Serialize;
 pub use tokio::sync::broadcast::error::RecvError;
 
 pub use crate::chess::Color;
@@ -262,7 +263,7 @@ keys! {
 }
 
 /// A player of a game or challenge.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Player {
     /// Name as the server writes it; `Stockfish level 3` for the server's own engine.
     pub name: String,

@@ -22,7 +22,7 @@ use crate::sync::lock;
 pub use sample::{Quantiles, Sample};
 pub use status::{
     ArenaStatus, Counts, EngineStatus, ExternalStatus, GameStatus, Health, IdleStatus, Latency,
-    LimitStatus, MatchStatus, OpenChallenge, RequestOutcomes, Status, StreamStatus,
+    LimitStatus, LiveState, MatchStatus, OpenChallenge, RequestOutcomes, Status, StreamStatus,
 };
 
 /// Age of the current state from which the bot is unhealthy; the main loop writes it every second.
@@ -35,47 +35,6 @@ const OFFLINE_ALARM_AFTER: Duration = Duration::from_secs(120);
 const LATENCY_BUCKETS_SECONDS: [f64; 14] = [
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.35, 0.5, 1.0, 2.5, 5.0,
 ];
-
-/// Current state, written by the bot's main loop.
-#[derive(Clone, Debug, Default)]
-pub struct LiveState {
-    /// Name of our account, once known.
-    pub account: Option<String>,
-    /// URL of the server, once the account is known.
-    pub server: Option<String>,
-    /// `running`, `draining` or `leaving`.
-    pub stage: &'static str,
-    /// Paused by the operator: no new games.
-    pub paused: bool,
-    /// Whether matchmaking seeks games.
-    pub seeking: bool,
-    /// Users blocked by the operator at run time.
-    pub blocked: Vec<String>,
-    /// Arenas that we play or plan to play.
-    pub arenas: Vec<ArenaStatus>,
-    /// Our open challenges.
-    pub challenges: Vec<OpenChallenge>,
-    /// Matches of the operator, the latest first.
-    pub matches: Vec<MatchStatus>,
-    /// Why no game is running, if none is.
-    pub idle: Option<IdleStatus>,
-    /// Use of Lichess's daily limits.
-    pub limits: Vec<LimitStatus>,
-    /// The event stream, while it is open.
-    pub stream: Option<StreamStatus>,
-    /// Running games.
-    pub games: Vec<GameStatus>,
-    /// Requests by kind and outcome.
-    pub requests: Vec<RequestOutcomes>,
-    /// Stuck games that the watchdog recovered.
-    pub stuck_game_recoveries: u64,
-    /// Size of the engine.
-    pub engine: EngineStatus,
-    /// External engines.
-    pub externals: Vec<ExternalStatus>,
-    /// Why this one of several accounts stopped, if because of an error.
-    pub stopped: Option<String>,
-}
 
 /// Stage of an account that has stopped.
 const ENDED: &str = "ended";
@@ -139,7 +98,7 @@ impl Metrics {
         let account = self.0.live.borrow().0.account.clone();
         self.set_live(LiveState {
             account,
-            stage: ENDED,
+            stage: ENDED.to_owned(),
             stopped: reason,
             ..LiveState::default()
         });
@@ -277,7 +236,7 @@ impl Metrics {
         }
         let accounts = self.0.accounts.iter().map(Self::status);
         let combined = own.combine(accounts.collect());
-        self.retain_games(&combined.games);
+        self.retain_games(&combined.live.games);
         combined
     }
 
@@ -304,44 +263,25 @@ impl Metrics {
 
     /// Status without the accounts.
     fn own(&self) -> Status {
-        let (live, updated_at) = self.0.live.borrow().clone();
+        let (mut live, updated_at) = self.0.live.borrow().clone();
         let totals = lock(&self.0.totals);
+        live.engine.nodes_per_second = totals.nodes_per_second.quantiles(1.0).p50 as u64;
+        live.engine.hashfull_permille = totals.hashfull;
         let oldest_turn = live.games.iter().filter_map(|game| game.our_turn_ms).max();
         let mut status = Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             pid: std::process::id(),
-            account: live.account,
-            server: live.server,
-            stage: live.stage.to_owned(),
-            paused: live.paused,
-            seeking: live.seeking,
-            blocked: live.blocked,
-            arenas: live.arenas,
-            challenges: live.challenges,
-            matches: live.matches,
-            idle: live.idle,
-            limits: live.limits,
+            live,
             health: Health::Ok,
             uptime_s: self.0.started_at.elapsed().as_secs(),
-            stream: live.stream,
-            games: live.games,
             oldest_turn_ms: oldest_turn.unwrap_or(0),
             counts: totals.counts.clone(),
-            requests: live.requests,
-            stuck_game_recoveries: live.stuck_game_recoveries,
             latency: Latency {
                 post_ms: totals.post.quantiles(1_000.0),
                 reaction_ms: totals.reaction.quantiles(1_000.0),
             },
-            engine: EngineStatus {
-                nodes_per_second: totals.nodes_per_second.quantiles(1.0).p50 as u64,
-                hashfull_permille: totals.hashfull,
-                ..live.engine
-            },
-            externals: live.externals,
             memory_mib: resident_mib(),
             page: None,
-            stopped: live.stopped,
             accounts: Vec::new(),
         };
         let offline = totals.offline_since.map(|since| since.elapsed());
@@ -378,8 +318,8 @@ impl Totals {
 /// Health from the age of the current state, the length of the outage and the games.
 fn health(state_age: Duration, offline: Option<Duration>, status: &Status) -> Health {
     let unhealthy = |reason: String| Health::Unhealthy { reason };
-    if status.stage == ENDED {
-        let reason = status.stopped.as_ref();
+    if status.live.stage == ENDED {
+        let reason = status.live.stopped.as_ref();
         return reason.map_or(Health::Ok, |reason| {
             unhealthy(format!("the account has stopped: {reason}"))
         });
@@ -396,7 +336,7 @@ fn health(state_age: Duration, offline: Option<Duration>, status: &Status) -> He
             offline.as_secs()
         ));
     }
-    match status.games.iter().find(|game| game.overdue) {
+    match status.live.games.iter().find(|game| game.overdue) {
         Some(game) => unhealthy(format!(
             "no move was made in game {} for {} s",
             game.id,

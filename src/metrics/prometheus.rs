@@ -71,10 +71,10 @@ impl Encoder<'_> {
             (
                 "account_online",
                 "1 while its event stream is open",
-                |account| f64::from(u8::from(account.stream.is_some())),
+                |account| f64::from(u8::from(account.live.stream.is_some())),
             ),
             ("account_games", "Running games", |account| {
-                account.games.len() as f64
+                account.live.games.len() as f64
             }),
         ];
         for (name, help, value) in gauges {
@@ -101,7 +101,7 @@ impl Encoder<'_> {
         for (name, help, value) in gauges {
             let mut encoder = self.0.encode_descriptor(name, help, None, kind)?;
             for status in accounts {
-                for limit in &status.limits {
+                for limit in &status.live.limits {
                     let labels = [
                         ("account", status.display_name().to_owned()),
                         ("limit", limit.name.replace(' ', "_")),
@@ -112,7 +112,7 @@ impl Encoder<'_> {
             }
         }
         let next = accounts.iter().filter_map(|status| {
-            let next = status.idle.as_ref()?.next_s?;
+            let next = status.live.idle.as_ref()?.next_s?;
             Some((status.display_name(), next as f64))
         });
         self.gauges(
@@ -164,12 +164,13 @@ impl Encoder<'_> {
 impl Collector for Snapshot {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let (status, mut encoder) = (&self.0, Encoder(encoder));
+        let live = &status.live;
         let flag = |flag: bool| f64::from(u8::from(flag));
         encoder.gauge("healthy", "1 if healthy", flag(status.health == Health::Ok))?;
         encoder.gauge(
             "paused",
             "1 while paused by the operator",
-            flag(status.paused),
+            flag(live.paused),
         )?;
         if !status.accounts.is_empty() {
             encoder.account_gauges(&status.accounts)?;
@@ -179,27 +180,24 @@ impl Collector for Snapshot {
         encoder.gauge(
             "online",
             "1 while the event stream is open",
-            flag(status.stream.is_some()),
+            flag(live.stream.is_some()),
         )?;
-        if let Some(stream) = status.stream {
+        if let Some(stream) = live.stream {
             encoder.gauge(
                 "event_stream_silence_seconds",
                 "Time since the last byte of the event stream",
                 stream.silent_s,
             )?;
         }
-        let silence = status.games.iter().filter_map(|game| game.stream);
+        let silence = live.games.iter().filter_map(|game| game.stream);
         let silence = silence.map(|stream| stream.silent_s).fold(0.0, f64::max);
         encoder.gauge(
             "game_stream_silence_seconds",
             "Longest time since the last byte of a game stream",
             silence,
         )?;
-        encoder.gauge("games", "Running games", status.games.len() as f64)?;
-        let our_turn = status
-            .games
-            .iter()
-            .filter(|game| game.our_turn_ms.is_some());
+        encoder.gauge("games", "Running games", live.games.len() as f64)?;
+        let our_turn = live.games.iter().filter(|game| game.our_turn_ms.is_some());
         encoder.gauge(
             "games_our_turn",
             "Running games in which it is our turn",
@@ -213,7 +211,7 @@ impl Collector for Snapshot {
         encoder.counter(
             "stuck_game_recoveries",
             "Stuck games that the watchdog recovered",
-            status.stuck_game_recoveries,
+            live.stuck_game_recoveries,
         )?;
         let c = &status.counts;
         encoder.counters(
@@ -245,7 +243,7 @@ impl Collector for Snapshot {
             "Moves of the embedded engine in place of an external one",
             c.fallback_moves,
         )?;
-        let engines = || status.externals.iter();
+        let engines = || live.externals.iter();
         let label = |engine: &ExternalStatus| [("engine", engine.name.clone())];
         encoder.counters(
             "external_engine_moves",
@@ -257,7 +255,7 @@ impl Collector for Snapshot {
             "Failures of the processes of an external engine",
             engines().map(|engine| (label(engine), engine.failures)),
         )?;
-        encoder.engine_gauge(&status.externals)?;
+        encoder.engine_gauge(&live.externals)?;
         encoder.counter(
             "event_stream_opens",
             "How often the event stream was opened",
@@ -268,7 +266,7 @@ impl Collector for Snapshot {
             "Errors that the operator should look at",
             c.errors,
         )?;
-        let requests = status.requests.iter().flat_map(|requests| {
+        let requests = live.requests.iter().flat_map(|requests| {
             let kind = requests.kind.replace(' ', "_");
             requests.outcomes.iter().map(move |(outcome, count)| {
                 let labels = [("kind", kind.clone()), ("outcome", outcome.clone())];
@@ -276,7 +274,7 @@ impl Collector for Snapshot {
             })
         });
         encoder.counters("requests", "Requests by kind and outcome", requests)?;
-        let engine = &status.engine;
+        let engine = &live.engine;
         encoder.gauge(
             "nodes_per_second",
             "Search speed, median of the latest searches",

@@ -4,6 +4,50 @@ use serde::{Deserialize, Serialize};
 
 use super::Quantiles;
 
+/// Current state of an account, written by the bot's main loop, or of several accounts.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LiveState {
+    /// URL of the server, once the account is known.
+    pub server: Option<String>,
+    /// Name of our account, once known.
+    pub account: Option<String>,
+    /// `running`, `draining` or `leaving`; empty while starting.
+    pub stage: String,
+    /// Paused by the operator: no new games.
+    pub paused: bool,
+    /// Whether matchmaking seeks games.
+    pub seeking: bool,
+    /// Users blocked by the operator at run time.
+    pub blocked: Vec<String>,
+    /// Arenas that we play or plan to play.
+    pub arenas: Vec<ArenaStatus>,
+    /// Our open challenges.
+    pub challenges: Vec<OpenChallenge>,
+    /// Matches of the operator, the latest first.
+    pub matches: Vec<MatchStatus>,
+    /// Why no game is running, if none is.
+    pub idle: Option<IdleStatus>,
+    /// Use of Lichess's daily limits.
+    pub limits: Vec<LimitStatus>,
+    /// The event stream, while it is open.
+    pub stream: Option<StreamStatus>,
+    /// Running games.
+    pub games: Vec<GameStatus>,
+    /// Requests by kind and outcome since the start.
+    pub requests: Vec<RequestOutcomes>,
+    /// Stuck games that the watchdog recovered since the start.
+    pub stuck_game_recoveries: u64,
+    /// State of the engine. The bot's main loop writes its size, the metrics add its speed.
+    pub engine: EngineStatus,
+    /// External engines.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub externals: Vec<ExternalStatus>,
+    /// Why this one of several accounts stopped, if because of an error.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<String>,
+}
+
 /// Status of the daemon at one moment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Status {
@@ -12,68 +56,24 @@ pub struct Status {
     /// Process id.
     #[serde(default)]
     pub pid: u32,
-    /// URL of the server, once the account is known.
-    #[serde(default)]
-    pub server: Option<String>,
-    /// Name of our account, once known.
-    pub account: Option<String>,
-    /// `running`, `draining` or `leaving`; empty while starting.
-    pub stage: String,
-    /// Paused by the operator: no new games.
-    #[serde(default)]
-    pub paused: bool,
-    /// Whether matchmaking seeks games.
-    #[serde(default)]
-    pub seeking: bool,
-    /// Users blocked by the operator at run time.
-    #[serde(default)]
-    pub blocked: Vec<String>,
-    /// Arenas that we play or plan to play.
-    #[serde(default)]
-    pub arenas: Vec<ArenaStatus>,
-    /// Our open challenges.
-    #[serde(default)]
-    pub challenges: Vec<OpenChallenge>,
-    /// Matches of the operator, the latest first.
-    #[serde(default)]
-    pub matches: Vec<MatchStatus>,
-    /// Why no game is running, if none is.
-    #[serde(default)]
-    pub idle: Option<IdleStatus>,
-    /// Use of Lichess's daily limits.
-    #[serde(default)]
-    pub limits: Vec<LimitStatus>,
+    /// State of the account, or of all accounts.
+    #[serde(flatten)]
+    pub live: LiveState,
     /// Whether the bot needs attention.
     pub health: Health,
     /// Seconds since the start.
     pub uptime_s: u64,
-    /// The event stream, while it is open.
-    pub stream: Option<StreamStatus>,
-    /// Running games.
-    pub games: Vec<GameStatus>,
     /// Longest time in milliseconds for which it has been our turn in a running game, thinking included.
     pub oldest_turn_ms: u64,
     /// Counters since the start.
     pub counts: Counts,
-    /// Requests by kind and outcome since the start.
-    pub requests: Vec<RequestOutcomes>,
-    /// Stuck games that the watchdog recovered since the start.
-    pub stuck_game_recoveries: u64,
     /// Latency of our moves.
     pub latency: Latency,
-    /// State of the engine.
-    pub engine: EngineStatus,
-    /// External engines.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub externals: Vec<ExternalStatus>,
     /// Resident memory in MiB.
     pub memory_mib: u64,
     /// URL of the page without its key, while it is open.
     #[serde(default)]
     pub page: Option<String>,
-    /// Why this one of several accounts stopped, if because of an error.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stopped: Option<String>,
     /// Status of each account, if there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub accounts: Vec<Status>,
@@ -314,10 +314,11 @@ impl Status {
     pub fn has_account(&self, account: &str, server: &str) -> bool {
         self.per_account().iter().any(|one| {
             let account = one
+                .live
                 .account
                 .as_ref()
                 .is_some_and(|name| name.eq_ignore_ascii_case(account));
-            account && one.server.as_deref() == Some(server)
+            account && one.live.server.as_deref() == Some(server)
         })
     }
 

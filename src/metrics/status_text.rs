@@ -89,17 +89,18 @@ impl MatchStatus {
 /// Human-readable form.
 impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let account = self.account.as_deref().unwrap_or("account not known yet");
+        let live = &self.live;
+        let account = live.account.as_deref().unwrap_or("account not known yet");
         writeln!(
             f,
             "knightwatch {}, {account}, {}{}, up {}",
             self.version,
-            if self.stage.is_empty() {
+            if live.stage.is_empty() {
                 "starting"
             } else {
-                &self.stage
+                &live.stage
             },
-            if self.paused {
+            if live.paused {
                 " but PAUSED: no new games until knightwatch resume"
             } else {
                 ""
@@ -113,7 +114,7 @@ impl fmt::Display for Status {
         for account in &self.accounts {
             writeln!(f, "account  {}", account.summary_line())?;
         }
-        match self.stream {
+        match live.stream {
             _ if !self.accounts.is_empty() => {}
             Some(stream) => writeln!(
                 f,
@@ -130,18 +131,18 @@ impl fmt::Display for Status {
         writeln!(
             f,
             "games    {} running; {} won, {} drawn, {} lost ({} on time), {} aborted",
-            self.games.len(),
+            live.games.len(),
             c.won,
             c.drawn,
             c.lost,
             c.lost_on_time,
             c.aborted
         )?;
-        for game in &self.games {
+        for game in &live.games {
             writeln!(f, "  {}  {game}", game.id)?;
         }
         for status in self.per_account() {
-            if let Some(idle) = &status.idle {
+            if let Some(idle) = &status.live.idle {
                 let next = idle
                     .next_s
                     .map(|next| format!("; next try in {}", span(next)));
@@ -153,10 +154,10 @@ impl fmt::Display for Status {
                     idle.reason
                 )?;
             }
-            let seeking = if status.seeking { "on" } else { "off" };
+            let seeking = if status.live.seeking { "on" } else { "off" };
             let prefix = self.account_prefix(status);
             writeln!(f, "seeking  {prefix}{seeking}")?;
-            let limits: Vec<String> = status.limits.iter().map(ToString::to_string).collect();
+            let limits: Vec<String> = status.live.limits.iter().map(ToString::to_string).collect();
             if !limits.is_empty() {
                 writeln!(
                     f,
@@ -166,17 +167,17 @@ impl fmt::Display for Status {
                 )?;
             }
         }
-        for challenge in &self.challenges {
+        for challenge in &live.challenges {
             writeln!(f, "sent     {challenge}")?;
         }
-        for one in self.matches.iter().filter(|one| !one.over) {
+        for one in live.matches.iter().filter(|one| !one.over) {
             writeln!(f, "match    {one}")?;
         }
-        for arena in &self.arenas {
+        for arena in &live.arenas {
             writeln!(f, "arena    {arena}")?;
         }
-        if !self.blocked.is_empty() {
-            writeln!(f, "blocked  {}", self.blocked.join(", "))?;
+        if !live.blocked.is_empty() {
+            writeln!(f, "blocked  {}", live.blocked.join(", "))?;
         }
         writeln!(
             f,
@@ -189,19 +190,19 @@ impl fmt::Display for Status {
         writeln!(
             f,
             "engine   {}, {} MiB hash ({}.{} % full), {:.2} Mn/s; {} MiB resident memory",
-            plural::count(self.engine.threads, "thread", "threads"),
-            self.engine.hash_mib,
-            self.engine.hashfull_permille / 10,
-            self.engine.hashfull_permille % 10,
-            self.engine.nodes_per_second as f64 / 1e6,
+            plural::count(live.engine.threads, "thread", "threads"),
+            live.engine.hash_mib,
+            live.engine.hashfull_permille / 10,
+            live.engine.hashfull_permille % 10,
+            live.engine.nodes_per_second as f64 / 1e6,
             self.memory_mib
         )?;
-        for engine in &self.externals {
+        for engine in &live.externals {
             writeln!(f, "         {engine}")?;
         }
         write!(f, "requests")?;
         let mut any = false;
-        for requests in &self.requests {
+        for requests in &live.requests {
             let counts: Vec<String> = requests
                 .outcomes
                 .iter()
@@ -224,7 +225,7 @@ impl fmt::Display for Status {
             f,
             "problems {}, {}; {} declined",
             plural::count(
-                self.stuck_game_recoveries,
+                live.stuck_game_recoveries,
                 "recovery of a stuck game",
                 "recoveries of stuck games"
             ),

@@ -91,8 +91,8 @@ fn reaction_latency_excludes_thinking() {
     assert_eq!(status.latency.reaction_ms.max, 4.0);
     assert_eq!(status.latency.post_ms.p50, 30.0);
     assert_eq!((status.counts.moves, status.counts.book_moves), (2, 1));
-    assert_eq!(status.engine.nodes_per_second, 50_000);
-    assert_eq!(status.engine.hashfull_permille, 123);
+    assert_eq!(status.live.engine.nodes_per_second, 50_000);
+    assert_eq!(status.live.engine.hashfull_permille, 123);
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn status_json_round_trips() {
     let metrics = Metrics::default();
     metrics.set_live(LiveState {
         account: Some("MyBot".to_owned()),
-        stage: "running",
+        stage: "running".to_owned(),
         games: vec![game("abcdefgh", Some(40))],
         ..LiveState::default()
     });
@@ -190,7 +190,7 @@ fn status_json_round_trips() {
 fn status_shows_idle_reason_and_limits() {
     let live = |name: &str, used| LiveState {
         account: Some(name.to_owned()),
-        stage: "running",
+        stage: "running".to_owned(),
         idle: Some(IdleStatus {
             reason: "no game is running; 92 of 100 games between bots are played".to_owned(),
             next_s: Some(754),

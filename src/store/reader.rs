@@ -5,18 +5,22 @@
 use std::path::Path;
 use std::time::Duration;
 
-use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params_from_iter};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Params, Row, params_from_iter};
 use serde::Serialize;
 
 use super::filter::{Conditions, Filter, Order, Outcome, Page};
-use super::stats::{RATING_KIND, opening};
 use super::{BUSY_TIMEOUT, Error, open, schema};
+use crate::chess::Position;
 use crate::events::{Color, Player, TimeControl};
 
 /// The columns of a [`Game`], in the order in which [`game`] reads them.
 const GAME_COLUMNS: &str = "id, started, finished, color, account, account_title, account_rating, account_provisional, opponent,
     opponent_title, opponent_rating, opponent_provisional, speed, base_s, increment_s, days, variant, rated,
     initial_fen, tournament, status, result, points, plies, final_clock_ms, round_trip_us, opening, engine";
+
+/// SQL expression of the kind of rating: variants have their own, whatever the speed.
+pub(super) const RATING_KIND: &str =
+    "CASE WHEN variant IN ('standard', 'fromPosition') THEN speed ELSE variant END";
 
 /// How many games of an account are searched for the one that shows the rating change of another.
 const MAX_NEIGHBOR_GAMES: u32 = 50;
@@ -234,9 +238,12 @@ impl Reader {
         page: Page,
     ) -> Result<Vec<Game>, Error> {
         let (sql, conditions) = games_query(order, filter, page);
-        let mut statement = self.db.prepare(&sql)?;
-        let rows = statement.query_map(params_from_iter(conditions.values), game)?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        Ok(rows(
+            &self.db,
+            &sql,
+            params_from_iter(conditions.values),
+            game,
+        )?)
     }
 
     /// Our rating change in a rated game, if later games show it.
@@ -257,9 +264,7 @@ impl Reader {
     /// Our accounts that have played, in alphabetical order.
     pub fn accounts(&self) -> Result<Vec<String>, Error> {
         let sql = "SELECT DISTINCT account FROM game ORDER BY account";
-        let mut statement = self.db.prepare(sql)?;
-        let rows = statement.query_map([], |row| row.get(0))?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        Ok(rows(&self.db, sql, [], |row| row.get(0))?)
     }
 
     /// Ids of games with moves, the oldest first.
@@ -283,9 +288,8 @@ impl Reader {
             "SELECT id FROM game WHERE {} ORDER BY started, seq",
             conditions.sql()
         );
-        let mut statement = self.db.prepare(&sql)?;
-        let rows = statement.query_map(params_from_iter(conditions.values), |row| row.get(0))?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        let values = params_from_iter(conditions.values);
+        Ok(rows(&self.db, &sql, values, |row| row.get(0))?)
     }
 
     /// A game with moves and notes, if it is recorded.
@@ -296,40 +300,34 @@ impl Reader {
     /// Notes without a game, the latest first.
     pub fn notes(&self, page: Page) -> Result<Vec<Note>, Error> {
         let sql = "SELECT at, ply, kind, text FROM note WHERE game IS NULL ORDER BY at DESC LIMIT ?1 OFFSET ?2";
-        let mut statement = self.db.prepare(sql)?;
-        let rows = statement.query_map([page.limit, page.offset], note)?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        Ok(rows(&self.db, sql, [page.limit, page.offset], note)?)
     }
 
     /// Results of our accounts in tournaments, the latest first.
     pub fn tournaments(&self, page: Page) -> Result<Vec<ArenaResult>, Error> {
-        let mut statement = self.db.prepare(
-            "SELECT tournament, account, min(started) AS since,
+        let sql = "SELECT tournament, account, min(started) AS since,
                  count(*) FILTER (WHERE points = 2), count(*) FILTER (WHERE points = 1),
                  count(*) FILTER (WHERE points = 0)
              FROM game WHERE tournament IS NOT NULL GROUP BY tournament, account
-             ORDER BY since DESC LIMIT ?1 OFFSET ?2",
-        )?;
-        let rows = statement.query_map([page.limit, page.offset], |row| {
+             ORDER BY since DESC LIMIT ?1 OFFSET ?2";
+        let result = |row: &Row<'_>| {
             Ok(ArenaResult {
                 tournament: row.get(0)?,
                 account: row.get(1)?,
                 since: row.get(2)?,
                 score: [row.get(3)?, row.get(4)?, row.get(5)?],
             })
-        })?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        };
+        Ok(rows(&self.db, sql, [page.limit, page.offset], result)?)
     }
 
     /// Challenge decisions, the latest first.
     pub fn decisions(&self, page: Page) -> Result<Vec<ChallengeDecision>, Error> {
-        let mut statement = self.db.prepare(
-            "SELECT at, challenge, challenger, title, rating, provisional, dest_user, base_s, increment_s, days, variant,
+        let sql = "SELECT at, challenge, challenger, title, rating, provisional, dest_user, base_s, increment_s, days, variant,
                  rated, decision, reason
-             FROM decision ORDER BY at DESC LIMIT ?1 OFFSET ?2",
-        )?;
-        let rows = statement.query_map([page.limit, page.offset], challenge_decision)?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+             FROM decision ORDER BY at DESC LIMIT ?1 OFFSET ?2";
+        let limits = [page.limit, page.offset];
+        Ok(rows(&self.db, sql, limits, challenge_decision)?)
     }
 }
 
@@ -384,22 +382,26 @@ pub(super) fn record(db: &Connection, id: &str) -> rusqlite::Result<Option<Recor
     let Some((game, seq)) = found.optional()? else {
         return Ok(None);
     };
-    let mut statement = db.prepare(
-        "SELECT ply, uci, at, clock_ms, source, cp, mate, depth, seldepth, nodes, search_us, pv, to_post_us,
+    let moves = "SELECT ply, uci, at, clock_ms, source, cp, mate, depth, seldepth, nodes, search_us, pv, to_post_us,
              round_trip_us
-         FROM move WHERE game = ?1 ORDER BY ply",
-    )?;
-    let moves = statement.query_map([seq], move_record)?;
-    let moves = moves.collect::<rusqlite::Result<_>>()?;
-    let sql = "SELECT at, ply, kind, text FROM note WHERE game = ?1 ORDER BY at, seq";
-    let mut statement = db.prepare(sql)?;
-    let notes = statement.query_map([seq], note)?;
+         FROM move WHERE game = ?1 ORDER BY ply";
+    let notes = "SELECT at, ply, kind, text FROM note WHERE game = ?1 ORDER BY at, seq";
     Ok(Some(Record {
         rating_change: rating_change(db, &game)?,
         game,
-        moves,
-        notes: notes.collect::<rusqlite::Result<_>>()?,
+        moves: rows(db, moves, [seq], move_record)?,
+        notes: rows(db, notes, [seq], note)?,
     }))
+}
+
+/// All rows of a query.
+fn rows<T>(
+    db: &Connection,
+    sql: &str,
+    params: impl Params,
+    read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+) -> rusqlite::Result<Vec<T>> {
+    db.prepare(sql)?.query_map(params, read)?.collect()
 }
 
 fn read_only(file: &Path) -> Result<Connection, Error> {
@@ -407,6 +409,24 @@ fn read_only(file: &Path) -> Result<Connection, Error> {
     let db = Connection::open_with_flags(file, flags)?;
     db.busy_timeout(BUSY_TIMEOUT)?;
     Ok(db)
+}
+
+/// The opening in algebraic notation: `1. e4 c5 2. Nf3 d6`.
+pub(super) fn opening(moves: &str) -> String {
+    let mut position = Position::startpos();
+    let mut words = Vec::new();
+    for uci in moves.split(' ') {
+        let Ok(mv) = position.parse_uci(uci) else {
+            return moves.to_owned();
+        };
+        let san = position.san(mv);
+        words.push(match position.turn() {
+            Color::White => format!("{}. {san}", position.fullmove_number()),
+            Color::Black => san,
+        });
+        position.play(mv);
+    }
+    words.join(" ")
 }
 
 /// The statement of [`Reader::games`] with its parameters.

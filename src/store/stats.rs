@@ -8,10 +8,10 @@ use rusqlite::types::ValueRef;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
+use super::Error;
 use super::filter::{Conditions, Filter, GroupBy};
+use super::reader::{RATING_KIND, Reader, opening};
 use super::score::{Performance, WinDrawLoss, performance};
-use super::{Error, Reader};
-use crate::chess::{Color, Position};
 
 /// A day in milliseconds.
 const DAY_MS: i64 = 86_400_000;
@@ -24,10 +24,6 @@ const MAX_HISTORY_POINTS: usize = 200;
 
 /// Period of a rating's change.
 const CHANGE_PERIOD: Duration = Duration::from_secs(30 * 86_400);
-
-/// SQL expression of the kind of rating: variants have their own, whatever the speed.
-pub(super) const RATING_KIND: &str =
-    "CASE WHEN variant IN ('standard', 'fromPosition') THEN speed ELSE variant END";
 
 /// Scores by key. Fast hashing is safe: the keys are few and not chosen by attackers.
 type Groups = FxHashMap<String, WinDrawLoss>;
@@ -393,24 +389,6 @@ fn sorted(groups: Groups, by: GroupBy) -> Vec<(String, WinDrawLoss)> {
             .then_with(|| name.cmp(other)),
     });
     groups
-}
-
-/// The opening in algebraic notation: `1. e4 c5 2. Nf3 d6`.
-pub(super) fn opening(moves: &str) -> String {
-    let mut position = Position::startpos();
-    let mut words = Vec::new();
-    for uci in moves.split(' ') {
-        let Ok(mv) = position.parse_uci(uci) else {
-            return moves.to_owned();
-        };
-        let san = position.san(mv);
-        words.push(match position.turn() {
-            Color::White => format!("{}. {san}", position.fullmove_number()),
-            Color::Black => san,
-        });
-        position.play(mv);
-    }
-    words.join(" ")
 }
 
 /// The statement of [`Reader::each`] with its parameters.

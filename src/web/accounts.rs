@@ -1,24 +1,14 @@
 //! Status of several accounts of one daemon, of each and combined.
 
-use serde::Serialize;
-
-use super::wire::{Idle, Offline, Status, epoch_ms};
+use super::wire::{Account, Idle, Offline, Status, epoch_ms};
 use crate::events::Event;
-
-/// One account of several.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub(super) struct Account {
-    pub name: String,
-    #[serde(flatten)]
-    pub status: Status,
-}
 
 impl Status {
     /// Updates the status with an event of its account.
     pub(super) fn on_event(&mut self, event: &Event, now: u64) {
         match event {
             Event::Online { account, .. } => {
-                self.account = Some(account.into());
+                self.account = Some(account.clone());
                 self.online = true;
                 self.offline = None;
             }

@@ -162,7 +162,7 @@ impl From<ChallengeDecision> for Challenge {
         Self {
             at: decided.at.unsigned_abs(),
             id: decided.challenge,
-            from: (&decided.from).into(),
+            from: decided.from,
             to: decided.to,
             time_control: decided.time_control.to_string(),
             variant: decided.variant,

@@ -13,9 +13,8 @@ use serde::{Deserialize, Serialize};
 use super::AppState;
 use super::convert::finished_event;
 use super::records::{ApiError, Params};
-use super::wire::Player;
 use crate::chess::Variant;
-use crate::events::{Color, variant_ending};
+use crate::events::{Color, Player, variant_ending};
 use crate::store::{self, Filter, Order, Outcome, SPEEDS, Sort, utc_day_start};
 
 /// Default number of games in a list.
@@ -172,8 +171,8 @@ impl GameRow {
             end,
             opening: game.first_moves(),
             rating_change,
-            white: game.player(Color::White).into(),
-            black: game.player(Color::Black).into(),
+            white: game.player(Color::White).clone(),
+            black: game.player(Color::Black).clone(),
             id: game.id,
             started: game.started,
             ours: game.color.key(),

@@ -57,8 +57,8 @@ impl LiveGame {
             view: Game {
                 id: start.game.clone(),
                 url: format!("{}/{}", server.trim_end_matches('/'), start.game),
-                white: (&start.white).into(),
-                black: (&start.black).into(),
+                white: start.white.clone(),
+                black: start.black.clone(),
                 ours: start.our_color.key(),
                 speed: start.speed.clone(),
                 time_control: start.time_control.to_string(),

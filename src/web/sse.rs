@@ -140,7 +140,7 @@ impl EventFeed {
                         }
                     }
                     Err(RecvError::Lagged(missed)) => {
-                        let running = metrics.status().games.into_iter().map(|game| game.id);
+                        let running = metrics.status().live.games.into_iter().map(|game| game.id);
                         let running: Vec<String> = running.collect();
                         let mut state = self.lock();
                         state.page.on_lagged(missed, &running, now());

@@ -8,35 +8,14 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 
-use super::accounts::Account;
 use crate::chess::{CastlingNotation, Position};
 use crate::draw::winning_chance;
-use crate::events::{self, Score, TimeControl};
+use crate::events::{self, Player, Score, TimeControl};
 
 /// A time in milliseconds since 1970.
 pub(super) fn epoch_ms(time: SystemTime) -> u64 {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     since.as_millis() as u64
-}
-
-/// A player.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub(super) struct Player {
-    pub name: String,
-    pub title: Option<String>,
-    pub rating: Option<u32>,
-    pub provisional: bool,
-}
-
-impl From<&events::Player> for Player {
-    fn from(player: &events::Player) -> Self {
-        Self {
-            name: player.name.clone(),
-            title: player.title.clone(),
-            rating: player.rating,
-            provisional: player.provisional,
-        }
-    }
 }
 
 /// Settings of a chess clock.
@@ -285,7 +264,7 @@ impl Challenge {
         Self {
             at,
             id: challenge.id.clone(),
-            from: (&challenge.from).into(),
+            from: challenge.from.clone(),
             to: challenge.to.clone(),
             time_control: challenge.time_control.to_string(),
             variant: challenge.variant.clone(),
@@ -375,6 +354,14 @@ pub(super) struct Status {
     /// Status of each account, if there are several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub accounts: Vec<Account>,
+}
+
+/// One account of several.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct Account {
+    pub name: String,
+    #[serde(flatten)]
+    pub status: Status,
 }
 
 /// User who can play against the bot on the page.

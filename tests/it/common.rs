@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::fs::File;
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, UNIX_EPOCH};
@@ -551,12 +551,7 @@ impl Drop for Killed {
     }
 }
 
-fn spawn(
-    launcher: &[String],
-    home: &TempDir,
-    arguments: &[String],
-    log: &std::path::Path,
-) -> Child {
+fn spawn(launcher: &[String], home: &TempDir, arguments: &[String], log: &Path) -> Child {
     let log = File::options().create(true).append(true).open(log).unwrap();
     let program = env!("CARGO_BIN_EXE_knightwatch").to_owned();
     let config = home.path().join("config.toml");
@@ -578,11 +573,31 @@ fn spawn(
         .unwrap()
 }
 
+/// The directory of files about a failure of this test: `target/tmp/failed/NAME_OF_TEST`.
+pub(crate) fn failure_directory() -> PathBuf {
+    let test = std::thread::current();
+    let test = test.name().unwrap_or("test").replace("::", ".");
+    let all = Path::new(env!("CARGO_TARGET_TMPDIR")).join("failed");
+    all.join(test)
+}
+
+/// Saves a file about the failure of this test and prints its path.
+pub(crate) fn save_failure(file: &str, content: &[u8]) {
+    let directory = failure_directory();
+    let path = directory.join(file);
+    let saved = std::fs::create_dir_all(directory).and_then(|()| std::fs::write(&path, content));
+    match saved {
+        Ok(()) => eprintln!("saved {}", path.display()),
+        Err(error) => eprintln!("cannot save {}: {error}", path.display()),
+    }
+}
+
 impl Drop for Daemon {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
         if std::thread::panicking() {
+            save_failure(&format!("bot-{}.log", self.pid()), self.log().as_bytes());
             eprintln!(
                 "--- what the bot at {} logged ---\n{}",
                 self.url,

@@ -81,7 +81,7 @@ fn instances_second_on_machine_exits_first() {
     wait(
         "it tells which account it plays",
         || match control::send_request(Some(&first.socket()), &Request::Status) {
-            Ok(Response::Status(status)) => status.account,
+            Ok(Response::Status(status)) => status.live.account,
             _ => None,
         },
     );

@@ -13,7 +13,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "store",
         &["atomic_file", "backoff", "chess", "events", "plural"],
     ),
-    ("control", &["bot", "events", "lichess", "metrics"]),
+    (
+        "control",
+        &["bot", "config", "events", "lichess", "metrics"],
+    ),
     ("draw", &["atomic_file", "chess", "input"]),
     (
         "web",
@@ -66,6 +69,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "provider",
         &["backoff", "chess", "clock", "engine", "external", "lichess"],
     ),
+    ("console", &["chess", "events", "lichess", "plural"]),
     ("logging", &["config", "plural"]),
     ("cli", &["*"]),
     ("daemon", &["*"]),
@@ -165,12 +169,9 @@ fn first_name(text: &str) -> String {
 fn declared() -> Vec<String> {
     let lib = fs::read_to_string(root().join("src/lib.rs")).unwrap();
     let name = |line: &str| {
-        Some(
-            line.trim()
-                .strip_prefix("pub mod ")?
-                .strip_suffix(';')?
-                .to_owned(),
-        )
+        let line = line.trim();
+        let line = line.strip_prefix("pub ").unwrap_or(line);
+        Some(line.strip_prefix("mod ")?.strip_suffix(';')?.to_owned())
     };
     lib.lines().filter_map(name).collect()
 }

@@ -28,7 +28,7 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 pub const MOVE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Upper limit of a chat line, in UTF-16 code units, as the server counts.
-const MAX_CHAT_UTF16_UNITS: usize = 140;
+pub const MAX_CHAT_UTF16_UNITS: usize = 140;
 
 impl Client {
     // ---- the account

@@ -23,7 +23,7 @@ mod tests;
 mod token;
 
 pub use analysis::{Analysis, AnalysisWork, Broker, EngineRegistration, RegisteredEngine};
-pub use api::{MOVE_TIMEOUT, Playing, decode};
+pub use api::{MAX_CHAT_UTF16_UNITS, MOVE_TIMEOUT, Playing, decode};
 pub use client::{Client, fallback_roots, install_tls_provider, root_cause};
 pub use endpoint::{Endpoint, EndpointError};
 pub use error::{Error, ErrorResponse, RateLimit};

@@ -12,6 +12,7 @@ use tracing::{info, warn};
 use super::quota::Quota;
 use crate::bot::BotParts;
 use crate::bot::account::overrides::OperatorOverrides;
+use crate::bot::account::persist::JsonState;
 use crate::bot::account::{accepted_log, persist};
 use crate::bot::matches::Matches;
 use crate::bot::matchmaking::OpponentHistory;

@@ -1,8 +1,6 @@
 //! Execution of operator commands.
 
 use std::collections::HashMap;
-use std::io;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +11,8 @@ use super::Account;
 use super::outgoing::{ChallengeSource, SHUTTING_DOWN, closing_reason, is_for_bot, slot_holder};
 use crate::bot::BotParts;
 use crate::bot::account::overrides::OperatorOverrides;
-use crate::bot::account::persist;
+use crate::bot::account::persist::JsonState;
+use crate::bot::account::state_files::{StateFile, load_or_default};
 use crate::bot::commands::{
     Command, CommandKind, OutgoingChallenge, ReadToken, ReloadSettings, Responder,
 };
@@ -37,17 +36,16 @@ const ENDING_NOTE: &str =
 /// Reason reported for such a game.
 const BY_OPERATOR: &str = "by operator command";
 
+/// What follows a save, with the reason if it has failed.
+type AfterSave = Box<dyn FnOnce(&mut Account, Option<&str>) + Send>;
+
 /// State set by the operator.
 pub(super) struct OperatorState {
     /// Settings of the configuration, without overrides.
     pub settings: Arc<Settings>,
     pub overrides: OperatorOverrides,
-    /// File of the overrides; `None` keeps nothing.
-    file: Option<PathBuf>,
-    /// The last save of the overrides has failed, and no other has begun since.
-    save_failed: bool,
-    /// Held while the overrides are written, so that writes stay in order.
-    save_lock: Arc<Mutex<()>>,
+    /// What is to be done once the overrides are saved.
+    after_save: Vec<AfterSave>,
     pub reload_source: Option<ReloadSettings>,
     pub token_source: Option<ReadToken>,
     /// Held while the settings are loaded.
@@ -64,22 +62,15 @@ pub(super) struct OperatorState {
 
 impl OperatorState {
     pub(super) fn open(parts: &BotParts) -> Self {
-        let load = |path: &PathBuf| {
-            OperatorOverrides::load(path).unwrap_or_else(|error| {
-                let kept = persist::set_aside(path);
-                let path = path.display();
-                warn!(
-                    "cannot read {path}; starting without overrides (no pause, no blocks): {error}; {kept}"
-                );
-                OperatorOverrides::default()
-            })
-        };
+        let overrides = load_or_default(
+            parts.overrides.as_deref(),
+            OperatorOverrides::load,
+            "without overrides (no pause, no blocks)",
+        );
         Self {
             settings: Arc::clone(&parts.settings),
-            overrides: parts.overrides.as_ref().map(load).unwrap_or_default(),
-            file: parts.overrides.clone(),
-            save_failed: false,
-            save_lock: Arc::default(),
+            overrides,
+            after_save: Vec::new(),
             reload_source: parts.reload.clone(),
             token_source: parts.token.clone(),
             reload_lock: Arc::default(),
@@ -496,43 +487,34 @@ impl Account {
         self.ctx.events.send(events::Event::Settings(words));
     }
 
-    /// Saves the overrides, then calls `after` with the outcome.
-    fn save_overrides(&mut self, after: impl FnOnce(&mut Self, io::Result<()>) + Send + 'static) {
+    /// Saves the overrides, then calls `after`.
+    fn save_overrides(&mut self, after: impl FnOnce(&mut Self, Option<&str>) + Send + 'static) {
         // A status requested from now on shows the change.
         self.publish_status();
-        let text = self.operator.overrides.to_json();
-        let save_lock = Arc::clone(&self.operator.save_lock);
-        let file = self.operator.file.clone();
-        let request = async move {
-            let Some(file) = file else { return Ok(()) };
-            let _turn = save_lock.lock().await;
-            persist::run_blocking(move || persist::save(&file, &text)).await
-        };
-        self.background.spawn(request, |account, written| {
-            account.operator.save_failed = written.is_err();
-            if let Err(error) = &written {
-                warn!("cannot save the operator's overrides: {error}; trying again");
-            }
-            after(account, written);
-        });
+        self.operator.after_save.push(Box::new(after));
+        self.save(StateFile::Overrides);
+        if !self.state.is_saving(StateFile::Overrides) {
+            // They are kept in no file.
+            self.on_overrides_saved(None);
+        }
+    }
+
+    /// Continues after a save of the overrides.
+    pub(super) fn on_overrides_saved(&mut self, failure: Option<&str>) {
+        for after in std::mem::take(&mut self.operator.after_save) {
+            after(self, failure);
+        }
     }
 
     /// Saves the overrides, then responds.
     pub(super) fn save_and_respond(&mut self, done: String, responder: Responder) {
-        self.save_overrides(|_, written| {
-            responder.succeed(match written {
-                Ok(()) => done,
-                Err(error) => {
+        self.save_overrides(|_, failure| {
+            responder.succeed(match failure {
+                None => done,
+                Some(error) => {
                     format!("{done}; but a restart undoes it, because it cannot be saved: {error}")
                 }
             });
         });
-    }
-
-    /// Repeats a save that has failed.
-    pub(super) fn retry_save_overrides(&mut self) {
-        if std::mem::take(&mut self.operator.save_failed) {
-            self.save_overrides(|_, _| {});
-        }
     }
 }

@@ -1,12 +1,12 @@
 //! Operator overrides: pause, blocks and arenas set by commands, kept over restarts.
 
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::bot::account::{accepted_log, persist};
+use crate::bot::account::accepted_log;
+use crate::bot::account::persist::JsonState;
 use crate::config::{ArenaEntry, Pattern, Settings};
 use crate::lichess::model::ArenaId;
 
@@ -50,9 +50,16 @@ mod ids {
 /// Number of [`left_arenas`](OperatorOverrides::left_arenas). Arenas last a day at most, so older ones are over.
 const MAX_LEFT_ARENAS: usize = 100;
 
-impl OperatorOverrides {
-    pub const FILE_SUFFIX: &str = "overrides.json";
+impl JsonState for OperatorOverrides {
+    const FILE_SUFFIX: &str = "overrides.json";
 
+    fn to_json(&self) -> String {
+        let text = serde_json::to_string_pretty(self).expect("plain data with string keys");
+        text + "\n"
+    }
+}
+
+impl OperatorOverrides {
     /// Stays out of an arena from now on.
     pub fn add_left(&mut self, arena: &ArenaId) {
         self.left_arenas.retain(|other| other != arena);
@@ -60,20 +67,6 @@ impl OperatorOverrides {
             self.left_arenas.remove(0);
         }
         self.left_arenas.push(arena.clone());
-    }
-
-    /// Reads the file; empty if it does not exist.
-    ///
-    /// # Errors
-    /// If it exists and cannot be read.
-    pub fn load(path: &Path) -> io::Result<Self> {
-        persist::load(path)
-    }
-
-    /// Content of the file.
-    pub fn to_json(&self) -> String {
-        let text = serde_json::to_string_pretty(self).expect("plain data with string keys");
-        text + "\n"
     }
 
     /// Returns the settings with the overrides applied.
@@ -101,6 +94,7 @@ pub fn file(settings: &Settings) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bot::account::persist;
 
     #[test]
     fn overrides_survive_in_file() {

@@ -7,6 +7,7 @@ use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 
 use futures::FutureExt;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::task::spawn_blocking;
@@ -88,22 +89,33 @@ pub(crate) fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
     }
 }
 
-/// Reads a JSON object; the default value if the file does not exist.
-///
-/// # Errors
-/// If the file cannot be read or parsed.
-pub(crate) fn load<T: Default + DeserializeOwned>(path: &Path) -> io::Result<T> {
-    let Some(text) = read(path)? else {
-        return Ok(T::default());
-    };
-    let bad = |why| Err(io::Error::new(io::ErrorKind::InvalidData, why));
-    if text.trim_ascii().is_empty() {
-        return bad("it is empty");
+/// State that is kept in a file as a JSON object.
+pub(crate) trait JsonState: Default + Serialize + DeserializeOwned {
+    /// End of the name of the file.
+    const FILE_SUFFIX: &str;
+
+    /// Reads the file; the default value if it does not exist.
+    ///
+    /// # Errors
+    /// If it exists and cannot be read or parsed.
+    fn load(path: &Path) -> io::Result<Self> {
+        let Some(text) = read(path)? else {
+            return Ok(Self::default());
+        };
+        let bad = |why| Err(io::Error::new(io::ErrorKind::InvalidData, why));
+        if text.trim_ascii().is_empty() {
+            return bad("it is empty");
+        }
+        match serde_json::from_slice(&text)? {
+            // Serde would read a list into a struct whose fields are all optional.
+            object @ Value::Object(_) => Ok(serde_json::from_value(object)?),
+            _ => bad("it is not an object of JSON"),
+        }
     }
-    match serde_json::from_slice(&text)? {
-        // Serde would read a list into a struct whose fields are all optional.
-        object @ Value::Object(_) => Ok(serde_json::from_value(object)?),
-        _ => bad("it is not an object of JSON"),
+
+    /// Content of the file.
+    fn to_json(&self) -> String {
+        serde_json::to_string(self).expect("plain data with string keys")
     }
 }
 

@@ -7,8 +7,9 @@ use std::time::SystemTime;
 use tracing::{debug, warn};
 
 use super::Account;
+use crate::bot::BotParts;
 use crate::bot::account::accepted_log::{self, AcceptedLog, Update};
-use crate::bot::account::persist::{self, SaveQueue};
+use crate::bot::account::persist::{self, JsonState, SaveQueue};
 use crate::bot::account::quota::Quota;
 use crate::bot::block_lists::BlockLists;
 use crate::bot::matches::Matches;
@@ -28,9 +29,11 @@ pub(super) enum StateFile {
     BlockLists,
     /// The [`Matches`].
     Matches,
+    /// The overrides of the operator.
+    Overrides,
 }
 
-/// State kept in the files, but for the opponents, which matchmaking keeps.
+/// State kept in the files, but for the opponents, which matchmaking keeps, and the overrides.
 #[derive(Debug)]
 pub(super) struct PersistedState {
     pub accepted_log: AcceptedLog,
@@ -41,12 +44,13 @@ pub(super) struct PersistedState {
     /// Matches of the operator.
     pub matches: Matches,
     /// Background saves, indexed by [`StateFile`].
-    save_queues: [SaveQueue; 5],
+    save_queues: [SaveQueue; 6],
 }
 
 impl PersistedState {
     /// Reads the files; all of them are in the directory of the first one.
-    pub(super) fn open(accepted_log: Option<&Path>) -> (Self, OpponentHistory) {
+    pub(super) fn open(parts: &BotParts) -> (Self, OpponentHistory) {
+        let accepted_log = parts.accepted_log.as_deref();
         let sibling = |ending| accepted_log.map(|file| accepted_log::sibling(file, ending));
         let [quota, opponents, block_lists, matches] = [
             Quota::FILE_SUFFIX,
@@ -58,27 +62,32 @@ impl PersistedState {
         let history = load_or_default(
             opponents.as_deref(),
             OpponentHistory::load,
-            "an empty decline history",
+            "with an empty decline history",
         );
         let state = Self {
-            accepted_log: load_or_default(accepted_log, AcceptedLog::load, "empty limits per day"),
+            accepted_log: load_or_default(
+                accepted_log,
+                AcceptedLog::load,
+                "with empty limits per day",
+            ),
             quota: load_or_default(
                 quota.as_deref(),
                 Quota::load,
-                "an empty count of Lichess's limits",
+                "with an empty count of Lichess's limits",
             ),
             block_lists: load_or_default(
                 block_lists.as_deref(),
                 BlockLists::load,
-                "no copies of block lists",
+                "with no copies of block lists",
             ),
-            matches: load_or_default(matches.as_deref(), Matches::load, "no matches"),
+            matches: load_or_default(matches.as_deref(), Matches::load, "with no matches"),
             save_queues: [
                 SaveQueue::new(accepted_log.map(Path::to_owned), "the count of challenges"),
                 SaveQueue::new(quota, "the count of Lichess's limits"),
                 SaveQueue::new(opponents, "the decline history"),
                 SaveQueue::new(block_lists, "the copies of block lists"),
                 SaveQueue::new(matches, "the matches"),
+                SaveQueue::new(parts.overrides.clone(), "the operator's overrides"),
             ],
         };
         (state, history)
@@ -90,7 +99,7 @@ impl PersistedState {
     }
 }
 
-fn load_or_default<T: Default>(
+pub(super) fn load_or_default<T: Default>(
     file: Option<&Path>,
     load: impl Fn(&Path) -> io::Result<T>,
     what: &str,
@@ -107,7 +116,7 @@ fn load_or_default<T: Default>(
     load(file).unwrap_or_else(|error| {
         let kept = persist::set_aside(file);
         warn!(
-            "cannot read {}; starting with {what}: {error}; {kept}",
+            "cannot read {}; starting {what}: {error}; {kept}",
             file.display()
         );
         T::default()
@@ -132,6 +141,7 @@ impl Account {
             StateFile::Opponents => Update::Replace(self.matchmaking.history().to_json()),
             StateFile::BlockLists => Update::Replace(self.state.block_lists.to_json()),
             StateFile::Matches => Update::Replace(self.state.matches.to_json()),
+            StateFile::Overrides => Update::Replace(self.operator.overrides.to_json()),
         };
         let write = move || match update {
             Update::Replace(text) => persist::save(&path, &text),
@@ -148,8 +158,11 @@ impl Account {
         if file == StateFile::Accepted && written.is_err() {
             self.state.accepted_log.force_rewrite();
         }
+        let failure = written.as_ref().err().map(ToString::to_string);
         if self.state.save_queues[file as usize].finish(written) {
             self.save(file);
+        } else if file == StateFile::Overrides {
+            self.on_overrides_saved(failure.as_deref());
         }
     }
 
@@ -161,11 +174,11 @@ impl Account {
             StateFile::Opponents,
             StateFile::BlockLists,
             StateFile::Matches,
+            StateFile::Overrides,
         ] {
             if self.state.save_queues[file as usize].needs_retry() {
                 self.save(file);
             }
         }
-        self.retry_save_overrides();
     }
 }

@@ -69,7 +69,7 @@ impl Account {
         self.status.metrics.set_live(LiveState {
             account: Some(self.ctx.me.to_string()),
             server: Some(self.ctx.settings.lichess.url.to_string()),
-            stage: self.ctx.shutdown.stage().key(),
+            stage: self.ctx.shutdown.stage().key().to_owned(),
             paused: self.operator.overrides.paused,
             seeking: self.ctx.settings.matchmaking.enabled,
             blocked: blocked.iter().map(ToString::to_string).collect(),

@@ -53,7 +53,7 @@ pub(in crate::bot) async fn run(
         rename_old(accepted_log);
     }
     parts.name_files(&ctx.me);
-    let mut state = PersistedState::open(parts.accepted_log.as_deref());
+    let mut state = PersistedState::open(&parts);
     for (kind, wait) in state.0.quota.pauses(clock::date()) {
         info!("no {kind} requests for another {wait:.0?}, as Lichess demanded before the start");
         parts.client.pause(kind, wait);
@@ -97,7 +97,7 @@ pub(in crate::bot) async fn run(
         if wait_rejecting(&parts, &mut shutdown, &mut commands, wait, until).await {
             return Ok(());
         }
-        state = PersistedState::open(parts.accepted_log.as_deref());
+        state = PersistedState::open(&parts);
     }
 }
 

@@ -4,8 +4,6 @@
 mod fetch;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -15,7 +13,7 @@ use tracing::{debug, info, warn};
 pub use fetch::{Fetched, Parsed, fetch};
 
 use crate::backoff::Backoff;
-use crate::bot::account::persist;
+use crate::bot::account::persist::JsonState;
 use crate::config::{BlockList, Settings};
 use crate::lichess::model::Username;
 use crate::plural;
@@ -65,22 +63,11 @@ struct Scheduled {
     skipped_lines: Option<String>,
 }
 
+impl JsonState for BlockLists {
+    const FILE_SUFFIX: &str = "blocklists.json";
+}
+
 impl BlockLists {
-    pub(crate) const FILE_SUFFIX: &str = "blocklists.json";
-
-    /// Reads the file of the copies; empty if it does not exist.
-    ///
-    /// # Errors
-    /// If it exists and cannot be read.
-    pub(crate) fn load(path: &Path) -> io::Result<Self> {
-        persist::load(path)
-    }
-
-    /// Content of the file.
-    pub(crate) fn to_json(&self) -> String {
-        serde_json::to_string(self).expect("plain data with string keys")
-    }
-
     /// Reads exactly the lists of these settings from now on, each at once. Copies of other lists are dropped.
     pub(crate) fn set_lists(&mut self, settings: &Settings) {
         let lists = configured(settings);

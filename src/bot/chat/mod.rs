@@ -5,13 +5,11 @@ mod throttle;
 
 use std::fmt::Display;
 
+use crate::lichess::MAX_CHAT_UTF16_UNITS;
 use crate::lichess::model::clean;
 
 pub(super) use command::{Command, Facts, Requester};
 pub(super) use throttle::Throttle;
-
-/// Longest line that Lichess accepts, in UTF-16 code units.
-const MAX_LINE_UTF16: usize = 140;
 
 /// Name of the program.
 pub(super) const PROGRAM: &str = "Knightwatch";
@@ -106,13 +104,13 @@ pub(super) fn fit(text: impl Display) -> Option<String> {
     if text.is_empty() {
         return None;
     }
-    if text.encode_utf16().count() <= MAX_LINE_UTF16 {
+    if text.encode_utf16().count() <= MAX_CHAT_UTF16_UNITS {
         return Some(text.into());
     }
     let mut units = 0;
     let fits = |c: &char| {
         units += c.len_utf16();
-        units < MAX_LINE_UTF16
+        units < MAX_CHAT_UTF16_UNITS
     };
     let cut: String = text.chars().take_while(fits).collect();
     Some(cut.trim_end().to_owned() + "…")
@@ -188,7 +186,7 @@ mod tests {
     #[test]
     fn long_line_is_cut_between_characters() {
         let said = fit("é".repeat(200)).unwrap();
-        assert_eq!(said.chars().count(), MAX_LINE_UTF16);
+        assert_eq!(said.chars().count(), MAX_CHAT_UTF16_UNITS);
         assert!(said.ends_with("é…"));
         assert_eq!(fit("é".repeat(140)).unwrap(), "é".repeat(140));
         // Each of these has two UTF-16 code units.

@@ -4,15 +4,13 @@
 //! on the same topic doubles the backoff, and each week without one takes back one doubling.
 
 use std::collections::BTreeMap;
-use std::io;
-use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
 use super::offer::{Offer, key};
 use crate::backoff::Backoff;
-use crate::bot::account::persist;
+use crate::bot::account::persist::JsonState;
 use crate::clock;
 use crate::lichess::model::{Color, DeclineReason, TimeControl, Username, Variant};
 
@@ -199,22 +197,11 @@ struct ReturnGame {
     since: u64,
 }
 
+impl JsonState for OpponentHistory {
+    const FILE_SUFFIX: &str = "opponents.json";
+}
+
 impl OpponentHistory {
-    pub(crate) const FILE_SUFFIX: &str = "opponents.json";
-
-    /// Reads the file; empty if it does not exist.
-    ///
-    /// # Errors
-    /// If it exists and cannot be read.
-    pub(crate) fn load(path: &Path) -> io::Result<Self> {
-        persist::load(path)
-    }
-
-    /// Content of the file.
-    pub(crate) fn to_json(&self) -> String {
-        serde_json::to_string(self).expect("plain data with string keys")
-    }
-
     /// Until when an opponent is not to be challenged to this, if so.
     pub(crate) fn blocked_until(
         &self,
@@ -343,6 +330,7 @@ impl OpponentHistory {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bot::account::persist;
 
     fn at(seconds: u64) -> SystemTime {
         UNIX_EPOCH + Duration::from_secs(1_700_000_000 + seconds)

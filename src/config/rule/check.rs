@@ -29,6 +29,14 @@ pub(crate) fn contradictions(settings: &Settings) -> Vec<(usize, String)> {
     found
 }
 
+impl Settings {
+    /// The books of rules that `[book]` does not list: a sentence for each.
+    pub fn unknown_books(&self) -> Vec<String> {
+        let of_rule = |rule| unknown_books(rule, &self.book);
+        self.rule.iter().flat_map(of_rule).collect()
+    }
+}
+
 /// An engine that does not exist.
 fn unknown_engine(rule: &Rule, externals: &[External]) -> Vec<String> {
     let name = rule.play.engine.as_deref();
@@ -128,7 +136,7 @@ fn check_rule(rule: &Rule) -> Vec<String> {
 }
 
 /// The books of a rule that `[book]` does not list: a sentence for each.
-pub(crate) fn unknown_books(rule: &Rule, book_settings: &Book) -> Vec<String> {
+fn unknown_books(rule: &Rule, book_settings: &Book) -> Vec<String> {
     let Some(Books::Named(names)) = &rule.play.book else {
         return Vec::new();
     };

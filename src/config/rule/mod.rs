@@ -20,7 +20,7 @@ use super::strength::Strength;
 use crate::lichess::model::{ColorChoice, DeclineReason, Speed, Variant};
 
 pub use books::Books;
-pub(super) use check::{contradictions, unknown_books};
+pub(super) use check::contradictions;
 pub use hours::Hours;
 pub use limit::{Limit, Window, Windows};
 pub(super) use reader::RawRule;

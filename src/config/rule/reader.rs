@@ -5,8 +5,8 @@ use std::path::Path;
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
 
-use super::super::layers::{IsIntact, Leaf, ListedTable, Locate, Reader, resolve};
 use super::super::problem::{Place, Problem};
+use super::super::reader::{IsIntact, Leaf, ListedTable, Locate, Reader, resolve};
 use super::super::schema::{self, TableList};
 use crate::spelling::choices;
 
@@ -177,7 +177,8 @@ impl Reader<'_> {
         let before = self.problems.len();
         if value.as_array().is_some_and(Vec::is_empty) {
             let effect = match inner {
-                Some("profile" | "external" | "alert" | "play") => "to use the default",
+                Some("play") => "to use the default",
+                Some(inner) if schema::table_list(inner).is_some() => "to use the default",
                 _ => "to match all",
             };
             let message = format!("the list of `{key}` is empty");

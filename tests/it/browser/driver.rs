@@ -5,12 +5,14 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use reqwest::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
-use crate::common::{skip, wait};
+use crate::common::{save_failure, skip, wait};
 
 /// The key of element references in WebDriver responses.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
@@ -93,17 +95,15 @@ impl Browser {
                 .header("content-type", "application/json")
                 .body(text);
         }
-        self.runtime.block_on(async {
-            let answer = request.send().await.unwrap();
-            let good = answer.status().is_success();
-            let text = answer.text().await.unwrap();
-            let value: Value = serde_json::from_str(&text).unwrap();
-            if good {
-                Ok(value["value"].clone())
-            } else {
-                Err(value["value"].clone())
-            }
-        })
+        let answer = self.runtime.block_on(async {
+            let answer = request.send().await?;
+            let is_success = answer.status().is_success();
+            Ok((is_success, answer.json::<Value>().await?))
+        });
+        match answer.map_err(|error: reqwest::Error| json!(error.to_string()))? {
+            (true, value) => Ok(value["value"].clone()),
+            (false, value) => Err(value["value"].clone()),
+        }
     }
 
     /// Opens an address.
@@ -264,8 +264,32 @@ impl Browser {
     }
 }
 
+impl Browser {
+    /// Saves what the page shows, its document and the log of its console. By the order of destructors the bot may have
+    /// ended before.
+    fn save_failure(&self) {
+        let get = |path: &str| self.attempt(Method::GET, path, &Value::Null).ok();
+        if let Some(Value::String(picture)) = get("/screenshot")
+            && let Ok(picture) = BASE64_STANDARD.decode(picture)
+        {
+            save_failure("page.png", &picture);
+        }
+        if let Some(Value::String(document)) = get("/source") {
+            save_failure("page.html", document.as_bytes());
+        }
+        let console = json!({ "type": "browser" });
+        if let Ok(Value::Array(lines)) = self.attempt(Method::POST, "/se/log", &console) {
+            let lines: String = lines.iter().map(|line| format!("{line}\n")).collect();
+            save_failure("console.jsonl", lines.as_bytes());
+        }
+    }
+}
+
 impl Drop for Browser {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.save_failure();
+        }
         let _ = self.attempt(Method::DELETE, "", &json!({}));
         // A busy machine may not have closed the browser yet.
         let group = i32::try_from(self.driver.id()).unwrap();

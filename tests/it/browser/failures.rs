@@ -1,17 +1,42 @@
 //! Failures between the page and its daemon.
 
 use std::os::unix::fs::PermissionsExt;
+use std::panic::AssertUnwindSafe;
 
 use knightwatch::sim::NewUser;
 
 use super::driver::Browser;
 use super::watching::fixed_port_config;
-use crate::common::{Daemon, Site};
+use crate::common::{Daemon, Site, failure_directory};
 use crate::etiquette::act;
 use crate::page::Url;
 
 /// Limit of simultaneous page streams.
 const PAGES: usize = 64;
+
+#[test]
+fn browser_failed_test_leaves_page() {
+    let Some(browser) = Browser::open(800, 600) else {
+        return;
+    };
+    browser.go("data:text/html,<p>left behind</p>");
+    browser.run("console.error('a mistake');");
+    let failed = std::panic::catch_unwind(AssertUnwindSafe(move || {
+        let _browser = browser;
+        panic!("on purpose");
+    }));
+    assert!(failed.is_err());
+    let directory = failure_directory();
+    let read = |file: &str| std::fs::read(directory.join(file)).unwrap();
+    assert!(read("page.png").starts_with(b"\x89PNG"));
+    for (file, text) in [("page.html", "left behind"), ("console.jsonl", "a mistake")] {
+        assert!(
+            String::from_utf8_lossy(&read(file)).contains(text),
+            "{file}"
+        );
+    }
+    std::fs::remove_dir_all(directory).unwrap();
+}
 
 #[test]
 fn page_key_survives_restart_and_wrong_key_is_dropped() {

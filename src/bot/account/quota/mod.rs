@@ -11,14 +11,12 @@
 //! pause of a proxy in front of Lichess stops all requests for minutes and is not kept.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::io;
-use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
 use crate::backoff::Backoff;
-use crate::bot::account::persist;
+use crate::bot::account::persist::JsonState;
 use crate::clock;
 use crate::lichess::model::GameId;
 use crate::lichess::retry::RequestKind;
@@ -214,22 +212,11 @@ struct ChallengeRefusals {
     in_a_row: u32,
 }
 
+impl JsonState for Quota {
+    const FILE_SUFFIX: &str = "quota.json";
+}
+
 impl Quota {
-    pub(crate) const FILE_SUFFIX: &str = "quota.json";
-
-    /// Reads the file; the default value if it does not exist.
-    ///
-    /// # Errors
-    /// If it exists and cannot be read.
-    pub(crate) fn load(path: &Path) -> io::Result<Self> {
-        persist::load(path)
-    }
-
-    /// Content of the file.
-    pub(crate) fn to_json(&self) -> String {
-        serde_json::to_string(self).expect("plain data with string keys")
-    }
-
     /// Credits of a window.
     pub(crate) fn credits(&self, limit: Limit, now: SystemTime) -> u32 {
         let learned = self.learned_bot_games.filter(|_| limit == Limit::BotGames);

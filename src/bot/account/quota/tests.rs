@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::bot::account::persist;
 
 const HOUR: u64 = 3_600;
 

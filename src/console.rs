@@ -1,13 +1,20 @@
-//! Console output of games: turns events into lines of text, without I/O or a clock.
+//! Console output of games: turns events into lines of text, for the demo and `run --moves`.
 
 use std::collections::BTreeMap;
+use std::io::{self, IsTerminal, Write};
+use std::sync::Arc;
+use std::thread;
 use std::time::{Duration, Instant};
+
+use tokio::sync::broadcast;
 
 use crate::chess::{Color, Game};
 use crate::events::{
-    Event, GameFinished, GameStarted, Moved, Player, SearchInfo, Severity, Source, initial_position,
+    Event, GameFinished, GameStarted, Moved, Player, RecvError, SearchInfo, Severity, Source,
+    initial_position,
 };
 use crate::lichess::model::clip;
+use crate::plural;
 
 /// Longer names are cut.
 const MAX_NAME_CHARS: usize = 20;
@@ -17,11 +24,24 @@ const MAX_REASON_CHARS: usize = 30;
 
 /// Layout of the lines.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Style {
+struct Style {
     /// Whether to use escape sequences for color.
-    pub color: bool,
+    color: bool,
     /// Columns of the terminal; lines are cut to it.
-    pub width: usize,
+    width: usize,
+}
+
+impl Style {
+    /// The style for this terminal.
+    fn of_terminal() -> Self {
+        let terminal = io::stdout().is_terminal();
+        let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let width = terminal_size::terminal_size().map_or(120, |(width, _)| usize::from(width.0));
+        Self {
+            color: terminal && !no_color,
+            width,
+        }
+    }
 }
 
 /// A finished game, as a row of the results table.
@@ -54,15 +74,50 @@ struct LiveGame {
 }
 
 /// Formats events and collects the results.
-pub(super) struct ConsoleLog {
+pub(crate) struct ConsoleLog {
     style: Style,
     games: BTreeMap<String, LiveGame>,
     rows: Vec<Row>,
     tags: usize,
 }
 
+/// Prints the moves and results of all games in the columns of the demo, on a separate thread, so that no game waits for the
+/// terminal.
+///
+/// # Errors
+/// When the system has no thread for it.
+pub(crate) fn print_moves(mut watch: broadcast::Receiver<Arc<Event>>) -> io::Result<()> {
+    let mut print = move || -> io::Result<()> {
+        let (mut console, mut out) = (ConsoleLog::for_terminal(), io::stdout());
+        loop {
+            match watch.blocking_recv() {
+                Ok(event) => {
+                    for line in console.on_event(&event, Instant::now()) {
+                        writeln!(out, "{line}")?;
+                    }
+                    console.forget_results();
+                    out.flush()?;
+                }
+                Err(RecvError::Lagged(missed)) => {
+                    let lines = plural::count(missed, "event", "events");
+                    writeln!(out, "-- {lines} skipped: the terminal is too slow")?;
+                }
+                Err(RecvError::Closed) => return Ok(()),
+            }
+        }
+    };
+    // The thread ends when stdout is closed.
+    let thread = thread::Builder::new().name("moves".to_owned());
+    thread.spawn(move || drop(print())).map(drop)
+}
+
 impl ConsoleLog {
-    pub(super) fn new(style: Style) -> Self {
+    /// With the style for this terminal.
+    pub(crate) fn for_terminal() -> Self {
+        Self::new(Style::of_terminal())
+    }
+
+    fn new(style: Style) -> Self {
         Self {
             style,
             games: BTreeMap::new(),
@@ -72,17 +127,17 @@ impl ConsoleLog {
     }
 
     /// Number of finished games.
-    pub(super) fn finished(&self) -> usize {
+    pub(crate) fn finished(&self) -> usize {
         self.rows.len()
     }
 
     /// Drops the results kept for [`table`](Self::table), which would otherwise grow without bound.
-    pub(super) fn forget_results(&mut self) {
+    fn forget_results(&mut self) {
         self.rows.clear();
     }
 
     /// The lines to print for an event received at `now`.
-    pub(super) fn on_event(&mut self, event: &Event, now: Instant) -> Vec<String> {
+    pub(crate) fn on_event(&mut self, event: &Event, now: Instant) -> Vec<String> {
         match event {
             Event::GameStarted(start) => self.on_game_started(start, now),
             Event::Moved(moved) => self.on_move(moved).into_iter().collect(),
@@ -207,7 +262,7 @@ impl ConsoleLog {
     }
 
     /// Results table: a line for each finished game, and our score.
-    pub(super) fn table(&self) -> String {
+    pub(crate) fn table(&self) -> String {
         let mut rows: Vec<&Row> = self.rows.iter().collect();
         rows.sort_by_key(|row| row.tag);
         let column_width = |of: fn(&Row) -> &str, least: usize| {
