@@ -673,18 +673,17 @@ impl Position {
         next
     }
 
-    /// The key after a quiet move or ordinary capture, ignoring changes of castling and en passant rights and special
-    /// moves. For prefetching only.
+    /// The key after a quiet move or ordinary capture by a piece of `role`, ignoring changes of castling and en passant
+    /// rights and special moves. For prefetching only.
     #[inline]
-    pub fn likely_key_after(&self, mv: Move) -> u64 {
-        let (from, to) = (mv.from(), mv.to());
-        let (us, role) = (self.turn, self.role_on(from));
+    pub fn likely_key_after(&self, mv: Move, role: Role, captured: Option<Role>) -> u64 {
+        let (us, from, to) = (self.turn, mv.from(), mv.to());
         let mut key = self.key
             ^ zobrist::WHITE_TO_MOVE
             ^ zobrist::piece(us, role, from)
             ^ zobrist::piece(us, role, to);
-        if let Some(taken) = self.piece_at(to) {
-            key ^= zobrist::piece(taken.color, taken.role, to);
+        if let Some(captured) = captured {
+            key ^= zobrist::piece(!us, captured, to);
         }
         key
     }
@@ -780,7 +779,9 @@ mod tests {
                         mv.kind(),
                         MoveKind::Quiet | MoveKind::Capture | MoveKind::DoublePush
                     );
-                let is_right = pos.likely_key_after(mv) == child.key();
+                let role = pos.role_at(mv.from()).unwrap();
+                let captured = mv.is_capture().then(|| pos.role_at(mv.to())).flatten();
+                let is_right = pos.likely_key_after(mv, role, captured) == child.key();
                 assert!(is_right || !ordinary, "{mv:?} in {pos:?}");
                 right += u32::from(is_right);
                 all += 1;

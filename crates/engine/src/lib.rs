@@ -7,6 +7,7 @@
 #![warn(missing_docs)]
 
 pub mod bench;
+mod board_move;
 mod control;
 mod eval;
 mod history;

@@ -2,7 +2,8 @@
 
 use super::Search;
 use super::node_type::NodeType;
-use knightwatch_chess::{Move, Position};
+use crate::board_move::BoardMove;
+use knightwatch_chess::{Piece, Position};
 
 impl Search<'_> {
     /// Start of every node.
@@ -17,8 +18,14 @@ impl Search<'_> {
     }
 
     /// Makes a move on a copy. The counterpart is [`unmake_move`](Self::unmake_move).
-    pub(super) fn make_move(&mut self, pos: &Position, mv: Move, ply: usize) -> Position {
-        let piece = pos.moved_piece(mv).expect("a legal move has a piece");
+    pub(super) fn make_move(
+        &mut self,
+        pos: &Position,
+        board_move: BoardMove,
+        ply: usize,
+    ) -> Position {
+        let BoardMove { mv, role, .. } = board_move;
+        let piece = Piece::new(pos.turn(), role);
         let child = pos.after(mv);
         self.frame(ply).played = Some((piece, mv));
         self.keys.push(child.key());
