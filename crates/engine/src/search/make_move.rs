@@ -29,7 +29,7 @@ impl Search<'_> {
         let child = pos.after(mv);
         self.frame(ply).played = Some((piece, mv));
         self.keys.push(child.key());
-        self.thread_data.evaluator.push(pos, mv);
+        self.thread_data.evaluator.push(pos.turn(), board_move);
         self.nodes += 1;
         child
     }
