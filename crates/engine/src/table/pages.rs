@@ -2,13 +2,14 @@
 
 use std::ptr::NonNull;
 
+/// Size and alignment of a huge page.
+pub(super) const HUGE_PAGE_BYTES: usize = 2 << 20;
+
 /// Asks the system for pages of 2 MiB instead of 4 KiB. A table is accessed at random, and the addresses of small
 /// pages do not fit into the TLB (about 5 % of search speed). Without such pages nothing changes.
 pub(super) fn advise_huge(thread_data: NonNull<u8>, bytes: usize) {
     #[cfg(target_os = "linux")]
     {
-        /// Advice is for whole pages, so start at a huge-page boundary.
-        const HUGE_PAGE_BYTES: usize = 2 << 20;
         /// Larger tables keep small pages: with huge pages a short search that touches few entries would commit all
         /// of the memory.
         const MAX_HUGE_BYTES: usize = 1 << 30;
