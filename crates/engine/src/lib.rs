@@ -13,6 +13,7 @@ mod eval;
 mod history;
 mod movepick;
 pub mod nnue;
+mod pages;
 mod params;
 mod search;
 mod searcher;

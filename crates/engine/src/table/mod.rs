@@ -4,14 +4,13 @@
 //! be stored in any entry of its cluster.
 
 mod entry;
-mod pages;
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 use self::entry::Entry;
-use self::pages::HUGE_PAGE_BYTES;
+use super::pages::{self, HUGE_PAGE_BYTES};
 use super::value::{INFINITE, Value};
 use super::{Bound, value};
 use knightwatch_chess::Move;
