@@ -17,21 +17,17 @@ impl Search<'_> {
         }
     }
 
-    /// Makes a move on a copy. The counterpart is [`unmake_move`](Self::unmake_move).
-    pub(super) fn make_move(
-        &mut self,
-        pos: &Position,
-        board_move: BoardMove,
-        ply: usize,
-    ) -> Position {
+    /// Makes a move on `child`, a copy of the position. The counterpart is [`unmake_move`](Self::unmake_move).
+    ///
+    /// Returning the copy would copy it again.
+    pub(super) fn make_move(&mut self, child: &mut Position, board_move: BoardMove, ply: usize) {
         let BoardMove { mv, role, .. } = board_move;
-        let piece = Piece::new(pos.turn(), role);
-        let child = pos.after(mv);
+        let piece = Piece::new(child.turn(), role);
+        child.play(mv);
         self.frame(ply).played = Some((piece, mv));
         self.keys.push(child.key());
-        self.thread_data.evaluator.push(pos.turn(), board_move);
+        self.thread_data.evaluator.push(piece.color, board_move);
         self.nodes += 1;
-        child
     }
 
     /// Unmakes the move of [`make_move`](Self::make_move).

@@ -201,7 +201,8 @@ impl Search<'_> {
         extension: i32,
     ) -> Value {
         let (child_ply, alpha, is_first) = (node.ply + 1, best.alpha, candidate.count == 1);
-        let child = self.make_move(node.pos, candidate.board_move, node.ply);
+        let mut child = node.pos.clone();
+        self.make_move(&mut child, candidate.board_move, node.ply);
         let mut depth = node.depth - 1 + extension;
         if child.variant() == Variant::ThreeCheck {
             depth += self.check_extension(node, &child, extension);

@@ -53,7 +53,8 @@ impl Search<'_> {
     /// The value of a capture: by quiescence first, then by a shallow search if that beats the raised beta.
     fn search_capture(&mut self, node: &Node, mv: BoardMove, raised: Value, shallow: i32) -> Value {
         let child_ply = node.ply + 1;
-        let child = self.make_move(node.pos, mv, node.ply);
+        let mut child = node.pos.clone();
+        self.make_move(&mut child, mv, node.ply);
         let mut value = -self.quiesce::<NonPvNode>(&child, child_ply, -raised, 1 - raised);
         if value >= raised && shallow > 0 {
             value = -self.search::<NonPvNode>(

@@ -95,7 +95,8 @@ impl Search<'_> {
                 best.value = best.value.max(hope);
                 continue;
             }
-            let child = self.make_move(pos, board_move, ply);
+            let mut child = pos.clone();
+            self.make_move(&mut child, board_move, ply);
             let value = if N::PV {
                 -self.quiesce::<PvNode>(&child, ply + 1, -beta, -best.alpha)
             } else {
