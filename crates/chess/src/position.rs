@@ -290,13 +290,26 @@ impl Position {
     /// ```
     #[inline]
     pub fn attackers_to(&self, square: Square, occupied: Bitboard) -> Bitboard {
-        let queens = self.by_role(Role::Queen);
-        attacks::pawn(Color::White, square) & self.pieces(Color::Black, Role::Pawn)
+        let mut attackers = attacks::pawn(Color::White, square)
+            & self.pieces(Color::Black, Role::Pawn)
             | attacks::pawn(Color::Black, square) & self.pieces(Color::White, Role::Pawn)
             | attacks::knight(square) & self.by_role(Role::Knight)
-            | attacks::king(square) & self.by_role(Role::King)
-            | attacks::bishop(square, occupied) & (self.by_role(Role::Bishop) | queens)
-            | attacks::rook(square, occupied) & (self.by_role(Role::Rook) | queens)
+            | attacks::king(square) & self.by_role(Role::King);
+        // Few sliders are on lines to a square; to test these needs less memory than tables of attacks.
+        for slider in self.sliders_on_lines_to(square) {
+            if !attacks::between(square, slider).intersects(occupied) {
+                attackers = attackers.with(slider);
+            }
+        }
+        attackers
+    }
+
+    /// Bishops, rooks and queens of both sides that would attack a square if nothing was between.
+    #[inline]
+    pub fn sliders_on_lines_to(&self, square: Square) -> Bitboard {
+        let queens = self.by_role(Role::Queen);
+        attacks::bishop_rays(square) & (self.by_role(Role::Bishop) | queens)
+            | attacks::rook_rays(square) & (self.by_role(Role::Rook) | queens)
     }
 
     /// The key of what only variants have, which is part of the [key](Position::key) of their positions.

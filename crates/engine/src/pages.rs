@@ -24,7 +24,7 @@ pub(crate) fn advise_huge(start: NonNull<u8>, bytes: usize) {
                     rustix::mm::Advice::LinuxHugepage,
                 )
             };
-            // A kernel without huge pages returns an error; the table works all the same.
+            // A kernel without huge pages returns an error; the memory works all the same.
             let _ = advised;
         }
     }

@@ -62,9 +62,9 @@ fn exchange(pos: &Position, board_move: BoardMove, from: Square, threshold: Valu
     if mv.kind() == MoveKind::EnPassant {
         occupied = occupied.without(Square::new(to.file(), from.rank()));
     }
-    let diagonal = pos.by_role(Role::Bishop) | pos.by_role(Role::Queen);
-    let straight = pos.by_role(Role::Rook) | pos.by_role(Role::Queen);
     let mut attackers = pos.attackers_to(to, occupied) & occupied;
+    // Sliders behind other pieces, which attack once those have captured.
+    let mut hidden = pos.sliders_on_lines_to(to) & occupied & !attackers;
     let mut side = !pos.turn();
 
     // `balance` is from the view of the side that captured last, and negative: the other side must recapture.
@@ -86,13 +86,13 @@ fn exchange(pos: &Position, board_move: BoardMove, from: Square, threshold: Valu
         if balance >= 0 {
             break;
         }
-        if matches!(role, Role::Pawn | Role::Bishop | Role::Queen) {
-            attackers |= attacks::bishop(to, occupied) & diagonal;
+        attackers = attackers.without(square);
+        for slider in hidden {
+            if !attacks::between(to, slider).intersects(occupied) {
+                attackers = attackers.with(slider);
+                hidden = hidden.without(slider);
+            }
         }
-        if matches!(role, Role::Rook | Role::Queen) {
-            attackers |= attacks::rook(to, occupied) & straight;
-        }
-        attackers &= occupied;
     }
     // The side that cannot or need not recapture has lost the exchange.
     side != pos.turn()

@@ -5,7 +5,7 @@ use knightwatch_chess::Color;
 
 /// The inputs that a move adds and removes.
 #[derive(Clone, Copy, Debug)]
-pub enum Change {
+pub(super) enum Change {
     /// A piece moves or promotes.
     Quiet { added: u16, removed: u16 },
     /// A piece moves or promotes, and captures.

@@ -50,7 +50,13 @@ impl Kernels {
     }
 
     /// `into` = `from` with a change for each of the perspectives, which follow one another.
-    pub fn update(&self, into: &mut [Lane], from: &[Lane], weights: &[Lane], changes: &[Change]) {
+    pub(super) fn update(
+        &self,
+        into: &mut [Lane],
+        from: &[Lane],
+        weights: &[Lane],
+        changes: &[Change],
+    ) {
         // SAFETY: as in `refresh`.
         unsafe { (self.update)(into, from, weights, changes) }
     }
