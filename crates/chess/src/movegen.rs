@@ -25,20 +25,26 @@ const CAPTURES: u8 = 3;
 
 /// Receives legal moves in sets.
 trait Sink {
-    /// The piece on `from`, other than a pawn, can move to each square of `to`.
-    fn piece(&mut self, from: Square, to: Bitboard);
+    /// The piece of this role on `from`, other than a pawn, can move to each square of `to`.
+    fn piece(&mut self, role: Role, from: Square, to: Bitboard);
     /// Pawns can move by `step` squares to each square of `to`, none on the last rank.
     fn pawns(&mut self, to: Bitboard, step: i8, kind: MoveKind);
     /// Pawns can move by `step` squares to each square of `to`, all on the last rank.
     fn promotions(&mut self, to: Bitboard, step: i8, capture: bool);
-    /// A single move: castling, en passant, or a move that only variants have.
-    fn single(&mut self, from: Square, to: Square, kind: MoveKind);
+    /// A single move of a piece of this role: castling, en passant, or a move that only variants have.
+    fn single(&mut self, role: Role, from: Square, to: Square, kind: MoveKind);
+    /// The squares attacked by the other side, with this side's king removed, if they are known.
+    #[inline]
+    fn danger(&self) -> Option<Bitboard> {
+        None
+    }
 }
 
-/// Passes single moves to a function.
+/// Passes single moves to a function, with the role of the piece that moves or is dropped.
 struct Each<F> {
     take: F,
     them: Bitboard,
+    danger: Option<Bitboard>,
 }
 
 /// The from square of a pawn move.
@@ -47,21 +53,21 @@ fn origin(to: Square, step: i8) -> Square {
     Square::wrap((to.index() as i8).wrapping_sub(step) as u8)
 }
 
-impl<F: FnMut(Move)> Sink for Each<F> {
+impl<F: FnMut(Role, Move)> Sink for Each<F> {
     #[inline]
-    fn piece(&mut self, from: Square, to: Bitboard) {
+    fn piece(&mut self, role: Role, from: Square, to: Bitboard) {
         for to in to & self.them {
-            (self.take)(Move::new(from, to, MoveKind::Capture));
+            (self.take)(role, Move::new(from, to, MoveKind::Capture));
         }
         for to in to & !self.them {
-            (self.take)(Move::new(from, to, MoveKind::Quiet));
+            (self.take)(role, Move::new(from, to, MoveKind::Quiet));
         }
     }
 
     #[inline]
     fn pawns(&mut self, to: Bitboard, step: i8, kind: MoveKind) {
         for to in to {
-            (self.take)(Move::new(origin(to, step), to, kind));
+            (self.take)(Role::Pawn, Move::new(origin(to, step), to, kind));
         }
     }
 
@@ -74,14 +80,19 @@ impl<F: FnMut(Move)> Sink for Each<F> {
                 } else {
                     MoveKind::Promotion(role)
                 };
-                (self.take)(Move::new(origin(to, step), to, kind));
+                (self.take)(Role::Pawn, Move::new(origin(to, step), to, kind));
             }
         }
     }
 
     #[inline]
-    fn single(&mut self, from: Square, to: Square, kind: MoveKind) {
-        (self.take)(Move::new(from, to, kind));
+    fn single(&mut self, role: Role, from: Square, to: Square, kind: MoveKind) {
+        (self.take)(role, Move::new(from, to, kind));
+    }
+
+    #[inline]
+    fn danger(&self) -> Option<Bitboard> {
+        self.danger
     }
 }
 
@@ -90,7 +101,7 @@ struct Counter(u64);
 
 impl Sink for Counter {
     #[inline]
-    fn piece(&mut self, _from: Square, to: Bitboard) {
+    fn piece(&mut self, _role: Role, _from: Square, to: Bitboard) {
         self.0 += u64::from(to.count());
     }
 
@@ -105,7 +116,7 @@ impl Sink for Counter {
     }
 
     #[inline]
-    fn single(&mut self, _from: Square, _to: Square, _kind: MoveKind) {
+    fn single(&mut self, _role: Role, _from: Square, _to: Square, _kind: MoveKind) {
         self.0 += 1;
     }
 }
@@ -150,7 +161,7 @@ fn visit<R: Rules, const WHITE: bool, const WHICH: u8, S: Sink>(position: &Posit
         Variant::Antichess => {
             steps = Bitboard::EMPTY;
             for king in position.by_role(Role::King) & us {
-                sink.piece(king, attacks::king(king) & wanted);
+                sink.piece(Role::King, king, attacks::king(king) & wanted);
             }
         }
         Variant::Horde if position.royal_king(color::<WHITE>()).is_none() => {
@@ -169,8 +180,10 @@ fn visit<R: Rules, const WHITE: bool, const WHICH: u8, S: Sink>(position: &Posit
         }
     }
     if !(steps | rooks).is_empty() {
-        let danger = position.danger::<R, WHITE>(king);
-        sink.piece(king, steps & !danger);
+        let danger = sink
+            .danger()
+            .unwrap_or_else(|| position.danger::<R, WHITE>(king));
+        sink.piece(Role::King, king, steps & !danger);
         for rook in rooks {
             let mut danger = danger;
             if variant == Variant::Atomic {
@@ -178,7 +191,7 @@ fn visit<R: Rules, const WHITE: bool, const WHICH: u8, S: Sink>(position: &Posit
                 danger = danger.without(Move::new(king, rook, MoveKind::Castle).castled_king());
             }
             if position.may_castle(king, rook, danger) {
-                sink.single(king, rook, MoveKind::Castle);
+                sink.single(Role::King, king, rook, MoveKind::Castle);
             }
         }
     }
@@ -197,26 +210,37 @@ fn visit<R: Rules, const WHITE: bool, const WHICH: u8, S: Sink>(position: &Posit
     let pinned = position.pinned;
 
     for from in position.by_role(Role::Knight) & us & !pinned {
-        sink.piece(from, attacks::knight(from) & targets);
+        sink.piece(Role::Knight, from, attacks::knight(from) & targets);
     }
     let queens = position.by_role(Role::Queen);
     let diagonal = (position.by_role(Role::Bishop) | queens) & us;
     let straight = (position.by_role(Role::Rook) | queens) & us;
+    let queen_or = |role, from| {
+        if queens.contains(from) {
+            Role::Queen
+        } else {
+            role
+        }
+    };
     for from in diagonal & !pinned {
-        sink.piece(from, attacks::bishop(from, occupied) & targets);
+        let to = attacks::bishop(from, occupied) & targets;
+        sink.piece(queen_or(Role::Bishop, from), from, to);
     }
     for from in straight & !pinned {
-        sink.piece(from, attacks::rook(from, occupied) & targets);
+        let to = attacks::rook(from, occupied) & targets;
+        sink.piece(queen_or(Role::Rook, from), from, to);
     }
     // A pinned piece cannot resolve a check.
     if checkers.is_empty() {
         for from in diagonal & pinned {
             let line = attacks::line(king, from);
-            sink.piece(from, attacks::bishop(from, occupied) & targets & line);
+            let to = attacks::bishop(from, occupied) & targets & line;
+            sink.piece(queen_or(Role::Bishop, from), from, to);
         }
         for from in straight & pinned {
             let line = attacks::line(king, from);
-            sink.piece(from, attacks::rook(from, occupied) & targets & line);
+            let to = attacks::rook(from, occupied) & targets & line;
+            sink.piece(queen_or(Role::Rook, from), from, to);
         }
     }
     pawns::<R, WHITE, WHICH, S>(position, king, allowed, sink);
@@ -236,7 +260,7 @@ fn drops<const WHITE: bool, S: Sink>(position: &Position, allowed: Bitboard, sin
                 allowed
             };
             for to in squares {
-                sink.single(to, to, MoveKind::Drop(role));
+                sink.single(role, to, to, MoveKind::Drop(role));
             }
         }
     }
@@ -259,13 +283,20 @@ fn visit_variant<const WHITE: bool, const WHICH: u8, S: Sink>(position: &Positio
             }
         }
         Variant::Atomic | Variant::RacingKings => {
-            let take = |mv| {
+            let take = |role, mv: Move| {
                 if position.leaves_kings_safe(mv) {
-                    sink.single(mv.from(), mv.to(), mv.kind());
+                    sink.single(role, mv.from(), mv.to(), mv.kind());
                 }
             };
             let them = position.by_color(!color::<WHITE>());
-            visit::<AnyRules, WHITE, WHICH, _>(position, &mut Each { take, them });
+            visit::<AnyRules, WHITE, WHICH, _>(
+                position,
+                &mut Each {
+                    take,
+                    them,
+                    danger: None,
+                },
+            );
         }
         _ => visit::<AnyRules, WHITE, WHICH, S>(position, sink),
     }
@@ -298,7 +329,7 @@ fn pawns<R: Rules, const WHITE: bool, const WHICH: u8, S: Sink>(
         if variant == Variant::Antichess {
             for to in single & last {
                 let kind = MoveKind::Promotion(Role::King);
-                sink.single(origin(to, step::<WHITE>(0)), to, kind);
+                sink.single(Role::Pawn, origin(to, step::<WHITE>(0)), to, kind);
             }
         }
         sink.pawns(double & allowed, 2 * step::<WHITE>(0), MoveKind::DoublePush);
@@ -325,7 +356,7 @@ fn pawns<R: Rules, const WHITE: bool, const WHICH: u8, S: Sink>(
             if variant == Variant::Antichess {
                 for to in promoting {
                     let kind = MoveKind::CapturePromotion(Role::King);
-                    sink.single(origin(to, step::<WHITE>(sideways)), to, kind);
+                    sink.single(Role::Pawn, origin(to, step::<WHITE>(sideways)), to, kind);
                 }
             }
         }
@@ -339,7 +370,7 @@ fn pawns<R: Rules, const WHITE: bool, const WHICH: u8, S: Sink>(
                 _ => position.royal_king(color::<WHITE>()).is_none(),
             };
             if is_free || position.en_passant_is_safe::<WHITE>(from, to) {
-                sink.single(from, to, MoveKind::EnPassant);
+                sink.single(Role::Pawn, from, to, MoveKind::EnPassant);
             }
         }
     }
@@ -476,9 +507,22 @@ impl Position {
 
     /// Calls `take` with each legal move of a kind, without a list.
     #[inline]
-    pub fn for_each_of(&self, which: Generate, take: impl FnMut(Move)) {
+    pub fn for_each_of(&self, which: Generate, mut take: impl FnMut(Move)) {
+        self.for_each_with_role(which, None, |_, mv| take(mv));
+    }
+
+    /// Calls `take` with the role of the piece that moves or is dropped and each legal move of a kind. `danger` are the
+    /// squares attacked by the other side with this side's king removed, in standard chess; if it is `None`, they are
+    /// computed.
+    #[inline]
+    pub fn for_each_with_role(
+        &self,
+        which: Generate,
+        danger: Option<Bitboard>,
+        take: impl FnMut(Role, Move),
+    ) {
         let them = self.by_color(!self.turn);
-        let mut sink = Each { take, them };
+        let mut sink = Each { take, them, danger };
         match which {
             Generate::All => self.visit::<ALL, _>(&mut sink),
             Generate::Noisy => self.visit::<NOISY, _>(&mut sink),
@@ -496,16 +540,26 @@ impl Position {
 
     /// Calls `take` with each legal move, without a list.
     #[inline]
-    pub fn for_each_move(&self, take: impl FnMut(Move)) {
+    pub fn for_each_move(&self, mut take: impl FnMut(Move)) {
         let them = self.by_color(!self.turn);
-        self.visit::<ALL, _>(&mut Each { take, them });
+        let take = |_, mv| take(mv);
+        self.visit::<ALL, _>(&mut Each {
+            take,
+            them,
+            danger: None,
+        });
     }
 
     /// [`for_each_move`](Position::for_each_move) by rules known at compile time.
     #[inline]
-    pub(super) fn for_each_move_by<R: Rules>(&self, take: impl FnMut(Move)) {
+    pub(super) fn for_each_move_by<R: Rules>(&self, mut take: impl FnMut(Move)) {
         let them = self.by_color(!self.turn);
-        self.visit_by::<R, ALL, _>(&mut Each { take, them });
+        let take = |_, mv| take(mv);
+        self.visit_by::<R, ALL, _>(&mut Each {
+            take,
+            them,
+            danger: None,
+        });
     }
 
     /// The number of legal moves, faster than generating a list.

@@ -36,7 +36,10 @@ fn perft_by<R: Rules>(position: &Position, depth: u32) -> u64 {
 /// Not inlined, so that the loop is compiled once and not at every call of the move sink.
 #[inline(never)]
 fn below<R: Rules>(position: &Position, mv: Move, depth: u32) -> u64 {
-    perft_by::<R>(&position.after_by::<R>(mv), depth)
+    // `after_by` would copy the position twice.
+    let mut next = position.clone();
+    next.play_by::<R>(mv);
+    perft_by::<R>(&next, depth)
 }
 
 /// [`perft`] by first move; empty for depth 0.

@@ -290,13 +290,26 @@ impl Position {
     /// ```
     #[inline]
     pub fn attackers_to(&self, square: Square, occupied: Bitboard) -> Bitboard {
-        let queens = self.by_role(Role::Queen);
-        attacks::pawn(Color::White, square) & self.pieces(Color::Black, Role::Pawn)
+        let mut attackers = attacks::pawn(Color::White, square)
+            & self.pieces(Color::Black, Role::Pawn)
             | attacks::pawn(Color::Black, square) & self.pieces(Color::White, Role::Pawn)
             | attacks::knight(square) & self.by_role(Role::Knight)
-            | attacks::king(square) & self.by_role(Role::King)
-            | attacks::bishop(square, occupied) & (self.by_role(Role::Bishop) | queens)
-            | attacks::rook(square, occupied) & (self.by_role(Role::Rook) | queens)
+            | attacks::king(square) & self.by_role(Role::King);
+        // Few sliders are on lines to a square; to test these needs less memory than tables of attacks.
+        for slider in self.sliders_on_lines_to(square) {
+            if !attacks::between(square, slider).intersects(occupied) {
+                attackers = attackers.with(slider);
+            }
+        }
+        attackers
+    }
+
+    /// Bishops, rooks and queens of both sides that would attack a square if nothing was between.
+    #[inline]
+    pub fn sliders_on_lines_to(&self, square: Square) -> Bitboard {
+        let queens = self.by_role(Role::Queen);
+        attacks::bishop_rays(square) & (self.by_role(Role::Bishop) | queens)
+            | attacks::rook_rays(square) & (self.by_role(Role::Rook) | queens)
     }
 
     /// The key of what only variants have, which is part of the [key](Position::key) of their positions.
@@ -673,18 +686,17 @@ impl Position {
         next
     }
 
-    /// The key after a quiet move or ordinary capture, ignoring changes of castling and en passant rights and special
-    /// moves. For prefetching only.
+    /// The key after a quiet move or ordinary capture by a piece of `role`, ignoring changes of castling and en passant
+    /// rights and special moves. For prefetching only.
     #[inline]
-    pub fn likely_key_after(&self, mv: Move) -> u64 {
-        let (from, to) = (mv.from(), mv.to());
-        let (us, role) = (self.turn, self.role_on(from));
+    pub fn likely_key_after(&self, mv: Move, role: Role, captured: Option<Role>) -> u64 {
+        let (us, from, to) = (self.turn, mv.from(), mv.to());
         let mut key = self.key
             ^ zobrist::WHITE_TO_MOVE
             ^ zobrist::piece(us, role, from)
             ^ zobrist::piece(us, role, to);
-        if let Some(taken) = self.piece_at(to) {
-            key ^= zobrist::piece(taken.color, taken.role, to);
+        if let Some(captured) = captured {
+            key ^= zobrist::piece(!us, captured, to);
         }
         key
     }
@@ -780,7 +792,9 @@ mod tests {
                         mv.kind(),
                         MoveKind::Quiet | MoveKind::Capture | MoveKind::DoublePush
                     );
-                let is_right = pos.likely_key_after(mv) == child.key();
+                let role = pos.role_at(mv.from()).unwrap();
+                let captured = mv.is_capture().then(|| pos.role_at(mv.to())).flatten();
+                let is_right = pos.likely_key_after(mv, role, captured) == child.key();
                 assert!(is_right || !ordinary, "{mv:?} in {pos:?}");
                 right += u32::from(is_right);
                 all += 1;

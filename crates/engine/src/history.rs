@@ -3,6 +3,9 @@
 //! Updates have gravity: the nearer an entry is to its limit, the less a bonus of the same sign adds. So entries stay
 //! bounded and adapt.
 
+use std::ptr::NonNull;
+
+use super::pages::{self, HUGE_PAGE_BYTES};
 use super::params;
 use super::threats::Threats;
 use super::value::Value;
@@ -78,25 +81,29 @@ fn boxed_array<T: Clone, const N: usize>(zero: T) -> Box<[T; N]> {
         .expect("the length is N")
 }
 
-/// History tables of one thread.
+/// History tables of one thread, on one huge page.
+#[repr(C, align(0x20_0000))]
 pub(crate) struct History {
     /// Quiet moves by side, attacked from/to squares, from and to.
-    butterfly: Box<[[[[Entry; 64]; 64]; 4]; 2]>,
+    butterfly: [[[[Entry; 64]; 64]; 4]; 2],
     /// Quiet moves by pawn structure, piece and to.
-    pawns: Box<[[Entry; PIECE_TOS]; PAWN_ROWS]>,
+    pawns: [[Entry; PIECE_TOS]; PAWN_ROWS],
     /// Captures and promotions by piece, to and captured role (6 if none).
-    noisy: Box<[[Entry; 7]; PIECE_TOS]>,
+    noisy: [[Entry; 7]; PIECE_TOS],
     /// Quiet moves after a move 1, 2 or 4 plies ago.
-    continuation: Box<[[Entry; PIECE_TOS]; PIECE_TOS + 1]>,
+    continuation: [[Entry; PIECE_TOS]; PIECE_TOS + 1],
 }
 
+const _: () = assert!(size_of::<History>() == HUGE_PAGE_BYTES);
+
 impl History {
-    pub(crate) fn new() -> History {
-        History {
-            butterfly: boxed_array([[[0; 64]; 64]; 4]),
-            pawns: boxed_array([0; PIECE_TOS]),
-            noisy: boxed_array([0; 7]),
-            continuation: boxed_array([0; PIECE_TOS]),
+    pub(crate) fn new() -> Box<History> {
+        let mut history = Box::<History>::new_uninit();
+        pages::advise_huge(NonNull::from(&mut *history).cast(), size_of::<History>());
+        // SAFETY: the whole of it is zeroed first, and zeros are valid integers.
+        unsafe {
+            history.as_mut_ptr().write_bytes(0, 1);
+            history.assume_init()
         }
     }
 

@@ -7,11 +7,13 @@
 #![warn(missing_docs)]
 
 pub mod bench;
+mod board_move;
 mod control;
 mod eval;
 mod history;
 mod movepick;
 pub mod nnue;
+mod pages;
 mod params;
 mod search;
 mod searcher;

@@ -2,17 +2,20 @@
 //!
 //! The stages: TT move, captures and promotions that do not lose material, quiet moves by history, losing captures.
 
+use super::board_move::{BoardMove, captured_role};
 use super::history::{History, HistoryContext, QuietHistory};
 use super::value::Value;
 use super::{params, see};
-use knightwatch_chess::{Bitboard, Generate, Move, Position, Role, Variant, attacks};
+use knightwatch_chess::{Bitboard, Generate, Move, Piece, Position, Role, Variant, attacks};
 
 /// A move and its ordering score.
 #[derive(Clone, Copy)]
 pub(crate) struct ScoredMove {
-    mv: Move,
+    board_move: BoardMove,
     score: i32,
 }
+
+const _: () = assert!(size_of::<ScoredMove>() == 8);
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Stage {
@@ -100,13 +103,13 @@ impl MovePicker {
         pos: &Position,
         list: &mut Vec<ScoredMove>,
         ordering: &OrderingContext,
-    ) -> Option<Move> {
+    ) -> Option<BoardMove> {
         loop {
             match self.stage {
                 Stage::TtMove => {
                     self.stage = Stage::GenerateNoisy;
-                    if self.tt_move.is_some() {
-                        return self.tt_move;
+                    if let Some(mv) = self.tt_move {
+                        return Some(BoardMove::new(pos, mv));
                     }
                 }
                 Stage::GenerateNoisy => {
@@ -118,7 +121,7 @@ impl MovePicker {
                         if see::is_at_least(pos, mv, self.threshold) {
                             return Some(mv);
                         }
-                        list[self.bad_end].mv = mv;
+                        list[self.bad_end].board_move = mv;
                         self.bad_end += 1;
                     }
                     self.stage = Stage::GenerateQuiet;
@@ -148,7 +151,7 @@ impl MovePicker {
                 Stage::BadNoisy => {
                     if self.next < self.bad_end {
                         self.next += 1;
-                        return Some(list[self.next - 1].mv);
+                        return Some(list[self.next - 1].board_move);
                     }
                     self.stage = Stage::Done;
                 }
@@ -171,9 +174,22 @@ impl MovePicker {
         list: &mut Vec<ScoredMove>,
         ordering: &OrderingContext,
     ) {
-        self.generate(pos, list, Generate::Noisy, |mv| {
-            noisy_score(pos, mv, ordering)
+        self.next = list.len();
+        let turn = pos.turn();
+        pos.for_each_with_role(Generate::Noisy, None, |role, mv| {
+            if Some(mv) != self.tt_move {
+                let captured = captured_role(pos, mv);
+                let board_move = BoardMove { mv, role, captured };
+                list.push(ScoredMove {
+                    board_move,
+                    score: 0,
+                });
+            }
         });
+        for scored in &mut list[self.next..] {
+            let piece = Piece::new(turn, scored.board_move.role);
+            scored.score = noisy_score(pos, scored.board_move, piece, ordering.history);
+        }
     }
 
     #[inline(never)]
@@ -185,8 +201,28 @@ impl MovePicker {
     ) {
         let quiets = ordering.history.quiets(pos.turn(), ordering.context);
         let masks = Masks::new(pos, ordering.context);
-        let score = |mv| quiet_score(pos, mv, ordering.killer, &quiets, &masks);
-        self.generate(pos, list, Generate::Quiet, score);
+        let turn = pos.turn();
+        // In other variants, those threats are not what the generator needs.
+        let danger = (pos.variant() == Variant::Standard).then_some(ordering.context.threats.all);
+        self.next = list.len();
+        pos.for_each_with_role(Generate::Quiet, danger, |role, mv| {
+            if Some(mv) != self.tt_move {
+                let board_move = BoardMove {
+                    mv,
+                    role,
+                    captured: None,
+                };
+                list.push(ScoredMove {
+                    board_move,
+                    score: 0,
+                });
+            }
+        });
+        for scored in &mut list[self.next..] {
+            let BoardMove { mv, role, .. } = scored.board_move;
+            let piece = Piece::new(turn, role);
+            scored.score = quiet_score(piece, mv, ordering.killer, &quiets, &masks);
+        }
     }
 
     /// Removes the quiet moves that give no direct check.
@@ -196,9 +232,8 @@ impl MovePicker {
         let checks = check_squares(pos);
         let mut end = self.next;
         for i in self.next..list.len() {
-            let mv = list[i].mv;
-            let piece = pos.moved_piece(mv).expect("a legal move has a piece");
-            if checks[piece.role.index()].contains(mv.to()) {
+            let BoardMove { mv, role, .. } = list[i].board_move;
+            if checks[role.index()].contains(mv.to()) {
                 list[end] = list[i];
                 end += 1;
             }
@@ -206,27 +241,8 @@ impl MovePicker {
         list.truncate(end);
     }
 
-    #[inline(always)]
-    fn generate(
-        &mut self,
-        pos: &Position,
-        list: &mut Vec<ScoredMove>,
-        kind: Generate,
-        score: impl Fn(Move) -> i32,
-    ) {
-        self.next = list.len();
-        pos.for_each_of(kind, |mv| {
-            if Some(mv) != self.tt_move {
-                list.push(ScoredMove { mv, score: 0 });
-            }
-        });
-        for scored in &mut list[self.next..] {
-            scored.score = score(scored.mv);
-        }
-    }
-
     /// One step of selection sort: most nodes need only the first few moves.
-    fn pick_best(&mut self, list: &mut [ScoredMove]) -> Option<Move> {
+    fn pick_best(&mut self, list: &mut [ScoredMove]) -> Option<BoardMove> {
         let rest = &mut list[self.next..];
         let (first, others) = rest.split_first()?;
         let (mut best, mut score) = (0, first.score);
@@ -237,25 +253,23 @@ impl MovePicker {
         }
         rest.swap(0, best);
         self.next += 1;
-        Some(rest[0].mv)
+        Some(rest[0].board_move)
     }
 }
 
 /// MVV, then capture history.
-fn noisy_score(pos: &Position, mv: Move, ordering: &OrderingContext) -> i32 {
+fn noisy_score(pos: &Position, board_move: BoardMove, piece: Piece, history: &History) -> i32 {
     const VICTIM_SCALE: i32 = 16;
-    let captured = see::captured_role(pos, mv);
+    let BoardMove { mv, captured, .. } = board_move;
     let victim = captured.map_or(0, see::value_of);
     let promotion = match mv.promotion() {
         Some(Role::Queen) => see::value_of(Role::Queen),
         Some(_) => -see::value_of(Role::Queen),
         None => 0,
     };
-    let history = pos
-        .piece_at(mv.from())
-        .map_or(0, |piece| ordering.history.noisy(piece, mv, captured));
+    let history = history.noisy(piece, mv, captured);
     if pos.variant() == Variant::Atomic {
-        return VICTIM_SCALE * (see::explosion(pos, mv) + promotion) + history;
+        return VICTIM_SCALE * (see::explosion(pos, board_move) + promotion) + history;
     }
     VICTIM_SCALE * (victim + promotion) + history
 }
@@ -306,14 +320,13 @@ impl Masks {
 /// Sum of the histories, and terms for killers, checks and pieces that leave or enter danger.
 #[inline(always)]
 fn quiet_score(
-    pos: &Position,
+    piece: Piece,
     mv: Move,
     killer: Option<Move>,
     quiets: &QuietHistory,
     masks: &Masks,
 ) -> i32 {
     const KILLER: i32 = 1 << 20;
-    let piece = pos.moved_piece(mv).expect("a legal move has a piece");
     let role = piece.role.index();
     let (checks, danger) = (masks.checks[role], masks.danger[role]);
     let bonus_if = |holds: bool, by: i32| if holds { by } else { 0 };

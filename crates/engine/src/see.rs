@@ -1,7 +1,8 @@
 //! Static exchange evaluation: the material result of a sequence of captures on one square.
 
+use super::board_move::BoardMove;
 use super::value::Value;
-use knightwatch_chess::{Bitboard, Move, Piece, Position, Role, Square, Variant, attacks};
+use knightwatch_chess::{Bitboard, MoveKind, Position, Role, Square, Variant, attacks};
 
 /// Piece values for exchanges, in centipawns, indexed by role.
 pub(crate) const PIECE_VALUE: [Value; 6] = [100, 320, 330, 500, 950, 20_000];
@@ -13,45 +14,37 @@ pub(crate) const fn value_of(role: Role) -> Value {
 
 /// Whether the exchange started by `mv` gains at least `threshold`, if both sides capture with their least valuable
 /// piece and stop when it pays. Pins are ignored.
-pub(crate) fn is_at_least(pos: &Position, mv: Move, threshold: Value) -> bool {
+pub(crate) fn is_at_least(pos: &Position, board_move: BoardMove, threshold: Value) -> bool {
+    let mv = board_move.mv;
     if mv.is_castle() {
         return threshold <= 0;
     }
     if pos.variant() != Variant::Standard {
-        return is_at_least_in_variant(pos, mv, threshold);
+        return is_at_least_in_variant(pos, board_move, threshold);
     }
-    exchange(pos, mv, mv.from(), pos.piece_at(mv.from()), threshold)
+    exchange(pos, board_move, mv.from(), threshold)
 }
 
 #[cold]
 #[inline(never)]
-fn is_at_least_in_variant(pos: &Position, mv: Move, threshold: Value) -> bool {
+fn is_at_least_in_variant(pos: &Position, board_move: BoardMove, threshold: Value) -> bool {
     match pos.variant() {
         // Captures are compulsory: they cannot be judged by what they gain.
         Variant::Antichess => true,
-        Variant::Atomic => explosion(pos, mv) >= threshold,
-        _ => exchange(pos, mv, mv.squares()[0], pos.moved_piece(mv), threshold),
+        Variant::Atomic => explosion(pos, board_move) >= threshold,
+        _ => exchange(pos, board_move, board_move.mv.squares()[0], threshold),
     }
 }
 
-/// [`is_at_least`] for a move of this piece, other than castling.
+/// [`is_at_least`] for a move from this square, other than castling.
 #[inline(always)]
-fn exchange(
-    pos: &Position,
-    mv: Move,
-    from: Square,
-    mover: Option<Piece>,
-    threshold: Value,
-) -> bool {
+fn exchange(pos: &Position, board_move: BoardMove, from: Square, threshold: Value) -> bool {
+    let BoardMove { mv, role, captured } = board_move;
     let to = mv.to();
-    let Some(mover) = mover else {
-        return false;
-    };
-    let captured = captured_role(pos, mv);
 
     // The gain if they do not recapture.
     let mut balance = captured.map_or(0, value_of) - threshold;
-    let mut at_risk = value_of(mover.role);
+    let mut at_risk = value_of(role);
     if let Some(promoted) = mv.promotion() {
         balance += value_of(promoted) - value_of(Role::Pawn);
         at_risk = value_of(promoted);
@@ -66,13 +59,13 @@ fn exchange(
     }
 
     let mut occupied = pos.occupied().without(from).with(to);
-    if captured.is_some() && pos.piece_at(to).is_none() {
+    if mv.kind() == MoveKind::EnPassant {
         occupied = occupied.without(Square::new(to.file(), from.rank()));
     }
-    let diagonal = pos.by_role(Role::Bishop) | pos.by_role(Role::Queen);
-    let straight = pos.by_role(Role::Rook) | pos.by_role(Role::Queen);
     let mut attackers = pos.attackers_to(to, occupied) & occupied;
-    let mut side = !mover.color;
+    // Sliders behind other pieces, which attack once those have captured.
+    let mut hidden = pos.sliders_on_lines_to(to) & occupied & !attackers;
+    let mut side = !pos.turn();
 
     // `balance` is from the view of the side that captured last, and negative: the other side must recapture.
     loop {
@@ -93,43 +86,33 @@ fn exchange(
         if balance >= 0 {
             break;
         }
-        if matches!(role, Role::Pawn | Role::Bishop | Role::Queen) {
-            attackers |= attacks::bishop(to, occupied) & diagonal;
+        attackers = attackers.without(square);
+        for slider in hidden {
+            if !attacks::between(to, slider).intersects(occupied) {
+                attackers = attackers.with(slider);
+                hidden = hidden.without(slider);
+            }
         }
-        if matches!(role, Role::Rook | Role::Queen) {
-            attackers |= attacks::rook(to, occupied) & straight;
-        }
-        attackers &= occupied;
     }
     // The side that cannot or need not recapture has lost the exchange.
-    side != mover.color
+    side != pos.turn()
 }
 
 /// The material that a capture in atomic chess gains: the pieces of the other side that explode, less the own ones.
 /// Quiet moves gain nothing.
-pub(crate) fn explosion(pos: &Position, mv: Move) -> Value {
+pub(crate) fn explosion(pos: &Position, board_move: BoardMove) -> Value {
+    let BoardMove { mv, role, captured } = board_move;
     if !mv.is_capture() {
         return 0;
     }
     let (us, centre) = (pos.by_color(pos.turn()), mv.to());
     let near = attacks::king(centre) & !pos.by_role(Role::Pawn) & pos.occupied();
     let lost = near.without(mv.from());
-    let taken = captured_role(pos, mv).map_or(0, value_of);
-    let mover = pos
-        .piece_at(mv.from())
-        .map_or(0, |piece| value_of(piece.role));
-    lost.into_iter().fold(taken - mover, |sum, square| {
+    let gain = captured.map_or(0, value_of) - value_of(role);
+    lost.into_iter().fold(gain, |sum, square| {
         let value = pos.role_at(square).map_or(0, value_of);
         sum + if us.contains(square) { -value } else { value }
     })
-}
-
-/// The role captured by a move, en passant included.
-pub(crate) fn captured_role(pos: &Position, mv: Move) -> Option<Role> {
-    if mv.is_castle() || !mv.is_capture() {
-        return None;
-    }
-    Some(pos.piece_at(mv.to()).map_or(Role::Pawn, |piece| piece.role))
 }
 
 fn least_valuable(pos: &Position, own: Bitboard) -> Option<(Role, Square)> {
@@ -150,7 +133,7 @@ mod tests {
     /// The exact value of an exchange, by trying thresholds.
     fn outcome(fen: &str, uci: &str) -> Value {
         let pos = Position::from_fen(fen).expect("a good FEN");
-        let mv = pos.parse_uci(uci).expect("a legal move");
+        let mv = BoardMove::new(&pos, pos.parse_uci(uci).expect("a legal move"));
         (-2_000..=2_000)
             .rev()
             .find(|&threshold| is_at_least(&pos, mv, threshold))

@@ -10,9 +10,10 @@ mod weights;
 
 use std::sync::Arc;
 
+use super::board_move::BoardMove;
 use super::nnue::{Accumulators, Network};
 use super::value::{EVAL_LIMIT, Value};
-use knightwatch_chess::{Move, Position, Variant};
+use knightwatch_chess::{Color, Position, Variant};
 
 /// Evaluates positions, and keeps the accumulators for that.
 pub(crate) struct Evaluator {
@@ -43,10 +44,10 @@ impl Evaluator {
         }
     }
 
-    /// Makes `mv` in `pos`.
-    pub(crate) fn push(&mut self, pos: &Position, mv: Move) {
+    /// Makes a move of the side to move, `turn`.
+    pub(crate) fn push(&mut self, turn: Color, board_move: BoardMove) {
         if let Some(sums) = self.followed() {
-            sums.push(pos, mv);
+            sums.push(turn, board_move);
         }
     }
 

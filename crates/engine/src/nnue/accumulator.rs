@@ -8,21 +8,13 @@
 use std::sync::Arc;
 
 use super::features::{self, is_mirrored};
-use super::{Kernels, Lane, Network};
-use knightwatch_chess::{Color, File, Move, MoveKind, Piece, Position, Role, Square};
-
-/// Pieces added and removed by a move; castling and captures change the most.
-#[derive(Clone, Copy, Debug)]
-struct Change {
-    added: [(Piece, Square); 2],
-    removed: [(Piece, Square); 2],
-    added_len: u8,
-    removed_len: u8,
-}
+use super::{Change, Kernels, Lane, Network};
+use crate::board_move::BoardMove;
+use knightwatch_chess::{Color, File, MoveKind, Piece, Position, Role, Square};
 
 #[derive(Clone, Copy, Debug)]
 struct Frame {
-    /// The move that led here; meaningless at the root.
+    /// The inputs that the move to here changes, seen by White and not mirrored; none at the root.
     change: Change,
     /// By color: whether that side's view is mirrored.
     mirrored: [bool; 2],
@@ -76,24 +68,11 @@ impl Accumulators {
     /// Restarts from `root`. Its sums are computed at once: all others derive from it, and it is never evaluated if
     /// in check.
     pub fn reset(&mut self, root: &Position) {
-        let nothing = (
-            Piece {
-                color: Color::White,
-                role: Role::Pawn,
-            },
-            root.king(Color::White),
-        );
-        let change = Change {
-            added: [nothing; 2],
-            removed: [nothing; 2],
-            added_len: 0,
-            removed_len: 0,
-        };
         let mirrored =
             [Color::White, Color::Black].map(|color| is_mirrored(root.king(color).index()));
         self.frames.clear();
         self.frames.push(Frame {
-            change,
+            change: Change::NONE,
             mirrored,
             ready: [false; 2],
         });
@@ -103,13 +82,13 @@ impl Accumulators {
         }
     }
 
-    /// Makes `mv`, a legal move of the current position `position`.
+    /// Makes a legal move of the side to move, `turn`.
     #[inline]
-    pub fn push(&mut self, position: &Position, mv: Move) {
-        let (change, king) = change(position, mv);
+    pub(crate) fn push(&mut self, turn: Color, board_move: BoardMove) {
+        let (change, king) = change(turn, board_move);
         let mut mirrored = self.top().mirrored;
         if let Some(king) = king {
-            mirrored[position.turn().index()] = is_mirrored(king.index());
+            mirrored[turn.index()] = is_mirrored(king.index());
         }
         self.frames.push(Frame {
             change,
@@ -129,8 +108,7 @@ impl Accumulators {
     #[must_use]
     pub fn evaluate(&mut self, position: &Position) -> i32 {
         self.reserve_sums();
-        self.update_perspective(position, Color::White);
-        self.update_perspective(position, Color::Black);
+        self.update(position);
         let top = self.frames.len() - 1;
         let (us, them) = (
             self.at(top, position.turn()),
@@ -164,21 +142,44 @@ impl Accumulators {
         (2 * frame + color.index()) * self.stride
     }
 
-    /// Brings the current position's sums of one perspective up to date.
-    fn update_perspective(&mut self, position: &Position, color: Color) {
-        let side = color.index();
+    /// Brings the current position's sums up to date.
+    fn update(&mut self, position: &Position) {
         let top = self.frames.len() - 1;
-        let mirrored = self.frames[top].mirrored[side];
-        let mut from = top;
-        while !self.frames[from].ready[side] {
-            if from == 0 || self.frames[from - 1].mirrored[side] != mirrored {
-                return self.refresh(position, color);
+        match Color::ALL.map(|color| self.nearest_ready(color)) {
+            [Some(white), Some(black)] if white == black => {
+                for frame in white + 1..=top {
+                    self.step(frame, &Color::ALL);
+                }
             }
-            from -= 1;
+            nearest => {
+                for color in Color::ALL {
+                    match nearest[color.index()] {
+                        Some(from) => {
+                            for frame in from + 1..=top {
+                                self.step(frame, &[color]);
+                            }
+                        }
+                        None => self.refresh(position, color),
+                    }
+                }
+            }
         }
-        for frame in from + 1..=top {
-            self.step(frame, color, mirrored);
+    }
+
+    /// The last frame from which the current position's sums of a perspective can be updated.
+    #[inline]
+    fn nearest_ready(&self, color: Color) -> Option<usize> {
+        let side = color.index();
+        let mirrored = self.top().mirrored[side];
+        for (index, frame) in self.frames.iter().enumerate().rev() {
+            if frame.mirrored[side] != mirrored {
+                return None;
+            }
+            if frame.ready[side] {
+                return Some(index);
+            }
         }
+        None
     }
 
     /// Computes the current position's sums from scratch.
@@ -197,22 +198,26 @@ impl Accumulators {
         self.frames[top].ready[color.index()] = true;
     }
 
-    /// Computes the sums of `frame` from the frame before it.
-    fn step(&mut self, frame: usize, color: Color, mirrored: bool) {
-        let change = &self.frames[frame].change;
-        let index = |(piece, square)| features::index(color, mirrored, piece, square);
-        let both = |[one, other]: [(Piece, Square); 2]| [index(one), index(other)];
-        let (added, removed) = (both(change.added), both(change.removed));
-        let (added, removed) = (
-            &added[..change.added_len.into()],
-            &removed[..change.removed_len.into()],
-        );
-        let (at, before) = (self.at(frame, color), self.at(frame - 1, color));
+    /// Computes the sums of `frame` from the frame before it: those of White, Black, or White and Black.
+    #[inline]
+    fn step(&mut self, frame: usize, perspectives: &[Color]) {
+        let Frame {
+            change, mirrored, ..
+        } = self.frames[frame];
+        let changes = Color::ALL.map(|color| change.seen_by(color, mirrored[color.index()]));
+        let first = perspectives[0];
+        let lanes = perspectives.len() * self.stride;
+        let (at, before) = (self.at(frame, first), self.at(frame - 1, first));
         let (lower, upper) = self.sums.split_at_mut(at);
-        let (from, into) = (&lower[before..][..self.stride], &mut upper[..self.stride]);
-        self.kernels
-            .update(into, from, self.network.weights(), added, removed);
-        self.frames[frame].ready[color.index()] = true;
+        self.kernels.update(
+            &mut upper[..lanes],
+            &lower[before..][..lanes],
+            self.network.weights(),
+            &changes[first.index()..][..perspectives.len()],
+        );
+        for color in perspectives {
+            self.frames[frame].ready[color.index()] = true;
+        }
     }
 }
 
@@ -231,58 +236,43 @@ fn active_features(position: &Position, perspective: Color, into: &mut [u16; 32]
     count
 }
 
-/// Pieces changed by `mv` in `position`, and the new square of the mover's king if it moves.
+/// Inputs changed by a move of `turn`, and the new square of the mover's king if it moves.
 #[inline]
-fn change(position: &Position, mv: Move) -> (Change, Option<Square>) {
-    let us = position.turn();
+fn change(turn: Color, board_move: BoardMove) -> (Change, Option<Square>) {
+    let BoardMove { mv, role, captured } = board_move;
     let (from, to) = (mv.from(), mv.to());
-    let piece = position.piece_at(from).expect("a move starts from a piece");
+    let own = |role, square| features::index(Color::White, false, Piece::new(turn, role), square);
     if mv.is_castle() {
         let (king_file, rook_file) = if to.file() > from.file() {
             (File::G, File::F)
         } else {
             (File::C, File::D)
         };
-        let (king_to, rook_to) = (
-            Square::new(king_file, from.rank()),
-            Square::new(rook_file, from.rank()),
-        );
-        let rook = Piece {
-            color: us,
-            role: Role::Rook,
-        };
-        let change = Change {
-            added: [(piece, king_to), (rook, rook_to)],
-            removed: [(piece, from), (rook, to)],
-            added_len: 2,
-            removed_len: 2,
+        let king_to = Square::new(king_file, from.rank());
+        let rook_to = Square::new(rook_file, from.rank());
+        let change = Change::Castle {
+            added: [own(Role::King, king_to), own(Role::Rook, rook_to)],
+            removed: [own(Role::King, from), own(Role::Rook, to)],
         };
         return (change, Some(king_to));
     }
-    let arriving = mv
-        .promotion()
-        .map_or(piece, |role| Piece { color: us, role });
-    let mut change = Change {
-        added: [(arriving, to); 2],
-        removed: [(piece, from); 2],
-        added_len: 1,
-        removed_len: 1,
+    let added = own(mv.promotion().unwrap_or(role), to);
+    let removed = own(role, from);
+    let change = match captured {
+        Some(captured) => {
+            let square = if mv.kind() == MoveKind::EnPassant {
+                Square::new(to.file(), from.rank())
+            } else {
+                to
+            };
+            let piece = Piece::new(!turn, captured);
+            let captured = features::index(Color::White, false, piece, square);
+            Change::Capture {
+                added,
+                removed: [removed, captured],
+            }
+        }
+        None => Change::Quiet { added, removed },
     };
-    let captured = if mv.kind() == MoveKind::EnPassant {
-        let square = Square::new(to.file(), from.rank());
-        Some((
-            Piece {
-                color: !us,
-                role: Role::Pawn,
-            },
-            square,
-        ))
-    } else {
-        position.piece_at(to).map(|piece| (piece, to))
-    };
-    if let Some(captured) = captured {
-        change.removed[1] = captured;
-        change.removed_len = 2;
-    }
-    (change, (piece.role == Role::King).then_some(to))
+    (change, (role == Role::King).then_some(to))
 }

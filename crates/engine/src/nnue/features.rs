@@ -39,8 +39,49 @@ pub fn index(perspective: Color, mirrored: bool, piece: Piece, square: Square) -
     ) as u16
 }
 
+/// [`index`] for another view, from the index that White sees without mirroring.
+#[must_use]
+pub(super) const fn seen_by(perspective: Color, mirrored: bool, index: u16) -> u16 {
+    const SIDE: u16 = INPUTS as u16 / 2;
+    let index = match perspective {
+        Color::White => index,
+        Color::Black if index < SIDE => index + SIDE,
+        Color::Black => index - SIDE,
+    };
+    index ^ orientation(perspective, mirrored) as u16
+}
+
 /// The output row, in 0..`buckets`, for a board with `pieces` pieces (2..=32, kings included).
 #[must_use]
 pub const fn bucket(pieces: usize, buckets: usize) -> usize {
     (pieces - 2) * buckets / 31
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use knightwatch_chess::Role;
+
+    #[test]
+    fn seen_by_matches_index() {
+        for piece in Color::ALL
+            .into_iter()
+            .flat_map(|color| Role::ALL.map(|role| Piece { color, role }))
+        {
+            for square in Square::all() {
+                let white = index(Color::White, false, piece, square);
+                for (color, mirrored) in Color::ALL
+                    .into_iter()
+                    .flat_map(|color| [(color, false), (color, true)])
+                {
+                    let expected = index(color, mirrored, piece, square);
+                    assert_eq!(
+                        seen_by(color, mirrored, white),
+                        expected,
+                        "{piece} {square}"
+                    );
+                }
+            }
+        }
+    }
 }

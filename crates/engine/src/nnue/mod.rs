@@ -8,6 +8,7 @@
 //! CPU; [`features`] maps pieces to inputs. All arithmetic is integer and gives the same results on every machine.
 
 mod accumulator;
+mod change;
 pub mod features;
 mod network;
 mod simd;
@@ -15,6 +16,7 @@ mod simd;
 pub(crate) mod tests;
 
 pub use accumulator::Accumulators;
+use change::Change;
 pub use network::{Lane, Network, NetworkError, OpenError, Shape};
 pub use simd::Kernels;
 

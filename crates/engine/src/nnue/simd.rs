@@ -6,10 +6,10 @@
 
 use std::sync::LazyLock;
 
-use super::{Lane, QA};
+use super::{Change, Lane, QA};
 
 type Refresh = unsafe fn(&mut [Lane], &[Lane], &[Lane], &[u16]);
-type Update = unsafe fn(&mut [Lane], &[Lane], &[Lane], &[u16], &[u16]);
+type Update = unsafe fn(&mut [Lane], &[Lane], &[Lane], &[Change]);
 type Forward = unsafe fn(&[Lane], &[Lane]) -> i32;
 
 /// The three operations of inference. A value of this type exists only if the CPU supports it.
@@ -49,17 +49,16 @@ impl Kernels {
         unsafe { (self.refresh)(into, biases, weights, features) }
     }
 
-    /// `into` = `from` + the rows of `added` - the rows of `removed`.
-    pub fn update(
+    /// `into` = `from` with a change for each of the perspectives, which follow one another.
+    pub(super) fn update(
         &self,
         into: &mut [Lane],
         from: &[Lane],
         weights: &[Lane],
-        added: &[u16],
-        removed: &[u16],
+        changes: &[Change],
     ) {
         // SAFETY: as in `refresh`.
-        unsafe { (self.update)(into, from, weights, added, removed) }
+        unsafe { (self.update)(into, from, weights, changes) }
     }
 
     /// The sum of clamp(value, 0, 255)^2 * weight over one perspective.
@@ -100,7 +99,7 @@ fn detect() -> Vec<Kernels> {
 }
 
 mod plain {
-    use super::{Lane, QA};
+    use super::{Change, Lane, QA};
 
     #[inline(always)]
     fn row(weights: &[Lane], feature: u16, stride: usize) -> &[Lane] {
@@ -154,28 +153,18 @@ mod plain {
     }
 
     #[inline(always)]
-    pub(super) fn update(
-        into: &mut [Lane],
-        from: &[Lane],
-        weights: &[Lane],
-        added: &[u16],
-        removed: &[u16],
-    ) {
-        let stride = into.len();
+    pub(super) fn update(into: &mut [Lane], from: &[Lane], weights: &[Lane], changes: &[Change]) {
+        let stride = into.len() / changes.len();
         let row = |feature: u16| row(weights, feature, stride);
-        match (added, removed) {
-            (&[a], &[r]) => fused(into, from, [row(a)], [row(r)]),
-            (&[a], &[r, s]) => fused(into, from, [row(a)], [row(r), row(s)]),
-            (&[a, b], &[r, s]) => fused(into, from, [row(a), row(b)], [row(r), row(s)]),
-            _ => {
-                into.copy_from_slice(from);
-                for (at, into) in into.iter_mut().enumerate() {
-                    for feature in added {
-                        add(into, &row(*feature)[at]);
-                    }
-                    for feature in removed {
-                        subtract(into, &row(*feature)[at]);
-                    }
+        let perspectives = into.chunks_exact_mut(stride).zip(from.chunks_exact(stride));
+        for ((into, from), change) in perspectives.zip(changes) {
+            match *change {
+                Change::Quiet { added, removed } => fused(into, from, [row(added)], [row(removed)]),
+                Change::Capture { added, removed } => {
+                    fused(into, from, [row(added)], removed.map(row));
+                }
+                Change::Castle { added, removed } => {
+                    fused(into, from, added.map(row), removed.map(row));
                 }
             }
         }
@@ -203,7 +192,7 @@ mod avx2 {
         _mm256_setzero_si256,
     };
 
-    use super::{Lane, QA, plain};
+    use super::{Change, Lane, QA, plain};
 
     #[target_feature(enable = "avx2")]
     pub(super) fn refresh(into: &mut [Lane], biases: &[Lane], weights: &[Lane], features: &[u16]) {
@@ -211,14 +200,8 @@ mod avx2 {
     }
 
     #[target_feature(enable = "avx2")]
-    pub(super) fn update(
-        into: &mut [Lane],
-        from: &[Lane],
-        weights: &[Lane],
-        added: &[u16],
-        removed: &[u16],
-    ) {
-        plain::update(into, from, weights, added, removed);
+    pub(super) fn update(into: &mut [Lane], from: &[Lane], weights: &[Lane], changes: &[Change]) {
+        plain::update(into, from, weights, changes);
     }
 
     #[target_feature(enable = "avx2")]
@@ -261,7 +244,7 @@ mod avx512 {
         _mm512_mullo_epi16, _mm512_reduce_add_epi32, _mm512_set1_epi16, _mm512_setzero_si512,
     };
 
-    use super::{Lane, QA, plain};
+    use super::{Change, Lane, QA, plain};
 
     #[target_feature(enable = "avx512f,avx512bw")]
     pub(super) fn refresh(into: &mut [Lane], biases: &[Lane], weights: &[Lane], features: &[u16]) {
@@ -269,14 +252,8 @@ mod avx512 {
     }
 
     #[target_feature(enable = "avx512f,avx512bw")]
-    pub(super) fn update(
-        into: &mut [Lane],
-        from: &[Lane],
-        weights: &[Lane],
-        added: &[u16],
-        removed: &[u16],
-    ) {
-        plain::update(into, from, weights, added, removed);
+    pub(super) fn update(into: &mut [Lane], from: &[Lane], weights: &[Lane], changes: &[Change]) {
+        plain::update(into, from, weights, changes);
     }
 
     #[target_feature(enable = "avx512f,avx512bw")]

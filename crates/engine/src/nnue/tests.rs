@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::{Accumulators, Kernels, Lane, Network, Shape, features};
+use super::{Accumulators, Change, Kernels, Lane, Network, Shape, features};
+use crate::board_move::BoardMove;
 use knightwatch_chess::{MoveList, Position};
 
 /// A network with weights over the whole range that a file may have.
@@ -61,17 +62,30 @@ fn kernels_agree_exactly() {
                         kernels.name()
                     );
                 }
-                for (added, removed) in [(1, 1), (1, 2), (2, 2), (0, 1), (2, 1), (0, 0)] {
-                    for (into, kernels) in results.iter_mut().zip([plain, kernels]) {
-                        kernels.update(
-                            into,
-                            &from,
-                            &weights,
-                            &features[..added],
-                            &features[10..10 + removed],
-                        );
+                let quiet = Change::Quiet {
+                    added: features[0],
+                    removed: features[1],
+                };
+                let capture = Change::Capture {
+                    added: features[2],
+                    removed: [features[3], features[4]],
+                };
+                let castle = Change::Castle {
+                    added: [features[5], features[6]],
+                    removed: [features[7], features[8]],
+                };
+                for changes in [[quiet, capture], [capture, castle], [castle, quiet]] {
+                    // Of two perspectives, and of one.
+                    let half = stride.div_ceil(2);
+                    let (one, both) = (&from[..half], from.repeat(2));
+                    for (from, changes) in [(&both[..], &changes[..]), (one, &changes[..1])] {
+                        let results = [plain, kernels].map(|kernels| {
+                            let mut into = vec![Lane::ZERO; from.len()];
+                            kernels.update(&mut into, from, &weights, changes);
+                            into
+                        });
+                        assert_eq!(results[0], results[1], "{changes:?}");
                     }
-                    assert_eq!(results[0], results[1], "{added} added, {removed} removed");
                 }
             }
         }
@@ -123,7 +137,7 @@ fn accumulators_after_any_moves_match_fresh_ones() {
                         line.pop();
                         accumulators.pop();
                     } else if let Some(mv) = pick(&mut rng, &position, &moves) {
-                        accumulators.push(&position, mv);
+                        accumulators.push(position.turn(), BoardMove::new(&position, mv));
                         let after = position.after(mv);
                         let us = position.turn();
                         let mirrored =

@@ -2,7 +2,8 @@
 
 use super::Search;
 use super::node_type::NodeType;
-use knightwatch_chess::{Move, Position};
+use crate::board_move::BoardMove;
+use knightwatch_chess::{Piece, Position};
 
 impl Search<'_> {
     /// Start of every node.
@@ -16,15 +17,17 @@ impl Search<'_> {
         }
     }
 
-    /// Makes a move on a copy. The counterpart is [`unmake_move`](Self::unmake_move).
-    pub(super) fn make_move(&mut self, pos: &Position, mv: Move, ply: usize) -> Position {
-        let piece = pos.moved_piece(mv).expect("a legal move has a piece");
-        let child = pos.after(mv);
+    /// Makes a move on `child`, a copy of the position. The counterpart is [`unmake_move`](Self::unmake_move).
+    ///
+    /// Returning the copy would copy it again.
+    pub(super) fn make_move(&mut self, child: &mut Position, board_move: BoardMove, ply: usize) {
+        let BoardMove { mv, role, .. } = board_move;
+        let piece = Piece::new(child.turn(), role);
+        child.play(mv);
         self.frame(ply).played = Some((piece, mv));
         self.keys.push(child.key());
-        self.thread_data.evaluator.push(pos, mv);
+        self.thread_data.evaluator.push(piece.color, board_move);
         self.nodes += 1;
-        child
     }
 
     /// Unmakes the move of [`make_move`](Self::make_move).

@@ -56,7 +56,7 @@ use self::stack::{Frame, PvLine};
 
 /// Data that a thread keeps between searches.
 pub(crate) struct ThreadData {
-    pub history: History,
+    pub history: Box<History>,
     pub corrections: CorrectionHistory,
     pub evaluator: Evaluator,
     parameters: Parameters,

@@ -18,10 +18,10 @@ pub(super) enum PruneDecision {
 }
 
 pub(super) fn prune_move(node: &Node, candidate: &Candidate, alpha: Value) -> PruneDecision {
-    if node.pos.variant() == Variant::ThreeCheck && node.pos.gives_check(candidate.mv) {
+    if node.pos.variant() == Variant::ThreeCheck && node.pos.gives_check(candidate.board_move.mv) {
         return PruneDecision::Search;
     }
-    if candidate.mv.is_noisy() {
+    if candidate.board_move.mv.is_noisy() {
         return if noisy_loses_material(node, candidate) {
             PruneDecision::Skip
         } else {
@@ -44,7 +44,8 @@ pub(super) fn prune_move(node: &Node, candidate: &Candidate, alpha: Value) -> Pr
 fn noisy_loses_material(node: &Node, candidate: &Candidate) -> bool {
     let allowed =
         params::see_noisy_margin() * node.depth + candidate.history / params::see_noisy_history();
-    node.depth <= params::see_noisy_depth() && !see::is_at_least(node.pos, candidate.mv, -allowed)
+    node.depth <= params::see_noisy_depth()
+        && !see::is_at_least(node.pos, candidate.board_move, -allowed)
 }
 
 /// Late move pruning: quiet moves after this many are skipped.
@@ -67,18 +68,20 @@ fn has_failed_too_often(node: &Node, candidate: &Candidate, reduced: i32) -> boo
 /// SEE pruning of quiet moves: it loses material on its target square.
 fn quiet_loses_material(node: &Node, candidate: &Candidate, reduced: i32) -> bool {
     let allowed = params::see_quiet_margin() * reduced * reduced;
-    reduced <= params::see_quiet_depth() && !see::is_at_least(node.pos, candidate.mv, -allowed)
+    reduced <= params::see_quiet_depth()
+        && !see::is_at_least(node.pos, candidate.board_move, -allowed)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::board_move::BoardMove;
     use knightwatch_chess::Position;
 
     fn first(pos: &Position, uci: &str, count: usize, history: i32) -> Candidate {
         let mv = pos.parse_uci(uci).expect("a legal move");
         Candidate {
-            mv,
+            board_move: BoardMove::new(pos, mv),
             piece: pos.piece_at(mv.from()).expect("a piece"),
             count,
             history,

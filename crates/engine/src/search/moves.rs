@@ -7,15 +7,16 @@ use super::node::Node;
 use super::node_type::{NodeType, NonPvNode, PvNode};
 use super::reductions;
 use super::update::TriedMoves;
+use crate::board_move::BoardMove;
 use crate::history::HistoryContext;
 use crate::movepick::{MovePicker, OrderingContext};
 use crate::value::{DRAW, INFINITE, MIN_MATE, Value, mated_in};
-use crate::{Bound, params, see};
+use crate::{Bound, params};
 use knightwatch_chess::{Move, Piece, Position, Variant};
 
 /// The move to search next.
 pub(super) struct Candidate {
-    pub mv: Move,
+    pub board_move: BoardMove,
     pub piece: Piece,
     /// Number of the move in the loop, from 1.
     pub count: usize,
@@ -73,12 +74,13 @@ impl Search<'_> {
         let mut best = BestSoFar::new(node.alpha);
         let mut count = 0;
 
-        while let Some(mv) = self.next_move(&mut picker, pos, &node.context, killer) {
+        while let Some(board_move) = self.next_move(&mut picker, pos, &node.context, killer) {
+            let mv = board_move.mv;
             if self.is_skipped::<N>(node, mv) {
                 continue;
             }
             count += 1;
-            let candidate = self.candidate(node, mv, count, killer);
+            let candidate = self.candidate(node, board_move, count, killer);
             let better_than_mated = best.value > -MIN_MATE;
             if !N::ROOT && better_than_mated && node.has_pieces {
                 match prune_move(node, &candidate, best.alpha) {
@@ -145,16 +147,17 @@ impl Search<'_> {
         pos: &Position,
         context: &HistoryContext,
         killer: Option<Move>,
-    ) -> Option<Move> {
+    ) -> Option<BoardMove> {
         let ordering = OrderingContext {
             history: &self.thread_data.history,
             context,
             killer,
         };
-        let mv = picker.next(pos, &mut self.moves, &ordering)?;
+        let picked = picker.next(pos, &mut self.moves, &ordering)?;
         // Before anything else is computed for the move: memory takes longer than making it.
-        self.table.prefetch(pos.likely_key_after(mv));
-        Some(mv)
+        let key = pos.likely_key_after(picked.mv, picked.role, picked.captured);
+        self.table.prefetch(key);
+        Some(picked)
     }
 
     /// Whether the move is excluded here, or not to be searched at the root.
@@ -165,16 +168,22 @@ impl Search<'_> {
 
     /// Inlining saves one percent of the instructions of the search.
     #[inline(always)]
-    fn candidate(&self, node: &Node, mv: Move, count: usize, killer: Option<Move>) -> Candidate {
-        let pos = node.pos;
-        let piece = pos.moved_piece(mv).expect("a legal move has a piece");
+    fn candidate(
+        &self,
+        node: &Node,
+        board_move: BoardMove,
+        count: usize,
+        killer: Option<Move>,
+    ) -> Candidate {
+        let BoardMove { mv, role, captured } = board_move;
+        let piece = Piece::new(node.pos.turn(), role);
         let history = &self.thread_data.history;
         Candidate {
-            mv,
+            board_move,
             piece,
             count,
             history: if mv.is_noisy() {
-                history.noisy(piece, mv, see::captured_role(pos, mv))
+                history.noisy(piece, mv, captured)
             } else {
                 history.quiets(piece.color, &node.context).score(piece, mv)
             },
@@ -192,7 +201,8 @@ impl Search<'_> {
         extension: i32,
     ) -> Value {
         let (child_ply, alpha, is_first) = (node.ply + 1, best.alpha, candidate.count == 1);
-        let child = self.make_move(node.pos, candidate.mv, node.ply);
+        let mut child = node.pos.clone();
+        self.make_move(&mut child, candidate.board_move, node.ply);
         let mut depth = node.depth - 1 + extension;
         if child.variant() == Variant::ThreeCheck {
             depth += self.check_extension(node, &child, extension);

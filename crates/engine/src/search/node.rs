@@ -135,13 +135,14 @@ impl Search<'_> {
     pub(super) fn evaluate_node(&mut self, node: &mut Node) {
         const WHOLE: Value = 2 * HALF_EVAL_CLOCK as Value;
         let pos = node.pos;
+        // Before the evaluation, during which the processor can wait for the memory of the corrections.
+        node.keys = CorrectionKeys::new(pos, self.frame_before(node.ply, 1).moved());
+        node.correction = self.thread_data.corrections.get(&node.keys);
         let raw = node
             .hit
             .and_then(|hit| hit.eval)
             .unwrap_or_else(|| self.thread_data.evaluator.evaluate(pos));
         let faded = raw * (WHOLE - pos.halfmove_clock().min(HALF_EVAL_CLOCK) as Value) / WHOLE;
-        node.keys = CorrectionKeys::new(pos, self.frame_before(node.ply, 1).moved());
-        node.correction = self.thread_data.corrections.get(&node.keys);
         node.raw_eval = Some(raw);
         node.eval = (faded + node.correction).clamp(-EVAL_LIMIT, EVAL_LIMIT);
     }

@@ -3,11 +3,11 @@
 use super::Search;
 use super::node::Node;
 use super::node_type::NonPvNode;
+use crate::board_move::BoardMove;
 use crate::movepick::MovePicker;
 use crate::table::Hit;
 use crate::value::{Value, is_mate};
 use crate::{Bound, params, see};
-use knightwatch_chess::Move;
 
 impl Search<'_> {
     pub(super) fn try_probcut(&mut self, node: &Node) -> Option<Value> {
@@ -22,9 +22,9 @@ impl Search<'_> {
             return None;
         }
         let threshold = raised - node.eval;
-        let tt_move = node
-            .tt_move
-            .filter(|&mv| mv.is_noisy() && see::is_at_least(node.pos, mv, threshold));
+        let tt_move = node.tt_move.filter(|&mv| {
+            mv.is_noisy() && see::is_at_least(node.pos, BoardMove::new(node.pos, mv), threshold)
+        });
         let mut picker = MovePicker::noisy(tt_move, threshold.max(1), &self.moves);
         let mut proof = None;
         while let Some(mv) = self.next_move(&mut picker, node.pos, &node.context, None) {
@@ -34,7 +34,7 @@ impl Search<'_> {
             }
             if value >= raised {
                 let hit = Hit {
-                    mv: Some(mv),
+                    mv: Some(mv.mv),
                     value,
                     eval: node.raw_eval,
                     depth: shallow + 1,
@@ -51,9 +51,10 @@ impl Search<'_> {
     }
 
     /// The value of a capture: by quiescence first, then by a shallow search if that beats the raised beta.
-    fn search_capture(&mut self, node: &Node, mv: Move, raised: Value, shallow: i32) -> Value {
+    fn search_capture(&mut self, node: &Node, mv: BoardMove, raised: Value, shallow: i32) -> Value {
         let child_ply = node.ply + 1;
-        let child = self.make_move(node.pos, mv, node.ply);
+        let mut child = node.pos.clone();
+        self.make_move(&mut child, mv, node.ply);
         let mut value = -self.quiesce::<NonPvNode>(&child, child_ply, -raised, 1 - raised);
         if value >= raised && shallow > 0 {
             value = -self.search::<NonPvNode>(

@@ -4,11 +4,12 @@ use super::Search;
 use super::moves::BestSoFar;
 use super::node::{Node, better_estimate, tt_cutoff};
 use super::node_type::{NodeType, NonPvNode, PvNode};
+use crate::board_move::BoardMove;
 use crate::history::HistoryContext;
 use crate::movepick::MovePicker;
 use crate::value::{DRAW, MIN_MATE, Value, is_mate, mated_in};
 use crate::{Bound, params, see};
-use knightwatch_chess::{Generate, Move, Position, Variant};
+use knightwatch_chess::{Generate, Position, Variant};
 
 impl Search<'_> {
     /// The value of a position after all sensible captures.
@@ -84,17 +85,18 @@ impl Search<'_> {
             }
         };
         let mut count = 0;
-        while let Some(mv) = self.next_move(&mut picker, pos, &node.context, None) {
+        while let Some(board_move) = self.next_move(&mut picker, pos, &node.context, None) {
             count += 1;
             let better_than_mated = best.value > -MIN_MATE;
             if better_than_mated && in_check {
                 // It is no mate: search this move, then no other quiet evasion.
                 picker.skip_quiets();
-            } else if better_than_mated && let Some(hope) = futile(node, mv, best.alpha) {
+            } else if better_than_mated && let Some(hope) = futile(node, board_move, best.alpha) {
                 best.value = best.value.max(hope);
                 continue;
             }
-            let child = self.make_move(pos, mv, ply);
+            let mut child = pos.clone();
+            self.make_move(&mut child, board_move, ply);
             let value = if N::PV {
                 -self.quiesce::<PvNode>(&child, ply + 1, -beta, -best.alpha)
             } else {
@@ -108,9 +110,9 @@ impl Search<'_> {
             if value <= best.alpha {
                 continue;
             }
-            best.mv = Some(mv);
+            best.mv = Some(board_move.mv);
             if N::PV {
-                self.update_pv(ply, mv);
+                self.update_pv(ply, board_move.mv);
             }
             if value >= beta {
                 best.bound = Bound::Lower;
@@ -152,7 +154,8 @@ fn must_capture(pos: &Position) -> bool {
 }
 
 /// Futility pruning: neither the captured piece nor the exchange raises the value to alpha. Returns the upper bound.
-fn futile(node: &Node, mv: Move, alpha: Value) -> Option<Value> {
+fn futile(node: &Node, board_move: BoardMove, alpha: Value) -> Option<Value> {
+    let BoardMove { mv, captured, .. } = board_move;
     let hope = node.eval + params::quiescence_futility();
     if hope > alpha
         || node.pos.variant() == Variant::Antichess
@@ -161,10 +164,10 @@ fn futile(node: &Node, mv: Move, alpha: Value) -> Option<Value> {
     {
         return None;
     }
-    let gain = see::captured_role(node.pos, mv).map_or(0, see::value_of);
+    let gain = captured.map_or(0, see::value_of);
     if hope + gain <= alpha {
         Some(hope + gain)
     } else {
-        (!see::is_at_least(node.pos, mv, 1)).then_some(hope)
+        (!see::is_at_least(node.pos, board_move, 1)).then_some(hope)
     }
 }

@@ -61,7 +61,7 @@ impl Search<'_> {
             - term(node.was_pv, params::lmr_pv())
             - term(child.in_check(), params::lmr_check())
             - term(candidate.is_killer, params::lmr_killer());
-        let history_of_a_ply = if candidate.mv.is_noisy() {
+        let history_of_a_ply = if candidate.board_move.mv.is_noisy() {
             params::lmr_noisy_history()
         } else {
             params::lmr_quiet_history()

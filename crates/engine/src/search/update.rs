@@ -4,10 +4,11 @@ use super::Search;
 use super::moves::{BestSoFar, Candidate};
 use super::node::Node;
 use super::node_type::NodeType;
+use crate::board_move::captured_role;
 use crate::history::{History, HistoryContext};
 use crate::table::Hit;
 use crate::value::{Value, is_mate};
-use crate::{Bound, params, see};
+use crate::{Bound, params};
 use knightwatch_chess::{Move, Piece};
 
 /// A bounded list of moves; further moves are dropped.
@@ -85,7 +86,7 @@ impl Search<'_> {
         let history = &mut self.thread_data.history;
         let piece_of = |mv: Move| pos.moved_piece(mv).expect("a legal move has a piece");
         if best.is_noisy() {
-            history.add_noisy(piece_of(best), best, see::captured_role(pos, best), bonus);
+            history.add_noisy(piece_of(best), best, captured_role(pos, best), bonus);
         } else {
             history.add_quiet(piece_of(best), best, context, bonus);
             for mv in tried.quiets.iter() {
@@ -93,7 +94,7 @@ impl Search<'_> {
             }
         }
         for mv in tried.noisies.iter() {
-            history.add_noisy(piece_of(mv), mv, see::captured_role(pos, mv), -malus);
+            history.add_noisy(piece_of(mv), mv, captured_role(pos, mv), -malus);
         }
         if !best.is_noisy() {
             self.frame(node.ply).killer = Some(best);
@@ -108,7 +109,8 @@ impl Search<'_> {
         depth: i32,
         succeeded: bool,
     ) {
-        if candidate.mv.is_noisy() {
+        let (piece, mv) = (candidate.piece, candidate.board_move.mv);
+        if mv.is_noisy() {
             return;
         }
         let change = if succeeded {
@@ -116,7 +118,6 @@ impl Search<'_> {
         } else {
             -malus(depth)
         };
-        let &Candidate { piece, mv, .. } = candidate;
         self.thread_data
             .history
             .add_continuation(piece, mv, &node.context.prior_moves, change);

@@ -4,13 +4,13 @@
 //! be stored in any entry of its cluster.
 
 mod entry;
-mod pages;
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 use self::entry::Entry;
+use super::pages::{self, HUGE_PAGE_BYTES};
 use super::value::{INFINITE, Value};
 use super::{Bound, value};
 use knightwatch_chess::Move;
@@ -132,7 +132,7 @@ impl Data {
 
 /// The transposition table.
 pub(crate) struct Table {
-    /// The allocation; the clusters start at the first aligned address.
+    /// The allocation; the clusters start at its first huge page.
     thread_data: NonNull<u8>,
     clusters: NonNull<Cluster>,
     count: usize,
@@ -159,8 +159,8 @@ impl Table {
             let thread_data = unsafe { alloc_zeroed(layout) };
             match NonNull::new(thread_data) {
                 Some(thread_data) => {
-                    let aligned = thread_data.align_offset(align_of::<Cluster>());
-                    // SAFETY: the layout has room for one cluster more than are used, which is more than `aligned`.
+                    let aligned = thread_data.align_offset(HUGE_PAGE_BYTES);
+                    // SAFETY: the layout has room for a huge page more than is used, which is more than `aligned`.
                     let clusters = unsafe { thread_data.add(aligned) }.cast::<Cluster>();
                     return Table {
                         thread_data,
@@ -177,14 +177,14 @@ impl Table {
 
     /// Uses huge pages if the system has them. They cost more on first use, so only long-lived tables should.
     pub(crate) fn with_huge_pages(self) -> Table {
-        pages::advise_huge(self.thread_data, Self::layout(self.count).size());
+        pages::advise_huge(self.clusters.cast(), self.count * size_of::<Cluster>());
         self
     }
 
-    /// Layout of `count` clusters plus room to align them. It asks for a common alignment only: with a greater one
+    /// Layout of `count` clusters plus room to align them to a huge page. It asks for a common alignment only: with a greater one
     /// the allocator would zero the memory itself instead of using zeroed pages from the system.
     fn layout(count: usize) -> Layout {
-        Layout::from_size_align((count + 1) * size_of::<Cluster>(), 16)
+        Layout::from_size_align(count * size_of::<Cluster>() + HUGE_PAGE_BYTES, 16)
             .expect("below isize::MAX bytes")
     }
 
