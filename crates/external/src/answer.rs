@@ -1,4 +1,4 @@
-//! What the protocols have in common: the answer to a search, and limits.
+//! Answer to a search, its parsing, and limits: common to all protocols.
 
 use std::time::Duration;
 
