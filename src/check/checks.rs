@@ -532,7 +532,7 @@ fn external_engine(
         let mut nodes = 0;
         for &variant in rules {
             let mut game = Game::new(variant.start());
-            engine.new_game(game.initial(), None, Instant::now() + EXTERNAL_TIMEOUT)?;
+            engine.new_game(game.initial(), Instant::now() + EXTERNAL_TIMEOUT)?;
             for _ in 0..2 {
                 let hard = Instant::now() + EXTERNAL_TIMEOUT;
                 let deadlines = Deadlines {

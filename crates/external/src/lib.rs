@@ -7,8 +7,10 @@
 #![warn(missing_docs)]
 
 mod channel;
+mod dialogue;
 mod engine;
 mod go;
+mod inbox;
 mod info;
 mod job;
 mod lines;

@@ -223,6 +223,7 @@ impl GameCore {
     /// Facts about this game for an external engine.
     pub(crate) fn setup(&self) -> GameSetup {
         let them = self.match_input.as_ref();
+        let has_clock = self.game().is_some_and(|(header, _)| header.has_clock());
         GameSetup {
             options: self.terms.options.clone(),
             opponent: them.map(|them| Opponent {
@@ -231,6 +232,7 @@ impl GameCore {
                 rating: them.rating.and_then(|rating| rating.try_into().ok()),
                 is_computer: them.bot,
             }),
+            opponent_time: has_clock.then_some(self.turn.their_clock),
         }
     }
 
