@@ -168,6 +168,8 @@ pub(super) struct GameResult {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct SearchInfo {
     pub source: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fallback: Option<String>,
     pub cp: Option<i32>,
     pub mate: Option<i32>,
     pub win: Option<f64>,
@@ -205,9 +207,13 @@ impl SearchInfo {
         let per_second = report.nodes as f64 / report.elapsed.as_secs_f64();
         Self {
             source: report.source.key(),
+            fallback: report.fallback.clone(),
             cp,
             mate,
-            win: report.score.map(win_probability),
+            win: match report.wdl {
+                Some(wdl) => Some(expected_score(wdl)),
+                None => report.score.map(win_probability),
+            },
             depth: report.depth,
             seldepth: report.seldepth,
             nodes: report.nodes,
@@ -222,6 +228,13 @@ impl SearchInfo {
             pv: pv_moves(position, &report.pv, notation, max_moves),
         }
     }
+}
+
+/// Our expected score, 0 to 1, of wins, draws and losses.
+fn expected_score(wdl: [u32; 3]) -> f64 {
+    let [win, draw, loss] = wdl.map(f64::from);
+    let share = (win + draw / 2.0) / (win + draw + loss);
+    (share * 1e4).round() / 1e4
 }
 
 /// Our win probability, 0 to 1, rounded to four decimals.

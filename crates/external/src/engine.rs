@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use knightwatch_chess::{CastlingNotation, Game, Move, MoveError, Position, Variant};
 use knightwatch_util::spelling::choices;
+use tracing::debug;
 
 use super::channel::{Channel, Deadlines, EngineError, Launch, ProcessTable, Protocol, StopSwitch};
 use super::dialogue::printable;
@@ -110,6 +111,8 @@ pub(crate) struct Abilities {
 pub(crate) struct Best<'a> {
     on_info: &'a mut dyn FnMut(&Info),
     last: Info,
+    /// The last `info string`.
+    said: Option<String>,
 }
 
 impl Best<'_> {
@@ -120,6 +123,15 @@ impl Best<'_> {
                 self.last = info;
             }
         }
+    }
+
+    /// Keeps a message of the engine. Returns whether the line is one.
+    pub(crate) fn heard_message(&mut self, line: &str) -> bool {
+        let text = line.strip_prefix("info string ");
+        if let Some(text) = text {
+            self.said = Some(printable(text, MAX_WHY_CHARS));
+        }
+        text.is_some()
     }
 
     pub(crate) fn take(&mut self) -> Info {
@@ -526,14 +538,19 @@ impl EngineProcess {
         let mut best = Best {
             on_info: &mut on_info,
             last: Info::default(),
+            said: None,
         };
-        match &mut self.dialect {
+        let found = match &mut self.dialect {
             Dialect::Uci => uci::think(channel, notation, game, go, deadlines, &mut best),
             Dialect::Xboard(xboard) => xboard.think(channel, game, go, deadlines, &mut best),
             Dialect::Lines(options) => {
                 lines::think(channel, options, game, go, deadlines, &mut best)
             }
+        };
+        if let Some(text) = best.said {
+            debug!("{} says: {text}", self.channel.name);
         }
+        found
     }
 
     /// Waits for the move of a search that has failed by being late. Returns whether the process can be used again.

@@ -300,9 +300,25 @@ impl ExternalHandle {
         true
     }
 
+    /// Says who searches while the search runs.
+    pub fn replacement(&self) -> Replacement {
+        Replacement(Arc::clone(&self.control))
+    }
+
     /// How the search ended, once its result is there.
     pub fn outcome(&self) -> Outcome {
         self.control.lock().outcome.clone()
+    }
+}
+
+/// Says whether the own engine plays in place of this one.
+#[derive(Clone)]
+pub struct Replacement(Arc<Control>);
+
+impl Replacement {
+    /// Why the own engine plays, if it does.
+    pub fn reason(&self) -> Option<String> {
+        self.0.lock().outcome.fallback.clone()
     }
 }
 

@@ -25,7 +25,7 @@ pub use channel::{Deadlines, EngineError, Launch, Protocol, StopSwitch};
 pub use engine::{Answer, EngineProcess, Opponent};
 pub use go::{Clocks, Go};
 pub use info::Info;
-pub use job::{ExternalHandle, GameSetup, Outcome};
+pub use job::{ExternalHandle, GameSetup, Outcome, Replacement};
 pub use option::OptionKind;
 pub use pool::{ExternalEngine, ExternalOptions, FixedLimits, Stats};
 

@@ -32,7 +32,7 @@ const MAX_MISSES: u32 = 2;
 const WATCH_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Reason for which it plays the rest of a game.
-const FAILED_TOO_OFTEN: &str = "it has failed too often in this game";
+const FAILED_TOO_OFTEN: &str = "it has failed too often, for the rest of this game";
 
 /// Games whose records are kept.
 const MAX_REMEMBERED_GAMES: usize = 1_024;

@@ -255,6 +255,7 @@ fn report(info: &Info, since: Instant) -> SearchReport {
         mv: info.pv.first().copied(),
         ponder: info.pv.get(1).copied(),
         score: info.score.unwrap_or(Score::Centipawns(0)),
+        wdl: info.wdl,
         depth: info.depth,
         seldepth: info.seldepth.max(info.depth),
         nodes: info.nodes,

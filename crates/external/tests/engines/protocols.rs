@@ -434,3 +434,27 @@ fn threads_are_set_by_the_name_that_the_engine_has() {
     fs::remove_file(&log).unwrap();
     assert_eq!(heard, "setoption name Number of Threads value 3\n");
 }
+
+#[test]
+fn wins_and_draws_are_asked_for_and_reported() {
+    let log = std::env::temp_dir().join(format!("wdl-{}", std::process::id()));
+    let mut launch = stub(
+        "echo info string NNUE evaluation; echo info depth 3 score cp 20 wdl 71 906 23 pv e2e4; echo bestmove e2e4",
+    );
+    let script = launch.command.last_mut().unwrap();
+    let listen = format!("setoption*) echo \"$line\" >> {};; go*) ", log.display());
+    *script = script.replace("go*) ", &listen).replace(
+        "echo uciok",
+        "echo option name UCI_ShowWDL type check default false; echo uciok",
+    );
+    let engine = start(options(launch, 1));
+    wait_until_ready(&engine);
+    let limits = clock(Duration::from_secs(10));
+    let (report, outcome) = search_game(&engine, 1, &play(""), limits, GameSetup::default());
+    assert_eq!((report.wdl, outcome.fallback), (Some([71, 906, 23]), None));
+    let said = "< info string NNUE evaluation".to_owned();
+    assert!(outcome.dialogue.contains(&said), "{:?}", outcome.dialogue);
+    let heard = fs::read_to_string(&log).unwrap();
+    fs::remove_file(&log).unwrap();
+    assert_eq!(heard, "setoption name UCI_ShowWDL value true\n");
+}

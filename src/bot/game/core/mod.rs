@@ -25,7 +25,7 @@ use crate::bot::game::status::{Clocks, SuspendedGame};
 use crate::bot::policy::{ChallengeFacts, MatchInput, PlaySettings};
 use crate::chess::{CastlingNotation, Color, File};
 use crate::config::Settings;
-use crate::engine::{Strength, material};
+use crate::engine::{Strength, Wdl, material};
 use crate::events::{SearchInfo, Timing};
 use crate::external::{GameSetup, Opponent};
 use crate::lichess::model::{GameFull, GameState};
@@ -421,8 +421,9 @@ impl GameCore {
                 };
                 let position = game_moves.position();
                 let resign = &resign_by(position.variant(), resign);
-                self.score_trend
-                    .record(score, material(position), draw, resign);
+                let wdl = thought.wdl.map(Wdl::from_permille);
+                let wdl = wdl.unwrap_or_else(|| Wdl::of(score, material(position)));
+                self.score_trend.record(score, wdl, draw, resign);
                 self.turn.decision = self.score_trend.decide(situation, draw, resign);
                 decision = Some(self.turn.decision);
             }
