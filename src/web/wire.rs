@@ -418,6 +418,21 @@ mod tests {
     }
 
     #[test]
+    fn results_that_an_engine_expects_give_the_win_probability() {
+        let report = events::SearchInfo {
+            score: Some(Score::Centipawns(300)),
+            wdl: Some([100, 800, 100]),
+            ..events::Moved::example("1", events::Source::Fallback)
+                .thought
+                .expect("a search")
+        };
+        let start = Position::startpos();
+        let info = SearchInfo::of(&report, &start, CastlingNotation::Standard, 1);
+        assert_eq!(info.win, Some(0.5));
+        assert_eq!(info.fallback.as_deref(), Some("stub: it has exited"));
+    }
+
+    #[test]
     fn win_probability_is_from_our_point_of_view() {
         assert_eq!(win_probability(Score::Centipawns(0)), 0.5);
         assert!(win_probability(Score::Centipawns(300)) > 0.7);

@@ -1,4 +1,4 @@
-//! What was said to an engine, and what it answered, for the trace of a game.
+//! Lines to an engine and its answers, for the trace of a game.
 
 use knightwatch_util::text::clean;
 

@@ -1,4 +1,4 @@
-//! What an engine and other threads report to the thread that waits for the engine.
+//! Queue of the lines of an engine, and signals of other threads to the one that waits for it.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, ErrorKind, Read};

@@ -32,7 +32,8 @@ const MAX_MISSES: u32 = 2;
 const WATCH_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Reason for which it plays the rest of a game.
-const FAILED_TOO_OFTEN: &str = "it has failed too often, for the rest of this game";
+const FAILED_TOO_OFTEN: &str =
+    "it has failed too often, and the embedded engine plays the rest of this game";
 
 /// Games whose records are kept.
 const MAX_REMEMBERED_GAMES: usize = 1_024;
@@ -629,7 +630,7 @@ impl Shared {
             _ => Vec::new(),
         };
         drop(state);
-        let why = match failure.filter(|_| [NONE_READY, FAILED_TOO_OFTEN].contains(&why)) {
+        let why = match failure.filter(|_| why == NONE_READY) {
             Some(failure) => format!("{why}: {failure}"),
             None => why.to_owned(),
         };

@@ -4,7 +4,7 @@
     stub.py [FAULT...] [-- ENGINE [ARGUMENT...]]
 
 With an engine it passes the lines on, so that it plays whole games; without one it knows only 1. e4 and 1... e5. Searches
-are counted from 1, in each process anew.
+are counted from 1 in each process.
 """
 
 import argparse
