@@ -167,6 +167,8 @@ fn play_with_random_faults(games: usize, processes: usize, permille: &str) {
     });
     for (number, games) in [games / 2, games - games / 2].into_iter().enumerate() {
         site.sim.add_player(PlayerOptions {
+            // Lichess limits the games between bots.
+            bot: false,
             delay: std::time::Duration::ZERO..=std::time::Duration::ZERO,
             ..PlayerOptions::new(format!("Rival{number}"), PlayerKind::Random).challenging(
                 ChallengePlan {
