@@ -506,6 +506,8 @@ mod tests {
         let searched = SearchInfo {
             source: Source::Search,
             score: Some(Score::Mate(1)),
+            wdl: None,
+            fallback: None,
             depth: 9,
             seldepth: 12,
             nodes: 12_345,

@@ -149,8 +149,9 @@ impl Watcher {
             account: self.games.get(&moved.game).map(|(_, name)| name.clone()),
             game: Some(moved.game.clone()),
             text: format!(
-                "in game {} the embedded engine plays in place of the external one; the log and the trace of the game say why",
-                moved.game
+                "in game {} the embedded engine plays in place of {}",
+                moved.game,
+                thought.fallback.as_deref().unwrap_or("the external one")
             ),
             since: now,
         })
@@ -375,6 +376,10 @@ mod tests {
             let moved = Event::Moved(Moved::example(game, source));
             let alerts = watcher.on_event(&moved, at(1));
             assert_eq!(alerts.len(), expected, "{game} {source:?}");
+            for alert in alerts {
+                let says = "the embedded engine plays in place of stub: it has exited";
+                assert!(alert.text.ends_with(says), "{}", alert.text);
+            }
         }
         watcher.on_event(&finished("1", "mate", None), at(2));
         watcher.on_event(&finished("2", "mate", None), at(2));

@@ -196,6 +196,18 @@ pub async fn run(parts: BotParts, shutdown: ShutdownSignal) -> Result<(), Error>
     account::run(parts, shutdown).await
 }
 
+/// An external engine that does not take an option of a rule, and why, as far as its options are known.
+pub fn wrong_game_option(
+    settings: &Settings,
+    externals: &[ExternalEngine],
+) -> Option<(String, String)> {
+    externals.iter().find_map(|external| {
+        let mut options = settings.game_options(external.name()).into_iter();
+        let why = options.find_map(|options| external.option_problem(&options))?;
+        Some((external.name().to_owned(), why))
+    })
+}
+
 /// Context of an account, given to its games and arenas.
 #[derive(Clone)]
 struct AccountContext {

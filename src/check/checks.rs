@@ -13,7 +13,7 @@ use crate::book::Book;
 use crate::bot;
 use crate::bot::block_lists::{self, Fetched};
 use crate::chess::{CastlingNotation, Game, Variant};
-use crate::config::{self, BlockList, Settings, Takebacks, TokenSource};
+use crate::config::{BlockList, Settings, Takebacks, TokenSource};
 use crate::control;
 use crate::daemon;
 use crate::engine::{Engine, EngineOptions, Limits};
@@ -89,10 +89,11 @@ pub async fn check(settings: &Settings) -> Report {
     findings.extend(write_test.as_ref().map(machine::disk));
     findings.extend(log_file(settings));
     findings.extend(machine::files(settings));
+    findings.extend(machine::memory(settings));
     findings.push(engine(settings).await);
     for external in &settings.engine.external {
         let options = daemon::external_options(external);
-        let of_games = game_options(settings, &external.name);
+        let of_games = settings.game_options(&external.name);
         let rules = external.rules();
         let finding = spawn_blocking(move || external_engine(&options, &of_games, &rules)).await;
         findings.extend(finding);
@@ -499,17 +500,6 @@ fn web_page(settings: &Settings) -> Finding {
     }
 }
 
-/// The options that rules set for games of an external engine.
-fn game_options(settings: &Settings, engine: &str) -> Vec<Vec<(String, String)>> {
-    let plays = settings.rule.iter().map(|rule| &rule.play);
-    let of_engine = plays.filter(|play| {
-        let name = play.engine.as_ref().unwrap_or(&settings.engine.default);
-        name == engine
-    });
-    let options = of_engine.filter_map(|play| play.options.as_ref());
-    options.map(config::option_texts).collect()
-}
-
 /// Starts an external engine, sets its options and those of games, and plays two moves of each variant.
 fn external_engine(
     options: &ExternalOptions,
@@ -520,7 +510,7 @@ fn external_engine(
     let problem = |error: EngineError| {
         let text = format!("{name}: {error}");
         Finding::problem("engine", Cause::Configuration, text)
-            .hint("see [[engine.external]]; the bot would play with its own engine instead")
+            .hint("see [[engine.external]]; with a mistake in the options the bot does not start, else it plays with its own engine")
     };
     let play = || {
         let mut engine = EngineProcess::start(&options.launch)?;
@@ -532,7 +522,7 @@ fn external_engine(
         let mut nodes = 0;
         for &variant in rules {
             let mut game = Game::new(variant.start());
-            engine.new_game(game.initial(), None, Instant::now() + EXTERNAL_TIMEOUT)?;
+            engine.new_game(game.initial(), Instant::now() + EXTERNAL_TIMEOUT)?;
             for _ in 0..2 {
                 let hard = Instant::now() + EXTERNAL_TIMEOUT;
                 let deadlines = Deadlines {

@@ -69,6 +69,31 @@ fn open_file_limit(most: u64, games: u64) -> Finding {
     ))
 }
 
+/// Warns of hash tables that do not fit into the memory of the machine.
+pub(super) fn memory(settings: &Settings) -> Option<Finding> {
+    let info = fs::read_to_string("/proc/meminfo").ok()?;
+    hash_tables(settings.engine.all_hash_mib(), parse_total_memory(&info)?)
+}
+
+/// Parses the size of the memory in MiB out of `/proc/meminfo`.
+fn parse_total_memory(info: &str) -> Option<usize> {
+    let mut lines = info.lines();
+    let rest = lines.find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let kib: usize = rest.split_whitespace().next()?.parse().ok()?;
+    Some(kib / 1024)
+}
+
+fn hash_tables(hash_mib: usize, memory_mib: usize) -> Option<Finding> {
+    (hash_mib > memory_mib).then(|| {
+        let text = format!(
+            "the hash tables of all engines take {hash_mib} MiB, and the machine has {memory_mib} MiB"
+        );
+        Finding::warning("memory", text).hint(
+            "lower engine.hash_mib, and hash_mib or processes of [[engine.external]]: hash_mib is that of each process",
+        )
+    })
+}
+
 /// Measures a synchronous write in the directory, or in its nearest existing ancestor. `None` if systemd will create the
 /// directory.
 ///
@@ -171,6 +196,16 @@ mod tests {
             assert_eq!(finding.text, told);
             assert_eq!(finding.severity == Severity::Ok, ahead.abs() < 5.0);
         }
+    }
+
+    #[test]
+    fn hash_tables_larger_than_the_memory_warn() {
+        let info = "MemTotal:        4028440 kB\nMemFree:         1000 kB\n";
+        assert_eq!(parse_total_memory(info), Some(3_934));
+        assert_eq!(hash_tables(3_934, 3_934), None);
+        let finding = hash_tables(4_352, 3_934).unwrap();
+        assert_eq!(finding.severity, Severity::Warning);
+        assert!(finding.text.contains("take 4352 MiB"), "{}", finding.text);
     }
 
     #[test]

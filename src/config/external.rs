@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::Settings;
 use crate::chess;
 use crate::lichess::model::Variant;
 
@@ -132,9 +133,45 @@ impl External {
         all.filter(|rules| is_listed(*rules)).collect()
     }
 
+    /// Threads of each process: by `threads`, by an option, or one.
+    pub fn threads_of_process(&self) -> usize {
+        let by_option = || self.number(&["threads", "number of threads", "cores"]);
+        self.threads.or_else(by_option).unwrap_or(1).max(1)
+    }
+
     /// Threads of all its processes together.
     pub fn all_threads(&self) -> usize {
-        self.threads.unwrap_or(0) * self.processes
+        self.threads_of_process().saturating_mul(self.processes)
+    }
+
+    /// Size of the hash tables of all its processes together in MiB, as far as it is set.
+    pub fn all_hash_mib(&self) -> usize {
+        let by_option = || self.number(&["hash", "memory"]);
+        let of_process = self.hash_mib.or_else(by_option).unwrap_or(0);
+        of_process.saturating_mul(self.processes)
+    }
+
+    /// The value of an option with one of these names, in lower case, that is a number.
+    fn number(&self, names: &[&str]) -> Option<usize> {
+        self.options.iter().find_map(|(name, value)| match value {
+            OptionValue::Spin(number) if names.contains(&name.to_lowercase().as_str()) => {
+                usize::try_from(*number).ok()
+            }
+            _ => None,
+        })
+    }
+}
+
+impl Settings {
+    /// The options that rules set for games of an external engine, by rule.
+    pub fn game_options(&self, engine: &str) -> Vec<Vec<(String, String)>> {
+        let plays = self.rule.iter().map(|rule| &rule.play);
+        let of_engine = plays.filter(|play| {
+            let name = play.engine.as_ref().unwrap_or(&self.engine.default);
+            name == engine
+        });
+        let options = of_engine.filter_map(|play| play.options.as_ref());
+        options.map(option_texts).collect()
     }
 }
 
@@ -239,4 +276,34 @@ pub(super) fn known_names(externals: &[External]) -> String {
     let names = externals.iter().map(|engine| engine.name.as_str());
     let names: Vec<&str> = std::iter::once(EMBEDDED_ENGINE).chain(names).collect();
     format!("engines are {}", names.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_and_hash_are_booked_for_all_processes() {
+        let engine = |text: &str| -> External { toml::from_str(text).unwrap() };
+        for (text, threads, hash) in [
+            ("", 1, 0),
+            ("processes = 3", 3, 0),
+            ("processes = 2\nthreads = 4\nhash_mib = 64", 8, 128),
+            ("processes = 2\noptions = { Threads = 3, hash = 16 }", 6, 32),
+            ("options = { \"Number of Threads\" = 2 }", 2, 0),
+            (
+                "protocol = \"xboard\"\noptions = { cores = 2, memory = 8 }",
+                2,
+                8,
+            ),
+            ("threads = 2\noptions = { Threads = 7 }", 2, 0),
+        ] {
+            let engine = engine(text);
+            assert_eq!(
+                (engine.all_threads(), engine.all_hash_mib()),
+                (threads, hash),
+                "{text}"
+            );
+        }
+    }
 }

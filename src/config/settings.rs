@@ -383,6 +383,12 @@ impl Engine {
         plays.then(|| name.to_owned())
     }
 
+    /// Size of all hash tables together in MiB, of the embedded engine and of the external ones.
+    pub fn all_hash_mib(&self) -> usize {
+        let others = self.external.iter().map(External::all_hash_mib);
+        others.fold(self.hash_mib, usize::saturating_add)
+    }
+
     /// Number of search threads on this machine: by default one for each core that the external engines leave.
     pub fn thread_count(&self) -> usize {
         match self.threads {

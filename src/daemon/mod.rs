@@ -28,6 +28,7 @@ use crate::config::{self, PgnFiles, Settings, Sources, WebKey};
 use crate::console;
 use crate::control::{self, Request, Response};
 use crate::events::Bus;
+use crate::external::ExternalEngine;
 use crate::lichess::{self, Broker, Client, Endpoint, EndpointError, Token, TokenError};
 use crate::plural;
 use crate::provider::{BoardEngine, Engines, Offer, Provider};
@@ -46,6 +47,9 @@ const NETWORK_THREADS: usize = 2;
 
 /// A hundred years: blocking threads are never stopped.
 const THREAD_KEEP_ALIVE: Duration = Duration::from_secs(100 * 365 * 86_400);
+
+/// Time limit for external engines to name their options before the first game.
+const ENGINES_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Time limit for delivering the remaining alerts on shutdown.
 const ALERTS_FLUSH_TIMEOUT: Duration = Duration::from_secs(10);
@@ -94,6 +98,16 @@ pub enum Error {
         /// The cause.
         error: book::Error,
     },
+    /// An option of an external engine does not exist, or does not take the value.
+    #[error(
+        "engine {name}: {why}; correct [[engine.external]] or play.options, and see `knightwatch check`"
+    )]
+    EngineOptions {
+        /// Its name in the configuration.
+        name: String,
+        /// The cause.
+        why: String,
+    },
     /// The directory of the records cannot be one.
     #[error(
         "records.directory is {}, but {} is a file: set it to a directory", directory.display(), obstacle.display()
@@ -129,6 +143,7 @@ impl Error {
             | Self::FaultInjection(_)
             | Self::Client(lichess::Error::CaFile { .. })
             | Self::Book { .. }
+            | Self::EngineOptions { .. }
             | Self::RecordsDirectory { .. } => 78,
             Self::Client(_) | Self::System(_) | Self::Panic(_) => 1,
         }
@@ -194,10 +209,29 @@ pub fn run(
         }
         first.inject_panic_after = faults.account_panics;
     }
+    if let Some(first) = parts.first() {
+        check_options(&settings, &first.externals)?;
+    }
     let runtime = runtime()?;
     let outcome = runtime.block_on(supervise(parts, &settings, events));
     runtime.shutdown_timeout(Duration::from_secs(1));
     outcome
+}
+
+/// Refuses to start with mistakes in the options of external engines, as far as they show within [`ENGINES_TIMEOUT`].
+fn check_options(settings: &Settings, externals: &[ExternalEngine]) -> Result<(), Error> {
+    let deadline = Instant::now() + ENGINES_TIMEOUT;
+    for external in externals {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if let Some(why) = external.wait_for_start(left) {
+            let name = external.name().to_owned();
+            return Err(Error::EngineOptions { name, why });
+        }
+    }
+    match bot::wrong_game_option(settings, externals) {
+        None => Ok(()),
+        Some((name, why)) => Err(Error::EngineOptions { name, why }),
+    }
 }
 
 /// Limit on threads for blocking operations.
@@ -367,7 +401,7 @@ fn provider(parts: &BotParts) -> Provider {
         let external = externals.find(|external| external.name() == settings.name);
         offers.extend(external.zip(broker(parts)).map(|(external, broker)| Offer {
             broker,
-            threads: settings.threads.unwrap_or(1),
+            threads: settings.threads_of_process(),
             hash_mib: settings.hash_mib.unwrap_or(1),
             variants: settings.rules(),
             engine: BoardEngine::External(external.clone()),

@@ -415,6 +415,8 @@ impl Moved {
             thought: Some(SearchInfo {
                 source,
                 score: None,
+                wdl: None,
+                fallback: (source == Source::Fallback).then(|| "stub: it has exited".to_owned()),
                 depth: 1,
                 seldepth: 1,
                 nodes: 100_000,
@@ -444,6 +446,10 @@ pub struct SearchInfo {
     pub source: Source,
     /// Score from our point of view; `None` without a search (book, only move).
     pub score: Option<Score>,
+    /// Wins, draws and losses in permille, if an external engine has said them.
+    pub wdl: Option<[u32; 3]>,
+    /// The external engine in whose place the embedded one plays, and why: `stockfish: it has exited`.
+    pub fallback: Option<String>,
     /// Depth in plies.
     pub depth: u32,
     /// Selective depth in plies.

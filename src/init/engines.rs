@@ -4,30 +4,51 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::Init;
-use crate::config::EMBEDDED_ENGINE;
+use crate::config::{EMBEDDED_ENGINE, Protocol};
 
-/// Programs of engines that speak UCI.
-const PROGRAMS: [&str; 9] = [
-    "stockfish",
-    "lc0",
-    "berserk",
-    "caissa",
-    "ethereal",
-    "ethereal-chess",
-    "obsidian",
-    "plentychess",
-    "rubichess",
+/// Programs of engines with their protocols.
+const PROGRAMS: [(&str, Protocol); 23] = [
+    ("stockfish", Protocol::Uci),
+    ("lc0", Protocol::Uci),
+    ("arasanx", Protocol::Uci),
+    ("berserk", Protocol::Uci),
+    ("caissa", Protocol::Uci),
+    ("ethereal", Protocol::Uci),
+    ("ethereal-chess", Protocol::Uci),
+    ("fairy-stockfish", Protocol::Uci),
+    ("fruit", Protocol::Uci),
+    ("glaurung", Protocol::Uci),
+    ("igel", Protocol::Uci),
+    ("koivisto", Protocol::Uci),
+    ("minic", Protocol::Uci),
+    ("obsidian", Protocol::Uci),
+    ("plentychess", Protocol::Uci),
+    ("rubichess", Protocol::Uci),
+    ("texel", Protocol::Uci),
+    ("toga2", Protocol::Uci),
+    ("viridithas", Protocol::Uci),
+    ("crafty", Protocol::Xboard),
+    ("fairymax", Protocol::Xboard),
+    ("phalanx", Protocol::Xboard),
+    ("sjeng", Protocol::Xboard),
 ];
+
+/// An engine in PATH.
+pub(super) struct Program {
+    pub name: &'static str,
+    pub file: PathBuf,
+    pub protocol: Protocol,
+}
 
 impl Init {
     /// Asks which engine plays, if there are others than the embedded one. Returns the settings of another one.
-    pub(super) fn ask_engine(&self) -> anyhow::Result<Option<(String, PathBuf)>> {
+    pub(super) fn ask_engine(&self) -> anyhow::Result<Option<Program>> {
         let path = self.sources.environment.get("PATH").map(String::as_str);
         let found = found_in(path.unwrap_or_default());
         if found.is_empty() {
             return Ok(None);
         }
-        let names = found.iter().map(|(name, _)| *name);
+        let names = found.iter().map(|program| program.name);
         let names: Vec<&str> = [EMBEDDED_ENGINE].into_iter().chain(names).collect();
         let question = format!("Which engine plays: {}?", names.join(", "));
         let default = EMBEDDED_ENGINE.to_owned();
@@ -38,21 +59,23 @@ impl Init {
                 .ok_or_else(|| format!("one of {}", names.join(", ")))
         })?;
         let mut found = found.into_iter();
-        Ok(found
-            .find(|(program, _)| *program == name)
-            .map(|(_, path)| (name, path)))
+        Ok(found.find(|program| program.name == name))
     }
 }
 
 /// Engines in the directories of a search path, each once.
-fn found_in(path: &str) -> Vec<(&'static str, PathBuf)> {
+fn found_in(path: &str) -> Vec<Program> {
     let directories: Vec<PathBuf> = std::env::split_paths(path)
         .filter(|directory| directory.is_absolute())
         .collect();
-    let found = PROGRAMS.iter().filter_map(|name| {
+    let found = PROGRAMS.iter().filter_map(|&(name, protocol)| {
         let files = directories.iter().map(|directory| directory.join(name));
         let mut programs = files.filter(|file| is_program(file));
-        programs.next().map(|file| (*name, file))
+        programs.next().map(|file| Program {
+            name,
+            file,
+            protocol,
+        })
     });
     found.collect()
 }

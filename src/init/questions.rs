@@ -11,7 +11,7 @@ use super::files::{self, NewFile};
 use super::token::TokenChoice;
 use super::{Init, Plan};
 use crate::check;
-use crate::config::{self, SERVICE_TOKEN, Settings};
+use crate::config::{self, Protocol, SERVICE_TOKEN, Settings};
 use crate::lichess::{Endpoint, is_credential, readable_by_others};
 
 /// The environment variable that sets the server.
@@ -88,10 +88,14 @@ impl Init {
             text,
             "\n[engine]\nhash_mib = {hash}\n{}\n[games]\nconcurrency = {games}\n\n\
              [challenge]\nbots = {bots}\nrated = {rated}\n\n[matchmaking]\nenabled = {seeks}\n",
-            engine.map_or_else(String::new, |(name, program)| {
-                let (name, program) = (quote(&name), quote(&program.to_string_lossy()));
+            engine.map_or_else(String::new, |program| {
+                let (name, file) = (quote(program.name), quote(&program.file.to_string_lossy()));
+                let protocol = match program.protocol {
+                    Protocol::Xboard => "protocol = \"xboard\"\n",
+                    Protocol::Uci | Protocol::Lines => "",
+                };
                 format!(
-                    "default = {name}\n\n[[engine.external]]\nname = {name}\ncommand = [{program}]\n\
+                    "default = {name}\n\n[[engine.external]]\nname = {name}\ncommand = [{file}]\n{protocol}\
                      # threads = 1\n# hash_mib = {hash}\n# processes = 1\n"
                 )
             })

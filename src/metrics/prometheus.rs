@@ -251,6 +251,11 @@ impl Collector for Snapshot {
             engines().map(|engine| (label(engine), engine.moves)),
         )?;
         encoder.counters(
+            "external_engine_fallbacks",
+            "Moves that the embedded engine has found in place of an external engine",
+            engines().map(|engine| (label(engine), engine.fallbacks)),
+        )?;
+        encoder.counters(
             "external_engine_failures",
             "Failures of the processes of an external engine",
             engines().map(|engine| (label(engine), engine.failures)),

@@ -110,6 +110,9 @@ pub struct ExternalStatus {
     pub fallbacks: u64,
     /// Failures of its processes.
     pub failures: u64,
+    /// The last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_failure: Option<String>,
 }
 
 /// Why no game is running.

@@ -263,7 +263,11 @@ impl fmt::Display for ExternalStatus {
             plural::count(self.moves, "move", "moves"),
             self.fallbacks,
             plural::count(self.failures, "failure", "failures"),
-        )
+        )?;
+        match &self.last_failure {
+            Some(why) => write!(f, ", the last one: {why}"),
+            None => Ok(()),
+        }
     }
 }
 

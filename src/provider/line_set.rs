@@ -50,6 +50,7 @@ mod tests {
             mv: None,
             ponder: None,
             score: Score::Centipawns(0),
+            wdl: None,
             depth,
             seldepth: depth,
             nodes: 1,

@@ -147,6 +147,8 @@ fn search_info(played: &MoveRecord) -> Option<events::SearchInfo> {
             (_, Some(moves)) => Some(Score::Mate(moves)),
             (cp, None) => cp.map(Score::Centipawns),
         },
+        wdl: None,
+        fallback: None,
         depth: played.depth.unwrap_or(0),
         seldepth: played.seldepth.unwrap_or(0),
         nodes: played.nodes.unwrap_or(0).max(0).unsigned_abs(),

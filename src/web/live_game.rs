@@ -618,6 +618,8 @@ mod tests {
         SearchInfo {
             source: Source::Search,
             score: Some(Score::Centipawns(35)),
+            wdl: None,
+            fallback: None,
             depth: 12,
             seldepth: 20,
             nodes: 1_000_000,

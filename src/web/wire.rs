@@ -147,6 +147,8 @@ pub(super) struct GameResult {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct SearchInfo {
     pub source: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fallback: Option<String>,
     pub cp: Option<i32>,
     pub mate: Option<i32>,
     pub win: Option<f64>,
@@ -184,9 +186,13 @@ impl SearchInfo {
         let per_second = report.nodes as f64 / report.elapsed.as_secs_f64();
         Self {
             source: report.source.key(),
+            fallback: report.fallback.clone(),
             cp,
             mate,
-            win: report.score.map(win_probability),
+            win: match report.wdl {
+                Some(wdl) => Some(expected_score(wdl)),
+                None => report.score.map(win_probability),
+            },
             depth: report.depth,
             seldepth: report.seldepth,
             nodes: report.nodes,
@@ -201,6 +207,13 @@ impl SearchInfo {
             pv: pv_moves(position, &report.pv, notation, max_moves),
         }
     }
+}
+
+/// Our expected score, 0 to 1, of wins, draws and losses.
+fn expected_score(wdl: [u32; 3]) -> f64 {
+    let [win, draw, loss] = wdl.map(f64::from);
+    let share = (win + draw / 2.0) / (win + draw + loss);
+    (share * 1e4).round() / 1e4
 }
 
 /// Our win probability, 0 to 1, rounded to four decimals.
@@ -389,6 +402,21 @@ mod tests {
             pv_moves(&castling, &sans, CastlingNotation::KingTakesRook, 1)[0].uci,
             "e1h1"
         );
+    }
+
+    #[test]
+    fn results_that_an_engine_expects_give_the_win_probability() {
+        let report = events::SearchInfo {
+            score: Some(Score::Centipawns(300)),
+            wdl: Some([100, 800, 100]),
+            ..events::Moved::example("1", events::Source::Fallback)
+                .thought
+                .expect("a search")
+        };
+        let start = Position::startpos();
+        let info = SearchInfo::of(&report, &start, CastlingNotation::Standard, 1);
+        assert_eq!(info.win, Some(0.5));
+        assert_eq!(info.fallback.as_deref(), Some("stub: it has exited"));
     }
 
     #[test]

@@ -15,6 +15,15 @@ use crate::replay::replay_without_differences;
 /// A program of the tests that speaks UCI: our own.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_knightwatch");
 
+/// An engine that fails as it is told, and passes lines on to another one.
+pub(crate) const STUB: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/crates/external/tests/stub.py");
+
+/// Our own engine behind [`STUB`] with these faults, as an array of TOML.
+fn failing(faults: &[&str]) -> String {
+    let words = [&["python3", STUB], faults, &["--", PROGRAM, "uci"]].concat();
+    format!("{words:?}")
+}
+
 /// A player with this many games of so many seconds.
 fn random_player(games: usize, seconds: u32) -> PlayerOptions {
     PlayerOptions {
@@ -116,27 +125,165 @@ fn external_engine_plays_the_games() {
 
 #[test]
 fn engine_that_dies_hangs_and_cheats_loses_no_game() {
-    let home = tempfile::tempdir().unwrap();
-    let stub = home.path().join("stub");
-    script(
-        &stub,
-        "n=0; while read -r line; do case \"$line\" in uci) echo uciok;; isready) echo readyok;; \
-         go*) n=$((n+1)); case $n in 1) echo bestmove e9e9;; 2) kill -9 $$;; *) sleep 100;; esac;; esac; done",
-    );
+    let command = failing(&["--illegal-at", "1", "--die-at", "2", "--hang-at", "3"]);
     let (site, bot, id) = play(&format!(
         "book.enabled = false\n[engine]\nhash_mib = 1\nthreads = 1\n\
-         [[engine.external]]\nname = \"stub\"\ncommand = [\"{}\"]\n\
-         [[rule]]\nname = \"stub\"\nplay = {{ engine = \"stub\" }}\n",
-        stub.display()
+         [[engine.external]]\nname = \"stub\"\ncommand = {command}\nnodes = 1000\n\
+         [[rule]]\nname = \"stub\"\nplay = {{ engine = \"stub\" }}\n"
     ));
     let log = bot.log();
     assert!(!log.contains(" lost against"), "{log}");
     assert!(log.contains("the own engine plays this move"), "{log}");
     assert!(log.contains("no legal move"), "{log}");
     let record = record(&site, &bot, &id);
-    assert!(moves_from(&record, "fallback") > 1, "{log}");
+    assert!(moves_from(&record, "fallback") > 0, "{log}");
     let printed = replay_without_differences(&site, &bot.state(), &[&id]);
     assert!(printed.contains("by the embedded engine"), "{printed}");
+    // The start of the process is part of the dialogue.
+    assert!(
+        printed.contains("> uci") && printed.contains("< uciok"),
+        "{printed}"
+    );
+    let status = bot.command("status").output().unwrap();
+    let status = String::from_utf8(status.stdout).unwrap();
+    assert!(status.contains("the last one: "), "{status}");
+}
+
+/// Games with faults at random: none is lost, and all end on the board or by resignation of the opponent.
+fn play_with_random_faults(games: usize, processes: usize, permille: &str) {
+    let site = Site::new([]);
+    let command = failing(&["--random", permille]);
+    let bot = Daemon::start(
+        &site,
+        &format!(
+            "book.enabled = false\ngames.concurrency = 4\n[engine]\nhash_mib = 1\nthreads = 1\ndefault = \"stub\"\n\
+             [[engine.external]]\nname = \"stub\"\ncommand = {command}\nthreads = 1\nhash_mib = 1\nnodes = 500\n\
+             processes = {processes}\nponder = true\n"
+        ),
+    );
+    wait("the engine is ready or has failed", || {
+        let log = bot.log();
+        (log.contains("is ready") || log.contains("has failed")).then_some(())
+    });
+    for (number, games) in [games / 2, games - games / 2].into_iter().enumerate() {
+        site.sim.add_player(PlayerOptions {
+            // Lichess limits the games between bots.
+            bot: false,
+            delay: std::time::Duration::ZERO..=std::time::Duration::ZERO,
+            ..PlayerOptions::new(format!("Rival{number}"), PlayerKind::Random).challenging(
+                ChallengePlan {
+                    count: Some(games),
+                    concurrency: 2,
+                    ..ChallengePlan::against(BOT, TimeControl::clock(30, 0))
+                },
+            )
+        });
+    }
+    let mut ended = 0;
+    while ended < games {
+        ended = wait("the next game ends", || {
+            let log = bot.log();
+            assert!(!log.contains(" lost against"), "{log}");
+            let ends = [" won against", " drawn with"].map(|end| log.matches(end).count());
+            Some(ends.iter().sum()).filter(|sum| *sum > ended)
+        });
+    }
+    let log = bot.log();
+    assert!(log.contains("the own engine plays"), "no fault: {log}");
+}
+
+#[test]
+fn random_faults_lose_no_game() {
+    play_with_random_faults(20, 2, "50");
+}
+
+#[test]
+#[ignore = "takes some minutes"]
+fn random_faults_lose_none_of_a_thousand_games() {
+    play_with_random_faults(1_000, 6, "10");
+}
+
+#[test]
+fn installed_engine_plays_the_games() {
+    let programs = ["stockfish", "fairy-stockfish", "ethereal-chess", "toga2"];
+    let directories = ["/usr/games", "/usr/bin", "/usr/local/bin"];
+    let files = directories
+        .iter()
+        .flat_map(|directory| programs.map(|program| Path::new(directory).join(program)));
+    let Some(program) = files.into_iter().find(|file| file.is_file()) else {
+        eprintln!("skipped: no engine is installed");
+        return;
+    };
+    let (site, bot, id) = play(&format!(
+        "book.enabled = false\n[engine]\nhash_mib = 1\nthreads = 1\ndefault = \"installed\"\n\
+         [[engine.external]]\nname = \"installed\"\ncommand = [{program:?}]\nthreads = 1\nhash_mib = 16\n\
+         movetime_ms = 20\n"
+    ));
+    let log = bot.log();
+    let record = record(&site, &bot, &id);
+    assert!(moves_from(&record, "search") > 3, "{log}");
+    assert!(!log.contains(" lost against"), "{log}");
+}
+
+#[test]
+fn mistakes_in_the_options_end_the_start() {
+    let site = Site::new([NewUser::bot("Anna")]);
+    let home = tempfile::tempdir().unwrap();
+    fs::write(home.path().join("token"), site.sim.token_of(BOT)).unwrap();
+    for (wrong, expected) in [
+        (
+            "options = { Hsh = 4 }",
+            "has no option Hsh; did you mean `Hash`?",
+        ),
+        ("options = { Hash = 0 }", "Hash of Knightwatch"),
+        (
+            "[[rule]]\nplay = { engine = \"own\", options = { UCI_Eloo = 2000 } }",
+            "has no option UCI_Eloo; did you mean `UCI_Elo`?",
+        ),
+    ] {
+        let text = format!(
+            "lichess = {{ url = \"{}\", token_file = \"token\" }}\nweb.listen = \"\"\n\
+             [engine]\nhash_mib = 1\nthreads = 1\n\
+             [[engine.external]]\nname = \"own\"\ncommand = [\"{PROGRAM}\", \"uci\"]\n{wrong}\n",
+            site.url
+        );
+        let config = home.path().join("config.toml");
+        fs::write(&config, text).unwrap();
+        let mut command = Command::new(PROGRAM);
+        command.arg("run").arg("--config").arg(&config);
+        command.env("HOME", home.path()).env_remove("LICHESS_TOKEN");
+        let output = command.output().unwrap();
+        let said = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        assert_eq!(output.status.code(), Some(78), "{said}");
+        assert!(
+            said.contains("engine own: ") && said.contains(expected),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn reload_with_a_wrong_option_changes_nothing() {
+    let site = Site::new([NewUser::bot("Anna")]);
+    let bot = Daemon::start(
+        &site,
+        &format!(
+            "[engine]\nhash_mib = 1\nthreads = 1\n\
+             [[engine.external]]\nname = \"own\"\ncommand = [\"{PROGRAM}\", \"uci\"]\n"
+        ),
+    );
+    let rule = "[[rule]]\nplay = { engine = \"own\", options = { Hsh = 4 } }\n";
+    bot.configure(|text| text + rule);
+    let output = bot.command("reload").output().unwrap();
+    let said = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+    assert!(!output.status.success(), "{said}");
+    assert!(
+        said.contains("the settings are unchanged") && said.contains("did you mean `Hash`?"),
+        "{said}"
+    );
+    bot.configure(|text| text.replace("Hsh", "Hash"));
+    let output = bot.command("reload").output().unwrap();
+    assert!(output.status.success(), "{output:?}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use knightwatch::config::{Settings, Sources, TokenSource};
+use knightwatch::config::{Protocol, Settings, Sources, TokenSource};
 use knightwatch::sim::{Endpoint, NewUser};
 use tempfile::TempDir;
 
@@ -181,12 +181,19 @@ fn init_on_empty_machine_sets_up_ready_bot() {
 fn init_offers_engines_in_path() {
     let site = Site::new([NewUser::bot(BOT)]);
     let token = site.sim.token_of(BOT);
-    for (answer, expected) in [("", "knightwatch"), ("stockfish", "stockfish")] {
+    for (answer, expected) in [
+        ("", "knightwatch"),
+        ("stockfish", "stockfish"),
+        ("fairymax", "fairymax"),
+    ] {
         let home = Home::new();
-        let program = home.path("bin/stockfish");
         fs::create_dir(home.path("bin")).unwrap();
-        fs::write(&program, "#!/bin/sh\n").unwrap();
-        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        for name in ["stockfish", "fairymax"] {
+            let program = home.path("bin").join(name);
+            fs::write(&program, "#!/bin/sh\n").unwrap();
+            fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        let program = home.path("bin").join(expected);
         let file = format!("{expected}.toml");
         let mut command = home.command(&["init", "--config", &file]);
         command.env(
@@ -196,7 +203,7 @@ fn init_offers_engines_in_path() {
         let answers = [site.url.as_str(), &token, "", "", "", "", "n", answer, "n"];
         let (_, said) = run_with_answers(&mut command, &answers);
         assert!(
-            said.contains("Which engine plays: knightwatch, stockfish?"),
+            said.contains("Which engine plays: knightwatch, stockfish, fairymax?"),
             "{said}"
         );
         let settings = load(&home.path(&file)).engine;
@@ -210,6 +217,11 @@ fn init_offers_engines_in_path() {
             "knightwatch" => assert!(commands.is_empty()),
             _ => assert_eq!(commands, [[program.to_str().unwrap()]]),
         }
+        let speaks_xboard = settings
+            .external
+            .iter()
+            .any(|it| it.protocol == Protocol::Xboard);
+        assert_eq!(speaks_xboard, expected == "fairymax");
     }
 }
 

@@ -1,5 +1,7 @@
 //! The engine on the analysis board, through the broker of the simulator.
 
+use std::time::{Duration, Instant};
+
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use knightwatch::chess::Position;
@@ -169,6 +171,44 @@ fn external_engine_analyses_for_the_board() {
     wait("the engine is removed", || {
         engines(&site, &board.runtime).is_empty().then_some(())
     });
+}
+
+/// Nothing tells the program that a board was closed but the broken connection of the next line.
+#[test]
+fn closed_analysis_stops_the_engine_soon() {
+    let site = Site::new([NewUser::bot("Anna")]);
+    let home = tempfile::tempdir().unwrap();
+    let stub = home.path().join("stub");
+    let heard = home.path().join("heard");
+    script(
+        &stub,
+        &format!(
+            "exec python3 {} --log {} -- {} uci",
+            crate::engines::STUB,
+            heard.display(),
+            env!("CARGO_BIN_EXE_knightwatch")
+        ),
+    );
+    let _bot = Daemon::start(
+        &site,
+        &format!(
+            "[engine]\nhash_mib = 1\nthreads = 1\nponder = false\n[[engine.external]]\nname = \"other\"\n\
+             command = [\"{}\"]\nthreads = 1\nhash_mib = 1\nprovider = true\n",
+            stub.display()
+        ),
+    );
+    let board = Board::of(&site, "other (Knightwatch)");
+    let mut lines = board.analyse("one", 1, &json!({}));
+    assert!(lines.next().is_some());
+    let since = Instant::now();
+    drop(lines);
+    wait("the engine is told to stop", || {
+        let heard = std::fs::read_to_string(&heard).unwrap_or_default();
+        heard.lines().any(|line| line == "stop").then_some(())
+    });
+    let took = since.elapsed();
+    println!("stopped after {took:?}");
+    assert!(took < Duration::from_secs(3), "{took:?}");
 }
 
 #[test]

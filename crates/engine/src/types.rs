@@ -106,6 +106,8 @@ pub struct SearchReport {
     pub ponder: Option<Move>,
     /// From the side to move's point of view.
     pub score: Score,
+    /// Wins, draws and losses in permille, if the engine has said them.
+    pub wdl: Option<[u32; 3]>,
     /// Depth in plies of the last completed iteration, or of an unfinished one that has found a better move.
     pub depth: u32,
     /// Length of the longest line searched, in plies.
@@ -134,6 +136,7 @@ impl SearchReport {
             mv,
             ponder: None,
             score,
+            wdl: None,
             depth: 0,
             seldepth: 0,
             nodes: 0,

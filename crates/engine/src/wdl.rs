@@ -48,6 +48,14 @@ impl Wdl {
         DEFAULT_MODEL.wdl(cp, material)
     }
 
+    /// Expected results from wins, draws and losses in permille.
+    pub fn from_permille([win, _, loss]: [u32; 3]) -> Self {
+        Self {
+            win: f64::from(win) / 10.0,
+            loss: f64::from(loss) / 10.0,
+        }
+    }
+
     /// Wins, draws and losses in permille.
     pub fn permille(self) -> [u32; 3] {
         let [win, loss] = [self.win, self.loss].map(|percent| (10.0 * percent).round() as u32);

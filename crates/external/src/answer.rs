@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use knightwatch_chess::{Game, Move, MoveError, Position};
 
-use super::channel::{EngineError, printable};
+use super::channel::EngineError;
+use super::dialogue::printable;
 use super::info::Info;
 
 /// Time limit for an engine to have done what it was told before a search.
@@ -15,6 +16,9 @@ pub(crate) const MAX_OPTIONS: usize = 1_000;
 
 /// Upper limit of a name, in characters.
 pub(crate) const MAX_NAME_CHARS: usize = 80;
+
+/// Upper limit of a message of an engine, such as the reason for a rejected option, in characters.
+pub(crate) const MAX_WHY_CHARS: usize = 200;
 
 /// A best move.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,6 +48,8 @@ pub struct Opponent {
 pub(crate) struct Best<'a> {
     pub on_info: &'a mut dyn FnMut(&Info),
     pub last: Info,
+    /// The last `info string`.
+    pub said: Option<String>,
 }
 
 impl Best<'_> {
@@ -54,6 +60,15 @@ impl Best<'_> {
                 self.last = info;
             }
         }
+    }
+
+    /// Keeps a message of the engine. Returns whether the line is one.
+    pub(crate) fn heard_message(&mut self, line: &str) -> bool {
+        let text = line.strip_prefix("info string ");
+        if let Some(text) = text {
+            self.said = Some(printable(text, MAX_WHY_CHARS));
+        }
+        text.is_some()
     }
 
     pub(crate) fn take(&mut self) -> Info {

@@ -1,47 +1,30 @@
 //! Process of an engine: lines in, lines out, with limits on time and size.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::collections::BTreeMap;
+use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync_channel};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use knightwatch_chess::MoveError;
-use knightwatch_util::input::skip_line;
 use knightwatch_util::sync::lock;
-use knightwatch_util::text::clean;
 use rustix::process::{Pid, Signal, kill_process_group};
 
+use super::dialogue::Dialogue;
+use super::inbox::{Event, Inbox};
 use super::option::OptionKind;
 
 /// Default of [`Launch::timeout`]: networks of Lc0 take long to load.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Upper limit of a line, in bytes; the rest of a longer one is dropped.
-const MAX_LINE_BYTES: u64 = 16 * 1024;
-
-/// Lines that wait to be read. With more the engine waits.
-const MAX_WAITING_LINES: usize = 256;
-
-/// Upper limit of the lines of one answer, before it counts as a flood.
-const MAX_ANSWER_LINES: u64 = 1_000_000;
-
 /// Time for the end of a search on the opponent's time, whose result nobody wants any more.
 const ABANDONED_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Upper limit of the time without a line while the engine ponders.
+/// Upper limit of the time on the opponent's time.
 const MAX_PONDER_TIME: Duration = Duration::from_secs(3_600);
-
-/// Lines that the dialogue of a search keeps: its first and its last ones.
-const FIRST_LINES: usize = 4;
-const LAST_LINES: usize = 8;
-
-/// Upper limit of a line in the dialogue, in characters.
-const MAX_DIALOGUE_CHARS: usize = 200;
 
 /// Protocol of an engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -188,28 +171,32 @@ pub enum EngineError {
     TooLate(String),
 }
 
-/// Something that the reader of the output or another thread reports.
-enum Message {
-    Line(String),
-    Exited,
-    Stop,
-    PonderHit(Deadlines),
+impl EngineError {
+    /// Whether the configuration has to be changed: starting the engine again does not help.
+    pub fn is_mistake(&self) -> bool {
+        matches!(
+            self,
+            Self::NoCommand
+                | Self::UnknownOption { .. }
+                | Self::BadValue { .. }
+                | Self::Rejected { .. }
+        )
+    }
 }
 
 /// Ends the running search of a process, from another thread.
 #[derive(Clone)]
-pub struct StopSwitch(SyncSender<Message>);
+pub struct StopSwitch(Arc<Inbox>);
 
 impl StopSwitch {
     /// Asks for the best move now.
     pub fn stop(&self) {
-        // If the queue is full, the search is about to be given up as a flood.
-        let _ = self.0.try_send(Message::Stop);
+        self.0.stop();
     }
 
     /// Turns pondering into a search with these deadlines.
     pub(crate) fn ponderhit(&self, deadlines: Deadlines) {
-        let _ = self.0.try_send(Message::PonderHit(deadlines));
+        self.0.hit(deadlines);
     }
 }
 
@@ -220,6 +207,14 @@ pub(crate) struct ProcessTable(Arc<Mutex<Vec<u32>>>);
 impl ProcessTable {
     fn lock(&self) -> MutexGuard<'_, Vec<u32>> {
         lock(&self.0)
+    }
+
+    /// Kills one that still runs, with its children.
+    pub(crate) fn kill(&self, id: u32) {
+        self.lock()
+            .iter()
+            .filter(|it| **it == id)
+            .for_each(|id| kill_group(*id));
     }
 
     /// Kills all, with their children.
@@ -256,37 +251,16 @@ impl Drop for Process {
 pub(crate) struct Channel {
     /// Name for messages.
     pub name: String,
-    _process: Process,
+    process: Process,
     input: ChildStdin,
-    messages: Receiver<Message>,
-    sender: SyncSender<Message>,
-    /// Stops and ponder hits that came before the search was under way.
-    early: VecDeque<Message>,
+    inbox: Arc<Inbox>,
     dialogue: Dialogue,
 }
 
-/// The first and the last lines of a search.
-#[derive(Default)]
-struct Dialogue {
-    lines: Vec<String>,
-    omitted: usize,
-}
-
-impl Dialogue {
-    fn push(&mut self, mark: char, line: &str) {
-        if self.lines.len() == FIRST_LINES + LAST_LINES {
-            self.lines.remove(FIRST_LINES);
-            self.omitted += 1;
-        }
-        let line = printable(line, MAX_DIALOGUE_CHARS);
-        self.lines.push(format!("{mark} {line}"));
+impl Drop for Channel {
+    fn drop(&mut self) {
+        self.inbox.close();
     }
-}
-
-/// The start of a line without control characters and those that change the writing direction.
-pub(crate) fn printable(line: &str, most: usize) -> String {
-    let line = clean(&line.trim_end().replace('\t', " "));
-    line.chars().take(most).collect()
 }
 
 /// Commands that end a search; `None` if the protocol has none.
@@ -326,26 +300,29 @@ impl Channel {
         };
         let pipes = process.child.stdin.take().zip(process.child.stdout.take());
         let (input, output) = pipes.ok_or(EngineError::NoCommand)?;
-        let (sender, messages) = sync_channel(MAX_WAITING_LINES);
+        let inbox = Arc::new(Inbox::default());
         let engine = Self {
             name: program.rsplit('/').next().unwrap_or(program).to_owned(),
-            _process: process,
+            process,
             input,
-            messages,
-            sender: sender.clone(),
-            early: VecDeque::new(),
+            inbox: Arc::clone(&inbox),
             dialogue: Dialogue::default(),
         };
         thread::Builder::new()
             .name("engine output".to_owned())
-            .spawn(move || forward_lines(output, &sender))
+            .spawn(move || inbox.read_lines(output))
             .map_err(failed)?;
         Ok(engine)
     }
 
-    /// Ends the search that runs in [`answer`](Self::answer).
+    /// Ends the search that runs in [`answer`](Self::answer), or that begins next.
     pub(crate) fn stop_switch(&self) -> StopSwitch {
-        StopSwitch(self.sender.clone())
+        StopSwitch(Arc::clone(&self.inbox))
+    }
+
+    /// The id of the process.
+    pub(crate) fn id(&self) -> u32 {
+        self.process.child.id()
     }
 
     pub(crate) fn exited(&self) -> EngineError {
@@ -354,40 +331,30 @@ impl Channel {
 
     /// Takes the lines since the last call, with `>` before ours and `<` before the engine's.
     pub(crate) fn take_dialogue(&mut self) -> Vec<String> {
-        let Dialogue { mut lines, omitted } = std::mem::take(&mut self.dialogue);
-        if omitted > 0 {
-            lines.insert(FIRST_LINES, format!("({omitted} lines are omitted)"));
-        }
-        lines
+        std::mem::take(&mut self.dialogue).into_lines()
     }
 
     /// Drops everything that was meant for an earlier search.
     pub(crate) fn clear(&mut self) -> Result<(), EngineError> {
-        self.drop_lines()?;
-        self.early.clear();
         self.dialogue = Dialogue::default();
-        Ok(())
+        self.inbox.clear_signals();
+        self.drop_lines()
     }
 
     /// Drops lines that were meant for an earlier search.
     pub(crate) fn drop_lines(&mut self) -> Result<(), EngineError> {
-        for _ in 0..MAX_WAITING_LINES {
-            match self.messages.try_recv() {
-                Ok(Message::Line(_)) => {}
-                Ok(Message::Exited) | Err(TryRecvError::Disconnected) => return Err(self.exited()),
-                Ok(early) => self.early.push_back(early),
-                Err(TryRecvError::Empty) => break,
-            }
+        match self.inbox.drop_lines() {
+            None => Ok(()),
+            Some(end) => Err(end.error(&self.name)),
         }
-        Ok(())
     }
 
     pub(crate) fn send(&mut self, line: &str) -> Result<(), EngineError> {
-        self.dialogue.push('>', line);
+        self.dialogue.sent(line);
         writeln!(self.input, "{line}").map_err(|_| self.exited())
     }
 
-    /// Reads lines until `on_line` returns something.
+    /// Reads lines until `on_line` returns something. Lines without end do not move the deadline.
     pub(crate) fn read_until<T>(
         &mut self,
         expected: &'static str,
@@ -395,19 +362,16 @@ impl Channel {
         mut on_line: impl FnMut(&str) -> Option<T>,
     ) -> Result<T, EngineError> {
         let deadline = Instant::now() + timeout;
-        for _ in 0..MAX_ANSWER_LINES {
-            let wait = deadline.saturating_duration_since(Instant::now());
-            match self.messages.recv_timeout(wait) {
-                Ok(Message::Line(line)) => {
+        loop {
+            match self.inbox.next_line(deadline) {
+                Event::Line(line) => {
+                    self.dialogue.heard(&line);
                     if let Some(found) = on_line(&line) {
                         return Ok(found);
                     }
                 }
-                Ok(Message::Exited) | Err(RecvTimeoutError::Disconnected) => {
-                    return Err(self.exited());
-                }
-                Ok(early) => self.early.push_back(early),
-                Err(RecvTimeoutError::Timeout) => {
+                Event::Ended(end) => return Err(end.error(&self.name)),
+                Event::Stop | Event::Hit(_) | Event::Timeout => {
                     return Err(EngineError::Silent {
                         name: self.name.clone(),
                         expected,
@@ -416,7 +380,6 @@ impl Channel {
                 }
             }
         }
-        Err(EngineError::Flood(self.name.clone()))
     }
 
     /// Reads the lines of a search until `on_line` returns its result. The deadlines are kept; `None` while it ponders.
@@ -428,23 +391,15 @@ impl Channel {
     ) -> Result<T, EngineError> {
         let mut stopped = false;
         let mut found_early = None;
-        for _ in 0..MAX_ANSWER_LINES {
+        let end_of_pondering = Instant::now() + MAX_PONDER_TIME;
+        loop {
             let next = deadlines.map(|Deadlines { soft, hard, .. }| match soft {
                 Some(soft) if !stopped && commands.stop.is_some() => soft.min(hard),
                 _ => hard,
             });
-            let wait = next.map_or(MAX_PONDER_TIME, |next| {
-                next.saturating_duration_since(Instant::now())
-            });
-            let message = match self.early.pop_front() {
-                Some(message) => Ok(message),
-                // A flood of lines does not move the deadline.
-                None if wait.is_zero() => Err(RecvTimeoutError::Timeout),
-                None => self.messages.recv_timeout(wait),
-            };
-            match message {
-                Ok(Message::Line(line)) => {
-                    self.dialogue.push('<', &line);
+            match self.inbox.next(next.unwrap_or(end_of_pondering)) {
+                Event::Line(line) => {
+                    self.dialogue.heard(&line);
                     if let Some(found) = on_line(&line)? {
                         if deadlines.is_some() {
                             return Ok(found);
@@ -453,18 +408,16 @@ impl Channel {
                         found_early = Some(found);
                     }
                 }
-                Ok(Message::Exited) | Err(RecvTimeoutError::Disconnected) => {
-                    return Err(self.exited());
-                }
-                Ok(Message::PonderHit(limits)) if deadlines.is_none() => {
+                Event::Ended(end) => return Err(end.error(&self.name)),
+                Event::Hit(limits) if deadlines.is_none() => {
                     deadlines = Some(limits);
                     match found_early.take() {
                         Some(found) => return Ok(found),
                         None => self.send(commands.ponderhit)?,
                     }
                 }
-                Ok(Message::PonderHit(_)) => {}
-                Ok(Message::Stop) | Err(RecvTimeoutError::Timeout) if !stopped => {
+                Event::Hit(_) => {}
+                Event::Stop | Event::Timeout if !stopped => {
                     if let Some(found) = found_early.take() {
                         return Ok(found);
                     }
@@ -475,13 +428,10 @@ impl Channel {
                         self.send(stop)?;
                     }
                 }
-                Ok(Message::Stop) => {}
-                Err(RecvTimeoutError::Timeout) => {
-                    return Err(EngineError::TooLate(self.name.clone()));
-                }
+                Event::Stop => {}
+                Event::Timeout => return Err(EngineError::TooLate(self.name.clone())),
             }
         }
-        Err(EngineError::Flood(self.name.clone()))
     }
 }
 
@@ -505,30 +455,4 @@ impl Deadlines {
             stop_timeout: ABANDONED_TIMEOUT,
         }
     }
-}
-
-/// Forwards the engine's output until it ends or the receiver is dropped.
-fn forward_lines(output: ChildStdout, sender: &SyncSender<Message>) {
-    let mut output = BufReader::new(output);
-    let mut line = Vec::new();
-    loop {
-        line.clear();
-        match (&mut output)
-            .take(MAX_LINE_BYTES)
-            .read_until(b'\n', &mut line)
-        {
-            Ok(0) | Err(_) => break,
-            Ok(_) => {}
-        }
-        if !line.ends_with(b"\n") && skip_line(&mut output).is_err() {
-            break;
-        }
-        // Some engines write their author's name in other encodings than UTF-8.
-        let text = String::from_utf8_lossy(&line).into_owned();
-        if sender.send(Message::Line(text)).is_err() {
-            return;
-        }
-    }
-    // The receiver may be gone.
-    let _ = sender.send(Message::Exited);
 }

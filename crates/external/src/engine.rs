@@ -1,15 +1,16 @@
 //! An engine in a process of its own, whatever its protocol.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
 
 use knightwatch_chess::{CastlingNotation, Game, Position, Variant};
 use knightwatch_util::spelling::choices;
+use tracing::debug;
 
-use super::answer::{Answer, Best, MAX_NAME_CHARS, Opponent, READY_TIMEOUT};
-use super::channel::{
-    Channel, Deadlines, EngineError, Launch, ProcessTable, Protocol, StopSwitch, printable,
-};
+use super::answer::{Answer, Best, MAX_NAME_CHARS, MAX_WHY_CHARS, Opponent, READY_TIMEOUT};
+use super::channel::{Channel, Deadlines, EngineError, Launch, ProcessTable, Protocol, StopSwitch};
+use super::dialogue::printable;
 use super::go::Go;
 use super::info::Info;
 use super::option::{EngineOption, OptionKind};
@@ -19,14 +20,21 @@ use super::{lines, uci, variant};
 /// Option of UCI engines that can ponder.
 pub(crate) const PONDER: &str = "Ponder";
 
+/// Options for the strength.
+pub(crate) const ELO: &str = "UCI_Elo";
+pub(crate) const LIMIT_STRENGTH: &str = "UCI_LimitStrength";
+
+/// Options for win, draw and loss in the lines of a search.
+const SHOW_WDL: &str = "UCI_ShowWDL";
+
+/// Options for the threads, by their names in engines.
+const THREADS: [&str; 2] = ["Threads", "Number of Threads"];
+
 /// Option for the number of lines.
 pub(crate) const MULTI_PV: &str = "MultiPV";
 
 /// Option of UCI engines that play variants.
 const VARIANT: &str = "UCI_Variant";
-
-/// Upper limit of the reason for a rejected option, in characters.
-const MAX_WHY_CHARS: usize = 200;
 
 /// A running engine; killed on drop.
 pub struct EngineProcess {
@@ -55,12 +63,45 @@ pub(crate) struct Abilities {
     pub variants: Vec<Variant>,
     /// Games from other positions than the initial one.
     pub any_start: bool,
-    pub limited_strength: bool,
+    /// Values of `UCI_Elo`, if it can limit its strength.
+    pub strength: Option<RangeInclusive<i64>>,
     /// Searches limited by nodes, or to some of the moves.
     pub special_limits: bool,
     /// Lines that it can show at once.
     pub lines: usize,
     pub ponder: bool,
+}
+
+fn find_option<'a>(options: &'a [EngineOption], name: &str) -> Option<&'a EngineOption> {
+    let mut options = options.iter();
+    options.find(|option| option.name.eq_ignore_ascii_case(name))
+}
+
+/// Checks that the engine with these options has one that takes this value.
+pub(crate) fn check_option(
+    engine: &str,
+    options: &[EngineOption],
+    name: &str,
+    value: &str,
+) -> Result<(), EngineError> {
+    let (engine, option) = (engine.to_owned(), name.to_owned());
+    match find_option(options, name).map(|option| &option.kind) {
+        None => {
+            let names: Vec<&str> = options.iter().map(|option| &*option.name).collect();
+            Err(EngineError::UnknownOption {
+                name: engine,
+                choices: choices("options are", name, &names),
+                option,
+            })
+        }
+        Some(kind) if kind.fits(value) => Ok(()),
+        Some(kind) => Err(EngineError::BadValue {
+            name: engine,
+            option,
+            kind: kind.clone(),
+            value: value.to_owned(),
+        }),
+    }
 }
 
 impl EngineProcess {
@@ -69,19 +110,49 @@ impl EngineProcess {
     /// # Errors
     /// When the program cannot be started or does not speak the protocol.
     pub fn start(launch: &Launch) -> Result<Self, EngineError> {
-        Self::start_in(launch, &ProcessTable::default())
+        Self::start_in(launch, &ProcessTable::default(), &mut Vec::new())
     }
 
-    /// Starts an engine like [`start`](Self::start), and notes its process in the table while it runs.
-    pub(crate) fn start_in(launch: &Launch, table: &ProcessTable) -> Result<Self, EngineError> {
+    /// Starts an engine like [`start`](Self::start), and notes its process in the table while it runs. `dialogue` gets the lines
+    /// of a start that has failed.
+    pub(crate) fn start_in(
+        launch: &Launch,
+        table: &ProcessTable,
+        dialogue: &mut Vec<String>,
+    ) -> Result<Self, EngineError> {
         let mut channel = Channel::start(launch, table)?;
-        let (name, options, dialect) = match launch.protocol {
+        let introduced = Self::introduce(&mut channel, launch);
+        let (name, options, dialect) = introduced.inspect_err(|_| {
+            *dialogue = channel.take_dialogue();
+        })?;
+        if let Some(name) = name {
+            channel.name = printable(name.trim(), MAX_NAME_CHARS);
+        }
+        let mut engine = Self {
+            channel,
+            options,
+            dialect,
+            notation: CastlingNotation::Standard,
+            variant: Variant::Standard,
+        };
+        if engine.option(SHOW_WDL).is_some() {
+            engine.send_option(SHOW_WDL, "true")?;
+        }
+        Ok(engine)
+    }
+
+    /// Begins the protocol: name, options and state.
+    fn introduce(
+        channel: &mut Channel,
+        launch: &Launch,
+    ) -> Result<(Option<String>, Vec<EngineOption>, Dialect), EngineError> {
+        Ok(match launch.protocol {
             Protocol::Uci => {
-                let (name, options) = uci::start(&mut channel, launch)?;
+                let (name, options) = uci::start(channel, launch)?;
                 (name, options, Dialect::Uci)
             }
             Protocol::Xboard => {
-                let (name, options, xboard) = Xboard::start(&mut channel, launch)?;
+                let (name, options, xboard) = Xboard::start(channel, launch)?;
                 (name, options, Dialect::Xboard(Box::new(xboard)))
             }
             Protocol::Lines => {
@@ -91,17 +162,17 @@ impl EngineProcess {
                 let name = file.and_then(|file| file.rsplit('/').next().map(str::to_owned));
                 (name, Vec::new(), Dialect::Lines(BTreeMap::new()))
             }
-        };
-        if let Some(name) = name {
-            channel.name = printable(name.trim(), MAX_NAME_CHARS);
-        }
-        Ok(Self {
-            channel,
-            options,
-            dialect,
-            notation: CastlingNotation::Standard,
-            variant: Variant::Standard,
         })
+    }
+
+    /// The id of the process.
+    pub(crate) fn id(&self) -> u32 {
+        self.channel.id()
+    }
+
+    /// The options that the engine has.
+    pub(crate) fn options(&self) -> &[EngineOption] {
+        &self.options
     }
 
     /// The name that it reports, or that of its program.
@@ -110,8 +181,7 @@ impl EngineProcess {
     }
 
     fn find_option(&self, name: &str) -> Option<&EngineOption> {
-        let mut options = self.options.iter();
-        options.find(|option| option.name.eq_ignore_ascii_case(name))
+        find_option(&self.options, name)
     }
 
     /// The kind of an option; `None` if the engine has no such option.
@@ -136,7 +206,10 @@ impl EngineProcess {
             chess960,
             variants: variants.filter(|it| self.plays(*it)).collect(),
             any_start,
-            limited_strength: has("UCI_LimitStrength") && has("UCI_Elo"),
+            strength: match self.option(ELO) {
+                Some(OptionKind::Spin(range)) if has(LIMIT_STRENGTH) => Some(range.clone()),
+                _ => None,
+            },
             lines: match self.option(MULTI_PV) {
                 Some(OptionKind::Spin(range)) => usize::try_from(*range.end()).unwrap_or(1).max(1),
                 _ => 1,
@@ -207,24 +280,7 @@ impl EngineProcess {
         if let Dialect::Lines(_) = self.dialect {
             return Ok(());
         }
-        let (engine, option) = (self.channel.name.clone(), name.to_owned());
-        let Some(kind) = self.option(name) else {
-            let names: Vec<&str> = self.options.iter().map(|option| &*option.name).collect();
-            return Err(EngineError::UnknownOption {
-                name: engine,
-                choices: choices("options are", name, &names),
-                option,
-            });
-        };
-        match kind.fits(value) {
-            true => Ok(()),
-            false => Err(EngineError::BadValue {
-                name: engine,
-                option,
-                kind: kind.clone(),
-                value: value.to_owned(),
-            }),
-        }
+        check_option(&self.channel.name, &self.options, name, value)
     }
 
     /// Sets the number of threads.
@@ -237,7 +293,11 @@ impl EngineProcess {
                 Some(command) => self.channel.send(&command),
                 None => self.set_options([("cores", &*threads.to_string())]),
             },
-            _ => self.set_options([("Threads", &*threads.to_string())]),
+            _ => {
+                let mut names = THREADS.into_iter();
+                let name = names.find(|name| self.option(name).is_some());
+                self.set_options([(name.unwrap_or(THREADS[0]), &*threads.to_string())])
+            }
         }
     }
 
@@ -284,17 +344,23 @@ impl EngineProcess {
     }
 
     /// Announces the opponent of the next searches to an engine that wants to know.
-    pub(crate) fn set_opponent(&mut self, opponent: &Opponent) -> Result<(), EngineError> {
+    pub(crate) fn set_opponent(&mut self, opponent: Option<&Opponent>) -> Result<(), EngineError> {
         const OPTION: &str = "UCI_Opponent";
+        if let Dialect::Xboard(xboard) = &mut self.dialect {
+            xboard.set_opponent(opponent);
+        }
+        let Some(Opponent { name, title, .. }) = opponent else {
+            return Ok(());
+        };
         if self.option(OPTION).is_none() {
             return Ok(());
         }
-        let Opponent { name, title, .. } = opponent;
         let name = printable(name, MAX_NAME_CHARS);
         let title = printable(title.as_deref().unwrap_or("none"), MAX_NAME_CHARS);
-        let rating = opponent.rating.map(|rating| rating.to_string());
+        let rating = opponent.and_then(|opponent| opponent.rating);
+        let rating = rating.map(|rating| rating.to_string());
         let rating = rating.as_deref().unwrap_or("none");
-        let kind = match opponent.is_computer {
+        let kind = match opponent.is_some_and(|opponent| opponent.is_computer) {
             true => "computer",
             false => "human",
         };
@@ -305,16 +371,11 @@ impl EngineProcess {
     ///
     /// # Errors
     /// When the engine has exited or is not ready in time, or does not play such games.
-    pub fn new_game(
-        &mut self,
-        start: &Position,
-        opponent: Option<&Opponent>,
-        deadline: Instant,
-    ) -> Result<(), EngineError> {
+    pub fn new_game(&mut self, start: &Position, deadline: Instant) -> Result<(), EngineError> {
         self.set_rules(start)?;
         match &mut self.dialect {
             Dialect::Uci => self.channel.send("ucinewgame")?,
-            Dialect::Xboard(xboard) => xboard.new_game(&mut self.channel, start, opponent)?,
+            Dialect::Xboard(xboard) => xboard.new_game(&mut self.channel, start)?,
             Dialect::Lines(_) => {}
         }
         self.ready(deadline.saturating_duration_since(Instant::now()), |_| ())
@@ -366,8 +427,8 @@ impl EngineProcess {
         self.channel.clear()
     }
 
-    /// Takes the lines since the last call, with `>` before ours and `<` before the engine's; only the first and the last if
-    /// there were many.
+    /// Takes the lines since the last call, with `>` before ours and `<` before the engine's; of those only the first and the
+    /// last if there were many.
     pub fn take_dialogue(&mut self) -> Vec<String> {
         self.channel.take_dialogue()
     }
@@ -391,14 +452,19 @@ impl EngineProcess {
         let mut best = Best {
             on_info: &mut on_info,
             last: Info::default(),
+            said: None,
         };
-        match &mut self.dialect {
+        let found = match &mut self.dialect {
             Dialect::Uci => uci::think(channel, notation, game, go, deadlines, &mut best),
             Dialect::Xboard(xboard) => xboard.think(channel, game, go, deadlines, &mut best),
             Dialect::Lines(options) => {
                 lines::think(channel, options, game, go, deadlines, &mut best)
             }
+        };
+        if let Some(text) = best.said {
+            debug!("{} says: {text}", self.channel.name);
         }
+        found
     }
 
     /// Waits for the move of a search that has failed by being late. Returns whether the process can be used again.

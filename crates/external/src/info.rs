@@ -21,6 +21,8 @@ pub struct Info {
     pub hashfull: u32,
     /// Score from the side to move.
     pub score: Option<Score>,
+    /// Wins, draws and losses in permille, from the side to move.
+    pub wdl: Option<[u32; 3]>,
     /// How the score relates to the true value.
     pub bound: Bound,
     /// Legal moves of the line.
@@ -53,6 +55,15 @@ impl Info {
                         "mate" => Some(Score::Mate(value)),
                         _ => return None,
                     };
+                }
+                "wdl" => {
+                    let mut number = || words.next()?.parse().ok();
+                    let wdl = [number()?, number()?, number()?];
+                    // Rounding may cost some.
+                    let sum = wdl
+                        .iter()
+                        .fold(0_u32, |sum, part| sum.saturating_add(*part));
+                    info.wdl = (990..=1_010).contains(&sum).then_some(wdl);
                 }
                 "lowerbound" => info.bound = Bound::Lower,
                 "upperbound" => info.bound = Bound::Upper,
@@ -92,6 +103,12 @@ mod tests {
             (info.score, info.bound),
             (Some(Score::Centipawns(-17)), Bound::Lower)
         );
+        let wdl = |line: &str| parse(line).and_then(|info| info.wdl);
+        assert_eq!(
+            wdl("info depth 9 score cp 34 wdl 71 906 23 nodes 9 pv e2e4"),
+            Some([71, 906, 23])
+        );
+        assert_eq!(wdl("info depth 9 score cp 34 wdl 1 2 3 pv e2e4"), None);
         assert_eq!(info.pv.len(), 2, "only legal moves");
         assert_eq!(
             parse("info depth 3 score mate 2").and_then(|info| info.score),
@@ -108,6 +125,7 @@ mod tests {
             "info depth x",
             "info depth 3 multipv x score cp 10 pv e2e4",
             "info score elo 3",
+            "info depth 3 wdl 5 x",
             "info depth 99999999999999999999",
         ] {
             assert_eq!(parse(line), None, "{line}");

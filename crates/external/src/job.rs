@@ -16,6 +16,9 @@ use super::channel::{Deadlines, StopSwitch};
 const MIN_STOP_TIMEOUT: Duration = Duration::from_millis(30);
 const MAX_STOP_TIMEOUT: Duration = Duration::from_secs(1);
 
+/// Time after the end of all deadlines before a process counts as stuck.
+const KILL_MARGIN: Duration = Duration::from_millis(250);
+
 /// Share of the clock that the move may take after `stop`: 1 in this number.
 const STOP_CLOCK_SHARE: u32 = 16;
 
@@ -29,6 +32,8 @@ pub struct GameSetup {
     pub options: Vec<(String, String)>,
     /// The opponent.
     pub opponent: Option<Opponent>,
+    /// The opponent's time.
+    pub opponent_time: Option<Duration>,
 }
 
 /// Reason for a search.
@@ -88,6 +93,11 @@ impl Job {
         self.since + self.bounds.latest
     }
 
+    /// When the process is stuck if it has not moved.
+    pub(crate) fn kill_at(&self) -> Instant {
+        self.deadline() + stop_timeout(&self.task.limits) + KILL_MARGIN
+    }
+
     /// Whether most of the time is gone.
     pub(crate) fn is_late(&self) -> bool {
         self.since.elapsed() >= self.bounds.soft / 2 || self.control.is_stopped()
@@ -136,11 +146,16 @@ impl Bounds {
     }
 }
 
-/// Deadlines of a search that is stopped at this time.
-pub(crate) fn deadlines(soft: Instant, limits: &Limits) -> Deadlines {
+/// Time for the move after `stop`.
+fn stop_timeout(limits: &Limits) -> Duration {
     let by_clock = limits.clock.map(|clock| clock.remaining / STOP_CLOCK_SHARE);
     let stop_timeout = by_clock.unwrap_or(MAX_STOP_TIMEOUT);
-    let stop_timeout = stop_timeout.clamp(MIN_STOP_TIMEOUT, MAX_STOP_TIMEOUT);
+    stop_timeout.clamp(MIN_STOP_TIMEOUT, MAX_STOP_TIMEOUT)
+}
+
+/// Deadlines of a search that is stopped at this time.
+pub(crate) fn deadlines(soft: Instant, limits: &Limits) -> Deadlines {
+    let stop_timeout = stop_timeout(limits);
     Deadlines {
         soft: Some(soft),
         hard: soft + stop_timeout,
@@ -162,6 +177,8 @@ struct ControlState {
     hit: Option<(Instant, Limits)>,
     /// A game has needed the process.
     is_interrupted: bool,
+    /// When the process is stuck if the search is not over.
+    deadline: Option<Instant>,
     outcome: Outcome,
 }
 
@@ -184,6 +201,20 @@ pub struct Outcome {
 impl Control {
     fn lock(&self) -> MutexGuard<'_, ControlState> {
         lock(&self.state)
+    }
+
+    /// Sets when the process is stuck; `None` for a search that nobody waits for.
+    pub(crate) fn set_deadline(&self, deadline: Option<Instant>) {
+        self.lock().deadline = deadline;
+    }
+
+    /// Whether the process is stuck.
+    pub(crate) fn is_overdue(&self, now: Instant) -> bool {
+        let mut state = self.lock();
+        if state.deadline.is_none() && self.is_stopped() {
+            state.deadline = Some(now + MAX_STOP_TIMEOUT + KILL_MARGIN);
+        }
+        state.deadline.is_some_and(|deadline| deadline <= now)
     }
 
     pub(crate) fn stop(&self) {
@@ -263,15 +294,32 @@ impl ExternalHandle {
             return false;
         };
         let now = Instant::now();
-        let hard = Bounds::of(limits, &self.game).hard;
-        switch.ponderhit(deadlines(now + hard, limits));
+        let bounds = Bounds::of(limits, &self.game);
+        switch.ponderhit(deadlines(now + bounds.hard, limits));
+        state.deadline = Some(now + bounds.latest + stop_timeout(limits) + KILL_MARGIN);
         state.hit = Some((now, limits.clone()));
         true
+    }
+
+    /// Says who searches while the search runs.
+    pub fn replacement(&self) -> Replacement {
+        Replacement(Arc::clone(&self.control))
     }
 
     /// How the search ended, once its result is there.
     pub fn outcome(&self) -> Outcome {
         self.control.lock().outcome.clone()
+    }
+}
+
+/// Says whether the own engine plays in place of this one.
+#[derive(Clone)]
+pub struct Replacement(Arc<Control>);
+
+impl Replacement {
+    /// Why the own engine plays, if it does.
+    pub fn reason(&self) -> Option<String> {
+        self.0.lock().outcome.fallback.clone()
     }
 }
 

@@ -8,8 +8,10 @@
 
 mod answer;
 mod channel;
+mod dialogue;
 mod engine;
 mod go;
+mod inbox;
 mod info;
 mod job;
 mod lines;
@@ -26,7 +28,7 @@ pub use channel::{Deadlines, EngineError, Launch, Protocol, StopSwitch};
 pub use engine::EngineProcess;
 pub use go::{Clocks, Go};
 pub use info::Info;
-pub use job::{ExternalHandle, GameSetup, Outcome};
+pub use job::{ExternalHandle, GameSetup, Outcome, Replacement};
 pub use option::OptionKind;
 pub use options::{ExternalOptions, FixedLimits};
 pub use pool::{ExternalEngine, Stats};

@@ -88,6 +88,9 @@ pub(crate) fn think(
             best.heard(info);
             return Ok(None);
         }
+        if best.heard_message(line) {
+            return Ok(None);
+        }
         let mv = parse_move(position, line.trim());
         let mv = mv.map_err(|source| EngineError::illegal(&name, game, line, source))?;
         Ok(Some(Answer {

@@ -9,11 +9,12 @@ use knightwatch_chess::{CastlingNotation, Variant};
 use knightwatch_engine::{Engine, SearchReport, Task};
 use knightwatch_util::backoff::Backoff;
 use knightwatch_util::sync::lock;
-use tracing::{info, warn};
+use tracing::{debug, error, info, warn};
 
-use super::channel::{EngineError, ProcessTable};
-use super::engine::{Abilities, MULTI_PV};
+use super::channel::{EngineError, ProcessTable, Protocol};
+use super::engine::{Abilities, MULTI_PV, check_option};
 use super::job::{Control, ExternalHandle, GameSetup, Job, MAX_SEARCH_TIME, Purpose, Running};
+use super::option::EngineOption;
 use super::options::ExternalOptions;
 use super::worker::Worker;
 
@@ -23,8 +24,18 @@ const MAX_FAILURES_PER_GAME: u32 = 3;
 /// Reason for which the own engine plays when all processes have failed.
 const NONE_READY: &str = "no process is ready";
 
+/// Reason for which it plays when all processes are busy.
+const NONE_FREE: &str = "no process was free";
+
+/// Moves of a game in a row for which no process was free, after which it does not wait for one any more.
+const MAX_MISSES: u32 = 2;
+
+/// Time between two looks at processes that may be stuck.
+const WATCH_INTERVAL: Duration = Duration::from_millis(250);
+
 /// Reason for which it plays the rest of a game.
-const FAILED_TOO_OFTEN: &str = "it has failed too often in this game";
+const FAILED_TOO_OFTEN: &str =
+    "it has failed too often, and the embedded engine plays the rest of this game";
 
 /// Games whose records are kept.
 const MAX_REMEMBERED_GAMES: usize = 1_024;
@@ -57,6 +68,8 @@ pub struct Stats {
     pub fallbacks: u64,
     /// Failures of a process, those at the start included.
     pub failures: u64,
+    /// The last failure.
+    pub last_failure: Option<String>,
 }
 
 /// An engine in processes of its own. Clones share it; dropping the last one ends the processes.
@@ -87,8 +100,17 @@ struct State {
     interruptible: Vec<Arc<Control>>,
     /// Processes that search for a game that waits.
     thinking: usize,
-    /// Abilities of the engine, once a process has started.
+    /// Searches that run, with their processes.
+    running: Vec<(u32, Arc<Control>)>,
+    /// Processes that are about to be ready for the first time, or again.
+    starting: usize,
+    /// What is wrong with the configuration. The engine is not started again.
+    mistake: Option<String>,
+    /// What was said to a process that did not start, and what it answered.
+    start_dialogue: Vec<String>,
+    /// Abilities and options of the engine, once a process has started.
     abilities: Abilities,
+    options: Vec<EngineOption>,
     games: HashMap<u64, Record>,
     /// Moves for which no process was free, since the start.
     missed: u64,
@@ -101,6 +123,8 @@ struct State {
 #[derive(Default)]
 struct Record {
     failures: u32,
+    /// Moves in a row for which no process was free.
+    misses: u32,
     /// The last reason in the log for which the own engine plays.
     logged: Option<&'static str>,
 }
@@ -108,16 +132,22 @@ struct Record {
 impl ExternalEngine {
     /// Starts the processes in the background. `own` plays whenever they cannot.
     pub fn new(options: ExternalOptions, own: Engine) -> Self {
+        let processes = options.processes.max(1);
         let shared = Arc::new(Shared {
             options,
             own,
             processes: ProcessTable::default(),
-            state: Mutex::default(),
+            state: Mutex::new(State {
+                starting: processes,
+                ..State::default()
+            }),
             changed: Condvar::new(),
         });
-        for _ in 0..shared.options.processes.max(1) {
-            let shared = Arc::clone(&shared);
-            spawn("external engine", move || shared.run_process());
+        for _ in 0..processes {
+            let of_process = Arc::clone(&shared);
+            if !spawn("external engine", move || of_process.run_process()) {
+                shared.lock().starting -= 1;
+            }
         }
         let rescuer = Arc::clone(&shared);
         spawn("engine rescuer", move || rescuer.rescue_waiting());
@@ -141,6 +171,33 @@ impl ExternalEngine {
         self.owner.0.lock().stats.ready > 0
     }
 
+    /// Waits until a process is ready or has failed to start. Returns what is wrong with the configuration of the engine, if that
+    /// is known by then.
+    pub fn wait_for_start(&self, timeout: Duration) -> Option<String> {
+        let shared = &self.owner.0;
+        let is_undecided = |state: &mut State| state.stats.ready == 0 && state.stats.failures == 0;
+        let state = shared.lock();
+        let waited = shared
+            .changed
+            .wait_timeout_while(state, timeout, is_undecided);
+        let state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        state.mistake.clone()
+    }
+
+    /// What is wrong with these options for the engine; nothing if it has not started yet.
+    pub fn option_problem(&self, options: &[(String, String)]) -> Option<String> {
+        let state = self.owner.0.lock();
+        let identity = state.stats.identity.as_deref()?;
+        if self.owner.0.options.launch.protocol == Protocol::Lines {
+            return None;
+        }
+        let mut options = options.iter();
+        options.find_map(|(name, value)| {
+            let checked = check_option(identity, &state.options, name, value);
+            checked.err().map(|error| error.to_string())
+        })
+    }
+
     /// Counts since the start.
     pub fn stats(&self) -> Stats {
         self.owner.0.lock().stats.clone()
@@ -152,16 +209,14 @@ impl ExternalEngine {
         let job = Job::new(Purpose::Move, task, setup);
         let handle = ExternalHandle::of(&job);
         let mut state = shared.lock();
+        let is_free = state.idle.len() > state.queue.len();
+        let misses = state.record(job.task.game_id).misses;
         if let Some(why) = state.unable(&job.task) {
-            let is_new = state.record(job.task.game_id).logged.replace(why) != Some(why);
+            shared.refuse(state, job, why);
+        } else if misses >= MAX_MISSES && !is_free {
+            state.missed += 1;
             drop(state);
-            if is_new {
-                warn!(
-                    "engine {}: {why}; the own engine plays in its place",
-                    self.name()
-                );
-            }
-            shared.play_own(job, why.to_owned());
+            shared.play_own(job, NONE_FREE.to_owned());
         } else {
             state.queue.push(job);
             let is_needed = state.idle.len() < state.queue.len();
@@ -204,7 +259,7 @@ impl ExternalEngine {
         };
         let setup = Arc::new(GameSetup {
             options,
-            opponent: None,
+            ..GameSetup::default()
         });
         let job = Job::new(Purpose::Analysis, task, setup);
         Ok(self.start_interruptible(&mut state, job))
@@ -260,14 +315,23 @@ impl State {
     fn unable(&self, task: &Task) -> Option<&'static str> {
         let record = self.games.get(&task.game_id);
         let failures = record.map_or(0, |record| record.failures);
+        if failures >= MAX_FAILURES_PER_GAME {
+            return Some(FAILED_TOO_OFTEN);
+        }
+        if self.stats.ready == 0 && self.starting == 0 {
+            return Some(NONE_READY);
+        }
+        // Before the first start nobody knows.
+        self.stats.identity.as_ref()?;
         let initial = task.game.initial();
         let is_960 = initial.castling_notation() == CastlingNotation::KingTakesRook;
         let variant = initial.variant();
         let limits = &task.limits;
         let is_special = limits.nodes.is_some() || !limits.search_moves.is_empty();
+        let elo = limits
+            .strength
+            .map(|strength| i64::from(strength.elo.get()));
         match () {
-            () if self.stats.ready == 0 => Some(NONE_READY),
-            () if failures >= MAX_FAILURES_PER_GAME => Some(FAILED_TOO_OFTEN),
             () if is_960 && !self.abilities.chess960 => Some("it does not play Chess960"),
             () if variant != Variant::Standard && !self.abilities.variants.contains(&variant) => {
                 Some("it does not play this variant")
@@ -278,8 +342,14 @@ impl State {
             () if is_special && !self.abilities.special_limits => {
                 Some("its protocol has no limit of nodes or moves")
             }
-            () if limits.strength.is_some() && !self.abilities.limited_strength => {
+            () if elo.is_some() && self.abilities.strength.is_none() => {
                 Some("it cannot limit its strength")
+            }
+            () if elo
+                .zip(self.abilities.strength.as_ref())
+                .is_some_and(|(elo, range)| !range.contains(&elo)) =>
+            {
+                Some("its UCI_Elo does not take this strength")
             }
             () => None,
         }
@@ -298,8 +368,12 @@ impl State {
         Some(self.queue.swap_remove(index))
     }
 
-    fn count_failure(&mut self, game: u64) -> u32 {
+    fn count_failure(&mut self, error: &EngineError) {
         self.stats.failures += 1;
+        self.stats.last_failure = Some(error.to_string());
+    }
+
+    fn count_failure_in(&mut self, game: u64) -> u32 {
         let record = self.record(game);
         record.failures += 1;
         // The log of the failure says that the own engine plays the rest.
@@ -326,29 +400,53 @@ impl Shared {
         let mut failures = 0_u32;
         while !self.lock().closed {
             let started = Instant::now();
-            let error = match Worker::start(&self.options, &self.processes) {
+            let mut dialogue = Vec::new();
+            let result = Worker::start(&self.options, &self.processes, &mut dialogue);
+            let mut state = self.lock();
+            state.starting -= 1;
+            let error = match result {
                 Err(error) => {
-                    self.lock().stats.failures += 1;
+                    for line in &dialogue {
+                        debug!("engine {name}: {line}");
+                    }
+                    state.count_failure(&error);
+                    state.start_dialogue = dialogue;
                     error
                 }
                 Ok(mut worker) => {
-                    let mut state = self.lock();
                     state.stats.ready += 1;
                     state.stats.identity = Some(worker.process.name().to_owned());
                     state.abilities = worker.process.abilities();
+                    state.options = worker.process.options().to_vec();
                     drop(state);
+                    self.changed.notify_all();
                     info!("engine {name} is ready: {}", worker.process.name());
                     let ended = self.serve(&mut worker);
-                    self.lock().stats.ready -= 1;
+                    state = self.lock();
+                    state.stats.ready -= 1;
                     match ended {
                         Ok(()) => return,
                         Err(error) => error,
                     }
                 }
             };
-            if self.lock().closed {
+            if state.closed {
                 return;
             }
+            if error.is_mistake() {
+                let is_new = state.mistake.replace(error.to_string()).is_none();
+                drop(state);
+                self.changed.notify_all();
+                if is_new {
+                    error!(
+                        "engine {name}: {error}; the own engine plays in its place until this is corrected and the program is \
+                         started again"
+                    );
+                }
+                return;
+            }
+            drop(state);
+            self.changed.notify_all();
             if started.elapsed() >= STABLE_AFTER {
                 failures = 0;
             }
@@ -359,6 +457,7 @@ impl Shared {
             );
             self.wait_for_close(delay);
             failures = failures.saturating_add(1);
+            self.lock().starting += 1;
         }
     }
 
@@ -397,18 +496,34 @@ impl Shared {
                 // A job may have been left to this process.
                 self.changed.notify_all();
             }
+            // It was not known before the first start.
+            if job.is_awaited()
+                && let Some(why) = state.unable(&job.task)
+            {
+                self.refuse(state, job, why);
+                continue;
+            }
             // Those who wait get their turn within the time of this move.
             let ready = state.stats.ready as f64;
             let share = ready / (ready + state.queue.len() as f64);
             let is_awaited = job.is_awaited();
-            state.thinking += usize::from(is_awaited);
+            if is_awaited {
+                state.thinking += 1;
+                state.record(job.task.game_id).misses = 0;
+            }
+            let control = Arc::clone(&job.control);
+            control.set_deadline(is_awaited.then(|| job.kill_at()));
+            let process = worker.process.id();
+            state.running.push((process, Arc::clone(&control)));
             drop(state);
+            self.changed.notify_all();
             let mut last = None;
             let found = worker.search(&mut job, &self.options, share, &mut last);
             let wanted = job.end_pondering();
-            let is_other = |control: &Arc<Control>| !Arc::ptr_eq(control, &job.control);
+            let is_other = |other: &Arc<Control>| !Arc::ptr_eq(other, &control);
             let mut state = self.lock();
             state.interruptible.retain(is_other);
+            state.running.retain(|(_, other)| is_other(other));
             state.thinking -= usize::from(is_awaited);
             drop(state);
             let error = match found {
@@ -422,8 +537,9 @@ impl Shared {
                 }
                 Err(error) => error,
             };
+            self.lock().count_failure(&error);
             if wanted {
-                let count = self.lock().count_failure(job.task.game_id);
+                let count = self.lock().count_failure_in(job.task.game_id);
                 let rest = match count >= MAX_FAILURES_PER_GAME {
                     true => "the rest of this game",
                     false => "this move",
@@ -441,6 +557,8 @@ impl Shared {
             // A busy machine makes engines late: they are not restarted if they only need some time.
             let goes_on = match error {
                 EngineError::GaveUp { .. } => true,
+                // It has had that time to obey.
+                EngineError::TooLate(_) if !wanted => false,
                 EngineError::TooLate(_) => worker.process.recover(RECOVERY_TIMEOUT),
                 EngineError::Silent { .. } => worker.process.recover_ready(RECOVERY_TIMEOUT),
                 _ => false,
@@ -449,6 +567,30 @@ impl Shared {
                 return Err(error);
             }
         }
+    }
+
+    /// Leaves a job to the own engine, and logs the first time why.
+    fn refuse(&self, mut state: MutexGuard<'_, State>, job: Job, why: &'static str) {
+        let is_new = state.record(job.task.game_id).logged.replace(why) != Some(why);
+        let failure = state.stats.last_failure.clone();
+        let dialogue = match why {
+            NONE_READY => state.start_dialogue.clone(),
+            _ => Vec::new(),
+        };
+        drop(state);
+        let why = match failure.filter(|_| why == NONE_READY) {
+            Some(failure) => format!("{why}: {failure}"),
+            None => why.to_owned(),
+        };
+        if is_new {
+            let _game = job.span.clone().entered();
+            warn!(
+                "engine {}: {why}; the own engine plays in its place",
+                self.options.name
+            );
+        }
+        job.control.note(|outcome| outcome.dialogue = dialogue);
+        self.play_own(job, why);
     }
 
     /// Ends the search of a failed process: with the best line that it has sent, if most of the time is gone, or else with
@@ -489,23 +631,24 @@ impl Shared {
         let mut state = self.lock();
         while !state.closed {
             let now = Instant::now();
-            let none_ready = state.stats.ready == 0;
+            // Writing to a process that does not read, our thread does not see its deadline.
+            for (process, control) in &state.running {
+                if control.is_overdue(now) {
+                    self.processes.kill(*process);
+                }
+            }
+            let none_ready = state.stats.ready == 0 && state.starting == 0;
             let overdue = state
                 .queue
                 .iter()
                 .position(|job| job.is_awaited() && (none_ready || job.latest_start() <= now));
             if let Some(job) = overdue.map(|index| state.queue.swap_remove(index)) {
                 if none_ready {
-                    drop(state);
-                    let _game = job.span.clone().entered();
-                    warn!(
-                        "engine {}: {NONE_READY}; the own engine plays this move",
-                        self.options.name
-                    );
-                    self.play_own(job, NONE_READY.to_owned());
+                    self.refuse(state, job, NONE_READY);
                     state = self.lock();
                     continue;
                 }
+                state.record(job.task.game_id).misses += 1;
                 state.missed += 1;
                 let is_due = state
                     .warned_at
@@ -518,13 +661,17 @@ impl Shared {
                     state.warned_at = Some(now);
                 }
                 drop(state);
-                self.play_own(job, "no process was free".to_owned());
+                self.play_own(job, NONE_FREE.to_owned());
                 state = self.lock();
                 continue;
             }
             let awaited = state.queue.iter().filter(|job| job.is_awaited());
             let next = awaited.map(Job::latest_start).min();
-            let wait = next.map_or(MAX_SEARCH_TIME, |next| next.saturating_duration_since(now));
+            let most = match state.running.is_empty() {
+                true => MAX_SEARCH_TIME,
+                false => WATCH_INTERVAL,
+            };
+            let wait = next.map_or(most, |next| most.min(next.saturating_duration_since(now)));
             let waited = self.changed.wait_timeout(state, wait);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
@@ -536,9 +683,11 @@ impl Shared {
     }
 }
 
-fn spawn(name: &str, run: impl FnOnce() + Send + 'static) {
+/// Starts a thread. Returns whether it runs.
+fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> bool {
     let spawned = thread::Builder::new().name(name.to_owned()).spawn(run);
-    if let Err(error) = spawned {
+    if let Err(error) = &spawned {
         warn!("cannot start a thread for an engine: {error}; the own engine plays");
     }
+    spawned.is_ok()
 }

@@ -89,6 +89,9 @@ pub(crate) fn think(
             best.heard(info);
             return Ok(None);
         }
+        if best.heard_message(line) {
+            return Ok(None);
+        }
         let mut words = line.split_whitespace();
         if words.next() != Some("bestmove") {
             return Ok(None);

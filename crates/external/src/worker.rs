@@ -3,11 +3,12 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
+use knightwatch_chess::Color;
 use knightwatch_engine::{Score, SearchReport, Strength, Task};
 use tracing::warn;
 
 use super::channel::{EngineError, ProcessTable, Protocol};
-use super::engine::EngineProcess;
+use super::engine::{ELO, EngineProcess, LIMIT_STRENGTH};
 use super::go::{Clocks, Go};
 use super::info::Info;
 use super::job::{Bounds, GameSetup, Job, Running, deadlines};
@@ -15,6 +16,9 @@ use super::options::ExternalOptions;
 
 /// Games that a process knows, so that switching between them is not announced as a new game.
 const MAX_KNOWN_GAMES: usize = 16;
+
+/// Time after `go movetime` before `stop` is sent.
+const MOVETIME_MARGIN: Duration = Duration::from_millis(20);
 
 /// Longest search while others wait, in soft limits of its share.
 const CROWDED_FACTOR: f64 = 1.5;
@@ -27,17 +31,27 @@ pub(crate) struct Worker {
     strength: Option<Strength>,
     /// Facts about the current game that the process has been told.
     setup: GameSetup,
+    /// What was said since the last search, at first at the start.
+    dialogue: Vec<String>,
 }
 
 impl Worker {
+    /// Starts a process. `dialogue` gets the lines of a start that has failed.
     pub(crate) fn start(
         options: &ExternalOptions,
         table: &ProcessTable,
+        dialogue: &mut Vec<String>,
     ) -> Result<Self, EngineError> {
-        let mut process = EngineProcess::start_in(&options.launch, table)?;
-        options.configure(&mut process)?;
+        let mut process = EngineProcess::start_in(&options.launch, table, dialogue)?;
+        let configured = options.configure(&mut process);
+        let said = process.take_dialogue();
+        if let Err(error) = configured {
+            *dialogue = said;
+            return Err(error);
+        }
         Ok(Self {
             process,
+            dialogue: said,
             games: VecDeque::new(),
             strength: None,
             setup: GameSetup::default(),
@@ -51,6 +65,20 @@ impl Worker {
 
     /// Runs a search with this share of the time. `last` is the last report.
     pub(crate) fn search(
+        &mut self,
+        job: &mut Job,
+        options: &ExternalOptions,
+        share: f64,
+        last: &mut Option<SearchReport>,
+    ) -> Result<SearchReport, EngineError> {
+        let found = self.search_silently(job, options, share, last);
+        let mut dialogue = std::mem::take(&mut self.dialogue);
+        dialogue.extend(self.process.take_dialogue());
+        job.control.note(|outcome| outcome.dialogue = dialogue);
+        found
+    }
+
+    fn search_silently(
         &mut self,
         job: &mut Job,
         options: &ExternalOptions,
@@ -74,8 +102,18 @@ impl Worker {
             hard: hard.min(left),
             ..job.bounds
         };
-        let go = go(&job.task, options, bounds, share, now - job.since);
-        let most = options.limits.movetime.unwrap_or(bounds.hard);
+        let go = go(
+            &job.task,
+            &job.setup,
+            options,
+            bounds,
+            share,
+            now - job.since,
+        );
+        // An engine that keeps to its time ends by itself.
+        let most = go
+            .movetime
+            .map_or(bounds.hard, |time| time + MOVETIME_MARGIN);
         let soft = now + most.min(bounds.hard);
         let since = job.since;
         let deadlines = deadlines(soft, &job.task.limits);
@@ -87,8 +125,6 @@ impl Worker {
                 *last = Some(report);
             }
         });
-        let dialogue = self.process.take_dialogue();
-        job.control.note(|outcome| outcome.dialogue = dialogue);
         let answer = answer?;
         Ok(SearchReport {
             mv: Some(answer.mv),
@@ -103,10 +139,8 @@ impl Worker {
         if setup.options != self.setup.options {
             self.set_game_options(setup, options)?;
         }
-        if let Some(opponent) = &setup.opponent
-            && setup.opponent != self.setup.opponent
-        {
-            self.process.set_opponent(opponent)?;
+        if setup.opponent != self.setup.opponent {
+            self.process.set_opponent(setup.opponent.as_ref())?;
         }
         self.setup = setup.clone();
         let known = self.games.iter().position(|other| *other == game);
@@ -114,8 +148,7 @@ impl Worker {
             self.games.remove(at);
         } else {
             let start = job.task.game.initial();
-            let opponent = setup.opponent.as_ref();
-            self.process.new_game(start, opponent, job.deadline())?;
+            self.process.new_game(start, job.deadline())?;
         }
         self.games.push_back(game);
         if self.games.len() > MAX_KNOWN_GAMES {
@@ -162,17 +195,24 @@ impl Worker {
         }
         if let Some(strength) = strength {
             let elo = i64::from(strength.elo.get());
-            self.process.set_clamped("UCI_Elo", elo)?;
+            self.process.set_clamped(ELO, elo)?;
         }
         let limited = if strength.is_some() { "true" } else { "false" };
-        self.process.send_option("UCI_LimitStrength", limited)?;
+        self.process.send_option(LIMIT_STRENGTH, limited)?;
         self.strength = strength;
         Ok(())
     }
 }
 
 /// The limits of a search with this share of the time, `elapsed` after its start.
-fn go(task: &Task, options: &ExternalOptions, bounds: Bounds, share: f64, elapsed: Duration) -> Go {
+fn go(
+    task: &Task,
+    setup: &GameSetup,
+    options: &ExternalOptions,
+    bounds: Bounds,
+    share: f64,
+    elapsed: Duration,
+) -> Go {
     let (limits, fixed) = (&task.limits, &options.limits);
     let mut go = Go {
         nodes: limits.nodes.into_iter().chain(fixed.nodes).min(),
@@ -187,9 +227,15 @@ fn go(task: &Task, options: &ExternalOptions, bounds: Bounds, share: f64, elapse
         (None, Some(clock)) => {
             let left = clock.remaining.saturating_sub(clock.overhead + elapsed);
             let time = left.mul_f64(share);
+            // Without a share, so that an engine sees who is short of time.
+            let other = setup.opponent_time.unwrap_or(time);
+            let (white, black) = match task.game.position().turn() {
+                Color::White => (time, other),
+                Color::Black => (other, time),
+            };
             go.clock = Some(Clocks {
-                white: time,
-                black: time,
+                white,
+                black,
                 increment: clock.increment.saturating_sub(clock.lag).mul_f64(share),
                 moves_to_go: clock.moves_to_go,
             });
@@ -209,6 +255,7 @@ fn report(info: &Info, since: Instant) -> SearchReport {
         mv: info.pv.first().copied(),
         ponder: info.pv.get(1).copied(),
         score: info.score.unwrap_or(Score::Centipawns(0)),
+        wdl: info.wdl,
         depth: info.depth,
         seldepth: info.seldepth.max(info.depth),
         nodes: info.nodes,

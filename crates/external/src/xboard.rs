@@ -11,7 +11,8 @@ use knightwatch_engine::Score;
 use super::answer::{
     Answer, Best, MAX_NAME_CHARS, MAX_OPTIONS, Opponent, READY_TIMEOUT, parse_move,
 };
-use super::channel::{Channel, Deadlines, EngineError, Launch, SearchCommands, printable};
+use super::channel::{Channel, Deadlines, EngineError, Launch, SearchCommands};
+use super::dialogue::printable;
 use super::go::{Clocks, Go};
 use super::info::{Info, MAX_PV};
 use super::option::EngineOption;
@@ -37,6 +38,8 @@ pub(crate) struct Xboard {
     /// Depth limit that it has.
     depth: Option<u32>,
     pings: u32,
+    /// The opponent of the next searches.
+    opponent: Option<Opponent>,
 }
 
 /// Abilities that the engine has announced.
@@ -199,12 +202,18 @@ impl Xboard {
         })
     }
 
-    /// Begins a game, against this opponent if known.
+    /// Names the opponent of the next searches. The engine hears of it when a game begins, or is continued after another.
+    pub(crate) fn set_opponent(&mut self, opponent: Option<&Opponent>) {
+        self.opponent = opponent.cloned();
+        // Another game may have begun with the same moves.
+        self.board = None;
+    }
+
+    /// Begins a game.
     pub(crate) fn new_game(
         &mut self,
         channel: &mut Channel,
         start: &Position,
-        opponent: Option<&Opponent>,
     ) -> Result<(), EngineError> {
         self.board = None;
         self.depth = None;
@@ -225,7 +234,7 @@ impl Xboard {
         {
             channel.send(&format!("variant {name}"))?;
         }
-        if let Some(opponent) = opponent {
+        if let Some(opponent) = &self.opponent {
             if self.features.opponent {
                 let name = printable(&opponent.name, MAX_NAME_CHARS);
                 channel.send(&format!("name {name}"))?;
@@ -260,7 +269,7 @@ impl Xboard {
                 known
             }
             None => {
-                self.new_game(channel, game.initial(), None)?;
+                self.new_game(channel, game.initial())?;
                 0
             }
         };

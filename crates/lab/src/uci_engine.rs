@@ -58,7 +58,7 @@ impl UciEngine {
     /// When the engine has exited, or the game is Chess960 and the engine does not support it.
     pub(crate) fn new_game(&mut self, start: &Position) -> Result<(), EngineError> {
         let deadline = Instant::now() + ANSWER_TIMEOUT;
-        self.process.new_game(start, None, deadline)
+        self.process.new_game(start, deadline)
     }
 
     /// Searches within limits. Returns the move and its score.

@@ -33,10 +33,12 @@ pub fn nearest<'a>(given: &str, names: &[&'a str]) -> Option<&'a str> {
         let name_plain = plain(name);
         // An unfinished name, such as `hash` for `hash_mib`, counts as close.
         let begun = given.len() >= 3 && name_plain.starts_with(&given);
-        let distance = if begun {
-            1
-        } else {
-            strsim::levenshtein(&given, &name_plain)
+        // So does a part of one, such as `threads` for `Number of Threads`.
+        let is_part = given.len() >= 4 && name_plain.contains(&given);
+        let distance = match (begun, is_part) {
+            (true, _) => 1,
+            (false, true) => 2.min(strsim::levenshtein(&given, &name_plain)),
+            (false, false) => strsim::levenshtein(&given, &name_plain),
         };
         (distance, *name)
     });
@@ -55,6 +57,8 @@ mod tests {
         assert_eq!(nearest("HashMib", &names), Some("hash_mib"));
         assert_eq!(nearest("thread", &names), Some("threads"));
         assert_eq!(nearest("move-overhead", &names), None);
+        let names = ["Hash", "Number of Threads", "Ponder"];
+        assert_eq!(nearest("threads", &names), Some("Number of Threads"));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use tracing::{error, info, warn};
 
 use super::Account;
 use super::token::{NewToken, read_new_token};
+use crate::bot;
 use crate::bot::commands::Responder;
 use crate::config::{self, Change, Settings};
 
@@ -51,7 +52,14 @@ impl Account {
         const UNUSABLE: &str = "the settings are unchanged, because the new ones cannot be used";
         const GONE: &str = "this account was removed from the configuration; it plays on as before until a restart";
         let new = match read {
-            Ok(Some(new)) => new,
+            Ok(Some(new)) => match bot::wrong_game_option(&new, &self.ctx.externals) {
+                None => new,
+                Some((name, why)) => {
+                    let why = format!("play.options of the engine {name}: {why}");
+                    error!("{UNUSABLE}: {why}");
+                    return responder.fail(format!("{UNUSABLE}: {why}"));
+                }
+            },
             Ok(None) => {
                 warn!("{GONE}");
                 return responder.succeed(GONE);

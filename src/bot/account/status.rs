@@ -221,6 +221,7 @@ fn external_status(engine: &ExternalEngine) -> ExternalStatus {
         moves: stats.moves,
         fallbacks: stats.fallbacks,
         failures: stats.failures,
+        last_failure: stats.last_failure,
     }
 }
 

@@ -1,8 +1,8 @@
 //! Choosing a move: the only legal one, a book move, or a search.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
@@ -14,7 +14,7 @@ use crate::clock;
 use crate::config::{self, Books};
 use crate::engine::{Clock, Limits, SearchHandle, SearchReport, Strength, Task, think_time};
 use crate::events::{Event, SearchInfo, Source};
-use crate::external::{ExternalEngine, ExternalHandle, GameSetup, Outcome};
+use crate::external::{ExternalEngine, ExternalHandle, GameSetup, Outcome, Replacement};
 use crate::lichess::model::{GameId, Variant};
 
 /// Time between two search events.
@@ -31,6 +31,8 @@ pub struct ChosenMove {
     pub thought: Option<SearchReport>,
     /// Lines to and from an external engine.
     pub dialogue: Vec<String>,
+    /// The external engine in whose place the embedded one has searched, and why.
+    pub fallback: Option<String>,
 }
 
 /// Opening books by variant.
@@ -151,6 +153,7 @@ pub(crate) fn instant_move(
         source,
         thought: None,
         dialogue: Vec::new(),
+        fallback: None,
     };
     let legal = game.position().legal_moves();
     if let [only] = legal[..] {
@@ -190,7 +193,8 @@ pub(crate) fn game_id_hash(id: &GameId) -> u64 {
 /// A search of our engine or of an external one. Dropping it stops it.
 enum Handle {
     Own(SearchHandle),
-    External(ExternalHandle),
+    /// With the name of the engine.
+    External(ExternalHandle, String),
 }
 
 /// A running search. Dropping it stops it.
@@ -234,7 +238,9 @@ impl Search {
         let (task, search) = Self::prepare(true, ctx, id, game, rejected, limits);
         search(match engine {
             None => Handle::Own(ctx.engine.start(task)),
-            Some((engine, setup)) => Handle::External(engine.start(task, setup)),
+            Some((engine, setup)) => {
+                Handle::External(engine.start(task, setup), engine.name().to_owned())
+            }
         })
     }
 
@@ -253,7 +259,9 @@ impl Search {
         let (task, search) = Self::prepare(false, ctx, id, game, &[], limits);
         let handle = match engine {
             None => ctx.engine.start_ponder(task).map(Handle::Own),
-            Some((engine, setup)) => engine.start_ponder(task, setup).map(Handle::External),
+            Some((engine, setup)) => engine
+                .start_ponder(task, setup)
+                .map(|handle| Handle::External(handle, engine.name().to_owned())),
         };
         handle.map(search)
     }
@@ -264,7 +272,7 @@ impl Search {
         self.reporting.store(true, Ordering::Relaxed);
         let is_hit = match &self.handle {
             Handle::Own(handle) => handle.ponderhit_with(&to_wall_clock(limits)),
-            Handle::External(handle) => handle.ponderhit_with(&to_wall_clock(limits)),
+            Handle::External(handle, _) => handle.ponderhit_with(&to_wall_clock(limits)),
         };
         is_hit.then_some(self)
     }
@@ -284,6 +292,7 @@ impl Search {
         limits: Limits,
     ) -> (Task, impl FnOnce(Handle) -> Self + use<>) {
         let reporting = Arc::new(AtomicBool::new(reporting));
+        let replaced: Arc<OnceLock<(Replacement, String)>> = Arc::default();
         let (sender, done) = oneshot::channel();
         let mut search_moves = Vec::new();
         if !rejected.is_empty() {
@@ -302,19 +311,24 @@ impl Search {
                 search_moves,
                 ..to_wall_clock(limits)
             },
-            on_info: info_reporter(ctx, id, game, reporting.clone()),
+            on_info: info_reporter(ctx, id, game, reporting.clone(), Arc::clone(&replaced)),
             // The receiver is gone if the search was dropped.
             on_done: Box::new(move |thought| drop(sender.send(thought))),
         };
         let (game, rejected) = (game.clone(), rejected.to_vec());
-        let search = |handle| Self {
-            handle,
-            reporting,
-            done,
-            game,
-            rejected,
-            human_delay,
-            result: None,
+        let search = move |handle| {
+            if let Handle::External(handle, name) = &handle {
+                let _ = replaced.set((handle.replacement(), name.clone()));
+            }
+            Self {
+                handle,
+                reporting,
+                done,
+                game,
+                rejected,
+                human_delay,
+                result: None,
+            }
         };
         (task, search)
     }
@@ -324,7 +338,7 @@ impl Search {
         self.human_delay = None;
         match &self.handle {
             Handle::Own(handle) => handle.stop(),
-            Handle::External(handle) => handle.stop(),
+            Handle::External(handle, _) => handle.stop(),
         }
     }
 
@@ -345,9 +359,9 @@ impl Search {
             allowed.or(legal.first()).copied()
         };
         let mv = found.filter(|mv| legal.contains(mv)).or_else(any)?;
-        let outcome = match &self.handle {
-            Handle::Own(_) => Outcome::default(),
-            Handle::External(handle) => handle.outcome(),
+        let (outcome, name) = match &self.handle {
+            Handle::Own(_) => (Outcome::default(), ""),
+            Handle::External(handle, name) => (handle.outcome(), name.as_str()),
         };
         let mut dialogue = outcome.dialogue;
         let fallback = outcome.fallback;
@@ -358,12 +372,13 @@ impl Search {
         );
         Some(ChosenMove {
             mv,
-            source: match fallback {
+            source: match &fallback {
                 None => Source::Search,
                 Some(_) => Source::Fallback,
             },
             thought,
             dialogue,
+            fallback: fallback.map(|why| format!("{name}: {why}")),
         })
     }
 }
@@ -374,6 +389,7 @@ fn info_reporter(
     id: &GameId,
     game: &Game,
     reporting: Arc<AtomicBool>,
+    replaced: Arc<OnceLock<(Replacement, String)>>,
 ) -> Box<dyn FnMut(&SearchReport) + Send> {
     let (bus, id, position) = (ctx.events.clone(), id.to_string(), game.position().clone());
     let ply = game.moves().len() as u32;
@@ -384,7 +400,18 @@ fn info_reporter(
             return;
         }
         last = clock::now();
-        let report = search_info(&position, Source::Search, Some(thought));
+        let fallback = replaced.get().and_then(|(replacement, name)| {
+            let why = replacement.reason()?;
+            Some(format!("{name}: {why}"))
+        });
+        let source = match fallback {
+            None => Source::Search,
+            Some(_) => Source::Fallback,
+        };
+        let report = SearchInfo {
+            fallback,
+            ..search_info(&position, source, Some(thought))
+        };
         bus.send(Event::Thinking {
             game: id.clone(),
             ply,
@@ -403,6 +430,8 @@ pub(crate) fn search_info(
         return SearchInfo {
             source,
             score: None,
+            wdl: None,
+            fallback: None,
             depth: 0,
             seldepth: 0,
             nodes: 0,
@@ -415,6 +444,8 @@ pub(crate) fn search_info(
     SearchInfo {
         source,
         score: Some(thought.score),
+        wdl: thought.wdl,
+        fallback: None,
         depth: thought.depth,
         seldepth: thought.seldepth,
         nodes: thought.nodes,

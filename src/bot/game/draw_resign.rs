@@ -53,15 +53,14 @@ pub(crate) enum DrawResignDecision {
 }
 
 impl ScoreTrend {
-    /// Records the score of our search, for a position with this material.
+    /// Records the score of our search, and the results that it lets expect.
     pub(crate) fn record(
         &mut self,
         score: Score,
-        material: u32,
+        Wdl { win, loss }: Wdl,
         draw: &config::Draw,
         resign: &config::Resign,
     ) {
-        let Wdl { win, loss } = Wdl::of(score, material);
         let limit_percent = f64::from(draw.max_win_percent);
         let extend = |streak: u32, holds: bool| if holds { streak + 1 } else { 0 };
         self.no_win_streak = extend(self.no_win_streak, win <= limit_percent);
@@ -179,7 +178,7 @@ mod tests {
         let (draw, resign) = settings();
         let mut score_trend = ScoreTrend::default();
         for &score in scores {
-            score_trend.record(score, material, &draw, &resign);
+            score_trend.record(score, Wdl::of(score, material), &draw, &resign);
         }
         score_trend
     }
@@ -194,6 +193,20 @@ mod tests {
             offered,
             their_time: Some(Duration::from_secs(60)),
         }
+    }
+
+    #[test]
+    fn results_that_an_engine_expects_count_instead_of_its_score() {
+        let (draw, resign) = settings();
+        let streaks = |wdl: [u32; 3]| {
+            let mut trend = ScoreTrend::default();
+            let score = Score::Centipawns(-1_500);
+            trend.record(score, Wdl::from_permille(wdl), &draw, &resign);
+            (trend.level_streak, trend.lost_streak)
+        };
+        // A fortress and a lost position with the same score.
+        assert_eq!(streaks([0, 1_000, 0]), (1, 0));
+        assert_eq!(streaks([0, 10, 990]), (0, 1));
     }
 
     fn cp(scores: &[i32]) -> Vec<Score> {
@@ -346,7 +359,7 @@ mod tests {
         for (score, resigns) in [(Score::Centipawns(-5_000), false), (Score::Mate(-3), true)] {
             let mut score_trend = ScoreTrend::default();
             for _ in 0..6 {
-                score_trend.record(score, ENDING, &draw, &resign);
+                score_trend.record(score, Wdl::of(score, ENDING), &draw, &resign);
             }
             let decision = score_trend.decide(at(90, false), &draw, &resign);
             assert_eq!(decision == DrawResignDecision::Resign, resigns, "{score:?}");
@@ -368,7 +381,7 @@ mod tests {
         ] {
             let mut score_trend = ScoreTrend::default();
             for score in cp(&[score; 4]) {
-                score_trend.record(score, material, &draw, &early);
+                score_trend.record(score, Wdl::of(score, material), &draw, &early);
             }
             let decision = score_trend.decide(at(90, false), &draw, &early);
             assert_eq!(

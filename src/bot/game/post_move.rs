@@ -92,7 +92,9 @@ impl GameTask {
     /// The external engine that plays this game, and what it should know about it.
     pub(super) fn external(&self) -> Option<(&ExternalEngine, Arc<GameSetup>)> {
         let engine = self.ctx.external(self.core.terms())?;
-        Some((engine, Arc::new(self.core.setup())))
+        let mut setup = self.core.setup();
+        setup.opponent_time = setup.opponent_time.map(clock::to_wall_clock);
+        Some((engine, Arc::new(setup)))
     }
 
     /// Inputs of time management from outside the game.

@@ -288,6 +288,9 @@ pub struct SearchSummary {
     /// Mate in this many moves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mate: Option<i32>,
+    /// Wins, draws and losses in permille, if an external engine has said them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wdl: Option<[u32; 3]>,
     pub depth: u32,
     pub seldepth: u32,
     pub nodes: u64,
@@ -320,6 +323,7 @@ impl FoundMove {
                 SearchSummary {
                     cp,
                     mate,
+                    wdl: thought.wdl,
                     depth: thought.depth,
                     seldepth: thought.seldepth,
                     nodes: thought.nodes,
@@ -344,6 +348,7 @@ impl FoundMove {
                 Origin::Fallback => Source::Fallback,
             },
             dialogue: Vec::new(),
+            fallback: None,
             thought: self
                 .thought
                 .as_ref()
@@ -375,6 +380,7 @@ impl SearchSummary {
             mv: Some(mv),
             ponder: None,
             score: self.score(),
+            wdl: self.wdl,
             depth: self.depth,
             seldepth: self.seldepth,
             nodes: self.nodes,
@@ -456,6 +462,7 @@ mod tests {
             mv: Some(castles),
             ponder: None,
             score: Score::Mate(-4),
+            wdl: Some([0, 3, 997]),
             depth: 9,
             seldepth: 12,
             nodes: 345,
@@ -470,6 +477,7 @@ mod tests {
             mv: castles,
             source: Source::Search,
             dialogue: Vec::new(),
+            fallback: None,
             thought: Some(thought.clone()),
         });
         let text = serde_json::to_string(&found).unwrap();

@@ -133,6 +133,8 @@ fn moved(id: &str, ply: u32, uci: &str, ours: bool) -> Moved {
         thought: ours.then(|| SearchInfo {
             source: Source::Search,
             score: Some(crate::events::Score::Centipawns(35)),
+            wdl: None,
+            fallback: None,
             depth: 14,
             seldepth: 22,
             nodes: 1_000_000,

@@ -38,7 +38,8 @@ export class EnginePanel {
 		setText(this.score, value?.text ?? "");
 		const ours = value && (game.ours === "white" ? value.win : 1 - value.win);
 		setText(this.chance, value ? `${name} ${formatPercent(ours)}` : "");
-		setText(this.title, `${live ? "Thinking" : "Engine"}${game.engine ? ` (${game.engine})` : ""}`);
+		const engine = report?.source === "fallback" ? "embedded" : game.engine;
+		setText(this.title, `${live ? "Thinking" : "Engine"}${engine ? ` (${engine})` : ""}`);
 		setText(this.facts, report ? searchSummary(report) : "Nothing thought about yet");
 		syncList(this.numbers, isSearch(report?.source) ? searchDetails(report) : [], (text) => el("li", {}, text));
 		this.details.classList.toggle("bare", !this.numbers.children.length);
@@ -70,9 +71,10 @@ function isSearch(source) {
 }
 
 /** Summary for all users. */
-function searchSummary({ source, depth, elapsed_ms }) {
+function searchSummary({ source, fallback, depth, elapsed_ms }) {
 	if (!isSearch(source)) return SOURCES[source] ?? source;
-	return `${source === "fallback" ? "Embedded engine, " : ""}${depth} ${depth === 1 ? "half-move" : "half-moves"} ahead${elapsed_ms === null ? "" : `, ${formatDuration(elapsed_ms)}`}`;
+	const by = source === "fallback" ? `Embedded engine${fallback ? ` in place of ${fallback}` : ""}, ` : "";
+	return `${by}${depth} ${depth === 1 ? "half-move" : "half-moves"} ahead${elapsed_ms === null ? "" : `, ${formatDuration(elapsed_ms)}`}`;
 }
 
 /** Details for experts. */

@@ -138,6 +138,7 @@ impl Search<'_> {
             mv: Some(root.mv),
             ponder: root.pv.get(1).copied(),
             score: to_score(value.unwrap_or(DRAW)),
+            wdl: None,
             depth: depth as u32,
             seldepth: root.seldepth as u32 + 1,
             nodes: self.all_nodes(),

@@ -1,18 +1,28 @@
 //! External engines that misbehave never keep a game waiting.
 
 use std::sync::Arc;
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use knightwatch_chess::{Game, Position};
-use knightwatch_engine::{Limits, Task};
-use knightwatch_external::{EngineError, EngineProcess, ExternalEngine, Launch};
+use knightwatch_engine::{Limits, SearchReport, Task};
+use knightwatch_external::{
+    EngineError, EngineProcess, ExternalEngine, ExternalHandle, ExternalOptions, FixedLimits,
+    GameSetup, Launch, Outcome,
+};
 
-use super::{MOVE, engine, search, stub, wait_until_ready};
+use super::{
+    MOVE, clock, engine, failing, options, play, search, search_game, start, stub, wait_until,
+    wait_until_ready,
+};
 
-/// The first `count` moves of games with an engine that behaves like this.
+/// The first `count` moves of games with an engine whose `go` behaves like this.
 fn moves(go: &str, count: u64) -> Vec<String> {
-    let engine = engine(stub(go), 1);
+    moves_of(stub(go), go, count)
+}
+
+fn moves_of(launch: Launch, go: &str, count: u64) -> Vec<String> {
+    let engine = engine(launch, 1);
     let moves = (0..count).map(|game| {
         wait_until_ready(&engine);
         let (report, took) = search(&engine, game);
@@ -39,18 +49,23 @@ fn honest_engine_plays_its_moves() {
 #[test]
 fn faults_never_cost_the_game() {
     for fault in [
-        "sleep 100",
         "exit",
-        "kill -9 $$",
-        "echo bestmove e2e5",
         "echo bestmove",
-        "echo \"bestmove (none)\"",
-        "head -c 300000 /dev/urandom",
-        "while :; do echo info string flood; done",
         "while :; do printf x; done",
         "echo info depth 1 score cp 9999999999 pv e2e4; sleep 100",
     ] {
         moves(fault, 2);
+    }
+    for faults in [
+        "--hang-at 1",
+        "--die-at 2",
+        "--illegal-at 1 --no-move-at 2",
+        "--late-at 1",
+        "--slow 3",
+        "--flood",
+        "--garbage",
+    ] {
+        moves_of(failing(faults), faults, 2);
     }
 }
 
@@ -69,7 +84,7 @@ fn engine_is_restarted_after_a_crash() {
 
 #[test]
 fn engine_without_uciok_leaves_games_to_the_own_one() {
-    let engine = engine(Launch::new(["sh", "-c", "sleep 100"]), 2);
+    let engine = engine(failing("--never-uciok"), 2);
     let (report, took) = search(&engine, 1);
     assert!(report.mv.is_some() && took < Duration::from_secs(1));
     let missing = engine_of_missing_program();
@@ -167,4 +182,255 @@ fn no_process_is_left_when_the_engine_is_dropped() {
         std::thread::sleep(Duration::from_millis(5));
     }
     std::fs::remove_file(home).unwrap();
+}
+
+/// Starts a search on the opponent's time, as soon as a process is free.
+fn ponder(engine: &ExternalEngine) -> (ExternalHandle, Receiver<SearchReport>) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        let (sender, receiver) = channel();
+        let task = Task {
+            game_id: 1,
+            game: play(""),
+            limits: Limits {
+                ponder: true,
+                ..clock(Duration::from_secs(10))
+            },
+            on_info: Box::new(|_| ()),
+            on_done: Box::new(move |report| drop(sender.send(report))),
+        };
+        if let Some(handle) = engine.start_ponder(task, Arc::default()) {
+            return (handle, receiver);
+        }
+        assert!(Instant::now() < deadline, "the engine does not ponder");
+    }
+}
+
+fn pondering(faults: &str) -> ExternalEngine {
+    let engine = start(ExternalOptions {
+        ponder: true,
+        ..options(failing(faults), 1)
+    });
+    wait_until_ready(&engine);
+    engine
+}
+
+#[test]
+fn flood_while_pondering_ends_the_process() {
+    let engine = pondering("--flood-ponder 0");
+    let (handle, _result) = ponder(&engine);
+    wait_until("the flood is noticed", || {
+        handle.outcome().failure.is_some()
+    });
+    let failure = handle.outcome().failure.unwrap();
+    assert!(failure.contains("floods its output"), "{failure}");
+    assert!(!handle.ponderhit_with(&clock(Duration::from_secs(1))));
+    let (report, took) = search(&engine, 1);
+    assert!(
+        report.mv.is_some() && took < Duration::from_secs(1),
+        "{took:?}"
+    );
+}
+
+#[test]
+fn ponder_hit_does_not_wait_behind_lines() {
+    // Not enough for a flood, and it does not read what we send.
+    let engine = pondering("--flood-ponder 0.0002");
+    let (handle, result) = ponder(&engine);
+    let limits = clock(Duration::from_secs(2));
+    wait_until("the search begins", || handle.ponderhit_with(&limits));
+    let since = Instant::now();
+    let report = result.recv_timeout(Duration::from_secs(60)).unwrap();
+    let took = since.elapsed();
+    assert!(
+        report.mv.is_some() && took < Duration::from_secs(2),
+        "{took:?}"
+    );
+    assert!(handle.outcome().fallback.is_some());
+}
+
+#[test]
+fn process_that_does_not_obey_is_killed() {
+    // It ponders for ever.
+    let engine = pondering("--flood-ponder 60");
+    let (_handle, _result) = ponder(&engine);
+    wait_until("the search begins", || engine.stats().ready == 1);
+    let since = Instant::now();
+    let limits = Limits {
+        depth: Some(1),
+        ..clock(Duration::from_secs(5))
+    };
+    let (report, _) = search_game(&engine, 2, &play(""), limits, GameSetup::default());
+    assert!(report.mv.is_some());
+    wait_until("the process is killed", || engine.stats().failures > 0);
+    let took = since.elapsed();
+    assert!(took < Duration::from_secs(10), "{took:?}");
+    wait_until_ready(&engine);
+}
+
+#[test]
+fn process_that_does_not_read_is_killed() {
+    let script = "echo id name Deaf; echo option name Book type string default; echo uciok; echo readyok; exec sleep 100";
+    let engine = engine(Launch::new(["sh", "-c", script]), 1);
+    wait_until_ready(&engine);
+    let setup = GameSetup {
+        // More than a pipe holds.
+        options: vec![("Book".to_owned(), "x".repeat(1 << 20))],
+        ..GameSetup::default()
+    };
+    let since = Instant::now();
+    let limits = Limits {
+        depth: Some(1),
+        ..clock(Duration::from_secs(5))
+    };
+    let (report, outcome) = search_game(&engine, 1, &play(""), limits, setup);
+    assert!(report.mv.is_some() && outcome.fallback.is_some());
+    let took = since.elapsed();
+    assert!(took < Duration::from_secs(5), "{took:?}");
+}
+
+#[test]
+fn busy_process_is_waited_for_twice_in_a_game() {
+    let engine = engine(failing("--hang-at 1"), 1);
+    wait_until_ready(&engine);
+    let task = Task {
+        game_id: 1,
+        game: play(""),
+        limits: Limits {
+            infinite: true,
+            ..Limits::default()
+        },
+        on_info: Box::new(|_| ()),
+        on_done: Box::new(|_| ()),
+    };
+    let _endless = engine.start(task, Arc::default());
+    let limits = Limits {
+        depth: Some(1),
+        ..clock(Duration::from_secs(5))
+    };
+    let took = [1, 2, 3].map(|_| {
+        let since = Instant::now();
+        let (_, outcome) = search_game(&engine, 2, &play(""), limits.clone(), GameSetup::default());
+        assert_eq!(outcome.fallback.as_deref(), Some("no process was free"));
+        since.elapsed()
+    });
+    assert!(took[2] < took[0] / 2 && took[2] < took[1] / 2, "{took:?}");
+}
+
+#[test]
+fn mistake_in_the_options_is_not_tried_again() {
+    for (option, value, expected) in [
+        ("Hsh", "4", "did you mean `Hash`?"),
+        ("Hash", "65", "Hash of Stub takes 1 to 64, not 65"),
+    ] {
+        let engine = start(ExternalOptions {
+            options: vec![(option.to_owned(), value.to_owned())],
+            ..options(stub(MOVE), 1)
+        });
+        let mistake = engine.wait_for_start(Duration::from_secs(60)).unwrap();
+        assert!(mistake.contains(expected), "{mistake}");
+        let since = Instant::now();
+        let (_, outcome) = search_game(
+            &engine,
+            1,
+            &play(""),
+            clock(Duration::from_secs(60)),
+            GameSetup::default(),
+        );
+        // Nothing will be ready.
+        let why = outcome.fallback.unwrap();
+        assert!(why.contains(expected), "{why}");
+        assert!(since.elapsed() < Duration::from_secs(30));
+        assert_eq!(engine.stats().failures, 1);
+    }
+    let good = engine(stub(MOVE), 1);
+    assert_eq!(good.wait_for_start(Duration::from_secs(60)), None);
+    let of_game = |name: &str| good.option_problem(&[(name.to_owned(), "2".to_owned())]);
+    assert_eq!(of_game("hash"), None);
+    assert!(of_game("Hsh").is_some_and(|why| why.contains("did you mean `Hash`?")));
+}
+
+#[test]
+fn engine_that_is_just_starting_is_waited_for() {
+    let mut launch = stub(MOVE);
+    let script = launch.command.last_mut().unwrap();
+    *script = script.replace("uci) ", "uci) sleep 0.3; ");
+    let engine = engine(launch, 1);
+    let limits = clock(Duration::from_secs(60));
+    let (report, outcome) = search_game(&engine, 1, &play(""), limits, GameSetup::default());
+    assert_eq!((report.depth, outcome.fallback), (3, None));
+}
+
+#[test]
+fn dialogue_has_the_start_and_failures_before_a_search() {
+    let says = |outcome: &Outcome, line: &str| {
+        let dialogue = &outcome.dialogue;
+        assert!(dialogue.iter().any(|said| said == line), "{dialogue:?}");
+    };
+    let limits = || clock(Duration::from_secs(2));
+    let engine = engine(stub(MOVE), 1);
+    wait_until_ready(&engine);
+    let (_, outcome) = search_game(&engine, 1, &play("e2e4"), limits(), GameSetup::default());
+    for line in [
+        "> uci",
+        "< id name Stub",
+        "< uciok",
+        "> ucinewgame",
+        "< readyok",
+    ] {
+        says(&outcome, line);
+    }
+
+    let mut launch = stub(MOVE);
+    let script = launch.command.last_mut().unwrap();
+    *script = script.replace("uci) ", "ucinewgame) echo out of memory; exit;; uci) ");
+    let dying = super::engine(launch, 1);
+    wait_until_ready(&dying);
+    let (_, outcome) = search_game(&dying, 1, &play(""), limits(), GameSetup::default());
+    assert!(outcome.fallback.is_some());
+    says(&outcome, "> ucinewgame");
+    says(&outcome, "< out of memory");
+
+    let script = "read -r line; echo no network; exit";
+    let broken = super::engine(Launch::new(["sh", "-c", script]), 1);
+    wait_until("it has failed", || broken.stats().failures > 0);
+    let (_, outcome) = search_game(&broken, 1, &play(""), limits(), GameSetup::default());
+    says(&outcome, "> uci");
+    says(&outcome, "< no network");
+}
+
+/// The times from the failure to our move, as docs/engines.md gives them.
+#[test]
+fn failed_engine_is_replaced_in_time() {
+    for (faults, most) in [
+        ("--die-at 1", Duration::from_millis(500)),
+        ("--illegal-at 1", Duration::from_millis(500)),
+        ("--no-move-at 1", Duration::from_millis(500)),
+        ("--flood", Duration::from_millis(2_500)),
+        // 100 ms of its own, 20 ms, and a second after `stop`.
+        ("--hang-at 1", Duration::from_millis(2_500)),
+        ("--late-at 1", Duration::from_millis(2_500)),
+    ] {
+        let engine = start(ExternalOptions {
+            limits: FixedLimits {
+                movetime: Some(Duration::from_millis(100)),
+                ..FixedLimits::default()
+            },
+            ..options(failing(faults), 1)
+        });
+        wait_until_ready(&engine);
+        let limits = Limits {
+            depth: Some(1),
+            ..clock(Duration::from_secs(60))
+        };
+        let since = Instant::now();
+        let (report, outcome) = search_game(&engine, 1, &play(""), limits, GameSetup::default());
+        let took = since.elapsed();
+        println!("{faults}: {took:?}");
+        assert!(
+            report.mv.is_some() && outcome.fallback.is_some(),
+            "{faults}"
+        );
+        assert!(took < most, "{faults}: {took:?}");
+    }
 }

@@ -14,6 +14,17 @@ use knightwatch_external::{
     ExternalEngine, ExternalOptions, FixedLimits, GameSetup, Launch, Outcome,
 };
 
+/// The engine that fails as it is told.
+const STUB: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/stub.py");
+
+/// Starts [`STUB`] with these faults.
+fn failing(faults: &str) -> Launch {
+    let words = ["python3", STUB]
+        .into_iter()
+        .chain(faults.split_whitespace());
+    Launch::new(words)
+}
+
 /// The answer of a stub to `go`.
 const MOVE: &str = "echo info depth 3 score cp 20 pv e2e4 e7e5; echo bestmove e2e4 ponder e7e5";
 
@@ -57,13 +68,14 @@ fn start(options: ExternalOptions) -> ExternalEngine {
 }
 
 fn wait_until_ready(engine: &ExternalEngine) {
+    wait_until(&format!("{} starts", engine.name()), || engine.is_ready());
+}
+
+/// Waits for a condition.
+fn wait_until(what: &str, is_true: impl Fn() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(60);
-    while !engine.is_ready() {
-        assert!(
-            Instant::now() < deadline,
-            "{} does not start",
-            engine.name()
-        );
+    while !is_true() {
+        assert!(Instant::now() < deadline, "never: {what}");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
@@ -98,6 +110,15 @@ fn clock(remaining: Duration) -> Limits {
         }),
         ..Limits::default()
     }
+}
+
+/// A game after these moves.
+fn play(moves: &str) -> Game {
+    let mut game = Game::new(Position::startpos());
+    for uci in moves.split_whitespace() {
+        game.push_uci(uci).unwrap();
+    }
+    game
 }
 
 /// Searches, and returns the result with how it ended.

@@ -4,10 +4,10 @@ use std::fs;
 use std::time::Duration;
 
 use knightwatch_chess::{CastlingNotation, Game, Position, Variant};
-use knightwatch_engine::{Limits, Score, SearchReport};
+use knightwatch_engine::{Elo, Limits, Score, SearchReport, Strength};
 use knightwatch_external::{EngineProcess, ExternalOptions, GameSetup, Launch, Opponent, Protocol};
 
-use super::{MOVE, clock, options, search_game, start, stub, wait_until_ready};
+use super::{MOVE, clock, options, play, search_game, start, stub, wait_until_ready};
 
 /// An engine of XBoard's protocol that writes what it hears to a file, and behaves as its `go` says.
 fn xboard(go: &str, log: &str) -> Launch {
@@ -24,14 +24,6 @@ fn xboard(go: &str, log: &str) -> Launch {
         protocol: Protocol::Xboard,
         ..Launch::new(["sh", "-c", &script])
     }
-}
-
-fn play(moves: &str) -> Game {
-    let mut game = Game::new(Position::startpos());
-    for uci in moves.split_whitespace() {
-        game.push_uci(uci).unwrap();
-    }
-    game
 }
 
 fn uci(report: &SearchReport) -> String {
@@ -58,6 +50,7 @@ fn xboard_engine_is_told_moves_and_clocks() {
             rating: None,
             is_computer: true,
         }),
+        opponent_time: Some(Duration::from_secs(70)),
         ..GameSetup::default()
     };
     let limits = clock(Duration::from_secs(90));
@@ -81,12 +74,11 @@ fn xboard_engine_is_told_moves_and_clocks() {
     fs::remove_file(&log).unwrap();
     let expected = "xboard protover_2 accepted_done accepted_myname accepted_setboard accepted_ping accepted_usermove \
         accepted_memory accepted_smp accepted_name accepted_option accepted_variants accepted_done cores_2 memory_16 \
-        option_Style=Calm ping_1 new name_Anna computer easy post force ping_2 force ping_3 level_0_1:29_0 time_8995 otim_8995 \
-        go force usermove_g8f6 usermove_f3g1 usermove_f6g8 ping_4 level_0_1:29_0 time_8995 otim_8995 go";
+        option_Style=Calm ping_1 new name_Anna computer easy post force ping_2 force ping_3 level_0_1:29_0 time_8995 otim_7000 \
+        go force usermove_g8f6 usermove_f3g1 usermove_f6g8 ping_4 level_0_1:29_0 time_8995 otim_7000 go";
     let close = |heard: &str| {
         // The clock has lost some milliseconds.
-        let number = heard.strip_prefix("time ").or(heard.strip_prefix("otim "));
-        number.map_or_else(
+        heard.strip_prefix("time ").map_or_else(
             || heard.replace(' ', "_"),
             |number| {
                 let number: u32 = number.parse().unwrap();
@@ -278,6 +270,7 @@ fn options_of_a_game_end_with_it() {
             rating: Some(2_500),
             is_computer: false,
         }),
+        opponent_time: None,
     };
     let limits = Limits {
         nodes: Some(5),
@@ -316,4 +309,152 @@ fn silent_program_speaks_no_protocol() {
         };
         assert!(EngineProcess::start(&launch).is_err(), "{protocol:?}");
     }
+}
+
+#[test]
+fn xboard_engine_is_told_the_opponent_of_each_game_again() {
+    let log = std::env::temp_dir().join(format!("opponents-{}", std::process::id()));
+    let engine = start(options(
+        xboard("echo 'move g1f3'", log.to_str().unwrap()),
+        1,
+    ));
+    wait_until_ready(&engine);
+    let setup = |name: &str, is_computer| GameSetup {
+        opponent: Some(Opponent {
+            name: name.to_owned(),
+            title: None,
+            rating: None,
+            is_computer,
+        }),
+        ..GameSetup::default()
+    };
+    let limits = clock(Duration::from_secs(60));
+    for (game, moves) in [
+        (1, ""),
+        (2, ""),
+        (1, "g1f3 g8f6 f3g1 f6g8"),
+        (2, "g1f3 b8c6 f3g1 c6b8"),
+    ] {
+        let setup = setup(["Anna", "Bert"][game as usize - 1], game == 1);
+        let (_, outcome) = search_game(&engine, game, &play(moves), limits.clone(), setup);
+        assert_eq!(outcome.fallback, None);
+    }
+    drop(engine);
+    let heard = fs::read_to_string(&log).unwrap();
+    fs::remove_file(&log).unwrap();
+    let told: Vec<&str> = heard
+        .lines()
+        .filter(|line| line.starts_with("name ") || *line == "computer")
+        .collect();
+    let (anna, bert) = (["name Anna", "computer"], ["name Bert"]);
+    assert_eq!(told, [&anna[..], &bert, &anna, &bert].concat());
+}
+
+#[test]
+fn uci_engine_is_told_both_clocks() {
+    let log = std::env::temp_dir().join(format!("clocks-{}", std::process::id()));
+    let go = format!("echo \"$line\" >> {}; echo bestmove e7e5", log.display());
+    let engine = start(options(stub(&go), 1));
+    wait_until_ready(&engine);
+    let setup = GameSetup {
+        opponent_time: Some(Duration::from_secs(5)),
+        ..GameSetup::default()
+    };
+    let limits = clock(Duration::from_secs(60));
+    let (_, outcome) = search_game(&engine, 1, &play("e2e4"), limits, setup);
+    assert_eq!(outcome.fallback, None);
+    let heard = fs::read_to_string(&log).unwrap();
+    fs::remove_file(&log).unwrap();
+    assert!(heard.starts_with("go wtime 5000 btime 59"), "{heard}");
+}
+
+#[test]
+fn strength_is_set_within_the_range_of_the_engine() {
+    let log = std::env::temp_dir().join(format!("strength-{}", std::process::id()));
+    let mut launch = stub(MOVE);
+    let script = launch.command.last_mut().unwrap();
+    let listen = format!("setoption*) echo \"$line\" >> {};; go*) ", log.display());
+    *script = script.replace("go*) ", &listen).replace(
+        "echo uciok",
+        "echo option name UCI_LimitStrength type check default false; \
+         echo option name UCI_Elo type spin default 1350 min 1350 max 2850; echo uciok",
+    );
+    let engine = start(options(launch, 1));
+    wait_until_ready(&engine);
+    for (elo, fallback) in [
+        (Some(1_500), None),
+        (Some(1_200), Some("its UCI_Elo does not take this strength")),
+        (Some(2_600), None),
+        (None, None),
+    ] {
+        let limits = Limits {
+            strength: elo.map(|elo| Strength {
+                elo: Elo::nearest(elo),
+                seed: 1,
+            }),
+            ..clock(Duration::from_secs(10))
+        };
+        let (_, outcome) = search_game(&engine, 1, &play(""), limits, GameSetup::default());
+        assert_eq!(outcome.fallback.as_deref(), fallback, "{elo:?}");
+    }
+    let heard = fs::read_to_string(&log).unwrap();
+    fs::remove_file(&log).unwrap();
+    assert_eq!(
+        heard
+            .replace("setoption name ", "")
+            .replace(" value ", "=")
+            .lines()
+            .collect::<Vec<_>>(),
+        [
+            "UCI_Elo=1500",
+            "UCI_LimitStrength=true",
+            "UCI_Elo=2600",
+            "UCI_LimitStrength=true",
+            "UCI_LimitStrength=false"
+        ]
+    );
+}
+
+#[test]
+fn threads_are_set_by_the_name_that_the_engine_has() {
+    let log = std::env::temp_dir().join(format!("threads-{}", std::process::id()));
+    let mut launch = stub(MOVE);
+    let script = launch.command.last_mut().unwrap();
+    let listen = format!("setoption*) echo \"$line\" >> {};; go*) ", log.display());
+    *script = script.replace("go*) ", &listen).replace(
+        "echo uciok",
+        "echo option name Number of Threads type spin default 1 min 1 max 16; echo uciok",
+    );
+    let engine = start(ExternalOptions {
+        threads: Some(3),
+        ..options(launch, 1)
+    });
+    wait_until_ready(&engine);
+    let heard = fs::read_to_string(&log).unwrap();
+    fs::remove_file(&log).unwrap();
+    assert_eq!(heard, "setoption name Number of Threads value 3\n");
+}
+
+#[test]
+fn wins_and_draws_are_asked_for_and_reported() {
+    let log = std::env::temp_dir().join(format!("wdl-{}", std::process::id()));
+    let mut launch = stub(
+        "echo info string NNUE evaluation; echo info depth 3 score cp 20 wdl 71 906 23 pv e2e4; echo bestmove e2e4",
+    );
+    let script = launch.command.last_mut().unwrap();
+    let listen = format!("setoption*) echo \"$line\" >> {};; go*) ", log.display());
+    *script = script.replace("go*) ", &listen).replace(
+        "echo uciok",
+        "echo option name UCI_ShowWDL type check default false; echo uciok",
+    );
+    let engine = start(options(launch, 1));
+    wait_until_ready(&engine);
+    let limits = clock(Duration::from_secs(10));
+    let (report, outcome) = search_game(&engine, 1, &play(""), limits, GameSetup::default());
+    assert_eq!((report.wdl, outcome.fallback), (Some([71, 906, 23]), None));
+    let said = "< info string NNUE evaluation".to_owned();
+    assert!(outcome.dialogue.contains(&said), "{:?}", outcome.dialogue);
+    let heard = fs::read_to_string(&log).unwrap();
+    fs::remove_file(&log).unwrap();
+    assert_eq!(heard, "setoption name UCI_ShowWDL value true\n");
 }

@@ -24,6 +24,8 @@ fn report(source: Source) -> SearchInfo {
     SearchInfo {
         source,
         score: Some(Score::Centipawns(35)),
+        wdl: None,
+        fallback: None,
         depth: 18,
         seldepth: 27,
         nodes: 3_000_000,

@@ -25,7 +25,7 @@ use crate::bot::game::status::{Clocks, SuspendedGame};
 use crate::bot::policy::{ChallengeFacts, MatchInput, PlaySettings};
 use crate::chess::{CastlingNotation, Color, File};
 use crate::config::Settings;
-use crate::engine::{Strength, material};
+use crate::engine::{Strength, Wdl, material};
 use crate::events::{SearchInfo, Timing};
 use crate::external::{GameSetup, Opponent};
 use crate::lichess::model::{GameFull, GameState};
@@ -223,6 +223,7 @@ impl GameCore {
     /// Facts about this game for an external engine.
     pub(crate) fn setup(&self) -> GameSetup {
         let them = self.match_input.as_ref();
+        let has_clock = self.game().is_some_and(|(header, _)| header.has_clock());
         GameSetup {
             options: self.terms.options.clone(),
             opponent: them.map(|them| Opponent {
@@ -231,6 +232,7 @@ impl GameCore {
                 rating: them.rating.and_then(|rating| rating.try_into().ok()),
                 is_computer: them.bot,
             }),
+            opponent_time: has_clock.then_some(self.turn.their_clock),
         }
     }
 
@@ -419,8 +421,9 @@ impl GameCore {
                 };
                 let position = game_moves.position();
                 let resign = &resign_by(position.variant(), resign);
-                self.score_trend
-                    .record(score, material(position), draw, resign);
+                let wdl = thought.wdl.map(Wdl::from_permille);
+                let wdl = wdl.unwrap_or_else(|| Wdl::of(score, material(position)));
+                self.score_trend.record(score, wdl, draw, resign);
                 self.turn.decision = self.score_trend.decide(situation, draw, resign);
                 decision = Some(self.turn.decision);
             }

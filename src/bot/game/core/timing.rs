@@ -163,7 +163,10 @@ impl GameCore {
         let mut past = game_moves.game().clone();
         past.truncate(at);
         Some((
-            search_info(past.position(), choice.source, choice.thought.as_ref()),
+            SearchInfo {
+                fallback: choice.fallback,
+                ..search_info(past.position(), choice.source, choice.thought.as_ref())
+            },
             timing,
         ))
     }

@@ -1,0 +1,100 @@
+//! Lines to an engine and its answers, for the trace of a game.
+
+use knightwatch_util::text::clean;
+
+/// Lines of an engine that are kept: its first and its last ones.
+const FIRST_LINES: usize = 4;
+const LAST_LINES: usize = 8;
+
+/// Upper limit of our own lines that are kept.
+const MAX_SENT_LINES: usize = 200;
+
+/// Upper limits of a line of the engine and of ours, in characters.
+const MAX_HEARD_CHARS: usize = 200;
+const MAX_SENT_CHARS: usize = 8_000;
+
+/// Our lines, and the first and the last ones of the engine.
+#[derive(Default)]
+pub(crate) struct Dialogue {
+    lines: Vec<String>,
+    sent: usize,
+    heard: usize,
+    /// Lines of the engine that are left out, and the place of the first one.
+    omitted: Option<(usize, usize)>,
+}
+
+impl Dialogue {
+    /// Adds a line that was sent.
+    pub(crate) fn sent(&mut self, line: &str) {
+        if self.sent < MAX_SENT_LINES {
+            self.sent += 1;
+            self.lines
+                .push(format!("> {}", printable(line, MAX_SENT_CHARS)));
+        }
+    }
+
+    /// Adds a line of the engine.
+    pub(crate) fn heard(&mut self, line: &str) {
+        if self.heard == FIRST_LINES + LAST_LINES {
+            let heard = self.lines.iter().enumerate();
+            let mut heard = heard.filter(|(_, line)| line.starts_with('<'));
+            if let Some((at, _)) = heard.nth(FIRST_LINES) {
+                self.lines.remove(at);
+                let (first, count) = self.omitted.unwrap_or((at, 0));
+                self.omitted = Some((first, count + 1));
+            }
+        } else {
+            self.heard += 1;
+        }
+        self.lines
+            .push(format!("< {}", printable(line, MAX_HEARD_CHARS)));
+    }
+
+    /// The lines, with `>` before ours and `<` before the engine's.
+    pub(crate) fn into_lines(mut self) -> Vec<String> {
+        if let Some((at, count)) = self.omitted {
+            self.lines
+                .insert(at, format!("({count} lines are omitted)"));
+        }
+        self.lines
+    }
+}
+
+/// The start of a line without control characters and those that change the writing direction.
+pub(crate) fn printable(line: &str, most: usize) -> String {
+    let line = clean(&line.trim_end().replace('\t', " "));
+    line.chars().take(most).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn own_lines_are_kept_and_those_of_the_engine_shortened() {
+        let mut dialogue = Dialogue::default();
+        let position = format!("position startpos moves {}", "g1f3 ".repeat(400));
+        dialogue.sent("setoption name Hash value 2");
+        dialogue.heard("info string old");
+        dialogue.sent(&position);
+        dialogue.sent("go nodes 5");
+        for depth in 1..=100 {
+            dialogue.heard(&format!("info depth {depth}"));
+        }
+        dialogue.sent("stop");
+        dialogue.heard("bestmove e2e4");
+        let lines = dialogue.into_lines();
+        let mut expected = vec![
+            "> setoption name Hash value 2".to_owned(),
+            "< info string old".to_owned(),
+            format!("> {}", position.trim_end()),
+            "> go nodes 5".to_owned(),
+        ];
+        let info = |depth| format!("< info depth {depth}");
+        expected.extend((1..=3).map(info));
+        expected.push("(90 lines are omitted)".to_owned());
+        expected.extend((94..=100).map(info));
+        expected.extend(["> stop".to_owned(), "< bestmove e2e4".to_owned()]);
+        assert_eq!(lines, expected);
+    }
+}
