@@ -17,7 +17,9 @@ use serde::{Deserialize, Serialize};
 use super::choice::{self, ChosenMove};
 use super::lag::Lag;
 use crate::bot::chat::Throttle;
-use crate::bot::game::draw_resign::{DrawResignDecision, ScoreTrend, Situation, resign_by};
+use crate::bot::game::draw_resign::{
+    DrawResignDecision, ScoreTrend, Situation, chances, resign_by,
+};
 use crate::bot::game::header::GameHeader;
 use crate::bot::game::moves::{Change, GameMoves, InvalidMoves, MovesUpdate};
 use crate::bot::game::pending_move::{Action, BoardUpdate, PendingMove, PostFailure};
@@ -25,7 +27,7 @@ use crate::bot::game::status::{Clocks, SuspendedGame};
 use crate::bot::policy::{ChallengeFacts, MatchInput, PlaySettings};
 use crate::chess::{CastlingNotation, Color, File};
 use crate::config::Settings;
-use crate::engine::{Strength, material};
+use crate::engine::Strength;
 use crate::events::{SearchInfo, Timing};
 use crate::external::{GameSetup, Opponent};
 use crate::lichess::model::{GameFull, GameState};
@@ -419,8 +421,8 @@ impl GameCore {
                 };
                 let position = game_moves.position();
                 let resign = &resign_by(position.variant(), resign);
-                self.score_trend
-                    .record(score, material(position), draw, resign);
+                let chances = chances(score, position);
+                self.score_trend.record(score, chances, draw, resign);
                 self.turn.decision = self.score_trend.decide(situation, draw, resign);
                 decision = Some(self.turn.decision);
             }
