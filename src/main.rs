@@ -260,6 +260,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Match(options) => lab::contest::run(&options)?,
         Command::Gauntlet(options) => lab::gauntlet::run(&options)?,
         Command::Calibrate(options) => lab::calibration::run(&options)?,
+        Command::FitVariant(options) => lab::fit_variant::run(&options, &mut io::stdout().lock())?,
         Command::FitWdl(options) => lab::fit_wdl::run(&options)?,
         Command::Tune(options) => lab::tune::run(&options)?,
         Command::Train(options) => lab::trainer::run(&options)?,

@@ -21,8 +21,8 @@ use crate::draw::RenderOptions;
 use crate::init::{InitOptions, ServiceCommand};
 use crate::lab::epd::EpdOptions;
 use crate::lab::{
-    CalibrateOptions, DatagenOptions, FitWdlOptions, GauntletOptions, GrowOptions, MatchOptions,
-    TrainOptions, TuneOptions,
+    CalibrateOptions, DatagenOptions, FitVariantOptions, FitWdlOptions, GauntletOptions,
+    GrowOptions, MatchOptions, TrainOptions, TuneOptions,
 };
 use crate::sim::SimArgs;
 
@@ -446,6 +446,14 @@ pub enum Command {
         running games; the same command continues. The result fits into crates/engine/src/params.rs."
     )]
     Tune(TuneOptions),
+
+    /// Fit the evaluation of a variant to stored games
+    #[command(
+        hide = true,
+        after_help = "Example: knightwatch fit-variant --variant horde --data games\n\n\
+        What comes out fits into crates/engine/src/eval/weights.rs; docs/engine/variants.md says how to make the games."
+    )]
+    FitVariant(FitVariantOptions),
 
     /// Fit to stored games how often positions are won, drawn and lost
     #[command(

@@ -60,7 +60,7 @@ fn games(folder: &Path) -> usize {
         let records = std::iter::from_fn(|| Record::read(&mut from).unwrap());
         records.count()
     };
-    archive::files(folder)
+    archive::files(folder, archive::FILE_SUFFIX)
         .unwrap()
         .iter()
         .map(|path| count(path))
@@ -126,7 +126,9 @@ fn trained_network_plays() {
         assert_eq!(fs::read_to_string(&log).unwrap(), said);
     }
 
-    let file = archive::files(Path::new(&folder)).unwrap().remove(0);
+    let file = archive::files(Path::new(&folder), archive::FILE_SUFFIX)
+        .unwrap()
+        .remove(0);
     let games = fs::read(&file).unwrap();
     fs::write(&file, &games[..games.len() / 2]).unwrap();
     let why = String::from_utf8(learn(&[]).stderr).unwrap();

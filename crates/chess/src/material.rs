@@ -152,9 +152,12 @@ impl Position {
             Variant::ThreeCheck => self.occupied() == self.by_role(Role::King),
             Variant::Atomic => self.is_drawn_atomic(),
             Variant::Antichess => self.is_drawn_antichess(),
-            Variant::Horde => Color::ALL
-                .into_iter()
-                .all(|color| self.with_turn(color).is_closed_horde()),
+            Variant::Horde => {
+                !self.can_horde_advance()
+                    && Color::ALL
+                        .into_iter()
+                        .all(|color| self.with_turn(color).is_closed_horde())
+            }
         }
     }
 
@@ -278,6 +281,12 @@ impl Position {
             is_closed &= kings.contains(mv.from()) && !self.after(mv).has_legal_move();
         });
         is_closed
+    }
+
+    /// Whether a pawn of the horde can advance: White is never in check, so that this is a legal move. A quick test.
+    fn can_horde_advance(&self) -> bool {
+        let pawns = self.pieces(Color::White, Role::Pawn);
+        (pawns.shifted(8) & !self.occupied()).0 != 0
     }
 
     /// The result by a rule of the variant, other than mate and stalemate: `Unknown` while the game goes on.

@@ -88,23 +88,31 @@ impl Variant {
         }
     }
 
-    /// The variant with this name, key or UCI value, in any case and with any punctuation. Chess960 and games from a
-    /// position are standard chess.
+    /// The variant with this name, key or UCI value, in any case and with any punctuation, also by the names that
+    /// other sites and programs write. Chess960 and games from a position are standard chess.
+    ///
+    /// `Suicide` is no variant of Lichess: there a stalemate goes to the side with fewer pieces.
     pub fn from_name(name: &str) -> Option<Variant> {
         let letters: String = name
             .chars()
             .filter(char::is_ascii_alphanumeric)
             .map(|letter| letter.to_ascii_lowercase())
             .collect();
-        match letters.as_str() {
-            "chess" | "chess960" | "fischerandom" | "fischerrandom" | "fromposition" => {
-                Some(Variant::Standard)
-            }
-            "3check" => Some(Variant::ThreeCheck),
-            letters => Variant::ALL
-                .into_iter()
-                .find(|variant| variant.key().eq_ignore_ascii_case(letters)),
-        }
+        let without_chess = letters.strip_suffix("chess");
+        let name = without_chess.filter(|name| !name.is_empty());
+        let name = name.unwrap_or(&letters);
+        Some(match name {
+            "chess" | "standard" | "normal" | "regular" | "chess960" | "fischerandom"
+            | "fischerrandom" | "fromposition" => Variant::Standard,
+            "crazyhouse" | "house" | "zh" => Variant::Crazyhouse,
+            "anti" | "giveaway" => Variant::Antichess,
+            "atomic" | "atom" => Variant::Atomic,
+            "horde" => Variant::Horde,
+            "kingofthehill" | "koth" => Variant::KingOfTheHill,
+            "racingkings" | "racing" | "race" => Variant::RacingKings,
+            "threecheck" | "threechecks" | "3check" | "3checks" => Variant::ThreeCheck,
+            _ => return None,
+        })
     }
 
     /// The FEN of the start position.
@@ -261,6 +269,26 @@ mod tests {
         for name in ["Chess960", "From Position", "fromPosition", "chess"] {
             assert_eq!(Variant::from_name(name), Some(Variant::Standard), "{name}");
         }
-        assert_eq!(Variant::from_name("Bughouse"), None);
+        // Names in PGN of other sites and programs.
+        for (name, variant) in [
+            ("normal", Variant::Standard),
+            ("Fischerandom", Variant::Standard),
+            ("Crazy House", Variant::Crazyhouse),
+            ("Giveaway", Variant::Antichess),
+            ("Giveaway chess", Variant::Antichess),
+            ("Anti chess", Variant::Antichess),
+            ("Atomic chess", Variant::Atomic),
+            ("Horde chess", Variant::Horde),
+            ("KOTH", Variant::KingOfTheHill),
+            ("king-of-the-hill", Variant::KingOfTheHill),
+            ("Racing", Variant::RacingKings),
+            ("Three Check Chess", Variant::ThreeCheck),
+            ("3-check", Variant::ThreeCheck),
+        ] {
+            assert_eq!(Variant::from_name(name), Some(variant), "{name}");
+        }
+        for name in ["", "?", "Suicide", "Bughouse", "Losers", "5check"] {
+            assert_eq!(Variant::from_name(name), None, "{name}");
+        }
     }
 }

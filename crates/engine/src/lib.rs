@@ -32,6 +32,7 @@ pub mod uci;
 mod value;
 mod wdl;
 
+pub use eval::VariantEvaluation;
 pub use searcher::Searcher;
 pub use strength::{Elo, Strength, think_time};
 pub use time::time_bounds;

@@ -105,6 +105,56 @@ fn search_of_decided_games_has_no_move() {
     }
 }
 
+/// The score of one move in a game.
+fn score_of(game: &Game, uci: &str, depth: u32) -> Score {
+    let limits = Limits {
+        search_moves: vec![game.position().parse_uci(uci).expect("a legal move")],
+        ..to_depth(depth)
+    };
+    search(game, limits).score
+}
+
+fn game(variant: Variant, fen: &str) -> Game {
+    Game::new(Position::from_variant_fen(variant, fen).expect("a position"))
+}
+
+#[test]
+fn search_knows_draws_of_variants() {
+    // The move leaves blocked pawns, and bishops that never meet.
+    for (variant, fen, uci) in [
+        (
+            Variant::Antichess,
+            "7b/8/8/p1p5/P7/2P5/8/3B4 w - - 0 1",
+            "c3c4",
+        ),
+        (
+            Variant::Atomic,
+            "4k3/8/8/p1p5/P7/2P5/8/4K3 w - - 0 1",
+            "c3c4",
+        ),
+        (Variant::Horde, "4k3/8/p1p5/P7/2P5/8/8/8 w - - 0 1", "c4c5"),
+    ] {
+        let score = score_of(&game(variant, fen), uci, 4);
+        assert_eq!(score, Score::Centipawns(0), "{variant}: {fen}");
+    }
+    // The third time, with two captures and drops in between.
+    let mut repeated = game(Variant::Crazyhouse, "8/r3k3/8/8/4K3/8/7R/8/N w - - 0 1");
+    let cycle = "N@a3 a7a3 e4f4 N@h6 h2h6 a3a7 h6h2 e7e8 f4e4 e8e7";
+    for uci in cycle.split(' ').chain(cycle.split(' ').take(9)) {
+        repeated.push_uci(uci).expect("a legal move");
+    }
+    assert_eq!(score_of(&repeated, "e8e7", 4), Score::Centipawns(0));
+}
+
+#[test]
+fn search_of_crazyhouse_knows_no_fifty_moves() {
+    let score = |clock: u32| {
+        let fen = format!("6k1/5ppp/8/8/8/8/5PPP/6K1/NNnpp w - - {clock} 80");
+        search(&game(Variant::Crazyhouse, &fen), to_depth(5)).score
+    };
+    assert_eq!(score(0), score(96));
+}
+
 /// Games of the engine against itself, from random openings: all moves are legal, and every game ends.
 #[test]
 fn self_play_of_all_variants_plays_legal_moves() {

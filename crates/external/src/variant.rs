@@ -4,12 +4,8 @@ use knightwatch_chess::Variant;
 
 /// The name for a variant among those that an engine takes.
 pub(crate) fn name_of(names: &[String], variant: Variant) -> Option<&str> {
-    let has_name = |name: &&String| match name.as_str() {
-        // Lichess's antichess: the side without moves wins.
-        "giveaway" => variant == Variant::Antichess,
-        name => name == variant.uci() || Variant::from_name(name) == Some(variant),
-    };
     let exact = names.iter().find(|name| *name == variant.uci());
+    let has_name = |name: &&String| Variant::from_name(name) == Some(variant);
     exact
         .or_else(|| names.iter().find(has_name))
         .map(String::as_str)

@@ -11,6 +11,9 @@ use knightwatch_util::{atomic_file, input};
 /// Suffix of the names of game files.
 pub const FILE_SUFFIX: &str = ".viri.xz";
 
+/// The same for games of variants, which are lines of text.
+pub const VARIANT_FILE_SUFFIX: &str = ".txt.xz";
+
 /// Compresses games and writes them to `path` atomically. Returns the file size in bytes.
 ///
 /// # Errors
@@ -52,11 +55,11 @@ pub fn open(path: &Path) -> io::Result<Box<dyn Read>> {
     }
 }
 
-/// The game files in a directory, sorted by name. If `path` is a file, that file alone.
+/// The game files with this suffix in a directory, sorted by name. If `path` is a file, that file alone.
 ///
 /// # Errors
 /// When the directory cannot be read.
-pub fn files(path: &Path) -> io::Result<Vec<PathBuf>> {
+pub fn files(path: &Path, suffix: &str) -> io::Result<Vec<PathBuf>> {
     if path.is_file() {
         return Ok(vec![path.to_owned()]);
     }
@@ -65,7 +68,7 @@ pub fn files(path: &Path) -> io::Result<Vec<PathBuf>> {
         let path = entry?.path();
         if path
             .file_name()
-            .is_some_and(|name| name.to_string_lossy().ends_with(FILE_SUFFIX))
+            .is_some_and(|name| name.to_string_lossy().ends_with(suffix))
         {
             files.push(path);
         }
@@ -90,7 +93,7 @@ mod tests {
         open(&path).unwrap().read_to_end(&mut read).unwrap();
         assert_eq!(read, games);
         let expected = vec![path.clone()];
-        assert_eq!(files(folder.path()).unwrap(), expected);
-        assert_eq!(files(&path).unwrap(), expected);
+        assert_eq!(files(folder.path(), FILE_SUFFIX).unwrap(), expected);
+        assert_eq!(files(&path, FILE_SUFFIX).unwrap(), expected);
     }
 }

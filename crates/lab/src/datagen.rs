@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -21,8 +21,9 @@ use super::dataset::is_quiet;
 use super::log::print_line;
 use super::openings;
 use super::options::DatagenOptions;
-use super::record::{Outcome, Record};
+use super::record::Outcome;
 use super::signal::stop_and_save_on_signal;
+use super::variant_game::VariantGame;
 use crate::progress::Progress;
 use knightwatch_chess::{Game, Position, Variant};
 use knightwatch_engine::nnue::Network;
@@ -73,7 +74,7 @@ pub fn run(options: &DatagenOptions) -> anyhow::Result<()> {
     };
     std::fs::create_dir_all(folder)
         .with_context(|| format!("cannot create {}", folder.display()))?;
-    let seed = choose_seed(folder, options.seed)?;
+    let seed = choose_seed(options)?;
     let threads = worker_pool::thread_count(options.threads);
     let [stop, abort] = stop_and_save_on_signal();
     print_line(&format!(
@@ -123,8 +124,9 @@ pub fn run(options: &DatagenOptions) -> anyhow::Result<()> {
 }
 
 /// The requested seed, or a random one; never the seed of an existing file.
-fn choose_seed(folder: &Path, wanted: Option<u32>) -> anyhow::Result<u32> {
-    let used: HashSet<String> = archive::files(folder)
+fn choose_seed(options: &DatagenOptions) -> anyhow::Result<u32> {
+    let folder = &options.data;
+    let used: HashSet<String> = archive::files(folder, file_suffix(options.variant))
         .with_context(|| format!("cannot read {}", folder.display()))?
         .iter()
         .filter_map(|path| {
@@ -136,7 +138,7 @@ fn choose_seed(folder: &Path, wanted: Option<u32>) -> anyhow::Result<u32> {
         })
         .collect();
     let is_used = |seed: u32| used.contains(&format!("{seed:08x}"));
-    match wanted {
+    match options.seed {
         Some(seed) => {
             ensure!(
                 !is_used(seed),
@@ -151,9 +153,17 @@ fn choose_seed(folder: &Path, wanted: Option<u32>) -> anyhow::Result<u32> {
     }
 }
 
+/// The suffix of files with games of a variant.
+fn file_suffix(variant: Variant) -> &'static str {
+    match variant {
+        Variant::Standard => archive::FILE_SUFFIX,
+        _ => archive::VARIANT_FILE_SUFFIX,
+    }
+}
+
 /// A finished game with its statistics.
 struct FinishedGame {
-    record: Record,
+    game: VariantGame,
     /// Positions that pass the trainer's filter.
     kept: u64,
     nodes: u64,
@@ -166,6 +176,7 @@ struct Player {
     rng: fastrand::Rng,
     limits: Limits,
     opening_limits: Limits,
+    variant: Variant,
     chess960: u8,
 }
 
@@ -181,6 +192,7 @@ impl Player {
             rng: fastrand::Rng::with_seed(u64::from(seed) << 32 | thread as u64),
             limits: node_limits(options.nodes),
             opening_limits: node_limits(options.nodes.saturating_mul(OPENING_NODES_FACTOR)),
+            variant: options.variant,
             chess960: options.chess960,
         }
     }
@@ -197,7 +209,7 @@ impl Player {
 
     /// Plays one game; `None` when the opening was unbalanced.
     fn play(&mut self) -> Option<FinishedGame> {
-        let opening = openings::random(&mut self.rng, Variant::Standard, self.chess960)?;
+        let opening = openings::random(&mut self.rng, self.variant, self.chess960)?;
         self.solo.new_game();
         let mut game = Game::new(opening.clone());
         let opening_search = self.solo.search(&game, &self.opening_limits);
@@ -205,9 +217,11 @@ impl Player {
             return None;
         }
         self.solo.new_game();
-        let adjudicated = self.rng.u32(0..UNADJUDICATED_PERIOD) > 0;
+        // Scores of variants say less about the result.
+        let adjudicated =
+            self.variant == Variant::Standard && self.rng.u32(0..UNADJUDICATED_PERIOD) > 0;
         let mut played = FinishedGame {
-            record: Record::new(opening),
+            game: VariantGame::new(opening),
             kept: 0,
             nodes: opening_search.nodes,
             depths: 0,
@@ -223,7 +237,7 @@ impl Player {
             played.nodes += thought.nodes;
             played.depths += u64::from(thought.depth);
             played.kept += u64::from(is_quiet(game.position(), mv, score));
-            played.record.push(mv, score);
+            played.game.plies.push((mv, score));
             if score != NO_SCORE {
                 winning.add_score(score.into(), WIN_SCORE);
                 drawn_plies = if score.abs() <= DRAW_SCORE {
@@ -235,14 +249,14 @@ impl Player {
             if adjudicated && let Some(outcome) = winning.outcome(WIN_PLIES) {
                 break outcome;
             }
-            let plies = played.record.len();
+            let plies = played.game.plies.len();
             if plies >= MAX_PLIES || adjudicated && plies >= DRAW_FROM && drawn_plies >= DRAW_PLIES
             {
                 break Outcome::Draw;
             }
             game.play(mv);
         };
-        played.record.finish(outcome);
+        played.game.outcome = outcome;
         Some(played)
     }
 }
@@ -303,13 +317,17 @@ impl GameWriter<'_> {
     }
 
     fn add(&mut self, played: &FinishedGame) {
-        played.record.write(&mut self.pending);
+        let game = &played.game;
+        match self.options.variant {
+            Variant::Standard => game.record().write(&mut self.pending),
+            _ => game.write(&mut self.pending),
+        }
         self.games += 1;
-        self.plies += played.record.len() as u64;
+        self.plies += game.plies.len() as u64;
         self.kept += played.kept;
         self.nodes += played.nodes;
         self.depths += played.depths;
-        self.outcomes[played.record.outcome() as usize] += 1;
+        self.outcomes[game.outcome as usize] += 1;
         let line = self.describe();
         self.progress.show(|| line);
     }
@@ -342,7 +360,7 @@ impl GameWriter<'_> {
             self.options.label,
             self.seed,
             self.files,
-            archive::FILE_SUFFIX
+            file_suffix(self.options.variant)
         );
         let path: PathBuf = self.options.data.join(name);
         self.bytes += archive::write_file(&path, &self.pending)?;
@@ -378,7 +396,11 @@ impl GameWriter<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{BufRead as _, BufReader};
+    use std::path::Path;
+
     use super::*;
+    use crate::record::Record;
 
     fn options(folder: &Path) -> DatagenOptions {
         DatagenOptions {
@@ -391,6 +413,7 @@ mod tests {
             classical: true,
             file_minutes: Duration::from_secs(60),
             file_mib: 1,
+            variant: Variant::Standard,
             chess960: 50,
             seed: Some(7),
             label: "test".into(),
@@ -402,7 +425,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let options = options(folder.path());
         run(&options).unwrap();
-        let files = archive::files(folder.path()).unwrap();
+        let files = archive::files(folder.path(), archive::FILE_SUFFIX).unwrap();
         assert_eq!(files.len(), 1);
         let mut from = archive::open(&files[0]).unwrap();
         let mut games = 0;
@@ -416,6 +439,32 @@ mod tests {
     }
 
     #[test]
+    fn games_of_variants_are_played_to_their_end() {
+        for variant in [Variant::Crazyhouse, Variant::Horde] {
+            let folder = tempfile::tempdir().unwrap();
+            let options = DatagenOptions {
+                variant,
+                ..options(folder.path())
+            };
+            run(&options).unwrap();
+            let files = archive::files(folder.path(), archive::VARIANT_FILE_SUFFIX).unwrap();
+            let lines = BufReader::new(archive::open(&files[0]).unwrap()).lines();
+            for line in lines {
+                let played = VariantGame::read(&line.unwrap()).unwrap();
+                let mut game = Game::new(played.start);
+                for (mv, _) in &played.plies {
+                    game.play(*mv);
+                }
+                assert_eq!(game.initial().variant(), variant);
+                let is_long = played.plies.len() >= MAX_PLIES;
+                let outcome = outcome_by_rules(&game);
+                assert!(is_long || outcome == Some(played.outcome), "{variant}");
+            }
+            assert!(run(&options).is_err(), "a seed is never used twice");
+        }
+    }
+
+    #[test]
     fn game_depends_only_on_seed() {
         let options = options(Path::new("nowhere"));
         let play = |seed: u32| {
@@ -423,7 +472,7 @@ mod tests {
             std::iter::repeat_with(|| player.play())
                 .flatten()
                 .next()
-                .map(|played| played.record)
+                .map(|played| played.game.record())
         };
         assert_eq!(play(3), play(3));
         assert_ne!(play(3), play(4));

@@ -57,7 +57,8 @@ impl Sources {
         let mut files = Vec::new();
         for path in paths {
             files.extend(
-                archive::files(path).with_context(|| format!("cannot read {}", path.display()))?,
+                archive::files(path, archive::FILE_SUFFIX)
+                    .with_context(|| format!("cannot read {}", path.display()))?,
             );
         }
         anyhow::ensure!(

@@ -1,7 +1,7 @@
 //! Training and measuring. From games to a network: self-play ([`datagen`]), game files ([`record`], [`archive`]) and the trainer
 //! ([`trainer`]). Playing strength: matches ([`contest`]), games against other engines ([`gauntlet`]), calibration of the
-//! `strength` levels ([`calibration`]), and tuners for search parameters ([`tune`]) and the WDL model ([`fit_wdl`]). Opening
-//! books from searches: [`grow`].
+//! `strength` levels ([`calibration`]), and tuners for search parameters ([`tune`]), the WDL model ([`fit_wdl`]) and
+//! the evaluations of variants ([`fit_variant`]). Opening books from searches: [`grow`].
 //!
 //! `knightwatch datagen` plays games and stores them; `knightwatch train` reads them and writes a network file for the engine;
 //! `knightwatch match` says which of two versions is stronger. No data from other sources is used.
@@ -12,6 +12,7 @@ pub mod archive;
 pub mod contest;
 pub mod datagen;
 pub mod epd;
+pub mod fit_variant;
 pub mod fit_wdl;
 pub mod perft;
 pub mod progress;
@@ -33,10 +34,11 @@ mod spin_barrier;
 pub mod trainer;
 pub mod tune;
 mod uci_engine;
+mod variant_game;
 
 pub use options::{
-    CalibrateOptions, DatagenOptions, FitWdlOptions, GauntletOptions, GrowOptions, MatchOptions,
-    TrainOptions, TuneOptions,
+    CalibrateOptions, DatagenOptions, FitVariantOptions, FitWdlOptions, GauntletOptions,
+    GrowOptions, MatchOptions, TrainOptions, TuneOptions,
 };
 
 /// Runs the example of the README.

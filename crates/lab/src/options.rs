@@ -42,6 +42,9 @@ pub struct DatagenOptions {
     /// Write a file after this many MiB of games; compressed they take about 0.6 of that
     #[arg(long, value_name = "MIB", default_value_t = 20, value_parser = some::<usize>())]
     pub file_mib: usize,
+    /// Variant: standard, crazyhouse, antichess, atomic, horde, kingOfTheHill, racingKings or threeCheck
+    #[arg(long, value_name = "NAME", default_value = "standard", hide_default_value = true, value_parser = variant)]
+    pub variant: Variant,
     /// Share of games from Chess960 positions, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 10, value_parser = clap::value_parser!(u8).range(0..=100))]
     pub chess960: u8,
@@ -420,4 +423,24 @@ pub struct FitWdlOptions {
     /// Only positions with scores of at most this many centipawns
     #[arg(long, value_name = "CP", default_value_t = 600, value_parser = clap::value_parser!(i32).range(1..=3000))]
     pub within: i32,
+}
+
+/// `knightwatch fit-variant`
+#[derive(Clone, Debug, clap::Args)]
+pub struct FitVariantOptions {
+    /// Variant: crazyhouse, antichess, atomic, horde, racingkings or 3check
+    #[arg(long, value_name = "NAME", value_parser = variant)]
+    pub variant: Variant,
+    /// Directories (or files) of games
+    #[arg(long, value_name = "DIR", required = true, num_args = 1..)]
+    pub data: Vec<PathBuf>,
+    /// Weight of the score in the target, the rest is the game's result (0.0 to 1.0)
+    #[arg(long, value_name = "W", default_value_t = 0.4, value_parser = share)]
+    pub score_share: f64,
+    /// How strongly weights are drawn to the present ones: the loss of a pawn of difference
+    #[arg(long, value_name = "LOSS", default_value_t = 0.0001, value_parser = not_negative)]
+    pub pull: f64,
+    /// Steps of the descent
+    #[arg(long, value_name = "N", default_value_t = 400, value_parser = clap::value_parser!(u32).range(1..))]
+    pub steps: u32,
 }

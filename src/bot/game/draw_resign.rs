@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use crate::chess::Variant;
+use crate::chess::{Position, Variant};
 use crate::config;
-use crate::engine::{Score, Wdl};
+use crate::engine::{Score, Wdl, material};
 
 /// Plies between two draw offers of ours. Lichess ignores an offer within 20 plies of the last one.
 const PLIES_BETWEEN_OFFERS: usize = 40;
@@ -14,6 +14,12 @@ const MIN_LOSS_PERCENT: f64 = 95.0;
 
 /// A lost position stays lost until its score is better than this share of the limit, since scores fluctuate from move to move.
 const STILL_LOST_SHARE: f64 = 2.0 / 3.0;
+
+/// Scores of variants are fitted to results by a logistic curve of about this scale, in centipawns.
+const VARIANT_SCALE_CP: f64 = 300.0;
+
+/// Material with which level games of three-check are drawn as often as in standard chess: two rooks.
+const MAX_DRAWISH_MATERIAL: u32 = 4;
 
 /// Trend of our recent scores, for draws and resignation.
 #[derive(Clone, Debug, Default)]
@@ -53,7 +59,7 @@ pub(crate) enum DrawResignDecision {
 }
 
 impl ScoreTrend {
-    /// Records the score of our search, and the results that it lets expect.
+    /// Records the score of our search, and the results that it lets expect, such as [`chances`].
     pub(crate) fn record(
         &mut self,
         score: Score,
@@ -142,6 +148,33 @@ impl ScoreTrend {
             return DrawResignDecision::Draw;
         }
         DrawResignDecision::Play
+    }
+}
+
+/// Expected results in a position with this score.
+///
+/// Variants are rarely drawn, so a level score says that either side may win. A game is drawn only if the score is
+/// exactly that of a draw, by repetition or material.
+pub(crate) fn chances(score: Score, position: &Position) -> Wdl {
+    let material = material(position);
+    let has_draws = match position.variant() {
+        Variant::Standard => true,
+        Variant::ThreeCheck => material <= MAX_DRAWISH_MATERIAL,
+        _ => false,
+    };
+    match score {
+        Score::Centipawns(0) if !has_draws => Wdl {
+            win: 0.0,
+            loss: 0.0,
+        },
+        Score::Centipawns(cp) if !has_draws => {
+            let win = 100.0 / (1.0 + (-f64::from(cp) / VARIANT_SCALE_CP).exp());
+            Wdl {
+                win,
+                loss: 100.0 - win,
+            }
+        }
+        _ => Wdl::of(score, material),
     }
 }
 
@@ -359,10 +392,44 @@ mod tests {
         for (score, resigns) in [(Score::Centipawns(-5_000), false), (Score::Mate(-3), true)] {
             let mut score_trend = ScoreTrend::default();
             for _ in 0..6 {
-                score_trend.record(score, Wdl::of(score, ENDING), &draw, &resign);
+                score_trend.record(
+                    score,
+                    chances(score, &Variant::Atomic.start()),
+                    &draw,
+                    &resign,
+                );
             }
             let decision = score_trend.decide(at(90, false), &draw, &resign);
             assert_eq!(decision == DrawResignDecision::Resign, resigns, "{score:?}");
+        }
+    }
+
+    #[test]
+    fn variants_are_drawn_by_repetition_or_hopeless_for_us() {
+        let (draw, resign) = settings();
+        let rooks = "4k2r/8/8/8/8/8/8/R3K3 w - - 0 60 +1+1";
+        for (variant, fen, score, offers, takes) in [
+            (Variant::Crazyhouse, None, 0, true, true),
+            (Variant::Crazyhouse, None, 4, false, false),
+            (Variant::Antichess, None, -40, false, false),
+            (Variant::Horde, None, 900, false, false),
+            (Variant::Atomic, None, -900, false, true),
+            (Variant::KingOfTheHill, None, 12, false, false),
+            (Variant::ThreeCheck, None, 12, false, false),
+            (Variant::ThreeCheck, Some(rooks), 12, true, true),
+        ] {
+            let fen = fen.unwrap_or(variant.start_fen());
+            let position = Position::from_variant_fen(variant, fen).expect("a good FEN");
+            let mut score_trend = ScoreTrend::default();
+            for score in cp(&[score; 6]) {
+                score_trend.record(score, chances(score, &position), &draw, &resign);
+            }
+            let decision = |offered| {
+                score_trend.clone().decide(at(100, offered), &draw, &resign)
+                    == DrawResignDecision::Draw
+            };
+            let both = (decision(false), decision(true));
+            assert_eq!(both, (offers, takes), "{variant}: {score}");
         }
     }
 

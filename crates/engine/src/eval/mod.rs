@@ -104,6 +104,44 @@ impl Evaluator {
     }
 }
 
+/// The evaluation of positions of a variant in parts, for those who fit its weights to games.
+pub struct VariantEvaluation {
+    variant: Variant,
+    evaluator: Evaluator,
+}
+
+impl VariantEvaluation {
+    /// `None` for standard chess and king of the hill, which have no weights of their own.
+    pub fn new(variant: Variant) -> Option<VariantEvaluation> {
+        let has_weights = !matches!(variant, Variant::Standard | Variant::KingOfTheHill);
+        has_weights.then(|| VariantEvaluation {
+            variant,
+            evaluator: Evaluator::new(Network::embedded()),
+        })
+    }
+
+    /// The weights of White's and of Black's terms, in centipawns.
+    pub fn weights(&self) -> [&'static [i16]; 2] {
+        Color::ALL.map(|color| &weights::weights(self.variant, color)[..])
+    }
+
+    /// The terms of White and of Black in a position of the variant, each with its count; a term may be there several
+    /// times.
+    pub fn terms(&self, pos: &Position) -> [Vec<(usize, i32)>; 2] {
+        variant::list_terms(pos)
+    }
+
+    /// What is added to the weighted terms, in centipawns for White: the network's value, if the variant uses it.
+    pub fn base(&mut self, pos: &Position) -> i32 {
+        if !variant::has_network(pos.variant()) {
+            return 0;
+        }
+        self.evaluator.reset(pos);
+        let value = self.evaluator.evaluate_standard(pos);
+        if pos.turn().is_white() { value } else { -value }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -137,6 +175,41 @@ mod tests {
                 .nodes
         });
         nodes.into_iter().sum()
+    }
+
+    #[test]
+    fn parts_of_a_variants_evaluation_sum_up_to_it() {
+        for (variant, fen) in [
+            (
+                Variant::Horde,
+                "rnbqkb1r/ppp2ppp/4pn2/1PPp1PP1/PPPPPPPP/PPPPPPPP/PPPPPPPP/PPPPPPPP b kq - 0 4",
+            ),
+            (
+                Variant::Crazyhouse,
+                "r1bqkb1r/ppp2ppp/2n2n2/4p3/2B1P3/5N2/PPP2PPP/RNBQK2R/Pp w KQkq - 0 6",
+            ),
+            (
+                Variant::ThreeCheck,
+                "r1bqkbnr/pppp1ppp/2n5/4p3/2B1P3/8/PPPP1PPP/RNBQK1NR b KQkq - 3 3 +1+0",
+            ),
+        ] {
+            let pos = Position::from_variant_fen(variant, fen).expect("a good FEN");
+            let mut parts = VariantEvaluation::new(variant).expect("weights");
+            let mut value = parts.base(&pos);
+            for (sign, (terms, weights)) in [1, -1]
+                .into_iter()
+                .zip(parts.terms(&pos).iter().zip(parts.weights()))
+            {
+                let weighted = |&(term, count): &(usize, i32)| i32::from(weights[term]) * count;
+                value += sign * terms.iter().map(weighted).sum::<i32>();
+            }
+            let mut evaluator = Evaluator::new(Network::embedded());
+            evaluator.reset(&pos);
+            let expected = evaluator.evaluate(&pos);
+            let value = if pos.turn().is_white() { value } else { -value };
+            assert_eq!(value, expected, "{variant}");
+        }
+        assert!(VariantEvaluation::new(Variant::KingOfTheHill).is_none());
     }
 
     #[test]

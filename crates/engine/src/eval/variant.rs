@@ -30,6 +30,27 @@ impl Sink for Sum<'_> {
     }
 }
 
+/// Lists terms with their counts.
+impl Sink for Vec<(usize, Value)> {
+    fn add(&mut self, term: usize, count: Value) {
+        self.push((term, count));
+    }
+}
+
+/// The terms of White and of Black.
+pub(super) fn list_terms(pos: &Position) -> [Vec<(usize, Value)>; 2] {
+    let [white, black] = reaches(pos);
+    let side = |color: Color, own, other| {
+        let mut terms = Vec::new();
+        count_terms(pos, color, own, other, &mut terms);
+        terms
+    };
+    [
+        side(Color::White, &white, &black),
+        side(Color::Black, &black, &white),
+    ]
+}
+
 /// Whether the network evaluates positions of the variant.
 pub(super) fn has_network(variant: Variant) -> bool {
     matches!(

@@ -16,12 +16,12 @@ impl Search<'_> {
     /// The value of a position that is not searched further.
     pub(super) fn terminal_value(&mut self, pos: &Position, ply: usize) -> Option<Value> {
         if pos.variant() != Variant::Standard
-            && let Some(value) = variant_value(pos, ply)
+            && let Some(value) = self.variant_terminal_value(pos, ply)
         {
             return Some(value);
         }
         let dead = || pos.occupied().count() <= MAX_DEAD_DRAW_PIECES && pos.insufficient_material();
-        if self.is_repetition(pos) || dead() {
+        if self.is_repetition(pos.halfmove_clock() as usize) || dead() {
             return Some(DRAW);
         }
         let mated = || pos.in_check() && !pos.has_legal_move();
@@ -54,10 +54,27 @@ impl Search<'_> {
             .any(|back| pos.can_move_back_to(self.keys[current - back]))
     }
 
-    /// Whether the position occurred once before in this search, or twice in the game.
-    fn is_repetition(&self, pos: &Position) -> bool {
+    /// The value of a position that has ended, or is drawn, by a rule that standard chess has not: what is captured in
+    /// crazyhouse can come back, and closed positions with many pieces are drawn in antichess, atomic chess and horde.
+    #[cold]
+    #[inline(never)]
+    fn variant_terminal_value(&self, pos: &Position, ply: usize) -> Option<Value> {
+        variant_value(pos, ply).or_else(|| {
+            let is_drawn = match pos.variant() {
+                Variant::Crazyhouse => self.is_repetition(usize::MAX),
+                Variant::Antichess | Variant::Atomic | Variant::Horde => {
+                    pos.insufficient_material()
+                }
+                _ => false,
+            };
+            is_drawn.then_some(DRAW)
+        })
+    }
+
+    /// Whether the position occurred in these last plies, once in this search or twice in the game.
+    fn is_repetition(&self, plies: usize) -> bool {
         let current = self.keys.len() - 1;
-        let reversible = (pos.halfmove_clock() as usize).min(current - self.null_move_barrier);
+        let reversible = plies.min(current - self.null_move_barrier);
         let mut in_game = 0;
         for back in (MIN_REPETITION_PLIES..=reversible).step_by(2) {
             if self.keys[current - back] == self.keys[current] {

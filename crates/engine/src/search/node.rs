@@ -142,7 +142,12 @@ impl Search<'_> {
             .hit
             .and_then(|hit| hit.eval)
             .unwrap_or_else(|| self.thread_data.evaluator.evaluate(pos));
-        let faded = raw * (WHOLE - pos.halfmove_clock().min(HALF_EVAL_CLOCK) as Value) / WHOLE;
+        let clock = match pos.variant() {
+            // Without a fifty-move rule.
+            Variant::Crazyhouse => 0,
+            _ => pos.halfmove_clock().min(HALF_EVAL_CLOCK),
+        };
+        let faded = raw * (WHOLE - clock as Value) / WHOLE;
         node.raw_eval = Some(raw);
         node.eval = (faded + node.correction).clamp(-EVAL_LIMIT, EVAL_LIMIT);
     }
@@ -185,7 +190,7 @@ pub(super) fn tt_cutoff(
 
 /// Whether the fifty-move rule is far enough away to trust TT scores.
 fn is_tt_value_trusted(pos: &Position) -> bool {
-    pos.halfmove_clock() < params::MAX_TT_HALFMOVE_CLOCK
+    pos.halfmove_clock() < params::MAX_TT_HALFMOVE_CLOCK || pos.variant() == Variant::Crazyhouse
 }
 
 /// The TT score if its bound says that it is closer to the truth than the evaluation, unless the fifty-move rule is

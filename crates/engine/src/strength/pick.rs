@@ -2,9 +2,10 @@
 
 use super::{Elo, Handicap, Rng, Strength};
 use crate::Score;
-use knightwatch_chess::{Game, Move, Position};
+use knightwatch_chess::pgn::Outcome;
+use knightwatch_chess::{Game, Move, Position, Variant};
 
-/// From this Elo on no move is played that allows mate in one, if there is another.
+/// From this Elo on no move is played that allows mate in one, or a win by a rule of the variant, if there is another.
 const AVOID_MATE_ELO: Elo = Elo(1400);
 
 /// A move that is worse by more spreads is never chosen, so that blunders stay in proportion to the strength.
@@ -19,13 +20,10 @@ impl Strength {
     pub(crate) fn pick(self, game: &Game, moves: &[(Move, Option<Score>)]) -> usize {
         let pos = game.position();
         // Even beginners see most mates in one; missing them looks broken.
-        if let Some(mate) = moves
-            .iter()
-            .position(|&(mv, _)| pos.after(mv).is_checkmate())
-        {
-            return mate;
+        if let Some(win) = moves.iter().position(|&(mv, _)| wins(pos, mv)) {
+            return win;
         }
-        let safe = |mv: Move| self.elo < AVOID_MATE_ELO || !can_mate(&pos.after(mv));
+        let safe = |mv: Move| self.elo < AVOID_MATE_ELO || !can_win(&pos.after(mv));
         let Handicap { spread, .. } = Handicap::of(self.elo);
         let considered = || {
             let moves = moves.iter().enumerate();
@@ -60,9 +58,17 @@ fn perceived_cp(score: Score) -> f64 {
     cp * DECIDED_CP / (DECIDED_CP + cp.abs())
 }
 
-/// Whether the side to move can mate in one.
-fn can_mate(pos: &Position) -> bool {
+/// Whether this move mates, or wins by a rule of the variant.
+fn wins(pos: &Position, mv: Move) -> bool {
+    let after = pos.after(mv);
+    after.is_checkmate() || after.variant_outcome() == Outcome::Win(pos.turn())
+}
+
+/// Whether the side to move can win in one.
+fn can_win(pos: &Position) -> bool {
+    // In standard chess only checks can win, and few moves are checks.
+    let is_standard = pos.variant() == Variant::Standard;
     let legal = pos.legal_moves();
-    let mut checks = legal.iter().filter(|&&mv| pos.gives_check(mv));
-    checks.any(|&mv| pos.after(mv).is_checkmate())
+    let mut moves = legal.iter();
+    moves.any(|&mv| (!is_standard || pos.gives_check(mv)) && wins(pos, mv))
 }

@@ -3,7 +3,8 @@ use std::time::Duration;
 use super::elo::CALIBRATION;
 use super::*;
 use crate::{Clock, Engine, EngineOptions, Score, Searcher, Setting};
-use knightwatch_chess::{Game, Move, Position};
+use knightwatch_chess::pgn::Outcome;
+use knightwatch_chess::{Game, Move, Position, Variant};
 
 fn game(fen: &str) -> Game {
     Game::new(Position::from_fen(fen).expect("a good FEN"))
@@ -108,6 +109,68 @@ fn pick_from_1400_elo_avoids_mate_in_one() {
     for elo in [1_400, 1_800, 2_000] {
         for seed in 0..20 {
             assert!(!careless(elo, seed), "{elo} {seed}");
+        }
+    }
+}
+
+/// Positions in which the side to move wins at once by a rule of the variant.
+const WINS_IN_ONE: [(Variant, &str); 4] = [
+    (Variant::KingOfTheHill, "4k3/8/8/8/8/3K4/8/8 w - - 0 1"),
+    (
+        Variant::ThreeCheck,
+        "4k3/pppp1ppp/8/8/8/8/PPPP1PPP/3QK3 w - - 0 1 +2+0",
+    ),
+    (
+        Variant::Atomic,
+        "rnbqkbnr/ppp2ppp/8/3pp1N1/8/8/PPPPPPPP/RNBQKB1R w KQkq - 0 3",
+    ),
+    (Variant::RacingKings, "8/k6K/8/8/8/8/8/8 b - - 0 1"),
+];
+
+fn variant_game(variant: Variant, fen: &str) -> Game {
+    Game::new(Position::from_variant_fen(variant, fen).expect("a good FEN"))
+}
+
+fn is_won(game: &Game, mv: Move) -> bool {
+    game.position().after(mv).variant_outcome() == Outcome::Win(game.position().turn())
+}
+
+#[test]
+fn pick_with_a_win_of_the_variant_plays_it_at_every_level() {
+    for (variant, fen) in WINS_IN_ONE {
+        let game = variant_game(variant, fen);
+        for elo in [1_000, 2_000] {
+            for seed in 0..10 {
+                let mv = solo().search(&game, &at(elo, seed)).mv.expect("a move");
+                assert!(is_won(&game, mv), "{variant} {elo} {seed}: {mv:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn pick_from_1400_elo_avoids_a_win_of_the_variant() {
+    // White's knight on g5 would take on f7 and explode the king, Black's queen would give the third check on e4.
+    for (variant, fen) in [
+        (
+            Variant::Atomic,
+            "rnbqkbnr/pppp1ppp/8/4p1N1/8/8/PPPPPPPP/RNBQKB1R b KQkq - 1 2",
+        ),
+        (
+            Variant::ThreeCheck,
+            "4k3/pppp1ppp/8/7q/8/8/PPPP1PPP/3QK3 w - - 0 1 +0+2",
+        ),
+        (Variant::KingOfTheHill, "8/8/8/8/1k6/8/8/3RK3 w - - 0 1"),
+    ] {
+        let game = variant_game(variant, fen);
+        for elo in [1_400, 2_000] {
+            for seed in 0..10 {
+                let mv = solo().search(&game, &at(elo, seed)).mv.expect("a move");
+                let after = Game::new(game.position().after(mv));
+                let replies = after.position().legal_moves();
+                let loses = replies.iter().any(|&reply| is_won(&after, reply));
+                assert!(!loses, "{variant} {elo} {seed}: {mv:?}");
+            }
         }
     }
 }

@@ -17,7 +17,9 @@ use serde::{Deserialize, Serialize};
 use super::choice::{self, ChosenMove};
 use super::lag::Lag;
 use crate::bot::chat::Throttle;
-use crate::bot::game::draw_resign::{DrawResignDecision, ScoreTrend, Situation, resign_by};
+use crate::bot::game::draw_resign::{
+    DrawResignDecision, ScoreTrend, Situation, chances, resign_by,
+};
 use crate::bot::game::header::GameHeader;
 use crate::bot::game::moves::{Change, GameMoves, InvalidMoves, MovesUpdate};
 use crate::bot::game::pending_move::{Action, BoardUpdate, PendingMove, PostFailure};
@@ -25,7 +27,7 @@ use crate::bot::game::status::{Clocks, SuspendedGame};
 use crate::bot::policy::{ChallengeFacts, MatchInput, PlaySettings};
 use crate::chess::{CastlingNotation, Color, File};
 use crate::config::Settings;
-use crate::engine::{Strength, Wdl, material};
+use crate::engine::{Strength, Wdl};
 use crate::events::{SearchInfo, Timing};
 use crate::external::{GameSetup, Opponent};
 use crate::lichess::model::{GameFull, GameState};
@@ -422,7 +424,7 @@ impl GameCore {
                 let position = game_moves.position();
                 let resign = &resign_by(position.variant(), resign);
                 let wdl = thought.wdl.map(Wdl::from_permille);
-                let wdl = wdl.unwrap_or_else(|| Wdl::of(score, material(position)));
+                let wdl = wdl.unwrap_or_else(|| chances(score, position));
                 self.score_trend.record(score, wdl, draw, resign);
                 self.turn.decision = self.score_trend.decide(situation, draw, resign);
                 decision = Some(self.turn.decision);
