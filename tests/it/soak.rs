@@ -1,7 +1,7 @@
 //! Soak test: many games with random faults, of which none may be lost except on the board.
 //!
-//! Faults and opponents depend on a seed. Simulator and bot run ten times faster than wall time. The short form runs with the
-//! other tests, the long one on request:
+//! Faults, opponents and the variant of the arena depend on a seed. Simulator and bot run ten times faster than wall time.
+//! The short form runs with the other tests, the long one on request:
 //!
 //! ```text
 //! KNIGHTWATCH_SOAK_GAMES=1000 KNIGHTWATCH_SOAK_SEED=7 cargo test --release --test it -- --ignored soak::
@@ -55,6 +55,9 @@ struct Total {
     games: usize,
     /// Games by status and winner.
     endings: BTreeMap<String, usize>,
+    /// Games by variant; absent in files of earlier versions.
+    #[serde(default)]
+    variants: BTreeMap<String, usize>,
     /// Kills of the bot, and restarts of the site with everything forgotten.
     kills: usize,
     resets: usize,
@@ -333,6 +336,7 @@ impl SoakRun {
             id: Some("soakrun1".to_owned()),
             name: "SoakRun".to_owned(),
             clock: TimeControl::clock(60, 0),
+            variant: VARIANTS[(self.seed % VARIANTS.len() as u64) as usize].to_owned(),
             minutes: 20,
             starts_in: Duration::from_secs(20),
             bots: true,
@@ -401,6 +405,8 @@ impl SoakRun {
             };
             let ending = format!("{winner} {}", game.status);
             *self.total.endings.entry(ending).or_default() += 1;
+            let variant = game.variant.to_owned();
+            *self.total.variants.entry(variant).or_default() += 1;
             if let Some(fault) = failure_of(&game) {
                 let log = bot.log();
                 let about: Vec<&str> = log
@@ -463,8 +469,13 @@ fn soak_long_loses_no_game() {
             .and_then(|text| serde_json::from_str(&text).ok())
             .unwrap_or_default();
         total.games += run.total.games;
-        for (ending, count) in &run.total.endings {
-            *total.endings.entry(ending.clone()).or_default() += count;
+        for (all, of_run) in [
+            (&mut total.endings, &run.total.endings),
+            (&mut total.variants, &run.total.variants),
+        ] {
+            for (name, count) in of_run {
+                *all.entry(name.clone()).or_default() += count;
+            }
         }
         total.kills += run.total.kills;
         total.resets += 1;

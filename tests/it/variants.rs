@@ -5,7 +5,7 @@ use std::time::Duration;
 use knightwatch::chess::pgn::{Outcome, Reader};
 use knightwatch::chess::{self, Termination};
 use knightwatch::sim::{
-    ChallengePlan, GameSummary, NewUser, PlayerKind, PlayerOptions, TimeControl,
+    ArenaOptions, ChallengePlan, GameSummary, NewUser, PlayerKind, PlayerOptions, TimeControl,
 };
 use serde_json::Value;
 
@@ -110,4 +110,42 @@ fn variants_are_declined_by_configuration() {
         let id = anna.challenge(form);
         assert_eq!(anna.answer(&id), answer, "{accepted}");
     }
+}
+
+#[test]
+fn arena_of_a_variant_is_played() {
+    let site = Site::new([NewUser::bot("Ann")]);
+    let arena = ArenaOptions {
+        id: Some("atomicar".to_owned()),
+        variant: "atomic".to_owned(),
+        starts_in: Duration::ZERO,
+        ..ArenaOptions::for_bots("Atomic", TimeControl::clock(60, 0), 60)
+    };
+    site.sim.add_arena(&arena).unwrap();
+    site.sim.add_player(PlayerOptions {
+        delay: Duration::ZERO..=Duration::ZERO,
+        joins_arenas: true,
+        ..PlayerOptions::new("Rival", PlayerKind::Random)
+    });
+    let bot = Daemon::start(
+        &site,
+        "resign.enabled = false\ntournaments.join = [\"atomicar\"]\n[[rule]]\nplay = { max_depth = 2 }\n",
+    );
+    let game = wait("a pairing", || {
+        let game = site.sim.games().into_iter().next();
+        if game.is_none() {
+            site.sim.advance(Duration::from_secs(1));
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        game
+    });
+    let game = site.finished(&game.id);
+    let (_, pgn) = site.player("Ann").get(&format!("/game/export/{}", game.id));
+    let (played, status, outcome) = end_by_rules(pgn.as_str().unwrap());
+    assert_eq!(
+        (played, status, outcome.to_string().as_str()),
+        (chess::Variant::Atomic, game.status, game.result),
+        "{pgn}"
+    );
+    assert!(!bot.log().contains("WARN"), "{}", bot.log());
 }

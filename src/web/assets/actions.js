@@ -101,7 +101,9 @@ export class GameActions {
 		setText(takeback, requested ? "Takeback requested" : "Take back");
 		// Disabled instead of hidden, so that the other buttons do not move.
 		setAttribute(now, "disabled", sideToMove(game.fen) !== game.ours);
-		setAttribute(this.input, "placeholder", `Type a move: Nf3, O-O, ${game.variant === "crazyhouse" ? "N@f3" : "e2e4"}`);
+		const castles = !["antichess", "racingKings"].includes(game.variant);
+		const examples = ["Nf3", castles ? "O-O" : "Ke3", game.variant === "crazyhouse" ? "N@f3" : "e2e4"];
+		setAttribute(this.input, "placeholder", `Type a move: ${examples.join(", ")}`);
 		this.form.hidden = !playing;
 		this.node.hidden = !playing && !Object.values(visible).includes(true);
 	}

@@ -192,19 +192,33 @@ function matchSan(board, legal, text) {
 	});
 }
 
-/** A move for screen readers: `knight takes f3, check`. */
-export function sanAsWords(san) {
-	if (san.startsWith("O-O")) return `castles${san.startsWith("O-O-O") ? " long" : ""}${checkSuffix(san)}`;
+/** A move and the FEN after it for screen readers: `knight takes f3, check`. */
+export function sanAsWords(san, variant, fen) {
+	const end = san.endsWith("#") ? `, ${endAsWords(variant, fen)}` : san.endsWith("+") ? ", check" : "";
+	if (san.startsWith("O-O")) return `castles${san.startsWith("O-O-O") ? " long" : ""}${end}`;
 	const drop = /^([QRBNP]?)@([a-h][1-8])/.exec(san);
-	if (drop) return `${PIECE_NAMES[drop[1] || "P"]} dropped on ${drop[2]}${checkSuffix(san)}`;
+	if (drop) return `${PIECE_NAMES[drop[1] || "P"]} dropped on ${drop[2]}${end}`;
 	const match = /^([KQRBN]?)([a-h]?[1-8]?)(x?)([a-h][1-8])(?:=([QRBNK]))?[+#]?$/.exec(san);
 	if (!match) return san;
 	const [, piece, from, takes, to, promoted] = match;
 	const words = [PIECE_NAMES[piece], from, takes && "takes", to, promoted && `becomes ${PIECE_NAMES[promoted]}`];
-	return words.filter(Boolean).join(" ") + checkSuffix(san);
+	return words.filter(Boolean).join(" ") + end;
 }
 
-const checkSuffix = (san) => (san.endsWith("#") ? ", mate" : san.endsWith("+") ? ", check" : "");
+/** What has ended the game: SAN marks mates and wins by a rule of the variant alike. */
+function endAsWords(variant, fen) {
+	const board = boardFromFen(fen);
+	const isGoalReached = goalSquares(variant).some((square) => board[square]?.[1] === "K");
+	switch (variant) {
+		case "antichess": return "no pieces or moves left";
+		case "atomic": return board.includes("wK") && board.includes("bK") ? "mate" : "the king explodes";
+		case "horde": return board.some((piece) => piece?.[0] === "w") ? "mate" : "the horde is captured";
+		case "kingOfTheHill": return isGoalReached ? "king in the center" : "mate";
+		case "racingKings": return isGoalReached ? "the race is won" : "mate";
+		case "threeCheck": return Object.values(checksFromFen(fen) ?? {}).includes(3) ? "third check" : "mate";
+		default: return "mate";
+	}
+}
 
 /** The material advantage of each side as pieces of the other, and White's lead in pawns. */
 export function material(board) {

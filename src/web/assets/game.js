@@ -124,7 +124,7 @@ export class GameView {
 		const last = game.moves.at(-1);
 		if (kind === "moved") {
 			// Moves are announced to players only.
-			if (userColor(game)) this.announce(`${this.#playerName(last.by)}: ${sanAsWords(last.san)}`, true);
+			if (userColor(game)) this.announce(`${this.#playerName(last.by)}: ${sanAsWords(last.san, game.variant, game.fen)}`, true);
 			if (this.ply === null) this.step = null;
 		} else if (kind === "snapshot") {
 			if (this.plies < before || game.result) this.#setPremove(null);
@@ -186,7 +186,7 @@ export class GameView {
 		this.step = null;
 		this.refresh();
 		const move = this.game.moves[this.#shownPly() - 1];
-		this.announce(move ? `Move ${this.#moveNumber(this.#shownPly() - 1)}, ${move.by}: ${sanAsWords(move.san)}` : "The start");
+		this.announce(move ? `Move ${this.#moveNumber(this.#shownPly() - 1)}, ${move.by}: ${sanAsWords(move.san, this.game.variant, move.fen)}` : "The start");
 	}
 
 	flip() {

@@ -233,6 +233,8 @@ fn third_check_is_counted_and_said() {
     assert!(ended, "no game ended by checks");
     browser.wait_for_text(".board-area .player .checks", "3 of 3 checks");
     browser.wait_for_text(".panel .result", "Three checks. Knightwatch wins.");
+    browser.run("[...document.querySelectorAll('.moves button')].at(-1).click();");
+    browser.wait_for_text("#read", ", third check");
 
     // The history names the variant and the end.
     browser.run("location.hash = '#/games?variant=threeCheck';");
@@ -244,6 +246,132 @@ fn third_check_is_counted_and_said() {
     browser.click("[data-act=rematch]");
     browser.wait_for_text(".game-view h1", "Three-check");
     browser.wait_for_text(".board-area .player .checks", "0 of 3 checks");
+    browser.assert_clean(&url.with_key());
+}
+
+#[test]
+fn ends_of_variants_are_said() {
+    let Some((browser, _site, _bot, url)) = open_as_player(FAST) else {
+        return;
+    };
+    for (variant, start, uci, said) in [
+        (
+            Variant::Standard,
+            "7k/5K2/6Q1/8/8/8/8/8 w - - 0 1",
+            "g6g7",
+            "queen g7, mate",
+        ),
+        (
+            Variant::Antichess,
+            "8/8/8/8/8/1p6/P7/8 w - - 0 1",
+            "a2b3",
+            "a takes b3, no pieces or moves left",
+        ),
+        (
+            Variant::Atomic,
+            "4k3/3p4/8/8/8/8/8/3QK3 w - - 0 1",
+            "d1d7",
+            "queen takes d7, the king explodes",
+        ),
+        (
+            Variant::Atomic,
+            "7k/8/5K2/6Q1/8/8/8/8 w - - 0 1",
+            "g5g7",
+            "queen g7, mate",
+        ),
+        (
+            Variant::Horde,
+            "4k3/8/8/8/8/8/1p6/P7 b - - 0 1",
+            "b2a1q",
+            "b takes a1 becomes queen, the horde is captured",
+        ),
+        (
+            Variant::KingOfTheHill,
+            "4k3/8/8/8/8/4K3/8/8 w - - 0 1",
+            "e3e4",
+            "king e4, king in the center",
+        ),
+        (
+            Variant::RacingKings,
+            "8/6K1/8/k7/8/8/8/8 w - - 0 1",
+            "g7g8",
+            "king g8, the race is won",
+        ),
+        (
+            Variant::ThreeCheck,
+            "4k3/8/8/8/8/8/8/4KR2 w - - 0 1 +2+0",
+            "f1f8",
+            "rook f8, third check",
+        ),
+    ] {
+        let mut position = Position::from_variant_fen(variant, start).unwrap();
+        let mv = position.parse_uci(uci).unwrap();
+        let san = position.san(mv);
+        position.play(mv);
+        let arguments = json!([san, variant.key(), position.fen()]);
+        let heard = browser.run(&format!(
+            "return import('/assets/chess.js').then(({{ sanAsWords }}) => sanAsWords(...{arguments}));"
+        ));
+        assert_eq!(heard, said, "{variant}: {san}");
+    }
+    browser.assert_clean(&url.with_key());
+}
+
+#[test]
+fn horde_is_shown_and_played() {
+    let Some((browser, site, _bot, url)) = open_as_player(FAST) else {
+        return;
+    };
+    let id = start(&browser, Variant::Horde, "white");
+    let pawns = "[...document.querySelectorAll('.game-view [data-square]')]
+        .filter((square) => square.getAttribute('aria-label').endsWith('white pawn')).length";
+    browser.until(&format!("{pawns} === 36"));
+    click(&browser, "a4", "a5");
+    browser.wait_for_piece("a5", "white pawn");
+    our_turn(&url, &id, Some(1));
+    // White has no king that could be marked as lost.
+    act(&site.player("Anna"), &id, "resign");
+    browser.wait_for_text(".panel .result", "You resigned. Knightwatch wins.");
+    browser.assert_clean(&url.with_key());
+}
+
+#[test]
+fn pawn_becomes_a_king_in_antichess() {
+    let Some((browser, site, _bot, url)) = open_as_player(FAST) else {
+        return;
+    };
+    let anna = site.player("Anna");
+    // Games with different moves, until a pawn gets through.
+    let found = (0..12).find_map(|choice| {
+        let id = start(&browser, Variant::Antichess, "white");
+        let mut plies = None;
+        loop {
+            let game = our_turn(&url, &id, plies);
+            plies = game["moves"].as_array().map(Vec::len);
+            if game["result"].is_object() {
+                browser.until("document.querySelector('.panel .result').checkVisibility()");
+                return None;
+            }
+            let mut legal = legal_moves(&game);
+            if let Some((uci, _)) = legal.iter().find(|(uci, _)| uci.ends_with('k')) {
+                return Some((id, uci.clone()));
+            }
+            legal.sort_by_key(|(_, mv)| std::cmp::Reverse(mv.to().rank()));
+            act(
+                &anna,
+                &id,
+                &format!("move/{}", legal[choice % legal.len().min(3)].0),
+            );
+        }
+    });
+    let (id, uci) = found.expect("a pawn was promoted in one of the games");
+    wait_for_moves(&browser, &url, &id);
+    click(&browser, &uci[..2], &uci[2..4]);
+    browser.until("document.querySelectorAll('.promotion button').length === 5");
+    browser.click(".promotion [aria-label='white king']");
+    let san = go_to_move(&browser, &url, &id, &uci);
+    assert!(san.contains("=K"), "{san}");
+    browser.wait_for_piece(&uci[2..4], "white king");
     browser.assert_clean(&url.with_key());
 }
 
