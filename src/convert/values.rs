@@ -49,11 +49,11 @@ pub(super) fn whole(value: &Value, most: u32) -> Option<u32> {
     (number >= 0.0).then(|| number.round().min(f64::from(most)) as u32)
 }
 
-/// A whole number up to `MOST`, as a setting.
-pub(super) fn up_to<const MOST: u32>(value: &Value) -> Outcome {
+/// A whole number up to `MAX`, as a setting.
+pub(super) fn up_to<const MAX: u32>(value: &Value) -> Outcome {
     match whole(value, u32::MAX) {
-        Some(found) if found <= MOST => same(found),
-        Some(_) => changed(MOST, format!("{MOST} is the most here")),
+        Some(found) if found <= MAX => same(found),
+        Some(_) => changed(MAX, format!("{MAX} is the maximum here")),
         None => not(format!("`{}` is not a number from 0", shown(value))),
     }
 }

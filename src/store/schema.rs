@@ -30,7 +30,7 @@ pub(super) fn migrate(db: &mut Connection) -> Result<(), Error> {
 }
 
 fn apply(db: &mut Connection, migrations: &[&str]) -> Result<(), Error> {
-    while version(db, migrations.len())? < migrations.len() {
+    while committed_version(db, migrations.len())? < migrations.len() {
         // The lock comes first: another process may be migrating, too.
         let transaction = Transaction::new(db, TransactionBehavior::Immediate)?;
         let version = version(&transaction, migrations.len())?;
@@ -42,6 +42,12 @@ fn apply(db: &mut Connection, migrations: &[&str]) -> Result<(), Error> {
         transaction.commit()?;
     }
     Ok(())
+}
+
+/// The [version](version) in one transaction: otherwise a file that another process creates meanwhile seems to be foreign.
+fn committed_version(db: &Connection, known: usize) -> Result<usize, Error> {
+    let transaction = db.unchecked_transaction()?;
+    version(&transaction, known)
 }
 
 /// The schema version of a file.
@@ -67,7 +73,7 @@ fn version(db: &Connection, known: usize) -> Result<usize, Error> {
 /// # Errors
 /// When the file is not ours, or has another version.
 pub(super) fn expect_current(db: &Connection) -> Result<(), Error> {
-    match version(db, VERSION)? {
+    match committed_version(db, VERSION)? {
         VERSION => Ok(()),
         older => Err(Error::Older(older)),
     }
@@ -129,6 +135,26 @@ mod tests {
     #[test]
     fn migration_from_version_2_keeps_all_rows() {
         migrate_from(2);
+    }
+
+    #[test]
+    fn file_that_is_being_created_is_ours() {
+        let home = tempfile::tempdir().unwrap();
+        for round in 0..50 {
+            let path = home.path().join(format!("{round}.sqlite"));
+            let open = || {
+                let db = Connection::open(&path).unwrap();
+                db.busy_timeout(std::time::Duration::from_secs(20)).unwrap();
+                db
+            };
+            let mut others = [open(), open()];
+            std::thread::scope(|scope| {
+                for db in &mut others {
+                    scope.spawn(|| migrate(db).unwrap());
+                }
+            });
+            expect_current(&open()).unwrap();
+        }
     }
 
     #[test]

@@ -142,7 +142,6 @@ fn wrong_usage_exits_with_2() {
             "1350",
         ],
         &["tune"],
-        &["uci", "isready"],
     ] {
         assert_eq!(output(arguments).status.code(), Some(2), "{arguments:?}");
     }

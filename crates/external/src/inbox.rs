@@ -36,7 +36,7 @@ impl End {
     }
 }
 
-/// What has happened.
+/// Change that the reader of the inbox waits for.
 #[derive(Debug)]
 pub(crate) enum Event {
     Line(String),

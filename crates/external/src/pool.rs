@@ -104,9 +104,9 @@ struct State {
     running: Vec<(u32, Arc<Control>)>,
     /// Processes that are about to be ready for the first time, or again.
     starting: usize,
-    /// What is wrong with the configuration. The engine is not started again.
+    /// Mistake in the configuration. With one, the engine is not started again.
     mistake: Option<String>,
-    /// What was said to a process that did not start, and what it answered.
+    /// Dialogue with a process that did not start.
     start_dialogue: Vec<String>,
     /// Abilities and options of the engine, once a process has started.
     abilities: Abilities,
@@ -184,7 +184,7 @@ impl ExternalEngine {
         state.mistake.clone()
     }
 
-    /// What is wrong with these options for the engine; nothing if it has not started yet.
+    /// Problem of these options for the engine; `None` if it has not started yet.
     pub fn option_problem(&self, options: &[(String, String)]) -> Option<String> {
         let state = self.owner.0.lock();
         let identity = state.stats.identity.as_deref()?;

@@ -31,7 +31,7 @@ pub(crate) struct Worker {
     strength: Option<Strength>,
     /// Facts about the current game that the process has been told.
     setup: GameSetup,
-    /// What was said since the last search, at first at the start.
+    /// Lines since the last search, at first those of the start.
     dialogue: Vec<String>,
 }
 

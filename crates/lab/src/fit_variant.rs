@@ -45,7 +45,7 @@ impl Sample {
         self.base + self.terms.iter().map(weighted).sum::<f64>()
     }
 
-    /// What the logistic function should be here.
+    /// Value that the logistic function should have here.
     fn target(&self, score_share: f64, scale: f64) -> f64 {
         let expected = logistic(self.score / scale);
         score_share * expected + (1.0 - score_share) * self.result

@@ -36,7 +36,7 @@ const ENDING_NOTE: &str =
 /// Reason reported for such a game.
 const BY_OPERATOR: &str = "by operator command";
 
-/// What follows a save, with the reason if it has failed.
+/// Action after a save, with the reason if it has failed.
 type AfterSave = Box<dyn FnOnce(&mut Account, Option<&str>) + Send>;
 
 /// State set by the operator.
@@ -44,7 +44,7 @@ pub(super) struct OperatorState {
     /// Settings of the configuration, without overrides.
     pub settings: Arc<Settings>,
     pub overrides: OperatorOverrides,
-    /// What is to be done once the overrides are saved.
+    /// Actions once the overrides are saved.
     after_save: Vec<AfterSave>,
     pub reload_source: Option<ReloadSettings>,
     pub token_source: Option<ReadToken>,

@@ -131,7 +131,7 @@ impl VariantEvaluation {
         variant::list_terms(pos)
     }
 
-    /// What is added to the weighted terms, in centipawns for White: the network's value, if the variant uses it.
+    /// Value that is added to the weighted terms, in centipawns for White: that of the network, if the variant uses it.
     pub fn base(&mut self, pos: &Position) -> i32 {
         if !variant::has_network(pos.variant()) {
             return 0;
