@@ -17,6 +17,9 @@ use super::dialogue::Dialogue;
 use super::inbox::{Event, Inbox};
 use super::option::OptionKind;
 
+/// Time limit for the last lines of a process that has exited; its children may keep its output open.
+const MAX_REST_TIME: Duration = Duration::from_millis(20);
+
 /// Default of [`Launch::timeout`]: networks of Lc0 take long to load.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -351,7 +354,19 @@ impl Channel {
 
     pub(crate) fn send(&mut self, line: &str) -> Result<(), EngineError> {
         self.dialogue.sent(line);
-        writeln!(self.input, "{line}").map_err(|_| self.exited())
+        if writeln!(self.input, "{line}").is_err() {
+            self.hear_rest();
+            return Err(self.exited());
+        }
+        Ok(())
+    }
+
+    /// Keeps the last lines of a process that has exited: they may say why.
+    fn hear_rest(&mut self) {
+        let deadline = Instant::now() + MAX_REST_TIME;
+        while let Event::Line(line) = self.inbox.next_line(deadline) {
+            self.dialogue.heard(&line);
+        }
     }
 
     /// Reads lines until `on_line` returns something. Lines without end do not move the deadline.

@@ -291,8 +291,10 @@ fn process_that_does_not_read_is_killed() {
 
 #[test]
 fn busy_process_is_waited_for_twice_in_a_game() {
-    let engine = engine(failing("--hang-at 1"), 1);
+    let hang = "echo info depth 1 score cp 20 pv e2e4; exec sleep 1000";
+    let engine = engine(stub(hang), 1);
     wait_until_ready(&engine);
+    let (sender, heard) = channel();
     let task = Task {
         game_id: 1,
         game: play(""),
@@ -300,10 +302,12 @@ fn busy_process_is_waited_for_twice_in_a_game() {
             infinite: true,
             ..Limits::default()
         },
-        on_info: Box::new(|_| ()),
+        on_info: Box::new(move |_| sender.send(()).unwrap()),
         on_done: Box::new(|_| ()),
     };
     let _endless = engine.start(task, Arc::default());
+    // A search with a clock would be served before it.
+    heard.recv_timeout(Duration::from_secs(60)).unwrap();
     let limits = Limits {
         depth: Some(1),
         ..clock(Duration::from_secs(5))
