@@ -93,7 +93,10 @@ pub enum TimeManager {
 
 /// A value of an option.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "true, false, a whole number, or a text in quotes"
+)]
 pub enum OptionValue {
     /// A check box.
     Check(bool),

@@ -433,7 +433,9 @@ fn profile(draft: &mut Draft, prefix: &str, mut known: Profile) -> Profile {
         });
     }
     if let Some(mode) = mode {
-        known.rated = mode.map(|mode| (mode.to_string() != "casual").into());
+        // Without a mode, the games are casual.
+        let rated = mode.is_some_and(|mode| mode.to_string() != "casual");
+        known.rated = Some(rated.into());
     }
     if let Some(least) = least {
         known.rating.0 = rating(least);

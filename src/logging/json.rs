@@ -59,7 +59,17 @@ where
             let of_span = extensions
                 .get::<FormattedFields<N>>()
                 .and_then(|text| serde_json::from_str::<Map<_, _>>(text).ok());
-            fields.extend(of_span.into_iter().flatten());
+            // As in the lines of a single account.
+            let key = |key| match (span.name(), &key) {
+                ("account", key) if key == "name" => "account".to_owned(),
+                _ => key,
+            };
+            fields.extend(
+                of_span
+                    .into_iter()
+                    .flatten()
+                    .map(|(name, value)| (key(name), value)),
+            );
         }
         // Without a name of our own it is that of a place in the source.
         if !metadata.name().starts_with("event ") {

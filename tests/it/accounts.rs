@@ -120,6 +120,22 @@ fn is_between_own_accounts(game: &GameSummary) -> bool {
 }
 
 #[test]
+fn accounts_are_named_in_the_json_log() {
+    let site = site();
+    let bot = launch(&site, SMALL, ["", ""], &["--set", "daemon.log_format=json"]);
+    for name in [BOT, OTHER_BOT] {
+        wait(&format!("a line about {name}"), || {
+            let log = bot.log();
+            let mut lines = log
+                .lines()
+                .filter_map(|line| serde_json::from_str::<Value>(line).ok());
+            let found = lines.any(|line| line["event"] == "online" && line["account"] == name);
+            found.then_some(())
+        });
+    }
+}
+
+#[test]
 fn accounts_share_engine_and_resume_after_crash() {
     let site = site();
     let mut bot = start(

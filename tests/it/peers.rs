@@ -234,8 +234,8 @@ fn convert_takes_fragments() {
 fn convert_of_override_without_a_value_removes_the_setting() {
     let (settings, written) = converted(
         "matchmaking:\n  challenge_initial_time: [60, 180]\n  challenge_increment: 2\n  challenge_days: 2\n  \
-         opponent_rating_difference: 300\n  overrides:\n    correspondence:\n      challenge_initial_time:\n      \
-         challenge_increment:\n    easy:\n      opponent_rating_difference:\n      opponent_min_rating: 400\n      \
+         opponent_rating_difference: 300\n  challenge_mode: rated\n  overrides:\n    correspondence:\n      challenge_initial_time:\n      \
+         challenge_increment:\n      challenge_mode:\n    easy:\n      opponent_rating_difference:\n      opponent_min_rating: 400\n      \
          challenge_days:\n",
     );
     let profiles = settings.matchmaking.profile.iter();
@@ -248,6 +248,8 @@ fn convert_of_override_without_a_value_removes_the_setting() {
         [vec!["1+2", "3+2", "2d"], vec!["2d"], vec!["1+2", "3+2"]],
         "{written}"
     );
+    let rated: Vec<bool> = profiles.clone().map(|profile| profile.rated).collect();
+    assert_eq!(rated, [true, false, true], "{written}");
     let differs: Vec<bool> = profiles
         .map(|profile| profile.rating_diff.is_some())
         .collect();

@@ -83,6 +83,9 @@ pub enum EngineError {
         /// The reason.
         error: std::io::Error,
     },
+    /// The working directory does not exist.
+    #[error("the `directory` of the engine does not exist: {}", .0.display())]
+    NoDirectory(PathBuf),
     /// The process has ended.
     #[error("{0} has exited")]
     Exited(String),
@@ -287,6 +290,10 @@ impl Channel {
             // Ctrl-C must not reach the engine: running games are finished.
             .process_group(0);
         if let Some(directory) = &launch.directory {
+            // Otherwise the program seems to be missing.
+            if !directory.is_dir() {
+                return Err(EngineError::NoDirectory(directory.clone()));
+            }
             command.current_dir(directory);
         }
         let failed = |error| EngineError::Start {

@@ -224,7 +224,7 @@ pub fn run(options: &FitVariantOptions, out: &mut dyn Write) -> anyhow::Result<(
     let samples = Samples::load(&options.data, variant, &mut layout)?;
     ensure!(
         !samples.training.is_empty() && !samples.validation.is_empty(),
-        "{} games of {variant} (*{}) are too few",
+        "{} games of {variant} (*{}) are too few: play at least 20 with datagen --variant",
         samples.games,
         archive::VARIANT_FILE_SUFFIX
     );

@@ -191,6 +191,7 @@ impl Account {
 
     fn send_match_challenge(&mut self, user: Username, params: NewChallenge) {
         info!(
+            name: "challenge_sent",
             "match against {user}: challenging to {}",
             params.time_control
         );

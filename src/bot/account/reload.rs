@@ -95,7 +95,7 @@ impl Account {
             1 => "one setting has changed".to_owned(),
             n => format!("{n} settings have changed"),
         }];
-        info!("reloaded: {}", lines[0]);
+        info!(name: "reload", "reloaded: {}", lines[0]);
         for change in now {
             info!("{change}");
             lines.push(format!("  {change}"));

@@ -576,7 +576,7 @@ impl ArenaTask {
         }
         self.publish(arena, text.clone());
         let text = format!("{name} is over: {text}");
-        info!(arena = %id, "{text}");
+        info!(name: "arena_finished", arena = %id, "{text}");
         self.ctx.events.send(Event::note(text.clone()));
         self.respond(Err(text.into()));
     }
