@@ -9,7 +9,7 @@ use knightwatch::chess::Variant;
 use knightwatch::sim::{ChallengePlan, NewUser, PlayerKind, PlayerOptions, TimeControl};
 use knightwatch::store::{Reader, Record};
 
-use crate::common::{BOT, Daemon, Site, wait};
+use crate::common::{BOT, Daemon, Site, skip, wait};
 use crate::replay::replay_without_differences;
 
 /// A program of the tests that speaks UCI: our own.
@@ -205,14 +205,13 @@ fn random_faults_lose_none_of_a_thousand_games() {
 
 #[test]
 fn installed_engine_plays_the_games() {
-    let programs = ["stockfish", "fairy-stockfish", "ethereal-chess", "toga2"];
+    let programs = ["toga2", "stockfish", "fairy-stockfish", "ethereal-chess"];
     let directories = ["/usr/games", "/usr/bin", "/usr/local/bin"];
     let files = directories
         .iter()
         .flat_map(|directory| programs.map(|program| Path::new(directory).join(program)));
     let Some(program) = files.into_iter().find(|file| file.is_file()) else {
-        eprintln!("skipped: no engine is installed");
-        return;
+        return skip("engine", "no engine is installed (Debian: toga2)");
     };
     let (site, bot, id) = play(&format!(
         "book.enabled = false\n[engine]\nhash_mib = 1\nthreads = 1\ndefault = \"installed\"\n\
