@@ -5,6 +5,8 @@ use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use knightwatch_util::sync::lock;
+
 use super::channel::{Deadlines, EngineError};
 
 /// Upper limit of a line, in bytes; the rest of a longer one is dropped.
@@ -65,7 +67,7 @@ struct State {
 
 impl Inbox {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     fn change(&self, change: impl FnOnce(&mut State)) {
