@@ -115,6 +115,21 @@ fn restart_lists_games_once_despite_pauses() {
     assert_eq!(after, before.map(|count| count + 1));
 }
 
+/// Begins a game without a challenge, and waits for its first plies. Lichess ends an arena game that does not start within
+/// about sixteen seconds.
+fn time_of_first_plies(site: &Site, plies: usize) -> Duration {
+    let begin = Fault::Pair {
+        players: ["Patient".to_owned(), BOT.to_owned()],
+        clock: TimeControl::clock(180, 0),
+    };
+    let at = site.sim.elapsed() + Duration::from_millis(1);
+    site.sim.faults().add(FaultRule::new(begin).at(at));
+    let game = site.started(1).remove(0);
+    let begun = site.sim.elapsed();
+    site.plies(&game.id, plies);
+    site.sim.elapsed().saturating_sub(begun)
+}
+
 #[test]
 fn rate_limited_event_stream_does_not_delay_games() {
     let site = Site::new([NewUser::bot("Patient")]);
@@ -128,16 +143,7 @@ fn rate_limited_event_stream_does_not_delay_games() {
     wait("the event stream is refused", || {
         bot.log().contains("don't poll this endpoint").then_some(())
     });
-    let begin = Fault::Pair {
-        players: ["Patient".to_owned(), BOT.to_owned()],
-        clock: TimeControl::clock(180, 0),
-    };
-    faults.add(FaultRule::new(begin).at(site.sim.elapsed() + Duration::from_millis(1)));
-    let game = site.started(1).remove(0);
-    let begun = site.sim.elapsed();
-    site.plies(&game.id, 4);
-    // Lichess ends an arena game that does not start within about sixteen seconds.
-    let took = site.sim.elapsed().saturating_sub(begun);
+    let took = time_of_first_plies(&site, 4);
     assert!(took < Duration::from_secs(16), "{took:?}");
 }
 
@@ -163,15 +169,7 @@ fn games_begin_soon_after_an_outage_of_stream_and_list() {
         let requests = requests_of(&site, BOT, Endpoint::Playing).len();
         (requests >= before + FAILURES).then_some(())
     });
-    let begin = Fault::Pair {
-        players: ["Patient".to_owned(), BOT.to_owned()],
-        clock: TimeControl::clock(180, 0),
-    };
-    faults.add(FaultRule::new(begin).at(site.sim.elapsed() + Duration::from_millis(1)));
-    let game = site.started(1).remove(0);
-    let begun = site.sim.elapsed();
-    site.plies(&game.id, 2);
-    let took = site.sim.elapsed().saturating_sub(begun);
+    let took = time_of_first_plies(&site, 2);
     assert!(took < Duration::from_secs(16), "{took:?}: {}", bot.log());
 }
 
