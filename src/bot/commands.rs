@@ -24,8 +24,19 @@ const COMMAND_TIMEOUT: Duration = Duration::from_secs(20);
 /// Response to a command: what was done, or why it failed.
 pub type CommandResult = Result<String, CommandError>;
 
-/// Loads the settings again; `None` if this account was removed from them. Blocks on the disk.
-pub type ReloadSettings = Arc<dyn Fn() -> Result<Option<Settings>, config::Error> + Send + Sync>;
+/// Loads the settings again; `None` if this account was removed from them. Blocks on the disk and on engines.
+pub type ReloadSettings = Arc<dyn Fn() -> Result<Option<Settings>, ReloadError> + Send + Sync>;
+
+/// Reason why new settings cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ReloadError {
+    /// Problems of the file.
+    #[error(transparent)]
+    Settings(#[from] config::Error),
+    /// A book or an engine, with which the program would not start.
+    #[error("{0}")]
+    Resource(String),
+}
 
 /// Reads the token of the account again. Blocks on the disk.
 pub type ReadToken = Arc<dyn Fn() -> Result<Token, String> + Send + Sync>;

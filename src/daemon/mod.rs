@@ -36,9 +36,9 @@ use crate::sim;
 use crate::store::{self, Recorder};
 use crate::web::{self, KeySource, KeySources, Page};
 use accounts::Accounts;
-use assemble::assemble_all;
 pub(crate) use assemble::external_options;
 pub use assemble::{assemble, clients};
+use assemble::{assemble_all, check_game_options};
 use other_instance::refuse_second_instance;
 use systemd::{Watchdog, notify, notify_status};
 
@@ -228,10 +228,7 @@ fn check_options(settings: &Settings, externals: &[ExternalEngine]) -> Result<()
             return Err(Error::EngineOptions { name, why });
         }
     }
-    match bot::wrong_game_option(settings, externals) {
-        None => Ok(()),
-        Some((name, why)) => Err(Error::EngineOptions { name, why }),
-    }
+    check_game_options(settings, externals)
 }
 
 /// Limit on threads for blocking operations.
