@@ -8,6 +8,7 @@ use std::time::SystemTime;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::FileError;
 use crate::bot::account::accepted_log::{self, AcceptedLog};
 use crate::bot::account::file_names;
 use crate::bot::account::overrides::OperatorOverrides;
@@ -33,14 +34,9 @@ const MAX_INPUT_BYTES: u64 = 64 * 1024;
 /// Reason why a challenge cannot be explained.
 #[derive(Debug, thiserror::Error)]
 pub enum ExplainError {
-    /// The file cannot be read.
-    #[error("cannot read {}: {error}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// The error.
-        error: io::Error,
-    },
+    /// A file cannot be read.
+    #[error(transparent)]
+    File(#[from] FileError),
     /// The file does not contain a challenge.
     #[error(
         "{} holds no challenge as Lichess sends it, in its event stream or in its list of challenges: {error}; --user NAME needs no file",
@@ -70,13 +66,9 @@ impl ChallengeQuery {
     /// # Errors
     /// If it cannot be read or parsed.
     pub fn read(file: &Path) -> Result<Self, ExplainError> {
-        let path = || file.to_owned();
-        let text = read(file).map_err(|error| ExplainError::Read {
-            path: path(),
-            error,
-        })?;
+        let text = read(file).map_err(FileError::reading(file))?;
         let (challenge, compat) = parse(&text).map_err(|error| ExplainError::NoChallenge {
-            path: path(),
+            path: file.to_owned(),
             error,
         })?;
         Ok(Self { challenge, compat })

@@ -22,7 +22,7 @@ use crate::lichess::Client;
 use crate::lichess::model::{Username, clip};
 use crate::lichess::retry::{self, RequestKind, Retry};
 use crate::store::{self, ImportedGame, Importer};
-use crate::{input, plural};
+use crate::{FileError, input, plural};
 
 /// Games in a transaction, which takes some ten milliseconds.
 const BATCH: usize = 200;
@@ -43,13 +43,8 @@ const MAX_SILENCE: Duration = Duration::from_secs(110);
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file cannot be read.
-    #[error("cannot read {}: {error}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        error: io::Error,
-    },
+    #[error(transparent)]
+    File(#[from] FileError),
     /// The records cannot be written.
     #[error("cannot write the records at {}: {error}", path.display())]
     Records {
@@ -226,10 +221,7 @@ struct Import<'a, W> {
 
 impl<W: Write> Import<'_, W> {
     fn file(&mut self, path: &Path) -> Result<(), Error> {
-        let unreadable = |error| Error::Unreadable {
-            path: path.to_owned(),
-            error,
-        };
+        let unreadable = &FileError::reading(path);
         let mut text: Box<dyn BufRead> = match path.as_os_str() == "-" {
             true => Box::new(BufReader::new(io::stdin())),
             false => Box::new(BufReader::new(open(path).map_err(unreadable)?)),
@@ -252,7 +244,7 @@ impl<W: Write> Import<'_, W> {
         };
         match failed {
             Some(error) => Err(error),
-            None => read.map_err(unreadable),
+            None => Ok(read.map_err(unreadable)?),
         }
     }
 

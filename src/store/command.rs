@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::pgn::{Details, pgn_of};
 use super::{ChallengeDecision, Error, Filter, Game, GroupBy, Page, Rating, Reader, WinDrawLoss};
+use crate::FileError;
 use crate::atomic_file;
 use crate::events::{Player, TimeControl};
 use crate::plural;
@@ -66,13 +67,8 @@ pub enum CommandError {
     )]
     NoChallenge,
     /// The output file cannot be written.
-    #[error("cannot write {}: {error}", path.display())]
-    Unwritable {
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        error: io::Error,
-    },
+    #[error(transparent)]
+    Unwritable(FileError),
     /// The output cannot be printed.
     #[error("cannot print")]
     Output(#[from] io::Error),
@@ -257,10 +253,7 @@ pub fn export_command(options: &ExportOptions, out: &mut impl Write) -> Result<(
         .map_err(CommandError::Output)
         .and_then(|()| atomic_file::write_with(path, |file| export(options, &reader, file)));
     let count = written.map_err(|error| match error {
-        CommandError::Output(error) => CommandError::Unwritable {
-            path: path.clone(),
-            error,
-        },
+        CommandError::Output(error) => CommandError::Unwritable(FileError::writing(path)(error)),
         other => other,
     })?;
     let games = plural::count(count, "game", "games");
