@@ -21,6 +21,9 @@ const MAX_QUEUED_COMMANDS: usize = 32;
 /// Longer than any request to Lichess takes.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(20);
 
+/// Reason for cancelling a challenge, and for abandoning a command, during shutdown.
+pub(super) const SHUTTING_DOWN: &str = "the bot is shutting down";
+
 /// Response to a command: what was done, or why it failed.
 pub type CommandResult = Result<String, CommandError>;
 
@@ -157,17 +160,17 @@ impl CommandHandle {
             responder: Responder(sender),
         };
         let exchange = async {
-            self.sender.send(command).await.ok()?;
-            response.await.ok()
+            match self.sender.send(command).await {
+                // What would have answered was abandoned.
+                Ok(()) => response.await.unwrap_or(Err(SHUTTING_DOWN.into())),
+                Err(_) => Err("the bot is about to end".into()),
+            }
         };
-        match tokio::time::timeout(COMMAND_TIMEOUT, exchange).await {
-            Ok(Some(answer)) => answer,
-            Ok(None) => Err("the bot is about to end".into()),
-            Err(_) => Err(CommandError(format!(
-                "no answer within {} s; it may be done yet",
-                COMMAND_TIMEOUT.as_secs()
-            ))),
-        }
+        let answer = tokio::time::timeout(COMMAND_TIMEOUT, exchange).await;
+        answer.unwrap_or_else(|_| {
+            let limit = COMMAND_TIMEOUT.as_secs();
+            Err(format!("no answer within {limit} s; it may be done yet").into())
+        })
     }
 }
 
