@@ -43,7 +43,6 @@ pub enum ExplainError {
         path.display()
     )]
     NoChallenge {
-        /// The file.
         path: PathBuf,
         /// The missing or wrong field.
         error: serde_json::Error,

@@ -102,7 +102,6 @@ pub enum OptionValue {
     Check(bool),
     /// A number.
     Spin(i64),
-    /// Text.
     Text(String),
 }
 

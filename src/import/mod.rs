@@ -47,12 +47,7 @@ pub enum Error {
     File(#[from] FileError),
     /// The records cannot be written.
     #[error("cannot write the records at {}: {error}", path.display())]
-    Records {
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        error: store::Error,
-    },
+    Records { path: PathBuf, error: store::Error },
     /// It is unknown whose games are meant.
     #[error(
         "whose games are meant? neither the configuration nor the records name an account: use --account NAME"

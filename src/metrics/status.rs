@@ -100,7 +100,6 @@ pub struct ExternalStatus {
     /// Name that it reports, once it has started.
     #[serde(default)]
     pub identity: Option<String>,
-    /// Its processes.
     pub processes: u64,
     /// Those that are ready or at work.
     pub ready: u64,
@@ -143,7 +142,6 @@ pub struct LimitStatus {
 /// An arena that we play or plan to play.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ArenaStatus {
-    /// Its id.
     pub id: String,
     /// Its name, once known.
     pub name: Option<String>,
@@ -171,7 +169,6 @@ pub struct OpenChallenge {
 /// A match against one opponent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MatchStatus {
-    /// The opponent.
     pub opponent: String,
     /// Kind of game, such as `3+2 rated standard`.
     pub terms: String,
@@ -209,7 +206,6 @@ pub struct StreamStatus {
 /// A running game.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GameStatus {
-    /// Its id.
     pub id: String,
     /// Name of the opponent; empty until the stream has reported it.
     pub opponent: String,

@@ -31,20 +31,10 @@ pub enum CommandError {
         file.display(),
         file.display()
     )]
-    Damaged {
-        /// The file.
-        file: PathBuf,
-        /// The cause.
-        error: Error,
-    },
+    Damaged { file: PathBuf, error: Error },
     /// The file cannot be read.
     #[error("cannot read the records at {}: {error}", file.display())]
-    Records {
-        /// The file.
-        file: PathBuf,
-        /// The cause.
-        error: Error,
-    },
+    Records { file: PathBuf, error: Error },
     /// No account of ours with this name has played.
     #[error("the records have no game of {account}; {}", describe_accounts(known))]
     NoAccount {

@@ -65,9 +65,7 @@ pub enum Error {
     /// The directory cannot be created.
     #[error("cannot create the directory {}: {error}", directory.display())]
     Directory {
-        /// The directory.
         directory: PathBuf,
-        /// The cause.
         error: io::Error,
     },
     /// An error of SQLite.

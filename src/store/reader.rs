@@ -41,11 +41,9 @@ pub struct Game {
     pub color: Color,
     /// Our account, with its rating at the start.
     pub account: Player,
-    /// The opponent.
     pub opponent: Player,
     /// `bullet`, `blitz`, ...
     pub speed: String,
-    /// The time control.
     pub time_control: TimeControl,
     /// `standard`, `chess960`, `fromPosition`, `crazyhouse`, ...
     pub variant: String,
@@ -154,7 +152,6 @@ pub struct ArenaResult {
 /// A game with moves and notes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
-    /// The game.
     pub game: Game,
     /// Its moves, in order.
     pub moves: Vec<MoveRecord>,
@@ -175,7 +172,6 @@ pub struct ChallengeDecision {
     pub from: Player,
     /// The challenged user.
     pub to: Option<String>,
-    /// The time control.
     pub time_control: TimeControl,
     /// Variant key.
     pub variant: String,
