@@ -12,7 +12,7 @@ mod bus;
 use std::time::{Duration, SystemTime};
 
 use knightwatch_util::keys;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 pub use tokio::sync::broadcast::error::RecvError;
 
 pub use crate::chess::Color;
@@ -458,6 +458,8 @@ pub struct SearchInfo {
 
 keys! {
     /// Origin of a move of ours.
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
     pub enum Source {
         /// The opening book.
         Book = "book",
