@@ -180,11 +180,11 @@ pub enum EngineError {
     TooLate(String),
 }
 
-/// `; its last words: cannot open the file`
+/// `; its last lines: cannot open the file`
 fn shown(last_lines: &[String]) -> String {
     match last_lines {
         [] => String::new(),
-        lines => format!("; its last words: {}", lines.join(" | ")),
+        lines => format!("; its last lines: {}", lines.join(" | ")),
     }
 }
 
@@ -280,7 +280,7 @@ impl Channel {
             End::Flood => EngineError::Flood(name),
             End::Exited => {
                 let errors = self.process.errors(MAX_REST_TIME);
-                let last_lines = self.dialogue.last_words(&errors);
+                let last_lines = self.dialogue.last_lines(&errors);
                 EngineError::Exited { name, last_lines }
             }
         }

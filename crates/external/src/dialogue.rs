@@ -7,7 +7,7 @@ const FIRST_LINES: usize = 4;
 const LAST_LINES: usize = 8;
 
 /// Lines of an engine that has exited which an error shows.
-const LAST_WORDS: usize = 5;
+const LAST_LINES_SHOWN: usize = 5;
 
 /// Upper limit of our own lines that are kept.
 const MAX_SENT_LINES: usize = 200;
@@ -54,7 +54,7 @@ impl Dialogue {
     }
 
     /// Lines of an engine that has exited which may say why: the last ones of its error output, or else of its output.
-    pub(crate) fn last_words(&self, errors: &str) -> Vec<String> {
+    pub(crate) fn last_lines(&self, errors: &str) -> Vec<String> {
         let said = errors.lines().filter(|line| !line.trim().is_empty());
         let mut said: Vec<String> = said.map(|line| printable(line, MAX_HEARD_CHARS)).collect();
         if said.is_empty() {
@@ -62,7 +62,7 @@ impl Dialogue {
             let heard = heard.filter(|line| line.starts_with("info string ") || !is_usual(line));
             said.extend(heard.map(str::to_owned));
         }
-        said.split_off(said.len().saturating_sub(LAST_WORDS))
+        said.split_off(said.len().saturating_sub(LAST_LINES_SHOWN))
     }
 
     /// The lines, with `>` before ours and `<` before the engine's.

@@ -36,7 +36,7 @@ pub(super) enum ChallengeSource {
     Match,
 }
 
-/// What has become of a challenge that was sent.
+/// Result of sending a challenge.
 pub(super) enum SendResult {
     Created(Box<Challenge>),
     /// It was declined or cancelled before the response.

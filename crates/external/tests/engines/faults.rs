@@ -156,15 +156,15 @@ fn options_are_checked() {
 }
 
 #[test]
-fn last_words_of_an_engine_are_in_the_error() {
+fn last_lines_of_an_engine_are_in_the_error() {
     for (go, words) in [
         (
             "echo info depth 1; echo info string ERROR: no network; exit 1",
-            "Stub has exited; its last words: info string ERROR: no network",
+            "Stub has exited; its last lines: info string ERROR: no network",
         ),
         (
             "echo bad file >&2; echo; echo the end >&2; exit 1",
-            "Stub has exited; its last words: bad file | the end",
+            "Stub has exited; its last lines: bad file | the end",
         ),
         ("exit 1", "Stub has exited"),
     ] {
