@@ -8,7 +8,6 @@ use std::time::SystemTime;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::FileError;
 use crate::bot::account::accepted_log::{self, AcceptedLog};
 use crate::bot::account::file_names;
 use crate::bot::account::overrides::OperatorOverrides;
@@ -22,6 +21,7 @@ use crate::bot::policy::{
 use crate::chess::{Color, Position};
 use crate::config::Settings;
 use crate::events::Player;
+use crate::file_error::FileError;
 use crate::input;
 use crate::lichess::model::{
     Challenge, ChallengeId, ChallengeStatus, ChallengeUser, ColorChoice, Compat, Speed,

@@ -18,8 +18,9 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use toml::{Table, Value as Toml};
 
+use crate::file_error::FileError;
 use crate::lichess::Token;
-use crate::{FileError, atomic_file, input, plural};
+use crate::{atomic_file, input, plural};
 pub use draft::Counts;
 use draft::{Draft, Outcome, quoted};
 use values::{boolean, changed, not, same, shown, table, up_to, whole};

@@ -4,9 +4,9 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use super::{Animation, Board};
-use crate::FileError;
 use crate::atomic_file;
 use crate::chess::{Color, Game, NotationError, Variant, pgn};
+use crate::file_error::FileError;
 use crate::input;
 
 /// The largest PGN file that is read.

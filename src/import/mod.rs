@@ -18,11 +18,12 @@ use tokio::runtime::Runtime;
 
 use crate::chess::{Color, Game, Move};
 use crate::clock;
+use crate::file_error::FileError;
 use crate::lichess::Client;
 use crate::lichess::model::{Username, clip};
 use crate::lichess::retry::{self, RequestKind, Retry};
 use crate::store::{self, ImportedGame, Importer};
-use crate::{FileError, input, plural};
+use crate::{input, plural};
 
 /// Games in a transaction, which takes some ten milliseconds.
 const BATCH: usize = 200;

@@ -7,9 +7,9 @@ use serde_json::json;
 
 use super::pgn::{Details, pgn_of};
 use super::{ChallengeDecision, Error, Filter, Game, GroupBy, Page, Rating, Reader, WinDrawLoss};
-use crate::FileError;
 use crate::atomic_file;
 use crate::events::{Player, TimeControl};
+use crate::file_error::FileError;
 use crate::plural;
 
 /// Upper limit of a displayed name, in characters; Lichess allows 30.

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use super::{Book, BuildError, Builder, Error, GameOptions, Probe};
 use knightwatch_chess::{Game, NotationError, Variant, pgn};
-use knightwatch_util::FileError;
 use knightwatch_util::atomic_file;
+use knightwatch_util::file_error::FileError;
 use knightwatch_util::input;
 use knightwatch_util::plural;
 

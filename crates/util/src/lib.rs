@@ -5,15 +5,13 @@
 
 pub mod atomic_file;
 pub mod backoff;
-mod file_error;
+pub mod file_error;
 pub mod input;
 mod keys;
 pub mod plural;
 pub mod spelling;
 pub mod sync;
 pub mod text;
-
-pub use file_error::FileError;
 
 /// Runs the example of the README.
 #[cfg(doctest)]
