@@ -16,9 +16,7 @@ const MAX_TEXT_CHARS: usize = 1_500;
 pub(super) struct Message {
     /// Headers besides the content type.
     pub headers: Vec<(&'static str, String)>,
-    /// Content type.
     pub content_type: &'static str,
-    /// Body.
     pub body: String,
 }
 

@@ -21,11 +21,25 @@ const MAX_QUEUED_COMMANDS: usize = 32;
 /// Longer than any request to Lichess takes.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(20);
 
+/// Reason for cancelling a challenge, and for abandoning a command, during shutdown.
+pub(super) const SHUTTING_DOWN: &str = "the bot is shutting down";
+
 /// Response to a command: what was done, or why it failed.
 pub type CommandResult = Result<String, CommandError>;
 
-/// Loads the settings again; `None` if this account was removed from them. Blocks on the disk.
-pub type ReloadSettings = Arc<dyn Fn() -> Result<Option<Settings>, config::Error> + Send + Sync>;
+/// Loads the settings again; `None` if this account was removed from them. Blocks on the disk and on engines.
+pub type ReloadSettings = Arc<dyn Fn() -> Result<Option<Settings>, ReloadError> + Send + Sync>;
+
+/// Reason why new settings cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ReloadError {
+    /// Problems of the file.
+    #[error(transparent)]
+    Settings(#[from] config::Error),
+    /// A book or an engine, with which the program would not start.
+    #[error("{0}")]
+    Resource(String),
+}
 
 /// Reads the token of the account again. Blocks on the disk.
 pub type ReadToken = Arc<dyn Fn() -> Result<Token, String> + Send + Sync>;
@@ -146,17 +160,17 @@ impl CommandHandle {
             responder: Responder(sender),
         };
         let exchange = async {
-            self.sender.send(command).await.ok()?;
-            response.await.ok()
+            match self.sender.send(command).await {
+                // What would have answered was abandoned.
+                Ok(()) => response.await.unwrap_or(Err(SHUTTING_DOWN.into())),
+                Err(_) => Err("the bot is about to end".into()),
+            }
         };
-        match tokio::time::timeout(COMMAND_TIMEOUT, exchange).await {
-            Ok(Some(answer)) => answer,
-            Ok(None) => Err("the bot is about to end".into()),
-            Err(_) => Err(CommandError(format!(
-                "no answer within {} s; it may be done yet",
-                COMMAND_TIMEOUT.as_secs()
-            ))),
-        }
+        let answer = tokio::time::timeout(COMMAND_TIMEOUT, exchange).await;
+        answer.unwrap_or_else(|_| {
+            let limit = COMMAND_TIMEOUT.as_secs();
+            Err(format!("no answer within {limit} s; it may be done yet").into())
+        })
     }
 }
 

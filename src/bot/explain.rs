@@ -21,6 +21,7 @@ use crate::bot::policy::{
 use crate::chess::{Color, Position};
 use crate::config::Settings;
 use crate::events::Player;
+use crate::file_error::FileError;
 use crate::input;
 use crate::lichess::model::{
     Challenge, ChallengeId, ChallengeStatus, ChallengeUser, ColorChoice, Compat, Speed,
@@ -33,21 +34,15 @@ const MAX_INPUT_BYTES: u64 = 64 * 1024;
 /// Reason why a challenge cannot be explained.
 #[derive(Debug, thiserror::Error)]
 pub enum ExplainError {
-    /// The file cannot be read.
-    #[error("cannot read {}: {error}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// The error.
-        error: io::Error,
-    },
+    /// A file cannot be read.
+    #[error(transparent)]
+    File(#[from] FileError),
     /// The file does not contain a challenge.
     #[error(
         "{} holds no challenge as Lichess sends it, in its event stream or in its list of challenges: {error}; --user NAME needs no file",
         path.display()
     )]
     NoChallenge {
-        /// The file.
         path: PathBuf,
         /// The missing or wrong field.
         error: serde_json::Error,
@@ -70,13 +65,9 @@ impl ChallengeQuery {
     /// # Errors
     /// If it cannot be read or parsed.
     pub fn read(file: &Path) -> Result<Self, ExplainError> {
-        let path = || file.to_owned();
-        let text = read(file).map_err(|error| ExplainError::Read {
-            path: path(),
-            error,
-        })?;
+        let text = read(file).map_err(FileError::reading(file))?;
         let (challenge, compat) = parse(&text).map_err(|error| ExplainError::NoChallenge {
-            path: path(),
+            path: file.to_owned(),
             error,
         })?;
         Ok(Self { challenge, compat })

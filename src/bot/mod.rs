@@ -32,7 +32,7 @@ pub use account::overrides::{OperatorOverrides, file as overrides_file};
 pub use argument::time_control;
 pub use commands::{
     CommandError, CommandHandle, CommandKind, CommandReceiver, CommandResult, OutgoingChallenge,
-    ReadToken, ReloadSettings, command_channel,
+    ReadToken, ReloadError, ReloadSettings, command_channel,
 };
 pub use explain::{ChallengeQuery, ExplainError, ProfileQuery, explain_command};
 pub use game::choice::BookSet;
@@ -194,18 +194,6 @@ pub fn upgrade_hint(games: u64) -> &'static str {
 /// Runs the bot until shutdown is complete.
 pub async fn run(parts: BotParts, shutdown: ShutdownSignal) -> Result<(), Error> {
     account::run(parts, shutdown).await
-}
-
-/// An external engine that does not take an option of a rule, and why, as far as its options are known.
-pub fn wrong_game_option(
-    settings: &Settings,
-    externals: &[ExternalEngine],
-) -> Option<(String, String)> {
-    externals.iter().find_map(|external| {
-        let mut options = settings.game_options(external.name()).into_iter();
-        let why = options.find_map(|options| external.option_problem(&options))?;
-        Some((external.name().to_owned(), why))
-    })
 }
 
 /// Context of an account, given to its games and arenas.

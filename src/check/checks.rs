@@ -149,7 +149,9 @@ async fn check_account(settings: &Settings, client: &Client, findings: &mut Vec<
             return;
         }
     }
-    findings.extend(machine::clock(client.clock_ahead().await.ok().flatten()));
+    let ahead = client.clock_ahead().await.ok().flatten();
+    let is_local = settings.lichess.endpoint().is_ok_and(|it| it.is_local());
+    findings.extend(machine::clock(ahead, is_local));
     match client.token_test().await {
         Ok(Some(info)) => {
             let user = client.named(&info.user).account().await;

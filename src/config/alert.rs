@@ -11,10 +11,8 @@ use url::Url;
 #[serde(default, deny_unknown_fields)]
 pub struct AlertTarget {
     /// Address of the webhook.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<Url>,
     /// File with the address of the webhook and nothing else, for an address that is a secret.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub url_file: Option<PathBuf>,
     /// Form of the messages.
     pub format: AlertFormat,

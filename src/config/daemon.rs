@@ -20,14 +20,12 @@ pub struct Daemon {
     /// Form of the log lines.
     pub log_format: LogFormat,
     /// A file that gets the log, too.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub log_file: Option<PathBuf>,
     /// Size in MiB from which a new log file is begun.
     pub log_file_mib: u32,
     /// Number of log files that are kept, the current one included.
     pub log_files: u32,
     /// The control socket, for `knightwatch status`; by default `control.sock` in the runtime directory.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub socket: Option<PathBuf>,
     /// Webhooks for alerts, each below `[[alert]]`.
     #[serde(skip_serializing)]

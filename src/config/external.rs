@@ -33,7 +33,6 @@ section! {
         /// Protocol that it speaks.
         pub protocol: Protocol = Protocol::Uci,
         /// Working directory; ours without one.
-        #[serde(skip_serializing_if = "Option::is_none")]
         pub directory: Option<PathBuf>,
         /// Environment variables in addition to ours.
         pub environment: BTreeMap<String, String>,
@@ -42,10 +41,8 @@ section! {
         /// Processes that share the games, 1 to 64.
         pub processes: usize = 1,
         /// Threads of each process; the embedded engine leaves them to it.
-        #[serde(skip_serializing_if = "Option::is_none")]
         pub threads: Option<usize>,
         /// Size of the hash table of each process, in MiB.
-        #[serde(skip_serializing_if = "Option::is_none")]
         pub hash_mib: Option<usize>,
         /// Variants that it plays; empty for standard chess, Chess960 and games from a position. The embedded engine plays the
         /// others.
@@ -58,13 +55,10 @@ section! {
         /// Whether the engine manages its time, or gets a fixed time from our time management.
         pub time: TimeManager = TimeManager::Engine,
         /// Node limit for every move.
-        #[serde(skip_serializing_if = "Option::is_none")]
         pub nodes: Option<u64>,
         /// Depth limit for every move, in plies.
-        #[serde(skip_serializing_if = "Option::is_none")]
         pub depth: Option<u32>,
         /// Time for every move, in ms.
-        #[serde(skip_serializing_if = "Option::is_none")]
         pub movetime_ms: Option<u64>,
     }
 }
@@ -102,7 +96,6 @@ pub enum OptionValue {
     Check(bool),
     /// A number.
     Spin(i64),
-    /// Text.
     Text(String),
 }
 

@@ -13,15 +13,12 @@ section! {
         /// Base URL of the server; every request goes below it.
         pub url: Url = Url::parse("https://lichess.org").expect("a valid URL"),
         /// File that holds the API token and nothing else. `%d` is systemd's credentials directory, `~` the home directory.
-        #[serde(skip_serializing_if = "Option::is_none")]
         pub token_file: Option<PathBuf>,
         /// PEM file with additional trusted certificates, for a private server.
-        #[serde(skip_serializing_if = "Option::is_none")]
         pub ca_file: Option<PathBuf>,
         /// Whether plain http to other machines is allowed. Anyone on the way can read the token.
         pub insecure: bool = false,
         /// Base URL of the broker for `engine.provider`, if it is not that of the server.
-        #[serde(skip_serializing_if = "Option::is_none")]
         pub engine_url: Option<Url>,
     }
 }

@@ -239,7 +239,6 @@ section! {
         /// Whether to keep records of the games.
         pub enabled: bool = true,
         /// Their directory; by default the state directory of the service or of the user.
-        #[serde(skip_serializing_if = "Option::is_none")]
         pub directory: Option<PathBuf>,
         /// PGN files in addition to the database, and their grouping.
         pub pgn: PgnFiles = PgnFiles::None,

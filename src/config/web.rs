@@ -12,13 +12,10 @@ section! {
         /// Address and port of the page, `/metrics` and the probes; empty for none.
         pub listen: String = "127.0.0.1:9664".into(),
         /// File with the key that permits everything. Needed for addresses that other machines can reach.
-        #[serde(skip_serializing_if = "Option::is_none")]
         pub key_file: Option<PathBuf>,
         /// File with a key that permits to watch only.
-        #[serde(skip_serializing_if = "Option::is_none")]
         pub watch_key_file: Option<PathBuf>,
         /// File with a key for `/metrics` only.
-        #[serde(skip_serializing_if = "Option::is_none")]
         pub metrics_key_file: Option<PathBuf>,
         /// Names by which other machines call the page, without a port.
         pub hosts: Vec<String>,

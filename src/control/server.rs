@@ -50,7 +50,6 @@ pub enum BindError {
     System {
         /// Path of the socket.
         path: PathBuf,
-        /// The error.
         error: io::Error,
     },
     /// Other users could replace the socket.

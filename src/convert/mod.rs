@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use toml::{Table, Value as Toml};
 
+use crate::file_error::FileError;
 use crate::lichess::Token;
 use crate::{atomic_file, input, plural};
 pub use draft::Counts;
@@ -45,14 +46,9 @@ pub struct ConvertOptions {
 /// Errors of converting a configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The file cannot be read.
-    #[error("cannot read {}: {error}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        error: io::Error,
-    },
+    /// A file cannot be read or written.
+    #[error(transparent)]
+    File(#[from] FileError),
     /// The file is not valid YAML.
     #[error("{}:{line}: {message}", path.display())]
     Syntax {
@@ -71,14 +67,6 @@ pub enum Error {
     /// The output exists.
     #[error("{} exists: name a file that does not, or remove it first", .0.display())]
     Exists(PathBuf),
-    /// The output cannot be written.
-    #[error("cannot write {}: {error}", path.display())]
-    Unwritable {
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        error: io::Error,
-    },
     /// The output cannot be printed.
     #[error("cannot print")]
     Output(#[from] io::Error),
@@ -187,11 +175,7 @@ pub fn convert_command(
     match output {
         None => out.write_all(text.as_bytes())?,
         Some(path) => {
-            let written = atomic_file::write(path, text.as_bytes());
-            written.map_err(|error| Error::Unwritable {
-                path: path.clone(),
-                error,
-            })?;
+            atomic_file::write(path, text.as_bytes()).map_err(FileError::writing(path))?;
         }
     }
     writeln!(
@@ -215,10 +199,7 @@ pub fn convert_command(
 /// # Errors
 /// When it cannot be read or is not the configuration of a known bot.
 pub fn convert(path: &Path) -> Result<Conversion, Error> {
-    let text = input::read_text(path, MAX_BYTES).map_err(|error| Error::Unreadable {
-        path: path.to_owned(),
-        error,
-    })?;
+    let text = input::read_text(path, MAX_BYTES).map_err(FileError::reading(path))?;
     let leaves = yaml::read(&text).map_err(|error| Error::Syntax {
         path: path.to_owned(),
         line: error.line,

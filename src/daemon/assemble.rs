@@ -8,15 +8,17 @@ use std::time::Duration;
 use sd_notify::NotifyState;
 use tracing::warn;
 
-use super::Error;
 use super::other_instance::find_other_process;
 use super::systemd::notify;
+use super::{ENGINES_TIMEOUT, Error};
 use crate::book::Book;
-use crate::bot::{self, BookSet, BotParts, ReadToken, ReloadSettings};
+use crate::bot::{self, BookSet, BotParts, ReadToken, ReloadError, ReloadSettings};
 use crate::config::{self, Settings, Sources, TokenSource};
 use crate::engine::{Engine, EngineOptions};
 use crate::events::Bus;
-use crate::external::{ExternalEngine, ExternalOptions, FixedLimits, Launch, Protocol};
+use crate::external::{
+    EngineProcess, ExternalEngine, ExternalOptions, FixedLimits, Launch, Protocol,
+};
 use crate::lichess::model::Variant;
 use crate::lichess::{self, Client, Token};
 use crate::sync;
@@ -80,7 +82,8 @@ pub(super) fn assemble_all(
         let mut sources = sources.clone();
         // Reload the same file: without it the defaults would apply.
         sources.file = settings.file.clone();
-        parts.reload = Some(settings_reloader(sources, account.name.clone()));
+        let externals = Arc::clone(&parts.externals);
+        parts.reload = Some(settings_reloader(sources, Arc::clone(&account), externals));
         parts.token = account.token.clone().map(token_reader);
         parts.find_other_process = Some(find_other_process(settings));
         if let Some(name) = &account.name {
@@ -142,9 +145,13 @@ pub(crate) fn external_options(settings: &config::External) -> ExternalOptions {
     }
 }
 
-/// Returns a function that reloads the settings of an account and notifies systemd. If no file was loaded before, it searches
-/// for one and uses that from then on.
-fn settings_reloader(sources: Sources, account: Option<String>) -> ReloadSettings {
+/// Returns a function that reloads the settings of an account, which are now `old`, and notifies systemd. If no file was loaded
+/// before, it searches for one and uses that from then on.
+fn settings_reloader(
+    sources: Sources,
+    old: Arc<Settings>,
+    externals: Arc<[ExternalEngine]>,
+) -> ReloadSettings {
     let sources = Mutex::new(sources);
     Arc::new(move || {
         let mut sources = sync::lock(&sources);
@@ -152,12 +159,81 @@ fn settings_reloader(sources: Sources, account: Option<String>) -> ReloadSetting
         // Needed by systemd 253 and later.
         states.extend(NotifyState::monotonic_usec_now().ok());
         notify(&states);
-        let read = Settings::load(&sources);
+        let read = reload(&mut sources, &old, &externals);
         notify(&[NotifyState::Ready]);
-        let read = read?;
-        sources.file.clone_from(&read.file);
-        Ok(read.reloaded_for(account.as_deref()))
+        read
     })
+}
+
+/// Loads settings with which the program would start.
+fn reload(
+    sources: &mut Sources,
+    old: &Settings,
+    externals: &[ExternalEngine],
+) -> Result<Option<Settings>, ReloadError> {
+    let read = Settings::load(sources)?;
+    sources.file.clone_from(&read.file);
+    let new = read.reloaded_for(old.name.as_deref());
+    if let Some(new) = &new {
+        let resources = check_resources(new, old, externals);
+        resources.map_err(|error| ReloadError::Resource(error.to_string()))?;
+    }
+    Ok(new)
+}
+
+/// Checks what the program needs at its start and does not have yet: books, and engines with other settings.
+fn check_resources(
+    new: &Settings,
+    old: &Settings,
+    externals: &[ExternalEngine],
+) -> Result<(), Error> {
+    if new.book != old.book {
+        book_set(new)?;
+    }
+    let running = |external: &config::External| {
+        let options = external_options(external);
+        externals.iter().any(|engine| *engine.options() == options)
+    };
+    for external in new.engine.external.iter().filter(|it| !running(it)) {
+        try_engine(external, new)?;
+    }
+    check_game_options(new, externals)
+}
+
+/// Starts an engine, and sets its options and those of games. An engine that does not start is no reason against the settings.
+fn try_engine(external: &config::External, settings: &Settings) -> Result<(), Error> {
+    let mut options = external_options(external);
+    options.launch.timeout = ENGINES_TIMEOUT;
+    let tried = EngineProcess::start(&options.launch).and_then(|mut engine| {
+        options.configure(&mut engine)?;
+        let mut of_games = settings.game_options(&external.name).into_iter();
+        of_games.try_for_each(|options| engine.set_options(texts(&options)))
+    });
+    match tried {
+        Err(error) if error.is_mistake() => Err(Error::EngineOptions {
+            name: external.name.clone(),
+            why: error.to_string(),
+        }),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+fn texts(options: &[(String, String)]) -> impl Iterator<Item = (&str, &str)> {
+    options.iter().map(|(name, value)| (&**name, &**value))
+}
+
+/// Refuses options of games that a running engine does not have, as far as it has started.
+pub(super) fn check_game_options(
+    settings: &Settings,
+    externals: &[ExternalEngine],
+) -> Result<(), Error> {
+    let wrong = externals.iter().find_map(|engine| {
+        let mut of_games = settings.game_options(engine.name()).into_iter();
+        let why = of_games.find_map(|options| engine.option_problem(&options))?;
+        let name = engine.name().to_owned();
+        Some(Error::EngineOptions { name, why })
+    });
+    wrong.map_or(Ok(()), Err)
 }
 
 /// Returns a function that reads the token again.

@@ -36,9 +36,9 @@ use crate::sim;
 use crate::store::{self, Recorder};
 use crate::web::{self, KeySource, KeySources, Page};
 use accounts::Accounts;
-use assemble::assemble_all;
 pub(crate) use assemble::external_options;
 pub use assemble::{assemble, clients};
+use assemble::{assemble_all, check_game_options};
 use other_instance::refuse_second_instance;
 use systemd::{Watchdog, notify, notify_status};
 
@@ -72,12 +72,7 @@ pub enum Error {
     Token(#[from] TokenError),
     /// The token of one of several accounts cannot be read.
     #[error("{account}: {error}")]
-    AccountToken {
-        /// The account.
-        account: String,
-        /// The cause.
-        error: TokenError,
-    },
+    AccountToken { account: String, error: TokenError },
     /// `lichess.url` is invalid.
     #[error(transparent)]
     Endpoint(#[from] EndpointError),
@@ -92,12 +87,7 @@ pub enum Error {
     Client(lichess::Error),
     /// A book cannot be opened.
     #[error("book {}: {error}", path.display())]
-    Book {
-        /// Its file.
-        path: PathBuf,
-        /// The cause.
-        error: book::Error,
-    },
+    Book { path: PathBuf, error: book::Error },
     /// An option of an external engine does not exist, or does not take the value.
     #[error(
         "engine {name}: {why}; correct [[engine.external]] or play.options, and see `knightwatch check`"
@@ -105,7 +95,6 @@ pub enum Error {
     EngineOptions {
         /// Its name in the configuration.
         name: String,
-        /// The cause.
         why: String,
     },
     /// The directory of the records cannot be one.
@@ -113,7 +102,6 @@ pub enum Error {
         "records.directory is {}, but {} is a file: set it to a directory", directory.display(), obstacle.display()
     )]
     RecordsDirectory {
-        /// The directory.
         directory: PathBuf,
         /// The file.
         obstacle: PathBuf,
@@ -228,10 +216,7 @@ fn check_options(settings: &Settings, externals: &[ExternalEngine]) -> Result<()
             return Err(Error::EngineOptions { name, why });
         }
     }
-    match bot::wrong_game_option(settings, externals) {
-        None => Ok(()),
-        Some((name, why)) => Err(Error::EngineOptions { name, why }),
-    }
+    check_game_options(settings, externals)
 }
 
 /// Limit on threads for blocking operations.

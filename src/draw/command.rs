@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::{Animation, Board};
 use crate::atomic_file;
 use crate::chess::{Color, Game, NotationError, Variant, pgn};
+use crate::file_error::FileError;
 use crate::input;
 
 /// The largest PGN file that is read.
@@ -82,14 +83,9 @@ pub enum RenderError {
     /// The output would be a terminal.
     #[error("refusing to print SVG to a terminal: write it to a file with -o FILE")]
     Terminal,
-    /// The file cannot be written.
-    #[error("cannot write {}: {cause}", path.display())]
-    Unwritable {
-        /// The path.
-        path: PathBuf,
-        /// The operating system's error.
-        cause: io::Error,
-    },
+    /// A file cannot be read or written.
+    #[error(transparent)]
+    File(#[from] FileError),
     /// Standard output cannot be written.
     #[error("cannot print")]
     Output(#[from] io::Error),
@@ -106,10 +102,7 @@ pub fn render_command(
 ) -> Result<(), RenderError> {
     if let Some(path) = &options.output {
         let input = PathBuf::from(options.input.join(" "));
-        atomic_file::check_not_input(path, &[&input]).map_err(|cause| RenderError::Unwritable {
-            path: path.clone(),
-            cause,
-        })?;
+        atomic_file::check_not_input(path, &[&input]).map_err(FileError::writing(path))?;
     }
     let svg = draw(options)?;
     if terminal && options.output.is_none() {
@@ -117,10 +110,7 @@ pub fn render_command(
     }
     match &options.output {
         Some(path) => {
-            atomic_file::write(path, svg.as_bytes()).map_err(|cause| RenderError::Unwritable {
-                path: path.clone(),
-                cause,
-            })
+            Ok(atomic_file::write(path, svg.as_bytes()).map_err(FileError::writing(path))?)
         }
         None => Ok(out.write_all(svg.as_bytes())?),
     }

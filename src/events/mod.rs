@@ -12,7 +12,7 @@ mod bus;
 use std::time::{Duration, SystemTime};
 
 use knightwatch_util::keys;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 pub use tokio::sync::broadcast::error::RecvError;
 
 pub use crate::chess::Color;
@@ -132,12 +132,10 @@ pub enum Event {
     ForAccount {
         /// Name of the account.
         account: String,
-        /// The event.
         event: Box<Event>,
     },
     /// Any other message.
     Note {
-        /// Severity.
         severity: Severity,
         /// The game it belongs to, if any.
         game: Option<String>,
@@ -212,20 +210,16 @@ impl Event {
 /// Offer or request that the opponent can decline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offer {
-    /// A draw.
     Draw,
-    /// A takeback.
     Takeback,
 }
 
 /// An arena and our standing in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arena {
-    /// Its id.
     pub id: String,
     /// Display name.
     pub name: String,
-    /// Stage.
     pub stage: ArenaStage,
     /// Start time, until it has started.
     pub starts: Option<SystemTime>,
@@ -242,7 +236,6 @@ keys! {
     pub enum ArenaStage {
         /// Not started.
         Planned = "planned",
-        /// Running.
         Running = "running",
         /// Finished, or left by us.
         Over = "over",
@@ -291,7 +284,6 @@ pub struct Challenge {
     pub from: Player,
     /// Name of the challenged user; `None` for an open challenge.
     pub to: Option<String>,
-    /// The time control.
     pub time_control: TimeControl,
     /// Variant key: `standard`, `chess960`, `fromPosition`, ...
     pub variant: String,
@@ -310,7 +302,6 @@ keys! {
         Accepted = "accepted",
         /// Waiting for a free slot.
         Queued = "queued",
-        /// Declined.
         Declined = "declined",
         /// Canceled by the challenger, or the server has rejected the challenge or our answer.
         Dropped = "dropped",
@@ -330,7 +321,6 @@ pub struct GameStarted {
     pub our_color: Color,
     /// `bullet`, `blitz`, `rapid`, `classical`, `correspondence`.
     pub speed: String,
-    /// The time control.
     pub time_control: TimeControl,
     /// Whether the game is rated.
     pub rated: bool,
@@ -468,6 +458,8 @@ pub struct SearchInfo {
 
 keys! {
     /// Origin of a move of ours.
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
     pub enum Source {
         /// The opening book.
         Book = "book",

@@ -182,6 +182,7 @@ fn game(exported: ExportedGame) -> Result<Read, String> {
         started: Some(exported.created_at),
         finished: Some(exported.last_move_at.unwrap_or(exported.created_at)),
         start,
+        site: None,
         moves,
         status: name(&exported.status),
         winner,

@@ -18,6 +18,7 @@ use tokio::runtime::Runtime;
 
 use crate::chess::{Color, Game, Move};
 use crate::clock;
+use crate::file_error::FileError;
 use crate::lichess::Client;
 use crate::lichess::model::{Username, clip};
 use crate::lichess::retry::{self, RequestKind, Retry};
@@ -43,21 +44,11 @@ const MAX_SILENCE: Duration = Duration::from_secs(110);
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file cannot be read.
-    #[error("cannot read {}: {error}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        error: io::Error,
-    },
+    #[error(transparent)]
+    File(#[from] FileError),
     /// The records cannot be written.
     #[error("cannot write the records at {}: {error}", path.display())]
-    Records {
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        error: store::Error,
-    },
+    Records { path: PathBuf, error: store::Error },
     /// It is unknown whose games are meant.
     #[error(
         "whose games are meant? neither the configuration nor the records name an account: use --account NAME"
@@ -226,10 +217,7 @@ struct Import<'a, W> {
 
 impl<W: Write> Import<'_, W> {
     fn file(&mut self, path: &Path) -> Result<(), Error> {
-        let unreadable = |error| Error::Unreadable {
-            path: path.to_owned(),
-            error,
-        };
+        let unreadable = &FileError::reading(path);
         let mut text: Box<dyn BufRead> = match path.as_os_str() == "-" {
             true => Box::new(BufReader::new(io::stdin())),
             false => Box::new(BufReader::new(open(path).map_err(unreadable)?)),
@@ -252,7 +240,7 @@ impl<W: Write> Import<'_, W> {
         };
         match failed {
             Some(error) => Err(error),
-            None => read.map_err(unreadable),
+            None => Ok(read.map_err(unreadable)?),
         }
     }
 

@@ -12,7 +12,7 @@ use crate::chess::{Color, Termination, Variant};
 use crate::events::{GameStarted, Player, TimeControl};
 use crate::lichess::model::Speed;
 use crate::lichess::model::address::{self, Page};
-use crate::store::ImportedGame;
+use crate::store::{ImportedGame, MADE_PREFIX, address_of};
 
 /// Reads all games and passes them to `each` until it returns false.
 pub(super) fn read(
@@ -157,6 +157,9 @@ fn game(record: Record, server: &str, number: u64) -> Read {
     Read::Game(Box::new(ImportedGame {
         started,
         finished: started,
+        site: tag("Site")
+            .filter(|site| *site != address_of(&start.game, server))
+            .map(name),
         start,
         moves: moves.into_iter().zip(clocks).collect(),
         status: status.to_owned(),
@@ -164,9 +167,6 @@ fn game(record: Record, server: &str, number: u64) -> Read {
         result,
     }))
 }
-
-/// Start of the ids of games that are not from Lichess.
-const MADE_PREFIX: &str = "pgn-";
 
 /// The id on Lichess, or else one made of players, date and moves.
 fn id(tags: &Tags, server: &str, moves: &[String]) -> String {

@@ -45,9 +45,6 @@ pub struct InitOptions {
     /// Set it up in the system below this directory, such as a mounted image
     #[arg(long, value_name = "DIR", requires = "service")]
     root: Option<PathBuf>,
-    /// Print the unit for systemd, and do nothing else
-    #[arg(long, conflicts_with_all = ["config", "from", "service"])]
-    print_unit: bool,
 }
 
 /// Asks the questions, tests the token, writes the files, and offers `upgrade` and `check`.
@@ -58,10 +55,6 @@ pub struct InitOptions {
 /// When the input ends too early, a file cannot be written, an existing configuration is invalid, or the service cannot be
 /// set up.
 pub fn run(options: InitOptions) -> anyhow::Result<ExitCode> {
-    if options.print_unit {
-        service_command::print_unit(&mut io::stdout())?;
-        return Ok(ExitCode::SUCCESS);
-    }
     let sources = Sources::from_process(None, Vec::new());
     let init = Init {
         prompt: Prompt::new(),

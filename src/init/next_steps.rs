@@ -97,7 +97,7 @@ impl Init {
         let steps = self.steps(plan, outcome);
         if service.is_some_and(|service| !service.has_systemd()) {
             self.prompt.print(
-                "systemd is not running here, so no unit was installed; knightwatch init --print-unit prints it.",
+                "systemd is not running here, so no unit was installed; knightwatch service print prints it.",
             )?;
         }
         self.prompt.print(match service.and_then(Service::root) {

@@ -71,21 +71,17 @@ impl ServiceCommand {
     pub fn run(self, out: &mut impl Write) -> anyhow::Result<()> {
         match self {
             Self::Print { user: true } => write!(out, "{}", service::user_unit()?)?,
-            Self::Print { user: false } => print_unit(out)?,
+            Self::Print { user: false } => {
+                let (unit, remark) = service::printed_unit();
+                write!(out, "{unit}")?;
+                if let Some(remark) = remark {
+                    writeln!(io::stderr(), "note: {remark}")?;
+                }
+            }
             Self::Install { place, force } => Unit::new(place)?.install(force, out)?,
             Self::Uninstall { place, force } => Unit::new(place)?.uninstall(force, out)?,
         }
         Ok(())
-    }
-}
-
-/// Prints the unit of the system; a remark goes to stderr.
-pub(super) fn print_unit(out: &mut impl Write) -> io::Result<()> {
-    let (unit, remark) = service::printed_unit();
-    write!(out, "{unit}")?;
-    match remark {
-        Some(remark) => writeln!(io::stderr(), "note: {remark}"),
-        None => Ok(()),
     }
 }
 

@@ -72,7 +72,6 @@ pub struct Status {
     /// Resident memory in MiB.
     pub memory_mib: u64,
     /// URL of the page without its key, while it is open.
-    #[serde(default)]
     pub page: Option<String>,
     /// Status of each account, if there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -98,9 +97,7 @@ pub struct ExternalStatus {
     /// Name in the configuration.
     pub name: String,
     /// Name that it reports, once it has started.
-    #[serde(default)]
     pub identity: Option<String>,
-    /// Its processes.
     pub processes: u64,
     /// Those that are ready or at work.
     pub ready: u64,
@@ -143,7 +140,6 @@ pub struct LimitStatus {
 /// An arena that we play or plan to play.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ArenaStatus {
-    /// Its id.
     pub id: String,
     /// Its name, once known.
     pub name: Option<String>,
@@ -171,7 +167,6 @@ pub struct OpenChallenge {
 /// A match against one opponent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MatchStatus {
-    /// The opponent.
     pub opponent: String,
     /// Kind of game, such as `3+2 rated standard`.
     pub terms: String,
@@ -209,7 +204,6 @@ pub struct StreamStatus {
 /// A running game.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GameStatus {
-    /// Its id.
     pub id: String,
     /// Name of the opponent; empty until the stream has reported it.
     pub opponent: String,
@@ -217,22 +211,16 @@ pub struct GameStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub engine: Option<String>,
     /// The opponent's rating.
-    #[serde(default)]
     pub rating: Option<i32>,
     /// Our color, `white` or `black`.
-    #[serde(default)]
     pub color: Option<String>,
     /// The time control, such as `3+2`.
-    #[serde(default)]
     pub time_control: Option<String>,
     /// Our clock in milliseconds.
-    #[serde(default)]
     pub our_clock_ms: Option<u64>,
     /// The opponent's clock in milliseconds.
-    #[serde(default)]
     pub their_clock_ms: Option<u64>,
     /// Score of our latest search from our point of view, such as `+0.35`.
-    #[serde(default)]
     pub score: Option<String>,
     /// Whether the game has a chess clock.
     pub has_clock: bool,

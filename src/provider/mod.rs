@@ -44,7 +44,6 @@ pub struct Provider {
 
 /// An engine on the analysis board.
 pub struct Offer {
-    /// The engine.
     pub engine: BoardEngine,
     /// Client of the broker, for this engine alone.
     pub broker: Broker,

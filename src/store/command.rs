@@ -9,6 +9,7 @@ use super::pgn::{Details, pgn_of};
 use super::{ChallengeDecision, Error, Filter, Game, GroupBy, Page, Rating, Reader, WinDrawLoss};
 use crate::atomic_file;
 use crate::events::{Player, TimeControl};
+use crate::file_error::FileError;
 use crate::plural;
 
 /// Upper limit of a displayed name, in characters; Lichess allows 30.
@@ -30,20 +31,10 @@ pub enum CommandError {
         file.display(),
         file.display()
     )]
-    Damaged {
-        /// The file.
-        file: PathBuf,
-        /// The cause.
-        error: Error,
-    },
+    Damaged { file: PathBuf, error: Error },
     /// The file cannot be read.
     #[error("cannot read the records at {}: {error}", file.display())]
-    Records {
-        /// The file.
-        file: PathBuf,
-        /// The cause.
-        error: Error,
-    },
+    Records { file: PathBuf, error: Error },
     /// No account of ours with this name has played.
     #[error("the records have no game of {account}; {}", describe_accounts(known))]
     NoAccount {
@@ -66,13 +57,8 @@ pub enum CommandError {
     )]
     NoChallenge,
     /// The output file cannot be written.
-    #[error("cannot write {}: {error}", path.display())]
-    Unwritable {
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        error: io::Error,
-    },
+    #[error(transparent)]
+    Unwritable(FileError),
     /// The output cannot be printed.
     #[error("cannot print")]
     Output(#[from] io::Error),
@@ -257,10 +243,7 @@ pub fn export_command(options: &ExportOptions, out: &mut impl Write) -> Result<(
         .map_err(CommandError::Output)
         .and_then(|()| atomic_file::write_with(path, |file| export(options, &reader, file)));
     let count = written.map_err(|error| match error {
-        CommandError::Output(error) => CommandError::Unwritable {
-            path: path.clone(),
-            error,
-        },
+        CommandError::Output(error) => CommandError::Unwritable(FileError::writing(path)(error)),
         other => other,
     })?;
     let games = plural::count(count, "game", "games");

@@ -21,6 +21,8 @@ pub struct ImportedGame {
     pub finished: Option<i64>,
     /// Its players and kind.
     pub start: GameStarted,
+    /// Where it was played; `None` on the server whose records these are.
+    pub site: Option<String>,
     /// Moves in UCI, each with the mover's clock after it in milliseconds.
     pub moves: Vec<(String, Option<i64>)>,
     /// Status as Lichess names it.
@@ -86,6 +88,12 @@ fn add(db: &Connection, game: &ImportedGame) -> rusqlite::Result<bool> {
     }
     insert::insert_game(db, game.started.unwrap_or(0), &game.start)?;
     let seq = seq(db)?;
+    if let Some(site) = &game.site {
+        db.execute(
+            "UPDATE game SET site = ?2 WHERE seq = ?1",
+            params![seq, site],
+        )?;
+    }
     let mut statement =
         db.prepare("INSERT INTO move (game, ply, uci, clock_ms) VALUES (?1, ?2, ?3, ?4)")?;
     for (ply, (uci, clock)) in (1i64..).zip(&game.moves) {

@@ -36,7 +36,7 @@ pub use filter::{
     utc_day_start,
 };
 pub use importer::{ImportedGame, Importer};
-pub use pgn::{Details, pgn_of};
+pub use pgn::{Details, MADE_PREFIX, address_of, pgn_of};
 pub use pgn_files::{Grouping, PgnFiles};
 pub use reader::{ArenaResult, ChallengeDecision, Game, MoveRecord, Note, Reader, Record};
 pub use recorder::{Options, Recorder};
@@ -65,9 +65,7 @@ pub enum Error {
     /// The directory cannot be created.
     #[error("cannot create the directory {}: {error}", directory.display())]
     Directory {
-        /// The directory.
         directory: PathBuf,
-        /// The cause.
         error: io::Error,
     },
     /// An error of SQLite.

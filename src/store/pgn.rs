@@ -74,6 +74,14 @@ fn move_comment(played: &MoveRecord, ours: Color, details: Details) -> MoveComme
     }
 }
 
+/// Start of the ids of games that are not from Lichess.
+pub const MADE_PREFIX: &str = "pgn-";
+
+/// The page of a game on a server.
+pub fn address_of(game: &str, server: &str) -> String {
+    format!("{}/{game}", server.trim_end_matches('/'))
+}
+
 fn tags(game: &Game, server: &str) -> Tags {
     let mut tags = Tags::default();
     let rated = if game.rated { "rated" } else { "casual" };
@@ -85,10 +93,12 @@ fn tags(game: &Game, server: &str) -> Tags {
         None => ("????.??.??".to_owned(), "??:??:??".to_owned()),
     };
     tags.set("Event", format!("{rated} {} game", game.speed));
-    tags.set(
-        "Site",
-        format!("{}/{}", server.trim_end_matches('/'), game.id),
-    );
+    let site = match &game.site {
+        Some(site) => site.clone(),
+        None if game.id.starts_with(MADE_PREFIX) => "?".to_owned(),
+        None => address_of(&game.id, server),
+    };
+    tags.set("Site", site);
     tags.set("Date", date.clone());
     tags.set("Round", "-");
     for color in Color::ALL {

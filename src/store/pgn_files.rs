@@ -23,7 +23,6 @@ pub enum Grouping {
 /// PGN files in a directory.
 #[derive(Clone, Debug)]
 pub struct PgnFiles {
-    /// The directory.
     pub directory: PathBuf,
     /// Grouping of games into files.
     pub grouping: Grouping,

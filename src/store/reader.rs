@@ -16,7 +16,7 @@ use crate::events::{Color, Player, TimeControl};
 /// The columns of a [`Game`], in the order in which [`game`] reads them.
 const GAME_COLUMNS: &str = "id, started, finished, color, account, account_title, account_rating, account_provisional, opponent,
     opponent_title, opponent_rating, opponent_provisional, speed, base_s, increment_s, days, variant, rated,
-    initial_fen, tournament, status, result, points, plies, final_clock_ms, round_trip_us, opening, engine";
+    initial_fen, tournament, status, result, points, plies, final_clock_ms, round_trip_us, opening, engine, site";
 
 /// SQL expression of the kind of rating: variants have their own, whatever the speed.
 pub(super) const RATING_KIND: &str =
@@ -41,11 +41,9 @@ pub struct Game {
     pub color: Color,
     /// Our account, with its rating at the start.
     pub account: Player,
-    /// The opponent.
     pub opponent: Player,
     /// `bullet`, `blitz`, ...
     pub speed: String,
-    /// The time control.
     pub time_control: TimeControl,
     /// `standard`, `chess960`, `fromPosition`, `crazyhouse`, ...
     pub variant: String,
@@ -57,6 +55,8 @@ pub struct Game {
     pub tournament: Option<String>,
     /// Name of the external engine that played for us; `None` for the embedded one.
     pub engine: Option<String>,
+    /// Where an imported game was played; `None` on the server.
+    pub site: Option<String>,
     /// The server's status of a finished game.
     pub status: Option<String>,
     /// `1-0`, `0-1`, `1/2-1/2`, or `*`.
@@ -152,7 +152,6 @@ pub struct ArenaResult {
 /// A game with moves and notes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
-    /// The game.
     pub game: Game,
     /// Its moves, in order.
     pub moves: Vec<MoveRecord>,
@@ -173,7 +172,6 @@ pub struct ChallengeDecision {
     pub from: Player,
     /// The challenged user.
     pub to: Option<String>,
-    /// The time control.
     pub time_control: TimeControl,
     /// Variant key.
     pub variant: String,
@@ -485,6 +483,7 @@ fn game(row: &Row<'_>) -> rusqlite::Result<Game> {
         plies: row.get(23)?,
         opening: row.get(26)?,
         engine: row.get(27)?,
+        site: row.get(28)?,
         final_clock: final_clock.map(|ms| Duration::from_millis(ms.max(0).unsigned_abs())),
         round_trip: round_trip.map(|us| Duration::from_micros(us.max(0).unsigned_abs())),
     })

@@ -88,6 +88,7 @@ pub(super) fn to_record(live: &LiveGame) -> Record {
     let result = view.result.as_ref();
     Record {
         game: store::Game {
+            site: None,
             id: view.id.clone(),
             started: i64::try_from(view.started).ok(),
             finished: None,

@@ -1,6 +1,5 @@
 //! Queries on recorded games: lists, statistics and downloads.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use axum::Json;
@@ -8,13 +7,14 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
+use serde_json::{Value, json};
 
 use super::AppState;
 use super::convert::finished_event;
 use super::records::{ApiError, Params};
 use crate::chess::Variant;
-use crate::events::{Color, Player, variant_ending};
+use crate::events::{Color, variant_ending};
 use crate::store::{self, Filter, Order, Outcome, SPEEDS, Sort, utc_day_start};
 
 /// Default number of games in a list.
@@ -126,86 +126,49 @@ fn parse_time(text: &str, day_offset_ms: i64) -> Result<i64, String> {
     }
 }
 
-/// A list of games.
-#[derive(Serialize)]
-pub(super) struct GameList {
-    total: u64,
-    games: Vec<GameRow>,
-}
-
-#[derive(Serialize)]
-struct GameRow {
-    id: String,
-    started: Option<i64>,
-    white: Player,
-    black: Player,
-    ours: &'static str,
-    result: &'static str,
-    score: Option<String>,
-    speed: String,
-    time_control: String,
-    rated: bool,
-    variant: String,
-    tournament: Option<String>,
-    engine: Option<String>,
-    plies: u32,
-    status: Option<String>,
-    /// How the game ended, in a few words.
-    end: Option<String>,
-    /// First moves in SAN.
-    opening: Option<String>,
-    /// Change of our rating, if known.
-    rating_change: Option<i64>,
-}
-
-impl GameRow {
-    fn of(game: store::Game, rating_change: Option<i64>) -> Self {
-        let end = game.status.as_ref().map(|status| match status.as_str() {
-            "variantEnd" => {
-                let variant = Variant::from_name(&game.variant).unwrap_or_default();
-                variant_ending(variant).to_owned()
-            }
-            _ => finished_event(&game, status).reason(None),
-        });
-        Self {
-            end,
-            opening: game.first_moves(),
-            rating_change,
-            white: game.player(Color::White).clone(),
-            black: game.player(Color::Black).clone(),
-            id: game.id,
-            started: game.started,
-            ours: game.color.key(),
-            result: game.outcome.key(),
-            score: game.result,
-            speed: game.speed,
-            time_control: game.time_control.to_string(),
-            rated: game.rated,
-            variant: game.variant,
-            tournament: game.tournament,
-            engine: game.engine,
-            plies: game.plies,
-            status: game.status,
+/// A row of a list of games: `end` is how the game ended, in a few words, `opening` its first moves in SAN.
+fn game_row(game: &store::Game, rating_change: Option<i64>) -> Value {
+    let end = game.status.as_ref().map(|status| match status.as_str() {
+        "variantEnd" => {
+            let variant = Variant::from_name(&game.variant).unwrap_or_default();
+            variant_ending(variant).to_owned()
         }
-    }
+        _ => finished_event(game, status).reason(None),
+    });
+    json!({
+        "id": game.id,
+        "started": game.started,
+        "white": game.player(Color::White),
+        "black": game.player(Color::Black),
+        "ours": game.color.key(),
+        "result": game.outcome.key(),
+        "score": game.result,
+        "speed": game.speed,
+        "time_control": game.time_control.to_string(),
+        "rated": game.rated,
+        "variant": game.variant,
+        "tournament": game.tournament,
+        "engine": game.engine,
+        "plies": game.plies,
+        "status": game.status,
+        "end": end,
+        "opening": game.first_moves(),
+        "rating_change": rating_change,
+    })
 }
 
 /// `GET /api/games`: the games that match a query, by default the latest first.
 pub(super) async fn games(
     State(state): State<AppState>,
     Params(query): Params<GameQuery>,
-) -> Result<Json<GameList>, ApiError> {
+) -> Result<Json<Value>, ApiError> {
     let (filter, order, page) = (query.filter()?, query.order()?, query.page()?);
     let list = state.records.query(move |reader| {
-        let games = reader.games_in_order(order, &filter, page)?.into_iter();
-        let row = |game| {
-            let change = reader.rating_change(&game)?;
-            Ok(GameRow::of(game, change))
-        };
-        Ok(GameList {
-            total: reader.count(&filter)?,
-            games: games.map(row).collect::<Result<_, store::Error>>()?,
-        })
+        let mut rows = Vec::new();
+        for game in reader.games_in_order(order, &filter, page)? {
+            rows.push(game_row(&game, reader.rating_change(&game)?));
+        }
+        Ok(json!({ "total": reader.count(&filter)?, "games": rows }))
     });
     list.await.map(Json)
 }
@@ -229,67 +192,34 @@ pub(super) async fn download(
     Ok((kind, Body::from_stream(pgn)).into_response())
 }
 
-/// Statistics of games.
-#[derive(Serialize)]
-pub(super) struct Stats {
-    by_opponent: Vec<Group>,
-    by_speed: Vec<Group>,
-    by_color: Vec<Group>,
-    by_opening: Vec<Group>,
-    by_tournament: Vec<Group>,
-    ratings: BTreeMap<String, Vec<(i64, u32)>>,
-    timing: Vec<Timing>,
-}
-
 /// Clock statistics of the games of one speed.
-#[derive(Serialize)]
-struct Timing {
-    speed: String,
-    games: usize,
-    flagged: usize,
-    left_ms: Option<u64>,
-    round_trip_ms: Option<u64>,
+fn timing(timing: &store::Timing) -> Value {
+    let millis = |time: Duration| time.as_millis() as u64;
+    json!({
+        "speed": timing.speed,
+        "games": timing.games,
+        "flagged": timing.flagged,
+        "left_ms": timing.final_clock.map(millis),
+        "round_trip_ms": timing.round_trip.map(millis),
+    })
 }
 
-impl From<store::Timing> for Timing {
-    fn from(timing: store::Timing) -> Self {
-        let millis = |time: Duration| time.as_millis() as u64;
-        Self {
-            speed: timing.speed,
-            games: timing.games,
-            flagged: timing.flagged,
-            left_ms: timing.final_clock.map(millis),
-            round_trip_ms: timing.round_trip.map(millis),
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct Group {
-    name: String,
-    won: u64,
-    drawn: u64,
-    lost: u64,
-    points: f64,
-    expected: f64,
-}
-
-fn group((name, score): (String, store::WinDrawLoss)) -> Group {
-    Group {
-        name,
-        won: score.won,
-        drawn: score.drawn,
-        lost: score.lost,
-        points: score.points(),
-        expected: (score.expected * 100.0).round() / 100.0,
-    }
+fn group((name, score): (String, store::WinDrawLoss)) -> Value {
+    json!({
+        "name": name,
+        "won": score.won,
+        "drawn": score.drawn,
+        "lost": score.lost,
+        "points": score.points(),
+        "expected": (score.expected * 100.0).round() / 100.0,
+    })
 }
 
 /// `GET /api/stats`: results by opponent, speed, color, opening and tournament, ratings over time, and clock statistics.
 pub(super) async fn stats(
     State(state): State<AppState>,
     Params(query): Params<GameQuery>,
-) -> Result<Json<Stats>, ApiError> {
+) -> Result<Json<Value>, ApiError> {
     let filter = query.filter()?;
     // Each query is a pass over all games, so they run concurrently.
     let (rated, timed) = (filter.clone(), filter.clone());
@@ -304,16 +234,17 @@ pub(super) async fn stats(
             .records
             .query(move |reader| Ok(reader.timings(&timed)?)),
     )?;
-    let groups = |scores: Vec<_>| scores.into_iter().take(MAX_GROUPS).map(group).collect();
-    Ok(Json(Stats {
-        by_opponent: groups(overview.opponent),
-        by_speed: groups(overview.speed),
-        by_color: groups(overview.color),
-        by_opening: groups(overview.opening),
-        by_tournament: groups(overview.tournament),
-        ratings,
-        timing: timings.into_iter().map(Timing::from).collect(),
-    }))
+    let groups =
+        |scores: Vec<_>| -> Vec<Value> { scores.into_iter().take(MAX_GROUPS).map(group).collect() };
+    Ok(Json(json!({
+        "by_opponent": groups(overview.opponent),
+        "by_speed": groups(overview.speed),
+        "by_color": groups(overview.color),
+        "by_opening": groups(overview.opening),
+        "by_tournament": groups(overview.tournament),
+        "ratings": ratings,
+        "timing": timings.iter().map(timing).collect::<Vec<_>>(),
+    })))
 }
 
 #[cfg(test)]

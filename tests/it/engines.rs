@@ -124,6 +124,26 @@ fn external_engine_plays_the_games() {
 }
 
 #[test]
+fn failure_of_an_engine_names_the_game() {
+    let site = Site::new([NewUser::bot("Anna")]);
+    let config = format!(
+        "book.enabled = false\n[engine]\nhash_mib = 1\nthreads = 1\ndefault = \"stub\"\n\
+         [[engine.external]]\nname = \"stub\"\ncommand = {}\n",
+        failing(&["--illegal-at", "1"])
+    );
+    let bot = Daemon::start_with(&site, &config, &["--set", "daemon.log_format=json"]);
+    site.sim.add_player(random_player(1, 30));
+    let id = site.started(1).remove(0).id;
+    let line = wait("the failure is logged", || {
+        let log = bot.log();
+        let mut lines = log.lines();
+        let line = lines.find(|line| line.contains("the own engine plays this move"));
+        line.map(str::to_owned)
+    });
+    assert!(line.contains(&format!("\"game\":\"{id}\"")), "{line}");
+}
+
+#[test]
 fn engine_that_dies_hangs_and_cheats_loses_no_game() {
     let command = failing(&["--illegal-at", "1", "--die-at", "2", "--hang-at", "3"]);
     let (site, bot, id) = play(&format!(
@@ -283,6 +303,54 @@ fn reload_with_a_wrong_option_changes_nothing() {
     bot.configure(|text| text.replace("Hsh", "Hash"));
     let output = bot.command("reload").output().unwrap();
     assert!(output.status.success(), "{output:?}");
+    let no_book = bot.state().with_file_name("no-book.bin");
+    fs::write(&no_book, "this is not a book").unwrap();
+    let plain = bot.log();
+    for (added, words) in [
+        ("options = { Hsh = 4 }\n", "engine own: Knightwatch"),
+        ("options = { Hash = 0 }\n", "Hash of Knightwatch"),
+        (
+            "[book.variants]\natomic = [\"no-book.bin\"]\n",
+            "not a complete Polyglot book",
+        ),
+        ("[book]\nfiles = [\"missing.bin\"]\n", "missing.bin"),
+    ] {
+        let line = "\"uci\"]\n";
+        bot.configure(|text| text.replace(line, &format!("{line}{added}")));
+        let output = bot.command("reload").output().unwrap();
+        let said = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        assert!(!output.status.success(), "{said}");
+        assert!(
+            said.contains("the settings are unchanged") && said.contains(words),
+            "{said}"
+        );
+        bot.configure(|text| text.replace(added, ""));
+    }
+    assert!(!bot.log()[plain.len()..].contains("reloaded:"));
+}
+
+#[test]
+fn no_engine_is_left_when_the_bot_is_killed() {
+    let site = Site::new([NewUser::bot("Anna")]);
+    // It does not notice the end of its input, and a child of it does not either.
+    let mut bot = Daemon::start(
+        &site,
+        "[engine]\nhash_mib = 1\nthreads = 1\n[[engine.external]]\nname = \"hung\"\n\
+         command = [\"sh\", \"-c\", \"sleep 600 & echo $! $$ > pids; wait\"]\n",
+    );
+    let pids = wait("the engine is started", || {
+        let text = fs::read_to_string(bot.state().with_file_name("pids")).ok()?;
+        text.ends_with('\n').then_some(text)
+    });
+    let is_running = |pid: &str| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat"));
+        stat.is_ok_and(|stat| !stat.contains(") Z "))
+    };
+    assert!(pids.split_whitespace().all(is_running));
+    bot.crash();
+    wait("the engine is killed", || {
+        (!pids.split_whitespace().any(is_running)).then_some(())
+    });
 }
 
 #[test]

@@ -253,7 +253,11 @@ fn endings_survive_import_and_export() {
     let hill = "[Variant \"King of the Hill\"]\n";
     let climb = "1. e4 e5 2. Ke2 a6 3. Ke3 a5 4. Kd3 a4 5. Kc4 a3 6. Kd5";
     let games = game(hill, climb, "1-0")
-        + &game("[Termination \"Rules infraction\"]\n", "1. e4 e5", "0-1")
+        + &game(
+            "[Termination \"Rules infraction\"]\n[Site \"Berlin GER\"]\n",
+            "1. e4 e5",
+            "0-1",
+        )
         + &game("[Termination \"Abandoned\"]\n", "1. d4", "1-0")
         + &game(hill, climb, "0-1");
     fs::write(state.join("games.pgn"), games).unwrap();
@@ -271,6 +275,10 @@ fn endings_survive_import_and_export() {
     assert!(!json.contains("\"rated\":true"), "{json}");
     let pgn = stdout(state, &["export"]);
     assert!(pgn.contains("[Termination \"Rules infraction\"]"), "{pgn}");
+    for (site, count) in [("Berlin GER", 1), ("?", 2)] {
+        let tag = format!("[Site \"{site}\"]");
+        assert_eq!(pgn.matches(&tag).count(), count, "{pgn}");
+    }
 }
 
 #[test]

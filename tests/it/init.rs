@@ -553,7 +553,7 @@ fn init_service_sets_up_all_files() {
     assert_eq!((mode(&kept), mode(&config)), (0o600, 0o644));
     assert_eq!(mode(config.parent().unwrap()), 0o755);
     let unit = fs::read_to_string(root.join("etc/systemd/system/knightwatch.service")).unwrap();
-    let printed = home.command(&["init", "--print-unit"]).output().unwrap();
+    let printed = home.command(&["service", "print"]).output().unwrap();
     assert!(printed.status.success());
     for unit in [unit, String::from_utf8(printed.stdout).unwrap()] {
         assert!(

@@ -11,13 +11,20 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("metrics", &["events", "plural", "sync"]),
     (
         "store",
-        &["atomic_file", "backoff", "chess", "events", "plural"],
+        &[
+            "atomic_file",
+            "backoff",
+            "chess",
+            "events",
+            "file_error",
+            "plural",
+        ],
     ),
     (
         "control",
         &["bot", "config", "events", "lichess", "metrics"],
     ),
-    ("draw", &["atomic_file", "chess", "input"]),
+    ("draw", &["atomic_file", "chess", "file_error", "input"]),
     (
         "web",
         &[
@@ -44,6 +51,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "clock",
             "atomic_file",
             "backoff",
+            "file_error",
             "input",
             "plural",
             "sync",
@@ -51,12 +59,26 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
     (
         "convert",
-        &["atomic_file", "config", "input", "lichess", "plural"],
+        &[
+            "atomic_file",
+            "config",
+            "file_error",
+            "input",
+            "lichess",
+            "plural",
+        ],
     ),
     (
         "import",
         &[
-            "chess", "clock", "events", "input", "lichess", "plural", "store",
+            "chess",
+            "clock",
+            "events",
+            "file_error",
+            "input",
+            "lichess",
+            "plural",
+            "store",
         ],
     ),
     (

@@ -477,6 +477,8 @@ fn operator_reload_applies_valid_settings_only() {
     assert_eq!(challenge_and_wait(&anna, &RATED), "casual");
     assert_eq!(challenge_and_wait(&anna, &BLITZ), "accepted");
     // Changes that need a restart are named at each reload, applied changes once.
+    let book = bot.state().with_file_name("new.bin");
+    std::fs::copy("crates/book/src/repertoire.bin", book).unwrap();
     let named = "[book]\nfiles = [\"new.bin\"]\n[[rule]]\nplay = { book = [\"new.bin\"] }\n";
     bot.configure(|text| text.replace("rated = \"perhaps\"\n", "") + named);
     let done = run_command(&bot, &["reload"]);

@@ -30,7 +30,10 @@ fn strength_rule_limits_casual_games_only() {
     let id = anna.start(&CASUAL);
     act(&anna, &id, "move/e2e4");
     site.plies(&id, 2);
-    wait_for_log(&bot, "playing with plays at 1100 Elo by rule `people`");
+    wait_for_log(
+        &bot,
+        "settings of this game: plays at 1100 Elo by rule `people`",
+    );
     wait_for_log(&bot, "playing at 1100 Elo");
     let chat = format!("/api/board/game/{id}/chat");
     let (status, _) = anna.post(&chat, &[("room", "player"), ("text", "!strength")]);

@@ -47,7 +47,8 @@ struct MoveStats {
 }
 
 /// An error in a text of lines.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{file}:{line}:{column}: {message}")]
 pub struct Problem {
     /// Name of the text.
     pub file: String,
@@ -57,18 +58,6 @@ pub struct Problem {
     pub column: usize,
     /// The error, with the move number.
     pub message: String,
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Problem {
-            file,
-            line,
-            column,
-            message,
-        } = self;
-        write!(f, "{file}:{line}:{column}: {message}")
-    }
 }
 
 /// Error of building a book: the first problem of each bad line; empty if there was no move at all.

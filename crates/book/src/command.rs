@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use super::{Book, BuildError, Builder, Error, GameOptions, Probe};
 use knightwatch_chess::{Game, NotationError, Variant, pgn};
 use knightwatch_util::atomic_file;
+use knightwatch_util::file_error::FileError;
 use knightwatch_util::input;
 use knightwatch_util::plural;
 
@@ -25,13 +26,8 @@ pub enum CommandError {
         cause: NotationError,
     },
     /// A file with lines or games cannot be read.
-    #[error("cannot read {}: {cause}", path.display())]
-    Lines {
-        /// The file.
-        path: PathBuf,
-        /// The operating system's error.
-        cause: io::Error,
-    },
+    #[error(transparent)]
+    Lines(#[from] FileError),
     /// The lines cannot be built into a book.
     #[error("no book was built\n{0}")]
     Build(BuildError),
@@ -97,10 +93,7 @@ pub fn build_command(
     })?;
     let mut builder = Builder::with_games(options.games);
     for path in &options.files {
-        let unreadable = |cause| CommandError::Lines {
-            path: path.clone(),
-            cause,
-        };
+        let unreadable = FileError::reading(path);
         if path
             .extension()
             .is_some_and(|end| end.eq_ignore_ascii_case("pgn"))

@@ -157,12 +157,17 @@ impl Variant {
     }
 }
 
-/// As [`from_name`](Variant::from_name); the error is a text that lists the keys.
+/// As [`from_name`](Variant::from_name), but without the names of standard chess from another start; the error is a text that
+/// lists the keys.
 impl FromStr for Variant {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Variant, String> {
-        Variant::from_name(name).ok_or_else(|| {
+        let found = Variant::from_name(name);
+        let is_named = |variant: &Variant| {
+            *variant != Variant::Standard || ["standard", "chess"].contains(&name)
+        };
+        found.filter(is_named).ok_or_else(|| {
             let keys = Variant::ALL.map(Variant::key).join(", ");
             format!("expected one of {keys}")
         })
@@ -268,6 +273,9 @@ mod tests {
         }
         for name in ["Chess960", "From Position", "fromPosition", "chess"] {
             assert_eq!(Variant::from_name(name), Some(Variant::Standard), "{name}");
+        }
+        for name in ["chess960", "fromPosition", "From Position"] {
+            assert!(name.parse::<Variant>().is_err(), "{name}");
         }
         // Names in PGN of other sites and programs.
         for (name, variant) in [

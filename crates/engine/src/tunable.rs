@@ -4,7 +4,6 @@
 //! reads the values that [`Parameters::install`] set for the thread. So two settings can play each other in one
 //! process, and normal builds pay nothing.
 
-use std::fmt;
 use std::sync::Arc;
 
 use super::nnue::Network;
@@ -33,32 +32,18 @@ pub struct Parameters {
 }
 
 /// Error of [`Parameters::set`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParameterError {
     /// The parameters of this binary are compiled in.
+    #[error("search parameters are compiled in; build with --features tune to change them")]
     CompiledIn,
     /// There is no parameter of this name.
+    #[error("unknown search parameter `{0}`")]
     Unknown(String),
     /// The value is out of range.
+    #[error("{} = {} is out of range ({} to {})", .0.name, .1, .0.min, .0.max)]
     OutOfRange(Tunable, i32),
 }
-
-impl fmt::Display for ParameterError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ParameterError::CompiledIn => write!(
-                f,
-                "search parameters are compiled in; build with --features tune to change them"
-            ),
-            ParameterError::Unknown(name) => write!(f, "unknown search parameter `{name}`"),
-            ParameterError::OutOfRange(Tunable { name, min, max, .. }, value) => {
-                write!(f, "{name} = {value} is out of range ({min} to {max})")
-            }
-        }
-    }
-}
-
-impl std::error::Error for ParameterError {}
 
 impl Default for Parameters {
     fn default() -> Parameters {

@@ -2,20 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::process::ChildStdin;
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use knightwatch_chess::MoveError;
-use knightwatch_util::sync::lock;
-use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::dialogue::Dialogue;
-use super::inbox::{Event, Inbox};
+use super::inbox::{End, Event, Inbox};
 use super::option::OptionKind;
+use super::process::{Process, ProcessTable};
 
 /// Time limit for the last lines of a process that has exited; its children may keep its output open.
 const MAX_REST_TIME: Duration = Duration::from_millis(20);
@@ -87,8 +85,13 @@ pub enum EngineError {
     #[error("the `directory` of the engine does not exist: {}", .0.display())]
     NoDirectory(PathBuf),
     /// The process has ended.
-    #[error("{0} has exited")]
-    Exited(String),
+    #[error("{name} has exited{}", shown(last_lines))]
+    Exited {
+        /// Name of the engine.
+        name: String,
+        /// The last lines that it has written.
+        last_lines: Vec<String>,
+    },
     /// The engine does not answer in time.
     #[error("{name} has not sent {expected} within {timeout:.1?}")]
     Silent {
@@ -177,6 +180,14 @@ pub enum EngineError {
     TooLate(String),
 }
 
+/// `; its last lines: cannot open the file`
+fn shown(last_lines: &[String]) -> String {
+    match last_lines {
+        [] => String::new(),
+        lines => format!("; its last lines: {}", lines.join(" | ")),
+    }
+}
+
 impl EngineError {
     /// Whether the configuration has to be changed: starting the engine again does not help.
     pub fn is_mistake(&self) -> bool {
@@ -206,53 +217,6 @@ impl StopSwitch {
     }
 }
 
-/// Processes of engines that run. Clones share it.
-#[derive(Clone, Default)]
-pub(crate) struct ProcessTable(Arc<Mutex<Vec<u32>>>);
-
-impl ProcessTable {
-    fn lock(&self) -> MutexGuard<'_, Vec<u32>> {
-        lock(&self.0)
-    }
-
-    /// Kills one that still runs, with its children.
-    pub(crate) fn kill(&self, id: u32) {
-        self.lock()
-            .iter()
-            .filter(|it| **it == id)
-            .for_each(|id| kill_group(*id));
-    }
-
-    /// Kills all, with their children.
-    pub(crate) fn kill_all(&self) {
-        self.lock().iter().for_each(|id| kill_group(*id));
-    }
-}
-
-/// Kills a process that leads a group, and the group. It may have exited already.
-fn kill_group(id: u32) {
-    if let Some(group) = i32::try_from(id).ok().and_then(Pid::from_raw) {
-        let _ = kill_process_group(group, Signal::KILL);
-    }
-}
-
-/// A process that is killed on drop, with its children, such as those of a shell script.
-struct Process {
-    child: Child,
-    table: ProcessTable,
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        let id = self.child.id();
-        kill_group(id);
-        let _ = self.child.kill();
-        // The id may be given to another process once this one was waited for.
-        self.table.lock().retain(|other| *other != id);
-        let _ = self.child.wait();
-    }
-}
-
 /// A process and the lines from and to it; killed on drop.
 pub(crate) struct Channel {
     /// Name for messages.
@@ -279,37 +243,8 @@ pub(crate) struct SearchCommands {
 impl Channel {
     /// Starts the process, and notes it in the table while it runs.
     pub(crate) fn start(launch: &Launch, table: &ProcessTable) -> Result<Self, EngineError> {
-        let (program, arguments) = launch.command.split_first().ok_or(EngineError::NoCommand)?;
-        let mut command = Command::new(program);
-        command
-            .args(arguments)
-            .envs(&launch.environment)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            // Ctrl-C must not reach the engine: running games are finished.
-            .process_group(0);
-        if let Some(directory) = &launch.directory {
-            // Otherwise the program seems to be missing.
-            if !directory.is_dir() {
-                return Err(EngineError::NoDirectory(directory.clone()));
-            }
-            command.current_dir(directory);
-        }
-        let failed = |error| EngineError::Start {
-            program: program.clone(),
-            error,
-        };
-        let mut processes = table.lock();
-        let child = command.spawn().map_err(failed)?;
-        processes.push(child.id());
-        drop(processes);
-        let mut process = Process {
-            child,
-            table: table.clone(),
-        };
-        let pipes = process.child.stdin.take().zip(process.child.stdout.take());
-        let (input, output) = pipes.ok_or(EngineError::NoCommand)?;
+        let (process, input, output) = Process::start(launch, table)?;
+        let program = launch.command.first().map_or("", String::as_str);
         let inbox = Arc::new(Inbox::default());
         let engine = Self {
             name: program.rsplit('/').next().unwrap_or(program).to_owned(),
@@ -321,7 +256,10 @@ impl Channel {
         thread::Builder::new()
             .name("engine output".to_owned())
             .spawn(move || inbox.read_lines(output))
-            .map_err(failed)?;
+            .map_err(|error| EngineError::Start {
+                program: program.to_owned(),
+                error,
+            })?;
         Ok(engine)
     }
 
@@ -332,11 +270,20 @@ impl Channel {
 
     /// The id of the process.
     pub(crate) fn id(&self) -> u32 {
-        self.process.child.id()
+        self.process.id()
     }
 
-    pub(crate) fn exited(&self) -> EngineError {
-        EngineError::Exited(self.name.clone())
+    /// The error of an engine whose output has ended.
+    fn ended(&self, end: End) -> EngineError {
+        let name = self.name.clone();
+        match end {
+            End::Flood => EngineError::Flood(name),
+            End::Exited => {
+                let errors = self.process.errors(MAX_REST_TIME);
+                let last_lines = self.dialogue.last_lines(&errors);
+                EngineError::Exited { name, last_lines }
+            }
+        }
     }
 
     /// Takes the lines since the last call, with `>` before ours and `<` before the engine's.
@@ -355,7 +302,10 @@ impl Channel {
     pub(crate) fn drop_lines(&mut self) -> Result<(), EngineError> {
         match self.inbox.drop_lines() {
             None => Ok(()),
-            Some(end) => Err(end.error(&self.name)),
+            Some(end) => {
+                self.hear_rest();
+                Err(self.ended(end))
+            }
         }
     }
 
@@ -363,7 +313,7 @@ impl Channel {
         self.dialogue.sent(line);
         if writeln!(self.input, "{line}").is_err() {
             self.hear_rest();
-            return Err(self.exited());
+            return Err(self.ended(End::Exited));
         }
         Ok(())
     }
@@ -392,7 +342,7 @@ impl Channel {
                         return Ok(found);
                     }
                 }
-                Event::Ended(end) => return Err(end.error(&self.name)),
+                Event::Ended(end) => return Err(self.ended(end)),
                 Event::Stop | Event::Hit(_) | Event::Timeout => {
                     return Err(EngineError::Silent {
                         name: self.name.clone(),
@@ -430,7 +380,7 @@ impl Channel {
                         found_early = Some(found);
                     }
                 }
-                Event::Ended(end) => return Err(end.error(&self.name)),
+                Event::Ended(end) => return Err(self.ended(end)),
                 Event::Hit(limits) if deadlines.is_none() => {
                     deadlines = Some(limits);
                     match found_early.take() {

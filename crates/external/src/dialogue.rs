@@ -6,6 +6,9 @@ use knightwatch_util::text::clean;
 const FIRST_LINES: usize = 4;
 const LAST_LINES: usize = 8;
 
+/// Lines of an engine that has exited which an error shows.
+const LAST_LINES_SHOWN: usize = 5;
+
 /// Upper limit of our own lines that are kept.
 const MAX_SENT_LINES: usize = 200;
 
@@ -50,6 +53,18 @@ impl Dialogue {
             .push(format!("< {}", printable(line, MAX_HEARD_CHARS)));
     }
 
+    /// Lines of an engine that has exited which may say why: the last ones of its error output, or else of its output.
+    pub(crate) fn last_lines(&self, errors: &str) -> Vec<String> {
+        let said = errors.lines().filter(|line| !line.trim().is_empty());
+        let mut said: Vec<String> = said.map(|line| printable(line, MAX_HEARD_CHARS)).collect();
+        if said.is_empty() {
+            let heard = self.lines.iter().filter_map(|line| line.strip_prefix("< "));
+            let heard = heard.filter(|line| line.starts_with("info string ") || !is_usual(line));
+            said.extend(heard.map(str::to_owned));
+        }
+        said.split_off(said.len().saturating_sub(LAST_LINES_SHOWN))
+    }
+
     /// The lines, with `>` before ours and `<` before the engine's.
     pub(crate) fn into_lines(mut self) -> Vec<String> {
         if let Some((at, count)) = self.omitted {
@@ -58,6 +73,15 @@ impl Dialogue {
         }
         self.lines
     }
+}
+
+/// Whether a line belongs to the protocol, and explains nothing.
+fn is_usual(line: &str) -> bool {
+    const USUAL: [&str; 7] = [
+        "id", "option", "uciok", "readyok", "info", "bestmove", "feature",
+    ];
+    let word = line.split_whitespace().next().unwrap_or_default();
+    USUAL.contains(&word)
 }
 
 /// The start of a line without control characters and those that change the writing direction.

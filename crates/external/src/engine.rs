@@ -9,11 +9,12 @@ use knightwatch_util::spelling::choices;
 use tracing::debug;
 
 use super::answer::{Answer, Best, MAX_NAME_CHARS, MAX_WHY_CHARS, Opponent, READY_TIMEOUT};
-use super::channel::{Channel, Deadlines, EngineError, Launch, ProcessTable, Protocol, StopSwitch};
+use super::channel::{Channel, Deadlines, EngineError, Launch, Protocol, StopSwitch};
 use super::dialogue::printable;
 use super::go::Go;
 use super::info::Info;
 use super::option::{EngineOption, OptionKind};
+use super::process::ProcessTable;
 use super::xboard::Xboard;
 use super::{lines, uci, variant};
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use knightwatch_util::sync::lock;
 
-use super::channel::{Deadlines, EngineError};
+use super::channel::Deadlines;
 
 /// Upper limit of a line, in bytes; the rest of a longer one is dropped.
 const MAX_LINE_BYTES: usize = 16 * 1024;
@@ -27,15 +27,6 @@ const FLOOD_PERIOD: Duration = Duration::from_secs(1);
 pub(crate) enum End {
     Exited,
     Flood,
-}
-
-impl End {
-    pub(crate) fn error(self, name: &str) -> EngineError {
-        match self {
-            Self::Exited => EngineError::Exited(name.to_owned()),
-            Self::Flood => EngineError::Flood(name.to_owned()),
-        }
-    }
 }
 
 /// Change that the reader of the inbox waits for.
@@ -98,11 +89,13 @@ impl Inbox {
         });
     }
 
-    /// Drops the lines so far. Returns whether there will be more.
+    /// Drops the lines so far, unless they are the last ones. Returns why no more come.
     pub(crate) fn drop_lines(&self) -> Option<End> {
         let mut state = self.lock();
-        state.lines.clear();
-        self.changed.notify_all();
+        if state.end.is_none() {
+            state.lines.clear();
+            self.changed.notify_all();
+        }
         state.end
     }
 

@@ -18,6 +18,7 @@ mod lines;
 mod option;
 mod options;
 mod pool;
+mod process;
 mod uci;
 mod variant;
 mod worker;

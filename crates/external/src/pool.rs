@@ -11,11 +11,12 @@ use knightwatch_util::backoff::Backoff;
 use knightwatch_util::sync::lock;
 use tracing::{debug, error, info, warn};
 
-use super::channel::{EngineError, ProcessTable, Protocol};
+use super::channel::{EngineError, Protocol};
 use super::engine::{Abilities, MULTI_PV, check_option};
 use super::job::{Control, ExternalHandle, GameSetup, Job, MAX_SEARCH_TIME, Purpose, Running};
 use super::option::EngineOption;
 use super::options::ExternalOptions;
+use super::process::ProcessTable;
 use super::worker::Worker;
 
 /// Failures of an engine in one game after which the own engine plays the rest of it.
@@ -159,6 +160,11 @@ impl ExternalEngine {
     /// The name in the configuration.
     pub fn name(&self) -> &str {
         &self.owner.0.options.name
+    }
+
+    /// The settings with which it was started.
+    pub fn options(&self) -> &ExternalOptions {
+        &self.owner.0.options
     }
 
     /// The number of processes.

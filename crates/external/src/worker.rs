@@ -7,12 +7,13 @@ use knightwatch_chess::Color;
 use knightwatch_engine::{Score, SearchReport, Strength, Task};
 use tracing::warn;
 
-use super::channel::{EngineError, ProcessTable, Protocol};
+use super::channel::{EngineError, Protocol};
 use super::engine::{ELO, EngineProcess, LIMIT_STRENGTH};
 use super::go::{Clocks, Go};
 use super::info::Info;
 use super::job::{Bounds, GameSetup, Job, Running, deadlines};
 use super::options::ExternalOptions;
+use super::process::ProcessTable;
 
 /// Games that a process knows, so that switching between them is not announced as a new game.
 const MAX_KNOWN_GAMES: usize = 16;

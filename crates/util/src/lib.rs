@@ -5,6 +5,7 @@
 
 pub mod atomic_file;
 pub mod backoff;
+pub mod file_error;
 pub mod input;
 mod keys;
 pub mod plural;

@@ -5,11 +5,11 @@ use std::time::{Duration, Instant, SystemTime};
 use tracing::info;
 
 use super::missed_results::{fetch_game, is_not_found};
-use super::outgoing::{ChallengeSource, SHUTTING_DOWN, is_for_bot, slot_holder};
+use super::outgoing::{ChallengeSource, SendResult, is_for_bot, slot_holder};
 use super::{Account, MAX_LISTED_GAMES};
 use crate::bot::account::quota::Limit;
 use crate::bot::account::state_files::StateFile;
-use crate::bot::commands::{OutgoingChallenge, Responder};
+use crate::bot::commands::{OutgoingChallenge, Responder, SHUTTING_DOWN};
 use crate::bot::matches::{Attempt, Failure, Match, Stage};
 use crate::bot::matchmaking::{ChallengeFailure, Offer, Refusal};
 use crate::clock;
@@ -195,51 +195,24 @@ impl Account {
             "match against {user}: challenging to {}",
             params.time_control
         );
-        self.outgoing.add(user.clone(), ChallengeSource::Match);
-        let client = self.ctx.client.clone();
-        let request = async move {
-            let answer = client.challenge(&user, &params).await;
-            (user, params, answer.map(Box::new))
-        };
-        self.background.spawn_challenge(
-            request,
-            |(_, _, answer)| answer.ok().map(|challenge| challenge.id),
-            |account, (user, params, answer)| {
-                account.on_match_challenge_sent(&user, &params, answer);
-            },
-        );
-    }
-
-    fn on_match_challenge_sent(
-        &mut self,
-        user: &Username,
-        params: &NewChallenge,
-        answer: Result<Box<Challenge>, Error>,
-    ) {
-        let challenge = match answer {
-            Ok(challenge) => {
-                let over = self.outgoing.on_response(user, ChallengeSource::Match);
-                self.count_challenge(is_for_bot(&challenge));
-                if let Some(closed) = over {
-                    if let Some(one) = self.state.matches.sending_to(user) {
-                        one.attempt
-                            .iter_mut()
-                            .for_each(|attempt| attempt.id = Some(closed.id.clone()));
+        let (source, challenge) = (ChallengeSource::Match, OutgoingChallenge { user, params });
+        self.send_challenge(source, challenge, None, |account, sent, result| {
+            let user = &sent.user;
+            match result {
+                SendResult::Created(challenge) => account.track_match_challenge(challenge),
+                SendResult::Closed(challenge) => {
+                    let one = account.state.matches.sending_to(user);
+                    if let Some(attempt) = one.and_then(|one| one.attempt.as_mut()) {
+                        attempt.id = Some(challenge.id.clone());
                     }
-                    return self.on_match_challenge_closed(&closed);
+                    account.on_match_challenge_closed(&challenge);
                 }
-                challenge
-            }
-            Err(error) => {
-                info!("match against {user}: cannot challenge: {error}");
-                let ours = (user, ChallengeSource::Match);
-                match self.on_challenge_failed(ours, None, params, &error) {
-                    Ok(challenge) => challenge,
-                    Err(why) => return self.on_match_challenge_failed(user, why, &error),
+                SendResult::NotCreated(why, error) => {
+                    info!("match against {user}: cannot challenge: {error}");
+                    account.on_match_challenge_failed(user, why, &error);
                 }
             }
-        };
-        self.track_match_challenge(challenge);
+        });
     }
 
     fn on_match_challenge_failed(&mut self, user: &Username, why: ChallengeFailure, error: &Error) {

@@ -8,13 +8,13 @@ use tokio::sync::{Mutex, Semaphore};
 use tracing::{info, warn};
 
 use super::Account;
-use super::outgoing::{ChallengeSource, SHUTTING_DOWN, closing_reason, is_for_bot, slot_holder};
+use super::outgoing::{ChallengeSource, SendResult, closing_reason, slot_holder};
 use crate::bot::BotParts;
 use crate::bot::account::overrides::OperatorOverrides;
 use crate::bot::account::persist::JsonState;
 use crate::bot::account::state_files::{StateFile, load_or_default};
 use crate::bot::commands::{
-    Command, CommandKind, OutgoingChallenge, ReadToken, ReloadSettings, Responder,
+    Command, CommandKind, OutgoingChallenge, ReadToken, ReloadSettings, Responder, SHUTTING_DOWN,
 };
 use crate::bot::game::GameCommand;
 use crate::bot::game::status::Activity;
@@ -22,7 +22,6 @@ use crate::bot::policy::describe;
 use crate::clock;
 use crate::config::{ArenaEntry, Match, Pattern, Play, Rule, Settings};
 use crate::events::{self, Decision};
-use crate::lichess::Error as Failure;
 use crate::lichess::model::{ArenaId, Challenge, ChallengeId, GameId};
 
 /// A challenge of the operator with a clock is cancelled if it was not answered in this time: otherwise it could
@@ -141,7 +140,7 @@ impl Account {
             CommandKind::Unblock(who) => self.unblock(&who, responder),
             CommandKind::MoveNow(game) => self.move_now(&game, responder),
             CommandKind::Play(who, play) => self.play(who, *play, responder),
-            CommandKind::Challenge(challenge) => self.send_challenge(challenge, responder),
+            CommandKind::Challenge(challenge) => self.challenge(challenge, responder),
             CommandKind::Match(challenge, pairs) => self.start_match(challenge, pairs, responder),
             CommandKind::CancelMatch(user) => self.cancel_match(&user, responder),
             CommandKind::Join(joining) => self.join(joining, responder),
@@ -267,7 +266,7 @@ impl Account {
         responder.succeed(done);
     }
 
-    fn send_challenge(&mut self, challenge: OutgoingChallenge, responder: Responder) {
+    fn challenge(&mut self, challenge: OutgoingChallenge, responder: Responder) {
         if self.ctx.is_stopping() {
             return responder.fail(SHUTTING_DOWN);
         }
@@ -297,63 +296,41 @@ impl Account {
                 "Lichess takes no challenges from us before {until}"
             ));
         }
-        self.outgoing
-            .add(challenge.user.clone(), ChallengeSource::Operator);
-        let client = self.ctx.client.clone();
-        let request = async move {
-            let answer = client.challenge(&challenge.user, &challenge.params).await;
-            (challenge, answer.map(Box::new), responder)
-        };
-        self.background.spawn_challenge(
-            request,
-            |(_, answer, responder)| {
-                responder.fail(SHUTTING_DOWN);
-                let created = answer.ok().filter(|it| it.time_control.is_clock());
-                created.map(|challenge| challenge.id)
-            },
-            |account, (challenge, answer, responder)| {
-                account.on_challenge_sent(&challenge, answer, responder);
-            },
-        );
+        let source = ChallengeSource::Operator;
+        self.send_challenge(source, challenge, None, |account, challenge, result| {
+            account.on_challenge_sent(&challenge, result, responder);
+        });
     }
 
     /// Handles the response to a challenge of the operator.
     fn on_challenge_sent(
         &mut self,
-        challenge: &OutgoingChallenge,
-        answer: Result<Box<Challenge>, Failure>,
+        sent: &OutgoingChallenge,
+        result: SendResult,
         responder: Responder,
     ) {
-        let OutgoingChallenge { user, params } = challenge;
-        let challenge = match answer {
-            Ok(challenge) => {
-                let over = self.outgoing.on_response(user, ChallengeSource::Operator);
-                self.count_challenge(is_for_bot(&challenge));
-                if let Some(answer) = over {
-                    let why = self.report_challenge_refused(&answer);
-                    return responder.succeed(format!("{}: {why}", challenge.id));
-                }
-                challenge
+        match result {
+            SendResult::Created(challenge) => {
+                let paused = match self.operator.overrides.paused {
+                    true => "; the bot is paused, and this challenge is sent anyway",
+                    false => "",
+                };
+                responder.succeed(self.track_challenge(challenge) + paused);
             }
-            Err(failure) => {
-                info!("cannot challenge {challenge}: {failure}");
-                let ours = (user, ChallengeSource::Operator);
-                match self.on_challenge_failed(ours, None, params, &failure) {
-                    Ok(challenge) => challenge,
-                    Err(_) if failure.may_have_worked() => {
-                        return responder.fail(format!(
-                            "{failure}; if the challenge was created anyway, it is tracked"
-                        ));
+            SendResult::Closed(challenge) => {
+                let why = self.report_challenge_refused(&challenge);
+                responder.succeed(format!("{}: {why}", challenge.id));
+            }
+            SendResult::NotCreated(_, failure) => {
+                info!("cannot challenge {sent}: {failure}");
+                responder.fail(match failure.may_have_worked() {
+                    true => {
+                        format!("{failure}; if the challenge was created anyway, it is tracked")
                     }
-                    Err(_) => return responder.fail(failure.to_string()),
-                }
+                    false => failure.to_string(),
+                });
             }
-        };
-        let paused = match self.operator.overrides.paused {
-            true => "; the bot is paused, and this challenge is sent anyway",
-            false => "",
-        };
-        responder.succeed(self.track_challenge(challenge) + paused);
+        }
     }
 
     /// Tracks a challenge of the operator and returns the response. The game may be running by now.

@@ -12,6 +12,7 @@ use crate::bot::account::background::{Background, with_retries};
 use crate::bot::account::quota::Limit;
 use crate::bot::account::slots::SlotHolder;
 use crate::bot::account::state_files::StateFile;
+use crate::bot::commands::{OutgoingChallenge, SHUTTING_DOWN};
 use crate::bot::matchmaking::{ChallengeFailure, Refusal};
 use crate::clock;
 use crate::events::{self, Decision};
@@ -24,9 +25,6 @@ use crate::lichess::{Client, Error as Failure, ErrorResponse};
 /// A challenge whose response was lost is echoed on the event stream within this time, if it was created.
 const ECHO_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Reason for cancelling a challenge during shutdown.
-pub(super) const SHUTTING_DOWN: &str = "the bot is shutting down";
-
 /// Reason reported when a challenge became a game before it could be cancelled.
 const ALREADY_ACCEPTED: &str = "it was accepted before it could be cancelled";
 
@@ -36,6 +34,14 @@ pub(super) enum ChallengeSource {
     Operator,
     Rematch,
     Match,
+}
+
+/// Result of sending a challenge.
+pub(super) enum SendResult {
+    Created(Box<Challenge>),
+    /// It was declined or cancelled before the response.
+    Closed(Box<Challenge>),
+    NotCreated(ChallengeFailure, Failure),
 }
 
 /// Challenges sent by us.
@@ -191,16 +197,51 @@ impl Account {
         }
     }
 
-    /// Handles a failed challenge of the operator, of a rematch or of a match. Returns the challenge if it was created
-    /// all the same, or else why not. `bot`: whether it was for a bot, if known.
-    pub(super) fn on_challenge_failed(
+    /// Sends a challenge of the operator, of a rematch or of a match. `bot`: whether it is for a bot, if known. During
+    /// shutdown one with a clock is cancelled, and `then` dropped.
+    pub(super) fn send_challenge(
         &mut self,
-        (to, source): (&Username, ChallengeSource),
+        source: ChallengeSource,
+        challenge: OutgoingChallenge,
         bot: Option<bool>,
-        what: &NewChallenge,
-        failure: &Failure,
-    ) -> Result<Box<Challenge>, ChallengeFailure> {
-        let why = self.classify_failure(bot, failure);
+        then: impl FnOnce(&mut Self, OutgoingChallenge, SendResult) + Send + 'static,
+    ) {
+        self.outgoing.add(challenge.user.clone(), source);
+        let client = self.ctx.client.clone();
+        let request = async move {
+            let answer = client.challenge(&challenge.user, &challenge.params).await;
+            (challenge, answer.map(Box::new))
+        };
+        self.background.spawn_challenge(
+            request,
+            |(_, answer)| {
+                let created = answer.ok().filter(|it| it.time_control.is_clock());
+                created.map(|challenge| challenge.id)
+            },
+            move |account, (challenge, answer)| {
+                let result = account.on_sent(source, &challenge, bot, answer);
+                then(account, challenge, result);
+            },
+        );
+    }
+
+    /// Counts a challenge that was created, and finds out about one that may have been created all the same.
+    fn on_sent(
+        &mut self,
+        source: ChallengeSource,
+        OutgoingChallenge { user: to, params }: &OutgoingChallenge,
+        bot: Option<bool>,
+        answer: Result<Box<Challenge>, Failure>,
+    ) -> SendResult {
+        let failure = match answer {
+            Ok(challenge) => {
+                let closed = self.outgoing.on_response(to, source);
+                self.count_challenge(bot.unwrap_or_else(|| is_for_bot(&challenge)));
+                return closed.map_or(SendResult::Created(challenge), SendResult::Closed);
+            }
+            Err(failure) => failure,
+        };
+        let why = self.classify_failure(bot, &failure);
         let shown = match why {
             ChallengeFailure::Lost => self.outgoing.on_response_lost(to, source, clock::now()),
             _ => {
@@ -208,10 +249,13 @@ impl Account {
                 None
             }
         };
-        if shown.is_none() {
-            self.publish_failed_challenge(to, what, why, failure);
+        match shown {
+            Some(challenge) => SendResult::Created(challenge),
+            None => {
+                self.publish_failed_challenge(to, params, why, &failure);
+                SendResult::NotCreated(why, failure)
+            }
         }
-        shown.ok_or(why)
     }
 
     /// Counts a challenge that was created.

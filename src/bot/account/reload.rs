@@ -7,9 +7,8 @@ use tracing::{error, info, warn};
 
 use super::Account;
 use super::token::{NewToken, read_new_token};
-use crate::bot;
-use crate::bot::commands::Responder;
-use crate::config::{self, Change, Settings};
+use crate::bot::commands::{ReloadError, Responder};
+use crate::config::{Change, Settings};
 
 impl Account {
     /// Loads the settings and the token again.
@@ -45,26 +44,23 @@ impl Account {
     /// Applies settings that were loaded again. Running games keep theirs.
     fn on_settings_read(
         &mut self,
-        read: Result<Option<Settings>, config::Error>,
+        read: Result<Option<Settings>, ReloadError>,
         token: NewToken,
         responder: Responder,
     ) {
         const UNUSABLE: &str = "the settings are unchanged, because the new ones cannot be used";
         const GONE: &str = "this account was removed from the configuration; it plays on as before until a restart";
         let new = match read {
-            Ok(Some(new)) => match bot::wrong_game_option(&new, &self.ctx.externals) {
-                None => new,
-                Some((name, why)) => {
-                    let why = format!("play.options of the engine {name}: {why}");
-                    error!("{UNUSABLE}: {why}");
-                    return responder.fail(format!("{UNUSABLE}: {why}"));
-                }
-            },
+            Ok(Some(new)) => new,
             Ok(None) => {
                 warn!("{GONE}");
                 return responder.succeed(GONE);
             }
-            Err(error) => {
+            Err(ReloadError::Resource(why)) => {
+                error!("{UNUSABLE}: {why}");
+                return responder.fail(format!("{UNUSABLE}: {why}"));
+            }
+            Err(ReloadError::Settings(error)) => {
                 error!("{UNUSABLE}");
                 for problem in error.problems() {
                     error!("{}", problem.line());

@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 
 use tracing::info;
 
-use super::outgoing::{ChallengeSource, SHUTTING_DOWN, closing_reason, slot_holder};
+use super::outgoing::{ChallengeSource, SendResult, closing_reason, slot_holder};
 use super::{Account, push_bounded};
 use crate::bot::account::quota::Limit;
+use crate::bot::commands::{OutgoingChallenge, SHUTTING_DOWN};
 use crate::bot::game::status::RematchOffer;
 use crate::clock;
 use crate::events::Decision;
-use crate::lichess::Error as Failure;
 use crate::lichess::model::{Challenge, GameId, Username};
 
 /// Time for an answer to our offer. Shorter than its slot is reserved.
@@ -109,45 +109,18 @@ impl Account {
             return info!(game = %previous, "no rematch with {to}: Lichess takes no challenges from us before {until}");
         }
         info!(name: "rematch_offered", game = %previous, "offering {to} a rematch");
-        self.outgoing.add(to.clone(), ChallengeSource::Rematch);
-        let client = self.ctx.client.clone();
-        let request = async move {
-            let response = client.challenge(&rematch.to, &rematch.challenge).await;
-            (rematch, response.map(Box::new))
+        let (source, bot) = (ChallengeSource::Rematch, Some(!human));
+        let offer = OutgoingChallenge {
+            user: rematch.to,
+            params: rematch.challenge,
         };
-        self.background.spawn_challenge(
-            request,
-            |(_, response)| response.ok().map(|challenge| challenge.id),
-            |account, (rematch, response)| account.on_rematch_sent(&rematch, response),
-        );
-    }
-
-    /// Handles the response to our offer.
-    fn on_rematch_sent(
-        &mut self,
-        rematch: &RematchOffer,
-        response: Result<Box<Challenge>, Failure>,
-    ) {
-        let (to, human) = (&rematch.to, rematch.human);
-        match response {
-            Ok(challenge) => {
-                let over = self.outgoing.on_response(to, ChallengeSource::Rematch);
-                self.count_challenge(!human);
-                match over {
-                    Some(answer) => self.report_rematch_refused(&answer),
-                    None => self.track_rematch(challenge),
-                }
+        self.send_challenge(source, offer, bot, |account, offer, result| match result {
+            SendResult::Created(challenge) => account.track_rematch(challenge),
+            SendResult::Closed(challenge) => account.report_rematch_refused(&challenge),
+            SendResult::NotCreated(_, failure) => {
+                info!("no rematch with {}: {failure}", offer.user);
             }
-            Err(failure) => {
-                info!("no rematch with {to}: {failure}");
-                let ours = (to, ChallengeSource::Rematch);
-                if let Ok(challenge) =
-                    self.on_challenge_failed(ours, Some(!human), &rematch.challenge, &failure)
-                {
-                    self.track_rematch(challenge);
-                }
-            }
-        }
+        });
     }
 
     /// Tracks our offer. The game may be running by now.

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
+use tracing::error_span;
 
 use crate::book;
 use crate::bot::AccountContext;
@@ -239,7 +240,9 @@ impl Search {
         search(match engine {
             None => Handle::Own(ctx.engine.start(task)),
             Some((engine, setup)) => {
-                Handle::External(engine.start(task, setup), engine.name().to_owned())
+                // Its warnings come from threads that do not know the game.
+                let handle = error_span!("game", game = %id).in_scope(|| engine.start(task, setup));
+                Handle::External(handle, engine.name().to_owned())
             }
         })
     }

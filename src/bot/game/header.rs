@@ -16,7 +16,6 @@ pub struct GameHeader {
     pub us: Color,
     /// Display name of the opponent.
     pub opponent: String,
-    /// Variant.
     pub variant: Variant,
     /// Initial position.
     pub initial: Position,

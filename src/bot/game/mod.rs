@@ -339,7 +339,7 @@ impl GameTask {
         self.status_cell.update(|snapshot| snapshot.engine = engine);
         self.started_event = announces.then_some(started);
         if let Some(rules) = &terms.rules {
-            info!(game = %self.id, "playing with {rules}");
+            info!(game = %self.id, "settings of this game: {rules}");
         }
         if let Some(engine) = &terms.engine {
             info!(game = %self.id, "playing with the engine {engine}");

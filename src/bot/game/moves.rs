@@ -28,7 +28,6 @@ pub(crate) struct InvalidMoves {
     pub ply: usize,
     /// The move as received, truncated.
     pub text: String,
-    /// Reason.
     pub why: String,
 }
 

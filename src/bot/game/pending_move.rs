@@ -25,7 +25,10 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::bot::game::moves::{Change, MovesUpdate};
+use crate::bot::trace::as_nanos;
 use crate::chess::Move;
 
 /// Time for an accepted move to appear on the stream.
@@ -134,12 +137,13 @@ impl BoardUpdate {
 }
 
 /// Failure of a POST of a move.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum PostFailure {
     /// It can be retried after this wait.
-    Retry(Duration),
+    Retry(#[serde(with = "as_nanos")] Duration),
     /// The response was lost, so the move may have been played. It can be retried after this wait.
-    Uncertain(Duration),
+    Uncertain(#[serde(with = "as_nanos")] Duration),
     /// The server rejected the move; our board may be out of date.
     Rejected,
 }

@@ -12,7 +12,7 @@ use crate::bot::game::draw_resign::DrawResignDecision;
 use crate::bot::game::in_flight::{Completion, InFlight, SideResponse};
 use crate::bot::game::pending_move::{Action, PostFailure};
 use crate::bot::shutdown::Stage;
-use crate::bot::trace::{Bounds, Decision, FoundMove, PostError, PostResponse, Record, nanos};
+use crate::bot::trace::{Bounds, Decision, FoundMove, PostResponse, Record, nanos};
 use crate::clock;
 use crate::engine::Score;
 use crate::external::{ExternalEngine, GameSetup};
@@ -218,7 +218,7 @@ impl GameTask {
         self.trace.note(now, || {
             Record::PostResponse(PostResponse {
                 took,
-                error: answer.err().map(PostError::from),
+                error: answer.err(),
                 text: text.unwrap_or_else(|| "accepted".to_owned()),
             })
         });

@@ -33,7 +33,6 @@ pub struct PlaySettings {
     #[serde(default, alias = "skill")]
     pub strength: PlayingStrength,
     /// Name of the external engine that plays; `None` for the embedded one.
-    #[serde(default)]
     pub engine: Option<String>,
     /// Options of the external engine in this game.
     #[serde(default)]

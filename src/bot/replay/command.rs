@@ -23,7 +23,6 @@ pub enum CommandError {
     Unreadable {
         /// File of the trace.
         path: PathBuf,
-        /// Reason.
         error: trace::Error,
     },
     /// Records are missing in the trace.

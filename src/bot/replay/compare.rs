@@ -3,11 +3,12 @@
 use std::io::{self, Write};
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
-use super::super::trace::{FoundMove, Origin, Record, Session};
+use super::super::trace::{FoundMove, Record, Session};
 use super::{Replay, format};
 use crate::bot::game::status::SuspendedGame;
 use crate::clock;
 use crate::engine::{Limits, Searcher, Setting};
+use crate::events::Source;
 use crate::lichess::model::clean;
 use crate::plural;
 
@@ -215,7 +216,7 @@ impl<'a, W: Write> Comparison<'a, W> {
             return Ok(());
         };
         let search = found.thought.as_ref().filter(|search| search.depth > 0);
-        let (Some(search), Origin::Search) = (search, found.source) else {
+        let (Some(search), Source::Search) = (search, found.source) else {
             return Ok(());
         };
         let legal = game_moves.position().legal_moves();

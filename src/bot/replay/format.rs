@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use super::super::trace::{Bounds, Decision, FoundMove, Origin, PostResponse, SearchSummary};
+use super::super::trace::{Bounds, Decision, FoundMove, PostResponse, SearchSummary};
 use crate::bot::game::moves::GameMoves;
+use crate::events::Source;
 use crate::lichess::model::clean;
 use crate::plural;
 
@@ -54,13 +55,13 @@ pub(super) fn found(found: &FoundMove, moves: &GameMoves) -> String {
         Err(_) => clean(&found.uci),
     };
     match (found.source, &found.thought) {
-        (Origin::Only, _) => format!("{san}, the only legal move"),
-        (Origin::Book, _) => format!("{san}, from a book"),
-        (Origin::Search, Some(summary)) => format!("{san}, {}", search(summary)),
-        (Origin::Fallback, Some(summary)) => {
+        (Source::Only, _) => format!("{san}, the only legal move"),
+        (Source::Book, _) => format!("{san}, from a book"),
+        (Source::Search, Some(summary)) => format!("{san}, {}", search(summary)),
+        (Source::Fallback, Some(summary)) => {
             format!("{san}, by the embedded engine, {}", search(summary))
         }
-        (Origin::Search | Origin::Fallback, None) => {
+        (Source::Search | Source::Fallback, None) => {
             format!("{san}, an arbitrary move since the engine failed")
         }
     }

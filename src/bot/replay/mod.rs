@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use super::trace::{
-    Bounds, Decision, EffectiveSettings, FoundMove, Header, Origin, Record, TimerKind, nanos,
+    Bounds, Decision, EffectiveSettings, FoundMove, Header, Record, TimerKind, nanos,
 };
 use crate::bot::game::core::{ChatContext, ChatRequest, GameCore, StateUpdate, TimeInputs};
 use crate::bot::game::header::GameHeader;
@@ -21,6 +21,7 @@ use crate::bot::game::status::SuspendedGame;
 use crate::chess::Position;
 use crate::config::Settings;
 use crate::engine::Limits;
+use crate::events::Source;
 use crate::lichess::model::{FromLine, GameEvent, GameInfo, GameState, Username};
 
 pub use command::{CommandError, Options, replay_command};
@@ -203,7 +204,7 @@ impl Replay {
             Record::PlaySettings(_) => true,
             Record::Turn { .. } => self.searching,
             Record::FoundMove(found) => {
-                let is_search = matches!(found.source, Origin::Search | Origin::Fallback);
+                let is_search = matches!(found.source, Source::Search | Source::Fallback);
                 self.searching && !is_search
             }
             _ => false,
@@ -261,7 +262,7 @@ impl Replay {
                 self.perform(action);
             }
             Record::PostResponse(response) => {
-                let result = response.error.map_or(Ok(()), |error| Err(error.into()));
+                let result = response.error.map_or(Ok(()), Err);
                 let action = self.core.on_response(result, at);
                 self.perform(action);
             }
@@ -315,11 +316,11 @@ impl Replay {
             .ok_or_else(|| format!("{} is not legal here", found.uci))?;
         let moves = game.position().legal_moves().len();
         let fits = match found.source {
-            Origin::Only => moves == 1,
-            Origin::Book => {
+            Source::Only => moves == 1,
+            Source::Book => {
                 moves > 1 && self.core.terms().book.are_asked() && game.repetitions() < 2
             }
-            Origin::Search | Origin::Fallback => moves > 1,
+            Source::Search | Source::Fallback => moves > 1,
         };
         if !fits {
             return Err(format!(

@@ -48,7 +48,6 @@ pub enum Error {
     Damaged {
         /// Line number.
         line: usize,
-        /// Reason.
         why: String,
     },
     /// The last line is incomplete.

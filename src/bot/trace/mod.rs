@@ -191,38 +191,9 @@ pub struct PostResponse {
     /// Duration of the POST in nanoseconds.
     pub took: u64,
     /// `None` if the server accepted it.
-    pub error: Option<PostError>,
+    pub error: Option<PostFailure>,
     /// The response in words.
     pub text: String,
-}
-
-/// `PostFailure` with waits in nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PostError {
-    Retry(u64),
-    Uncertain(u64),
-    Rejected,
-}
-
-impl From<PostFailure> for PostError {
-    fn from(failure: PostFailure) -> Self {
-        match failure {
-            PostFailure::Retry(wait) => Self::Retry(nanos(wait)),
-            PostFailure::Uncertain(wait) => Self::Uncertain(nanos(wait)),
-            PostFailure::Rejected => Self::Rejected,
-        }
-    }
-}
-
-impl From<PostError> for PostFailure {
-    fn from(error: PostError) -> Self {
-        match error {
-            PostError::Retry(wait) => Self::Retry(Duration::from_nanos(wait)),
-            PostError::Uncertain(wait) => Self::Uncertain(Duration::from_nanos(wait)),
-            PostError::Rejected => Self::Rejected,
-        }
-    }
 }
 
 /// Limits of a search; times in nanoseconds.
@@ -264,20 +235,9 @@ impl From<&Limits> for Bounds {
 pub struct FoundMove {
     /// UCI notation, with castling as king takes rook.
     pub uci: String,
-    pub source: Origin,
+    pub source: Source,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thought: Option<SearchSummary>,
-}
-
-/// Origin of a move.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Origin {
-    Only,
-    Book,
-    Search,
-    /// By the embedded engine in place of an external one.
-    Fallback,
 }
 
 /// Result of a search.
@@ -308,12 +268,7 @@ impl FoundMove {
         let uci = |mv: Move| mv.uci(CastlingNotation::KingTakesRook).to_string();
         Self {
             uci: uci(choice.mv),
-            source: match choice.source {
-                Source::Only => Origin::Only,
-                Source::Book => Origin::Book,
-                Source::Search => Origin::Search,
-                Source::Fallback => Origin::Fallback,
-            },
+            source: choice.source,
             thought: choice.thought.as_ref().map(|thought| {
                 let pv: Vec<String> = thought.pv.iter().copied().map(uci).collect();
                 let (cp, mate) = match thought.score {
@@ -341,12 +296,7 @@ impl FoundMove {
         let mv = game.position().parse_uci(&self.uci).ok()?;
         Some(ChosenMove {
             mv,
-            source: match self.source {
-                Origin::Only => Source::Only,
-                Origin::Book => Source::Book,
-                Origin::Search => Source::Search,
-                Origin::Fallback => Source::Fallback,
-            },
+            source: self.source,
             dialogue: Vec::new(),
             fallback: None,
             thought: self
@@ -399,6 +349,25 @@ pub fn nanos(duration: Duration) -> u64 {
     duration.as_nanos().try_into().unwrap_or(u64::MAX)
 }
 
+/// Durations in nanoseconds; for `#[serde(with = "...")]`.
+pub(super) mod as_nanos {
+    use super::{Deserialize, Duration, Serialize};
+    use serde::{Deserializer, Serializer};
+
+    pub(in crate::bot) fn serialize<S: Serializer>(
+        duration: &Duration,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        super::nanos(*duration).serialize(to)
+    }
+
+    pub(in crate::bot) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Duration, D::Error> {
+        u64::deserialize(from).map(Duration::from_nanos)
+    }
+}
+
 /// Nanoseconds from `began` to `at`.
 fn offset_nanos(began: Instant, at: Instant) -> u64 {
     nanos(at.saturating_duration_since(began))
@@ -422,7 +391,7 @@ mod tests {
             },
             Record::PostResponse(PostResponse {
                 took: 9,
-                error: Some(PostError::Retry(5)),
+                error: Some(PostFailure::Retry(Duration::from_nanos(5))),
                 text: "502".to_owned(),
             }),
             Record::Timeout,

@@ -10,7 +10,6 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// The opening books to use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Books {
-    /// None.
     None,
     /// All books of `[book]`, in order.
     All,

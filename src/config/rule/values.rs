@@ -96,7 +96,7 @@ impl<'de> Deserialize<'de> for Range {
 
 /// A pattern of user names, in which `*` matches any text, ignoring case.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[serde(try_from = "String")]
 pub struct Pattern(String);
 
 impl Pattern {
@@ -149,12 +149,6 @@ impl TryFrom<String> for Pattern {
     }
 }
 
-impl From<Pattern> for String {
-    fn from(pattern: Pattern) -> Self {
-        pattern.0
-    }
-}
-
 impl fmt::Display for Pattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
@@ -163,7 +157,7 @@ impl fmt::Display for Pattern {
 
 /// A pattern of any text, in which `*` matches any text, ignoring case.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[serde(try_from = "String")]
 pub struct TextPattern(String);
 
 impl TextPattern {
@@ -184,15 +178,9 @@ impl TryFrom<String> for TextPattern {
     }
 }
 
-impl From<TextPattern> for String {
-    fn from(pattern: TextPattern) -> Self {
-        pattern.0
-    }
-}
-
 /// The name of an engine, as profiles of bots mention it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[serde(try_from = "String")]
 pub struct EngineName(String);
 
 impl EngineName {
@@ -220,15 +208,9 @@ impl TryFrom<String> for EngineName {
     }
 }
 
-impl From<EngineName> for String {
-    fn from(name: EngineName) -> Self {
-        name.0
-    }
-}
-
 /// A pattern of the first fields of a FEN, such as `"*Q*"` or `"* b"`. `*` matches any text within a field.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[serde(try_from = "String")]
 pub struct FenPattern(String);
 
 impl FenPattern {
@@ -251,12 +233,6 @@ impl TryFrom<String> for FenPattern {
                 "expected a FEN or its first fields, in which * stands for any text, as in \"*Q*\"",
             ),
         }
-    }
-}
-
-impl From<FenPattern> for String {
-    fn from(pattern: FenPattern) -> Self {
-        pattern.0
     }
 }
 

@@ -100,7 +100,6 @@ pub(super) struct Access {
 /// A client, as far as it can be believed.
 #[derive(Debug, PartialEq, Eq)]
 struct Client {
-    /// Its address.
     address: IpAddr,
     /// It is on this machine.
     is_local: bool,

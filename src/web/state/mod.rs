@@ -4,12 +4,10 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::live_game::LiveGame;
-use super::wire::{
-    Arena, Challenge, ChatLine, Clocks, Game, GameResult, Move, Note, PlayUser, SearchInfo,
-    Settings, Status,
-};
+use super::wire::{Arena, Challenge, ChatLine, Game, GameResult, Note, PlayUser, Settings, Status};
 use crate::events::{Event, Offer, Severity};
 use crate::plural;
 
@@ -359,23 +357,26 @@ impl PageState {
     /// The whole state as a `snapshot` event.
     pub(super) fn snapshot(&self, now: u64) -> Bytes {
         let games = self.running.iter().chain(&self.finished);
-        frame(
-            "snapshot",
-            &Snapshot {
-                version: env!("CARGO_PKG_VERSION"),
-                server: self.server.as_deref(),
-                status: &self.status,
-                now,
-                play: self.play.as_ref(),
-                control: self.control,
-                records: self.records,
-                games: games.map(|live| &live.view).collect(),
-                log: &self.log,
-                challenges: &self.challenges,
-                arenas: &self.arenas,
-                settings: &self.settings,
-            },
-        )
+        let games: Vec<&Game> = games.map(|live| &live.view).collect();
+        let mut all = self.status_json(now);
+        all["version"] = json!(env!("CARGO_PKG_VERSION"));
+        all["play"] = json!(self.play);
+        all["control"] = json!(self.control);
+        all["records"] = json!(self.records);
+        all["games"] = json!(games);
+        all["log"] = json!(self.log);
+        all["challenges"] = json!(self.challenges);
+        all["arenas"] = json!(self.arenas);
+        all["settings"] = json!(self.settings);
+        frame("snapshot", &all)
+    }
+
+    /// The status, with the server and the time.
+    fn status_json(&self, now: u64) -> Value {
+        let mut status = json!(self.status);
+        status["server"] = json!(self.server);
+        status["now"] = json!(now);
+        status
     }
 
     /// A change as an event; `None` if it is outdated.
@@ -384,42 +385,29 @@ impl PageState {
             Change::Game(id) => frame("game", &self.live_game(id)?.view),
             Change::Moved(id) => {
                 let game = &self.live_game(id)?.view;
-                frame(
-                    "moved",
-                    &MovedEvent {
-                        game: id,
-                        mv: game.moves.last()?,
-                        fen: &game.fen,
-                        check: game.check,
-                        legal: &game.legal,
-                        clocks: game.clocks,
-                    },
-                )
+                let moved = json!({
+                    "game": id,
+                    "move": game.moves.last()?,
+                    "fen": game.fen,
+                    "check": game.check,
+                    "legal": game.legal,
+                    "clocks": game.clocks,
+                });
+                frame("moved", &moved)
             }
             Change::Thinking(id) => {
                 let game = &self.live_game(id)?.view;
                 let (ply, report) = (game.moves.len(), game.thinking.as_ref()?);
                 frame(
                     "thinking",
-                    &ThinkingEvent {
-                        game: id,
-                        ply,
-                        report,
-                    },
+                    &json!({ "game": id, "ply": ply, "report": report }),
                 )
             }
             Change::Chat(id) => {
                 let line = self.live_game(id)?.view.chat.back()?;
-                frame("chat", &ChatEvent { game: id, line })
+                frame("chat", &json!({ "game": id, "line": line }))
             }
-            Change::Status => frame(
-                "status",
-                &StatusEvent {
-                    status: &self.status,
-                    server: self.server.as_deref(),
-                    now,
-                },
-            ),
+            Change::Status => frame("status", &self.status_json(now)),
             Change::Note => frame("note", self.log.back()?),
             Change::Challenge => frame("challenge", self.challenges.back()?),
             Change::Arena => frame("arena", self.arenas.back()?),
@@ -427,55 +415,6 @@ impl PageState {
             Change::PlayUser => frame("play", self.play.as_ref()?),
         })
     }
-}
-
-#[derive(Serialize)]
-struct Snapshot<'a> {
-    version: &'a str,
-    server: Option<&'a str>,
-    #[serde(flatten)]
-    status: &'a Status,
-    now: u64,
-    play: Option<&'a PlayUser>,
-    control: &'a [&'a str],
-    records: bool,
-    games: Vec<&'a Game>,
-    log: &'a VecDeque<Note>,
-    challenges: &'a VecDeque<Challenge>,
-    arenas: &'a VecDeque<Arena>,
-    settings: &'a [Settings],
-}
-
-#[derive(Serialize)]
-struct MovedEvent<'a> {
-    game: &'a str,
-    #[serde(rename = "move")]
-    mv: &'a Move,
-    fen: &'a str,
-    check: bool,
-    legal: &'a [String],
-    clocks: Clocks,
-}
-
-#[derive(Serialize)]
-struct ThinkingEvent<'a> {
-    game: &'a str,
-    ply: usize,
-    report: &'a SearchInfo,
-}
-
-#[derive(Serialize)]
-struct ChatEvent<'a> {
-    game: &'a str,
-    line: &'a ChatLine,
-}
-
-#[derive(Serialize)]
-struct StatusEvent<'a> {
-    #[serde(flatten)]
-    status: &'a Status,
-    server: Option<&'a str>,
-    now: u64,
 }
 
 /// A server-sent event.

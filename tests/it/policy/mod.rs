@@ -446,7 +446,7 @@ fn policy_game_matches_rules_of_challenge() {
             let is_logged = |id: &str, rule: &str| {
                 let mut lines = log
                     .lines()
-                    .filter(|line| line.contains("playing with ") && line.contains(id));
+                    .filter(|line| line.contains("settings of this game: ") && line.contains(id));
                 let named = format!("by rule `{rule}`");
                 assert!(lines.clone().all(|line| line.contains(&named)), "{log}");
                 lines.nth(times - 1).is_some()

@@ -38,7 +38,7 @@ const MAX_BOOK_BYTES: u64 = 512 << 20;
 ///
 /// If an argument is wrong, the book cannot be read, or it has too few positions that are not decided.
 pub(super) fn run(words: &[&str], setting: &Setting, output: &Output) -> Result<(), String> {
-    let [count, "seed", seed, "book", book, ..] = *words else {
+    let [count, "seed", seed, "book", book, ref more @ ..] = *words else {
         return Err(
             "genfens: expected `genfens N seed S book None` or a file instead of None".into(),
         );
@@ -48,6 +48,12 @@ pub(super) fn run(words: &[&str], setting: &Setting, output: &Output) -> Result<
         return Err(format!(
             "genfens: expected 1 to {MAX_COUNT} positions, not {count}"
         ));
+    }
+    // Any other word is for other engines.
+    let is_variant =
+        |pair: &[&str]| pair[0] == "variant" && !["chess", "standard"].contains(&pair[1]);
+    if more.windows(2).any(is_variant) {
+        return Err("genfens: has positions of standard chess only".into());
     }
     let mut rng = Rng::with_seed(number("genfens: seed", seed)?);
     let book = match book.eq_ignore_ascii_case("none") {

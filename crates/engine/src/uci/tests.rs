@@ -374,6 +374,7 @@ fn genfens_prints_distinct_positions_of_the_seed() {
     assert_eq!(first, fens("genfens 20 seed 7 book none"));
     assert_ne!(first, fens("genfens 20 seed 8 book None"));
     assert_eq!(first, fens("genfens 20 seed 7 book None extra=1 more"));
+    assert_eq!(first, fens("genfens 20 seed 7 book None variant chess"));
     let distinct: std::collections::HashSet<&String> = first.iter().collect();
     assert_eq!(distinct.len(), 20);
     for fen in &first {
@@ -394,6 +395,10 @@ fn genfens_prints_distinct_positions_of_the_seed() {
             "cannot read nowhere.epd",
         ),
         ("genfens 1 seed 1 book Cargo.toml", "genfens: Cargo.toml:"),
+        (
+            "genfens 1 seed 1 book None variant atomic",
+            "standard chess only",
+        ),
     ] {
         let output = run_session(line);
         assert!(

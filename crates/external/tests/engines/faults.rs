@@ -156,6 +156,27 @@ fn options_are_checked() {
 }
 
 #[test]
+fn last_lines_of_an_engine_are_in_the_error() {
+    for (go, words) in [
+        (
+            "echo info depth 1; echo info string ERROR: no network; exit 1",
+            "Stub has exited; its last lines: info string ERROR: no network",
+        ),
+        (
+            "echo bad file >&2; echo; echo the end >&2; exit 1",
+            "Stub has exited; its last lines: bad file | the end",
+        ),
+        ("exit 1", "Stub has exited"),
+    ] {
+        let engine = engine(stub(go), 1);
+        wait_until_ready(&engine);
+        search(&engine, 1);
+        wait_until("the failure", || engine.stats().failures == 1);
+        assert_eq!(engine.stats().last_failure.as_deref(), Some(words));
+    }
+}
+
+#[test]
 fn no_process_is_left_when_the_engine_is_dropped() {
     let home = std::env::temp_dir().join(format!("engine-{}", std::process::id()));
     let id = home.to_str().unwrap();

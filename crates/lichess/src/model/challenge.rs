@@ -17,7 +17,6 @@ pub struct Challenge {
     #[serde(default = "created")]
     pub status: ChallengeStatus,
     /// `None` when the challenge is open or anonymous.
-    #[serde(default)]
     pub challenger: Option<ChallengeUser>,
     /// `None` when the challenge is open.
     #[serde(default, deserialize_with = "text::lenient")]
@@ -53,7 +52,6 @@ pub struct Challenge {
     #[serde(default, deserialize_with = "text::text_option")]
     pub decline_reason: Option<String>,
     /// Reason of a decline, as a key.
-    #[serde(default)]
     pub decline_reason_key: Option<DeclineReason>,
     /// noAbort, noRematch, noGiveTime, noClaimWin, noEarlyDraw.
     #[serde(default, deserialize_with = "text::names")]

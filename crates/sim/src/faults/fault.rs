@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use serde::Deserialize;
+
+use super::raw;
 use crate::http::error::proxy_page;
 use crate::quirks::Castling;
 use crate::time_control::TimeControl;
@@ -109,11 +112,14 @@ pub enum StreamFault {
 }
 
 /// A random delay, uniform between `min` and `min + jitter`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Latency {
     /// Least delay.
+    #[serde(deserialize_with = "raw::duration")]
     pub min: Duration,
     /// Upper bound of the random part.
+    #[serde(default, deserialize_with = "raw::duration")]
     pub jitter: Duration,
 }
 
@@ -125,11 +131,14 @@ impl Latency {
 }
 
 /// Error of the site's clocks, in milliseconds; positive means ahead.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Skew {
     /// In the `Date` header of every response.
+    #[serde(deserialize_with = "raw::millis")]
     pub date: i64,
     /// In the players' clocks as sent to clients. Flags are still decided by the correct time.
+    #[serde(deserialize_with = "raw::millis")]
     pub clocks: i64,
     /// Growth of both, in seconds per second.
     pub drift: f64,

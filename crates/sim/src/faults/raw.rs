@@ -49,7 +49,7 @@ enum RawFault {
     ResponseLost,
     ResponseLate(RawDuration),
     Drip(RawDuration),
-    Latency(RawLatency),
+    Latency(Latency),
     Eof,
     StreamReset,
     Silence,
@@ -58,7 +58,7 @@ enum RawFault {
     Oversized(usize),
     DuplicateFinal,
     Restart(RawRestart),
-    Skew(RawSkew),
+    Skew(Skew),
     Castling(Castling),
     Pair(RawPair),
 }
@@ -89,14 +89,6 @@ enum BodyKind {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct RawLatency {
-    min: RawDuration,
-    #[serde(default)]
-    jitter: RawDuration,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 struct RawRestart {
     downtime: RawDuration,
     #[serde(default)]
@@ -113,17 +105,6 @@ enum RawStreamEnd {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct RawSkew {
-    #[serde(default)]
-    date: SignedMillis,
-    #[serde(default)]
-    clocks: SignedMillis,
-    #[serde(default)]
-    drift: f64,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 struct RawPair {
     white: String,
     black: String,
@@ -131,7 +112,7 @@ struct RawPair {
 }
 
 /// `250ms`, `3s`, `2m`
-#[derive(Clone, Copy, Default, Deserialize)]
+#[derive(Clone, Copy, Deserialize)]
 #[serde(try_from = "String")]
 struct RawDuration(Duration);
 
@@ -147,24 +128,19 @@ impl TryFrom<String> for RawDuration {
     }
 }
 
+pub(super) fn duration<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+    RawDuration::deserialize(from).map(|RawDuration(duration)| duration)
+}
+
 /// A signed duration in milliseconds: `-800ms`, `90s`
-#[derive(Clone, Copy, Default, Deserialize)]
-#[serde(try_from = "String")]
-struct SignedMillis(i64);
-
-impl TryFrom<String> for SignedMillis {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        let (sign, duration) = match text.strip_prefix('-') {
-            Some(rest) => (-1, rest),
-            None => (1, text.strip_prefix('+').unwrap_or(&text)),
-        };
-        let RawDuration(duration) = RawDuration::try_from(duration.to_owned())?;
-        Ok(Self(
-            sign * i64::try_from(duration.as_millis()).unwrap_or(i64::MAX),
-        ))
-    }
+pub(super) fn millis<'de, D: Deserializer<'de>>(from: D) -> Result<i64, D::Error> {
+    let text = String::deserialize(from)?;
+    let (sign, rest) = match text.strip_prefix('-') {
+        Some(rest) => (-1, rest),
+        None => (1, text.strip_prefix('+').unwrap_or(&text)),
+    };
+    let duration = RawDuration::try_from(rest.to_owned()).map_err(D::Error::custom)?;
+    Ok(sign * i64::try_from(duration.0.as_millis()).unwrap_or(i64::MAX))
 }
 
 impl<'de> Deserialize<'de> for FaultRule {
@@ -282,10 +258,7 @@ impl RawFault {
             Self::ResponseLost => Fault::ResponseLost,
             Self::ResponseLate(RawDuration(wait)) => Fault::ResponseLate(wait),
             Self::Drip(RawDuration(pause)) => Fault::Drip(pause),
-            Self::Latency(raw) => Fault::Latency(Latency {
-                min: raw.min.0,
-                jitter: raw.jitter.0,
-            }),
+            Self::Latency(latency) => Fault::Latency(latency),
             Self::Eof => stream(StreamFault::Eof),
             Self::StreamReset => stream(StreamFault::Reset),
             Self::Silence => stream(StreamFault::Silence),
@@ -303,14 +276,10 @@ impl RawFault {
                     RawStreamEnd::Reset => StreamFault::Reset,
                 },
             },
-            Self::Skew(RawSkew { drift, .. }) if !(-1.0..=1.0).contains(&drift) => {
+            Self::Skew(Skew { drift, .. }) if !(-1.0..=1.0).contains(&drift) => {
                 return Err("`drift` must be from -1 to 1, in seconds per second".to_owned());
             }
-            Self::Skew(raw) => Fault::Skew(Skew {
-                date: raw.date.0,
-                clocks: raw.clocks.0,
-                drift: raw.drift,
-            }),
+            Self::Skew(skew) => Fault::Skew(skew),
             Self::Castling(castling) => Fault::Castling(castling),
             Self::Pair(raw) => {
                 check_name(&raw.white)?;

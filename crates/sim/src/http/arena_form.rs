@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use crate::arena::options::ArenaOptions;
+use crate::http::form::Form;
 use crate::http::params::{Params, is_yes};
-use crate::site::error::{INVALID, NOT_A_NUMBER, REQUIRED};
+use crate::site::error::INVALID;
 use crate::site::{ApiError, SimTime, Speed, Variant};
 use crate::time_control::TimeControl;
 use knightwatch_chess::Position;
@@ -36,10 +37,7 @@ pub(crate) fn arena_form(
     leads: impl Fn(&str) -> bool,
     now: SimTime,
 ) -> Result<ArenaOptions, ApiError> {
-    let mut form = Form {
-        params,
-        errors: Vec::new(),
-    };
+    let mut form = Form::new(params);
     let defaults = ArenaOptions::default();
     let name = form.name(creator);
     let clock = form.clock();
@@ -52,13 +50,13 @@ pub(crate) fn arena_form(
         starts_in,
         variant,
         position: form.position(),
-        rated: form.flag("rated", true),
-        berserkable: form.flag("berserkable", defaults.berserkable),
-        streakable: form.flag("streakable", defaults.streakable),
+        rated: form.flag_or("rated", true),
+        berserkable: form.flag_or("berserkable", defaults.berserkable),
+        streakable: form.flag_or("streakable", defaults.streakable),
         password: form.text("password"),
         team: form.team("conditions.teamMember.teamId", &leads),
         teams: form.team("teamBattleByTeam", &leads).into_iter().collect(),
-        bots: form.flag("conditions.bots", false),
+        bots: form.flag_or("conditions.bots", false),
         min_rating: form.number("conditions.minRating.rating"),
         max_rating: form.number("conditions.maxRating.rating"),
         min_rated_games: form.number("conditions.nbRatedGame.nb"),
@@ -82,34 +80,13 @@ pub(crate) fn arena_form(
     }
 }
 
-struct Form<'a> {
-    params: &'a Params,
-    errors: Vec<(&'static str, String)>,
-}
-
 impl Form<'_> {
-    fn error(&mut self, field: &'static str, why: &str) {
-        self.errors.push((field, why.to_owned()));
-    }
-
     fn text(&self, field: &str) -> Option<String> {
         let text = self.params.get(field)?.trim();
         (!text.is_empty()).then(|| text.to_owned())
     }
 
-    fn number<T: std::str::FromStr>(&mut self, field: &'static str) -> Option<T> {
-        let parsed = self.params.get(field)?.trim().parse();
-        parsed.map_err(|_| self.error(field, NOT_A_NUMBER)).ok()
-    }
-
-    fn required<T: std::str::FromStr>(&mut self, field: &'static str) -> Option<T> {
-        if self.params.get(field).is_none() {
-            self.error(field, REQUIRED);
-        }
-        self.number(field)
-    }
-
-    fn flag(&self, field: &str, default: bool) -> bool {
+    fn flag_or(&self, field: &str, default: bool) -> bool {
         self.params.get(field).map_or(default, is_yes)
     }
 
@@ -225,6 +202,7 @@ impl Form<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::site::error::{NOT_A_NUMBER, REQUIRED};
 
     fn read(query: &str) -> Result<ArenaOptions, String> {
         let params = Params::read(query, "", b"").unwrap();

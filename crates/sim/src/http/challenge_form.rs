@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use knightwatch_chess::Position;
 
-use crate::challenge::{ChallengeConfig, ColorChoice};
+use crate::challenge::ChallengeConfig;
+use crate::http::form::Form;
 use crate::http::params::Params;
-use crate::site::error::{INVALID, NOT_A_NUMBER, REQUIRED};
+use crate::site::error::INVALID;
 use crate::site::{ApiError, SimTime, Speed, Variant};
 use crate::time_control::{DAYS_PER_TURN, MAX_INCREMENT_SECONDS, TimeControl, is_initial_time};
 
@@ -22,24 +23,20 @@ const RULES: [&str; 5] = [
 const DEFAULT_OPEN_LIFETIME: Duration = Duration::from_secs(24 * 3_600);
 const MAX_OPEN_LIFETIME: Duration = Duration::from_secs(14 * 86_400);
 
-pub(crate) type Errors = Vec<(&'static str, String)>;
-
 /// Parses the form of a challenge.
 ///
 /// # Errors
 /// Lists all invalid fields.
 pub(crate) fn challenge_config(params: &Params) -> Result<ChallengeConfig, ApiError> {
-    let mut errors = Errors::new();
-    let variant = variant(params, &mut errors);
-    let time_control = time_control(params, &mut errors);
-    let rated = flag(params, "rated", &mut errors);
-    let keep_alive = flag(params, "keepAliveStream", &mut errors);
-    let only_if_followed = flag(params, "onlyIfOpponentFollowsMe", &mut errors);
-    let color = color(params, &mut errors);
-    let rules = rules(params, &mut errors);
-    if !errors.is_empty() {
-        return Err(ApiError::invalid_form(errors));
-    }
+    let mut form = Form::new(params);
+    let variant = variant(&mut form);
+    let time_control = time_control(&mut form);
+    let rated = form.flag("rated");
+    let keep_alive = form.flag("keepAliveStream");
+    let only_if_followed = form.flag("onlyIfOpponentFollowsMe");
+    let color = form.color();
+    let rules = rules(&mut form);
+    form.check()?;
     let (variant, start) = start(variant, params.get("fen"))
         .map_err(|text| ApiError::invalid_form(vec![("global", text.to_owned())]))?;
     let has_clock = matches!(time_control, TimeControl::Clock { .. });
@@ -100,55 +97,42 @@ fn start(variant: Variant, fen: Option<&str>) -> Result<(Variant, Option<Positio
     }
 }
 
-fn variant(params: &Params, errors: &mut Errors) -> Variant {
-    let key = params.get("variant").unwrap_or("standard");
+fn variant(form: &mut Form<'_>) -> Variant {
+    let key = form.params.get("variant").unwrap_or("standard");
     Variant::from_key(key).unwrap_or_else(|why| {
-        errors.push(("variant", why));
+        form.error("variant", &why);
         Variant::Standard
     })
 }
 
-fn time_control(params: &Params, errors: &mut Errors) -> TimeControl {
-    let limit = number(params, "clock.limit", errors);
-    let increment = number(params, "clock.increment", errors);
-    let days = number(params, "days", errors);
-    if limit.is_none() && increment.is_none() {
+fn time_control(form: &mut Form<'_>) -> TimeControl {
+    let days = form.number("days");
+    if ["clock.limit", "clock.increment"]
+        .iter()
+        .all(|field| form.params.get(field).is_none())
+    {
         return match days {
             None => TimeControl::Unlimited,
             Some(days) => {
                 if !DAYS_PER_TURN.contains(&days) {
-                    errors.push(("days", INVALID.to_owned()));
+                    form.error("days", INVALID);
                 }
                 TimeControl::Days(days)
             }
         };
     }
-    let mut required = |name, value: Option<u32>| {
-        let known = errors.iter().any(|(field, _)| *field == name);
-        if value.is_none() && !known {
-            errors.push((name, REQUIRED.to_owned()));
-        }
-        value.unwrap_or(0)
-    };
-    let limit = required("clock.limit", limit);
-    let increment = required("clock.increment", increment);
+    let limit = form.required("clock.limit").unwrap_or(0);
+    let increment = form.required("clock.increment").unwrap_or(0);
     if !is_initial_time(limit) {
-        errors.push(("clock.limit", INVALID.to_owned()));
+        form.error("clock.limit", INVALID);
     }
     if increment > MAX_INCREMENT_SECONDS {
-        errors.push(("clock.increment", "Must be less or equal to 60".to_owned()));
+        form.error("clock.increment", "Must be less or equal to 60");
     }
-    if limit == 0 && increment == 0 && errors.is_empty() {
-        errors.push(("clock", "Invalid clock".to_owned()));
+    if limit == 0 && increment == 0 && form.errors.is_empty() {
+        form.error("clock", "Invalid clock");
     }
     TimeControl::Clock { limit, increment }
-}
-
-pub(crate) fn number(params: &Params, name: &'static str, errors: &mut Errors) -> Option<u32> {
-    let text = params.get(name)?;
-    text.parse()
-        .map_err(|_| errors.push((name, NOT_A_NUMBER.to_owned())))
-        .ok()
 }
 
 /// Restrictions and expiry of an open challenge.
@@ -158,7 +142,7 @@ pub(crate) struct OpenChallengeConfig {
 }
 
 pub(crate) fn open_config(params: &Params, now: SimTime) -> Result<OpenChallengeConfig, ApiError> {
-    let mut errors = Errors::new();
+    let mut form = Form::new(params);
     let users = params.get("users").map(|users| {
         let names: Vec<String> = users
             .split(',')
@@ -169,7 +153,7 @@ pub(crate) fn open_config(params: &Params, now: SimTime) -> Result<OpenChallenge
     let players = match users {
         Some(Ok(players)) if !players[0].eq_ignore_ascii_case(&players[1]) => Some(players),
         Some(_) => {
-            errors.push(("users", INVALID.to_owned()));
+            form.error("users", INVALID);
             None
         }
         None => None,
@@ -178,13 +162,11 @@ pub(crate) fn open_config(params: &Params, now: SimTime) -> Result<OpenChallenge
         None => now + DEFAULT_OPEN_LIFETIME,
         Some(Ok(at)) if SimTime(at) > now && SimTime(at) <= now + MAX_OPEN_LIFETIME => SimTime(at),
         Some(_) => {
-            errors.push(("expiresAt", INVALID.to_owned()));
+            form.error("expiresAt", INVALID);
             now
         }
     };
-    if !errors.is_empty() {
-        return Err(ApiError::invalid_form(errors));
-    }
+    form.check()?;
     Ok(OpenChallengeConfig {
         players,
         expires_at,
@@ -193,42 +175,22 @@ pub(crate) fn open_config(params: &Params, now: SimTime) -> Result<OpenChallenge
 
 /// Parses the level of the AI, 1 to 8.
 pub(crate) fn level(params: &Params) -> Result<u8, ApiError> {
-    let mut errors = Errors::new();
-    let level = number(params, "level", &mut errors);
-    match level {
-        Some(level @ 1..=8) => return Ok(level as u8),
-        Some(_) => errors.push(("level", INVALID.to_owned())),
-        None if errors.is_empty() => errors.push(("level", REQUIRED.to_owned())),
-        None => {}
+    let mut form = Form::new(params);
+    let level: u32 = form.required("level").unwrap_or(0);
+    if form.errors.is_empty() && !(1..=8).contains(&level) {
+        form.error("level", INVALID);
     }
-    Err(ApiError::invalid_form(errors))
+    form.check().map(|()| level as u8)
 }
 
-pub(crate) fn flag(params: &Params, name: &'static str, errors: &mut Errors) -> bool {
-    let text = params.get(name).unwrap_or("false");
-    if !matches!(text, "false" | "False" | "0" | "off" | "no") && !crate::http::params::is_yes(text)
-    {
-        errors.push((name, INVALID.to_owned()));
-    }
-    crate::http::params::is_yes(text)
-}
-
-pub(crate) fn color(params: &Params, errors: &mut Errors) -> ColorChoice {
-    let known = ColorChoice::from_key(params.get("color").unwrap_or("random"));
-    known.unwrap_or_else(|| {
-        errors.push(("color", INVALID.to_owned()));
-        ColorChoice::Random
-    })
-}
-
-fn rules(params: &Params, errors: &mut Errors) -> Vec<&'static str> {
+fn rules(form: &mut Form<'_>) -> Vec<&'static str> {
     let mut rules = Vec::new();
-    for name in params.get("rules").unwrap_or_default().split(',') {
+    for name in form.params.get("rules").unwrap_or_default().split(',') {
         match RULES.into_iter().find(|rule| *rule == name.trim()) {
             Some(rule) => rules.push(rule),
             None if name.is_empty() => {}
             None => {
-                errors.push(("rules", INVALID.to_owned()));
+                form.error("rules", INVALID);
                 break;
             }
         }

@@ -6,6 +6,7 @@ mod auth;
 mod challenge_form;
 pub(super) mod connection;
 pub(super) mod error;
+mod form;
 mod game_filter;
 mod handlers;
 pub(super) mod params;

@@ -2,10 +2,11 @@
 
 use std::ops::RangeInclusive;
 
-use crate::http::challenge_form::{Errors, color, flag, may_be_rated, number};
+use crate::http::challenge_form::may_be_rated;
+use crate::http::form::Form;
 use crate::http::params::Params;
 use crate::lobby::{RATINGS, SeekConfig};
-use crate::site::error::{INVALID, NOT_A_NUMBER};
+use crate::site::error::INVALID;
 use crate::site::{ApiError, Speed, Variant};
 use crate::time_control::{DAYS_PER_TURN, TimeControl, is_initial_time};
 
@@ -20,28 +21,25 @@ const MAX_INCREMENT: u32 = 180;
 /// # Errors
 /// Lists all invalid fields.
 pub(crate) fn seek_config(params: &Params, in_browser: bool) -> Result<SeekConfig, ApiError> {
-    let mut errors = Errors::new();
-    let time_control = time_control(params, &mut errors);
-    let variant = variant(params, &mut errors);
-    let rated = flag(params, "rated", &mut errors);
-    let ratings = ratings(params, &mut errors);
-    let color = color(params, &mut errors);
-    if errors.is_empty() {
-        let fault = match time_control {
+    let mut form = Form::new(params);
+    let time_control = time_control(&mut form);
+    let variant = variant(&mut form);
+    let rated = form.flag("rated");
+    let ratings = ratings(&mut form);
+    let color = form.color();
+    if form.errors.is_empty() {
+        match time_control {
             TimeControl::Clock {
                 limit: 0,
                 increment: 0,
-            } => Some("Invalid clock"),
+            } => form.error("global", "Invalid clock"),
             _ if Speed::of(time_control) < Speed::Rapid && !in_browser => {
-                Some("Invalid time control")
+                form.error("global", "Invalid time control");
             }
-            _ => None,
-        };
-        errors.extend(fault.map(|text| ("global", text.to_owned())));
+            _ => {}
+        }
     }
-    if !errors.is_empty() {
-        return Err(ApiError::invalid_form(errors));
-    }
+    form.check()?;
     Ok(SeekConfig {
         variant,
         time_control,
@@ -51,19 +49,14 @@ pub(crate) fn seek_config(params: &Params, in_browser: bool) -> Result<SeekConfi
     })
 }
 
-fn time_control(params: &Params, errors: &mut Errors) -> TimeControl {
-    let minutes = params
-        .get("time")
-        .map_or(Ok(DEFAULT_MINUTES), str::parse::<f64>);
-    let increment = number(params, "increment", errors).unwrap_or(DEFAULT_INCREMENT);
-    let days = number(params, "days", errors);
-    let seconds = match minutes {
-        Ok(minutes) => minutes * 60.0,
-        Err(_) => {
-            errors.push(("time", NOT_A_NUMBER.to_owned()));
-            0.0
-        }
+fn time_control(form: &mut Form<'_>) -> TimeControl {
+    let minutes: Option<f64> = match form.params.get("time") {
+        Some(_) => form.number("time"),
+        None => Some(DEFAULT_MINUTES),
     };
+    let increment = form.number("increment").unwrap_or(DEFAULT_INCREMENT);
+    let days = form.number("days");
+    let seconds = minutes.unwrap_or(0.0) * 60.0;
     // Not a whole number, negative or too large: nothing that Lichess offers.
     let limit = if seconds.fract() == 0.0 {
         seconds as u32
@@ -71,17 +64,17 @@ fn time_control(params: &Params, errors: &mut Errors) -> TimeControl {
         u32::MAX
     };
     if seconds < 0.0 || !is_initial_time(limit) {
-        errors.push(("time", INVALID.to_owned()));
+        form.error("time", INVALID);
     }
     if increment > MAX_INCREMENT {
         let text = format!("Must be less or equal to {MAX_INCREMENT}");
-        errors.push(("increment", text));
+        form.error("increment", &text);
     }
     match days {
         None => TimeControl::Clock { limit, increment },
         Some(days) => {
             if !DAYS_PER_TURN.contains(&days) {
-                errors.push(("days", INVALID.to_owned()));
+                form.error("days", INVALID);
             }
             TimeControl::Days(days)
         }
@@ -89,20 +82,20 @@ fn time_control(params: &Params, errors: &mut Errors) -> TimeControl {
 }
 
 /// All variants but games from a position.
-fn variant(params: &Params, errors: &mut Errors) -> Variant {
-    let key = params.get("variant").unwrap_or("standard");
+fn variant(form: &mut Form<'_>) -> Variant {
+    let key = form.params.get("variant").unwrap_or("standard");
     match Variant::from_key(key) {
         Ok(variant) if variant != Variant::FromPosition => variant,
         _ => {
-            errors.push(("variant", INVALID.to_owned()));
+            form.error("variant", INVALID);
             Variant::Standard
         }
     }
 }
 
 /// `1500-1800`.
-fn ratings(params: &Params, errors: &mut Errors) -> RangeInclusive<i32> {
-    let Some(text) = params.get("ratingRange") else {
+fn ratings(form: &mut Form<'_>) -> RangeInclusive<i32> {
+    let Some(text) = form.params.get("ratingRange") else {
         return RATINGS;
     };
     let parsed = text.split_once('-').and_then(|(min, max)| {
@@ -111,7 +104,7 @@ fn ratings(params: &Params, errors: &mut Errors) -> RangeInclusive<i32> {
         valid.then_some(range[0]..=range[1])
     });
     parsed.unwrap_or_else(|| {
-        errors.push(("ratingRange", INVALID.to_owned()));
+        form.error("ratingRange", INVALID);
         RATINGS
     })
 }
@@ -119,6 +112,7 @@ fn ratings(params: &Params, errors: &mut Errors) -> RangeInclusive<i32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::site::error::NOT_A_NUMBER;
 
     fn read(query: &str) -> Result<SeekConfig, String> {
         seek_config(&Params::read(query, "", b"").unwrap(), false)

@@ -10,7 +10,7 @@ use axum::http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, ALLOW, CONTENT_TYPE, DATE}
 use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode, Uri};
 use axum::middleware::{Next, from_fn_with_state};
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures::StreamExt;
 use http_body_util::BodyExt;
@@ -35,6 +35,8 @@ const MAX_BODY_BYTES: usize = 64 * 1024;
 
 /// Time for receiving a request body, in wall time. The proxy in front of Lichess has the same limit.
 const BODY_TIMEOUT: Duration = Duration::from_secs(60);
+
+const JSON: &str = "application/json";
 
 /// Characters that are escaped again in a decoded path.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
@@ -237,8 +239,7 @@ fn reset(connection: &Connection) -> Response {
 
 fn fault_response(code: u16, headers: &[(String, String)], body: &str) -> Response {
     let mut response = Response::new(Body::from(body.to_owned()));
-    *response.status_mut() =
-        StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    *response.status_mut() = status(code);
     for (name, value) in headers {
         if let (Ok(name), Ok(value)) = (
             HeaderName::from_bytes(name.as_bytes()),
@@ -248,6 +249,10 @@ fn fault_response(code: u16, headers: &[(String, String)], body: &str) -> Respon
         }
     }
     response
+}
+
+fn status(code: u16) -> StatusCode {
+    StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
 }
 
 /// Parses and authenticates a request and handles it.
@@ -322,37 +327,19 @@ async fn answer_authorized(
         Ok(Reply::Stream { topic, feed }) => {
             let sim = request.sim.clone();
             let body = StreamBody::new(sim, topic, feed, connection, stream_faults);
-            let mut response = with_type(body.into_body(), NDJSON);
-            response.headers_mut().insert(
-                HeaderName::from_static("x-accel-buffering"),
-                HeaderValue::from_static("no"),
-            );
-            response
+            let unbuffered = [("x-accel-buffering", "no")];
+            (unbuffered, with_type(body.into_body(), NDJSON)).into_response()
         }
-        Ok(Reply::Created(text)) => {
-            let mut response = with_type(Body::from(text), "application/json");
-            *response.status_mut() = StatusCode::CREATED;
-            response
-        }
-        Ok(Reply::NoContent) => {
-            let mut response = Response::new(Body::empty());
-            *response.status_mut() = StatusCode::NO_CONTENT;
-            response
-        }
+        Ok(Reply::Created(text)) => (StatusCode::CREATED, with_type(text, JSON)).into_response(),
+        Ok(Reply::NoContent) => StatusCode::NO_CONTENT.into_response(),
         Ok(Reply::Later(reply)) => match reply(upload).await {
-            Ok((status, text)) => {
-                let mut response = match text.is_empty() {
-                    true => Response::new(Body::empty()),
-                    false => with_type(Body::from(text), "application/json"),
-                };
-                *response.status_mut() = status;
-                response
-            }
+            Ok((status, text)) if text.is_empty() => status.into_response(),
+            Ok((status, text)) => (status, with_type(text, JSON)).into_response(),
             Err(error) => error_response(&error),
         },
         Ok(Reply::Lines(body)) => with_type(body, NDJSON),
-        Ok(Reply::Json(text)) => with_type(Body::from(text), "application/json"),
-        Ok(Reply::Text { kind, text }) => with_type(Body::from(text), kind),
+        Ok(Reply::Json(text)) => with_type(text, JSON),
+        Ok(Reply::Text { kind, text }) => with_type(text, kind),
         Err(error) => error_response(&error),
     };
     let Some(permit) = permit else {
@@ -382,9 +369,7 @@ fn add_scope_headers(response: &mut Response, token_scopes: &[String], accepted:
 
 /// CORS preflight response.
 fn preflight() -> Response {
-    let mut response = Response::new(Body::empty());
-    *response.status_mut() = StatusCode::NO_CONTENT;
-    for (name, value) in [
+    let headers = [
         ("access-control-allow-origin", "*"),
         (
             "access-control-allow-methods",
@@ -395,28 +380,16 @@ fn preflight() -> Response {
             "Origin, Authorization, If-Modified-Since, Cache-Control, Content-Type",
         ),
         ("access-control-max-age", "1728000"),
-    ] {
-        let headers = response.headers_mut();
-        headers.insert(
-            HeaderName::from_static(name),
-            HeaderValue::from_static(value),
-        );
-    }
-    response
+    ];
+    (StatusCode::NO_CONTENT, headers).into_response()
 }
 
-fn with_type(body: Body, kind: &'static str) -> Response {
-    let mut response = Response::new(body);
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
-    headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
-    response
+fn with_type(body: impl Into<Body>, kind: &'static str) -> Response {
+    let headers = [(CONTENT_TYPE, kind), (ACCESS_CONTROL_ALLOW_ORIGIN, "*")];
+    (headers, body.into()).into_response()
 }
 
 fn error_response(error: &ApiError) -> Response {
     let (kind, text) = error::body(error.status, &error.body);
-    let mut response = with_type(Body::from(text), kind);
-    *response.status_mut() =
-        StatusCode::from_u16(error.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    response
+    (status(error.status), with_type(text, kind)).into_response()
 }

@@ -27,9 +27,8 @@ use crate::site::{
     Topic, UserId, Variant,
 };
 use crate::time_control::TimeControl;
-use crate::view::challenge::OpenChallengeJson;
 use crate::view::{challenge, game, spectator};
-use crate::wire;
+use crate::wire::{self, Object};
 
 /// Streams.
 impl SiteState {
@@ -197,7 +196,7 @@ impl SiteState {
         config: ChallengeConfig,
         open: OpenChallenge,
         now: SimTime,
-    ) -> OpenChallengeJson {
+    ) -> Object {
         let id = self.new_id();
         let final_color = config.color.resolve(&mut self.rng);
         let challenge = Challenge {

@@ -3,17 +3,16 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde::Serialize;
 
 use knightwatch_chess::pgn::{self, MoveComment, Outcome, Tags};
 use knightwatch_chess::{Color, Game};
 
 use crate::http::params::Params;
 use crate::referee::Status;
-use crate::round::{Round, Side};
+use crate::round::{COLORS, Round, Side};
 use crate::site::{AccountKind, SimTime, Variant};
 use crate::time_control::{TimeControl, clock_estimate};
-use crate::wire::Ordered;
+use crate::wire::{Object, object};
 
 /// Delay of the public view of ongoing games, in plies.
 pub(crate) const SPECTATOR_DELAY_PLIES: usize = 3;
@@ -133,133 +132,75 @@ fn date_and_time(moment: SimTime) -> (String, String) {
     )
 }
 
-#[derive(Serialize)]
-struct UserRef {
-    name: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    title: Option<&'static str>,
-    id: String,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Player {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    user: Option<UserRef>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ai_level: Option<u8>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    rating: Option<i32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    rating_diff: Option<i32>,
-}
-
-impl From<&Side> for Player {
-    fn from(side: &Side) -> Self {
+/// The players of an exported game by color.
+pub(crate) fn players_json(round: &Round) -> Object {
+    let players = COLORS.map(|color| {
+        let side = round.side(color);
         let known = side.account_kind == AccountKind::User;
-        Self {
-            user: known.then(|| UserRef {
-                name: side.name.clone(),
-                title: side.title,
-                id: side.user.to_string(),
-            }),
-            ai_level: match side.account_kind {
-                AccountKind::Ai(level) => Some(level),
-                AccountKind::User | AccountKind::Anonymous => None,
-            },
-            rating: known.then_some(side.rating),
-            rating_diff: side.rating_diff,
-        }
-    }
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct ClockInfo {
-    initial: u32,
-    increment: u32,
-    total_time: u32,
-}
-
-impl ClockInfo {
-    pub(crate) fn of(time_control: TimeControl) -> Option<Self> {
-        let TimeControl::Clock { limit, increment } = time_control else {
-            return None;
+        let user = known.then(|| {
+            object("name", &side.name)
+                .maybe("title", side.title)
+                .set("id", side.user.to_string())
+        });
+        let ai_level = match side.account_kind {
+            AccountKind::Ai(level) => Some(level),
+            AccountKind::User | AccountKind::Anonymous => None,
         };
-        Some(Self {
-            initial: limit,
-            increment,
-            total_time: clock_estimate(limit, increment),
-        })
-    }
+        let shown = Object::default()
+            .maybe("user", user)
+            .maybe("aiLevel", ai_level)
+            .maybe("rating", known.then_some(side.rating))
+            .maybe("ratingDiff", side.rating_diff);
+        (color.key(), shown)
+    });
+    players.into_iter().collect()
+}
+
+pub(crate) fn clock_json(time_control: TimeControl) -> Option<Object> {
+    let TimeControl::Clock { limit, increment } = time_control else {
+        return None;
+    };
+    let shown = object("initial", limit)
+        .set("increment", increment)
+        .set("totalTime", clock_estimate(limit, increment));
+    Some(shown)
 }
 
 /// Exported game.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct GameJson {
-    id: String,
-    rated: bool,
-    variant: &'static str,
-    speed: &'static str,
-    perf: &'static str,
-    created_at: i64,
-    last_move_at: i64,
-    status: &'static str,
-    source: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tournament: Option<String>,
-    players: Ordered<Player>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    initial_fen: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    winner: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    moves: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    clocks: Option<Vec<i64>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    clock: Option<ClockInfo>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    days_per_turn: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    last_fen: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pgn: Option<String>,
-}
-
-pub(crate) fn game_json(round: &Round, params: &Params, base: &str) -> GameJson {
+pub(crate) fn game_json(round: &Round, params: &Params, base: &str) -> Object {
     let game = public_game(round);
     let plies = game.moves().len();
     let history = round.referee.clock_history();
-    let (clock, days_per_turn) = match round.time_control {
-        TimeControl::Days(days) => (None, Some(days)),
-        other => (ClockInfo::of(other), None),
+    let days = match round.time_control {
+        TimeControl::Days(days) => Some(days),
+        TimeControl::Clock { .. } | TimeControl::Unlimited => None,
     };
-    let players = [Color::White, Color::Black]
-        .map(|color| (color.key().to_owned(), round.side(color).into()));
-    GameJson {
-        id: round.id.to_string(),
-        rated: round.rated,
-        variant: round.variant.key(),
-        speed: round.speed().key(),
-        perf: round.perf().key,
-        created_at: round.created_at.0,
-        last_move_at: round.referee.last_move_at().0,
-        status: round.referee.status().key(),
-        source: round.source.key(),
-        tournament: round.source.arena().map(|id| id.to_string()),
-        players: Ordered(players.into()),
-        initial_fen: (round.variant != Variant::Standard).then(|| game.initial().fen()),
-        winner: round.referee.winner().map(Color::key),
-        moves: flag_or(params, "moves", true).then(|| san_line(&game)),
-        clocks: (flag_or(params, "clocks", false) && !history.is_empty())
-            .then(|| history.iter().take(plies).map(|left| left.0).collect()),
-        clock,
-        days_per_turn,
-        last_fen: flag_or(params, "lastFen", false).then(|| game.position().fen()),
-        pgn: flag_or(params, "pgnInJson", false).then(|| pgn(round, params, base)),
-    }
+    let asked = |name| flag_or(params, name, false);
+    let clocks = history.iter().take(plies).map(|left| left.0);
+    let clocks = (asked("clocks") && !history.is_empty()).then(|| clocks.collect::<Vec<_>>());
+    let has_start = round.variant != Variant::Standard;
+    object("id", round.id.to_string())
+        .set("rated", round.rated)
+        .set("variant", round.variant.key())
+        .set("speed", round.speed().key())
+        .set("perf", round.perf().key)
+        .set("createdAt", round.created_at.0)
+        .set("lastMoveAt", round.referee.last_move_at().0)
+        .set("status", round.referee.status().key())
+        .set("source", round.source.key())
+        .maybe("tournament", round.source.arena().map(|id| id.to_string()))
+        .set("players", players_json(round))
+        .maybe("initialFen", has_start.then(|| game.initial().fen()))
+        .maybe("winner", round.referee.winner().map(Color::key))
+        .maybe(
+            "moves",
+            flag_or(params, "moves", true).then(|| san_line(&game)),
+        )
+        .maybe("clocks", clocks)
+        .maybe("clock", clock_json(round.time_control))
+        .maybe("daysPerTurn", days)
+        .maybe("lastFen", asked("lastFen").then(|| game.position().fen()))
+        .maybe("pgn", asked("pgnInJson").then(|| pgn(round, params, base)))
 }
 
 fn san_line(game: &Game) -> String {

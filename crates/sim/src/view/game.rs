@@ -5,36 +5,14 @@ use serde::Serialize;
 
 use knightwatch_chess::{CastlingNotation, Color, Game, Move, Position};
 
-use crate::quirks::{PlayingStatus, Quirks};
+use crate::quirks::{Flags, PlayingStatus, Quirks};
 use crate::referee::{StateSnapshot, Status};
 use crate::round::chat::Room;
 use crate::round::setup::Source;
 use crate::round::{Round, Side};
 use crate::site::{AccountKind, SimTime, SiteState, UserId, Variant};
 use crate::time_control::TimeControl;
-use crate::wire::{
-    self, ChatEntry, ChatLine, ClockJson, Compat, GameEvent, GameFull, GamePlayer, GamePreview,
-    GameState, NowPlaying, Opponent, OpponentGone, PerfJson, StatusJson, StatusOrName, VariantJson,
-};
-
-/// Response to `POST /api/challenge/ai`.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct AiGame {
-    id: String,
-    variant: VariantJson,
-    speed: &'static str,
-    perf: &'static str,
-    rated: bool,
-    source: &'static str,
-    created_at: i64,
-    fen: String,
-    turns: usize,
-    status: StatusJson,
-    /// Side to move.
-    player: &'static str,
-    full_id: String,
-}
+use crate::wire::{self, Object, object};
 
 /// Lichess stores a position that is chosen or drawn, and the special one of a challenge, but not that of an arena.
 fn initial_fen(round: &Round) -> String {
@@ -52,34 +30,34 @@ fn initial_fen(round: &Round) -> String {
     }
 }
 
-pub(crate) fn preview(round: &Round, color: Color, now: SimTime) -> GamePreview {
+/// Game as seen by one of its players: in `nowPlaying` and in the event stream.
+fn preview(round: &Round, color: Color, status: Option<impl Serialize>, now: SimTime) -> Object {
     let (mine, theirs) = (round.side(color), round.side(!color));
     let referee = &round.referee;
     let over = !referee.is_running();
     let game = referee.game();
-    GamePreview {
-        full_id: round.secrets.full_id(round.id, color),
-        game_id: round.id.to_string(),
-        fen: game.position().fen(),
-        color: color.key(),
-        last_move: last_move(round),
-        source: round.source.key(),
-        status: Some(StatusOrName::Full(referee.status().into())),
-        variant: VariantJson::brief(round.variant),
-        speed: round.speed().key(),
-        perf: round.perf().key,
-        rated: round.rated,
-        has_moved: has_moved(game, color),
-        opponent: opponent(theirs),
-        is_my_turn: !over && referee.turn() == color,
-        seconds_left: referee.seconds_left(color, now),
-        tournament_id: round.source.arena().map(|id| id.to_string()),
-        winner: referee.winner().map(Color::key),
-        rating: over.then_some(mine.rating),
-        rating_diff: mine.rating_diff,
-        compat: None,
-        id: None,
-    }
+    object("fullId", round.secrets.full_id(round.id, color))
+        .set("gameId", round.id.to_string())
+        .set("fen", game.position().fen())
+        .set("color", color.key())
+        .set("lastMove", last_move(round))
+        .set("source", round.source.key())
+        .maybe("status", status)
+        .set("variant", wire::brief_variant(round.variant))
+        .set("speed", round.speed().key())
+        .set("perf", round.perf().key)
+        .set("rated", round.rated)
+        .set("hasMoved", has_moved(game, color))
+        .set("opponent", opponent(theirs))
+        .set("isMyTurn", !over && referee.turn() == color)
+        .maybe("secondsLeft", referee.seconds_left(color, now))
+        .maybe(
+            "tournamentId",
+            round.source.arena().map(|id| id.to_string()),
+        )
+        .maybe("winner", referee.winner().map(Color::key))
+        .maybe("rating", over.then_some(mine.rating))
+        .maybe("ratingDiff", mine.rating_diff)
 }
 
 /// Last move as boards highlight it; empty before the first.
@@ -97,19 +75,19 @@ pub(crate) fn highlighted(mv: Move) -> String {
 }
 
 /// `gameStart` of an ongoing game, `gameFinish` of one that is over.
-pub(crate) fn event(round: &Round, color: Color, now: SimTime) -> GameEvent {
+pub(crate) fn event(round: &Round, color: Color, now: SimTime) -> Object {
     let kind = if round.referee.is_running() {
         "gameStart"
     } else {
         "gameFinish"
     };
-    let mut game = preview(round, color, now);
-    game.compat = Some(Compat {
-        bot: round.side(color).title == Some("BOT") && round.allows_bots(),
-        board: round.allows_boards(),
-    });
-    game.id = Some(round.id.to_string());
-    GameEvent { kind, game }
+    let is_bot = round.side(color).title == Some("BOT");
+    let compat = wire::compat(is_bot && round.allows_bots(), round.allows_boards());
+    let status = wire::status(round.referee.status());
+    let game = preview(round, color, Some(status), now)
+        .set("compat", compat)
+        .set("id", round.id.to_string());
+    object("type", kind).set("game", game)
 }
 
 /// First line of a game stream; `view` is the current state.
@@ -117,44 +95,49 @@ pub(crate) fn full_line(round: &Round, view: &StateSnapshot) -> Bytes {
     let player = |color| {
         let side = round.side(color);
         match side.account_kind {
-            AccountKind::User => GamePlayer::User {
-                id: side.user.to_string(),
-                name: side.name.clone(),
-                title: wire::title(side.title, &round.quirks),
-                rating: side.rating,
-                provisional: side.provisional,
-            },
-            AccountKind::Ai(ai_level) => GamePlayer::Ai { ai_level },
-            AccountKind::Anonymous => GamePlayer::Anonymous {},
+            AccountKind::User => object("id", side.user.to_string())
+                .set("name", &side.name)
+                .maybe("title", wire::title(side.title, &round.quirks))
+                .set("rating", side.rating)
+                .flag("provisional", side.provisional),
+            AccountKind::Ai(level) => object("aiLevel", level),
+            AccountKind::Anonymous => Object::default(),
         }
     };
     let (clock, days_per_turn) = match round.time_control {
         TimeControl::Clock { limit, increment } => {
-            let clock = ClockJson {
-                initial: u64::from(limit) * 1_000,
-                increment: u64::from(increment) * 1_000,
-            };
-            (Some(clock), None)
+            let clock = object("initial", u64::from(limit) * 1_000);
+            (
+                Some(clock.set("increment", u64::from(increment) * 1_000)),
+                None,
+            )
         }
         TimeControl::Days(days) => (None, Some(days)),
         TimeControl::Unlimited => (None, None),
     };
-    wire::line(&GameFull {
-        id: round.id.to_string(),
-        variant: VariantJson::full(round.variant),
-        speed: round.speed().key(),
-        perf: PerfJson::named(round.perf()),
-        rated: round.rated,
-        created_at: round.created_at.0,
-        white: player(Color::White),
-        black: player(Color::Black),
-        initial_fen: initial_fen(round),
-        clock,
-        days_per_turn,
-        tournament_id: round.source.arena().map(|id| id.to_string()),
-        kind: "gameFull",
-        state: GameState::new(view, &round.quirks).followed_by(round.rematch),
-    })
+    let rematch = round.rematch.map(|id| id.to_string());
+    wire::line(
+        &object("id", round.id.to_string())
+            .set("variant", wire::full_variant(round.variant))
+            .set("speed", round.speed().key())
+            .set("perf", wire::perf(round.perf()))
+            .set("rated", round.rated)
+            .set("createdAt", round.created_at.0)
+            .set("white", player(Color::White))
+            .set("black", player(Color::Black))
+            .set("initialFen", initial_fen(round))
+            .maybe("clock", clock)
+            .maybe("daysPerTurn", days_per_turn)
+            .maybe(
+                "tournamentId",
+                round.source.arena().map(|id| id.to_string()),
+            )
+            .set("type", "gameFull")
+            .set(
+                "state",
+                state_json(view, &round.quirks).maybe("rematch", rematch),
+            ),
+    )
 }
 
 /// Ongoing games of a user with their colors, most urgent first.
@@ -173,109 +156,115 @@ fn by_urgency<'a>(state: &'a SiteState, user: &UserId, now: SimTime) -> Vec<(&'a
 }
 
 /// `gameStart` events of the ongoing games, for a new event stream.
-pub(crate) fn ongoing_events(state: &SiteState, user: &UserId, now: SimTime) -> Vec<GameEvent> {
+pub(crate) fn ongoing_events(state: &SiteState, user: &UserId, now: SimTime) -> Vec<Object> {
     by_urgency(state, user, now)
         .into_iter()
         .map(|(round, color)| event(round, color, now))
         .collect()
 }
 
-pub(crate) fn now_playing(
-    state: &SiteState,
-    user: &UserId,
-    max: usize,
-    now: SimTime,
-) -> NowPlaying {
+pub(crate) fn now_playing(state: &SiteState, user: &UserId, max: usize, now: SimTime) -> Object {
     let rounds = by_urgency(state, user, now);
     let quirks = &state.quirks;
     let previews = rounds.iter().take(max).map(|(round, color)| {
-        let mut preview = preview(round, *color, now);
-        preview.status = match quirks.playing_status {
-            PlayingStatus::Object => preview.status,
-            PlayingStatus::String => Some(StatusOrName::Name(round.referee.status().key())),
-            PlayingStatus::Absent => None,
-        };
-        preview
+        let status = round.referee.status();
+        match quirks.playing_status {
+            PlayingStatus::Object => preview(round, *color, Some(wire::status(status)), now),
+            PlayingStatus::String => preview(round, *color, Some(status.key()), now),
+            PlayingStatus::Absent => preview(round, *color, None::<&str>, now),
+        }
     });
-    NowPlaying {
-        nb_my_turn: quirks.nb_my_turn.then(|| {
-            let mine = |(round, color): &&(&Round, Color)| round.referee.turn() == *color;
-            rounds.iter().filter(mine).count()
-        }),
-        now_playing: previews.collect(),
-    }
+    let turns = quirks.nb_my_turn.then(|| {
+        let mine = |(round, color): &&(&Round, Color)| round.referee.turn() == *color;
+        rounds.iter().filter(mine).count()
+    });
+    object("nowPlaying", previews.collect::<Vec<_>>()).maybe("nbMyTurn", turns)
+}
+
+fn state_json(view: &StateSnapshot, quirks: &Quirks) -> Object {
+    let draw_flag = |set| (set || quirks.draw_flags == Flags::Shown).then_some(set);
+    let expiration = view.expiration.as_ref().map(|expiration| {
+        object("idleMillis", expiration.idle.as_millis() as u64)
+            .set("millisToMove", expiration.allowed.as_millis() as u64)
+    });
+    object("type", "gameState")
+        .set("moves", &view.moves)
+        .set("wtime", view.millis[0])
+        .set("btime", view.millis[1])
+        .set("winc", view.increment)
+        .set("binc", view.increment)
+        .set("status", view.status.key())
+        .maybe("wdraw", draw_flag(view.draw_offers[0]))
+        .maybe("bdraw", draw_flag(view.draw_offers[1]))
+        .flag("wtakeback", view.takeback_offers[0])
+        .flag("btakeback", view.takeback_offers[1])
+        .maybe("winner", view.winner.map(Color::key))
+        .maybe("expiration", expiration)
 }
 
 /// Line of a game stream with the current state.
 pub(crate) fn state_line(view: &StateSnapshot, quirks: &Quirks) -> Bytes {
-    wire::line(&GameState::new(view, quirks))
+    wire::line(&state_json(view, quirks))
 }
 
 /// `opponentGone` event; without `claim_in` seconds the opponent is back.
 pub(crate) fn opponent_gone_line(claim_in: Option<u64>) -> Bytes {
-    wire::line(&OpponentGone {
-        kind: "opponentGone",
-        gone: claim_in.is_some(),
-        claim_win_in_seconds: claim_in,
-    })
+    let event = object("type", "opponentGone").set("gone", claim_in.is_some());
+    wire::line(&event.maybe("claimWinInSeconds", claim_in))
 }
 
 pub(crate) fn chat_line(room: Room, username: &str, text: &str) -> Bytes {
-    wire::line(&ChatLine {
-        kind: "chatLine",
-        room: room.key(),
-        username,
-        text,
-    })
+    wire::line(
+        &object("type", "chatLine")
+            .set("room", room.key())
+            .set("username", username)
+            .set("text", text),
+    )
 }
 
 /// Messages in one room of a game.
-pub(crate) fn chat_log(round: &Round, room: Room) -> Vec<ChatEntry<'_>> {
+pub(crate) fn chat_log(round: &Round, room: Room) -> Vec<Object> {
     let messages = round.chat.iter().filter(|message| message.room == room);
     messages
-        .map(|message| ChatEntry {
-            text: &message.text,
-            user: &message.name,
-        })
+        .map(|message| object("text", &message.text).set("user", &message.name))
         .collect()
 }
 
-/// Player as shown to the opponent.
-fn opponent(side: &Side) -> Opponent {
+/// Player as shown to the opponent. The id is `null` without an account; the title is before the name.
+fn opponent(side: &Side) -> Object {
     let known = side.account_kind == AccountKind::User;
-    Opponent {
-        id: known.then(|| side.user.to_string()),
-        username: match side.title {
-            Some(title) => format!("{title} {}", side.name),
-            None => side.shown_name(),
-        },
-        rating: known.then_some(side.rating),
-        rating_diff: side.rating_diff,
-        ai: match side.account_kind {
-            AccountKind::Ai(level) => Some(level),
-            AccountKind::User | AccountKind::Anonymous => None,
-        },
-    }
+    let username = match side.title {
+        Some(title) => format!("{title} {}", side.name),
+        None => side.shown_name(),
+    };
+    let ai_level = match side.account_kind {
+        AccountKind::Ai(level) => Some(level),
+        AccountKind::User | AccountKind::Anonymous => None,
+    };
+    object("id", known.then(|| side.user.to_string()))
+        .set("username", username)
+        .maybe("rating", known.then_some(side.rating))
+        .maybe("ratingDiff", side.rating_diff)
+        .maybe("ai", ai_level)
 }
 
-/// Game as shown to the user who created it.
-pub(crate) fn ai_game(round: &Round, me: &UserId) -> Option<AiGame> {
+/// Response to `POST /api/challenge/ai`: the game as shown to the user who created it.
+pub(crate) fn ai_game(round: &Round, me: &UserId) -> Option<Object> {
     let color = round.color_of(me)?;
     let position = round.referee.game().position();
-    Some(AiGame {
-        id: round.id.to_string(),
-        variant: VariantJson::full(round.variant),
-        speed: round.speed().key(),
-        perf: round.perf().key,
-        rated: round.rated,
-        source: round.source.key(),
-        created_at: round.created_at.0,
-        fen: position.fen(),
-        turns: round.referee.plies(),
-        status: Status::Started.into(),
-        player: position.turn().key(),
-        full_id: round.secrets.full_id(round.id, color),
-    })
+    let shown = object("id", round.id.to_string())
+        .set("variant", wire::full_variant(round.variant))
+        .set("speed", round.speed().key())
+        .set("perf", round.perf().key)
+        .set("rated", round.rated)
+        .set("source", round.source.key())
+        .set("createdAt", round.created_at.0)
+        .set("fen", position.fen())
+        .set("turns", round.referee.plies())
+        .set("status", wire::status(Status::Started))
+        .set("player", position.turn().key())
+        .set("fullId", round.secrets.full_id(round.id, color));
+    Some(shown)
 }
 
 /// Returns the first two fields of the FEN.

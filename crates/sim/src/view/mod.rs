@@ -1,7 +1,6 @@
 //! JSON views: functions of the state of the site, above the subsystems, which know no JSON.
 
 pub(crate) mod arena;
-mod arena_wire;
 pub(crate) mod challenge;
 pub(crate) mod export;
 pub(crate) mod game;

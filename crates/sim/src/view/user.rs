@@ -1,120 +1,108 @@
 //! Views of users.
 
-use serde::Serialize;
-
 use crate::site::crosstable::Score;
-use crate::site::{GameId, SimTime, SiteState, User, UserId};
-use crate::wire::{
-    Count, Extended, LightUser, Ordered, PlayTime, PlayingJson, Profile, RatingJson, Relation,
-    UserJson, UserStatus,
-};
+use crate::site::{GameId, SimTime, SiteState, User, UserId, Variant};
+use crate::wire::{Object, object};
 
-pub(crate) fn light_user(state: &SiteState, id: &UserId) -> LightUser {
+pub(crate) fn light_user(state: &SiteState, id: &UserId) -> Object {
     let user = state.users.get(id);
-    LightUser {
-        id: user.id.to_string(),
-        name: user.name.clone(),
-        title: user.title(),
-    }
+    object("id", user.id.to_string())
+        .set("name", &user.name)
+        .maybe("title", user.title())
 }
 
-pub(crate) fn user_json(user: &User) -> UserJson {
+pub(crate) fn user_json(user: &User) -> Object {
     let perfs = user.ratings.iter().map(|(key, rating)| {
-        let shown = RatingJson {
-            games: rating.games,
-            rating: rating.value(),
-            rd: rating.deviation(),
-            prog: rating.progress,
-            prov: rating.is_provisional(),
-        };
-        ((*key).to_owned(), shown)
+        let shown = object("games", rating.games)
+            .set("rating", rating.value())
+            .set("rd", rating.deviation())
+            .set("prog", rating.progress)
+            .flag("prov", rating.is_provisional());
+        (key, shown)
     });
-    UserJson {
-        id: user.id.to_string(),
-        username: user.name.clone(),
-        perfs: Ordered(perfs.collect()),
-        title: user.title(),
-        created_at: user.created_at.0,
-        profile: user.bio.clone().map(|bio| Profile { bio }),
-        seen_at: user.seen_at.0,
-        play_time: PlayTime {
-            total: user.play_time.as_secs(),
-            tv: 0,
-        },
-        extended: None,
-    }
+    let play_time = object("total", user.play_time.as_secs()).set("tv", 0);
+    object("id", user.id.to_string())
+        .set("username", &user.name)
+        .set("perfs", perfs.collect::<Object>())
+        .maybe("title", user.title())
+        .set("createdAt", user.created_at.0)
+        .maybe("profile", user.bio.as_ref().map(|bio| object("bio", bio)))
+        .set("seenAt", user.seen_at.0)
+        .set("playTime", play_time)
 }
 
-/// Profile of a user, with links and counts.
-pub(crate) fn profile(state: &SiteState, user: &User, relation: Option<Relation>) -> UserJson {
+/// Profile of a user, with links, counts and the caller's relation to this user.
+pub(crate) fn profile(state: &SiteState, user: &User, relation: Option<Object>) -> Object {
     let base = &state.base_url;
     let playing = user.playing.last().and_then(|id| state.rounds.get(*id));
     let playing = playing.and_then(|round| {
         let color = round.color_of(&user.id)?.key();
         Some(format!("{base}/{}/{color}", round.id))
     });
-    UserJson {
-        extended: Some(Extended {
-            url: format!("{base}/@/{}", user.name),
-            playing,
-            count: Count {
-                all: user.game_counts.all,
-                rated: user.game_counts.rated,
-                draw: user.game_counts.draw,
-                loss: user.game_counts.loss,
-                win: user.game_counts.win,
-                bookmark: 0,
-                playing: u32::try_from(user.playing.len()).unwrap_or(u32::MAX),
-                import: 0,
-                me: 0,
-            },
-            relation,
-        }),
-        ..user_json(user)
-    }
+    let count = object("all", user.game_counts.all)
+        .set("rated", user.game_counts.rated)
+        .set("draw", user.game_counts.draw)
+        .set("loss", user.game_counts.loss)
+        .set("win", user.game_counts.win)
+        .set("bookmark", 0)
+        .set("playing", user.playing.len())
+        .set("import", 0)
+        .set("me", 0);
+    user_json(user)
+        .set("url", format!("{base}/@/{}", user.name))
+        .maybe("playing", playing)
+        .set("count", count)
+        .and(&relation.unwrap_or_default())
 }
 
-/// Status of a user; `playing` describes the current game.
+/// Relation to a user.
+pub(crate) fn relation(following: bool, blocking: bool) -> Object {
+    object("followable", true)
+        .set("following", following)
+        .set("blocking", blocking)
+}
+
+/// Status of a user, with the signal, the id and the details of the current game if they are asked for.
 pub(crate) fn status(
+    state: &SiteState,
     user: &User,
+    [with_signal, with_game_id, with_details]: [bool; 3],
     now: SimTime,
-    (with_signal, with_game_ids): (bool, bool),
-    playing: Option<PlayingJson>,
-) -> UserStatus {
+) -> Object {
     let online = user.is_online(now);
-    let game = user.playing.last();
-    UserStatus {
-        id: user.id.to_string(),
-        name: user.name.clone(),
-        title: user.title(),
-        online,
-        playing,
-        signal: (with_signal && online).then_some(4),
-        playing_id: game.filter(|_| with_game_ids).map(GameId::to_string),
-    }
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Crosstable {
-    users: Ordered<serde_json::Number>,
-    nb_games: u32,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    matchup: Option<Box<Crosstable>>,
+    let shown = object("id", user.id.to_string())
+        .set("name", &user.name)
+        .maybe("title", user.title())
+        .flag("online", online);
+    let id = user.playing.last();
+    let shown = match id.and_then(|id| state.rounds.get(*id)) {
+        Some(round) if with_details => {
+            let variant = Some(round.variant).filter(|variant| *variant != Variant::Standard);
+            let game = object("id", round.id.to_string())
+                .maybe("clock", round.time_control.show())
+                .maybe("variant", variant.map(Variant::key));
+            shown.set("playing", game)
+        }
+        game => shown.flag("playing", game.is_some()),
+    };
+    shown
+        .maybe("signal", (with_signal && online).then_some(4))
+        .maybe(
+            "playingId",
+            id.filter(|_| with_game_id).map(GameId::to_string),
+        )
 }
 
 /// Crosstable of two users, with their current match if it is given.
-pub(crate) fn crosstable(users: &[UserId; 2], all: Score, current: Option<Score>) -> Crosstable {
+pub(crate) fn crosstable(users: &[UserId; 2], all: Score, current: Option<Score>) -> Object {
     let points = users.iter().zip(all.halves);
-    Crosstable {
-        users: Ordered(
-            points
-                .map(|(id, halves)| (id.to_string(), points_of(halves)))
-                .collect(),
-        ),
-        nb_games: all.games,
-        matchup: current.map(|score| Box::new(crosstable(users, score, None))),
-    }
+    let points = points.map(|(id, halves)| (id.as_str(), points_of(halves)));
+    object("users", points.collect::<Object>())
+        .set("nbGames", all.games)
+        .maybe(
+            "matchup",
+            current.map(|score| crosstable(users, score, None)),
+        )
 }
 
 /// Formats half points as `2` or `2.5`.

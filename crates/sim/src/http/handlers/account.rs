@@ -3,10 +3,10 @@
 use crate::http::request::{ApiRequest, ApiResult, Reply};
 use crate::http::route::{ANY_TOKEN, NO_TOKEN, Route, Scopes, routes};
 use crate::site::limits::{ACCOUNT_READS, EVENT_STREAMS, PROFILE_READS, TOKEN_TESTS};
-use crate::site::{AccountKind, ApiError, Topic, Variant};
+use crate::site::{AccountKind, ApiError, Topic};
 use crate::view::game::now_playing;
-use crate::view::user::{profile, status, user_json};
-use crate::wire::{self, Ordered, PlayingJson, Relation, TokenInfo};
+use crate::view::user::{profile, relation, status, user_json};
+use crate::wire::{self, Object, object};
 
 /// Scopes of bots and boards; challenges are events, too.
 const EVENTS: Scopes = Some(&["bot:play", "board:play", "challenge:read"]);
@@ -38,14 +38,14 @@ fn test_tokens(request: &ApiRequest<'_>) -> ApiResult {
     let state = request.state();
     let tokens = text.trim().split(',').filter(|token| !token.is_empty());
     let known = tokens.take(1_000).map(|token| {
-        let info = state.users.grant(token).map(|grant| TokenInfo {
-            user_id: grant.user.to_string(),
-            scopes: grant.scopes.join(","),
-            expires: None,
+        let info = state.users.grant(token).map(|grant| {
+            object("userId", grant.user.to_string())
+                .set("scopes", grant.scopes.join(","))
+                .set("expires", None::<i64>)
         });
-        (token.to_owned(), info)
+        (token, info)
     });
-    Ok(Reply::json(&Ordered(known.collect())))
+    Ok(Reply::json(&known.collect::<Object>()))
 }
 
 fn events(request: &ApiRequest<'_>) -> ApiResult {
@@ -89,19 +89,8 @@ fn users_status(request: &ApiRequest<'_>) -> ApiResult {
         .take(100)
         .filter_map(|id| state.users.by_name(id))
         .map(|user| {
-            let game = user.playing.last().and_then(|id| state.rounds.get(*id));
-            let playing = game.map(|round| match with("withGameMetas") {
-                false => PlayingJson::Yes(true),
-                true => PlayingJson::Game {
-                    id: round.id.to_string(),
-                    clock: round.time_control.show(),
-                    variant: (round.variant != Variant::Standard).then(|| round.variant.key()),
-                },
-            });
-            {
-                let shown = (with("withSignal"), with("withGameIds"));
-                status(user, now, shown, playing)
-            }
+            let shown = ["withSignal", "withGameIds", "withGameMetas"].map(with);
+            status(&state, user, shown, now)
         })
         .collect();
     Ok(Reply::json(&statuses))
@@ -114,11 +103,7 @@ fn user(request: &ApiRequest<'_>) -> ApiResult {
     // A valid token adds the caller's relation to this user; an invalid one is ignored.
     let relation = request.optional_caller(&state).map(|me| {
         let relations = &state.users.get(&me).relations;
-        Relation {
-            followable: true,
-            following: relations.follows(&user.id),
-            blocking: relations.blocks(&user.id),
-        }
+        relation(relations.follows(&user.id), relations.blocks(&user.id))
     });
     Ok(Reply::json(&profile(&state, user, relation)))
 }
@@ -130,15 +115,11 @@ fn account(request: &ApiRequest<'_>) -> ApiResult {
     if state.users.get(me).account_kind != AccountKind::User {
         return Err(ApiError::new(401, "No such user"));
     }
-    let relation = Relation {
-        followable: true,
-        following: false,
-        blocking: false,
-    };
+    let own = relation(false, false);
     Ok(Reply::json(&profile(
         &state,
         state.users.get(me),
-        Some(relation),
+        Some(own),
     )))
 }
 
