@@ -268,10 +268,7 @@ fn option(text: &str) -> Result<(String, String), String> {
 }
 
 fn variant(text: &str) -> Result<Variant, String> {
-    Variant::from_name(text).ok_or_else(|| {
-        let names = Variant::ALL.map(Variant::uci).join(", ");
-        format!("expected one of {names}")
-    })
+    text.parse()
 }
 
 fn time_control(text: &str) -> Result<MatchClock, String> {
