@@ -8,37 +8,16 @@ use super::tunable::tunables;
 
 // Time management.
 
-/// Moves that the clock should last for at the start of a game (30 to 60).
-pub(crate) const MOVES_TO_GO_MAX: u32 = 48;
-/// The same late in the game (15 to 30).
-pub(crate) const MOVES_TO_GO_MIN: u32 = 24;
 /// Moves that the clock should last for if each loses more to lag than the increment gives (40 to 80).
 pub(crate) const MOVES_TO_GO_FOR_LAG: u32 = 60;
-/// Soft limit in equal shares of the clock (0.5 to 1.5).
-pub(crate) const SOFT_SCALE: f64 = 0.9;
-/// Hard limit in equal shares of the clock (2 to 8).
-pub(crate) const HARD_SCALE: f64 = 4.5;
-/// A move uses at most this share of the clock (0.2 to 0.7).
-pub(crate) const MAX_CLOCK_SHARE: f64 = 0.4;
-/// The same for the last move before the time control (0.6 to 0.9).
+/// A move uses at most this share of the clock if it is the last one before the time control (0.6 to 0.9).
 pub(crate) const MAX_LAST_MOVE_SHARE: f64 = 0.8;
 /// This share of the clock is for thinking even if the lag of the moves to come would use up all of it (0.05 to 0.5).
 pub(crate) const MIN_SHARE_DESPITE_LAG: f64 = 0.15;
-
-/// Factor of the soft limit when the best move has just changed (1.1 to 1.5) ...
-pub(crate) const NEW_BEST_MOVE_FACTOR: f64 = 1.25;
-/// ... less this for every iteration since (0.02 to 0.1) ...
-pub(crate) const STABILITY_DISCOUNT: f64 = 0.05;
-/// ... up to this many (5 to 15).
+/// Iterations without a change of the best move that count (5 to 15).
 pub(crate) const STABILITY_MAX: u32 = 10;
-/// Factor of the soft limit when no nodes are spent on the best move (1.3 to 1.8) ...
-pub(crate) const EFFORT_FACTOR: f64 = 1.55;
-/// ... less this when all of them are (0.6 to 1.4).
-pub(crate) const EFFORT_DISCOUNT: f64 = 0.95;
 /// Range of the factor from the best move's share of the nodes.
-pub(crate) const EFFORT_RANGE: (f64, f64) = (0.5, 1.5);
-/// Increase of the factor per centipawn that the score has dropped (0.002 to 0.02).
-pub(crate) const SCORE_DROP_FACTOR: f64 = 0.01;
+pub(crate) const EFFORT_RANGE: (f64, f64) = (0.3, 2.5);
 /// Range of the score drop that counts, in centipawns.
 pub(crate) const SCORE_DROP_RANGE: (i32, i32) = (-20, 60);
 
@@ -51,6 +30,29 @@ pub(crate) const FORCED_DEPTH: usize = 4;
 pub(crate) const MAX_TT_HALFMOVE_CLOCK: u32 = 88;
 
 tunables! {
+    // Time management, in percent unless it says otherwise. It has an effect only on a clock.
+
+    /// Moves that the clock should last for at the start of a game.
+    time_moves_max = 48 in 20..=80 step 3;
+    /// The same late in the game.
+    time_moves_min = 24 in 8..=40 step 2;
+    /// Soft limit in equal shares of the clock.
+    time_soft = 90 in 50..=160 step 6;
+    /// Hard limit in equal shares of the clock.
+    time_hard = 450 in 200..=1000 step 40;
+    /// A move uses at most this share of the clock.
+    time_share_max = 40 in 15..=80 step 4;
+    /// Factor of the soft limit when the best move has just changed ...
+    time_new_move = 125 in 90..=200 step 6;
+    /// ... less this for every iteration since, in thousandths.
+    time_stability = 50 in 0..=100 step 6;
+    /// Factor of the soft limit when no nodes are spent on the best move ...
+    time_effort = 155 in 100..=260 step 8;
+    /// ... less this when all of them are.
+    time_effort_discount = 95 in 20..=200 step 8;
+    /// Increase of the factor per centipawn that the score has dropped, in thousandths.
+    time_score_drop = 10 in 0..=30 step 2;
+
     // Iterations.
 
     /// Half width of the first aspiration window.

@@ -72,6 +72,11 @@ impl ThreadData {
         }
     }
 
+    /// Uses the parameters for searches of the current thread.
+    pub(crate) fn install_parameters(&self) {
+        self.parameters.install();
+    }
+
     /// Clears everything but network and parameters.
     pub(crate) fn clear(&mut self) {
         *self = ThreadData::new(&Setting {
@@ -128,7 +133,7 @@ impl<'a> Search<'a> {
         limits: &'a Limits,
         thread_id: usize,
     ) -> Search<'a> {
-        thread_data.parameters.install();
+        thread_data.install_parameters();
         thread_data.evaluator.reset(game.position());
         let keys = game.repetition_keys().to_vec();
         let wanted =
