@@ -75,10 +75,19 @@ tunables! {
     /// Correction history: weight of the pawn table; the others have 1.
     correction_pawns = 2 in 1..=4 step 1;
 
+    /// Correction history: weight of each pair of earlier moves, in percent.
+    correction_continuation = 60 in 0..=200 step 15;
+    /// The evaluation is smaller by this many thousandths without pieces, and linearly less with more of them.
+    eval_material = 100 in 0..=500 step 40;
+
     // Node pruning.
 
+    /// TT cutoffs up to this depth only in the direction that is expected of the node.
+    tt_cutoff_expected_depth = 2 in 0..=7 step 1;
     /// Reverse futility pruning: margin above beta per ply.
     rfp_margin = 78 in 50..=120 step 6;
+    /// Reverse futility pruning: smaller margin if the opponent's last move made their evaluation worse.
+    rfp_worsening = 15 in 0..=60 step 5;
     /// Reverse futility pruning: maximum depth.
     rfp_depth = 9 in 5..=12 step 1;
     /// Reverse futility pruning: the surplus over beta is divided by this in the returned score.
@@ -137,12 +146,16 @@ tunables! {
     lmp_base = 6 in 2..=12 step 1;
     /// ... plus this many hundredths of the depth squared.
     lmp_slope = 150 in 60..=250 step 15;
+    /// Late move pruning: percentage of these moves when not improving.
+    lmp_not_improving = 90 in 50..=110 step 6;
     /// Futility pruning: margin at depth 0.
     futility_base = 90 in 30..=150 step 12;
     /// Futility pruning: margin per reduced ply.
     futility_slope = 85 in 50..=150 step 8;
     /// Futility pruning: maximum reduced depth.
     futility_depth = 9 in 5..=12 step 1;
+    /// Pruning of quiet moves: history worth one ply of reduced depth, in hundreds.
+    prune_history = 200 in 40..=1000 step 30;
     /// History pruning: quiet moves with a history below minus this per ply ...
     history_margin = 3500 in 1000..=6000 step 400;
     /// ... up to this reduced depth.
@@ -155,11 +168,11 @@ tunables! {
     // Extensions.
 
     /// Singular extension: minimum depth.
-    singular_depth = 7 in 5..=9 step 1;
+    singular_depth = 6 in 4..=9 step 1;
     /// Singular extension: maximum depth deficit of the TT entry.
     singular_tt_depth = 3 in 2..=5 step 1;
-    /// Singular extension: margin below the TT score per ply.
-    singular_slope = 2 in 1..=4 step 1;
+    /// Singular extension: margin below the TT score per ply, in hundredths.
+    singular_slope = 150 in 40..=400 step 25;
     /// Double extension: margin.
     double_margin = 18 in 8..=40 step 4;
     /// Triple extension: margin, for quiet TT moves.
@@ -195,6 +208,12 @@ tunables! {
     lmr_pv = 1200 in 300..=2400 step 150;
     /// The move gives check.
     lmr_check = 1000 in 0..=2000 step 130;
+    /// The TT score is not above alpha.
+    lmr_tt_low = 300 in 0..=1200 step 120;
+    /// Alpha has been raised.
+    lmr_alpha_raised = 300 in 0..=1600 step 130;
+    /// The position is or was in a PV, and its TT entry is deep enough.
+    lmr_tt_deep = 400 in 0..=1600 step 130;
     /// The move failed high in a sibling.
     lmr_killer = 1000 in 0..=2000 step 130;
     /// Less per centipawn of correction: the node is complex.
@@ -207,6 +226,8 @@ tunables! {
     deeper_margin = 45 in 20..=80 step 6;
     /// ... plus this per ply.
     deeper_slope = 2 in 0..=6 step 1;
+    /// The best score counts as at most this far below alpha.
+    deeper_floor = 200 in 0..=1000 step 60;
     /// It is shallower if the move beats the best score by less than this.
     shallower_margin = 8 in 4..=16 step 2;
 

@@ -38,7 +38,6 @@ mod root;
 mod stack;
 mod update;
 
-use super::Limits;
 use super::control::Control;
 use super::eval::Evaluator;
 use super::history::{CorrectionHistory, History, HistoryContext};
@@ -46,6 +45,7 @@ use super::movepick::ScoredMove;
 use super::table::Table;
 use super::tunable::{Parameters, Setting};
 use super::value::{DRAW, Value, mate_in, mated_in};
+use super::{Limits, params};
 use knightwatch_chess::{Game, Move, Position};
 
 use self::moves::CutoffStats;
@@ -213,6 +213,7 @@ impl<'a> Search<'a> {
         }
         if !N::PV
             && let Some(value) = node::tt_cutoff(pos, node.hit, depth, alpha, beta)
+            && (depth > params::tt_cutoff_expected_depth() || cut == (value >= beta))
         {
             self.reward_tt_cutoff(&node, value);
             return value;
