@@ -1,5 +1,6 @@
 //! State shared by the threads of one search, besides the transposition table: stop flag, clock, node count.
 
+use std::num::NonZeroU64;
 use std::sync::atomic::{
     AtomicBool, AtomicU64, AtomicUsize,
     Ordering::{Acquire, Relaxed, Release},
@@ -27,6 +28,7 @@ pub(crate) struct Control {
     /// The time budget since `ponderhit`, if that brought new limits.
     budget_at_ponderhit: OnceLock<Option<TimeBudget>>,
     max_nodes: u64,
+    nodes_per_ms: Option<NonZeroU64>,
     infinite: bool,
     stopped: AtomicBool,
     pondering: AtomicBool,
@@ -52,6 +54,7 @@ impl Control {
             budget_at_start: TimeBudget::new(limits, ply),
             budget_at_ponderhit: OnceLock::new(),
             max_nodes: limits.nodes.unwrap_or(u64::MAX),
+            nodes_per_ms: limits.nodes_per_ms,
             infinite: limits.infinite,
             stopped: AtomicBool::new(false),
             pondering: AtomicBool::new(limits.ponder),
@@ -126,9 +129,12 @@ impl Control {
         lock(&self.ponder_progress)
     }
 
-    /// Time since the start.
+    /// Time since the start, or what the visited positions count as.
     pub(crate) fn elapsed(&self) -> Duration {
-        self.started.elapsed()
+        match self.nodes_per_ms {
+            Some(nodes_per_ms) => Duration::from_millis(self.nodes() / nodes_per_ms),
+            None => self.started.elapsed(),
+        }
     }
 
     /// Time used on our own clock, which starts at `ponderhit`; `None` while no clock runs.

@@ -206,6 +206,8 @@ pub(crate) struct CorrectionHistory {
     pawns: Box<[[Entry; CORRECTION_ROWS]; 2]>,
     pieces: [Box<[[Entry; CORRECTION_ROWS]; 2]>; 2],
     moves: Box<[[Entry; PIECE_TOS + 1]; 2]>,
+    /// By the last move and the one 2 or 4 plies ago.
+    continuation: Box<[[Entry; PIECE_TOS + 1]; PIECE_TOS + 1]>,
 }
 
 const CORRECTION_ROWS: usize = 1 << 14;
@@ -223,6 +225,8 @@ pub(crate) struct CorrectionKeys {
     pawns: usize,
     pieces: [usize; 2],
     last: PieceTo,
+    /// The moves 2 and 4 plies ago.
+    earlier: [PieceTo; 2],
 }
 
 impl CorrectionKeys {
@@ -232,9 +236,10 @@ impl CorrectionKeys {
         pawns: 0,
         pieces: [0; 2],
         last: PieceTo::NONE,
+        earlier: [PieceTo::NONE; 2],
     };
 
-    pub(crate) fn new(pos: &Position, last: PieceTo) -> CorrectionKeys {
+    pub(crate) fn new(pos: &Position, [last, two, four]: PriorMoves) -> CorrectionKeys {
         let pieces = |color: Color| {
             let roles = [
                 Role::Knight,
@@ -253,6 +258,7 @@ impl CorrectionKeys {
             pawns: row_index(pawn_hash(pos), CORRECTION_ROWS),
             pieces: [pieces(Color::White), pieces(Color::Black)],
             last,
+            earlier: [two, four],
         }
     }
 }
@@ -277,6 +283,7 @@ impl CorrectionHistory {
                 boxed_array([0; CORRECTION_ROWS]),
             ],
             moves: boxed_array([0; PIECE_TOS + 1]),
+            continuation: boxed_array([0; PIECE_TOS + 1]),
         }
     }
 
@@ -286,8 +293,17 @@ impl CorrectionHistory {
         let sum = params::correction_pawns() * i32::from(self.pawns[side][keys.pawns])
             + i32::from(self.pieces[0][side][keys.pieces[0]])
             + i32::from(self.pieces[1][side][keys.pieces[1]])
-            + i32::from(self.moves[side][keys.last.index()]);
+            + i32::from(self.moves[side][keys.last.index()])
+            + params::correction_continuation() * self.continuations(keys) / 100;
         sum / params::correction_divisor()
+    }
+
+    fn continuations(&self, keys: &CorrectionKeys) -> i32 {
+        let row = |earlier: PieceTo| &self.continuation[earlier.index()];
+        keys.earlier
+            .iter()
+            .map(|&earlier| i32::from(row(earlier)[keys.last.index()]))
+            .sum()
     }
 
     /// Learns that the evaluation was off by `error` centipawns in a search of `depth` plies.
@@ -300,5 +316,9 @@ impl CorrectionHistory {
         add_with_gravity(&mut self.pieces[0][side][keys.pieces[0]], bonus);
         add_with_gravity(&mut self.pieces[1][side][keys.pieces[1]], bonus);
         add_with_gravity(&mut self.moves[side][keys.last.index()], bonus);
+        for earlier in keys.earlier {
+            let row = &mut self.continuation[earlier.index()];
+            add_with_gravity(&mut row[keys.last.index()], bonus);
+        }
     }
 }

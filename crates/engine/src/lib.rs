@@ -30,6 +30,7 @@ mod tunable;
 mod types;
 pub mod uci;
 mod value;
+mod vote;
 mod wdl;
 
 pub use eval::VariantEvaluation;

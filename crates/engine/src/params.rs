@@ -8,37 +8,16 @@ use super::tunable::tunables;
 
 // Time management.
 
-/// Moves that the clock should last for at the start of a game (30 to 60).
-pub(crate) const MOVES_TO_GO_MAX: u32 = 48;
-/// The same late in the game (15 to 30).
-pub(crate) const MOVES_TO_GO_MIN: u32 = 24;
 /// Moves that the clock should last for if each loses more to lag than the increment gives (40 to 80).
 pub(crate) const MOVES_TO_GO_FOR_LAG: u32 = 60;
-/// Soft limit in equal shares of the clock (0.5 to 1.5).
-pub(crate) const SOFT_SCALE: f64 = 0.9;
-/// Hard limit in equal shares of the clock (2 to 8).
-pub(crate) const HARD_SCALE: f64 = 4.5;
-/// A move uses at most this share of the clock (0.2 to 0.7).
-pub(crate) const MAX_CLOCK_SHARE: f64 = 0.4;
-/// The same for the last move before the time control (0.6 to 0.9).
+/// A move uses at most this share of the clock if it is the last one before the time control (0.6 to 0.9).
 pub(crate) const MAX_LAST_MOVE_SHARE: f64 = 0.8;
 /// This share of the clock is for thinking even if the lag of the moves to come would use up all of it (0.05 to 0.5).
 pub(crate) const MIN_SHARE_DESPITE_LAG: f64 = 0.15;
-
-/// Factor of the soft limit when the best move has just changed (1.1 to 1.5) ...
-pub(crate) const NEW_BEST_MOVE_FACTOR: f64 = 1.25;
-/// ... less this for every iteration since (0.02 to 0.1) ...
-pub(crate) const STABILITY_DISCOUNT: f64 = 0.05;
-/// ... up to this many (5 to 15).
+/// Iterations without a change of the best move that count (5 to 15).
 pub(crate) const STABILITY_MAX: u32 = 10;
-/// Factor of the soft limit when no nodes are spent on the best move (1.3 to 1.8) ...
-pub(crate) const EFFORT_FACTOR: f64 = 1.55;
-/// ... less this when all of them are (0.6 to 1.4).
-pub(crate) const EFFORT_DISCOUNT: f64 = 0.95;
 /// Range of the factor from the best move's share of the nodes.
-pub(crate) const EFFORT_RANGE: (f64, f64) = (0.5, 1.5);
-/// Increase of the factor per centipawn that the score has dropped (0.002 to 0.02).
-pub(crate) const SCORE_DROP_FACTOR: f64 = 0.01;
+pub(crate) const EFFORT_RANGE: (f64, f64) = (0.3, 2.5);
 /// Range of the score drop that counts, in centipawns.
 pub(crate) const SCORE_DROP_RANGE: (i32, i32) = (-20, 60);
 
@@ -51,6 +30,29 @@ pub(crate) const FORCED_DEPTH: usize = 4;
 pub(crate) const MAX_TT_HALFMOVE_CLOCK: u32 = 88;
 
 tunables! {
+    // Time management, in percent unless it says otherwise. It has an effect only on a clock.
+
+    /// Moves that the clock should last for at the start of a game.
+    time_moves_max = 48 in 20..=80 step 3;
+    /// The same late in the game.
+    time_moves_min = 24 in 8..=40 step 2;
+    /// Soft limit in equal shares of the clock.
+    time_soft = 90 in 50..=160 step 6;
+    /// Hard limit in equal shares of the clock.
+    time_hard = 450 in 200..=1000 step 40;
+    /// A move uses at most this share of the clock.
+    time_share_max = 40 in 15..=80 step 4;
+    /// Factor of the soft limit when the best move has just changed ...
+    time_new_move = 125 in 90..=200 step 6;
+    /// ... less this for every iteration since, in thousandths.
+    time_stability = 50 in 0..=100 step 6;
+    /// Factor of the soft limit when no nodes are spent on the best move ...
+    time_effort = 155 in 100..=260 step 8;
+    /// ... less this when all of them are.
+    time_effort_discount = 95 in 20..=200 step 8;
+    /// Increase of the factor per centipawn that the score has dropped, in thousandths.
+    time_score_drop = 10 in 0..=30 step 2;
+
     // Iterations.
 
     /// Half width of the first aspiration window.
@@ -73,10 +75,19 @@ tunables! {
     /// Correction history: weight of the pawn table; the others have 1.
     correction_pawns = 2 in 1..=4 step 1;
 
+    /// Correction history: weight of each pair of earlier moves, in percent.
+    correction_continuation = 60 in 0..=200 step 15;
+    /// The evaluation is smaller by this many thousandths without pieces, and linearly less with more of them.
+    eval_material = 100 in 0..=500 step 40;
+
     // Node pruning.
 
+    /// TT cutoffs up to this depth only in the direction that is expected of the node.
+    tt_cutoff_expected_depth = 2 in 0..=7 step 1;
     /// Reverse futility pruning: margin above beta per ply.
     rfp_margin = 78 in 50..=120 step 6;
+    /// Reverse futility pruning: smaller margin if the opponent's last move made their evaluation worse.
+    rfp_worsening = 15 in 0..=60 step 5;
     /// Reverse futility pruning: maximum depth.
     rfp_depth = 9 in 5..=12 step 1;
     /// Reverse futility pruning: the surplus over beta is divided by this in the returned score.
@@ -135,12 +146,16 @@ tunables! {
     lmp_base = 6 in 2..=12 step 1;
     /// ... plus this many hundredths of the depth squared.
     lmp_slope = 150 in 60..=250 step 15;
+    /// Late move pruning: percentage of these moves when not improving.
+    lmp_not_improving = 90 in 50..=110 step 6;
     /// Futility pruning: margin at depth 0.
     futility_base = 90 in 30..=150 step 12;
     /// Futility pruning: margin per reduced ply.
     futility_slope = 85 in 50..=150 step 8;
     /// Futility pruning: maximum reduced depth.
     futility_depth = 9 in 5..=12 step 1;
+    /// Pruning of quiet moves: history worth one ply of reduced depth, in hundreds.
+    prune_history = 200 in 40..=1000 step 30;
     /// History pruning: quiet moves with a history below minus this per ply ...
     history_margin = 3500 in 1000..=6000 step 400;
     /// ... up to this reduced depth.
@@ -153,11 +168,11 @@ tunables! {
     // Extensions.
 
     /// Singular extension: minimum depth.
-    singular_depth = 7 in 5..=9 step 1;
+    singular_depth = 6 in 4..=9 step 1;
     /// Singular extension: maximum depth deficit of the TT entry.
     singular_tt_depth = 3 in 2..=5 step 1;
-    /// Singular extension: margin below the TT score per ply.
-    singular_slope = 2 in 1..=4 step 1;
+    /// Singular extension: margin below the TT score per ply, in hundredths.
+    singular_slope = 150 in 40..=400 step 25;
     /// Double extension: margin.
     double_margin = 18 in 8..=40 step 4;
     /// Triple extension: margin, for quiet TT moves.
@@ -193,6 +208,12 @@ tunables! {
     lmr_pv = 1200 in 300..=2400 step 150;
     /// The move gives check.
     lmr_check = 1000 in 0..=2000 step 130;
+    /// The TT score is not above alpha.
+    lmr_tt_low = 300 in 0..=1200 step 120;
+    /// Alpha has been raised.
+    lmr_alpha_raised = 300 in 0..=1600 step 130;
+    /// The position is or was in a PV, and its TT entry is deep enough.
+    lmr_tt_deep = 400 in 0..=1600 step 130;
     /// The move failed high in a sibling.
     lmr_killer = 1000 in 0..=2000 step 130;
     /// Less per centipawn of correction: the node is complex.
@@ -205,6 +226,8 @@ tunables! {
     deeper_margin = 45 in 20..=80 step 6;
     /// ... plus this per ply.
     deeper_slope = 2 in 0..=6 step 1;
+    /// The best score counts as at most this far below alpha.
+    deeper_floor = 200 in 0..=1000 step 60;
     /// It is shallower if the move beats the best score by less than this.
     shallower_margin = 8 in 4..=16 step 2;
 

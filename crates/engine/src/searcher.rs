@@ -42,6 +42,7 @@ impl Searcher {
         }
         self.table.new_search();
         let ply = u32::try_from(game.moves().len()).unwrap_or(u32::MAX);
+        self.thread_data.install_parameters();
         let control = Control::new(limits, ply);
         Search::new(
             &control,

@@ -1,11 +1,12 @@
 //! Thread pool of the engine, shared by all games.
 //!
 //! The main thread of a search (thread 0) deepens iteratively, watches the clock and reports; helpers fill the
-//! transposition table (lazy SMP). Whenever a search starts or ends, threads are redistributed by how soon each
-//! search has to answer. A helper that is no longer wanted leaves within a thousand nodes. Every search gets a main
-//! thread, an extra one if need be, so that no search waits for another to end.
+//! transposition table (lazy SMP), and in the end all vote on the move ([`vote`]). Whenever a search starts or ends,
+//! threads are redistributed by how soon each search has to answer. A helper that is no longer wanted leaves within a
+//! thousand nodes. Every search gets a main thread, an extra one if need be, so that no search waits for another to
+//! end.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
@@ -15,7 +16,7 @@ use super::search::{Search, ThreadData};
 use super::table::Table;
 use super::thread_cache::{CacheKey, ThreadCache};
 use super::value::{DRAW, mated_in, to_score};
-use super::{Limits, SearchReport, Setting, Task};
+use super::{Limits, SearchReport, Setting, Task, vote};
 use knightwatch_chess::Game;
 use knightwatch_util::sync::lock;
 
@@ -38,6 +39,8 @@ pub(super) struct Job {
     game: Game,
     limits: Limits,
     table: Arc<Table>,
+    /// The last report of each helper, by thread id.
+    helper_reports: Mutex<BTreeMap<usize, SearchReport>>,
     /// Taken by the main thread.
     callbacks: Mutex<Option<(OnInfo, OnDone)>>,
 }
@@ -58,6 +61,7 @@ impl Job {
             game,
             limits,
             table,
+            helper_reports: Mutex::default(),
             callbacks: Mutex::new(Some((on_info, on_done))),
         }
     }
@@ -88,10 +92,27 @@ impl Job {
         }
         self.control.wait_for_stop_or_ponderhit();
         self.control.stop();
-        outcome
+        let result = outcome
             .ok()
             .or(last)
-            .unwrap_or_else(|| self.any_legal_move())
+            .unwrap_or_else(|| self.any_legal_move());
+        self.elect(result, on_info)
+    }
+
+    /// The result of the thread that the vote elects, which is reported if it has another move than the main thread.
+    fn elect(&self, main: SearchReport, on_info: &mut OnInfo) -> SearchReport {
+        let limits = &self.limits;
+        let has_one_line = limits.lines() == 1 && limits.depth.is_none() && limits.mate.is_none();
+        if !has_one_line || limits.strength.is_some() {
+            return main;
+        }
+        let helpers = std::mem::take(&mut *lock(&self.helper_reports));
+        let played = main.mv;
+        let elected = vote::elect(main, helpers.into_values().collect());
+        if elected.mv != played {
+            on_info(&elected);
+        }
+        elected
     }
 
     fn run_helper(&self, data: &mut ThreadData, thread_id: usize) {
@@ -107,7 +128,9 @@ impl Job {
                 &self.limits,
                 thread_id,
             )
-            .iterate(&mut |_| {});
+            .iterate(&mut |report| {
+                lock(&self.helper_reports).insert(thread_id, report.clone());
+            });
         }));
         if outcome.is_err() {
             data.clear();

@@ -71,7 +71,7 @@ impl TimeBudget {
         // Thinking time can be cut in a long game, lag cannot: it is budgeted for more moves.
         let (moves, longest) = match clock.moves_to_go {
             Some(moves) => {
-                let moves = moves.clamp(1, params::MOVES_TO_GO_MAX);
+                let moves = moves.clamp(1, params::time_moves_max() as u32);
                 (moves, moves)
             }
             None => (estimated_moves_to_go(ply), params::MOVES_TO_GO_FOR_LAG),
@@ -87,11 +87,11 @@ impl TimeBudget {
         let most = usable.mul_f64(if moves == 1 {
             params::MAX_LAST_MOVE_SHARE
         } else {
-            params::MAX_CLOCK_SHARE
+            percent(params::time_share_max())
         });
         TimeBudget {
-            soft: fair.mul_f64(params::SOFT_SCALE).min(most),
-            hard: fair.mul_f64(params::HARD_SCALE).min(most),
+            soft: fair.mul_f64(percent(params::time_soft())).min(most),
+            hard: fair.mul_f64(percent(params::time_hard())).min(most),
             exact: false,
         }
     }
@@ -99,26 +99,32 @@ impl TimeBudget {
     /// The soft limit adjusted to the state of the search, at most the hard limit.
     pub(crate) fn adjusted_soft(&self, progress: &Progress) -> Duration {
         let stable_iterations = progress.stable_iterations.min(params::STABILITY_MAX);
-        let stability = params::NEW_BEST_MOVE_FACTOR
-            - params::STABILITY_DISCOUNT * f64::from(stable_iterations);
+        let stability = percent(params::time_new_move())
+            - f64::from(params::time_stability()) / 1000.0 * f64::from(stable_iterations);
         let (least, most) = params::EFFORT_RANGE;
-        let effort = params::EFFORT_FACTOR - params::EFFORT_DISCOUNT * progress.best_move_share;
+        let effort = percent(params::time_effort())
+            - percent(params::time_effort_discount()) * progress.best_move_share;
         let effort = effort.clamp(least, most);
         let (rise, fall) = params::SCORE_DROP_RANGE;
-        let falling =
-            1.0 + params::SCORE_DROP_FACTOR * f64::from(progress.score_drop.clamp(rise, fall));
+        let falling = 1.0
+            + f64::from(params::time_score_drop()) / 1000.0
+                * f64::from(progress.score_drop.clamp(rise, fall));
         self.soft
-            .mul_f64(stability * effort * falling)
+            .mul_f64(stability.max(0.1) * effort * falling)
             .min(self.hard)
     }
+}
+
+fn percent(value: i32) -> f64 {
+    f64::from(value) / 100.0
 }
 
 /// Moves that the clock should last for in sudden death.
 fn estimated_moves_to_go(ply: u32) -> u32 {
     let played = ply / 2;
-    params::MOVES_TO_GO_MAX
+    (params::time_moves_max() as u32)
         .saturating_sub(played / 2)
-        .max(params::MOVES_TO_GO_MIN)
+        .max(params::time_moves_min() as u32)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Inputs and results of a search: plain values.
 
 use std::fmt;
+use std::num::NonZeroU64;
 use std::time::Duration;
 
 use super::Strength;
@@ -30,6 +31,8 @@ pub struct Limits {
     pub nodes: Option<u64>,
     /// Start no iteration after this many positions; the running one is completed.
     pub soft_nodes: Option<u64>,
+    /// Measure time in positions: this many are a millisecond. A game on such a clock does not depend on the machine.
+    pub nodes_per_ms: Option<NonZeroU64>,
     /// Stop as soon as a mate in at most this many moves is found.
     pub mate: Option<u32>,
     /// Use exactly this much time, unless the maximum depth is reached first.

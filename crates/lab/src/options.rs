@@ -1,6 +1,7 @@
 //! Command line options of the training tools.
 
 use std::fmt;
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -88,6 +89,53 @@ impl MatchSetup {
     }
 }
 
+/// Effort of each move of a game that does not depend on the speed of the machine.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub struct EffortOptions {
+    /// Nodes of each move
+    #[arg(long, value_name = "N", default_value_t = 25_000, value_parser = some::<u64>())]
+    pub nodes: u64,
+    /// A clock instead, in seconds: base time and increment
+    #[arg(long, value_name = "BASE+INC", conflicts_with = "nodes", value_parser = time_control)]
+    pub tc: Option<MatchClock>,
+    /// Nodes that count as a millisecond of that clock
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_NODES_PER_MS, requires = "tc", value_parser = some::<u64>())]
+    pub nodes_per_ms: u64,
+}
+
+impl EffortOptions {
+    pub(super) fn effort(&self) -> Effort {
+        match (self.tc, NonZeroU64::new(self.nodes_per_ms)) {
+            (Some(clock), Some(nodes_per_ms)) => Effort::Clock(clock, nodes_per_ms),
+            _ => Effort::Nodes(self.nodes),
+        }
+    }
+}
+
+/// What a player may spend on its moves.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Effort {
+    /// Exactly so many nodes a move.
+    Nodes(u64),
+    /// A clock, on which so many nodes take a millisecond.
+    Clock(MatchClock, NonZeroU64),
+}
+
+/// A phrase for the middle of a sentence.
+impl fmt::Display for Effort {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Effort::Nodes(nodes) => write!(f, "{nodes} nodes a move"),
+            Effort::Clock(clock, nodes_per_ms) => {
+                write!(f, "a clock of {clock}, {nodes_per_ms} nodes a millisecond,")
+            }
+        }
+    }
+}
+
+/// About the speed of one core.
+const DEFAULT_NODES_PER_MS: u64 = 1_000;
+
 /// `knightwatch match`
 #[derive(Clone, Debug, clap::Args)]
 pub struct MatchOptions {
@@ -103,9 +151,9 @@ pub struct MatchOptions {
     /// Search parameter of its opponent
     #[arg(long, value_name = "NAME=VALUE", value_parser = number)]
     pub against: Vec<(String, i32)>,
-    /// Nodes of each move
-    #[arg(long, value_name = "N", default_value_t = 25_000, value_parser = some::<u64>())]
-    pub nodes: u64,
+    /// Effort of each move.
+    #[command(flatten)]
+    pub effort: EffortOptions,
     /// Games, two per opening; with `--sprt` the maximum
     #[arg(long, value_name = "N", default_value_t = 400, value_parser = some::<u64>())]
     pub games: u64,
@@ -336,9 +384,9 @@ pub struct TuneOptions {
     /// Tune only this parameter; repeatable [default: all of src/engine/params.rs]
     #[arg(long, value_name = "NAME")]
     pub only: Vec<String>,
-    /// Nodes of each move
-    #[arg(long, value_name = "N", default_value_t = 25_000, value_parser = some::<u64>())]
-    pub nodes: u64,
+    /// Effort of each move.
+    #[command(flatten)]
+    pub effort: EffortOptions,
     /// Games, two per opening
     #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(2..))]
     pub games: u64,

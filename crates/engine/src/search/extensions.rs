@@ -54,7 +54,7 @@ impl Search<'_> {
 
     fn test_singularity<N: NodeType>(&mut self, node: &Node, hit: &Hit) -> Extension {
         let &Node { pos, ply, beta, .. } = node;
-        let bar = hit.value - params::singular_slope() * node.depth;
+        let bar = hit.value - params::singular_slope() * node.depth / 100;
         let half = (node.depth - 1) / 2;
         self.frame(ply).excluded = node.tt_move;
         let value = self.search::<NonPvNode>(pos, ply, half, bar - 1, bar, node.cut);

@@ -38,7 +38,6 @@ mod root;
 mod stack;
 mod update;
 
-use super::Limits;
 use super::control::Control;
 use super::eval::Evaluator;
 use super::history::{CorrectionHistory, History, HistoryContext};
@@ -46,6 +45,7 @@ use super::movepick::ScoredMove;
 use super::table::Table;
 use super::tunable::{Parameters, Setting};
 use super::value::{DRAW, Value, mate_in, mated_in};
+use super::{Limits, params};
 use knightwatch_chess::{Game, Move, Position};
 
 use self::moves::CutoffStats;
@@ -70,6 +70,11 @@ impl ThreadData {
             evaluator: Evaluator::new(setting.network.clone()),
             parameters: setting.parameters.clone(),
         }
+    }
+
+    /// Uses the parameters for searches of the current thread.
+    pub(crate) fn install_parameters(&self) {
+        self.parameters.install();
     }
 
     /// Clears everything but network and parameters.
@@ -128,7 +133,7 @@ impl<'a> Search<'a> {
         limits: &'a Limits,
         thread_id: usize,
     ) -> Search<'a> {
-        thread_data.parameters.install();
+        thread_data.install_parameters();
         thread_data.evaluator.reset(game.position());
         let keys = game.repetition_keys().to_vec();
         let wanted =
@@ -208,6 +213,7 @@ impl<'a> Search<'a> {
         }
         if !N::PV
             && let Some(value) = node::tt_cutoff(pos, node.hit, depth, alpha, beta)
+            && (depth > params::tt_cutoff_expected_depth() || cut == (value >= beta))
         {
             self.reward_tt_cutoff(&node, value);
             return value;

@@ -5,7 +5,7 @@
 
 use super::moves::Candidate;
 use super::node::Node;
-use super::reductions::plies;
+use super::reductions::{PLY, plies};
 use crate::value::{Value, is_mate};
 use crate::{params, see};
 use knightwatch_chess::Variant;
@@ -28,7 +28,8 @@ pub(super) fn prune_move(node: &Node, candidate: &Candidate, alpha: Value) -> Pr
             PruneDecision::Search
         };
     }
-    let reduced = (node.depth - plies(candidate.reduction)).max(1);
+    let doubt = candidate.reduction - candidate.history * PLY / (100 * params::prune_history());
+    let reduced = (node.depth - plies(doubt)).max(1);
     if comes_too_late(node, candidate) || is_futile(node, reduced, alpha) {
         PruneDecision::SkipQuiets
     } else if has_failed_too_often(node, candidate, reduced)
@@ -51,6 +52,11 @@ fn noisy_loses_material(node: &Node, candidate: &Candidate) -> bool {
 /// Late move pruning: quiet moves after this many are skipped.
 fn comes_too_late(node: &Node, candidate: &Candidate) -> bool {
     let enough = params::lmp_base() + params::lmp_slope() * node.depth * node.depth / 100;
+    let enough = if node.improving {
+        enough
+    } else {
+        enough * params::lmp_not_improving() / 100
+    };
     candidate.count >= enough as usize
 }
 

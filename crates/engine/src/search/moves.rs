@@ -231,7 +231,7 @@ impl Search<'_> {
         mut depth: i32,
     ) -> (Value, i32) {
         let (child_ply, alpha) = (node.ply + 1, best.alpha);
-        let reduction = candidate.reduction + self.reduction_terms(node, candidate, child);
+        let reduction = candidate.reduction + self.reduction_terms(node, candidate, best, child);
         let reduced = (depth - reductions::plies(reduction)).clamp(1, depth + i32::from(N::PV));
         self.frame(node.ply).reduction = depth - reduced;
         let mut value =
@@ -241,9 +241,10 @@ impl Search<'_> {
             return (value, depth);
         }
         // The result of the reduced search decides whether the full one goes deeper or less deep.
-        let deeper_bar = best.value + params::deeper_margin() + params::deeper_slope() * depth;
+        let best_value = best.value.max(alpha - params::deeper_floor());
+        let deeper_bar = best_value + params::deeper_margin() + params::deeper_slope() * depth;
         depth += i32::from(value > deeper_bar);
-        depth -= i32::from(value < best.value + params::shallower_margin());
+        depth -= i32::from(value < best_value + params::shallower_margin());
         if reduced < depth {
             value =
                 -self.search::<NonPvNode>(child, child_ply, depth, -alpha - 1, -alpha, !node.cut);

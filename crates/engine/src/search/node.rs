@@ -136,7 +136,7 @@ impl Search<'_> {
         const WHOLE: Value = 2 * HALF_EVAL_CLOCK as Value;
         let pos = node.pos;
         // Before the evaluation, during which the processor can wait for the memory of the corrections.
-        node.keys = CorrectionKeys::new(pos, self.frame_before(node.ply, 1).moved());
+        node.keys = CorrectionKeys::new(pos, self.prior_moves(node.ply));
         node.correction = self.thread_data.corrections.get(&node.keys);
         let raw = node
             .hit
@@ -148,9 +148,28 @@ impl Search<'_> {
             _ => pos.halfmove_clock().min(HALF_EVAL_CLOCK),
         };
         let faded = raw * (WHOLE - clock as Value) / WHOLE;
+        let faded = if pos.variant() == Variant::Standard {
+            faded
+                - faded * params::eval_material() * (START_PIECES - pieces_value(pos))
+                    / START_DIVISOR
+        } else {
+            faded
+        };
         node.raw_eval = Some(raw);
         node.eval = (faded + node.correction).clamp(-EVAL_LIMIT, EVAL_LIMIT);
     }
+}
+
+/// The value of all pieces but pawns at the start of a game, in pawns.
+const START_PIECES: Value = 62;
+/// A thousand times that.
+const START_DIVISOR: Value = 1_000 * START_PIECES;
+
+/// The value of all pieces but pawns, in pawns, at most [`START_PIECES`].
+fn pieces_value(pos: &Position) -> Value {
+    let count = |role| pos.by_role(role).count() as Value;
+    let minor = count(Role::Knight) + count(Role::Bishop);
+    (3 * minor + 5 * count(Role::Rook) + 9 * count(Role::Queen)).min(START_PIECES)
 }
 
 /// Whether zugzwang is unlikely, although the side to move has only pawns on the board: in crazyhouse it can drop, and

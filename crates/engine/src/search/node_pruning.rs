@@ -36,7 +36,8 @@ fn reverse_futility(node: &Node) -> Option<Value> {
         estimate,
         ..
     } = node;
-    let margin = params::rfp_margin() * (depth - i32::from(node.improving));
+    let margin = params::rfp_margin() * (depth - i32::from(node.improving))
+        - params::rfp_worsening() * i32::from(node.worsening);
     let safe = estimate - margin >= beta && !is_mate(beta) && estimate < MIN_MATE;
     (depth <= params::rfp_depth() && !node.was_pv && safe)
         .then(|| beta + (estimate - beta) / params::rfp_divisor())

@@ -1,14 +1,14 @@
 //! Late move reductions, internal iterative reductions and hindsight.
 
 use super::Search;
-use super::moves::Candidate;
+use super::moves::{BestSoFar, Candidate};
 use super::node::Node;
 use super::node_type::NodeType;
-use crate::params;
+use crate::{Bound, params};
 use knightwatch_chess::{Move, Position};
 
 /// Unit of reductions.
-const PLY: i32 = 1024;
+pub(super) const PLY: i32 = 1024;
 
 pub(super) fn plies(reduction: i32) -> i32 {
     reduction / PLY
@@ -49,6 +49,7 @@ impl Search<'_> {
         &mut self,
         node: &Node,
         candidate: &Candidate,
+        best: &BestSoFar,
         child: &Position,
     ) -> i32 {
         let many_cutoffs = self.frame(node.ply + 1).cutoffs > params::lmr_cutoffs_min();
@@ -58,6 +59,15 @@ impl Search<'_> {
             + term(!node.improving, params::lmr_not_improving())
             + term(table_noisy, params::lmr_tt_noisy())
             + term(many_cutoffs, params::lmr_cutoffs())
+            + term(
+                node.hit.is_some_and(|hit| hit.value <= node.alpha),
+                params::lmr_tt_low(),
+            )
+            + term(best.bound == Bound::Exact, params::lmr_alpha_raised())
+            - term(
+                node.was_pv && node.hit.is_some_and(|hit| hit.depth >= node.depth),
+                params::lmr_tt_deep(),
+            )
             - term(node.was_pv, params::lmr_pv())
             - term(child.in_check(), params::lmr_check())
             - term(candidate.is_killer, params::lmr_killer());

@@ -120,6 +120,8 @@ impl Session {
             .parameters
             .set(name, value)
             .map_err(|error| error.to_string())?;
+        // Time limits are computed by the thread that starts a search.
+        setting.parameters.install();
         self.engine.set(setting);
         Ok(())
     }

@@ -1,4 +1,5 @@
-//! `knightwatch match`: a match between two configurations of this binary at a fixed number of nodes.
+//! `knightwatch match`: a match between two configurations of this binary at a fixed number of nodes, or
+//! on a clock that counts nodes.
 //!
 //! Both sides search on one thread with a small table, so that the result depends neither on speed nor on the load of the
 //! machine.
@@ -87,7 +88,15 @@ fn play(
         } else {
             pair::UNBALANCED
         };
-        move |pair| pair::play(&mut players, openings, &scores, pair, options.nodes)
+        move |pair| {
+            pair::play(
+                &mut players,
+                openings,
+                &scores,
+                pair,
+                options.effort.effort(),
+            )
+        }
     };
     let mut stats = MatchStats::default();
     let threads = worker_pool::thread_count(options.setup.threads);
@@ -127,7 +136,7 @@ fn describe(stats: &MatchStats, sprt: Option<Sprt>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::MatchSetup;
+    use crate::options::{EffortOptions, MatchSetup};
 
     fn options(games: u64) -> MatchOptions {
         MatchOptions {
@@ -135,7 +144,11 @@ mod tests {
             opponent: "none".into(),
             set: Vec::new(),
             against: Vec::new(),
-            nodes: 50,
+            effort: EffortOptions {
+                nodes: 50,
+                tc: None,
+                nodes_per_ms: 1_000,
+            },
             games,
             balanced: true,
             setup: MatchSetup {

@@ -1,13 +1,14 @@
 //! A pair of games: one opening, played twice with colors reversed.
 
-use std::convert::Infallible;
 use std::ops::RangeInclusive;
+use std::time::Duration;
 
 use crate::adjudication::{WinStreak, node_limits, outcome_by_rules};
 use crate::openings::Openings;
+use crate::options::Effort;
 use crate::record::Outcome;
 use knightwatch_chess::{Color, Game, Move, Position};
-use knightwatch_engine::{Limits, Score, Searcher};
+use knightwatch_engine::{Clock, Limits, Score, Searcher};
 
 /// Scores of balanced openings, in centipawns for either side.
 pub(crate) const BALANCED: RangeInclusive<i32> = 0..=200;
@@ -20,6 +21,10 @@ const MAX_PLIES: usize = 400;
 const MATE_SCORE: i32 = 10_000;
 /// Draw adjudication starts at this ply.
 const DRAW_FROM_PLY: usize = 70;
+
+/// Safety margin of a move on a clock of nodes: the nodes between two looks at the clock, with few nodes per
+/// millisecond.
+const NODE_CLOCK_OVERHEAD: Duration = Duration::from_millis(5);
 
 /// Hash table of a player with a fixed number of nodes a move, in MiB.
 pub(crate) const HASH_MIB: usize = 8;
@@ -46,33 +51,63 @@ pub(crate) const BY_RULES: Adjudication = Adjudication {
     draw: None,
 };
 
-/// Plays two games from one opening with exactly `nodes` a move, unless a search ends early; returns the first player's
-/// half points in each: 0, 1 or 2.
+/// Plays two games from one opening with this effort; returns the first player's half points in each: 0, 1 or 2.
 pub(crate) fn play(
     players: &mut [Searcher; 2],
     openings: &Openings,
     scores: &RangeInclusive<i32>,
     pair: u64,
-    nodes: u64,
+    effort: Effort,
 ) -> [u8; 2] {
-    let effort = node_limits(OPENING_NODES);
+    let limits = node_limits(OPENING_NODES);
     let start = openings.draw(pair, |game| {
         let mut players = players.iter_mut();
-        players.all(|player| is_scored(player, game, &effort, scores))
+        players.all(|player| is_scored(player, game, &limits, scores))
     });
-    let limits = Limits {
-        nodes: Some(nodes),
-        ..Limits::default()
-    };
     [Color::White, Color::Black].map(|first| {
         players.iter_mut().for_each(Searcher::new_game);
-        let think = |side: usize, game: &Game| -> Result<_, Infallible> {
-            let thought = players[side].search(game, &limits);
+        let mut left = match effort {
+            Effort::Clock(clock, _) => [clock.base; 2],
+            Effort::Nodes(_) => [Duration::ZERO; 2],
+        };
+        let think = |side: usize, game: &Game| -> Result<_, TimeForfeit> {
+            let thought = players[side].search(game, &limits_of(effort, left[side]));
+            if let Effort::Clock(clock, nodes_per_ms) = effort {
+                let spent = Duration::from_millis(thought.nodes / nodes_per_ms);
+                let rest = left[side].checked_sub(spent).ok_or(TimeForfeit(side))?;
+                left[side] = rest + clock.increment;
+            }
             Ok(thought.mv.map(|mv| (mv, thought.score)))
         };
-        let Ok(outcome) = play_game(think, Game::new(start.clone()), first, &OWN_VERSIONS);
-        outcome.points(first)
+        match play_game(think, Game::new(start.clone()), first, &OWN_VERSIONS) {
+            Ok(outcome) => outcome.points(first),
+            Err(TimeForfeit(side)) => [0, 2][side],
+        }
     })
+}
+
+/// This player has exceeded its clock.
+struct TimeForfeit(usize);
+
+/// The limits of a move of a player with so much time left.
+fn limits_of(effort: Effort, left: Duration) -> Limits {
+    match effort {
+        Effort::Nodes(nodes) => Limits {
+            nodes: Some(nodes),
+            ..Limits::default()
+        },
+        Effort::Clock(clock, nodes_per_ms) => Limits {
+            nodes_per_ms: Some(nodes_per_ms),
+            clock: Some(Clock {
+                remaining: left,
+                increment: clock.increment,
+                moves_to_go: None,
+                overhead: NODE_CLOCK_OVERHEAD,
+                lag: Duration::ZERO,
+            }),
+            ..Limits::default()
+        },
+    }
 }
 
 /// The balanced opening of a pair, accepted by one referee.
@@ -136,7 +171,10 @@ pub(crate) fn play_game<E>(
 
 #[cfg(test)]
 mod tests {
+    use std::num::NonZeroU64;
+
     use super::*;
+    use crate::options::MatchClock;
     use knightwatch_chess::Variant;
     use knightwatch_engine::Setting;
 
@@ -148,13 +186,20 @@ mod tests {
             variant: Variant::Standard,
             chess960: 50,
         };
-        for pair in 0..2 {
-            let points = play(&mut players, &openings, &BALANCED, pair, 100);
-            assert_eq!(
-                points[0] + points[1],
-                2,
-                "the same game twice, with colors reversed"
-            );
+        let clock = MatchClock {
+            base: Duration::from_millis(200),
+            increment: Duration::from_millis(10),
+        };
+        let nodes_per_ms = NonZeroU64::new(100).expect("not zero");
+        for effort in [Effort::Nodes(100), Effort::Clock(clock, nodes_per_ms)] {
+            for pair in 0..2 {
+                let points = play(&mut players, &openings, &BALANCED, pair, effort);
+                assert_eq!(
+                    points[0] + points[1],
+                    2,
+                    "the same game twice, with colors reversed"
+                );
+            }
         }
     }
 }

@@ -41,7 +41,7 @@ struct Run {
 #[derive(PartialEq, Debug, Serialize, Deserialize)]
 struct Plan {
     names: Vec<String>,
-    nodes: u64,
+    effort: String,
     pairs: u64,
     rate: f64,
     seed: u64,
@@ -53,15 +53,15 @@ struct Plan {
 /// When the parameters are compiled in, the state cannot be read or written or belongs to another run, or a thread cannot be
 /// started.
 pub fn run(options: &TuneOptions) -> anyhow::Result<()> {
-    let tunables = chosen(&options.only)?;
+    let tunables = chosen(&options.only, options.effort.tc.is_some())?;
     let openings = options.setup.openings(Variant::Standard, 0)?;
     let mut run = Run::load_or_new(options, &tunables)?;
     println!(
-        "{} numbers, {} of {} games of {} nodes a move are played",
+        "{} numbers, {} of {} games with {} are played",
         tunables.len(),
         2 * run.spsa.done,
         2 * run.plan.pairs,
-        run.plan.nodes
+        run.plan.effort
     );
     run.play(options, &tunables, &openings)?;
     run.write(&options.state)?;
@@ -71,12 +71,16 @@ pub fn run(options: &TuneOptions) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Prefix of the parameters of time management.
+const OF_CLOCK: &str = "time_";
+
 /// The parameters to tune.
-fn chosen(only: &[String]) -> anyhow::Result<Vec<Tunable>> {
+fn chosen(only: &[String], has_clock: bool) -> anyhow::Result<Vec<Tunable>> {
     let all = Parameters::tunable();
     ensure!(!all.is_empty(), ParameterError::CompiledIn);
     if only.is_empty() {
-        return Ok(all.to_vec());
+        let has_effect = |tunable: &&Tunable| has_clock || !tunable.name.starts_with(OF_CLOCK);
+        return Ok(all.iter().filter(has_effect).copied().collect());
     }
     only.iter()
         .map(|name| {
@@ -115,7 +119,7 @@ impl Run {
     fn load_or_new(options: &TuneOptions, tunables: &[Tunable]) -> anyhow::Result<Run> {
         let plan = Plan {
             names: tunables.iter().map(|tunable| tunable.name.into()).collect(),
-            nodes: options.nodes,
+            effort: options.effort.effort().to_string(),
             pairs: options.games / 2,
             rate: options.rate,
             seed: options.setup.seed.into(),
@@ -154,7 +158,7 @@ impl Run {
         let axes = axes(tunables);
         let stop = stop_on_signal();
         let (began, first, planned) = (Instant::now(), self.spsa.done, self.plan.pairs);
-        let (nodes, seed) = (self.plan.nodes, self.plan.seed);
+        let (effort, seed) = (options.effort.effort(), self.plan.seed);
         let taken = AtomicU64::new(first);
         let shared = Mutex::new(&mut *self);
         let next = || {
@@ -173,7 +177,7 @@ impl Run {
                 players[0].set(&setting(tunables, &trial.plus));
                 players[1].set(&setting(tunables, &trial.minus));
                 let scores = &pair::UNBALANCED;
-                let [white, black] = pair::play(&mut players, openings, scores, number, nodes);
+                let [white, black] = pair::play(&mut players, openings, scores, number, effort);
                 (trial, f64::from(white) + f64::from(black) - 2.0)
             }
         };
@@ -225,7 +229,7 @@ fn setting(tunables: &[Tunable], values: &[i32]) -> Setting {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::MatchSetup;
+    use crate::options::{EffortOptions, MatchSetup};
 
     const SOME: [Tunable; 2] = [
         Tunable {
@@ -248,7 +252,11 @@ mod tests {
         TuneOptions {
             state: state.to_owned(),
             only: Vec::new(),
-            nodes: 30,
+            effort: EffortOptions {
+                nodes: 30,
+                tc: None,
+                nodes_per_ms: 1_000,
+            },
             games,
             rate: 0.006,
             setup: MatchSetup {
@@ -290,9 +298,9 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("state.json");
         run(&options(&path, 12)).expect("a run");
-        let tunables = chosen(&[]).expect("all");
+        let tunables = chosen(&[], true).expect("all");
         let after = Run::load_or_new(&options(&path, 12), &tunables).expect("the state");
         assert_eq!(after.spsa.done, 6);
-        assert!(chosen(&["courage".into()]).is_err());
+        assert!(chosen(&["courage".into()], false).is_err());
     }
 }
