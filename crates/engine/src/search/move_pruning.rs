@@ -28,8 +28,8 @@ pub(super) fn prune_move(node: &Node, candidate: &Candidate, alpha: Value) -> Pr
             PruneDecision::Search
         };
     }
-    let doubt = candidate.reduction - candidate.history * PLY / (100 * params::prune_history());
-    let reduced = (node.depth - plies(doubt)).max(1);
+    let reduction = candidate.reduction - candidate.history * PLY / (100 * params::prune_history());
+    let reduced = (node.depth - plies(reduction)).max(1);
     if comes_too_late(node, candidate) || is_futile(node, reduced, alpha) {
         PruneDecision::SkipQuiets
     } else if has_failed_too_often(node, candidate, reduced)
