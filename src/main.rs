@@ -328,7 +328,12 @@ fn resolve_socket(mut arguments: SocketArgs) -> anyhow::Result<SocketArgs> {
             Ok(settings) => arguments.socket = settings.daemon.socket,
             Err(error) if named => return Err(error.into()),
             // A configuration that was not named may be unrelated, and a running bot does not need a valid one.
-            Err(_) => {}
+            Err(error) => {
+                logging::print(&error.to_string());
+                logging::print(
+                    "warning: the configuration is not used; trying the default control sockets",
+                );
+            }
         }
     }
     Ok(arguments)

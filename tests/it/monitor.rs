@@ -196,6 +196,27 @@ fn status_without_daemon_fails() {
 }
 
 #[test]
+fn commands_without_usable_configuration_say_so() {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::write(home.path().join("knightwatch.toml"), "hash_mibb = 16\n").unwrap();
+    for command in ["status", "reload"] {
+        let output = Command::new(env!("CARGO_BIN_EXE_knightwatch"))
+            .arg(command)
+            .current_dir(home.path())
+            .env("XDG_RUNTIME_DIR", home.path())
+            .env("STATE_DIRECTORY", home.path())
+            .output()
+            .unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains("hash_mibb"), "{said}");
+        assert!(
+            said.contains("trying the default control sockets"),
+            "{said}"
+        );
+    }
+}
+
+#[test]
 fn control_socket_is_replaced_only_after_crash() {
     let site = Site::new([NewUser::bot("Anna")]);
     let mut bot = Daemon::start(&site, "");

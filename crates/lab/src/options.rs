@@ -381,7 +381,7 @@ pub struct TuneOptions {
     /// State of the run; continues the run in the file, if there is one
     #[arg(long, value_name = "FILE")]
     pub state: PathBuf,
-    /// Tune only this parameter; repeatable [default: all of src/engine/params.rs]
+    /// Tune only this parameter; repeatable [default: all of crates/engine/src/params.rs]
     #[arg(long, value_name = "NAME")]
     pub only: Vec<String>,
     /// Effort of each move.
