@@ -148,12 +148,11 @@ impl Search<'_> {
             _ => pos.halfmove_clock().min(HALF_EVAL_CLOCK),
         };
         let faded = raw * (WHOLE - clock as Value) / WHOLE;
-        let faded = if pos.variant() == Variant::Standard {
-            faded
-                - faded * params::eval_material() * (START_PIECES - pieces_value(pos))
-                    / START_DIVISOR
-        } else {
-            faded
+        let faded = match pos.variant() {
+            Variant::Standard => {
+                faded - faded * missing_pieces(pos) * params::eval_material() / START_DIVISOR
+            }
+            _ => faded,
         };
         node.raw_eval = Some(raw);
         node.eval = (faded + node.correction).clamp(-EVAL_LIMIT, EVAL_LIMIT);
@@ -162,14 +161,15 @@ impl Search<'_> {
 
 /// The value of all pieces but pawns at the start of a game, in pawns.
 const START_PIECES: Value = 62;
-/// A thousand times that.
+/// [`params::eval_material`] is in thousandths.
 const START_DIVISOR: Value = 1_000 * START_PIECES;
 
-/// The value of all pieces but pawns, in pawns, at most [`START_PIECES`].
-fn pieces_value(pos: &Position) -> Value {
+/// The value of the pieces but pawns that are no longer there, in pawns.
+fn missing_pieces(pos: &Position) -> Value {
     let count = |role| pos.by_role(role).count() as Value;
     let minor = count(Role::Knight) + count(Role::Bishop);
-    (3 * minor + 5 * count(Role::Rook) + 9 * count(Role::Queen)).min(START_PIECES)
+    let present = 3 * minor + 5 * count(Role::Rook) + 9 * count(Role::Queen);
+    (START_PIECES - present).max(0)
 }
 
 /// Whether zugzwang is unlikely, although the side to move has only pawns on the board: in crazyhouse it can drop, and
