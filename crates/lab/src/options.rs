@@ -112,7 +112,7 @@ impl EffortOptions {
     }
 }
 
-/// What a player may spend on its moves.
+/// Nodes or time that a player may spend on its moves.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Effort {
     /// Exactly so many nodes a move.

@@ -298,7 +298,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("state.json");
         run(&options(&path, 12)).expect("a run");
-        let tunables = chosen(&[], true).expect("all");
+        let tunables = chosen(&[], false).expect("all");
         let after = Run::load_or_new(&options(&path, 12), &tunables).expect("the state");
         assert_eq!(after.spsa.done, 6);
         assert!(chosen(&["courage".into()], false).is_err());
