@@ -123,6 +123,23 @@ fn correspondence_lingering_game_yields() {
 }
 
 #[test]
+fn correspondence_open_game_is_named_at_shutdown() {
+    let site = site();
+    let config = CONFIG.replace("linger_s = 1", "linger_s = 36000");
+    let scale = time_scale_from_now(SPEED);
+    let mut bot = Daemon::start_with(&site, &config, &["--time-scale", &scale]);
+    let anna = site.player("Anna");
+    let id = anna.start(&[("days", "2"), ("color", "white")]);
+    act(&anna, &id, "move/e2e4");
+    site.plies(&id, 2);
+    // The game's task ends before the account's does.
+    bot.signal("TERM");
+    assert_eq!(bot.ended().code(), Some(0), "{}", bot.log());
+    let left = format!("stopped: 1 game left on, taken up again at the next start: {id}");
+    assert!(bot.log().contains(&left), "{}", bot.log());
+}
+
+#[test]
 fn correspondence_urgent_game_is_searched_first() {
     // Slower, so that a busy machine matters less.
     const SPEED: f64 = 4.0;

@@ -52,6 +52,8 @@ pub(super) struct Games {
     task_games: HashMap<Id, GameId>,
     /// Games that are over or not ours to play, even if an older list names them.
     finished: VecDeque<FinishedGame>,
+    /// Unfinished games whose task ended because the bot shuts down.
+    shut_down: BTreeSet<GameId>,
     /// Games whose task has panicked, once for each panic.
     panicked: VecDeque<GameId>,
     /// Games whose task has panicked and that are about to be resumed.
@@ -99,6 +101,7 @@ impl Games {
             tasks: SpannedJoinSet::default(),
             task_games: HashMap::new(),
             finished: VecDeque::new(),
+            shut_down: BTreeSet::new(),
             panicked: VecDeque::new(),
             resuming: 0,
             restarted,
@@ -186,6 +189,7 @@ impl Games {
     pub(super) async fn leave(&mut self, timeout: Duration) -> Vec<GameId> {
         let mut left: BTreeSet<GameId> = self.running.keys().cloned().collect();
         left.extend(self.suspended.ids().cloned());
+        left.append(&mut self.shut_down);
         let all = async {
             while let Some(ended) = self.tasks.join_next_with_id().await {
                 if let Ok((task, ExitReason::Over | ExitReason::NotFound | ExitReason::Unsupported)) =
@@ -283,6 +287,7 @@ impl Account {
         if let Some(facts) = known.or_else(|| listed().map(of_list)) {
             status.update(|snapshot| snapshot.challenge_facts = Some(facts));
         }
+        self.games.shut_down.remove(&id);
         self.games.running.insert(id.clone(), running);
         self.publish_game_count();
         let mut ctx = self.ctx.clone();
@@ -327,7 +332,10 @@ impl Account {
             Ok((_, ExitReason::NotFound)) => {
                 self.games.mark_finished(id, Some(NOT_FOUND_BACKOFF));
             }
-            Ok((_, ExitReason::ShutDown | ExitReason::Suspended)) => {}
+            Ok((_, ExitReason::ShutDown)) => {
+                self.games.shut_down.insert(id);
+            }
+            Ok((_, ExitReason::Suspended)) => {}
             Err(failure) => {
                 error!(name: "panicked", game = %id, "game task panicked; resuming the game: {failure}");
                 self.ctx.events.send(events::Event::Note {
