@@ -97,7 +97,7 @@ pub fn search(
         };
         let control = Control::new(&limits, 0);
         table.new_search();
-        Search::new(&control, &table, &mut thread_data, &game, &limits, 0).iterate(&mut |_| {});
+        Search::new(&control, &table, &mut thread_data, &game, &limits, 0).iterate(None);
         nodes += control.nodes();
         on_position(number + 1, fen, control.nodes());
     }

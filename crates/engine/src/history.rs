@@ -107,6 +107,11 @@ impl History {
         }
     }
 
+    pub(crate) fn clear(&mut self) {
+        // SAFETY: zeros are valid integers.
+        unsafe { std::ptr::from_mut(self).write_bytes(0, 1) }
+    }
+
     /// The rows for quiet moves of `color` in `context`.
     #[inline]
     pub(crate) fn quiets(&self, color: Color, context: &HistoryContext) -> QuietHistory<'_> {
@@ -285,6 +290,13 @@ impl CorrectionHistory {
             moves: boxed_array([0; PIECE_TOS + 1]),
             continuation: boxed_array([0; PIECE_TOS + 1]),
         }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        let by_side = self.pieces.iter_mut().chain([&mut self.pawns]);
+        by_side.for_each(|table| table.as_flattened_mut().fill(0));
+        self.moves.as_flattened_mut().fill(0);
+        self.continuation.as_flattened_mut().fill(0);
     }
 
     /// The correction of the static evaluation, in centipawns.

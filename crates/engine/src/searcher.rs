@@ -52,6 +52,6 @@ impl Searcher {
             limits,
             0,
         )
-        .iterate(&mut |_| {})
+        .iterate(None)
     }
 }

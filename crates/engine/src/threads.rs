@@ -84,7 +84,7 @@ impl Job {
                 on_info(report);
             };
             Search::new(&self.control, table, data, &self.game, &self.limits, 0)
-                .iterate(&mut on_report)
+                .iterate(Some(&mut on_report))
         }));
         if outcome.is_err() {
             // The panic may have left it inconsistent.
@@ -128,9 +128,9 @@ impl Job {
                 &self.limits,
                 thread_id,
             )
-            .iterate(&mut |report| {
+            .iterate(Some(&mut |report: &SearchReport| {
                 lock(&self.helper_reports).insert(thread_id, report.clone());
-            });
+            }));
         }));
         if outcome.is_err() {
             data.clear();

@@ -34,8 +34,8 @@ const MAX_OPENING_SCORE: i32 = 800;
 /// Ratio of the nodes for an opening to those for a move.
 const OPENING_NODES_FACTOR: u64 = 8;
 /// Win adjudication: score in centipawns and number of plies.
-const WIN_SCORE: i32 = 2500;
-const WIN_PLIES: u32 = 5;
+const WIN_SCORE: i32 = 1200;
+const WIN_PLIES: u32 = 4;
 /// Draw adjudication: score in centipawns, number of plies, and the first ply at which it applies.
 const DRAW_SCORE: i16 = 6;
 const DRAW_PLIES: usize = 12;
@@ -216,7 +216,6 @@ impl Player {
         if !matches!(opening_search.score, Score::Centipawns(cp) if cp.abs() <= MAX_OPENING_SCORE) {
             return None;
         }
-        self.solo.new_game();
         // Scores of variants say less about the result.
         let adjudicated =
             self.variant == Variant::Standard && self.rng.u32(0..UNADJUDICATED_PERIOD) > 0;

@@ -1,12 +1,18 @@
 //! Gradient computation: forward and backward pass of a tile of positions.
 //!
+//! Consecutive positions of a game have most inputs in common. The first layer's sums of a position are those of the
+//! position before, with the difference of the inputs; in the backward pass, the slopes of all positions that have an
+//! input are summed first and added to its gradient once. The result does not depend on the order of the positions,
+//! only the time does.
+//!
 //! The loops are plain and vectorised by the compiler, once per instruction set. The only `unsafe` code is the calls of functions
 //! compiled for an instruction set that was detected.
 
 use super::model::{Layout, Row};
 use super::sample::Sample;
+use knightwatch_chess::Color;
 use knightwatch_engine::nnue::LANE;
-use knightwatch_engine::nnue::features::bucket;
+use knightwatch_engine::nnue::features::{INPUTS, bucket};
 
 /// Positions that are processed together with a block of weights.
 pub(crate) const TILE: usize = 64;
@@ -63,6 +69,13 @@ fn add(to: &mut [f32; LANE], values: &[f32; LANE]) {
     }
 }
 
+#[inline(always)]
+fn subtract(from: &mut [f32; LANE], values: &[f32; LANE]) {
+    for lane in 0..LANE {
+        from[lane] -= values[lane];
+    }
+}
+
 /// Sum of the values, by halves, so that it vectorises.
 #[inline(always)]
 fn total(mut values: [f32; LANE]) -> f32 {
@@ -110,18 +123,55 @@ impl SimdLevel {
     }
 }
 
+/// Inputs as bits.
+type InputSet = [u64; INPUTS.div_ceil(64)];
+
+/// The inputs of a position for one perspective, as a difference to the position before it in the tile.
+#[derive(Clone, Copy, Default)]
+struct InputChange {
+    /// All inputs are added: the position before has too little in common, or there is none.
+    fresh: bool,
+    /// Range of the added inputs, and the end of the removed ones that follow, in [`Tile::inputs`].
+    from: u16,
+    added_to: u16,
+    removed_to: u16,
+}
+
+impl InputChange {
+    fn added(self, inputs: &[u16]) -> &[u16] {
+        &inputs[usize::from(self.from)..usize::from(self.added_to)]
+    }
+
+    fn removed(self, inputs: &[u16]) -> &[u16] {
+        &inputs[usize::from(self.added_to)..usize::from(self.removed_to)]
+    }
+}
+
+/// Appends the members of a set.
+fn push_members(inputs: &mut Vec<u16>, set: impl Iterator<Item = u64>) {
+    for (word, mut bits) in set.enumerate() {
+        while bits != 0 {
+            inputs.push((word * 64) as u16 + bits.trailing_zeros() as u16);
+            bits &= bits - 1;
+        }
+    }
+}
+
 /// Working memory of one thread.
 pub(crate) struct Tile {
     layout: Layout,
     level: SimdLevel,
     samples: usize,
-    features: Box<[[[u16; 32]; 2]; TILE]>,
-    counts: [usize; TILE],
+    /// Added and removed inputs of all positions.
+    inputs: Vec<u16>,
+    /// By position and color.
+    changes: [[InputChange; 2]; TILE],
+    turns: [Color; TILE],
     buckets: [usize; TILE],
     targets: [f32; TILE],
     outputs: [f32; TILE],
     undecided: [Option<f32>; TILE],
-    /// First-layer sums: `[block][position][perspective]`.
+    /// First-layer sums: `[block][position][color]`.
     hidden: Vec<Row>,
 }
 
@@ -144,8 +194,9 @@ impl Tile {
             layout,
             level,
             samples: 0,
-            features: Box::new([[[0; 32]; 2]; TILE]),
-            counts: [0; TILE],
+            inputs: Vec::with_capacity(TILE * 2 * 32),
+            changes: [[InputChange::default(); 2]; TILE],
+            turns: [Color::White; TILE],
             buckets: [0; TILE],
             targets: [0.0; TILE],
             outputs: [0.0; TILE],
@@ -189,14 +240,61 @@ impl Tile {
 
     fn load(&mut self, samples: &[Sample], target: Target) {
         self.samples = samples.len();
+        self.inputs.clear();
+        let mut before = [[0u64; INPUTS.div_ceil(64)]; 2];
         for (at, sample) in samples.iter().enumerate() {
-            let [ours, theirs] = &mut self.features[at];
-            sample.features(ours, theirs);
-            self.counts[at] = sample.count();
-            self.buckets[at] = bucket(sample.count(), self.layout.shape.buckets);
+            let (mut ours, mut theirs) = ([0; 32], [0; 32]);
+            sample.features(&mut ours, &mut theirs);
+            let count = sample.count();
+            self.turns[at] = sample.turn();
+            let by_color = match sample.turn() {
+                Color::White => [&ours, &theirs],
+                Color::Black => [&theirs, &ours],
+            };
+            for (color, features) in by_color.into_iter().enumerate() {
+                self.changes[at][color] =
+                    self.change_inputs(at == 0, &mut before[color], &features[..count]);
+            }
+            self.buckets[at] = bucket(count, self.layout.shape.buckets);
             self.targets[at] = target.of(sample);
             self.undecided[at] = (sample.score().abs() <= UNDECIDED)
                 .then(|| f32::from(sample.score()) / target.scale);
+        }
+    }
+
+    /// Stores the difference between the inputs `before` and `features`, which take their place.
+    fn change_inputs(
+        &mut self,
+        first: bool,
+        before: &mut InputSet,
+        features: &[u16],
+    ) -> InputChange {
+        let mut now: InputSet = [0; INPUTS.div_ceil(64)];
+        for feature in features {
+            now[usize::from(feature / 64)] |= 1 << (feature % 64);
+        }
+        let words = || now.iter().zip(before.iter());
+        let differences: u32 = words()
+            .map(|(now, before)| (now ^ before).count_ones())
+            .sum();
+        let fresh = first || differences as usize >= features.len();
+        let inputs = &mut self.inputs;
+        let from = inputs.len() as u16;
+        if fresh {
+            inputs.extend(features);
+        } else {
+            push_members(inputs, words().map(|(now, before)| now & !before));
+        }
+        let added_to = inputs.len() as u16;
+        if !fresh {
+            push_members(inputs, words().map(|(now, before)| before & !now));
+        }
+        *before = now;
+        InputChange {
+            fresh,
+            from,
+            added_to,
+            removed_to: inputs.len() as u16,
         }
     }
 
@@ -228,25 +326,37 @@ impl Tile {
         for block in 0..layout.blocks {
             let inputs = &weights[layout.inputs(block)..layout.inputs(block + 1)];
             let bias = weights[layout.biases() + block];
+            let mut last = [bias.0; 2];
             for (at, sum) in sums.iter_mut().enumerate().take(self.samples) {
                 let outputs = layout.output(self.buckets[at]) + block;
-                for side in 0..2 {
-                    let features = &self.features[at][side][..self.counts[at]];
+                for color in Color::ALL {
+                    let change = self.changes[at][color.index()];
+                    // A local copy stays in registers.
+                    let mut hidden = if change.fresh {
+                        bias.0
+                    } else {
+                        last[color.index()]
+                    };
                     // Two sums, because an addition waits for the one before.
-                    let (mut even, mut odd) = (bias.0, [0.0f32; LANE]);
-                    let (pairs, last) = features.as_chunks();
+                    let mut odd = [0.0f32; LANE];
+                    let (pairs, last_input) = change.added(&self.inputs).as_chunks();
                     for &[first, second] in pairs {
-                        add(&mut even, &inputs[usize::from(first)].0);
+                        add(&mut hidden, &inputs[usize::from(first)].0);
                         add(&mut odd, &inputs[usize::from(second)].0);
                     }
-                    for feature in last {
-                        add(&mut even, &inputs[usize::from(*feature)].0);
+                    for input in last_input {
+                        add(&mut odd, &inputs[usize::from(*input)].0);
                     }
-                    add(&mut even, &odd);
-                    self.hidden[(block * TILE + at) * 2 + side] = Row(even);
+                    add(&mut hidden, &odd);
+                    for input in change.removed(&self.inputs) {
+                        subtract(&mut hidden, &inputs[usize::from(*input)].0);
+                    }
+                    last[color.index()] = hidden;
+                    self.hidden[(block * TILE + at) * 2 + color.index()] = Row(hidden);
+                    let side = usize::from(color != self.turns[at]);
                     let output = &weights[outputs + side * layout.blocks].0;
                     for lane in 0..LANE {
-                        let clipped = even[lane].clamp(0.0, 1.0);
+                        let clipped = hidden[lane].clamp(0.0, 1.0);
                         sum[lane] += clipped * clipped * output[lane];
                     }
                 }
@@ -272,25 +382,36 @@ impl Tile {
         for block in 0..layout.blocks {
             let inputs = &mut inputs[layout.inputs(block)..layout.inputs(block + 1)];
             let mut bias = [0.0f32; LANE];
-            for at in 0..self.samples {
+            // Sums over this position and those after it, up to the next fresh one.
+            let mut later = [[0.0f32; LANE]; 2];
+            for at in (0..self.samples).rev() {
                 let (slope, outputs) = (slopes[at], layout.output(self.buckets[at]) + block);
-                for side in 0..2 {
-                    let hidden = &self.hidden[(block * TILE + at) * 2 + side].0;
+                for color in Color::ALL {
+                    let hidden = &self.hidden[(block * TILE + at) * 2 + color.index()].0;
+                    let side = usize::from(color != self.turns[at]);
                     let row = outputs + side * layout.blocks;
                     let (output, output_gradient) =
                         (&weights[row].0, &mut rest[row - layout.biases()].0);
-                    let mut slopes = [0.0f32; LANE];
+                    let mut sum = later[color.index()];
                     for lane in 0..LANE {
                         let value = hidden[lane];
                         let clipped = value.clamp(0.0, 1.0);
                         output_gradient[lane] += slope * clipped * clipped;
                         let inside = if value < 1.0 { clipped } else { 0.0 };
-                        slopes[lane] = 2.0 * slope * inside * output[lane];
+                        sum[lane] += 2.0 * slope * inside * output[lane];
                     }
-                    add(&mut bias, &slopes);
-                    for feature in &self.features[at][side][..self.counts[at]] {
-                        add(&mut inputs[usize::from(*feature)].0, &slopes);
+                    let change = self.changes[at][color.index()];
+                    for input in change.added(&self.inputs) {
+                        add(&mut inputs[usize::from(*input)].0, &sum);
                     }
+                    for input in change.removed(&self.inputs) {
+                        subtract(&mut inputs[usize::from(*input)].0, &sum);
+                    }
+                    if change.fresh {
+                        add(&mut bias, &sum);
+                        sum = [0.0; LANE];
+                    }
+                    later[color.index()] = sum;
                 }
             }
             add(&mut rest[block].0, &bias);

@@ -20,6 +20,7 @@ pub mod record;
 
 mod adjudication;
 pub mod calibration;
+mod checkpoint;
 mod dataset;
 pub mod gauntlet;
 pub mod grow;

@@ -21,11 +21,11 @@ pub(crate) struct RunLog {
 }
 
 impl RunLog {
-    /// Creates the log of a run that writes this network.
+    /// Creates the log of a run that writes this network; one that is resumed adds to the log that is there.
     ///
     /// # Errors
     /// When the log or the network cannot be written there.
-    pub(crate) fn for_network(network: &Path) -> anyhow::Result<RunLog> {
+    pub(crate) fn for_network(network: &Path, resume: bool) -> anyhow::Result<RunLog> {
         let path = network.with_extension("log");
         let shown = network.display();
         ensure!(
@@ -39,10 +39,12 @@ impl RunLog {
             folder.is_none_or(Path::is_dir),
             "cannot write {shown}: its directory does not exist"
         );
+        let before = resume.then(|| std::fs::read_to_string(&path).ok());
+        let before = before.flatten();
         Ok(RunLog {
             path,
-            text: String::new(),
-            has_file: false,
+            has_file: before.is_some(),
+            text: before.unwrap_or_default(),
         })
     }
 

@@ -433,6 +433,9 @@ pub struct TrainOptions {
     /// Weight of the game's result in the target, the rest is the score (0.0 to 1.0)
     #[arg(long, value_name = "W", default_value_t = 0.05, value_parser = share)]
     pub wdl: f64,
+    /// The same at the end; it changes linearly [default: as --wdl]
+    #[arg(long, value_name = "W", value_parser = share)]
+    pub final_wdl: Option<f64>,
     /// Initial learning rate; it decays to a hundredth along a cosine
     #[arg(long, value_name = "RATE", default_value_t = 0.001, value_parser = positive)]
     pub rate: f64,
@@ -451,6 +454,9 @@ pub struct TrainOptions {
     /// Continue from this network instead of random weights; missing hidden units are added
     #[arg(long, value_name = "FILE")]
     pub from: Option<PathBuf>,
+    /// Continue an interrupted run after its last epoch, from the file next to the network that ends in .checkpoint
+    #[arg(long)]
+    pub resume: bool,
     /// Name of the network [default: its file name]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,

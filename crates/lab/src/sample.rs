@@ -3,6 +3,9 @@
 use knightwatch_chess::{Color, Position, Role};
 use knightwatch_engine::nnue::features::{is_mirrored, slot};
 
+/// Set in the result of a position with Black to move.
+const BLACK_TO_MOVE: u8 = 0x80;
+
 /// A position with its score and the game's result, oriented so that the side to move plays up the board.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sample {
@@ -11,7 +14,7 @@ pub(crate) struct Sample {
     pieces: [u8; 16],
     /// Centipawns.
     score: i16,
-    /// 0 lost, 1 drawn, 2 won.
+    /// 0 lost, 1 drawn, 2 won; with [`BLACK_TO_MOVE`] if it is Black's move.
     result: u8,
     our_king: u8,
     their_king: u8,
@@ -45,7 +48,7 @@ impl Sample {
             occupied,
             pieces,
             score,
-            result,
+            result: result | if us.is_white() { 0 } else { BLACK_TO_MOVE },
             our_king: king(us),
             their_king: king(!us),
         }
@@ -59,7 +62,17 @@ impl Sample {
     /// 0.0 lost, 0.5 drawn, 1.0 won, for the side to move.
     #[must_use]
     pub(crate) fn result(&self) -> f32 {
-        f32::from(self.result) / 2.0
+        f32::from(self.result & !BLACK_TO_MOVE) / 2.0
+    }
+
+    /// The side to move.
+    #[must_use]
+    pub(crate) fn turn(&self) -> Color {
+        if self.result & BLACK_TO_MOVE == 0 {
+            Color::White
+        } else {
+            Color::Black
+        }
     }
 
     /// Number of pieces, kings included.
@@ -128,6 +141,7 @@ mod tests {
                 assert_eq!(list, expected, "{fen}");
             }
             assert_eq!((sample.score(), sample.result()), (-13, 1.0));
+            assert_eq!(sample.turn(), position.turn());
         }
         assert_eq!(size_of::<Sample>(), 32);
     }

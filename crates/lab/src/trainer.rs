@@ -11,10 +11,11 @@ use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 
+use super::checkpoint::{Checkpoint, RunKey};
 use super::contest::worker_pool;
-use super::dataset::{Dataset, Sources};
+use super::dataset::{Dataset, RUN, Sources};
 use super::kernel::{Loss, SimdLevel, TILE, Target, Tile};
 use super::log::RunLog;
 use super::model::{CLIP, Model, Row};
@@ -38,6 +39,8 @@ const MAX_COMPARED_POSITIONS: usize = 50_000;
 #[derive(Clone, Debug)]
 struct TrainingSettings {
     target: Target,
+    /// Weight of the result in the target at the end; it changes with the progress.
+    final_wdl: f32,
     batch: usize,
     epochs: usize,
     limit: Option<Duration>,
@@ -57,7 +60,7 @@ pub fn run(options: &TrainOptions) -> anyhow::Result<()> {
         buckets: options.buckets,
     };
     shape.check()?;
-    let mut log = RunLog::for_network(&options.out)?;
+    let mut log = RunLog::for_network(&options.out, options.resume)?;
     let from = options.from.as_deref();
     let from = from.map(|path| open_network(path, shape)).transpose()?;
     let threads = worker_pool::thread_count(options.threads);
@@ -93,6 +96,7 @@ pub fn run(options: &TrainOptions) -> anyhow::Result<()> {
             wdl: options.wdl as f32,
             scale,
         },
+        final_wdl: options.final_wdl.unwrap_or(options.wdl) as f32,
         batch: batch.min(training_count),
         epochs: options.epochs,
         limit: options.minutes,
@@ -105,15 +109,47 @@ pub fn run(options: &TrainOptions) -> anyhow::Result<()> {
         Some(network) => Model::from_network(&network, scale).widened(shape.hidden, options.seed),
         None => Model::random(shape, options.seed),
     };
+    let checkpoint_file = options.out.with_extension("checkpoint");
+    let key = RunKey {
+        hidden: shape.hidden,
+        buckets: shape.buckets,
+        positions: training_count,
+        batch: settings.batch,
+        scale,
+        seed: options.seed,
+    };
+    let start = match Checkpoint::read(&checkpoint_file)? {
+        Some(_) if !options.resume => bail!(
+            "{} is the checkpoint of an unfinished run; continue it with --resume, or remove it",
+            checkpoint_file.display()
+        ),
+        Some(checkpoint) => {
+            checkpoint
+                .check(&key, &model)
+                .with_context(|| format!("cannot continue from {}", checkpoint_file.display()))?;
+            checkpoint
+        }
+        None => Checkpoint::start(key, &model),
+    };
     log.print(&format!(
-        "network: (768 -> {}) x 2 -> 1 x {}; wdl {}, K {scale:.0}, batch {}, epochs {}, limit {:?}, rate {}, decay {}, seed {}, {} threads, {:?}",
-        shape.hidden, shape.buckets, options.wdl, settings.batch, settings.epochs, settings.limit, settings.rate, settings.decay, settings.seed, threads,
+        "network: (768 -> {}) x 2 -> 1 x {}; wdl {} to {}, K {scale:.0}, batch {}, epochs {}, limit {:?}, rate {}, decay {}, seed {}, {} threads, {:?}",
+        shape.hidden, shape.buckets, options.wdl, settings.final_wdl, settings.batch, settings.epochs, settings.limit, settings.rate, settings.decay, settings.seed, threads,
         SimdLevel::best()
     ))?;
     let name = options.name.clone().unwrap_or_else(|| stem(&options.out));
-    let mut best: Option<(f64, Network)> = None;
+    if start.epochs > 0 {
+        log.print(&format!(
+            "continuing after epoch {}, {:.0} s",
+            start.epochs,
+            start.elapsed.as_secs_f64()
+        ))?;
+    }
+    let mut best: Option<(f64, Network)> = match start.epochs {
+        0 => None,
+        _ => Some((start.best_loss, Network::open(&options.out)?)),
+    };
     let mut failed = None;
-    train(model, &data, &settings, |report| {
+    train(&start, &data, &settings, |report| {
         let result = (|| {
             log.print(&report.line)?;
             let loss = report.validation.mean();
@@ -128,6 +164,9 @@ pub fn run(options: &TrainOptions) -> anyhow::Result<()> {
                 log.start_file()?;
                 best = Some((loss, network));
             }
+            let mut checkpoint = report.checkpoint();
+            checkpoint.best_loss = best.as_ref().map_or(f64::INFINITY, |(loss, _)| *loss);
+            checkpoint.write(&checkpoint_file)?;
             anyhow::Ok(())
         })();
         failed = result.err();
@@ -140,7 +179,13 @@ pub fn run(options: &TrainOptions) -> anyhow::Result<()> {
         return Err(error);
     }
     let (loss, network) = best.context("no epoch was finished")?;
-    let (integer, magnitude) = compare(&network, &data.validation, settings.target);
+    std::fs::remove_file(&checkpoint_file)
+        .with_context(|| format!("cannot remove {}", checkpoint_file.display()))?;
+    let target = Target {
+        wdl: settings.final_wdl,
+        ..settings.target
+    };
+    let (integer, magnitude) = compare(&network, &data.validation, target);
     if SCALE_RATIO_LIMITS
         .map(|ratio| scaled(scale, ratio))
         .contains(&network.scale())
@@ -175,9 +220,33 @@ struct EpochReport<'a> {
     model: &'a Model,
     validation: Loss,
     line: String,
+    shared: &'a Shared<'a>,
+    epochs: usize,
+    step: u32,
+    elapsed: Duration,
 }
 
 impl EpochReport<'_> {
+    /// All that is needed to continue after this epoch.
+    fn checkpoint(&self) -> Checkpoint {
+        let rows = |part: fn(&Shard) -> &Vec<Row>| -> Vec<Row> {
+            let shards = self.shared.shards.iter();
+            shards
+                .flat_map(|shard| part(&read(shard)).clone())
+                .collect()
+        };
+        Checkpoint {
+            key: self.shared.start.key,
+            epochs: self.epochs,
+            step: self.step,
+            elapsed: self.elapsed,
+            best_loss: f64::INFINITY,
+            weights: rows(|shard| &shard.weights),
+            first: rows(|shard| &shard.first),
+            second: rows(|shard| &shard.second),
+        }
+    }
+
     /// Centipawns per unit of output at which evaluations are as large as the scores.
     fn scale(&self, trained: f32) -> i32 {
         let ratio = if self.validation.outputs > 0.0 {
@@ -204,6 +273,7 @@ struct Shard {
 
 /// State shared by all threads.
 struct Shared<'a> {
+    start: &'a Checkpoint,
     data: &'a Dataset,
     settings: &'a TrainingSettings,
     gradients: Vec<RwLock<Vec<Row>>>,
@@ -212,22 +282,26 @@ struct Shared<'a> {
     barrier: SpinBarrier,
     /// Learning rate of the next step, as the bits of an `f32`.
     rate: AtomicU32,
+    /// Weight of the result in the targets of the next step, as the bits of an `f32`.
+    wdl: AtomicU32,
     stop: AtomicBool,
 }
 
-/// Trains `model`. `report` is called after every epoch, on one thread, and may end the training.
+/// Trains from `start` on. `report` is called after every epoch, on one thread, and may end the training.
 ///
 /// # Errors
 /// When a thread cannot be started.
 fn train(
-    model: Model,
+    start: &Checkpoint,
     data: &Dataset,
     settings: &TrainingSettings,
     report: impl FnMut(&EpochReport) -> ControlFlow<()> + Send,
 ) -> anyhow::Result<()> {
+    let model = start.model();
     let rows = model.layout.rows();
     let share = rows.div_ceil(settings.threads);
     let shared = Shared {
+        start,
         data,
         settings,
         gradients: (0..settings.threads)
@@ -236,18 +310,18 @@ fn train(
         shards: (0..settings.threads)
             .map(|at| {
                 let range = (at * share).min(rows)..((at + 1) * share).min(rows);
-                let zeros = vec![Row::ZERO; range.len()];
                 RwLock::new(Shard {
                     from: range.start,
-                    weights: model.rows[range].to_vec(),
-                    first: zeros.clone(),
-                    second: zeros,
+                    weights: start.weights[range.clone()].to_vec(),
+                    first: start.first[range.clone()].to_vec(),
+                    second: start.second[range].to_vec(),
                 })
             })
             .collect(),
         losses: (0..settings.threads).map(|_| Mutex::default()).collect(),
         barrier: SpinBarrier::new(settings.threads),
         rate: AtomicU32::new(settings.rate.to_bits()),
+        wdl: AtomicU32::new(settings.target.wdl.to_bits()),
         stop: AtomicBool::new(false),
     };
     let mut report = Some(report);
@@ -289,20 +363,30 @@ impl Worker<'_> {
     /// All threads stop when one has panicked.
     fn run<F: FnMut(&EpochReport) -> ControlFlow<()>>(&mut self, mut report: Option<F>) {
         let (shared, settings) = (self.shared, self.shared.settings);
-        let count = shared.data.training.len();
-        let batches = count.div_ceil(settings.batch);
+        let (runs, _) = shared.data.training.as_chunks::<RUN>();
+        let runs_per_batch = (settings.batch / RUN).max(1);
+        let batches = runs.len().div_ceil(runs_per_batch);
         let began = Instant::now();
+        let elapsed = || shared.start.elapsed + began.elapsed();
         let mut last_report = began;
-        let mut step = 0u32;
-        for epoch in 0..settings.epochs {
-            let order = Permutation::new(count, settings.seed ^ (epoch as u64 + 1));
+        let mut step = shared.start.step;
+        let first_epoch = shared.start.epochs;
+        if report.is_some() {
+            let progress = self.progress(elapsed(), first_epoch as f32 / settings.epochs as f32);
+            self.set_schedule(progress);
+        }
+        if !shared.barrier.wait() {
+            return;
+        }
+        for epoch in first_epoch..settings.epochs {
+            let order = Permutation::new(runs.len(), settings.seed ^ (epoch as u64 + 1));
             let mut loss = Loss::default();
             for batch in 0..batches {
-                let range = batch * settings.batch..((batch + 1) * settings.batch).min(count);
-                let size = range.len();
+                let range = batch * runs_per_batch..((batch + 1) * runs_per_batch).min(runs.len());
+                let size = range.len() * RUN;
                 // The leader sets the next rate while others are still in their step.
                 let rate = f32::from_bits(shared.rate.load(Ordering::Relaxed));
-                loss.add(&self.gradient(&order, range));
+                loss.add(&self.gradient(runs, &order, range));
                 if !shared.barrier.wait() {
                     return;
                 }
@@ -310,21 +394,18 @@ impl Worker<'_> {
                 self.step(step, rate, size);
                 if report.is_some() {
                     let progress = self.progress(
-                        began,
+                        elapsed(),
                         (epoch * batches + batch + 1) as f32 / (settings.epochs * batches) as f32,
                     );
-                    shared
-                        .rate
-                        .store(cosine(settings.rate, progress).to_bits(), Ordering::Relaxed);
+                    self.set_schedule(progress);
                     shared.stop.store(progress >= 1.0, Ordering::Relaxed);
                     if last_report.elapsed() > Duration::from_secs(10) {
                         last_report = Instant::now();
-                        let done = (epoch * count + (batch + 1) * settings.batch) as f64;
                         eprintln!(
                             "  {:.1} % {}, {:.2} M positions/s",
                             progress * 100.0,
-                            time_left(began, progress),
-                            done / began.elapsed().as_secs_f64() / 1e6
+                            time_left(elapsed(), progress),
+                            f64::from(step) * settings.batch as f64 / elapsed().as_secs_f64() / 1e6
                         );
                     }
                 }
@@ -348,8 +429,9 @@ impl Worker<'_> {
                     training.add(&losses.0);
                     validation.add(&losses.1);
                 }
-                let progress = self.progress(began, (epoch + 1) as f32 / settings.epochs as f32);
-                let seconds = began.elapsed().as_secs_f64();
+                let elapsed = elapsed();
+                let progress = self.progress(elapsed, (epoch + 1) as f32 / settings.epochs as f32);
+                let seconds = elapsed.as_secs_f64();
                 let speed = f64::from(step) * settings.batch as f64 / seconds;
                 let line = format!(
                     "epoch {:>3}: loss {:.6}, validation {:.6}; {:.2} M positions/s, {:.2} M a thread; {seconds:.0} s, {}",
@@ -358,12 +440,16 @@ impl Worker<'_> {
                     validation.mean(),
                     speed / 1e6,
                     speed / 1e6 / settings.threads as f64,
-                    time_left(began, progress)
+                    time_left(elapsed, progress)
                 );
                 let flow = report(&EpochReport {
                     model: &self.model,
                     validation,
                     line,
+                    shared,
+                    epochs: epoch + 1,
+                    step,
+                    elapsed,
                 });
                 if flow.is_break() {
                     shared.stop.store(true, Ordering::Relaxed);
@@ -375,9 +461,28 @@ impl Worker<'_> {
         }
     }
 
-    /// Computes the gradient of this thread's share of a batch.
-    fn gradient(&mut self, order: &Permutation, batch: std::ops::Range<usize>) -> Loss {
+    /// Sets the learning rate and the weight of the result after `progress` of the run.
+    fn set_schedule(&self, progress: f32) {
+        let (shared, settings) = (self.shared, self.shared.settings);
+        let rate = cosine(settings.rate, progress);
+        shared.rate.store(rate.to_bits(), Ordering::Relaxed);
+        let [first, last] = [settings.target.wdl, settings.final_wdl];
+        let wdl = first + (last - first) * progress;
+        shared.wdl.store(wdl.to_bits(), Ordering::Relaxed);
+    }
+
+    /// Computes the gradient of this thread's share of a batch of runs.
+    fn gradient(
+        &mut self,
+        runs: &[[Sample; RUN]],
+        order: &Permutation,
+        batch: std::ops::Range<usize>,
+    ) -> Loss {
         let (shared, threads) = (self.shared, self.shared.settings.threads);
+        let target = Target {
+            wdl: f32::from_bits(shared.wdl.load(Ordering::Relaxed)),
+            ..shared.settings.target
+        };
         let mut gradient = write(&shared.gradients[self.thread]);
         gradient.fill(Row::ZERO);
         let mut loss = Loss::default();
@@ -385,17 +490,15 @@ impl Worker<'_> {
         let from = (batch.start + self.thread * share).min(batch.end);
         let to = (from + share).min(batch.end);
         let mut samples = Vec::with_capacity(TILE);
-        for start in (from..to).step_by(TILE) {
+        for start in (from..to).step_by(TILE / RUN) {
             samples.clear();
-            samples.extend(
-                (start..(start + TILE).min(to)).map(|at| shared.data.training[order.at(at)]),
+            let tile = start..(start + TILE / RUN).min(to);
+            tile.for_each(|at| samples.extend(&runs[order.at(at)]));
+            loss.add(
+                &self
+                    .tile
+                    .run(&self.model.rows, &samples, target, Some(&mut gradient)),
             );
-            loss.add(&self.tile.run(
-                &self.model.rows,
-                &samples,
-                shared.settings.target,
-                Some(&mut gradient),
-            ));
         }
         loss
     }
@@ -448,25 +551,25 @@ impl Worker<'_> {
 
     /// Loss on this thread's share of the validation set.
     fn validate(&mut self) -> Loss {
-        let samples = &self.shared.data.validation;
-        let share = samples.len().div_ceil(self.shared.settings.threads);
+        let (samples, settings) = (&self.shared.data.validation, self.shared.settings);
+        // Always the same target, so that epochs can be compared.
+        let target = Target {
+            wdl: settings.final_wdl,
+            ..settings.target
+        };
+        let share = samples.len().div_ceil(settings.threads);
         let from = (self.thread * share).min(samples.len());
         let mut loss = Loss::default();
         for tile in samples[from..(from + share).min(samples.len())].chunks(TILE) {
-            loss.add(
-                &self
-                    .tile
-                    .run(&self.model.rows, tile, self.shared.settings.target, None),
-            );
+            loss.add(&self.tile.run(&self.model.rows, tile, target, None));
         }
         loss
     }
 
     /// Progress of the run (0.0 to 1.0): by epochs or by time, whichever is further.
-    fn progress(&self, began: Instant, epochs: f32) -> f32 {
-        let time = self.shared.settings.limit.map_or(0.0, |limit| {
-            began.elapsed().as_secs_f32() / limit.as_secs_f32()
-        });
+    fn progress(&self, elapsed: Duration, epochs: f32) -> f32 {
+        let limit = self.shared.settings.limit;
+        let time = limit.map_or(0.0, |limit| elapsed.as_secs_f32() / limit.as_secs_f32());
         epochs.max(time).min(1.0)
     }
 }
@@ -478,8 +581,8 @@ fn cosine(rate: f32, progress: f32) -> f32 {
 }
 
 /// The time left after `progress` of the run, as text.
-fn time_left(began: Instant, progress: f32) -> String {
-    let seconds = began.elapsed().as_secs_f32() * (1.0 / progress.max(1e-6) - 1.0);
+fn time_left(elapsed: Duration, progress: f32) -> String {
+    let seconds = elapsed.as_secs_f32() * (1.0 / progress.max(1e-6) - 1.0);
     format!(
         "{:.0} min {:02.0} s left",
         (seconds / 60.0).floor(),
@@ -487,7 +590,7 @@ fn time_left(began: Instant, progress: f32) -> String {
     )
 }
 
-/// A permutation of `0..count` that needs no memory: the set is shuffled once when it is read, and every epoch visits it with
+/// A permutation of `0..count` that needs no memory: the runs are shuffled once when they are read, and every epoch visits them with
 /// another stride, so that batches never repeat.
 struct Permutation {
     count: u64,

@@ -23,6 +23,24 @@ fn samples(count: usize, seed: u64) -> Vec<Sample> {
     samples
 }
 
+/// All positions of random games, in their order.
+fn game_samples(count: usize, seed: u64) -> Vec<Sample> {
+    let mut rng = fastrand::Rng::with_seed(seed);
+    let mut samples = Vec::new();
+    while samples.len() < count {
+        let mut position = Position::chess960_start(rng.u32(0..960)).unwrap();
+        for _ in 0..30 {
+            let Some(mv) = rng.choice(position.legal_moves().iter().copied()) else {
+                break;
+            };
+            position.play(mv);
+            samples.push(Sample::new(&position, rng.i16(-400..400), rng.u8(0..3)));
+        }
+    }
+    samples.truncate(count);
+    samples
+}
+
 #[test]
 fn gradient_matches_finite_differences() {
     let shape = Shape {
@@ -75,6 +93,34 @@ fn gradient_matches_finite_differences() {
 }
 
 #[test]
+fn order_of_positions_does_not_matter() {
+    let shape = Shape {
+        hidden: 64,
+        buckets: 8,
+    };
+    let model = Model::random(shape, 15);
+    let target = Target {
+        wdl: 0.1,
+        scale: 400.0,
+    };
+    let run = |samples: &[Sample]| {
+        let mut gradient = vec![Row::ZERO; model.layout.rows()];
+        let mut tile = Tile::new(model.layout, SimdLevel::Plain);
+        let loss = tile.run(&model.rows, samples, target, Some(&mut gradient));
+        (loss.squares, gradient)
+    };
+    let mut samples = game_samples(TILE, 16);
+    let in_order = run(&samples);
+    fastrand::Rng::with_seed(17).shuffle(&mut samples);
+    let shuffled = run(&samples);
+    assert!((in_order.0 - shuffled.0).abs() < 1e-5);
+    for (a, b) in in_order.1.iter().zip(&shuffled.1) {
+        let are_near = a.0.iter().zip(b.0).all(|(a, b)| (a - b).abs() < 1e-5);
+        assert!(are_near, "{a:?} {b:?}");
+    }
+}
+
+#[test]
 fn simd_levels_agree() {
     let model = Model::random(
         Shape {
@@ -83,7 +129,7 @@ fn simd_levels_agree() {
         },
         9,
     );
-    let samples = samples(TILE, 10);
+    let samples = game_samples(TILE, 10);
     let target = Target {
         wdl: 0.1,
         scale: 400.0,
@@ -112,6 +158,7 @@ fn settings(threads: usize, epochs: usize) -> TrainingSettings {
     };
     TrainingSettings {
         target,
+        final_wdl: target.wdl,
         batch: 250,
         epochs,
         limit: None,
@@ -124,24 +171,34 @@ fn settings(threads: usize, epochs: usize) -> TrainingSettings {
 
 fn learn(threads: usize, data: &Dataset, epochs: usize) -> (Model, Loss) {
     let mut last = None;
-    let model = Model::random(
-        Shape {
-            hidden: 32,
-            buckets: 2,
-        },
-        1,
-    );
     let report = |report: &EpochReport| {
         last = Some((report.model.clone(), report.validation));
         ControlFlow::Continue(())
     };
-    train(model, data, &settings(threads, epochs), report).unwrap();
+    train(&start(data), data, &settings(threads, epochs), report).unwrap();
     last.unwrap()
 }
 
-/// 1,000 positions, used for training and validation.
+/// The start of a run with a small random network.
+fn start(data: &Dataset) -> Checkpoint {
+    let shape = Shape {
+        hidden: 32,
+        buckets: 2,
+    };
+    let key = RunKey {
+        hidden: shape.hidden,
+        buckets: shape.buckets,
+        positions: data.training.len(),
+        batch: 250,
+        scale: 300.0,
+        seed: 3,
+    };
+    Checkpoint::start(key, &Model::random(shape, 1))
+}
+
+/// About 1,000 positions, in whole runs, used for training and validation.
 fn thousand() -> Dataset {
-    let training = samples(1000, 11);
+    let training = samples(62 * RUN, 11);
     Dataset {
         validation: training.clone(),
         training,
@@ -162,10 +219,6 @@ fn training_memorizes_1000_positions() {
 #[test]
 fn report_can_end_training() {
     let data = thousand();
-    let shape = Shape {
-        hidden: 32,
-        buckets: 2,
-    };
     let mut epochs = 0;
     let report = |_: &EpochReport| {
         epochs += 1;
@@ -174,8 +227,47 @@ fn report_can_end_training() {
             _ => ControlFlow::Continue(()),
         }
     };
-    train(Model::random(shape, 1), &data, &settings(2, 50), report).unwrap();
+    train(&start(&data), &data, &settings(2, 50), report).unwrap();
     assert_eq!(epochs, 3);
+}
+
+#[test]
+fn interrupted_training_continues_from_checkpoint() {
+    let data = thousand();
+    let settings = settings(1, 6);
+    let mut checkpoints = Vec::new();
+    let report = |report: &EpochReport| {
+        let best_loss = report.validation.mean();
+        checkpoints.push(Checkpoint {
+            best_loss,
+            ..report.checkpoint()
+        });
+        ControlFlow::Continue(())
+    };
+    train(&start(&data), &data, &settings, report).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("net.checkpoint");
+    assert!(Checkpoint::read(&file).unwrap().is_none());
+    checkpoints[2].write(&file).unwrap();
+    let third = Checkpoint::read(&file).unwrap().unwrap();
+    assert_eq!((third.epochs, &third.weights), (3, &checkpoints[2].weights));
+    let mut last = None;
+    let report = |report: &EpochReport| {
+        last = Some(report.checkpoint());
+        ControlFlow::Continue(())
+    };
+    train(&third, &data, &settings, report).unwrap();
+    let last = last.unwrap();
+    assert_eq!((last.epochs, last.step), (6, checkpoints[5].step));
+    assert_eq!(last.weights, checkpoints[5].weights);
+    let other = RunKey {
+        seed: 4,
+        ..third.key
+    };
+    assert!(third.check(&other, &third.model()).is_err());
+    std::fs::write(&file, "KWTRAIN1\n{}\n").unwrap();
+    let error = Checkpoint::read(&file).unwrap_err().to_string();
+    assert!(error.contains("is not a checkpoint"), "{error}");
 }
 
 #[test]

@@ -31,11 +31,6 @@ impl Evaluator {
         }
     }
 
-    /// The network, if there is one.
-    pub(crate) fn network(&self) -> Option<Arc<Network>> {
-        self.network.as_ref().map(|sums| sums.network().clone())
-    }
-
     /// Starts a search at `root`.
     pub(crate) fn reset(&mut self, root: &Position) {
         self.follows_moves = variant::has_network(root.variant());
@@ -171,7 +166,7 @@ mod tests {
             thread_data.evaluator.network = Some(sums);
             let (control, table) = (Control::new(&limits, 0), Table::new(1));
             Search::new(&control, &table, &mut thread_data, &game, &limits, 0)
-                .iterate(&mut |_| {})
+                .iterate(None)
                 .nodes
         });
         nodes.into_iter().sum()

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use super::Search;
+use super::iterate::ReportLine;
 use super::node_type::Root;
+use crate::params;
 use crate::value::{INFINITE, is_mate};
-use crate::{SearchReport, params};
 use knightwatch_chess::Position;
 
 /// Fail highs and fail lows are not reported before this time.
@@ -13,12 +14,7 @@ const BOUND_REPORTS_AFTER: Duration = Duration::from_secs(3);
 
 impl Search<'_> {
     /// One iteration of one line: a narrow window around the last score, widened on the side where it fails.
-    pub(super) fn aspiration_search(
-        &mut self,
-        pos: &Position,
-        depth: i32,
-        on_report: &mut dyn FnMut(&SearchReport),
-    ) {
+    pub(super) fn aspiration_search(&mut self, pos: &Position, depth: i32, report: ReportLine<'_>) {
         let root = &self.root[self.pv_index];
         let expected = root.previous;
         let mut delta = params::aspiration_window() + root.swing * params::aspiration_swing() / 100;
@@ -51,8 +47,7 @@ impl Search<'_> {
                 (alpha, beta) = (-INFINITE, INFINITE);
             }
             if self.control.elapsed() >= BOUND_REPORTS_AFTER && self.thread_id == 0 {
-                let report = self.line_report(index, depth as usize);
-                on_report(&report);
+                report(self, index, depth as usize);
             }
         }
     }

@@ -8,10 +8,16 @@ use crate::value::{DRAW, INFINITE, MATE, MAX_PLY, Value, is_mate, mate_in, mated
 use crate::{Score, SearchReport, params};
 use knightwatch_chess::Move;
 
+/// Reports the line of this index after an iteration of this depth.
+pub(super) type ReportLine<'a> = &'a mut dyn FnMut(&Search<'_>, usize, usize);
+
 impl Search<'_> {
-    /// Searches deeper and deeper until a limit is reached, and reports every line of every iteration. Returns the
-    /// result. The main thread watches the clock; helpers continue until they are stopped.
-    pub(crate) fn iterate(&mut self, on_report: &mut dyn FnMut(&SearchReport)) -> SearchReport {
+    /// Searches deeper and deeper until a limit is reached. Returns the result, and reports every line of every
+    /// iteration if `on_report` is given. The main thread watches the clock; helpers continue until they are stopped.
+    pub(crate) fn iterate(
+        &mut self,
+        mut on_report: Option<&mut dyn FnMut(&SearchReport)>,
+    ) -> SearchReport {
         let pos = self.game.position().clone();
         if self.root.is_empty() {
             let value = if pos.is_checkmate() {
@@ -20,16 +26,20 @@ impl Search<'_> {
                 variant_value(&pos, 0).unwrap_or(DRAW)
             };
             let report = SearchReport::without_search(None, to_score(value));
-            on_report(&report);
+            if let Some(on_report) = on_report {
+                on_report(&report);
+            }
             return report;
         }
         let is_main = self.thread_id == 0;
         let lines = self.limits.lines().min(self.root.len());
         // Below full strength more lines are searched than reported.
         let max_reported = self.limits.multi_pv.max(1);
-        let on_report = &mut |report: &SearchReport| {
-            if report.multipv <= max_reported {
-                on_report(report);
+        let report: ReportLine<'_> = &mut |search, index, depth| {
+            if index < max_reported
+                && let Some(on_report) = &mut on_report
+            {
+                on_report(&search.line_report(index, depth));
             }
         };
         let deepest = match self.limits.depth {
@@ -48,7 +58,7 @@ impl Search<'_> {
             for index in 0..lines {
                 self.pv_index = index;
                 self.seldepth = 0;
-                self.aspiration_search(&pos, depth as i32, on_report);
+                self.aspiration_search(&pos, depth as i32, report);
                 self.root[..=index].sort_by_key(|root| -root.value);
                 if self.aborted {
                     break;
@@ -59,8 +69,7 @@ impl Search<'_> {
             }
             completed = depth;
             for index in 0..lines {
-                let report = self.line_report(index, depth);
-                on_report(&report);
+                report(self, index, depth);
             }
             let best = &self.root[0];
             let score_drop =
@@ -74,7 +83,7 @@ impl Search<'_> {
         let best = &self.root[0];
         if last_reported.is_some_and(|last_reported| last_reported != (best.mv, best.last_value)) {
             // The unfinished iteration has found a better move.
-            on_report(&self.line_report(0, completed));
+            report(self, 0, completed);
         }
         let index = self.chosen_index(lines);
         let mut result = self.line_report(index, completed);
@@ -130,7 +139,7 @@ impl Search<'_> {
             || self.control.should_stop_after(progress)
     }
 
-    pub(super) fn line_report(&self, index: usize, depth: usize) -> SearchReport {
+    fn line_report(&self, index: usize, depth: usize) -> SearchReport {
         let root = &self.root[index];
         // A line not reached in this iteration keeps its last score.
         let value = Some(root.last_value).filter(|&last_value| last_value > -INFINITE);

@@ -12,7 +12,7 @@ impl Search<'_> {
             self.poll();
         }
         if N::PV {
-            self.pv_lines[ply].clear();
+            self.thread_data.pv_lines[ply].clear();
             self.seldepth = self.seldepth.max(ply);
         }
     }

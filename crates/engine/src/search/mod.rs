@@ -59,6 +59,8 @@ pub(crate) struct ThreadData {
     pub history: Box<History>,
     pub corrections: CorrectionHistory,
     pub evaluator: Evaluator,
+    /// Memory for the lines of a search; its content means nothing between searches.
+    pv_lines: Vec<PvLine>,
     parameters: Parameters,
 }
 
@@ -68,6 +70,7 @@ impl ThreadData {
             history: History::new(),
             corrections: CorrectionHistory::new(),
             evaluator: Evaluator::new(setting.network.clone()),
+            pv_lines: stack::pv_lines(),
             parameters: setting.parameters.clone(),
         }
     }
@@ -79,10 +82,8 @@ impl ThreadData {
 
     /// Clears everything but network and parameters.
     pub(crate) fn clear(&mut self) {
-        *self = ThreadData::new(&Setting {
-            network: self.evaluator.network(),
-            parameters: self.parameters.clone(),
-        });
+        self.history.clear();
+        self.corrections.clear();
     }
 }
 
@@ -96,7 +97,6 @@ pub(crate) struct Search<'a> {
     /// Id of the thread in this search; 0 is the main thread.
     thread_id: usize,
     frames: Vec<Frame>,
-    pv_lines: Vec<PvLine>,
     moves: Vec<ScoredMove>,
     /// Keys of the game's positions and of those from the root to this node, the node's own last.
     keys: Vec<u64>,
@@ -152,7 +152,6 @@ impl<'a> Search<'a> {
             game,
             thread_id,
             frames: stack::frames(),
-            pv_lines: stack::pv_lines(),
             moves: Vec::with_capacity(MOVE_LIST_CAPACITY),
             root_index: keys.len() - 1,
             null_move_barrier: 0,

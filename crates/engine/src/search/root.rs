@@ -65,7 +65,7 @@ impl Search<'_> {
     ) {
         let seldepth = self.seldepth;
         let pv_below: Vec<Move> = if count == 1 || value > alpha {
-            self.pv_lines[1].iter().collect()
+            self.thread_data.pv_lines[1].iter().collect()
         } else {
             Vec::new()
         };

@@ -104,7 +104,7 @@ impl Search<'_> {
 
     /// Sets the PV of this ply: the move and the PV of the next ply.
     pub(super) fn update_pv(&mut self, ply: usize, mv: Move) {
-        let (before, after) = self.pv_lines.split_at_mut(ply + 1);
+        let (before, after) = self.thread_data.pv_lines.split_at_mut(ply + 1);
         let (line, rest) = (&mut before[ply], &after[0]);
         let len = rest.len.min(MAX_PLY - 1);
         line.moves[0] = Some(mv);

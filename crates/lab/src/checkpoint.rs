@@ -1,0 +1,165 @@
+//! Checkpoint of a training run: weights and moments after an epoch.
+//!
+//! The file starts with [`MAGIC`], followed by a line of JSON and the rows of weights, first and second moments as
+//! little-endian `f32`.
+
+use std::io::ErrorKind;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use serde::{Deserialize, Serialize};
+
+use super::model::{Layout, Model, Row};
+use knightwatch_engine::nnue::{LANE, Shape};
+use knightwatch_util::atomic_file;
+
+const MAGIC: &[u8] = b"KWTRAIN1\n";
+
+/// What two parts of one run have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct RunKey {
+    pub hidden: usize,
+    pub buckets: usize,
+    /// Number of training positions.
+    pub positions: usize,
+    pub batch: usize,
+    /// Centipawns per unit of output.
+    pub scale: f32,
+    pub seed: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Header {
+    key: RunKey,
+    epochs: usize,
+    step: u32,
+    elapsed_ms: u64,
+    best_loss: f64,
+}
+
+/// State of a run after an epoch.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Checkpoint {
+    pub key: RunKey,
+    /// Finished epochs.
+    pub epochs: usize,
+    /// Finished steps.
+    pub step: u32,
+    /// Training time.
+    pub elapsed: Duration,
+    /// Lowest validation loss; that of the network that was written last.
+    pub best_loss: f64,
+    pub weights: Vec<Row>,
+    /// Moments of AdamW.
+    pub first: Vec<Row>,
+    pub second: Vec<Row>,
+}
+
+impl Checkpoint {
+    /// The start of a run with the weights of `model`.
+    pub(crate) fn start(key: RunKey, model: &Model) -> Checkpoint {
+        let zeros = vec![Row::ZERO; model.rows.len()];
+        Checkpoint {
+            key,
+            epochs: 0,
+            step: 0,
+            elapsed: Duration::ZERO,
+            best_loss: f64::INFINITY,
+            weights: model.rows.clone(),
+            first: zeros.clone(),
+            second: zeros,
+        }
+    }
+
+    pub(crate) fn model(&self) -> Model {
+        let shape = Shape {
+            hidden: self.key.hidden,
+            buckets: self.key.buckets,
+        };
+        Model {
+            layout: Layout::new(shape),
+            rows: self.weights.clone(),
+        }
+    }
+
+    /// Whether a run with this key can continue from here.
+    ///
+    /// # Errors
+    /// When the run has other positions or options.
+    pub(crate) fn check(&self, key: &RunKey, model: &Model) -> anyhow::Result<()> {
+        ensure!(
+            self.key == *key && self.weights.len() == model.rows.len(),
+            "its run had other positions or options: {:?}, and now {key:?}",
+            self.key
+        );
+        Ok(())
+    }
+
+    /// Replaces the file.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub(crate) fn write(&self, path: &Path) -> anyhow::Result<()> {
+        let header = Header {
+            key: self.key,
+            epochs: self.epochs,
+            step: self.step,
+            elapsed_ms: u64::try_from(self.elapsed.as_millis()).unwrap_or(u64::MAX),
+            best_loss: self.best_loss,
+        };
+        let mut bytes = MAGIC.to_vec();
+        serde_json::to_writer(&mut bytes, &header)?;
+        bytes.push(b'\n');
+        for row in [&self.weights, &self.first, &self.second]
+            .into_iter()
+            .flatten()
+        {
+            bytes.extend(row.0.iter().flat_map(|value| value.to_le_bytes()));
+        }
+        atomic_file::write(path, &bytes).with_context(|| format!("cannot write {}", path.display()))
+    }
+
+    /// Reads a checkpoint; `None` if there is no such file.
+    ///
+    /// # Errors
+    /// When the file cannot be read or is not a checkpoint.
+    pub(crate) fn read(path: &Path) -> anyhow::Result<Option<Checkpoint>> {
+        let bytes = match std::fs::read(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            read => read.with_context(|| format!("cannot read {}", path.display()))?,
+        };
+        let checkpoint = Checkpoint::parse(&bytes);
+        let wrong = || format!("{} is not a checkpoint; remove it", path.display());
+        Ok(Some(checkpoint.with_context(wrong)?))
+    }
+
+    fn parse(bytes: &[u8]) -> Option<Checkpoint> {
+        let rest = bytes.strip_prefix(MAGIC)?;
+        let end = rest.iter().position(|byte| *byte == b'\n')?;
+        let header: Header = serde_json::from_slice(&rest[..end]).ok()?;
+        let (values, []) = rest[end + 1..].as_chunks::<4>() else {
+            return None;
+        };
+        let (rows, []) = values.as_chunks::<LANE>() else {
+            return None;
+        };
+        if rows.is_empty() || rows.len() % 3 != 0 {
+            return None;
+        }
+        let row = |values: &[[u8; 4]; LANE]| Row(values.map(f32::from_le_bytes));
+        let mut parts = rows
+            .chunks(rows.len() / 3)
+            .map(|part| part.iter().map(row).collect());
+        Some(Checkpoint {
+            key: header.key,
+            epochs: header.epochs,
+            step: header.step,
+            elapsed: Duration::from_millis(header.elapsed_ms),
+            best_loss: header.best_loss,
+            weights: parts.next()?,
+            first: parts.next()?,
+            second: parts.next()?,
+        })
+    }
+}
