@@ -173,20 +173,22 @@ fn reload(
 ) -> Result<Option<Settings>, ReloadError> {
     let read = Settings::load(sources)?;
     sources.file.clone_from(&read.file);
-    let new = read.reloaded_for(old.name.as_deref());
-    if let Some(new) = &new {
-        let resources = check_resources(new, old, externals);
-        resources.map_err(|error| ReloadError::Resource(error.to_string()))?;
+    let mut new = read.reloaded_for(old.name.as_deref());
+    if let Some(new) = &mut new {
+        let warnings = check_resources(new, old, externals);
+        let warnings = warnings.map_err(|error| ReloadError::Resource(error.to_string()))?;
+        new.warnings.extend(warnings);
     }
     Ok(new)
 }
 
-/// Checks what the program needs at its start and does not have yet: books, and engines with other settings.
+/// Checks what the program needs at its start and does not have yet: books, and engines with other settings. Returns
+/// warnings about what it can do without.
 fn check_resources(
     new: &Settings,
     old: &Settings,
     externals: &[ExternalEngine],
-) -> Result<(), Error> {
+) -> Result<Vec<String>, Error> {
     if new.book != old.book {
         book_set(new)?;
     }
@@ -194,14 +196,17 @@ fn check_resources(
         let options = external_options(external);
         externals.iter().any(|engine| *engine.options() == options)
     };
+    let mut warnings = Vec::new();
     for external in new.engine.external.iter().filter(|it| !running(it)) {
-        try_engine(external, new)?;
+        warnings.extend(try_engine(external, new)?);
     }
-    check_game_options(new, externals)
+    check_game_options(new, externals)?;
+    Ok(warnings)
 }
 
-/// Starts an engine, and sets its options and those of games. An engine that does not start is no reason against the settings.
-fn try_engine(external: &config::External, settings: &Settings) -> Result<(), Error> {
+/// Starts an engine, and sets its options and those of games. An engine that does not start is no reason against the
+/// settings: returns a warning about it.
+fn try_engine(external: &config::External, settings: &Settings) -> Result<Option<String>, Error> {
     let mut options = external_options(external);
     options.launch.timeout = ENGINES_TIMEOUT;
     let tried = EngineProcess::start(&options.launch).and_then(|mut engine| {
@@ -209,12 +214,16 @@ fn try_engine(external: &config::External, settings: &Settings) -> Result<(), Er
         let mut of_games = settings.game_options(&external.name).into_iter();
         of_games.try_for_each(|options| engine.set_options(texts(&options)))
     });
+    let name = &external.name;
     match tried {
         Err(error) if error.is_mistake() => Err(Error::EngineOptions {
-            name: external.name.clone(),
+            name: name.clone(),
             why: error.to_string(),
         }),
-        Ok(()) | Err(_) => Ok(()),
+        Err(error) => Ok(Some(format!(
+            "engine `{name}`: {error}; unless that changes, the own engine plays after a restart"
+        ))),
+        Ok(()) => Ok(None),
     }
 }
 

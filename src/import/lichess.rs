@@ -9,7 +9,7 @@ use crate::chess::{Color, Game, Position};
 use crate::events::{GameStarted, Player, TimeControl};
 use crate::input::skip_line;
 use crate::lichess::model::Variant;
-use crate::store::ImportedGame;
+use crate::store::{ImportedGame, ImportedMove};
 
 /// Upper limit of a line, in bytes.
 const MAX_LINE_BYTES: u64 = 1 << 20;
@@ -155,7 +155,12 @@ fn game(exported: ExportedGame) -> Result<Read, String> {
         .iter()
         .map(|clock| Some(clock.saturating_mul(10)));
     let clocks = clocks.chain(std::iter::repeat(None));
-    let moves = uci_moves(&game).zip(clocks).collect();
+    let moves = uci_moves(&game).zip(clocks);
+    let moves = moves.map(|(uci, clock)| ImportedMove {
+        uci,
+        clock,
+        eval: None,
+    });
     let time_control = match (&exported.clock, exported.days_per_turn) {
         (Some(clock), _) => TimeControl::Clock {
             limit: clock.initial,
@@ -183,7 +188,7 @@ fn game(exported: ExportedGame) -> Result<Read, String> {
         finished: Some(exported.last_move_at.unwrap_or(exported.created_at)),
         start,
         site: None,
-        moves,
+        moves: moves.collect(),
         status: name(&exported.status),
         winner,
         result: result.to_owned(),

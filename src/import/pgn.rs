@@ -12,7 +12,7 @@ use crate::chess::{Color, Termination, Variant};
 use crate::events::{GameStarted, Player, TimeControl};
 use crate::lichess::model::Speed;
 use crate::lichess::model::address::{self, Page};
-use crate::store::{ImportedGame, MADE_PREFIX, address_of};
+use crate::store::{ANNOTATOR, ImportedGame, ImportedMove, MADE_PREFIX, address_of};
 
 /// Reads all games and passes them to `each` until it returns false.
 pub(super) fn read(
@@ -122,14 +122,10 @@ fn game(record: Record, server: &str, number: u64) -> Read {
     };
     let moves: Vec<String> = uci_moves(&record.game).collect();
     let started = started(tags);
-    let clocks = record.comments.iter().map(|comment| {
-        let clock = comment.clock?;
-        i64::try_from(clock.as_millis()).ok()
-    });
-    let clocks: Vec<Option<i64>> = clocks
-        .chain(std::iter::repeat(None))
-        .take(moves.len())
-        .collect();
+    // Evaluations of others are not ours.
+    let has_evals = tag("Annotator") == Some(ANNOTATOR);
+    let comments = record.comments.iter().map(Some);
+    let comments = comments.chain(std::iter::repeat(None));
     let start = GameStarted {
         game: id(tags, server, &moves),
         white: player(tags, Color::White),
@@ -154,6 +150,12 @@ fn game(record: Record, server: &str, number: u64) -> Read {
         plies: moves.len() as u32 + 1,
     };
     let status = status(&record, is_aborted);
+    let moves = moves.into_iter().zip(comments);
+    let moves = moves.map(|(uci, comment)| ImportedMove {
+        uci,
+        clock: comment.and_then(|comment| i64::try_from(comment.clock?.as_millis()).ok()),
+        eval: comment.and_then(|comment| comment.eval.filter(|_| has_evals)),
+    });
     Read::Game(Box::new(ImportedGame {
         started,
         finished: started,
@@ -161,7 +163,7 @@ fn game(record: Record, server: &str, number: u64) -> Read {
             .filter(|site| *site != address_of(&start.game, server))
             .map(name),
         start,
-        moves: moves.into_iter().zip(clocks).collect(),
+        moves: moves.collect(),
         status: status.to_owned(),
         winner,
         result,

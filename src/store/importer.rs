@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
+use super::pgn::score_of;
 use super::{Error, insert, open};
 use crate::chess::Color;
+use crate::chess::pgn::Eval;
 use crate::events::{GameFinished, GameStarted};
 
 /// Time limit of waiting for the running bot, which writes in short transactions.
@@ -23,14 +25,25 @@ pub struct ImportedGame {
     pub start: GameStarted,
     /// Where it was played; `None` on the server whose records these are.
     pub site: Option<String>,
-    /// Moves in UCI, each with the mover's clock after it in milliseconds.
-    pub moves: Vec<(String, Option<i64>)>,
+    /// All moves.
+    pub moves: Vec<ImportedMove>,
     /// Status as Lichess names it.
     pub status: String,
     /// The winner, if there is one.
     pub winner: Option<Color>,
     /// `1-0`, `0-1`, `1/2-1/2` or `*`.
     pub result: String,
+}
+
+/// A move of an imported game.
+#[derive(Clone, Debug)]
+pub struct ImportedMove {
+    /// The move in UCI.
+    pub uci: String,
+    /// The mover's clock after it, in milliseconds.
+    pub clock: Option<i64>,
+    /// Our evaluation of the position after it.
+    pub eval: Option<Eval>,
 }
 
 /// Writes games into a records file, which a running bot may have open.
@@ -94,10 +107,13 @@ fn add(db: &Connection, game: &ImportedGame) -> rusqlite::Result<bool> {
             params![seq, site],
         )?;
     }
-    let mut statement =
-        db.prepare("INSERT INTO move (game, ply, uci, clock_ms) VALUES (?1, ?2, ?3, ?4)")?;
-    for (ply, (uci, clock)) in (1i64..).zip(&game.moves) {
-        statement.execute(params![seq, ply, uci, clock])?;
+    let mut statement = db.prepare(
+        "INSERT INTO move (game, ply, uci, clock_ms, mate, cp) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    )?;
+    for (ply, ImportedMove { uci, clock, eval }) in (1i64..).zip(&game.moves) {
+        let score = eval.map(|eval| score_of(eval, game.start.our_color));
+        let (mate, cp) = score.unwrap_or_default();
+        statement.execute(params![seq, ply, uci, clock, mate, cp])?;
     }
     let end = GameFinished {
         game: id.clone(),

@@ -35,8 +35,8 @@ pub use filter::{
     Filter, GroupBy, Order, Outcome, Page, SPEEDS, Sort, local_day_end, local_day_start,
     utc_day_start,
 };
-pub use importer::{ImportedGame, Importer};
-pub use pgn::{Details, MADE_PREFIX, address_of, pgn_of};
+pub use importer::{ImportedGame, ImportedMove, Importer};
+pub use pgn::{ANNOTATOR, Details, MADE_PREFIX, address_of, pgn_of};
 pub use pgn_files::{Grouping, PgnFiles};
 pub use reader::{ArenaResult, ChallengeDecision, Game, MoveRecord, Note, Reader, Record};
 pub use recorder::{Options, Recorder};

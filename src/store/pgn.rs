@@ -47,7 +47,7 @@ pub fn pgn_of(record: &Record, server: &str, details: Details) -> String {
         tags.set(&format!("{}RatingDiff", game.color), format!("{change:+}"));
     }
     if comments.iter().any(|comment| comment.eval.is_some()) {
-        tags.set("Annotator", "Knightwatch");
+        tags.set("Annotator", ANNOTATOR);
     }
     pgn::write(&tags, &board, &comments, outcome)
 }
@@ -64,6 +64,18 @@ fn eval(mate: Option<i32>, cp: Option<i32>, ours: Color) -> Option<Eval> {
     }
 }
 
+/// The mate and the centipawns that [`eval`] has as its result, from our point of view.
+pub(super) fn score_of(eval: Eval, ours: Color) -> (Option<i32>, Option<i32>) {
+    let sign = if ours.is_white() { 1 } else { -1 };
+    match eval {
+        Eval::Mate(moves) => {
+            let moves = moves.saturating_mul(sign);
+            (Some(moves.saturating_add(i32::from(moves > 0))), None)
+        }
+        Eval::Centipawns(cp) => (None, Some(cp.saturating_mul(sign))),
+    }
+}
+
 fn move_comment(played: &MoveRecord, ours: Color, details: Details) -> MoveComment {
     let eval = eval(played.mate, played.cp, ours);
     let clock = played.clock_ms.map(|ms| ms.max(0).unsigned_abs());
@@ -73,6 +85,9 @@ fn move_comment(played: &MoveRecord, ours: Color, details: Details) -> MoveComme
         text: String::new(),
     }
 }
+
+/// The annotator of games with our evaluations.
+pub const ANNOTATOR: &str = "Knightwatch";
 
 /// Start of the ids of games that are not from Lichess.
 pub const MADE_PREFIX: &str = "pgn-";
@@ -154,5 +169,8 @@ mod tests {
         assert_eq!(mate(3, Color::Black), Some(Eval::Mate(-2)));
         assert_eq!(mate(-2, Color::White), Some(Eval::Mate(-2)));
         assert_eq!(mate(-2, Color::Black), Some(Eval::Mate(2)));
+        for (moves, ours) in [(3, Color::White), (3, Color::Black), (-2, Color::Black)] {
+            assert_eq!(score_of(mate(moves, ours).unwrap(), ours).0, Some(moves));
+        }
     }
 }

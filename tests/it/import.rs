@@ -282,6 +282,29 @@ fn endings_survive_import_and_export() {
 }
 
 #[test]
+fn own_evaluations_survive_import_and_export() {
+    let game = |tags: &str| {
+        format!(
+            "[White \"Bert\"]\n[Black \"MyBot\"]\n{tags}[Result \"0-1\"]\n\n\
+             1. f3 e5 {{ [%eval -0.93] }} 2. g4 Qh4# {{ [%eval #-0] }} 0-1\n\n\
+             [White \"Carl\"]\n[Black \"MyBot\"]\n{tags}[Result \"0-1\"]\n\n\
+             1. f3 e5 {{ [%eval #-3] }} 2. a3 {{ [%clk 0:01:00] }} 0-1\n\n"
+        )
+    };
+    for (tags, count) in [("[Annotator \"Knightwatch\"]\n", 1), ("", 0)] {
+        let state = tempfile::tempdir().unwrap();
+        let state = state.path();
+        fs::write(state.join("games.pgn"), game(tags)).unwrap();
+        stdout(state, &["import", "--account", "MyBot", "games.pgn"]);
+        let pgn = stdout(state, &["export"]);
+        for words in ["[%eval -0.93]", "[%eval #-3]"] {
+            assert_eq!(pgn.matches(words).count(), count, "{pgn}");
+        }
+        assert_eq!(pgn.matches("[%clk 0:01:00]").count(), 1, "{pgn}");
+    }
+}
+
+#[test]
 fn import_takes_what_lichess_exports_while_bot_runs() {
     let site = Site::new([NewUser::bot("Anna")]);
     let bot = Daemon::start(&site, "");
