@@ -16,7 +16,7 @@ use knightwatch_util::atomic_file;
 
 const MAGIC: &[u8] = b"KWTRAIN1\n";
 
-/// What two parts of one run have in common.
+/// The data and options that both parts of an interrupted run must share.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct RunKey {
     pub hidden: usize,
