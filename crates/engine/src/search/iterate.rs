@@ -81,8 +81,8 @@ impl Search<'_> {
         }
         self.report_nodes();
         let best = &self.root[0];
-        if last_reported.is_some_and(|last_reported| last_reported != (best.mv, best.last_value)) {
-            // The unfinished iteration has found a better move.
+        if last_reported.is_none_or(|last_reported| last_reported != (best.mv, best.last_value)) {
+            // The unfinished iteration has found a better move, or it is the first one.
             report(self, 0, completed);
         }
         let index = self.chosen_index(lines);

@@ -146,6 +146,11 @@ fn go_respects_limits() {
             .last()
             .is_some_and(|line| line.starts_with("bestmove"))
     );
+    // However short the search, there is a line to the move.
+    let output = run_session("go nodes 1\n");
+    let played = best(&output).to_owned();
+    let info = output.lines().rev().nth(1).unwrap_or_default();
+    assert!(info.ends_with(&format!(" pv {played}")), "{output}");
     assert_eq!(best(&run_session("go depth 3 searchmoves a2a3\n")), "a2a3");
     for moves in ["2", "20000", "4294967295"] {
         let position = "position fen 7k/8/8/8/8/8/R7/1R5K w - - 0 1";
