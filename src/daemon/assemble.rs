@@ -204,8 +204,8 @@ fn check_resources(
     Ok(warnings)
 }
 
-/// Starts an engine, and sets its options and those of games. An engine that does not start is no reason against the
-/// settings: returns a warning about it.
+/// Starts an engine, and sets its options and those of games. An engine that does not start does not make the settings
+/// invalid: returns a warning about it.
 fn try_engine(external: &config::External, settings: &Settings) -> Result<Option<String>, Error> {
     let mut options = external_options(external);
     options.launch.timeout = ENGINES_TIMEOUT;

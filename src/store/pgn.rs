@@ -64,7 +64,7 @@ fn eval(mate: Option<i32>, cp: Option<i32>, ours: Color) -> Option<Eval> {
     }
 }
 
-/// The mate and the centipawns that [`eval`] has as its result, from our point of view.
+/// The inverse of [`eval`]: mate and centipawns from our point of view.
 pub(super) fn score_of(eval: Eval, ours: Color) -> (Option<i32>, Option<i32>) {
     let sign = if ours.is_white() { 1 } else { -1 };
     match eval {

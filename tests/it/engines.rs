@@ -327,7 +327,7 @@ fn reload_with_a_wrong_option_changes_nothing() {
         bot.configure(|text| text.replace(added, ""));
     }
     assert!(!bot.log()[plain.len()..].contains("reloaded:"));
-    // Such an engine is no reason to stop the start either.
+    // An engine that cannot start only causes a warning, as at the start.
     bot.configure(|text| text + "[[engine.external]]\nname = \"gone\"\ncommand = [\"./gone\"]\n");
     let output = bot.command("reload").output().unwrap();
     let said = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();

@@ -16,7 +16,10 @@ const MATE_VALUE: i64 = 1_000_000;
 pub(crate) fn elect(main: SearchReport, helpers: Vec<SearchReport>) -> SearchReport {
     let is_decided = |report: &SearchReport| matches!(report.score, Score::Mate(_));
     let counts = |report: &SearchReport| {
-        report.mv.is_some() && report.bound == Bound::Exact && report.depth + 1 >= main.depth
+        report.mv.is_some()
+            && report.bound == Bound::Exact
+            && report.depth > 0
+            && report.depth + 1 >= main.depth
     };
     let helpers: Vec<SearchReport> = helpers.into_iter().filter(counts).collect();
     if helpers.is_empty() || main.mv.is_none() {

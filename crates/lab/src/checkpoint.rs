@@ -4,14 +4,14 @@
 //! little-endian `f32`.
 
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 use serde::{Deserialize, Serialize};
 
 use super::model::{Layout, Model, Row};
-use knightwatch_engine::nnue::{LANE, Shape};
+use knightwatch_engine::nnue::{LANE, Network, Shape};
 use knightwatch_util::atomic_file;
 
 const MAGIC: &[u8] = b"KWTRAIN1\n";
@@ -24,9 +24,20 @@ pub(crate) struct RunKey {
     /// Number of training positions.
     pub positions: usize,
     pub batch: usize,
+    /// Weight of the result in the target, at the start and at the end.
+    pub wdl: [f32; 2],
     /// Centipawns per unit of output.
     pub scale: f32,
     pub seed: u64,
+}
+
+impl RunKey {
+    fn shape(&self) -> Shape {
+        Shape {
+            hidden: self.hidden,
+            buckets: self.buckets,
+        }
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -73,27 +84,57 @@ impl Checkpoint {
     }
 
     pub(crate) fn model(&self) -> Model {
-        let shape = Shape {
-            hidden: self.key.hidden,
-            buckets: self.key.buckets,
-        };
         Model {
-            layout: Layout::new(shape),
+            layout: Layout::new(self.key.shape()),
             rows: self.weights.clone(),
         }
     }
 
-    /// Whether a run with this key can continue from here.
+    /// Checks that a run with this key can continue from here.
     ///
     /// # Errors
     /// When the run has other positions or options.
-    pub(crate) fn check(&self, key: &RunKey, model: &Model) -> anyhow::Result<()> {
+    pub(crate) fn check(&self, key: &RunKey) -> anyhow::Result<()> {
         ensure!(
-            self.key == *key && self.weights.len() == model.rows.len(),
-            "its run had other positions or options: {:?}, and now {key:?}",
+            self.key == *key,
+            "cannot resume: the run had other positions or options: {:?}, and now {key:?}",
             self.key
         );
         Ok(())
+    }
+
+    /// The checkpoint of the run that writes the network `out`.
+    pub(crate) fn path(out: &Path) -> PathBuf {
+        out.with_extension("checkpoint")
+    }
+
+    /// The unfinished run that writes the network `out`, with its network so far; `None` if a run is to start.
+    ///
+    /// # Errors
+    /// When there is such a run and it is not to be resumed, or the other way round, or it cannot be read.
+    pub(crate) fn open(out: &Path, resume: bool) -> anyhow::Result<Option<(Checkpoint, Network)>> {
+        let path = Checkpoint::path(out);
+        let shown = path.display();
+        ensure!(
+            path != out,
+            "the checkpoint would overwrite {shown}: --out must not end in .checkpoint"
+        );
+        match Checkpoint::read(&path)? {
+            Some(_) if !resume => bail!(
+                "{shown} is the checkpoint of an unfinished run; continue it with --resume, or remove it"
+            ),
+            None if resume => bail!("there is no unfinished run to resume: {shown} does not exist"),
+            None => Ok(None),
+            Some(checkpoint) => {
+                let network = Network::open(out).with_context(|| {
+                    format!(
+                        "cannot resume without the network of the run, {}",
+                        out.display()
+                    )
+                })?;
+                Ok(Some((checkpoint, network)))
+            }
+        }
     }
 
     /// Replaces the file.
@@ -144,12 +185,15 @@ impl Checkpoint {
         let (rows, []) = values.as_chunks::<LANE>() else {
             return None;
         };
-        if rows.is_empty() || rows.len() % 3 != 0 {
+        let shape = header.key.shape();
+        shape.check().ok()?;
+        let count = Layout::new(shape).rows();
+        if rows.len() != 3 * count {
             return None;
         }
         let row = |values: &[[u8; 4]; LANE]| Row(values.map(f32::from_le_bytes));
         let mut parts = rows
-            .chunks(rows.len() / 3)
+            .chunks(count)
             .map(|part| part.iter().map(row).collect());
         Some(Checkpoint {
             key: header.key,

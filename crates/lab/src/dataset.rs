@@ -28,7 +28,8 @@ pub(crate) fn is_quiet(position: &Position, mv: Move, score: i16) -> bool {
 /// Positions in memory.
 #[derive(Debug)]
 pub(crate) struct Dataset<T = Sample> {
-    /// In shuffled runs of [`RUN`] positions; those of a run follow each other in a game, or in two.
+    /// In shuffled runs of [`RUN`] positions that follow each other in a game, or at the end of a game and the start of
+    /// the next. The rest at the end is shorter.
     pub training: Vec<T>,
     /// From other games than `training`.
     pub validation: Vec<T>,

@@ -1,9 +1,9 @@
 //! Gradient computation: forward and backward pass of a tile of positions.
 //!
 //! Consecutive positions of a game have most inputs in common. The first layer's sums of a position are those of the
-//! position before, with the difference of the inputs; in the backward pass, the slopes of all positions that have an
-//! input are summed first and added to its gradient once. The result does not depend on the order of the positions,
-//! only the time does.
+//! position before, with the difference of the inputs. The gradient of an input is the sum of all slopes from the
+//! position on in which it is added, less the sum from the position on in which it is removed. Apart from rounding, the
+//! result does not depend on the order of the positions, only the time does.
 //!
 //! The loops are plain and vectorised by the compiler, once per instruction set. The only `unsafe` code is the calls of functions
 //! compiled for an instruction set that was detected.
@@ -241,7 +241,7 @@ impl Tile {
     fn load(&mut self, samples: &[Sample], target: Target) {
         self.samples = samples.len();
         self.inputs.clear();
-        let mut before = [[0u64; INPUTS.div_ceil(64)]; 2];
+        let mut before = [InputSet::default(); 2];
         for (at, sample) in samples.iter().enumerate() {
             let (mut ours, mut theirs) = ([0; 32], [0; 32]);
             sample.features(&mut ours, &mut theirs);
@@ -253,7 +253,7 @@ impl Tile {
             };
             for (color, features) in by_color.into_iter().enumerate() {
                 self.changes[at][color] =
-                    self.change_inputs(at == 0, &mut before[color], &features[..count]);
+                    self.change_inputs(&mut before[color], &features[..count]);
             }
             self.buckets[at] = bucket(count, self.layout.shape.buckets);
             self.targets[at] = target.of(sample);
@@ -262,14 +262,10 @@ impl Tile {
         }
     }
 
-    /// Stores the difference between the inputs `before` and `features`, which take their place.
-    fn change_inputs(
-        &mut self,
-        first: bool,
-        before: &mut InputSet,
-        features: &[u16],
-    ) -> InputChange {
-        let mut now: InputSet = [0; INPUTS.div_ceil(64)];
+    /// Stores the difference between the inputs `before`, empty for the first position, and `features`; then sets
+    /// `before` to `features`.
+    fn change_inputs(&mut self, before: &mut InputSet, features: &[u16]) -> InputChange {
+        let mut now = InputSet::default();
         for feature in features {
             now[usize::from(feature / 64)] |= 1 << (feature % 64);
         }
@@ -277,7 +273,7 @@ impl Tile {
         let differences: u32 = words()
             .map(|(now, before)| (now ^ before).count_ones())
             .sum();
-        let fresh = first || differences as usize >= features.len();
+        let fresh = differences as usize >= features.len();
         let inputs = &mut self.inputs;
         let from = inputs.len() as u16;
         if fresh {

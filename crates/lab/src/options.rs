@@ -433,7 +433,7 @@ pub struct TrainOptions {
     /// Weight of the game's result in the target, the rest is the score (0.0 to 1.0)
     #[arg(long, value_name = "W", default_value_t = 0.05, value_parser = share)]
     pub wdl: f64,
-    /// The same at the end; it changes linearly [default: as --wdl]
+    /// Weight of the result at the end of the run; it changes linearly [default: that of --wdl]
     #[arg(long, value_name = "W", value_parser = share)]
     pub final_wdl: Option<f64>,
     /// Initial learning rate; it decays to a hundredth along a cosine
@@ -454,7 +454,7 @@ pub struct TrainOptions {
     /// Continue from this network instead of random weights; missing hidden units are added
     #[arg(long, value_name = "FILE")]
     pub from: Option<PathBuf>,
-    /// Continue an interrupted run after its last epoch, from the file next to the network that ends in .checkpoint
+    /// Continue an interrupted run after its last finished epoch, from the .checkpoint file next to the network
     #[arg(long)]
     pub resume: bool,
     /// Name of the network [default: its file name]

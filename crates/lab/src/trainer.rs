@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, ensure};
 
 use super::checkpoint::{Checkpoint, RunKey};
 use super::contest::worker_pool;
@@ -50,16 +50,19 @@ struct TrainingSettings {
     seed: u64,
 }
 
-/// Reads the games, trains a network and writes it to `options.out` after every epoch that is the best so far.
+/// Reads the games, trains a network and writes it to `options.out` after every epoch that is the best so far, with a
+/// checkpoint next to it until the run is finished.
 ///
 /// # Errors
-/// When there are no games, a file cannot be read or written, or the options are invalid.
+/// When there are no games, a file cannot be read or written, the options are invalid, or there is a checkpoint that is
+/// not resumed.
 pub fn run(options: &TrainOptions) -> anyhow::Result<()> {
     let shape = Shape {
         hidden: options.hidden,
         buckets: options.buckets,
     };
     shape.check()?;
+    let unfinished = Checkpoint::open(&options.out, options.resume)?;
     let mut log = RunLog::for_network(&options.out, options.resume)?;
     let from = options.from.as_deref();
     let from = from.map(|path| open_network(path, shape)).transpose()?;
@@ -68,7 +71,7 @@ pub fn run(options: &TrainOptions) -> anyhow::Result<()> {
     let sources = Sources::find(&options.data)?;
     let data = sources.load(threads, options.validation, options.seed, Sample::new)?;
     let (training_count, validation_count) = (data.training.len(), data.validation.len());
-    log.print(&format!(
+    let data_line = format!(
         "data: {} files, {} games, {} plies, {} positions kept ({:.1} a game, {:.1} %), {validation_count} for validation; read in {:.1} s",
         sources.len(),
         data.games,
@@ -77,7 +80,7 @@ pub fn run(options: &TrainOptions) -> anyhow::Result<()> {
         (training_count + validation_count) as f64 / data.games.max(1) as f64,
         (training_count + validation_count) as f64 * 100.0 / data.plies.max(1) as f64,
         began.elapsed().as_secs_f64()
-    ))?;
+    );
     ensure!(
         training_count >= 64 && validation_count > 0,
         "too few positions: {training_count} to learn from, and {validation_count} set apart (--validation {})",
@@ -97,7 +100,7 @@ pub fn run(options: &TrainOptions) -> anyhow::Result<()> {
             scale,
         },
         final_wdl: options.final_wdl.unwrap_or(options.wdl) as f32,
-        batch: batch.min(training_count),
+        batch: (batch.min(training_count) / RUN).max(1) * RUN,
         epochs: options.epochs,
         limit: options.minutes,
         rate: options.rate as f32,
@@ -109,28 +112,29 @@ pub fn run(options: &TrainOptions) -> anyhow::Result<()> {
         Some(network) => Model::from_network(&network, scale).widened(shape.hidden, options.seed),
         None => Model::random(shape, options.seed),
     };
-    let checkpoint_file = options.out.with_extension("checkpoint");
     let key = RunKey {
         hidden: shape.hidden,
         buckets: shape.buckets,
         positions: training_count,
         batch: settings.batch,
+        wdl: [settings.target.wdl, settings.final_wdl],
         scale,
         seed: options.seed,
     };
-    let start = match Checkpoint::read(&checkpoint_file)? {
-        Some(_) if !options.resume => bail!(
-            "{} is the checkpoint of an unfinished run; continue it with --resume, or remove it",
-            checkpoint_file.display()
-        ),
-        Some(checkpoint) => {
-            checkpoint
-                .check(&key, &model)
-                .with_context(|| format!("cannot continue from {}", checkpoint_file.display()))?;
-            checkpoint
+    let (start, mut best) = match unfinished {
+        Some((checkpoint, network)) => {
+            checkpoint.check(&key)?;
+            ensure!(
+                checkpoint.epochs < settings.epochs,
+                "cannot resume: all {} epochs are finished",
+                settings.epochs
+            );
+            let loss = checkpoint.best_loss;
+            (checkpoint, Some((loss, network)))
         }
-        None => Checkpoint::start(key, &model),
+        None => (Checkpoint::start(key, &model), None),
     };
+    log.print(&data_line)?;
     log.print(&format!(
         "network: (768 -> {}) x 2 -> 1 x {}; wdl {} to {}, K {scale:.0}, batch {}, epochs {}, limit {:?}, rate {}, decay {}, seed {}, {} threads, {:?}",
         shape.hidden, shape.buckets, options.wdl, settings.final_wdl, settings.batch, settings.epochs, settings.limit, settings.rate, settings.decay, settings.seed, threads,
@@ -144,10 +148,6 @@ pub fn run(options: &TrainOptions) -> anyhow::Result<()> {
             start.elapsed.as_secs_f64()
         ))?;
     }
-    let mut best: Option<(f64, Network)> = match start.epochs {
-        0 => None,
-        _ => Some((start.best_loss, Network::open(&options.out)?)),
-    };
     let mut failed = None;
     train(&start, &data, &settings, |report| {
         let result = (|| {
@@ -157,6 +157,7 @@ pub fn run(options: &TrainOptions) -> anyhow::Result<()> {
                 loss.is_finite(),
                 "the loss is not finite; try a lower --rate"
             );
+            let best_loss = best.as_ref().map_or(loss, |(least, _)| loss.min(*least));
             if best.as_ref().is_none_or(|(least, _)| loss < *least) {
                 let network = report.model.quantise(&name, report.scale(scale))?;
                 atomic_file::write(&options.out, &network.to_bytes())
@@ -164,9 +165,9 @@ pub fn run(options: &TrainOptions) -> anyhow::Result<()> {
                 log.start_file()?;
                 best = Some((loss, network));
             }
-            let mut checkpoint = report.checkpoint();
-            checkpoint.best_loss = best.as_ref().map_or(f64::INFINITY, |(loss, _)| *loss);
-            checkpoint.write(&checkpoint_file)?;
+            report
+                .checkpoint(best_loss)
+                .write(&Checkpoint::path(&options.out))?;
             anyhow::Ok(())
         })();
         failed = result.err();
@@ -179,8 +180,6 @@ pub fn run(options: &TrainOptions) -> anyhow::Result<()> {
         return Err(error);
     }
     let (loss, network) = best.context("no epoch was finished")?;
-    std::fs::remove_file(&checkpoint_file)
-        .with_context(|| format!("cannot remove {}", checkpoint_file.display()))?;
     let target = Target {
         wdl: settings.final_wdl,
         ..settings.target
@@ -196,8 +195,10 @@ pub fn run(options: &TrainOptions) -> anyhow::Result<()> {
         "best: validation {loss:.6}, as integers {integer:.6} (on up to {MAX_COMPARED_POSITIONS}); scale {}, mean |evaluation| {magnitude:.0}; {} in {:.0} s",
         network.scale(),
         options.out.display(),
-        began.elapsed().as_secs_f64()
-    ))
+        (start.elapsed + began.elapsed()).as_secs_f64()
+    ))?;
+    let path = Checkpoint::path(&options.out);
+    std::fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))
 }
 
 /// Opens the network to continue from, if it has a compatible shape.
@@ -227,8 +228,8 @@ struct EpochReport<'a> {
 }
 
 impl EpochReport<'_> {
-    /// All that is needed to continue after this epoch.
-    fn checkpoint(&self) -> Checkpoint {
+    /// All that is needed to continue after this epoch. `best_loss` is that of the network written last.
+    fn checkpoint(&self, best_loss: f64) -> Checkpoint {
         let rows = |part: fn(&Shard) -> &Vec<Row>| -> Vec<Row> {
             let shards = self.shared.shards.iter();
             shards
@@ -240,7 +241,7 @@ impl EpochReport<'_> {
             epochs: self.epochs,
             step: self.step,
             elapsed: self.elapsed,
-            best_loss: f64::INFINITY,
+            best_loss,
             weights: rows(|shard| &shard.weights),
             first: rows(|shard| &shard.first),
             second: rows(|shard| &shard.second),
@@ -364,7 +365,7 @@ impl Worker<'_> {
     fn run<F: FnMut(&EpochReport) -> ControlFlow<()>>(&mut self, mut report: Option<F>) {
         let (shared, settings) = (self.shared, self.shared.settings);
         let (runs, _) = shared.data.training.as_chunks::<RUN>();
-        let runs_per_batch = (settings.batch / RUN).max(1);
+        let runs_per_batch = settings.batch / RUN;
         let batches = runs.len().div_ceil(runs_per_batch);
         let began = Instant::now();
         let elapsed = || shared.start.elapsed + began.elapsed();

@@ -162,6 +162,7 @@ impl Games {
 
     /// Passes the end of a game, as reported by the event stream, to whatever plays it.
     pub(super) fn on_finished(&mut self, info: Box<GameInfo>) {
+        self.shut_down.remove(&info.id);
         if let Some(running) = self.running.get(&info.id) {
             running.send(GameCommand::Finished(info));
         } else if !self.suspended.mark_over(&info.id) {
