@@ -18,10 +18,10 @@ pub struct WdlModel {
     pub spread: [f64; 2],
 }
 
-/// Fitted to 138,000 positions from 1,807 games at 2,000 nodes a move with network net6.
+/// Fitted to 170,000 positions from 2,239 games at 2,000 nodes a move with network net4.
 const DEFAULT_MODEL: WdlModel = WdlModel {
-    half: [78.0, 202.6],
-    spread: [105.5, 62.5],
+    half: [74.0, 236.2],
+    spread: [104.8, 85.5],
 };
 
 /// [`material`] at the start of the game, and the least that makes a difference: two rooks.
