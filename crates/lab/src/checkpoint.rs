@@ -40,17 +40,8 @@ impl RunKey {
     }
 }
 
-#[derive(Serialize, Deserialize)]
-struct Header {
-    key: RunKey,
-    epochs: usize,
-    step: u32,
-    elapsed_ms: u64,
-    best_loss: f64,
-}
-
-/// State of a run after an epoch.
-#[derive(Clone, Debug, PartialEq)]
+/// State of a run after an epoch. The rows are not part of its JSON.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Checkpoint {
     pub key: RunKey,
     /// Finished epochs.
@@ -61,9 +52,12 @@ pub(crate) struct Checkpoint {
     pub elapsed: Duration,
     /// Lowest validation loss; that of the network that was written last.
     pub best_loss: f64,
+    #[serde(skip)]
     pub weights: Vec<Row>,
     /// Moments of AdamW.
+    #[serde(skip)]
     pub first: Vec<Row>,
+    #[serde(skip)]
     pub second: Vec<Row>,
 }
 
@@ -142,15 +136,8 @@ impl Checkpoint {
     /// # Errors
     /// When it cannot be written.
     pub(crate) fn write(&self, path: &Path) -> anyhow::Result<()> {
-        let header = Header {
-            key: self.key,
-            epochs: self.epochs,
-            step: self.step,
-            elapsed_ms: u64::try_from(self.elapsed.as_millis()).unwrap_or(u64::MAX),
-            best_loss: self.best_loss,
-        };
         let mut bytes = MAGIC.to_vec();
-        serde_json::to_writer(&mut bytes, &header)?;
+        serde_json::to_writer(&mut bytes, self)?;
         bytes.push(b'\n');
         for row in [&self.weights, &self.first, &self.second]
             .into_iter()
@@ -178,14 +165,14 @@ impl Checkpoint {
     fn parse(bytes: &[u8]) -> Option<Checkpoint> {
         let rest = bytes.strip_prefix(MAGIC)?;
         let end = rest.iter().position(|byte| *byte == b'\n')?;
-        let header: Header = serde_json::from_slice(&rest[..end]).ok()?;
+        let state: Checkpoint = serde_json::from_slice(&rest[..end]).ok()?;
         let (values, []) = rest[end + 1..].as_chunks::<4>() else {
             return None;
         };
         let (rows, []) = values.as_chunks::<LANE>() else {
             return None;
         };
-        let shape = header.key.shape();
+        let shape = state.key.shape();
         shape.check().ok()?;
         let count = Layout::new(shape).rows();
         if rows.len() != 3 * count {
@@ -196,14 +183,10 @@ impl Checkpoint {
             .chunks(count)
             .map(|part| part.iter().map(row).collect());
         Some(Checkpoint {
-            key: header.key,
-            epochs: header.epochs,
-            step: header.step,
-            elapsed: Duration::from_millis(header.elapsed_ms),
-            best_loss: header.best_loss,
             weights: parts.next()?,
             first: parts.next()?,
             second: parts.next()?,
+            ..state
         })
     }
 }

@@ -39,8 +39,8 @@ const MAX_COMPARED_POSITIONS: usize = 50_000;
 #[derive(Clone, Debug)]
 struct TrainingSettings {
     target: Target,
-    /// Weight of the result in the target at the end; it changes with the progress.
-    final_wdl: f32,
+    /// The target at the end; the weight of the result changes with the progress.
+    final_target: Target,
     batch: usize,
     epochs: usize,
     limit: Option<Duration>,
@@ -48,6 +48,24 @@ struct TrainingSettings {
     decay: f32,
     threads: usize,
     seed: u64,
+}
+
+impl TrainingSettings {
+    /// Progress of the run (0.0 to 1.0): by epochs or by time, whichever is further.
+    fn progress(&self, elapsed: Duration, epochs: f32) -> f32 {
+        let time = |limit: Duration| elapsed.as_secs_f32() / limit.as_secs_f32();
+        let time = self.limit.map_or(0.0, time);
+        (epochs / self.epochs as f32).max(time).min(1.0)
+    }
+
+    /// The target after `progress` of the run.
+    fn target_at(&self, progress: f32) -> Target {
+        let [first, last] = [self.target.wdl, self.final_target.wdl];
+        Target {
+            wdl: first + (last - first) * progress,
+            ..self.target
+        }
+    }
 }
 
 /// Reads the games, trains a network and writes it to `options.out` after every epoch that is the best so far, with a
@@ -99,7 +117,10 @@ pub fn run(options: &TrainOptions) -> anyhow::Result<()> {
             wdl: options.wdl as f32,
             scale,
         },
-        final_wdl: options.final_wdl.unwrap_or(options.wdl) as f32,
+        final_target: Target {
+            wdl: options.final_wdl.unwrap_or(options.wdl) as f32,
+            scale,
+        },
         batch: (batch.min(training_count) / RUN).max(1) * RUN,
         epochs: options.epochs,
         limit: options.minutes,
@@ -108,16 +129,12 @@ pub fn run(options: &TrainOptions) -> anyhow::Result<()> {
         threads,
         seed: options.seed,
     };
-    let model = match from {
-        Some(network) => Model::from_network(&network, scale).widened(shape.hidden, options.seed),
-        None => Model::random(shape, options.seed),
-    };
     let key = RunKey {
         hidden: shape.hidden,
         buckets: shape.buckets,
         positions: training_count,
         batch: settings.batch,
-        wdl: [settings.target.wdl, settings.final_wdl],
+        wdl: [settings.target.wdl, settings.final_target.wdl],
         scale,
         seed: options.seed,
     };
@@ -132,12 +149,20 @@ pub fn run(options: &TrainOptions) -> anyhow::Result<()> {
             let loss = checkpoint.best_loss;
             (checkpoint, Some((loss, network)))
         }
-        None => (Checkpoint::start(key, &model), None),
+        None => {
+            let model = match from {
+                Some(network) => {
+                    Model::from_network(&network, scale).widened(shape.hidden, options.seed)
+                }
+                None => Model::random(shape, options.seed),
+            };
+            (Checkpoint::start(key, &model), None)
+        }
     };
     log.print(&data_line)?;
     log.print(&format!(
         "network: (768 -> {}) x 2 -> 1 x {}; wdl {} to {}, K {scale:.0}, batch {}, epochs {}, limit {:?}, rate {}, decay {}, seed {}, {} threads, {:?}",
-        shape.hidden, shape.buckets, options.wdl, settings.final_wdl, settings.batch, settings.epochs, settings.limit, settings.rate, settings.decay, settings.seed, threads,
+        shape.hidden, shape.buckets, options.wdl, settings.final_target.wdl, settings.batch, settings.epochs, settings.limit, settings.rate, settings.decay, settings.seed, threads,
         SimdLevel::best()
     ))?;
     let name = options.name.clone().unwrap_or_else(|| stem(&options.out));
@@ -180,11 +205,7 @@ pub fn run(options: &TrainOptions) -> anyhow::Result<()> {
         return Err(error);
     }
     let (loss, network) = best.context("no epoch was finished")?;
-    let target = Target {
-        wdl: settings.final_wdl,
-        ..settings.target
-    };
-    let (integer, magnitude) = compare(&network, &data.validation, target);
+    let (integer, magnitude) = compare(&network, &data.validation, settings.final_target);
     if SCALE_RATIO_LIMITS
         .map(|ratio| scaled(scale, ratio))
         .contains(&network.scale())
@@ -281,10 +302,8 @@ struct Shared<'a> {
     shards: Vec<RwLock<Shard>>,
     losses: Vec<Mutex<(Loss, Loss)>>,
     barrier: SpinBarrier,
-    /// Learning rate of the next step, as the bits of an `f32`.
-    rate: AtomicU32,
-    /// Weight of the result in the targets of the next step, as the bits of an `f32`.
-    wdl: AtomicU32,
+    /// Progress of the run at the next step, as the bits of an `f32`.
+    progress: AtomicU32,
     stop: AtomicBool,
 }
 
@@ -321,8 +340,11 @@ fn train(
             .collect(),
         losses: (0..settings.threads).map(|_| Mutex::default()).collect(),
         barrier: SpinBarrier::new(settings.threads),
-        rate: AtomicU32::new(settings.rate.to_bits()),
-        wdl: AtomicU32::new(settings.target.wdl.to_bits()),
+        progress: AtomicU32::new(
+            settings
+                .progress(start.elapsed, start.epochs as f32)
+                .to_bits(),
+        ),
         stop: AtomicBool::new(false),
     };
     let mut report = Some(report);
@@ -371,34 +393,25 @@ impl Worker<'_> {
         let elapsed = || shared.start.elapsed + began.elapsed();
         let mut last_report = began;
         let mut step = shared.start.step;
-        let first_epoch = shared.start.epochs;
-        if report.is_some() {
-            let progress = self.progress(elapsed(), first_epoch as f32 / settings.epochs as f32);
-            self.set_schedule(progress);
-        }
-        if !shared.barrier.wait() {
-            return;
-        }
-        for epoch in first_epoch..settings.epochs {
+        for epoch in shared.start.epochs..settings.epochs {
             let order = Permutation::new(runs.len(), settings.seed ^ (epoch as u64 + 1));
             let mut loss = Loss::default();
             for batch in 0..batches {
                 let range = batch * runs_per_batch..((batch + 1) * runs_per_batch).min(runs.len());
                 let size = range.len() * RUN;
-                // The leader sets the next rate while others are still in their step.
-                let rate = f32::from_bits(shared.rate.load(Ordering::Relaxed));
-                loss.add(&self.gradient(runs, &order, range));
+                // The leader sets the next progress while others are still in their step.
+                let progress = f32::from_bits(shared.progress.load(Ordering::Relaxed));
+                let rate = cosine(settings.rate, progress);
+                loss.add(&self.gradient(runs, &order, range, settings.target_at(progress)));
                 if !shared.barrier.wait() {
                     return;
                 }
                 step += 1;
                 self.step(step, rate, size);
                 if report.is_some() {
-                    let progress = self.progress(
-                        elapsed(),
-                        (epoch * batches + batch + 1) as f32 / (settings.epochs * batches) as f32,
-                    );
-                    self.set_schedule(progress);
+                    let epochs = epoch as f32 + (batch + 1) as f32 / batches as f32;
+                    let progress = settings.progress(elapsed(), epochs);
+                    shared.progress.store(progress.to_bits(), Ordering::Relaxed);
                     shared.stop.store(progress >= 1.0, Ordering::Relaxed);
                     if last_report.elapsed() > Duration::from_secs(10) {
                         last_report = Instant::now();
@@ -431,7 +444,7 @@ impl Worker<'_> {
                     validation.add(&losses.1);
                 }
                 let elapsed = elapsed();
-                let progress = self.progress(elapsed, (epoch + 1) as f32 / settings.epochs as f32);
+                let progress = settings.progress(elapsed, (epoch + 1) as f32);
                 let seconds = elapsed.as_secs_f64();
                 let speed = f64::from(step) * settings.batch as f64 / seconds;
                 let line = format!(
@@ -462,28 +475,15 @@ impl Worker<'_> {
         }
     }
 
-    /// Sets the learning rate and the weight of the result after `progress` of the run.
-    fn set_schedule(&self, progress: f32) {
-        let (shared, settings) = (self.shared, self.shared.settings);
-        let rate = cosine(settings.rate, progress);
-        shared.rate.store(rate.to_bits(), Ordering::Relaxed);
-        let [first, last] = [settings.target.wdl, settings.final_wdl];
-        let wdl = first + (last - first) * progress;
-        shared.wdl.store(wdl.to_bits(), Ordering::Relaxed);
-    }
-
     /// Computes the gradient of this thread's share of a batch of runs.
     fn gradient(
         &mut self,
         runs: &[[Sample; RUN]],
         order: &Permutation,
         batch: std::ops::Range<usize>,
+        target: Target,
     ) -> Loss {
         let (shared, threads) = (self.shared, self.shared.settings.threads);
-        let target = Target {
-            wdl: f32::from_bits(shared.wdl.load(Ordering::Relaxed)),
-            ..shared.settings.target
-        };
         let mut gradient = write(&shared.gradients[self.thread]);
         gradient.fill(Row::ZERO);
         let mut loss = Loss::default();
@@ -554,10 +554,7 @@ impl Worker<'_> {
     fn validate(&mut self) -> Loss {
         let (samples, settings) = (&self.shared.data.validation, self.shared.settings);
         // Always the same target, so that epochs can be compared.
-        let target = Target {
-            wdl: settings.final_wdl,
-            ..settings.target
-        };
+        let target = settings.final_target;
         let share = samples.len().div_ceil(settings.threads);
         let from = (self.thread * share).min(samples.len());
         let mut loss = Loss::default();
@@ -565,13 +562,6 @@ impl Worker<'_> {
             loss.add(&self.tile.run(&self.model.rows, tile, target, None));
         }
         loss
-    }
-
-    /// Progress of the run (0.0 to 1.0): by epochs or by time, whichever is further.
-    fn progress(&self, elapsed: Duration, epochs: f32) -> f32 {
-        let limit = self.shared.settings.limit;
-        let time = limit.map_or(0.0, |limit| elapsed.as_secs_f32() / limit.as_secs_f32());
-        epochs.max(time).min(1.0)
     }
 }
 

@@ -158,7 +158,7 @@ fn settings(threads: usize, epochs: usize) -> TrainingSettings {
     };
     TrainingSettings {
         target,
-        final_wdl: target.wdl,
+        final_target: target,
         batch: 240,
         epochs,
         limit: None,
