@@ -36,12 +36,14 @@ tunables! {
     time_moves_max = 48 in 20..=80 step 3;
     /// The same late in the game.
     time_moves_min = 24 in 8..=40 step 2;
+    /// Share of these moves if the increment is longer than the lag.
+    time_moves_increment = 65 in 50..=110 step 4;
     /// Soft limit in equal shares of the clock.
     time_soft = 90 in 50..=160 step 6;
     /// Hard limit in equal shares of the clock.
-    time_hard = 450 in 200..=1000 step 40;
+    time_hard = 500 in 200..=1000 step 40;
     /// A move uses at most this share of the clock.
-    time_share_max = 40 in 15..=80 step 4;
+    time_share_max = 50 in 15..=80 step 4;
     /// Factor of the soft limit when the best move has just changed ...
     time_new_move = 125 in 90..=200 step 6;
     /// ... less this for every iteration since, in thousandths.

@@ -68,15 +68,18 @@ impl TimeBudget {
             .remaining
             .saturating_sub(clock.overhead)
             .min(MAX_CLOCK);
+        let (increment, lag) = (clock.increment.min(MAX_CLOCK), clock.lag.min(MAX_CLOCK));
         // Thinking time can be cut in a long game, lag cannot: it is budgeted for more moves.
         let (moves, longest) = match clock.moves_to_go {
             Some(moves) => {
                 let moves = moves.clamp(1, params::time_moves_max() as u32);
                 (moves, moves)
             }
-            None => (estimated_moves_to_go(ply), params::MOVES_TO_GO_FOR_LAG),
+            None => (
+                estimated_moves_to_go(ply, increment > lag),
+                params::MOVES_TO_GO_FOR_LAG,
+            ),
         };
-        let (increment, lag) = (clock.increment.min(MAX_CLOCK), clock.lag.min(MAX_CLOCK));
         let gained = increment.saturating_sub(lag) * (moves - 1);
         let lost = lag.saturating_sub(increment) * (longest - 1);
         // If lag would use up the clock, a share remains for thinking.
@@ -119,12 +122,17 @@ fn percent(value: i32) -> f64 {
     f64::from(value) / 100.0
 }
 
-/// Moves that the clock should last for in sudden death.
-fn estimated_moves_to_go(ply: u32) -> u32 {
+/// Moves that the clock should last for in sudden death: fewer if it gains time with each of them.
+fn estimated_moves_to_go(ply: u32, gains_time: bool) -> u32 {
     let played = ply / 2;
-    (params::time_moves_max() as u32)
+    let moves = (params::time_moves_max() as u32)
         .saturating_sub(played / 2)
-        .max(params::time_moves_min() as u32)
+        .max(params::time_moves_min() as u32);
+    if gains_time {
+        moves * params::time_moves_increment() as u32 / 100
+    } else {
+        moves
+    }
 }
 
 #[cfg(test)]

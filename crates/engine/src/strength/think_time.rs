@@ -11,7 +11,7 @@ use knightwatch_chess::{Game, Move};
 const SALT: u64 = 0x0074_656d_706f;
 
 /// Mean share of the soft limit, before the other factors; the scatter raises the mean by a quarter.
-const MEAN_SHARE: f64 = 0.6;
+const MEAN_SHARE: f64 = 0.55;
 
 /// Standard deviation of the logarithm: one in six moves takes twice as long or longer, one in six half as long or
 /// less.
