@@ -10,12 +10,9 @@ pub(crate) const HUGE_PAGE_BYTES: usize = 2 << 20;
 pub(crate) fn advise_huge(start: NonNull<u8>, bytes: usize) {
     #[cfg(target_os = "linux")]
     {
-        /// Larger tables keep small pages: with huge pages a short search that touches few entries would commit all
-        /// of the memory.
-        const MAX_HUGE_BYTES: usize = 1 << 30;
         let offset = start.align_offset(HUGE_PAGE_BYTES);
         let bytes_in_pages = bytes.saturating_sub(offset) / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES;
-        if bytes_in_pages > 0 && bytes_in_pages <= MAX_HUGE_BYTES {
+        if bytes_in_pages > 0 && may_be_huge(bytes_in_pages, physical_memory()) {
             // SAFETY: `offset + bytes_in_pages` is at most `bytes`, which is the caller's; the advice changes no content.
             let advised = unsafe {
                 rustix::mm::madvise(
@@ -30,4 +27,36 @@ pub(crate) fn advise_huge(start: NonNull<u8>, bytes: usize) {
     }
     #[cfg(not(target_os = "linux"))]
     let _ = (start, bytes);
+}
+
+/// A short search touches few entries of a table, but most of its huge pages, and the system clears each on first use:
+/// about 0.1 s for a GiB. So a table that fills the memory or takes long to clear keeps small pages.
+#[cfg(target_os = "linux")]
+fn may_be_huge(bytes: usize, memory: u64) -> bool {
+    const ALWAYS: usize = 1 << 30;
+    const NEVER_ABOVE: usize = 4 << 30;
+    bytes <= ALWAYS || bytes <= NEVER_ABOVE && bytes as u64 <= memory / 2
+}
+
+/// Bytes of physical memory.
+#[cfg(target_os = "linux")]
+fn physical_memory() -> u64 {
+    let info = rustix::system::sysinfo();
+    #[allow(clippy::useless_conversion, reason = "it is a u32 on some targets")]
+    let units = u64::from(info.totalram);
+    units * u64::from(info.mem_unit)
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_that_leave_memory_get_huge_pages() {
+        const GIB: u64 = 1 << 30;
+        assert!(physical_memory() > GIB / 8);
+        for (gib, memory, huge) in [(1, 1, true), (2, 3, false), (4, 8, true), (8, 64, false)] {
+            assert_eq!(may_be_huge(gib << 30, memory * GIB), huge, "{gib} {memory}");
+        }
+    }
 }
