@@ -30,7 +30,7 @@ use knightwatch_engine::nnue::Network;
 use knightwatch_engine::{Bound, Limits, Score, SearchReport, Searcher, Setting};
 
 /// Openings with a larger score, in centipawns, are discarded.
-const MAX_OPENING_SCORE: i32 = 800;
+const MAX_OPENING_SCORE: i32 = 300;
 /// Ratio of the nodes for an opening to those for a move.
 const OPENING_NODES_FACTOR: u64 = 8;
 /// Win adjudication: score in centipawns and number of plies.

@@ -134,6 +134,21 @@ impl Model {
         wide
     }
 
+    /// Copies these rows of weights, the first of which is row `from`, rounded to what the engine's integers can represent.
+    pub(crate) fn copy_rounded(&mut self, from: usize, rows: &[Row]) {
+        let (outputs, output_biases) = (self.layout.output(0), self.layout.output_biases());
+        let copies = self.rows[from..].iter_mut().zip(rows);
+        for (at, (copy, row)) in copies.enumerate() {
+            let unit = match from + at {
+                at if at < outputs => QA,
+                at if at < output_biases => QB,
+                _ => QA * QB,
+            };
+            let unit = unit as f32;
+            *copy = Row(row.0.map(|value| round(value * unit) / unit));
+        }
+    }
+
     /// The integer network, with `scale` centipawns per unit of output.
     ///
     /// # Errors
@@ -172,6 +187,13 @@ impl Model {
     }
 }
 
+/// The nearest integer of a number below 2^22. The compiler can vectorise this for every processor.
+fn round(value: f32) -> f32 {
+    /// From here on up to twice of it, floats are integers.
+    const INTEGERS: f32 = 12_582_912.0;
+    (value + INTEGERS) - INTEGERS
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
@@ -190,6 +212,13 @@ mod tests {
             1,
         );
         let network = model.quantise("a", 400).unwrap();
+        let mut rounded = model.clone();
+        rounded.copy_rounded(0, &model.rows);
+        assert_ne!(rounded.rows, model.rows);
+        assert_eq!(
+            rounded.quantise("a", 400).unwrap().to_bytes(),
+            network.to_bytes()
+        );
         assert_eq!(
             Model::from_network(&network, 400.0)
                 .quantise("a", 400)

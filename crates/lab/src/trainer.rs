@@ -30,6 +30,10 @@ const BETA1: f32 = 0.9;
 const BETA2: f32 = 0.999;
 /// Final learning rate relative to the first.
 const FINAL_RATE_FACTOR: f32 = 0.01;
+/// The rate grows from 0 during this part of the run, while AdamW has seen few gradients.
+const WARM_UP: f32 = 0.005;
+/// In the last part of the run, gradients are those of the weights as rounded for the engine.
+const ROUNDED_FROM: f32 = 0.85;
 /// Limits of a network's scale relative to the scale it was trained with.
 const SCALE_RATIO_LIMITS: [f64; 2] = [0.5, 2.0];
 /// Upper limit of positions on which the integer network is compared at the end.
@@ -394,14 +398,15 @@ impl Worker<'_> {
         let mut last_report = began;
         let mut step = shared.start.step;
         for epoch in shared.start.epochs..settings.epochs {
+            self.gather(self.progress() >= ROUNDED_FROM);
             let order = Permutation::new(runs.len(), settings.seed ^ (epoch as u64 + 1));
             let mut loss = Loss::default();
             for batch in 0..batches {
                 let range = batch * runs_per_batch..((batch + 1) * runs_per_batch).min(runs.len());
                 let size = range.len() * RUN;
                 // The leader sets the next progress while others are still in their step.
-                let progress = f32::from_bits(shared.progress.load(Ordering::Relaxed));
-                let rate = cosine(settings.rate, progress);
+                let progress = self.progress();
+                let rate = rate_at(settings.rate, progress);
                 loss.add(&self.gradient(runs, &order, range, settings.target_at(progress)));
                 if !shared.barrier.wait() {
                     return;
@@ -426,11 +431,13 @@ impl Worker<'_> {
                 if !shared.barrier.wait() {
                     return;
                 }
-                self.gather();
+                self.gather(self.progress() >= ROUNDED_FROM);
                 if shared.stop.load(Ordering::Relaxed) {
                     break;
                 }
             }
+            // What counts is the network of the engine.
+            self.gather(true);
             let validation = self.validate();
             *lock(&shared.losses[self.thread]) = (loss, validation);
             if !shared.barrier.wait() {
@@ -473,6 +480,10 @@ impl Worker<'_> {
                 break;
             }
         }
+    }
+
+    fn progress(&self) -> f32 {
+        f32::from_bits(self.shared.progress.load(Ordering::Relaxed))
     }
 
     /// Computes the gradient of this thread's share of a batch of runs.
@@ -542,11 +553,15 @@ impl Worker<'_> {
         }
     }
 
-    /// Copies all ranges into this thread's replica.
-    fn gather(&mut self) {
+    /// Copies all ranges into this thread's replica, as they are or rounded as in the engine.
+    fn gather(&mut self, rounded: bool) {
         for shard in &self.shared.shards {
-            let shard = read(shard);
-            self.model.rows[shard.from..][..shard.weights.len()].copy_from_slice(&shard.weights);
+            let Shard { from, weights, .. } = &*read(shard);
+            if rounded {
+                self.model.copy_rounded(*from, weights);
+            } else {
+                self.model.rows[*from..][..weights.len()].copy_from_slice(weights);
+            }
         }
     }
 
@@ -566,9 +581,10 @@ impl Worker<'_> {
 }
 
 /// The learning rate after `progress` of the run.
-fn cosine(rate: f32, progress: f32) -> f32 {
+fn rate_at(rate: f32, progress: f32) -> f32 {
     let share = 0.5 * (1.0 + (std::f32::consts::PI * progress).cos());
-    rate * (FINAL_RATE_FACTOR + (1.0 - FINAL_RATE_FACTOR) * share)
+    let warm = (progress / WARM_UP).min(1.0);
+    rate * warm * (FINAL_RATE_FACTOR + (1.0 - FINAL_RATE_FACTOR) * share)
 }
 
 /// The time left after `progress` of the run, as text.

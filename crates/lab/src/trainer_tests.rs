@@ -299,10 +299,12 @@ fn permutation_visits_each_index_once() {
 }
 
 #[test]
-fn learning_rate_follows_a_cosine() {
-    assert_eq!(cosine(1.0, 0.0), 1.0);
-    assert!((cosine(1.0, 0.5) - 0.505).abs() < 1e-3);
-    assert!((cosine(1.0, 1.0) - FINAL_RATE_FACTOR).abs() < 1e-6);
+fn learning_rate_grows_and_follows_a_cosine() {
+    assert_eq!(rate_at(1.0, 0.0), 0.0);
+    assert!((rate_at(1.0, WARM_UP / 2.0) - 0.5).abs() < 1e-3);
+    assert!((rate_at(1.0, WARM_UP) - 1.0).abs() < 1e-3);
+    assert!((rate_at(1.0, 0.5) - 0.505).abs() < 1e-3);
+    assert!((rate_at(1.0, 1.0) - FINAL_RATE_FACTOR).abs() < 1e-6);
 }
 
 #[test]
