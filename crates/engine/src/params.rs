@@ -58,7 +58,7 @@ tunables! {
     // Iterations.
 
     /// Half width of the first aspiration window.
-    aspiration_window = 14 in 8..=40 step 3;
+    aspiration_window = 14 in 5..=40 step 3;
     /// Full windows in iterations shallower than this.
     aspiration_depth = 5 in 3..=8 step 1;
     /// Percentage of the recent score swing added to the window.
@@ -141,7 +141,7 @@ tunables! {
     /// SEE pruning of noisy moves: maximum depth.
     see_noisy_depth = 9 in 6..=12 step 1;
     /// SEE pruning of quiet moves: margin per reduced ply squared.
-    see_quiet_margin = 24 in 15..=40 step 3;
+    see_quiet_margin = 15 in 5..=40 step 2;
     /// SEE pruning of quiet moves: maximum reduced depth.
     see_quiet_depth = 9 in 5..=12 step 1;
     /// Late move pruning: moves searched at depth 0 ...
@@ -151,16 +151,16 @@ tunables! {
     /// Late move pruning: percentage of these moves when not improving.
     lmp_not_improving = 90 in 50..=110 step 6;
     /// Futility pruning: margin at depth 0.
-    futility_base = 90 in 30..=150 step 12;
+    futility_base = 60 in 0..=150 step 8;
     /// Futility pruning: margin per reduced ply.
-    futility_slope = 85 in 50..=150 step 8;
+    futility_slope = 72 in 30..=150 step 6;
     /// Futility pruning: maximum reduced depth.
     futility_depth = 9 in 5..=12 step 1;
-    /// Pruning of quiet moves: history worth one ply of reduced depth, in hundreds.
-    prune_history = 200 in 40..=1000 step 30;
+    /// Pruning of quiet moves: history worth one ply of the reduced depth, in hundreds.
+    prune_history = 45 in 15..=200 step 5;
     /// History pruning: quiet moves with a history below minus this per ply ...
     history_margin = 3500 in 1000..=6000 step 400;
-    /// ... up to this reduced depth.
+    /// ... up to this depth, reduced by the number of the move only.
     history_depth = 4 in 2..=6 step 1;
     /// Quiescence: maximum loss by SEE.
     quiescence_loss = 40 in 1..=100 step 12;
@@ -174,9 +174,11 @@ tunables! {
     /// Singular extension: maximum depth deficit of the TT entry.
     singular_tt_depth = 3 in 2..=5 step 1;
     /// Singular extension: margin below the TT score per ply, in hundredths.
-    singular_slope = 150 in 40..=400 step 25;
+    singular_slope = 60 in 20..=200 step 8;
+    /// Singular extension: this much more in nodes that were in a PV.
+    singular_former_pv = 70 in 0..=200 step 10;
     /// Double extension: margin.
-    double_margin = 18 in 8..=40 step 4;
+    double_margin = 6 in 0..=40 step 2;
     /// Triple extension: margin, for quiet TT moves.
     triple_margin = 90 in 40..=200 step 10;
     /// Additional margin of double and triple extensions in PV nodes.

@@ -45,7 +45,7 @@ impl Search<'_> {
 
     fn may_be_singular(&self, node: &Node, hit: &Hit) -> bool {
         let is_long = node.ply >= MAX_EXTENSION_FACTOR * self.iteration;
-        node.depth >= params::singular_depth()
+        node.depth >= params::singular_depth() + i32::from(node.was_pv)
             && hit.depth >= node.depth - params::singular_tt_depth()
             && hit.bound != Bound::Upper
             && !is_mate(hit.value)
@@ -54,7 +54,12 @@ impl Search<'_> {
 
     fn test_singularity<N: NodeType>(&mut self, node: &Node, hit: &Hit) -> Extension {
         let &Node { pos, ply, beta, .. } = node;
-        let bar = hit.value - params::singular_slope() * node.depth / 100;
+        let former_pv = if was_pv_only::<N>(node) {
+            params::singular_former_pv()
+        } else {
+            0
+        };
+        let bar = hit.value - (params::singular_slope() + former_pv) * node.depth / 100;
         let half = (node.depth - 1) / 2;
         self.frame(ply).excluded = node.tt_move;
         let value = self.search::<NonPvNode>(pos, ply, half, bar - 1, bar, node.cut);
@@ -87,4 +92,9 @@ impl Search<'_> {
             Extension::By(0)
         }
     }
+}
+
+/// Whether the position was in a principal variation and is not now.
+fn was_pv_only<N: NodeType>(node: &Node) -> bool {
+    node.was_pv && !N::PV
 }

@@ -10,6 +10,9 @@ use crate::value::{Value, is_mate};
 use crate::{params, see};
 use knightwatch_chess::Variant;
 
+/// However bad the history of a quiet move, it is pruned as if it were searched to this depth.
+const MIN_REDUCED: i32 = -1;
+
 /// Result of move pruning.
 pub(super) enum PruneDecision {
     Search,
@@ -28,11 +31,12 @@ pub(super) fn prune_move(node: &Node, candidate: &Candidate, alpha: Value) -> Pr
             PruneDecision::Search
         };
     }
-    let reduction = candidate.reduction - candidate.history * PLY / (100 * params::prune_history());
-    let reduced = (node.depth - plies(reduction)).max(1);
-    if comes_too_late(node, candidate) || is_futile(node, reduced, alpha) {
-        PruneDecision::SkipQuiets
-    } else if has_failed_too_often(node, candidate, reduced)
+    if comes_too_late(node, candidate) {
+        return PruneDecision::SkipQuiets;
+    }
+    let (by_number, reduced) = reduced_depths(node, candidate);
+    if is_futile(node, reduced, alpha)
+        || has_failed_too_often(node, candidate, by_number)
         || quiet_loses_material(node, candidate, reduced)
     {
         PruneDecision::Skip
@@ -41,10 +45,24 @@ pub(super) fn prune_move(node: &Node, candidate: &Candidate, alpha: Value) -> Pr
     }
 }
 
+/// The depth to which a quiet move would be searched after late move reductions: by its number, and by its history, too.
+fn reduced_depths(node: &Node, candidate: &Candidate) -> (i32, i32) {
+    let not_improving = if node.improving {
+        0
+    } else {
+        params::lmr_not_improving()
+    };
+    let reduction = candidate.reduction + not_improving;
+    let good = candidate.history * PLY / (100 * params::prune_history());
+    let depth = |reduction| node.depth - 1 - plies(reduction);
+    (depth(reduction), depth(reduction - good).max(MIN_REDUCED))
+}
+
 /// SEE pruning of captures and promotions, with a margin by depth and history.
 fn noisy_loses_material(node: &Node, candidate: &Candidate) -> bool {
     let allowed =
         params::see_noisy_margin() * node.depth + candidate.history / params::see_noisy_history();
+    let allowed = allowed.max(0);
     node.depth <= params::see_noisy_depth()
         && !see::is_at_least(node.pos, candidate.board_move, -allowed)
 }
@@ -73,7 +91,7 @@ fn has_failed_too_often(node: &Node, candidate: &Candidate, reduced: i32) -> boo
 
 /// SEE pruning of quiet moves: it loses material on its target square.
 fn quiet_loses_material(node: &Node, candidate: &Candidate, reduced: i32) -> bool {
-    let allowed = params::see_quiet_margin() * reduced * reduced;
+    let allowed = params::see_quiet_margin() * reduced.max(0).pow(2);
     reduced <= params::see_quiet_depth()
         && !see::is_at_least(node.pos, candidate.board_move, -allowed)
 }
@@ -117,7 +135,7 @@ mod tests {
         ));
         assert!(matches!(
             decision("d3c4", 1, -900, 2, 0),
-            PruneDecision::SkipQuiets
+            PruneDecision::Skip
         ));
         assert!(matches!(
             decision("d3c4", 2, 0, 2, -20_000),

@@ -237,7 +237,7 @@ impl Search<'_> {
         let mut value =
             -self.search::<NonPvNode>(child, child_ply, reduced, -alpha - 1, -alpha, true);
         self.frame(node.ply).reduction = 0;
-        if value <= alpha || reduced >= depth {
+        if value <= alpha || reduced >= depth || self.aborted {
             return (value, depth);
         }
         // The result of the reduced search decides whether the full one goes deeper or less deep.
@@ -249,7 +249,9 @@ impl Search<'_> {
             value =
                 -self.search::<NonPvNode>(child, child_ply, depth, -alpha - 1, -alpha, !node.cut);
         }
-        self.update_late_move(node, candidate, depth, value > alpha);
+        if !self.aborted {
+            self.update_late_move(node, candidate, depth, value > alpha);
+        }
         (value, depth)
     }
 }

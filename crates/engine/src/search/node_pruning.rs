@@ -38,7 +38,7 @@ fn reverse_futility(node: &Node) -> Option<Value> {
     } = node;
     let margin = params::rfp_margin() * (depth - i32::from(node.improving))
         - params::rfp_worsening() * i32::from(node.worsening);
-    let safe = estimate - margin >= beta && !is_mate(beta) && estimate < MIN_MATE;
+    let safe = estimate - margin.max(0) >= beta && !is_mate(beta) && estimate < MIN_MATE;
     (depth <= params::rfp_depth() && !node.was_pv && safe)
         .then(|| beta + (estimate - beta) / params::rfp_divisor())
 }
