@@ -71,7 +71,7 @@ tunables! {
     // Static evaluation of a node.
 
     /// Correction history: units per centipawn.
-    correction_divisor = 800 in 300..=1600 step 100;
+    correction_divisor = 1000 in 300..=1600 step 100;
     /// Correction history: learning rate.
     correction_rate = 4 in 1..=16 step 2;
     /// Correction history: weight of the pawn table; the others have 1.
@@ -141,7 +141,7 @@ tunables! {
     /// SEE pruning of noisy moves: maximum depth.
     see_noisy_depth = 9 in 6..=12 step 1;
     /// SEE pruning of quiet moves: margin per reduced ply squared.
-    see_quiet_margin = 15 in 5..=40 step 2;
+    see_quiet_margin = 13 in 5..=40 step 2;
     /// SEE pruning of quiet moves: maximum reduced depth.
     see_quiet_depth = 9 in 5..=12 step 1;
     /// Late move pruning: moves searched at depth 0 ...
@@ -151,9 +151,9 @@ tunables! {
     /// Late move pruning: percentage of these moves when not improving.
     lmp_not_improving = 90 in 50..=110 step 6;
     /// Futility pruning: margin at depth 0.
-    futility_base = 60 in 0..=150 step 8;
+    futility_base = 72 in 0..=150 step 8;
     /// Futility pruning: margin per reduced ply.
-    futility_slope = 72 in 30..=150 step 6;
+    futility_slope = 76 in 30..=150 step 6;
     /// Futility pruning: maximum reduced depth.
     futility_depth = 9 in 5..=12 step 1;
     /// Pruning of quiet moves: history worth one ply of the reduced depth, in hundreds.
@@ -178,9 +178,9 @@ tunables! {
     /// Singular extension: this much more in nodes that were in a PV.
     singular_former_pv = 70 in 0..=200 step 10;
     /// Double extension: margin.
-    double_margin = 6 in 0..=40 step 2;
+    double_margin = 4 in 0..=40 step 2;
     /// Triple extension: margin, for quiet TT moves.
-    triple_margin = 90 in 40..=200 step 10;
+    triple_margin = 60 in 40..=200 step 10;
     /// Additional margin of double and triple extensions in PV nodes.
     extension_pv_margin = 120 in 20..=300 step 20;
     /// Maximum double extensions in one line.
@@ -223,7 +223,7 @@ tunables! {
     /// Less per centipawn of correction: the node is complex.
     lmr_correction = 6 in 0..=30 step 3;
     /// Quiet history worth one ply.
-    lmr_quiet_history = 11000 in 5000..=20000 step 1000;
+    lmr_quiet_history = 12500 in 5000..=20000 step 1000;
     /// Noisy history worth one ply.
     lmr_noisy_history = 9000 in 4000..=18000 step 1000;
     /// The re-search of a move is deeper if it beats the best score by this ...
