@@ -12,7 +12,7 @@ pub(crate) fn advise_huge(start: NonNull<u8>, bytes: usize) {
     {
         let offset = start.align_offset(HUGE_PAGE_BYTES);
         let bytes_in_pages = bytes.saturating_sub(offset) / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES;
-        if bytes_in_pages > 0 && may_be_huge(bytes_in_pages, physical_memory()) {
+        if bytes_in_pages > 0 && may_be_huge(bytes_in_pages as u64, physical_memory()) {
             // SAFETY: `offset + bytes_in_pages` is at most `bytes`, which is the caller's; the advice changes no content.
             let advised = unsafe {
                 rustix::mm::madvise(
@@ -30,15 +30,16 @@ pub(crate) fn advise_huge(start: NonNull<u8>, bytes: usize) {
 }
 
 /// A short search touches few entries of a table, but most of its huge pages, and the system clears each on first use:
-/// about 0.1 s for a GiB. So a table that fills the memory or takes long to clear keeps small pages.
+/// about 0.1 s for a GiB. So a table above 1 GiB keeps small pages if it takes more than half of the memory or more than
+/// 4 GiB.
 #[cfg(target_os = "linux")]
-fn may_be_huge(bytes: usize, memory: u64) -> bool {
-    const ALWAYS: usize = 1 << 30;
-    const NEVER_ABOVE: usize = 4 << 30;
-    bytes <= ALWAYS || bytes <= NEVER_ABOVE && bytes as u64 <= memory / 2
+fn may_be_huge(bytes: u64, memory: u64) -> bool {
+    const ALWAYS: u64 = 1 << 30;
+    const NEVER_ABOVE: u64 = 4 << 30;
+    bytes <= ALWAYS || bytes <= NEVER_ABOVE && bytes <= memory / 2
 }
 
-/// Bytes of physical memory.
+/// Bytes of memory of the machine; limits of a container do not count.
 #[cfg(target_os = "linux")]
 fn physical_memory() -> u64 {
     let info = rustix::system::sysinfo();
@@ -56,7 +57,7 @@ mod tests {
         const GIB: u64 = 1 << 30;
         assert!(physical_memory() > GIB / 8);
         for (gib, memory, huge) in [(1, 1, true), (2, 3, false), (4, 8, true), (8, 64, false)] {
-            assert_eq!(may_be_huge(gib << 30, memory * GIB), huge, "{gib} {memory}");
+            assert_eq!(may_be_huge(gib * GIB, memory * GIB), huge, "{gib} {memory}");
         }
     }
 }

@@ -36,7 +36,7 @@ tunables! {
     time_moves_max = 48 in 20..=80 step 3;
     /// The same late in the game.
     time_moves_min = 24 in 8..=40 step 2;
-    /// Share of these moves if the increment is longer than the lag.
+    /// Percentage of these moves if the increment is longer than the lag: the clock gains time.
     time_moves_increment = 65 in 50..=110 step 4;
     /// Soft limit in equal shares of the clock.
     time_soft = 90 in 50..=160 step 6;
@@ -160,7 +160,7 @@ tunables! {
     prune_history = 45 in 15..=200 step 5;
     /// History pruning: quiet moves with a history below minus this per ply ...
     history_margin = 3500 in 1000..=6000 step 400;
-    /// ... up to this depth, reduced by the number of the move only.
+    /// ... up to this reduced depth, without its term for history.
     history_depth = 4 in 2..=6 step 1;
     /// Quiescence: maximum loss by SEE.
     quiescence_loss = 40 in 1..=100 step 12;
@@ -169,13 +169,13 @@ tunables! {
 
     // Extensions.
 
-    /// Singular extension: minimum depth.
+    /// Singular extension: minimum depth, one more in nodes that are or were in a PV.
     singular_depth = 6 in 4..=9 step 1;
     /// Singular extension: maximum depth deficit of the TT entry.
     singular_tt_depth = 3 in 2..=5 step 1;
     /// Singular extension: margin below the TT score per ply, in hundredths.
     singular_slope = 60 in 20..=200 step 8;
-    /// Singular extension: this much more in nodes that were in a PV.
+    /// ... and this much more in nodes that were in a PV and are not now.
     singular_former_pv = 70 in 0..=200 step 10;
     /// Double extension: margin.
     double_margin = 4 in 0..=40 step 2;

@@ -187,9 +187,9 @@ impl Model {
     }
 }
 
-/// The nearest integer of a number below 2^22. The compiler can vectorise this for every processor.
+/// The nearest integer of a number between -2^22 and 2^22. The compiler can vectorise this for every processor.
 fn round(value: f32) -> f32 {
-    /// From here on up to twice of it, floats are integers.
+    /// 1.5 * 2^23: between 2^23 and 2^24 the floats are the integers.
     const INTEGERS: f32 = 12_582_912.0;
     (value + INTEGERS) - INTEGERS
 }

@@ -436,7 +436,7 @@ pub struct TrainOptions {
     /// Weight of the result at the end of the run; it changes linearly [default: that of --wdl]
     #[arg(long, value_name = "W", value_parser = share)]
     pub final_wdl: Option<f64>,
-    /// Initial learning rate; it decays to a hundredth along a cosine
+    /// Highest learning rate: reached after 0.5 % of the run, it decays to a hundredth along a cosine
     #[arg(long, value_name = "RATE", default_value_t = 0.001, value_parser = positive)]
     pub rate: f64,
     /// Weight decay

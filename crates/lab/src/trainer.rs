@@ -28,7 +28,7 @@ use knightwatch_util::sync::lock;
 
 const BETA1: f32 = 0.9;
 const BETA2: f32 = 0.999;
-/// Final learning rate relative to the first.
+/// Final learning rate relative to the highest.
 const FINAL_RATE_FACTOR: f32 = 0.01;
 /// The rate grows from 0 during this part of the run, while AdamW has seen few gradients.
 const WARM_UP: f32 = 0.005;

@@ -54,7 +54,7 @@ impl Search<'_> {
 
     fn test_singularity<N: NodeType>(&mut self, node: &Node, hit: &Hit) -> Extension {
         let &Node { pos, ply, beta, .. } = node;
-        let former_pv = if was_pv_only::<N>(node) {
+        let former_pv = if is_former_pv::<N>(node) {
             params::singular_former_pv()
         } else {
             0
@@ -95,6 +95,6 @@ impl Search<'_> {
 }
 
 /// Whether the position was in a principal variation and is not now.
-fn was_pv_only<N: NodeType>(node: &Node) -> bool {
+fn is_former_pv<N: NodeType>(node: &Node) -> bool {
     node.was_pv && !N::PV
 }

@@ -10,7 +10,7 @@ use crate::value::{Value, is_mate};
 use crate::{params, see};
 use knightwatch_chess::Variant;
 
-/// However bad the history of a quiet move, it is pruned as if it were searched to this depth.
+/// Lower limit of the reduced depth, for quiet moves with a very bad history.
 const MIN_REDUCED: i32 = -1;
 
 /// Result of move pruning.
@@ -34,9 +34,9 @@ pub(super) fn prune_move(node: &Node, candidate: &Candidate, alpha: Value) -> Pr
     if comes_too_late(node, candidate) {
         return PruneDecision::SkipQuiets;
     }
-    let (by_number, reduced) = reduced_depths(node, candidate);
+    let (without_history, reduced) = reduced_depths(node, candidate);
     if is_futile(node, reduced, alpha)
-        || has_failed_too_often(node, candidate, by_number)
+        || has_failed_too_often(node, candidate, without_history)
         || quiet_loses_material(node, candidate, reduced)
     {
         PruneDecision::Skip
@@ -45,7 +45,7 @@ pub(super) fn prune_move(node: &Node, candidate: &Candidate, alpha: Value) -> Pr
     }
 }
 
-/// The depth to which a quiet move would be searched after late move reductions: by its number, and by its history, too.
+/// The depths to which late move reductions would lead: without the history of the move, and with it.
 fn reduced_depths(node: &Node, candidate: &Candidate) -> (i32, i32) {
     let not_improving = if node.improving {
         0
@@ -138,7 +138,7 @@ mod tests {
             PruneDecision::Skip
         ));
         assert!(matches!(
-            decision("d3c4", 2, 0, 2, -20_000),
+            decision("d3c4", 2, 100, 2, -20_000),
             PruneDecision::Skip
         ));
         assert!(matches!(decision("f3d4", 2, 0, 2, 0), PruneDecision::Skip));

@@ -61,15 +61,16 @@ pub struct Strength {
 
 /// Elo and the step of `Handicap::from_step` that has it, as measured in `docs/engine/strength.md`; the last row is
 /// extrapolated. Values in between are interpolated linearly.
-pub(super) const CALIBRATION: [(f64, f64); 10] = [
-    (1000.0, 1665.0),
-    (1170.0, 1750.0),
-    (1320.0, 1850.0),
-    (1500.0, 1955.0),
-    (1700.0, 2065.0),
-    (1865.0, 2190.0),
-    (2040.0, 2335.0),
-    (2225.0, 2520.0),
-    (2390.0, 2800.0),
-    (2800.0, 3560.0),
+pub(super) const CALIBRATION: [(f64, f64); 11] = [
+    (1000.0, 1585.0),
+    (1160.0, 1665.0),
+    (1330.0, 1750.0),
+    (1480.0, 1850.0),
+    (1650.0, 1955.0),
+    (1820.0, 2065.0),
+    (1950.0, 2190.0),
+    (2130.0, 2335.0),
+    (2315.0, 2520.0),
+    (2480.0, 2800.0),
+    (2800.0, 3394.0),
 ];
