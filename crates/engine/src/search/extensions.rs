@@ -54,12 +54,9 @@ impl Search<'_> {
 
     fn test_singularity<N: NodeType>(&mut self, node: &Node, hit: &Hit) -> Extension {
         let &Node { pos, ply, beta, .. } = node;
-        let former_pv = if is_former_pv::<N>(node) {
-            params::singular_former_pv()
-        } else {
-            0
-        };
-        let bar = hit.value - (params::singular_slope() + former_pv) * node.depth / 100;
+        let former_pv = i32::from(node.was_pv && !N::PV);
+        let slope = params::singular_slope() + params::singular_former_pv() * former_pv;
+        let bar = hit.value - slope * node.depth / 100;
         let half = (node.depth - 1) / 2;
         self.frame(ply).excluded = node.tt_move;
         let value = self.search::<NonPvNode>(pos, ply, half, bar - 1, bar, node.cut);
@@ -92,9 +89,4 @@ impl Search<'_> {
             Extension::By(0)
         }
     }
-}
-
-/// Whether the position was in a principal variation and is not now.
-fn is_former_pv<N: NodeType>(node: &Node) -> bool {
-    node.was_pv && !N::PV
 }

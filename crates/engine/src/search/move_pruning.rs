@@ -47,12 +47,8 @@ pub(super) fn prune_move(node: &Node, candidate: &Candidate, alpha: Value) -> Pr
 
 /// The depths to which late move reductions would lead: without the history of the move, and with it.
 fn reduced_depths(node: &Node, candidate: &Candidate) -> (i32, i32) {
-    let not_improving = if node.improving {
-        0
-    } else {
-        params::lmr_not_improving()
-    };
-    let reduction = candidate.reduction + not_improving;
+    let not_improving = i32::from(!node.improving);
+    let reduction = candidate.reduction + params::lmr_not_improving() * not_improving;
     let good = candidate.history * PLY / (100 * params::prune_history());
     let depth = |reduction| node.depth - 1 - plies(reduction);
     (depth(reduction), depth(reduction - good).max(MIN_REDUCED))
@@ -60,9 +56,8 @@ fn reduced_depths(node: &Node, candidate: &Candidate) -> (i32, i32) {
 
 /// SEE pruning of captures and promotions, with a margin by depth and history.
 fn noisy_loses_material(node: &Node, candidate: &Candidate) -> bool {
-    let allowed =
-        params::see_noisy_margin() * node.depth + candidate.history / params::see_noisy_history();
-    let allowed = allowed.max(0);
+    let by_history = candidate.history / params::see_noisy_history();
+    let allowed = (params::see_noisy_margin() * node.depth + by_history).max(0);
     node.depth <= params::see_noisy_depth()
         && !see::is_at_least(node.pos, candidate.board_move, -allowed)
 }

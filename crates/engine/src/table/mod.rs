@@ -175,7 +175,8 @@ impl Table {
         }
     }
 
-    /// Uses huge pages if the system has them and the table is not too large for them. They cost more on first use, so only long-lived tables should.
+    /// Uses huge pages if the system has them and the table is not too large for them. They cost more on first use, so
+    /// only long-lived tables should.
     pub(crate) fn with_huge_pages(self) -> Table {
         pages::advise_huge(self.clusters.cast(), self.count * size_of::<Cluster>());
         self
