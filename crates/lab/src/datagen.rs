@@ -17,7 +17,7 @@ use anyhow::{Context, ensure};
 use super::adjudication::{WinStreak, node_limits, outcome_by_rules};
 use super::archive;
 use super::contest::worker_pool;
-use super::dataset::is_quiet;
+use super::dataset::{NO_SCORE, is_quiet};
 use super::log::print_line;
 use super::openings;
 use super::options::DatagenOptions;
@@ -50,8 +50,6 @@ pub(super) const HASH_MIB: usize = 2;
 const STACK_BYTES: usize = 16 << 20;
 /// Shortest interval between attempts to write a full file.
 const MIN_WRITE_INTERVAL: Duration = Duration::from_secs(30);
-/// Stored in place of a missing score; larger than any filter's limit.
-const NO_SCORE: i16 = i16::MAX;
 
 /// Plays until a limit of the options is reached or a signal arrives.
 ///

@@ -7,13 +7,20 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::Context;
 
 use super::archive;
+use super::kernel::sigmoid;
 use super::record::Record;
 use super::sample::Sample;
-use knightwatch_chess::{Move, Position};
+use knightwatch_chess::{Color, Move, Position};
 use knightwatch_util::sync::lock;
 
 /// Positions with a larger score, in centipawns, are skipped: the game is decided.
 const MAX_SCORE: i16 = 3000;
+
+/// Stored in place of a missing score; larger than any filter's limit.
+pub(super) const NO_SCORE: i16 = i16::MAX;
+
+/// Centipawns per unit of log-odds when scores become expected results.
+const LOG_ODDS_CP: f32 = 190.0;
 
 /// Positions that stay together when positions are shuffled. Their network inputs differ little, which makes training
 /// faster; a batch has too little variety if runs are long.
@@ -85,7 +92,7 @@ impl Sources {
 
     /// Reads all games. About `validation` (0.0 to 1.0) of them are kept for validation, always the same ones. `make` is called
     /// with every quiet position, its score in centipawns and the game's result (0 lost, 1 drawn, 2 won), both from the point of
-    /// view of the side to move.
+    /// view of the side to move. `lambda` is the weight of later positions in the score (0.0: none).
     ///
     /// # Errors
     /// When a file cannot be read or is damaged.
@@ -94,6 +101,7 @@ impl Sources {
         threads: usize,
         validation: f64,
         seed: u64,
+        lambda: f64,
         make: impl Fn(&Position, i16, u8) -> T + Sync,
     ) -> anyhow::Result<Dataset<T>> {
         let next = AtomicUsize::new(0);
@@ -102,9 +110,10 @@ impl Sources {
             for _ in 0..threads.min(self.files.len()) {
                 scope.spawn(|| {
                     while let Some(path) = self.files.get(next.fetch_add(1, Ordering::Relaxed)) {
-                        let part = read_file(path, validation, &make).with_context(|| {
-                            format!("cannot use {}, which may be removed", path.display())
-                        });
+                        let part =
+                            read_file(path, validation, lambda as f32, &make).with_context(|| {
+                                format!("cannot use {}, which may be removed", path.display())
+                            });
                         lock(&parts).push((path, part));
                     }
                 });
@@ -129,6 +138,7 @@ impl Sources {
 fn read_file<T>(
     path: &Path,
     validation: f64,
+    lambda: f32,
     make: impl Fn(&Position, i16, u8) -> T,
 ) -> anyhow::Result<Dataset<T>> {
     let mut from = archive::open(path)?;
@@ -140,10 +150,12 @@ fn read_file<T>(
         } else {
             &mut data.training
         };
+        let mut smoothed = smoothed_scores(&record, lambda).into_iter();
         record.replay(|position, mv, score| {
+            let smoothed = smoothed.next().unwrap_or(score);
             if is_quiet(position, mv, score) {
                 let turn = position.turn();
-                let ours = if turn.is_white() { score } else { -score };
+                let ours = if turn.is_white() { smoothed } else { -smoothed };
                 into.push(make(position, ours, record.outcome().points(turn)));
             }
         })?;
@@ -151,6 +163,30 @@ fn read_file<T>(
         data.plies += record.len();
     }
     Ok(data)
+}
+
+/// The scores for White, each mixed with those of the later positions and the result: as expected results, the weight of
+/// a position decreases by `lambda` with every ply.
+fn smoothed_scores(record: &Record, lambda: f32) -> Vec<i16> {
+    if lambda == 0.0 {
+        return record.scores().collect();
+    }
+    let mut expected = f32::from(record.outcome().points(Color::White)) / 2.0;
+    let mut smoothed: Vec<i16> = record
+        .scores()
+        .rev()
+        .map(|score| {
+            if score != NO_SCORE {
+                let here = sigmoid(f32::from(score) / LOG_ODDS_CP);
+                expected = (1.0 - lambda) * here + lambda * expected;
+            }
+            let odds = expected / (1.0 - expected);
+            let limit = f32::from(MAX_SCORE);
+            (LOG_ODDS_CP * odds.ln()).clamp(-limit, limit).round() as i16
+        })
+        .collect();
+    smoothed.reverse();
+    smoothed
 }
 
 /// A hash of the game as a number from 0.0 to 1.0.
@@ -161,4 +197,44 @@ fn share_of(record: &Record) -> f64 {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
     });
     (hash >> 11) as f64 / (1u64 << 53) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Outcome;
+
+    /// A game of knight moves with these scores for White, which White wins.
+    fn won_game(scores: &[i16]) -> Record {
+        let mut position = Position::startpos();
+        let mut record = Record::new(position.clone());
+        for (ply, &score) in scores.iter().enumerate() {
+            let uci = ["g1f3", "g8f6", "f3g1", "f6g8"][ply % 4];
+            let mv = position.parse_uci(uci).expect("a legal move");
+            record.push(mv, score);
+            position.play(mv);
+        }
+        record.finish(Outcome::WhiteWins);
+        record
+    }
+
+    #[test]
+    fn lambda_weighs_later_scores_and_the_result() {
+        let scores = [0, 190, NO_SCORE, -190];
+        let record = won_game(&scores);
+        assert_eq!(smoothed_scores(&record, 0.0), scores);
+
+        let smoothed = smoothed_scores(&record, 0.5);
+        let expected = |odds: f32| 1.0 / (1.0 + (-odds).exp());
+        let last = 0.5 * expected(-1.0) + 0.5;
+        let second = 0.5 * expected(1.0) + 0.5 * last;
+        let first = 0.5 * 0.5 + 0.5 * second;
+        let score = |share: f32| (190.0 * (share / (1.0 - share)).ln()).round() as i16;
+        assert_eq!(
+            smoothed,
+            [score(first), score(second), score(last), score(last)]
+        );
+        // The result alone.
+        assert_eq!(smoothed_scores(&record, 1.0), [MAX_SCORE; 4]);
+    }
 }

@@ -149,7 +149,7 @@ fn fit(counts: &PositionCounts) -> WdlModel {
 pub fn run(options: &FitWdlOptions) -> anyhow::Result<()> {
     let sources = Sources::find(&options.data)?;
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let data = sources.load(threads, 0.0, 1, |position, score, points| {
+    let data = sources.load(threads, 0.0, 1, 0.0, |position, score, points| {
         (material(position) as u8, score, points)
     })?;
     let counts = PositionCounts::new(&data.training);

@@ -436,6 +436,9 @@ pub struct TrainOptions {
     /// Weight of the result at the end of the run; it changes linearly [default: that of --wdl]
     #[arg(long, value_name = "W", value_parser = share)]
     pub final_wdl: Option<f64>,
+    /// Weight of later positions of the game in the score, decreasing by this factor with every ply (0.0 to 1.0)
+    #[arg(long, value_name = "L", default_value_t = 0.0, value_parser = share)]
+    pub lambda: f64,
     /// Highest learning rate: reached after 0.5 % of the run, it decays to a hundredth along a cosine
     #[arg(long, value_name = "RATE", default_value_t = 0.001, value_parser = positive)]
     pub rate: f64,

@@ -89,6 +89,11 @@ impl Record {
         self.outcome
     }
 
+    /// The score for White of every position in which a move was made.
+    pub fn scores(&self) -> impl DoubleEndedIterator<Item = i16> {
+        self.plies.iter().map(|&(_, score)| score)
+    }
+
     /// Number of moves.
     #[must_use]
     pub fn len(&self) -> usize {

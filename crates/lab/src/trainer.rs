@@ -91,7 +91,13 @@ pub fn run(options: &TrainOptions) -> anyhow::Result<()> {
     let threads = worker_pool::thread_count(options.threads);
     let began = Instant::now();
     let sources = Sources::find(&options.data)?;
-    let data = sources.load(threads, options.validation, options.seed, Sample::new)?;
+    let data = sources.load(
+        threads,
+        options.validation,
+        options.seed,
+        options.lambda,
+        Sample::new,
+    )?;
     let (training_count, validation_count) = (data.training.len(), data.validation.len());
     let data_line = format!(
         "data: {} files, {} games, {} plies, {} positions kept ({:.1} a game, {:.1} %), {validation_count} for validation; read in {:.1} s",
@@ -140,6 +146,7 @@ pub fn run(options: &TrainOptions) -> anyhow::Result<()> {
         batch: settings.batch,
         wdl: [settings.target.wdl, settings.final_target.wdl],
         scale,
+        lambda: options.lambda,
         seed: options.seed,
     };
     let (start, mut best) = match unfinished {
@@ -165,8 +172,8 @@ pub fn run(options: &TrainOptions) -> anyhow::Result<()> {
     };
     log.print(&data_line)?;
     log.print(&format!(
-        "network: (768 -> {}) x 2 -> 1 x {}; wdl {} to {}, K {scale:.0}, batch {}, epochs {}, limit {:?}, rate {}, decay {}, seed {}, {} threads, {:?}",
-        shape.hidden, shape.buckets, options.wdl, settings.final_target.wdl, settings.batch, settings.epochs, settings.limit, settings.rate, settings.decay, settings.seed, threads,
+        "network: (768 -> {}) x 2 -> 1 x {}; wdl {} to {}, lambda {}, K {scale:.0}, batch {}, epochs {}, limit {:?}, rate {}, decay {}, seed {}, {} threads, {:?}",
+        shape.hidden, shape.buckets, options.wdl, settings.final_target.wdl, options.lambda, settings.batch, settings.epochs, settings.limit, settings.rate, settings.decay, settings.seed, threads,
         SimdLevel::best()
     ))?;
     let name = options.name.clone().unwrap_or_else(|| stem(&options.out));

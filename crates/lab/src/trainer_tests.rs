@@ -192,6 +192,7 @@ fn start(data: &Dataset) -> Checkpoint {
         batch: 240,
         wdl: [0.0; 2],
         scale: 300.0,
+        lambda: 0.0,
         seed: 3,
     };
     Checkpoint::start(key, &Model::random(shape, 1))
