@@ -259,7 +259,7 @@ impl MovePicker {
 
 /// MVV, then capture history.
 fn noisy_score(pos: &Position, board_move: BoardMove, piece: Piece, history: &History) -> i32 {
-    const VICTIM_SCALE: i32 = 16;
+    const VICTIM_SCALE: i32 = 24;
     let BoardMove { mv, captured, .. } = board_move;
     let victim = captured.map_or(0, see::value_of);
     let promotion = match mv.promotion() {

@@ -164,8 +164,10 @@ tunables! {
     history_depth = 4 in 2..=6 step 1;
     /// Quiescence: maximum loss by SEE.
     quiescence_loss = 40 in 1..=100 step 12;
-    /// Quiescence: futility margin of captures.
+    /// Quiescence: futility margin of captures ...
     quiescence_futility = 160 in 50..=300 step 20;
+    /// ... to which the captured piece adds this percentage of its SEE value.
+    quiescence_gain = 140 in 80..=200 step 12;
 
     // Extensions.
 
@@ -196,10 +198,14 @@ tunables! {
     lmr_quiet_base = 640 in 0..=1400 step 100;
     /// Quiet moves: per product of the binary logarithms of depth and move number, in thousandths.
     lmr_quiet_slope = 220 in 120..=350 step 16;
-    /// Noisy moves: the same.
+    /// Base of noisy moves.
+    lmr_noisy_base = 300 in 0..=1400 step 100;
+    /// Noisy moves: per product of the binary logarithms of depth and move number, in thousandths.
     lmr_noisy_slope = 170 in 80..=300 step 16;
     /// Cut nodes.
     lmr_cut = 1400 in 400..=2600 step 160;
+    /// Cut nodes without a TT move.
+    lmr_no_tt_move = 1000 in 0..=2400 step 160;
     /// Not improving.
     lmr_not_improving = 600 in 0..=1600 step 120;
     /// The TT move is noisy.

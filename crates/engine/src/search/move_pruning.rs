@@ -17,6 +17,8 @@ const MIN_REDUCED: i32 = -1;
 pub(super) enum PruneDecision {
     Search,
     Skip,
+    /// Skip the move: it is worth at most this value, which is not above alpha.
+    Futile(Value),
     SkipQuiets,
 }
 
@@ -35,8 +37,9 @@ pub(super) fn prune_move(node: &Node, candidate: &Candidate, alpha: Value) -> Pr
         return PruneDecision::SkipQuiets;
     }
     let (without_history, reduced) = reduced_depths(node, candidate);
-    if is_futile(node, reduced, alpha)
-        || has_failed_too_often(node, candidate, without_history)
+    if let Some(hope) = futile(node, reduced, alpha) {
+        PruneDecision::Futile(hope)
+    } else if has_failed_too_often(node, candidate, without_history)
         || quiet_loses_material(node, candidate, reduced)
     {
         PruneDecision::Skip
@@ -73,10 +76,11 @@ fn comes_too_late(node: &Node, candidate: &Candidate) -> bool {
     candidate.count >= enough as usize
 }
 
-/// Futility pruning: a quiet move will not raise the evaluation to alpha.
-fn is_futile(node: &Node, reduced: i32, alpha: Value) -> bool {
+/// Futility pruning: a quiet move will not raise the evaluation above alpha. Returns the upper bound.
+fn futile(node: &Node, reduced: i32, alpha: Value) -> Option<Value> {
     let hope = node.eval + params::futility_base() + params::futility_slope() * reduced;
-    !node.in_check && reduced <= params::futility_depth() && hope <= alpha && !is_mate(alpha)
+    let applies = !node.in_check && reduced <= params::futility_depth() && !is_mate(alpha);
+    (applies && hope <= alpha).then_some(hope)
 }
 
 /// History pruning: the move has a bad history.
@@ -130,7 +134,7 @@ mod tests {
         ));
         assert!(matches!(
             decision("d3c4", 1, -900, 2, 0),
-            PruneDecision::Skip
+            PruneDecision::Futile(..=0)
         ));
         assert!(matches!(
             decision("d3c4", 2, 100, 2, -20_000),

@@ -31,6 +31,8 @@ pub(super) struct Candidate {
 /// Best result of the moves so far.
 pub(super) struct BestSoFar {
     pub value: Value,
+    /// Upper bound of the moves skipped by futility pruning.
+    pub skipped: Value,
     /// The last move that raised alpha.
     pub mv: Option<Move>,
     pub alpha: Value,
@@ -57,6 +59,7 @@ impl BestSoFar {
     pub(super) fn new(alpha: Value) -> BestSoFar {
         BestSoFar {
             value: -INFINITE,
+            skipped: -INFINITE,
             mv: None,
             alpha,
             bound: Bound::Upper,
@@ -86,6 +89,10 @@ impl Search<'_> {
                 match prune_move(node, &candidate, best.alpha) {
                     PruneDecision::Search => {}
                     PruneDecision::Skip => continue,
+                    PruneDecision::Futile(hope) => {
+                        best.skipped = best.skipped.max(hope);
+                        continue;
+                    }
                     PruneDecision::SkipQuiets => {
                         picker.skip_quiets();
                         continue;
@@ -136,6 +143,10 @@ impl Search<'_> {
                 None if node.in_check => mated_in(ply),
                 None => DRAW,
             };
+        }
+        if best.bound == Bound::Upper {
+            // Not in the loop: whether to search a move again is a matter of the moves searched.
+            best.value = best.value.max(best.skipped);
         }
         self.update_after_search::<N>(node, &best, &tried);
         best.value

@@ -42,7 +42,12 @@ impl Search<'_> {
                     pv: node.was_pv,
                 };
                 self.table.store(node.pos.key(), node.ply, &hit);
-                proof = Some(value);
+                let margin = raised - node.beta;
+                proof = Some(if is_mate(value) {
+                    value
+                } else {
+                    value - margin
+                });
                 break;
             }
         }

@@ -164,7 +164,7 @@ fn futile(node: &Node, board_move: BoardMove, alpha: Value) -> Option<Value> {
     {
         return None;
     }
-    let gain = captured.map_or(0, see::value_of);
+    let gain = captured.map_or(0, see::value_of) * params::quiescence_gain() / 100;
     if hope + gain <= alpha {
         Some(hope + gain)
     } else {

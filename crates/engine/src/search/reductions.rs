@@ -54,9 +54,11 @@ impl Search<'_> {
     ) -> i32 {
         let many_cutoffs = self.frame(node.ply + 1).cutoffs > params::lmr_cutoffs_min();
         let table_noisy = node.tt_move.is_some_and(Move::is_noisy);
+        let lacks_tt_move = node.tt_move.is_none() && node.excluded.is_none();
         let term = |holds: bool, by: i32| if holds { by } else { 0 };
         let sum = term(node.cut, params::lmr_cut())
             + term(!node.improving, params::lmr_not_improving())
+            + term(node.cut && lacks_tt_move, params::lmr_no_tt_move())
             + term(table_noisy, params::lmr_tt_noisy())
             + term(many_cutoffs, params::lmr_cutoffs())
             + term(
@@ -87,7 +89,7 @@ pub(super) fn late_move_reduction(depth: i32, count: usize, noisy: bool) -> i32 
     let count = LOG2[count.min(LOG2.len() - 1)];
     let product = depth * count / PLY;
     if noisy {
-        product * params::lmr_noisy_slope() / 1000
+        params::lmr_noisy_base() + product * params::lmr_noisy_slope() / 1000
     } else {
         params::lmr_quiet_base() + product * params::lmr_quiet_slope() / 1000
     }
