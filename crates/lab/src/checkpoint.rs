@@ -28,7 +28,8 @@ pub(crate) struct RunKey {
     pub wdl: [f32; 2],
     /// Centipawns per unit of output.
     pub scale: f32,
-    /// Weight of later positions in the scores.
+    /// Weight of later positions in the scores; missing in older checkpoints.
+    #[serde(default)]
     pub lambda: f64,
     pub seed: u64,
 }
