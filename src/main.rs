@@ -264,6 +264,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::FitWdl(options) => lab::fit_wdl::run(&options)?,
         Command::Tune(options) => lab::tune::run(&options)?,
         Command::Train(options) => lab::trainer::run(&options)?,
+        Command::ExportPositions(options) => lab::export::run(&options)?,
         Command::Sim(args) => {
             logging::start(LogLevel::Info);
             runtime()?.block_on(async { sim::run_command(args, sim::shutdown_signal()).await })?;

@@ -21,8 +21,8 @@ use crate::draw::RenderOptions;
 use crate::init::{InitOptions, ServiceCommand};
 use crate::lab::epd::EpdOptions;
 use crate::lab::{
-    CalibrateOptions, DatagenOptions, FitVariantOptions, FitWdlOptions, GauntletOptions,
-    GrowOptions, MatchOptions, TrainOptions, TuneOptions,
+    CalibrateOptions, DatagenOptions, ExportOptions, FitVariantOptions, FitWdlOptions,
+    GauntletOptions, GrowOptions, MatchOptions, TrainOptions, TuneOptions,
 };
 use crate::sim::SimArgs;
 
@@ -405,6 +405,14 @@ pub enum Command {
         after_help = "Example: knightwatch train --data games --hidden 128 --buckets 8 --out new.kwnn"
     )]
     Train(TrainOptions),
+
+    /// Write the training positions of stored games to files, for the trainer on a GPU
+    #[command(
+        hide = true,
+        after_help = "Example: knightwatch export-positions --data games --lambda 0.8 --out positions\n\n\
+        docs/engine/networks.md says how a network is trained on them."
+    )]
+    ExportPositions(ExportOptions),
 
     /// Let two settings of this engine play a match at a fixed number of nodes
     #[command(after_help = "Examples:\n  \

@@ -8,8 +8,7 @@ use knightwatch::book::{Book, Builder, GameOptions, Record};
 use knightwatch::chess::pgn::{self, Outcome, Tags};
 use knightwatch::chess::{CastlingNotation, Color, Game, Position, Role, Variant};
 
-use crate::common::skip;
-use crate::uci::python_chess;
+use crate::common::{python_with, skip};
 
 /// Path of the installed `polyglot`, if any. Debian installs it where not every search path looks.
 fn polyglot() -> Option<PathBuf> {
@@ -106,7 +105,7 @@ fn book_of_games_matches_polyglot() {
 
 #[test]
 fn books_of_variants_are_read_by_python_chess() {
-    let Some(python) = python_chess() else {
+    let Some(python) = python_with("chess") else {
         return;
     };
     let directory = tempfile::tempdir().unwrap();

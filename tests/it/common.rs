@@ -69,6 +69,25 @@ pub(crate) fn skip(what: &str, why: &str) {
     eprintln!("skipped: {why}");
 }
 
+/// A Python that can import this module: the one named by the environment, or the one in the path. Without one the test
+/// is skipped, unless the environment names a Python.
+pub(crate) fn python_with(module: &str) -> Option<String> {
+    let named = std::env::var("KNIGHTWATCH_PYTHON").ok();
+    let python = named.clone().unwrap_or_else(|| "python3".to_owned());
+    let mut command = Command::new(&python);
+    command.args(["-c", &format!("import {module}")]);
+    let found = command.output().is_ok_and(|output| output.status.success());
+    assert!(found || named.is_none(), "{python} cannot import {module}");
+    if !found {
+        let package = module.split('.').next().unwrap_or(module);
+        skip(
+            package,
+            &format!("no Python with {package} here (pip install {package})"),
+        );
+    }
+    found.then_some(python)
+}
+
 /// A simulated Lichess, served until dropped.
 pub(crate) struct Site {
     pub sim: Sim,

@@ -10,7 +10,7 @@ use knightwatch::lab::record::Record;
 use knightwatch::lab::signal::is_hangup_ignored;
 
 use crate::cli::{knightwatch, output, stdout};
-use crate::common::{signal, wait};
+use crate::common::{python_with, signal, wait};
 
 /// Arguments for quick games in this directory.
 fn datagen<'a>(folder: &'a str, more: &[&'a str]) -> Vec<&'a str> {
@@ -73,6 +73,77 @@ fn number_before(word: &str, line: &str) -> usize {
     let at = words.iter().position(|found| *found == word);
     let at = at.unwrap_or_else(|| panic!("{word} is not in: {line}"));
     words[at - 1].parse().unwrap()
+}
+
+/// The validation error in a line.
+fn validation_error(line: &str) -> f64 {
+    let at = line.rfind("validation ").map(|at| at + "validation ".len());
+    let error = at.and_then(|at| line[at..].split([' ', ';']).next()?.parse().ok());
+    error.unwrap_or_else(|| panic!("no validation error: {line}"))
+}
+
+#[test]
+fn gpu_trainer_agrees_with_train() {
+    let Some(python) = python_with("jax") else {
+        return;
+    };
+    let home = tempfile::tempdir().unwrap();
+    let at = |name: &str| home.path().join(name).to_str().unwrap().to_owned();
+    let (folder, positions, start) = (at("games"), at("positions"), at("start.kwnn"));
+    stdout(&datagen(&folder, &["--games", "30"]));
+    let exported = ["--lambda", "0.8", "--validation", "0.3"];
+    let said = stdout(
+        &[
+            &["export-positions", "--data", &folder, "--out", &positions],
+            &exported[..],
+        ]
+        .concat(),
+    );
+    let count = number_before("positions,", &said);
+    let held_out = number_before("of", said.split("them for").next().unwrap());
+    let length = |name: &str| {
+        let path = Path::new(&positions).join(name);
+        fs::metadata(path).unwrap().len() as usize
+    };
+    assert_eq!(length("validation.samples"), held_out * 36);
+    assert_eq!(length("training-00.samples"), (count - held_out) * 36);
+    let gpu_train = |network: &str, more: &[&str]| {
+        let trainer = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/lab/gpu/train.py");
+        let mut command = Command::new(&python);
+        command.env("JAX_PLATFORMS", "cpu").arg(trainer);
+        command.args(["--data", &positions, "--out", network, "--hidden", "32"]);
+        let output = command.args(["--batch", "64"]).args(more).output().unwrap();
+        let (said, errors) = (output.stdout, String::from_utf8(output.stderr).unwrap());
+        assert!(output.status.success(), "{errors}");
+        String::from_utf8(said).unwrap()
+    };
+
+    // Both find the same error in the same network, which is not changed at this rate.
+    let target = ["--lambda", "0.8", "--wdl", "0.15", "--scale", "190"];
+    let like_gpu = [&["--buckets", "8", "--batch", "64"], &target[..]].concat();
+    stdout(&train(&folder, &start, &like_gpu));
+    let same = [&["--from", &start, "--rate", "1e-12"], &like_gpu[..]].concat();
+    let said = stdout(&train(&folder, &at("same.kwnn"), &same));
+    let epoch = said.lines().find(|line| line.starts_with("epoch "));
+    let expected = validation_error(epoch.unwrap());
+    let said = gpu_train(&at("unchanged.kwnn"), &["--from", &start, "--epochs", "0"]);
+    let found = validation_error(said.lines().last().unwrap());
+    assert!((found - expected).abs() < 2e-6, "{found} {expected}");
+
+    // It learns, and the engine plays with what it writes.
+    let network = at("learned.kwnn");
+    let said = gpu_train(
+        &network,
+        &["--from", &start, "--epochs", "4", "--rate", "0.01"],
+    );
+    let learned = validation_error(said.lines().last().unwrap());
+    assert!(learned < expected, "{said}");
+    stdout(&["match", &network, "none", "--games", "2", "--nodes", "50"]);
+    // It continues from the weights as they were before they were rounded.
+    let weights = at("learned.npz");
+    let said = gpu_train(&at("more.kwnn"), &["--from", &weights, "--epochs", "0"]);
+    let continued = validation_error(said.lines().last().unwrap());
+    assert!((continued - learned).abs() < 2e-6, "{continued} {learned}");
 }
 
 #[test]

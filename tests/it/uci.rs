@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::cli::{knightwatch, output, stdout};
-use crate::common::skip;
+use crate::common::python_with;
 use crate::terminal::on_terminal;
 
 /// Starts the program with these arguments, sends lines and closes the input.
@@ -140,23 +140,9 @@ fn xboard_session_plays_a_move_and_quits() {
     assert!(heard[heard.len() - 2].starts_with("move "), "{heard:?}");
 }
 
-/// A Python with python-chess. Without one the test is skipped, unless the environment names a Python.
-pub(crate) fn python_chess() -> Option<String> {
-    let python = std::env::var("KNIGHTWATCH_PYTHON").unwrap_or_else(|_| "python3".to_owned());
-    let mut command = Command::new(&python);
-    command.args(["-c", "import chess.engine"]);
-    let found = command.output().is_ok_and(|output| output.status.success());
-    let is_named = std::env::var_os("KNIGHTWATCH_PYTHON").is_some();
-    assert!(found || !is_named, "{python} cannot import chess");
-    if !found {
-        skip("chess", "no Python with chess here (pip install chess)");
-    }
-    found.then_some(python)
-}
-
 #[test]
 fn python_chess_plays_by_both_protocols() {
-    let Some(python) = python_chess() else {
+    let Some(python) = python_with("chess.engine") else {
         return;
     };
     let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/python/engine.py");

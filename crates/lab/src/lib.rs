@@ -12,6 +12,7 @@ pub mod archive;
 pub mod contest;
 pub mod datagen;
 pub mod epd;
+pub mod export;
 pub mod fit_variant;
 pub mod fit_wdl;
 pub mod perft;
@@ -38,8 +39,8 @@ mod uci_engine;
 mod variant_game;
 
 pub use options::{
-    CalibrateOptions, DatagenOptions, FitVariantOptions, FitWdlOptions, GauntletOptions,
-    GrowOptions, MatchOptions, TrainOptions, TuneOptions,
+    CalibrateOptions, DatagenOptions, ExportOptions, FitVariantOptions, FitWdlOptions,
+    GauntletOptions, GrowOptions, MatchOptions, TrainOptions, TuneOptions,
 };
 
 /// Runs the example of the README.

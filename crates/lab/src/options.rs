@@ -468,6 +468,29 @@ pub struct TrainOptions {
     pub seed: u64,
 }
 
+/// `knightwatch export-positions`
+#[derive(Clone, Debug, clap::Args)]
+pub struct ExportOptions {
+    /// Directories (or files) of games
+    #[arg(long, value_name = "DIR", required = true, num_args = 1..)]
+    pub data: Vec<PathBuf>,
+    /// Directory for the positions; files of the same name are replaced
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+    /// Weight of later positions of the game in the score, as in `train`
+    #[arg(long, value_name = "L", default_value_t = 0.0, value_parser = share)]
+    pub lambda: f64,
+    /// Share of the games used for validation (0.0 to 1.0)
+    #[arg(long, value_name = "SHARE", default_value_t = 0.01, value_parser = share)]
+    pub validation: f64,
+    /// [default: all cores]
+    #[arg(long, value_name = "N", value_parser = threads())]
+    pub threads: Option<usize>,
+    /// Seed of the order of the positions
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    pub seed: u64,
+}
+
 /// `knightwatch fit-wdl`
 #[derive(Clone, Debug, clap::Args)]
 pub struct FitWdlOptions {

@@ -95,15 +95,22 @@ impl Sample {
             } else {
                 0
             };
-        let mut left = self.occupied;
-        for (at, (our, their)) in ours.iter_mut().zip(theirs).enumerate().take(self.count()) {
-            let square = left.trailing_zeros() as usize;
-            left &= left - 1;
-            let code = usize::from(self.pieces[at / 2] >> (4 * (at % 2)));
-            let (side, role) = (code >> 3 & 1, code & 7);
+        for ((our, their), (square, side, role)) in ours.iter_mut().zip(theirs).zip(self.pieces()) {
             *our = slot(side, role, square ^ our_flip) as u16;
             *their = slot(1 - side, role, square ^ their_flip) as u16;
         }
+    }
+
+    /// Square, side (0 for the side to move) and role of every piece, by square.
+    #[inline]
+    pub(crate) fn pieces(&self) -> impl Iterator<Item = (usize, usize, usize)> {
+        let mut left = self.occupied;
+        (0..self.count()).map(move |at| {
+            let square = left.trailing_zeros() as usize;
+            left &= left - 1;
+            let code = usize::from(self.pieces[at / 2] >> (4 * (at % 2)));
+            (square, code >> 3 & 1, code & 7)
+        })
     }
 }
 

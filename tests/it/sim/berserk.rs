@@ -4,28 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use crate::common::skip;
-
-/// Python interpreter that may have the client: the one named by the environment, or the one in the path.
-fn python() -> String {
-    std::env::var("KNIGHTWATCH_PYTHON").unwrap_or_else(|_| "python3".to_owned())
-}
-
-/// Returns whether the client is installed. If the environment names a Python, it must be.
-fn has_berserk() -> bool {
-    let found = Command::new(python())
-        .args(["-c", "import berserk"])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .is_ok_and(|status| status.success());
-    assert!(
-        found || std::env::var_os("KNIGHTWATCH_PYTHON").is_none(),
-        "{} cannot import berserk",
-        python()
-    );
-    found
-}
+use crate::common::python_with;
 
 /// The simulator as a child process.
 struct Server(Child);
@@ -56,15 +35,12 @@ fn serve(users: &[&str]) -> (Server, String) {
 
 #[test]
 fn berserk_client_calls_supported() {
-    if !has_berserk() {
-        return skip(
-            "berserk",
-            "no Python with berserk here (pip install berserk)",
-        );
-    }
+    let Some(python) = python_with("berserk") else {
+        return;
+    };
     let (_server, base) = serve(&["Whitey:bot", "Blacky:bot", "Anna", "Bobby"]);
     let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/berserk/drive.py");
-    let output = Command::new(python())
+    let output = Command::new(python)
         .arg(script)
         .arg(&base)
         .output()
