@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Network trainer for a GPU, in JAX.
 
-Does what `knightwatch train` does, on the files that `knightwatch export-positions` writes (their layout is described in
-crates/lab/src/export.rs): the same target, loss, optimizer and schedule. It takes every position by itself, not in
-runs, and multiplies whole input vectors by the first layer, which is fast on a GPU.
+Does what `knightwatch train` does, on the files that `knightwatch export-positions` writes (crates/lab/src/export.rs
+describes their layout): the same target, loss, optimizer and schedule. It takes every position by itself, not in runs,
+and multiplies whole input vectors by the first layer, which is fast on a GPU.
 
     python3 train.py --data positions --hidden 1024 --epochs 20 --out net9.kwnn
 
@@ -33,6 +33,7 @@ WARM_UP, FINAL_RATE, ROUNDED_FROM = 0.005, 0.01, 0.85
 UNDECIDED = 600
 # Gradients of the first layer are multiplied by this while they are 16-bit numbers.
 GRADIENT_UNIT = 64.0
+PARAMS = ("weights", "biases", "outputs", "output_biases")
 
 
 def inputs(boards):
@@ -94,14 +95,9 @@ def split(records):
     return records[:, :32], scores, records[:, 34].astype(jnp.float32) / 2.0
 
 
-def target(scores, results, wdl, scale):
-    return wdl * results + (1.0 - wdl) * jax.nn.sigmoid(scores / scale)
-
-
-def error_sum(params, records, wdl, scale):
-    boards, scores, results = split(records)
-    outputs = evaluate(params, boards)
-    return jnp.sum(jnp.square(jax.nn.sigmoid(outputs) - target(scores, results, wdl, scale)))
+def squared_errors(outputs, scores, results, wdl, scale):
+    target = wdl * results + (1.0 - wdl) * jax.nn.sigmoid(scores / scale)
+    return jnp.square(jax.nn.sigmoid(outputs) - target)
 
 
 def rate_at(rate, progress):
@@ -133,13 +129,13 @@ def train_part(state, records, order, total, settings):
     def one(state, batch):
         params, first, second, step, age = state
         progress = (step + 1) / total
-        chosen = records[batch]
+        boards, scores, results = split(records[batch])
 
         def loss(params):
             exact = rounded(params)
             late = progress >= ROUNDED_FROM
             seen = jax.tree.map(lambda p, r: p + jax.lax.stop_gradient(jnp.where(late, r - p, 0.0)), params, exact)
-            return error_sum(seen, chosen, wdl, scale)
+            return jnp.sum(squared_errors(evaluate(seen, boards), scores, results, wdl, scale))
 
         error, gradient = jax.value_and_grad(loss)(params)
         mean = jax.tree.map(lambda g: g / batch.shape[0], gradient)
@@ -157,18 +153,18 @@ def validate_part(params, records, settings):
     """Sums over positions: errors, |output| and |score| / scale of undecided ones."""
     _, _, wdl, scale = settings
     boards, scores, results = split(records)
-    outputs = evaluate(params, boards)
-    errors = jnp.square(jax.nn.sigmoid(outputs) - target(scores, results, wdl, scale))
+    outputs = evaluate(rounded(params), boards)
     undecided = jnp.abs(scores) <= UNDECIDED
-    magnitude = jnp.where(undecided, jnp.abs(outputs), 0.0)
-    expected = jnp.where(undecided, jnp.abs(scores) / scale, 0.0)
-    return jnp.sum(errors), jnp.sum(magnitude), jnp.sum(expected)
+    return (
+        jnp.sum(squared_errors(outputs, scores, results, wdl, scale)),
+        jnp.sum(jnp.where(undecided, jnp.abs(outputs), 0.0)),
+        jnp.sum(jnp.where(undecided, jnp.abs(scores) / scale, 0.0)),
+    )
 
 
 def validate(params, records, settings, batch=16_384):
-    """Mean error, and the ratio of scores to outputs."""
+    """The mean error of the rounded network, and the ratio of scores to outputs."""
     count = records.shape[0] // batch * batch or records.shape[0]
-    params = jax.jit(rounded)(params)
     parts = [validate_part(params, records[at : at + batch], settings) for at in range(0, count, batch)]
     errors, outputs, scores = (sum(float(part[at]) for part in parts) for at in range(3))
     return errors / count, scores / outputs
@@ -246,7 +242,9 @@ def write_network(path, params, scale, name):
 
 
 def load_state(path, scale, hidden, seed):
-    """Weights, moments and steps of an .npz or network file."""
+    """Weights of an .npz or network file, with the moments of AdamW if the file has them for this size."""
+    if not path.is_file():
+        raise SystemExit(f"{path} does not exist")
     if path.suffix != ".npz":
         return widened(read_network(path, scale), hidden, seed), None
     stored = np.load(path)
@@ -258,20 +256,18 @@ def load_state(path, scale, hidden, seed):
     return groups[0], (groups[1], groups[2])
 
 
-PARAMS = ("weights", "biases", "outputs", "output_biases")
-
-
-def read_records(paths):
-    for path in paths:
-        records = np.fromfile(path, np.uint8)
-        if records.size == 0 or records.size % RECORD:
-            raise SystemExit(f"{path} is not a file of positions")
-        yield records.reshape(-1, RECORD)
+def read_records(path):
+    if not path.is_file():
+        raise SystemExit(f"{path} does not exist; `knightwatch export-positions` writes it")
+    records = np.fromfile(path, np.uint8)
+    if records.size == 0 or records.size % RECORD:
+        raise SystemExit(f"{path} is not a file of positions")
+    return jnp.asarray(records.reshape(-1, RECORD))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", nargs="+", type=Path, required=True, help="directories of `knightwatch export-positions`")
+    parser.add_argument("--data", nargs="+", type=Path, required=True, help="directories of export-positions")
     parser.add_argument("--out", type=Path, required=True, help="network file to write")
     parser.add_argument("--hidden", type=int, default=512, help="hidden units, a multiple of 32")
     parser.add_argument("--buckets", type=int, default=8, help="output rows")
@@ -285,21 +281,20 @@ def main():
     parser.add_argument("--name", help="name of the network [default: its file name]")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
+    if options.hidden % 32:
+        parser.error("--hidden takes a multiple of 32")
+    if not options.out.parent.is_dir():
+        parser.error(f"--out: {options.out.parent} does not exist")
     settings = (options.rate, options.decay, options.wdl, options.scale)
 
     began = time.time()
-    parts = [
-        jnp.asarray(records)
-        for folder in options.data
-        for records in read_records(sorted(folder.glob("training-*.samples")))
-    ]
-    held_out = {
-        str(folder): jnp.asarray(next(read_records([folder / "validation.samples"]))) for folder in options.data
-    }
-    if not parts:
-        raise SystemExit("no training-*.samples in " + ", ".join(map(str, options.data)))
+    held_out = {str(folder): read_records(folder / "validation.samples") for folder in options.data}
+    paths = [path for folder in options.data for path in sorted(folder.glob("training-*.samples"))]
+    parts = [read_records(path) for path in paths]
     steps = [part.shape[0] // options.batch for part in parts]
     total = round(sum(steps) * options.epochs)
+    if sum(steps) == 0:
+        raise SystemExit(f"fewer positions than --batch {options.batch}")
     print(
         f"data: {sum(part.shape[0] for part in parts)} positions in {len(parts)} files, read in "
         f"{time.time() - began:.1f} s; {total} batches of {options.batch}; {vars(options)}; {jax.devices()[0]}",
@@ -309,9 +304,8 @@ def main():
         params, moments = load_state(options.start, options.scale, options.hidden, options.seed)
     else:
         params, moments = random_params(options.hidden, options.buckets, options.seed), None
-    params = jax.tree.map(jnp.asarray, params)
-    zeros = lambda: jax.tree.map(jnp.zeros_like, params)
-    first, second = jax.tree.map(jnp.asarray, moments) if moments else (zeros(), zeros())
+    first, second = moments or [jax.tree.map(np.zeros_like, params)] * 2
+    params, first, second = jax.tree.map(jnp.array, (params, first, second))
     # Moments that were loaded need no correction for their start at zero.
     state = (params, first, second, jnp.int32(0), jnp.int32(100_000 if moments else 0))
 
@@ -340,8 +334,7 @@ def main():
             f"{done * options.batch / seconds / 1e6:.2f} M positions/s, {seconds:.0f} s",
             flush=True,
         )
-    last = held_out[str(options.data[-1])]
-    error, ratio = validate(state[0], last, settings)
+    error, ratio = validate(state[0], list(held_out.values())[-1], settings)
     scale = round(options.scale * min(max(ratio, 0.5), 2.0))
     write_network(options.out, state[0], scale, options.name or options.out.stem)
     groups = zip(("params", "first", "second"), state[:3])
