@@ -232,6 +232,10 @@ tunables! {
     lmr_quiet_history = 12500 in 5000..=20000 step 1000;
     /// Noisy history worth one ply.
     lmr_noisy_history = 9000 in 4000..=18000 step 1000;
+    /// Noisy moves: history per centipawn of the captured piece ...
+    lmr_noisy_victim = 10 in 0..=20 step 2;
+    /// ... less this.
+    lmr_noisy_victim_offset = 3000 in 0..=9000 step 500;
     /// The re-search of a move is deeper if it beats the best score by this ...
     deeper_margin = 45 in 20..=80 step 6;
     /// ... plus this per ply.
@@ -253,6 +257,8 @@ tunables! {
     bonus_prior = 60 in 0..=200 step 15;
     /// Percentage of the bonus for a quiet TT move that causes a cutoff without search.
     bonus_tt = 60 in 0..=200 step 15;
+    /// Percentage of the malus for the opponent's early quiet move before a node whose TT move causes such a cutoff.
+    malus_tt = 100 in 0..=200 step 15;
     /// Bonus of a quiet move per centipawn by which it raised the evaluation ...
     swing_slope = 8 in 0..=24 step 2;
     /// ... up to this.

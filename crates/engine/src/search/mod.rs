@@ -214,7 +214,7 @@ impl<'a> Search<'a> {
             && let Some(value) = node::tt_cutoff(pos, node.hit, depth, alpha, beta)
             && (depth > params::tt_cutoff_expected_depth() || cut == (value >= beta))
         {
-            self.reward_tt_cutoff(&node, value);
+            self.update_after_tt_cutoff(&node, value);
             return value;
         }
 

@@ -214,6 +214,7 @@ impl Search<'_> {
         let (child_ply, alpha, is_first) = (node.ply + 1, best.alpha, candidate.count == 1);
         let mut child = node.pos.clone();
         self.make_move(&mut child, candidate.board_move, node.ply);
+        self.frame(node.ply).move_count = candidate.count;
         let mut depth = node.depth - 1 + extension;
         if child.variant() == Variant::ThreeCheck {
             depth += self.check_extension(node, &child, extension);

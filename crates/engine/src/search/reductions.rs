@@ -4,7 +4,8 @@ use super::Search;
 use super::moves::{BestSoFar, Candidate};
 use super::node::Node;
 use super::node_type::NodeType;
-use crate::{Bound, params};
+use crate::board_move::BoardMove;
+use crate::{Bound, params, see};
 use knightwatch_chess::{Move, Position};
 
 /// Unit of reductions.
@@ -73,13 +74,16 @@ impl Search<'_> {
             - term(node.was_pv, params::lmr_pv())
             - term(child.in_check(), params::lmr_check())
             - term(candidate.is_killer, params::lmr_killer());
-        let history_of_a_ply = if candidate.board_move.mv.is_noisy() {
-            params::lmr_noisy_history()
+        let BoardMove { mv, captured, .. } = candidate.board_move;
+        let (history, history_of_a_ply) = if mv.is_noisy() {
+            let victim = captured.map_or(0, see::value_of) * params::lmr_noisy_victim()
+                - params::lmr_noisy_victim_offset();
+            (candidate.history + victim, params::lmr_noisy_history())
         } else {
-            params::lmr_quiet_history()
+            (candidate.history, params::lmr_quiet_history())
         };
         let doubt = node.correction.abs() * params::lmr_correction();
-        sum - doubt - candidate.history * PLY / history_of_a_ply
+        sum - doubt - history * PLY / history_of_a_ply
     }
 }
 

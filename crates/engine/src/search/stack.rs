@@ -14,6 +14,8 @@ pub(super) struct Frame {
     pub context: HistoryContext,
     /// The move being searched; `None` for a null move.
     pub played: Option<(Piece, Move)>,
+    /// Number of that move in the move loop, from 1; not set by ProbCut.
+    pub move_count: usize,
     /// Plies by which that move is reduced.
     pub reduction: i32,
     /// A quiet move that failed high in a sibling node.
@@ -31,6 +33,7 @@ impl Frame {
         static_eval: None,
         context: HistoryContext::EMPTY,
         played: None,
+        move_count: 0,
         reduction: 0,
         killer: None,
         excluded: None,

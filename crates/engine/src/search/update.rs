@@ -11,6 +11,9 @@ use crate::value::{Value, is_mate};
 use crate::{Bound, params};
 use knightwatch_chess::{Move, Piece};
 
+/// Moves of a node that count as early ones.
+const EARLY_MOVES: usize = 3;
+
 /// A bounded list of moves; further moves are dropped.
 struct MoveBuffer {
     moves: [Option<Move>; 32],
@@ -123,12 +126,28 @@ impl Search<'_> {
             .add_continuation(piece, mv, &node.context.prior_moves, change);
     }
 
-    /// Bonus for a quiet TT move that causes a cutoff without search.
-    pub(super) fn reward_tt_cutoff(&mut self, node: &Node, value: Value) {
+    /// After a TT cutoff: if the TT move fails high, a bonus for it if it is quiet, and a malus for the opponent's move
+    /// before if that was an early quiet move.
+    pub(super) fn update_after_tt_cutoff(&mut self, node: &Node, value: Value) {
+        let Some(mv) = node.hit.and_then(|hit| hit.mv) else {
+            return;
+        };
+        if value < node.beta {
+            return;
+        }
+        let before = self.frame_before(node.ply, 1);
+        if before.move_count <= EARLY_MOVES
+            && let Some((piece, prior)) = before.played
+            && !prior.is_noisy()
+        {
+            let change = -malus(node.depth) * params::malus_tt() / 100;
+            let prior_moves = before.context.prior_moves;
+            self.thread_data
+                .history
+                .add_continuation(piece, prior, &prior_moves, change);
+        }
         let bonus = bonus(node.depth) * params::bonus_tt() / 100;
-        let mv = node.hit.and_then(|hit| hit.mv).filter(|mv| !mv.is_noisy());
-        if let Some(mv) = mv
-            && value >= node.beta
+        if !mv.is_noisy()
             && bonus > 0
             && node.pos.is_legal(mv)
             && let Some(piece) = node.pos.moved_piece(mv)
