@@ -22,10 +22,12 @@ use std::fs::{DirBuilder, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
+use knightwatch_util::sync::lock;
 use rusqlite::{Connection, OpenFlags};
 
 pub use command::{
@@ -112,6 +114,9 @@ pub fn obstacle(directory: &Path) -> Option<&Path> {
 
 /// Opens a file for writing, creating it for its owner only if needed.
 fn open(file: &Path, server: Option<&str>) -> Result<Connection, Error> {
+    // Two connections that switch a new file to WAL mode would wait for each other; SQLite makes that an error at once.
+    static OPENING: Mutex<()> = Mutex::new(());
+    let _opening = lock(&OPENING);
     if let Some(directory) = file.parent() {
         let mut builder = DirBuilder::new();
         let made = builder.recursive(true).mode(0o700).create(directory);

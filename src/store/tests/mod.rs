@@ -516,3 +516,16 @@ async fn finished_games_are_written_to_pgn_files() {
         assert_eq!(fs::read_to_string(test.pgn().join(name)).unwrap(), text);
     }
 }
+
+#[test]
+fn new_file_is_opened_by_several_threads_at_once() {
+    let home = tempfile::tempdir().unwrap();
+    for round in 0..50 {
+        let file = home.path().join(format!("{round}.sqlite"));
+        let open = || open(&file, Some("https://lichess.org")).map(drop);
+        std::thread::scope(|scope| {
+            let threads = [scope.spawn(open), scope.spawn(open), scope.spawn(open)];
+            threads.map(|thread| thread.join().unwrap().unwrap());
+        });
+    }
+}
