@@ -525,7 +525,9 @@ fn new_file_is_opened_by_several_threads_at_once() {
         let open = || open(&file, Some("https://lichess.org")).map(drop);
         std::thread::scope(|scope| {
             let threads = [scope.spawn(open), scope.spawn(open), scope.spawn(open)];
-            threads.map(|thread| thread.join().unwrap().unwrap());
+            for thread in threads {
+                thread.join().unwrap().unwrap();
+            }
         });
     }
 }
