@@ -189,6 +189,8 @@ def widened(params, hidden, seed):
     before = params["weights"].shape[1]
     if before == hidden:
         return params
+    if before > hidden:
+        raise SystemExit(f"the network to continue from has {before} hidden units; use --hidden {before} or more")
     wide = random_params(hidden, params["outputs"].shape[0], seed)
     wide["weights"][:, :before] = params["weights"]
     wide["biases"][:before] = params["biases"]
@@ -209,9 +211,11 @@ def fnv1a(data):
 def read_network(path, scale):
     """Reads a network file; rescales the output to `scale` centipawns per unit."""
     data = path.read_bytes()
+    if len(data) < 64 or data[:4] != b"KWNN":
+        raise SystemExit(f"{path} is not a network")
     _, count, hidden, buckets, _, _, own_scale = struct.unpack_from("<6Hi", data, 4)
-    if data[:4] != b"KWNN" or count != INPUTS:
-        raise SystemExit(f"{path} is not a network of this shape")
+    if count != INPUTS or len(data) != 64 + 2 * hidden * (INPUTS + 1 + 2 * buckets) + 4 * buckets:
+        raise SystemExit(f"{path} has another shape, or a part of it is missing")
     sizes = [INPUTS * hidden, hidden, buckets * 2 * hidden]
     values = np.frombuffer(data, "<i2", sum(sizes), 64).astype(np.float32)
     weights, biases, outputs = np.split(values, np.cumsum(sizes)[:2])

@@ -82,6 +82,11 @@ impl<'p> Node<'p> {
             has_pieces: false,
         }
     }
+
+    /// There is no TT move, and not because it is excluded.
+    pub(super) fn lacks_tt_move(&self) -> bool {
+        self.tt_move.is_none() && self.excluded.is_none()
+    }
 }
 
 impl Search<'_> {

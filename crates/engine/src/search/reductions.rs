@@ -19,7 +19,7 @@ pub(super) fn plies(reduction: i32) -> i32 {
 pub(super) fn internal_iterative_reduction<N: NodeType>(node: &Node) -> i32 {
     let matters = N::PV || node.cut;
     let deep = node.depth >= params::iir_depth();
-    i32::from(matters && deep && node.tt_move.is_none() && node.excluded.is_none())
+    i32::from(matters && deep && node.lacks_tt_move())
 }
 
 /// Whether late move reductions apply to the move.
@@ -55,11 +55,10 @@ impl Search<'_> {
     ) -> i32 {
         let many_cutoffs = self.frame(node.ply + 1).cutoffs > params::lmr_cutoffs_min();
         let table_noisy = node.tt_move.is_some_and(Move::is_noisy);
-        let lacks_tt_move = node.tt_move.is_none() && node.excluded.is_none();
         let term = |holds: bool, by: i32| if holds { by } else { 0 };
         let sum = term(node.cut, params::lmr_cut())
             + term(!node.improving, params::lmr_not_improving())
-            + term(node.cut && lacks_tt_move, params::lmr_no_tt_move())
+            + term(node.cut && node.lacks_tt_move(), params::lmr_no_tt_move())
             + term(table_noisy, params::lmr_tt_noisy())
             + term(many_cutoffs, params::lmr_cutoffs())
             + term(

@@ -135,16 +135,11 @@ impl Search<'_> {
         if value < node.beta {
             return;
         }
-        let before = self.frame_before(node.ply, 1);
-        if before.move_count <= EARLY_MOVES
-            && let Some((piece, prior)) = before.played
-            && !prior.is_noisy()
-        {
+        if self.frame_before(node.ply, 1).move_count <= EARLY_MOVES {
             let change = -malus(node.depth) * params::malus_tt() / 100;
-            let prior_moves = before.context.prior_moves;
-            self.thread_data
-                .history
-                .add_continuation(piece, prior, &prior_moves, change);
+            self.reward_prior_move(node.ply, change, |history, piece, mv, context, change| {
+                history.add_continuation(piece, mv, &context.prior_moves, change);
+            });
         }
         let bonus = bonus(node.depth) * params::bonus_tt() / 100;
         if !mv.is_noisy()
