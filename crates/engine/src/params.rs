@@ -18,7 +18,7 @@ pub(crate) const MIN_SHARE_DESPITE_LAG: f64 = 0.15;
 pub(crate) const STABILITY_MAX: u32 = 10;
 /// Range of the factor from the best move's share of the nodes.
 pub(crate) const EFFORT_RANGE: (f64, f64) = (0.3, 2.5);
-/// Range of the score drop that counts, in centipawns.
+/// Range of each score drop that counts, in centipawns.
 pub(crate) const SCORE_DROP_RANGE: (i32, i32) = (-20, 60);
 
 /// Iterations of a forced move, to have a score to report (1 to 10).
@@ -54,6 +54,8 @@ tunables! {
     time_effort_discount = 95 in 20..=200 step 8;
     /// Increase of the factor per centipawn that the score has dropped, in thousandths.
     time_score_drop = 10 in 0..=30 step 2;
+    /// The same per centipawn lost since the last move.
+    time_game_score_drop = 4 in 0..=20 step 2;
 
     // Iterations.
 

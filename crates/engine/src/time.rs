@@ -36,6 +36,8 @@ pub(crate) struct Progress {
     pub best_move_share: f64,
     /// Score lost since the last iteration, in centipawns.
     pub score_drop: i32,
+    /// Score lost since the last search of this game, in centipawns.
+    pub game_score_drop: i32,
     /// More search cannot change the result: a single legal move or a proven mate.
     pub decided: bool,
 }
@@ -109,9 +111,12 @@ impl TimeBudget {
             - percent(params::time_effort_discount()) * progress.best_move_share;
         let effort = effort.clamp(least, most);
         let (rise, fall) = params::SCORE_DROP_RANGE;
+        let dropped = |score_drop: i32, per_centipawn: i32| {
+            f64::from(score_drop.clamp(rise, fall) * per_centipawn) / 1000.0
+        };
         let falling = 1.0
-            + f64::from(params::time_score_drop()) / 1000.0
-                * f64::from(progress.score_drop.clamp(rise, fall));
+            + dropped(progress.score_drop, params::time_score_drop())
+            + dropped(progress.game_score_drop, params::time_game_score_drop());
         self.soft
             .mul_f64(stability.max(0.1) * effort * falling)
             .min(self.hard)
@@ -196,6 +201,7 @@ mod tests {
                                 stable_iterations: 0,
                                 best_move_share: 0.0,
                                 score_drop: 500,
+                                game_score_drop: 500,
                                 decided: false,
                             };
                             assert!(budget.hard <= left, "{clock:?}: {budget:?}");
@@ -257,16 +263,23 @@ mod tests {
             stable_iterations: 10,
             best_move_share: 0.95,
             score_drop: 0,
+            game_score_drop: 0,
             decided: false,
         };
         let doubtful = Progress {
             stable_iterations: 0,
             best_move_share: 0.3,
             score_drop: 40,
+            game_score_drop: 0,
             decided: false,
         };
         assert!(budget.adjusted_soft(&certain) < budget.soft);
         assert!(budget.adjusted_soft(&doubtful) > budget.soft);
+        let surprised = Progress {
+            game_score_drop: 40,
+            ..doubtful
+        };
+        assert!(budget.adjusted_soft(&surprised) > budget.adjusted_soft(&doubtful));
     }
 
     #[test]

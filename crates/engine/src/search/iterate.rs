@@ -47,6 +47,9 @@ impl Search<'_> {
             _ => MAX_PLY - 1,
         };
         let mut progress = Progress::default();
+        let ply = self.game.moves().len();
+        let last_search = self.thread_data.last_score;
+        let game_score = last_search.and_then(|(at, score)| (at + 2 == ply).then_some(score));
         let mut completed = 0;
         // The best move and its score as last reported.
         let mut last_reported = None;
@@ -72,15 +75,23 @@ impl Search<'_> {
                 report(self, index, depth);
             }
             let best = &self.root[0];
-            let score_drop =
-                last_reported.map_or(0, |(_, before): (Move, Value)| before - best.last_value);
+            let drop_since = |before: Option<Value>| match before {
+                Some(before) if !is_mate(best.last_value) => before - best.last_value,
+                _ => 0,
+            };
+            progress.score_drop = drop_since(last_reported.map(|(_, score)| score));
+            progress.game_score_drop = drop_since(game_score);
             last_reported = Some((best.mv, best.last_value));
-            if is_main && self.should_stop(depth, best_before, score_drop, &mut progress) {
+            if is_main && self.should_stop(depth, best_before, &mut progress) {
                 break;
             }
         }
         self.report_nodes();
         let best = &self.root[0];
+        // A position that was only pondered on is not of the game.
+        if last_reported.is_some() && !self.control.is_pondering() {
+            self.thread_data.last_score = Some((ply, best.last_value));
+        }
         if last_reported.is_none_or(|last_reported| last_reported != (best.mv, best.last_value)) {
             // The unfinished iteration has found a better move, or it is the first one.
             report(self, 0, completed);
@@ -107,13 +118,7 @@ impl Search<'_> {
     }
 
     /// Whether to stop after this iteration.
-    fn should_stop(
-        &self,
-        depth: usize,
-        best_before: Move,
-        score_drop: Value,
-        progress: &mut Progress,
-    ) -> bool {
+    fn should_stop(&self, depth: usize, best_before: Move, progress: &mut Progress) -> bool {
         let best = &self.root[0];
         progress.stable_iterations = if best.mv == best_before {
             progress.stable_iterations + 1
@@ -121,7 +126,6 @@ impl Search<'_> {
             0
         };
         progress.best_move_share = best.nodes as f64 / self.nodes.max(1) as f64;
-        progress.score_drop = if is_mate(best.value) { 0 } else { score_drop };
         let wanted_mate_found = self.limits.mate.is_some_and(|moves| {
             let plies = 2 * (moves as usize).clamp(1, MAX_PLY);
             is_mate(best.value) && best.value >= mate_in(plies)
@@ -167,5 +171,45 @@ impl Search<'_> {
             .probe(after.key(), 0)
             .and_then(|hit| hit.mv)
             .filter(|&mv| after.is_legal(mv))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::control::Control;
+    use crate::search::{Search, ThreadData};
+    use crate::table::Table;
+    use crate::value::to_score;
+    use crate::{Limits, Setting};
+    use knightwatch_chess::{Game, Position};
+
+    #[test]
+    fn last_score_is_of_the_game_and_not_of_a_pondered_position() {
+        let mut thread_data = ThreadData::new(&Setting::default());
+        let mut game = Game::new(Position::startpos());
+        let mut search = |game: &Game, ponder: bool| {
+            let limits = Limits {
+                depth: Some(5),
+                ponder,
+                ..Limits::default()
+            };
+            let (control, table) = (Control::new(&limits, 0), Table::new(1));
+            let report =
+                Search::new(&control, &table, &mut thread_data, game, &limits, 0).iterate(None);
+            let last = thread_data.last_score;
+            (
+                last.map(|(ply, score)| (ply, to_score(score))),
+                report.score,
+            )
+        };
+        let (first, score) = search(&game, false);
+        assert_eq!(first, Some((0, score)));
+        for uci in ["g1f3", "g8f6"] {
+            let mv = game.position().parse_uci(uci).expect("a legal move");
+            game.play(mv);
+        }
+        assert_eq!(search(&game, true).0, first);
+        let (second, score) = search(&game, false);
+        assert_eq!(second, Some((2, score)));
     }
 }

@@ -61,6 +61,8 @@ pub(crate) struct ThreadData {
     pub evaluator: Evaluator,
     /// Memory for the lines of a search; its content means nothing between searches.
     pv_lines: Vec<PvLine>,
+    /// Ply and score of the last search of the game.
+    last_score: Option<(usize, Value)>,
     parameters: Parameters,
 }
 
@@ -71,6 +73,7 @@ impl ThreadData {
             corrections: CorrectionHistory::new(),
             evaluator: Evaluator::new(setting.network.clone()),
             pv_lines: stack::pv_lines(),
+            last_score: None,
             parameters: setting.parameters.clone(),
         }
     }
@@ -84,6 +87,7 @@ impl ThreadData {
     pub(crate) fn clear(&mut self) {
         self.history.clear();
         self.corrections.clear();
+        self.last_score = None;
     }
 }
 
