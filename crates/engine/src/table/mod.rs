@@ -31,7 +31,7 @@ const NO_EVAL: Value = INFINITE;
 const PLIES_PER_AGE: i32 = 4;
 
 /// An entry of the same search is replaced unless it is deeper by at least this many plies.
-const REPLACE_MARGIN: i32 = 4;
+const REPLACE_MARGIN: i32 = 8;
 /// Added to the depth of PV nodes for replacement.
 const PV_BONUS_PLIES: i32 = 2;
 
