@@ -54,7 +54,7 @@ tunables! {
     time_effort_discount = 95 in 20..=200 step 8;
     /// Increase of the factor per centipawn that the score has dropped, in thousandths.
     time_score_drop = 10 in 0..=30 step 2;
-    /// The same per centipawn lost since the last move.
+    /// The same per centipawn lost since our last move.
     time_game_score_drop = 4 in 0..=20 step 2;
 
     // Iterations.

@@ -36,7 +36,7 @@ pub(crate) struct Progress {
     pub best_move_share: f64,
     /// Score lost since the last iteration, in centipawns.
     pub score_drop: i32,
-    /// Score lost since the last search of this game, in centipawns.
+    /// Score lost since the search two plies before, in centipawns; 0 if there was none.
     pub game_score_drop: i32,
     /// More search cannot change the result: a single legal move or a proven mate.
     pub decided: bool,
@@ -118,7 +118,7 @@ impl TimeBudget {
             + dropped(progress.score_drop, params::time_score_drop())
             + dropped(progress.game_score_drop, params::time_game_score_drop());
         self.soft
-            .mul_f64(stability.max(0.1) * effort * falling)
+            .mul_f64(stability.max(0.1) * effort * falling.max(0.1))
             .min(self.hard)
     }
 }
@@ -280,6 +280,13 @@ mod tests {
             ..doubtful
         };
         assert!(budget.adjusted_soft(&surprised) > budget.adjusted_soft(&doubtful));
+        let relieved = Progress {
+            score_drop: -500,
+            game_score_drop: -500,
+            ..certain
+        };
+        assert!(budget.adjusted_soft(&relieved) < budget.adjusted_soft(&certain));
+        assert!(!budget.adjusted_soft(&relieved).is_zero());
     }
 
     #[test]

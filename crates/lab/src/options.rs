@@ -285,6 +285,13 @@ fn share(text: &str) -> Result<f64, String> {
     })
 }
 
+/// A share below 1.0, for `--lambda`: with 1.0 every score would be the result.
+fn share_below_one(text: &str) -> Result<f64, String> {
+    number_of(text, "a share from 0.0 to below 1.0", |share| {
+        (0.0..1.0).contains(&(*share as f32))
+    })
+}
+
 fn positive(text: &str) -> Result<f64, String> {
     number_of(text, "a number above 0", |number| *number > 0.0)
 }
@@ -436,8 +443,8 @@ pub struct TrainOptions {
     /// Weight of the result at the end of the run; it changes linearly [default: that of --wdl]
     #[arg(long, value_name = "W", value_parser = share)]
     pub final_wdl: Option<f64>,
-    /// Weight of later positions of the game in the score, decreasing by this factor with every ply (0.0 to 1.0)
-    #[arg(long, value_name = "L", default_value_t = 0.0, value_parser = share)]
+    /// Weight of later positions of the game in the score, decreasing by this factor with every ply (0.0 to below 1.0)
+    #[arg(long, value_name = "L", default_value_t = 0.0, value_parser = share_below_one)]
     pub lambda: f64,
     /// Highest learning rate: reached after 0.5 % of the run, it decays to a hundredth along a cosine
     #[arg(long, value_name = "RATE", default_value_t = 0.001, value_parser = positive)]
@@ -478,7 +485,7 @@ pub struct ExportOptions {
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
     /// Weight of later positions of the game in the score, as in `train`
-    #[arg(long, value_name = "L", default_value_t = 0.0, value_parser = share)]
+    #[arg(long, value_name = "L", default_value_t = 0.0, value_parser = share_below_one)]
     pub lambda: f64,
     /// Share of the games used for validation (0.0 to 1.0)
     #[arg(long, value_name = "SHARE", default_value_t = 0.01, value_parser = share)]
@@ -520,4 +527,17 @@ pub struct FitVariantOptions {
     /// Steps of the descent
     #[arg(long, value_name = "N", default_value_t = 400, value_parser = clap::value_parser!(u32).range(1..))]
     pub steps: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::share_below_one;
+
+    #[test]
+    fn lambda_is_below_one() {
+        assert_eq!(share_below_one("0.8"), Ok(0.8));
+        for text in ["1.0", "0.99999999", "-0.1", "x"] {
+            assert!(share_below_one(text).is_err(), "{text}");
+        }
+    }
 }

@@ -48,8 +48,7 @@ impl Search<'_> {
         };
         let mut progress = Progress::default();
         let ply = self.game.moves().len();
-        let last_search = self.thread_data.last_score;
-        let game_score = last_search.and_then(|(at, score)| (at + 2 == ply).then_some(score));
+        let game_score = self.thread_data.score_two_plies_before(ply);
         let mut completed = 0;
         // The best move and its score as last reported.
         let mut last_reported = None;
@@ -88,7 +87,7 @@ impl Search<'_> {
         }
         self.report_nodes();
         let best = &self.root[0];
-        // A position that was only pondered on is not of the game.
+        // The game may never reach a position that was only pondered on.
         if last_reported.is_some() && !self.control.is_pondering() {
             self.thread_data.last_score = Some((ply, best.last_value));
         }
@@ -211,5 +210,11 @@ mod tests {
         assert_eq!(search(&game, true).0, first);
         let (second, score) = search(&game, false);
         assert_eq!(second, Some((2, score)));
+        for ply in 0..8 {
+            let found = thread_data.score_two_plies_before(ply);
+            assert_eq!(found.map(to_score), (ply == 4).then_some(score), "{ply}");
+        }
+        thread_data.clear();
+        assert_eq!(thread_data.score_two_plies_before(4), None);
     }
 }

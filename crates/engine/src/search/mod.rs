@@ -61,7 +61,7 @@ pub(crate) struct ThreadData {
     pub evaluator: Evaluator,
     /// Memory for the lines of a search; its content means nothing between searches.
     pv_lines: Vec<PvLine>,
-    /// Ply and score of the last search of the game.
+    /// Ply of the last search that did not end while pondering, and its score for the side to move.
     last_score: Option<(usize, Value)>,
     parameters: Parameters,
 }
@@ -88,6 +88,12 @@ impl ThreadData {
         self.history.clear();
         self.corrections.clear();
         self.last_score = None;
+    }
+
+    /// The score of the search before the opponent's last move, if that position was searched.
+    fn score_two_plies_before(&self, ply: usize) -> Option<Value> {
+        let (at, score) = self.last_score?;
+        (at + 2 == ply).then_some(score)
     }
 }
 

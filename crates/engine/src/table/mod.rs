@@ -30,7 +30,7 @@ const NO_EVAL: Value = INFINITE;
 /// Plies by which the replacement priority drops per search since the entry was written.
 const PLIES_PER_AGE: i32 = 4;
 
-/// An entry of the same search is replaced unless it is deeper by at least this many plies.
+/// A bound does not replace an entry of the same position and search that is deeper by at least this many plies.
 const REPLACE_MARGIN: i32 = 8;
 /// Added to the depth of PV nodes for replacement.
 const PV_BONUS_PLIES: i32 = 2;
@@ -400,6 +400,25 @@ mod tests {
         table.store(1, 0, &hit(9, 0));
         table.store(6, 0, &hit(1, 0));
         assert!(table.probe(5, 0).is_none() && table.probe(1, 0).is_some());
+    }
+
+    #[test]
+    fn bound_does_not_replace_a_much_deeper_one() {
+        let table = Table::new(1);
+        let store = |depth| {
+            let bound = Hit {
+                bound: Bound::Lower,
+                pv: false,
+                ..hit(depth, 0)
+            };
+            table.store(7, 0, &bound);
+            table.probe(7, 0).map(|found| found.depth)
+        };
+        assert_eq!(store(20), Some(20));
+        assert_eq!(store(20 - REPLACE_MARGIN), Some(20));
+        assert_eq!(store(21 - REPLACE_MARGIN), Some(21 - REPLACE_MARGIN));
+        table.new_search();
+        assert_eq!(store(1), Some(1));
     }
 
     #[test]
