@@ -90,7 +90,7 @@ impl ThreadData {
         self.last_score = None;
     }
 
-    /// The score of the search before the opponent's last move, if that position was searched.
+    /// The score of the last search, if that was of the position two plies before `ply`.
     fn score_two_plies_before(&self, ply: usize) -> Option<Value> {
         let (at, score) = self.last_score?;
         (at + 2 == ply).then_some(score)
