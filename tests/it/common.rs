@@ -33,6 +33,10 @@ pub(crate) const BOT: &str = "Knightwatch";
 /// Time limit of every wait, also on a slow machine.
 const DEADLINE: Duration = Duration::from_secs(120);
 
+/// Number of lines of a bot's log that a failed test prints. A report of many tests is cut, and must still show the failed
+/// assertion.
+const FAILURE_LOG_LINES: usize = 15;
+
 /// The time scale of a bot that must see consistent dates across restarts.
 pub(crate) fn time_scale_from_now(speed: f64) -> String {
     let since = UNIX_EPOCH.elapsed().unwrap();
@@ -616,11 +620,14 @@ impl Drop for Daemon {
         let _ = self.child.kill();
         let _ = self.child.wait();
         if std::thread::panicking() {
-            save_failure(&format!("bot-{}.log", self.pid()), self.log().as_bytes());
+            let log = self.log();
+            save_failure(&format!("bot-{}.log", self.pid()), log.as_bytes());
+            let lines: Vec<&str> = log.lines().collect();
+            let last = &lines[lines.len().saturating_sub(FAILURE_LOG_LINES)..];
             eprintln!(
-                "--- what the bot at {} logged ---\n{}",
+                "--- the last lines in the log of the bot at {} ---\n{}",
                 self.url,
-                self.log()
+                last.join("\n")
             );
         }
     }

@@ -15,8 +15,9 @@ const filterSelect = (name, label, options) => select(name, label, [["", "Any"],
 
 const filterField = (text, attributes, kind) => el("label", { class: kind }, text, el("input", { autocomplete: "off", ...attributes }));
 
-/** Time until a finished game is in the records, in ms. */
-const RECORD_DELAY_MS = 1000;
+/** Delays after the end of a game at which the list is refreshed, in ms. The game is usually in the records after the
+ * first one, and on a busy disk after the second. */
+const REFRESH_DELAYS_MS = [1000, 10_000];
 
 /** Filters by day, and the number of days to the midnight that they mean. */
 const DAY_FILTERS = { since: 0, until: 1 };
@@ -135,8 +136,8 @@ export class HistoryView {
 	/** Refreshes the visible list when a game has ended. */
 	onEvent(kind, game) {
 		if (kind !== "game" || !game?.result || this.node.hidden) return;
-		clearTimeout(this.refreshTimer);
-		this.refreshTimer = setTimeout(() => this.#refresh(), RECORD_DELAY_MS);
+		this.refreshTimers?.forEach(clearTimeout);
+		this.refreshTimers = REFRESH_DELAYS_MS.map((delay) => setTimeout(() => this.#refresh(), delay));
 	}
 
 	async #refresh() {

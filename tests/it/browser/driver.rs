@@ -219,6 +219,15 @@ impl Browser {
         self.call(Method::POST, "/permissions", &body);
     }
 
+    /// Makes the page behave as if its window had the focus, without which it has no access to the clipboard. A download
+    /// can take the focus from the window.
+    pub(super) fn emulate_focus(&self) {
+        self.devtools(
+            "Emulation.setFocusEmulationEnabled",
+            &json!({ "enabled": true }),
+        );
+    }
+
     /// Emulates a phone.
     pub(super) fn emulate_phone(&self) {
         let phone = json!({ "width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": true });
