@@ -3,7 +3,7 @@
 //! The numbers are rounded from weights that were tuned on this engine's own games.
 
 use crate::value::{EVAL_LIMIT, Value};
-use knightwatch_chess::{Bitboard, Color, Position, Role, Square};
+use knightwatch_chess::{Bitboard, Color, File, Position, Rank, Role, Square};
 
 /// Centipawns for (middlegame, endgame), by role.
 static MATERIAL: [(Value, Value); 6] = [
@@ -130,7 +130,35 @@ pub(super) fn bare_king(pos: &Position) -> Option<Color> {
 /// Whether `us` cannot force mate against a bare king.
 fn is_drawn(pos: &Position, us: Color) -> bool {
     let two_knights = pos.by_color(us).count() == 3 && pos.pieces(us, Role::Knight).count() == 2;
-    two_knights || !pos.has_mating_material(us)
+    two_knights || !pos.has_mating_material(us) || is_corner_held(pos, us)
+}
+
+/// Whether `us` has only pawns of one rook file, perhaps with bishops that do not control its promotion square, and the
+/// bare king is next to that square or on it. Nothing drives it away.
+fn is_corner_held(pos: &Position, us: Color) -> bool {
+    let pawns = pos.pieces(us, Role::Pawn);
+    let bishops = pos.pieces(us, Role::Bishop);
+    if pos.by_color(us) != pawns | bishops | pos.pieces(us, Role::King) {
+        return false;
+    }
+    [File::A, File::H].into_iter().any(|file| {
+        let corner = Square::new(
+            file,
+            if us.is_white() {
+                Rank::Eighth
+            } else {
+                Rank::First
+            },
+        );
+        let squares_of_its_color = if Bitboard::DARK.contains(corner) {
+            Bitboard::DARK
+        } else {
+            Bitboard::LIGHT
+        };
+        pawns & Bitboard::file(file) == pawns
+            && !bishops.intersects(squares_of_its_color)
+            && distance(pos.king(!us), corner) <= 1
+    })
 }
 
 /// Bonus for progress against a bare king: it is driven to the edge, or by bishop and knight to a corner of the bishop's
@@ -227,6 +255,26 @@ mod tests {
         assert!(eval("4k3/8/8/8/8/8/4P3/4K3 w - - 0 1") > 50);
         assert_eq!(eval("4k3/8/8/8/8/8/4N3/4K1N1 w - - 0 1"), 0);
         assert!(eval("4k3/8/8/8/8/8/4N1N1/4K1N1 w - - 0 1") > 700);
+    }
+
+    #[test]
+    fn evaluate_of_rook_pawns_and_wrong_bishop_is_draw() {
+        for (fen, is_drawn) in [
+            ("k7/8/PK6/8/5B2/8/8/8 w - - 0 1", true),
+            ("8/1k6/8/P1K5/P4B2/8/8/4B3 w - - 0 1", true),
+            ("6k1/8/6KP/8/8/8/8/4B3 b - - 0 1", false),
+            ("6k1/8/6KP/8/8/8/8/5B2 b - - 0 1", true),
+            ("8/8/8/8/7p/4b3/6k1/K7 b - - 0 1", false),
+            ("8/8/8/7p/3b4/5k2/8/6K1 b - - 0 1", true),
+            ("8/8/8/7p/4b3/5k2/8/6K1 b - - 0 1", false),
+            ("8/8/8/7p/3b4/5k2/8/5K2 b - - 0 1", false),
+            ("k7/8/PK6/8/8/7B/8/8 w - - 0 1", false),
+            ("k7/8/PK6/8/5B2/8/7P/8 w - - 0 1", false),
+            ("k7/8/PK6/8/5N2/8/8/8 w - - 0 1", false),
+            ("8/2k5/8/P1K5/8/8/8/6B1 w - - 0 1", false),
+        ] {
+            assert_eq!(eval(fen) == 0, is_drawn, "{fen}: {}", eval(fen));
+        }
     }
 
     #[test]
