@@ -39,7 +39,7 @@ pub use strength::{Elo, Strength, think_time};
 pub use time::time_bounds;
 pub use tunable::{ParameterError, Parameters, Setting, Tunable};
 pub use types::{Bound, Clock, Limits, Score, SearchReport};
-pub use wdl::{Wdl, WdlModel, material};
+pub use wdl::{MATERIALS, Wdl, WdlModel, material};
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};

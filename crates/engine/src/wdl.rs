@@ -1,7 +1,8 @@
 //! WDL model: probabilities of win, draw and loss by score and material.
 //!
-//! Two logistic curves over the score, one for wins and one for losses; the rest are draws. With less material a
-//! given score wins less often: of level positions nine in ten endgames are drawn, and a third of the openings.
+//! Two curves over the score, one for wins and one for losses; the rest are draws. They are logistic curves with heavier
+//! tails, because a few positions with a large score are not won after all. With less material a given score wins less
+//! often: of level positions nine in ten endgames are drawn, and nearly half of the openings.
 //!
 //! The parameters are fitted to self-play games by `knightwatch fit-wdl --data DIR`. Humans and stronger engines draw
 //! more often.
@@ -9,24 +10,28 @@
 use super::Score;
 use knightwatch_chess::{Position, Role};
 
+/// The amounts of [`material`] for which there are parameters, which are interpolated between them. The first is that of
+/// the start of the game; less than the last makes no difference.
+pub const MATERIALS: [u32; 4] = [24, 12, 6, 2];
+
 /// Parameters of the two curves.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WdlModel {
-    /// The score in centipawns at which half of the games are won: with full material, and with little.
-    pub half: [f64; 2],
-    /// The scale of the logistic curves in centipawns, with full material and with little.
-    pub spread: [f64; 2],
+    /// The score in centipawns at which half of the games are won, for each of [`MATERIALS`].
+    pub half: [f64; MATERIALS.len()],
+    /// The scale of the curves in centipawns, for each of [`MATERIALS`].
+    pub spread: [f64; MATERIALS.len()],
+    /// The exponent with which the rarer result falls at large scores: the probability is proportional to
+    /// `1 / score^tail` there.
+    pub tail: f64,
 }
 
-/// Fitted to 170,000 positions from 2,239 games at 2,000 nodes a move with network net4.
+/// Fitted to 389,884 positions from 4,327 games at 2,000 nodes a move with network net10.
 const DEFAULT_MODEL: WdlModel = WdlModel {
-    half: [74.0, 236.2],
-    spread: [104.8, 85.5],
+    half: [79.6, 113.4, 176.0, 226.2],
+    spread: [88.3, 71.2, 57.6, 39.1],
+    tail: 3.29,
 };
-
-/// [`material`] at the start of the game, and the least that makes a difference: two rooks.
-const MAX_MATERIAL: u32 = 24;
-const MIN_MATERIAL: u32 = 4;
 
 /// Expected results, in percent of games; the rest are draws.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -67,11 +72,21 @@ impl Wdl {
 impl WdlModel {
     /// Expected results for `cp` centipawns with [`material`] on the board.
     pub fn wdl(&self, cp: f64, material: u32) -> Wdl {
-        let share = f64::from(material.clamp(MIN_MATERIAL, MAX_MATERIAL) - MIN_MATERIAL)
-            / f64::from(MAX_MATERIAL - MIN_MATERIAL);
-        let between = |[all, few]: [f64; 2]| few + (all - few) * share;
+        let material = material.clamp(MATERIALS[MATERIALS.len() - 1], MATERIALS[0]);
+        let above = MATERIALS
+            .iter()
+            .rposition(|&amount| amount > material)
+            .unwrap_or(0);
+        let [more, less] = [MATERIALS[above], MATERIALS[above + 1]].map(f64::from);
+        let share = (f64::from(material) - less) / (more - less);
+        let between = |values: [f64; MATERIALS.len()]| {
+            values[above + 1] + (values[above] - values[above + 1]) * share
+        };
         let (half, spread) = (between(self.half), between(self.spread));
-        let chance = |cp: f64| 100.0 / (1.0 + ((half - cp) / spread).exp());
+        let chance = |cp: f64| {
+            let distance = (cp - half) / spread;
+            100.0 / (1.0 + (-self.tail * (distance / self.tail).asinh()).exp())
+        };
         Wdl {
             win: chance(cp),
             loss: chance(-cp),
@@ -97,7 +112,7 @@ mod tests {
     #[test]
     fn wdl_with_less_material_wins_less() {
         for cp in [-90, -40, 0, 40, 90] {
-            for material in MIN_MATERIAL..MAX_MATERIAL {
+            for material in MATERIALS[MATERIALS.len() - 1]..MATERIALS[0] {
                 let ((_, fewer, _), (_, more, _)) = (of(cp, material), of(cp, material + 1));
                 assert!(
                     fewer > more,
@@ -109,7 +124,7 @@ mod tests {
 
     #[test]
     fn wdl_is_symmetric_and_monotonic() {
-        for material in [0, 9, MAX_MATERIAL] {
+        for material in [0, 9, MATERIALS[0]] {
             let mut last = 0.0;
             for cp in (-2_000..=2_000).step_by(50) {
                 let (win, draw, loss) = of(cp, material);
@@ -147,7 +162,7 @@ mod tests {
         for (fen, expected) in [
             (
                 "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1",
-                MAX_MATERIAL,
+                MATERIALS[0],
             ),
             ("8/8/4k3/4p3/4P3/4K3/8/8 w - - 0 1", 0),
             ("8/8/4k3/4p3/4P3/4K3/8/R6r w - - 0 1", 4),

@@ -1,7 +1,7 @@
 //! `knightwatch fit-wdl`: fits the WDL model to the engine's own games.
 //!
-//! Positions are counted by score and material; the four parameters of [`WdlModel`] are chosen to maximize the likelihood of the
-//! counts.
+//! Positions are counted by score and material; the parameters of [`WdlModel`] are chosen to maximize the likelihood
+//! of the counts.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use anyhow::ensure;
 
 use super::dataset::Sources;
 use super::options::FitWdlOptions;
-use knightwatch_engine::{WdlModel, material};
+use knightwatch_engine::{MATERIALS, WdlModel, material};
 
 /// Width of a score bucket, in centipawns.
 const BUCKET_CP: i32 = 5;
@@ -20,19 +20,21 @@ const LAST_STEP: f64 = 0.0005;
 
 /// Initial parameters.
 const START: WdlModel = WdlModel {
-    half: [100.0, 100.0],
-    spread: [100.0, 100.0],
+    half: [100.0; MATERIALS.len()],
+    spread: [100.0; MATERIALS.len()],
+    tail: 5.0,
 };
 
 /// Bands of the printed table: from the first value to below the second.
-const MATERIAL_BANDS: [(u32, u32); 4] = [(0, 5), (5, 12), (12, 19), (19, u32::MAX)];
-const SCORE_BANDS: [(i32, i32); 6] = [
+const MATERIAL_BANDS: [(u32, u32); 6] = [(0, 1), (1, 4), (4, 8), (8, 13), (13, 19), (19, u32::MAX)];
+const SCORE_BANDS: [(i32, i32); 7] = [
     (0, 25),
     (25, 60),
     (60, 120),
     (120, 250),
     (250, 500),
     (500, 1000),
+    (1000, 2000),
 ];
 
 /// Games lost, drawn and won by the side to move.
@@ -113,14 +115,24 @@ fn outcomes(curves: &WdlModel, cp: f64, material: u32) -> [f64; 3] {
     [loss, 1.0 - loss - win, win]
 }
 
+/// All parameters of a model.
+fn parameters(model: &WdlModel) -> Vec<f64> {
+    [&model.half[..], &model.spread, &[model.tail]].concat()
+}
+
+/// The model with these [`parameters`].
+fn model(parameters: &[f64]) -> WdlModel {
+    let (parts, rest) = parameters.as_chunks();
+    WdlModel {
+        half: parts[0],
+        spread: parts[1],
+        tail: rest[0],
+    }
+}
+
 /// Finds the best parameters by coordinate descent with shrinking steps.
 fn fit(counts: &PositionCounts) -> WdlModel {
-    let numbers = |curves: &WdlModel| [curves.half, curves.spread].concat();
-    let curves = |of: &[f64]| WdlModel {
-        half: [of[0], of[1]],
-        spread: [of[2], of[3]],
-    };
-    let mut best = numbers(&START);
+    let mut best = parameters(&START);
     let mut lowest_loss = counts.loss(&START);
     let mut step = FIRST_STEP;
     while step > LAST_STEP {
@@ -129,7 +141,7 @@ fn fit(counts: &PositionCounts) -> WdlModel {
             for factor in [step.exp(), (-step).exp()] {
                 let mut candidate = best.clone();
                 candidate[index] *= factor;
-                let loss = counts.loss(&curves(&candidate));
+                let loss = counts.loss(&model(&candidate));
                 if loss < lowest_loss {
                     (best, lowest_loss) = (candidate, loss);
                 }
@@ -139,7 +151,7 @@ fn fit(counts: &PositionCounts) -> WdlModel {
             step /= 2.0;
         }
     }
-    curves(&best)
+    model(&best)
 }
 
 /// Reads the games, fits the model and prints it.
@@ -168,9 +180,10 @@ pub fn run(options: &FitWdlOptions) -> anyhow::Result<()> {
         options.within,
         limited.loss(&curves)
     );
-    let WdlModel { half, spread } = curves;
-    println!("half: [{:.1}, {:.1}],", half[0], half[1]);
-    println!("spread: [{:.1}, {:.1}],", spread[0], spread[1]);
+    let WdlModel { half, spread, tail } = curves;
+    println!("half: {half:.1?},");
+    println!("spread: {spread:.1?},");
+    println!("tail: {tail:.2},");
     println!("\nmaterial  score        positions  lost drawn won, and as expected, in %");
     for (from, to) in MATERIAL_BANDS {
         for (min, max) in SCORE_BANDS {
@@ -194,24 +207,23 @@ mod tests {
     #[test]
     fn fit_recovers_the_model() {
         let truth = WdlModel {
-            half: [90.0, 150.0],
-            spread: [240.0, 70.0],
+            half: [90.0, 110.0, 150.0, 200.0],
+            spread: [140.0, 90.0, 70.0, 50.0],
+            tail: 4.0,
         };
         let mut cells = BTreeMap::new();
         for material in 0..=24 {
-            for bucket in -60..60 {
+            for bucket in -200..200 {
                 let shares = outcomes(&truth, bucket_center(bucket), material);
-                cells.insert((material, bucket), shares.map(|share| (1e4 * share) as u64));
+                cells.insert((material, bucket), shares.map(|share| (1e6 * share) as u64));
             }
         }
-        let found = fit(&PositionCounts(cells));
-        for (found, truth) in [(found.half, truth.half), (found.spread, truth.spread)] {
-            for (found, truth) in found.into_iter().zip(truth) {
-                assert!(
-                    (found - truth).abs() < 0.02 * truth,
-                    "{found} is not {truth}"
-                );
-            }
+        let found = parameters(&fit(&PositionCounts(cells)));
+        for (found, truth) in found.into_iter().zip(parameters(&truth)) {
+            assert!(
+                (found - truth).abs() < 0.02 * truth,
+                "{found} is not {truth}"
+            );
         }
     }
 

@@ -505,7 +505,7 @@ pub struct FitWdlOptions {
     #[arg(long, value_name = "DIR", required = true, num_args = 1..)]
     pub data: Vec<PathBuf>,
     /// Only positions with scores of at most this many centipawns
-    #[arg(long, value_name = "CP", default_value_t = 600, value_parser = clap::value_parser!(i32).range(1..=3000))]
+    #[arg(long, value_name = "CP", default_value_t = 1500, value_parser = clap::value_parser!(i32).range(1..=3000))]
     pub within: i32,
 }
 

@@ -285,7 +285,7 @@ mod tests {
             (ENDING, 0, true, true),
             (ENDING, -20, true, true),
             (0, 60, true, true),
-            (0, 120, false, false),
+            (0, 180, false, false),
             (OPENING, 0, false, false),
             (ENDING, 150, false, false),
             (ENDING, -150, false, true),
@@ -434,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn resignation_depends_on_material() {
+    fn resignation_depends_on_expected_loss() {
         let (draw, default) = settings();
         let early = config::Resign {
             score_cp: 300,
@@ -443,8 +443,8 @@ mod tests {
         for (material, score, resigns) in [
             (OPENING, -450, true),
             (OPENING, -310, false),
-            (ENDING, -450, false),
-            (ENDING, -600, true),
+            (ENDING, -450, true),
+            (ENDING, -310, false),
         ] {
             let mut score_trend = ScoreTrend::default();
             for score in cp(&[score; 4]) {
