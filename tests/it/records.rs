@@ -17,7 +17,7 @@ use crate::disk::{Disk, assert_fair, partner, wait_for_more_plies};
 use crate::games::{bot_mates, losing_player};
 
 /// The records file of a site in a state directory.
-fn file(site: &Site, directory: &Path) -> PathBuf {
+pub(crate) fn file(site: &Site, directory: &Path) -> PathBuf {
     let (_, port) = site.url.rsplit_once(':').unwrap();
     directory.join(format!("127.0.0.1-{port}.sqlite"))
 }

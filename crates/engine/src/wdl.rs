@@ -1,8 +1,8 @@
 //! WDL model: probabilities of win, draw and loss by score and material.
 //!
 //! Two curves over the score, one for wins and one for losses; the rest are draws. They are logistic curves with heavier
-//! tails, because a few positions with a large score are not won after all. With less material a given score wins less
-//! often: of level positions nine in ten endgames are drawn, and nearly half of the openings.
+//! tails, because a few positions with a large score are not won after all. With less material a small score wins less
+//! often: of level positions nine in ten endgames are drawn, and four in ten openings.
 //!
 //! The parameters are fitted to self-play games by `knightwatch fit-wdl --data DIR`. Humans and stronger engines draw
 //! more often.
@@ -136,6 +136,21 @@ mod tests {
                 last = win;
             }
         }
+    }
+
+    #[test]
+    fn wdl_has_the_parameters_of_the_model() {
+        for (material, half) in MATERIALS.into_iter().zip(DEFAULT_MODEL.half) {
+            let win = DEFAULT_MODEL.wdl(half, material).win;
+            assert!((win - 50.0).abs() < 1e-9, "{material}: {win}");
+        }
+        for (outside, limit) in [(32, MATERIALS[0]), (0, MATERIALS[MATERIALS.len() - 1])] {
+            assert_eq!(of(100, outside), of(100, limit));
+        }
+        let (_, _, near) = of(4_000, 12);
+        let (_, _, far) = of(8_000, 12);
+        let ratio = near / far / 2_f64.powf(DEFAULT_MODEL.tail);
+        assert!((0.95..1.05).contains(&ratio), "{ratio}");
     }
 
     #[test]

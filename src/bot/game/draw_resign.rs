@@ -440,22 +440,19 @@ mod tests {
             score_cp: 300,
             ..default
         };
-        for (material, score, resigns) in [
-            (OPENING, -450, true),
-            (OPENING, -310, false),
-            (ENDING, -450, true),
-            (ENDING, -310, false),
-        ] {
-            let mut score_trend = ScoreTrend::default();
-            for score in cp(&[score; 4]) {
-                score_trend.record(score, Wdl::of(score, material), &draw, &early);
+        for (score, resigns) in [(-450, true), (-310, false)] {
+            for material in [OPENING, ENDING] {
+                let mut score_trend = ScoreTrend::default();
+                for score in cp(&[score; 4]) {
+                    score_trend.record(score, Wdl::of(score, material), &draw, &early);
+                }
+                let decision = score_trend.decide(at(90, false), &draw, &early);
+                assert_eq!(
+                    decision == DrawResignDecision::Resign,
+                    resigns,
+                    "{score} with {material}"
+                );
             }
-            let decision = score_trend.decide(at(90, false), &draw, &early);
-            assert_eq!(
-                decision == DrawResignDecision::Resign,
-                resigns,
-                "{score} with {material}"
-            );
         }
     }
 

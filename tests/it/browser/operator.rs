@@ -5,7 +5,9 @@ use crate::common::{Daemon, Site, wait};
 use crate::etiquette::act;
 use crate::operator::run_command;
 use crate::page::Url;
+use crate::records::file;
 use knightwatch::sim::{ArenaOptions, NewUser, TimeControl};
+use rusqlite::Connection;
 
 const CLOCK: [(&str, &str); 2] = [("clock.limit", "180"), ("clock.increment", "2")];
 
@@ -114,7 +116,7 @@ fn finished_games_are_filtered_and_replayed() {
         return;
     };
     let site = Site::new(["Anna", "Bert"].map(NewUser::human));
-    let (_bot, url) = operator(&browser, &site, "");
+    let (bot, url) = operator(&browser, &site, "");
     let lose = |name: &str| {
         let player = site.player(name);
         let white = [CLOCK[0], CLOCK[1], ("color", "white"), ("rated", "true")];
@@ -164,8 +166,17 @@ fn finished_games_are_filtered_and_replayed() {
         ));
         browser.wait_for_text(found, text);
     }
-    // A newly finished game is added to the list.
+    // A newly finished game is added to the list, even if it is not in the records at the first refresh.
+    let records = Connection::open(file(&site, &bot.state())).unwrap();
+    wait("the records are locked", || {
+        records.execute_batch("BEGIN IMMEDIATE").ok()
+    });
+    browser.run("performance.clearResourceTimings();");
     lose("Bert");
+    browser.until(
+        "performance.getEntriesByType('resource').some(({ name }) => name.includes('/api/games?'))",
+    );
+    records.execute_batch("ROLLBACK").unwrap();
     browser.wait_for_text(found, "2 games");
     let first = "[aria-label=Games] .scrolls tbody tr";
     browser.wait_for_text(&format!("{first} .end"), "resignation");

@@ -3,7 +3,7 @@
 //! The numbers are rounded from weights that were tuned on this engine's own games.
 
 use crate::value::{EVAL_LIMIT, Value};
-use knightwatch_chess::{Bitboard, Color, File, Position, Rank, Role, Square};
+use knightwatch_chess::{Bitboard, Color, File, Position, Rank, Role, Square, Variant};
 
 /// Centipawns for (middlegame, endgame), by role.
 static MATERIAL: [(Value, Value); 6] = [
@@ -127,8 +127,11 @@ pub(super) fn bare_king(pos: &Position) -> Option<Color> {
     sides.find(|&color| pos.by_color(color).count() == 1)
 }
 
-/// Whether `us` cannot force mate against a bare king.
+/// Whether `us` cannot force mate against a bare king. A king of the hill and three checks need no mate.
 fn is_drawn(pos: &Position, us: Color) -> bool {
+    if pos.variant() != Variant::Standard {
+        return !pos.has_mating_material(us);
+    }
     let two_knights = pos.by_color(us).count() == 3 && pos.pieces(us, Role::Knight).count() == 2;
     two_knights || !pos.has_mating_material(us) || is_corner_held(pos, us)
 }
@@ -274,6 +277,18 @@ mod tests {
             ("8/2k5/8/P1K5/8/8/8/6B1 w - - 0 1", false),
         ] {
             assert_eq!(eval(fen) == 0, is_drawn, "{fen}: {}", eval(fen));
+        }
+    }
+
+    #[test]
+    fn evaluate_of_variants_won_without_mate_is_no_draw() {
+        for (variant, fen) in [
+            (Variant::KingOfTheHill, "k7/8/PK6/8/5B2/8/8/8 w - - 0 1"),
+            (Variant::ThreeCheck, "k7/8/PK6/8/5B2/8/8/8 w - - 3+3 0 1"),
+            (Variant::ThreeCheck, "4k3/8/8/8/8/8/4N3/4K1N1 w - - 3+3 0 1"),
+        ] {
+            let pos = Position::from_variant_fen(variant, fen).expect("a good FEN");
+            assert!(evaluate(&pos) > 200, "{variant}: {fen}");
         }
     }
 
