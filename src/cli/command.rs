@@ -313,7 +313,7 @@ pub enum Command {
         account     rating=N, human (else a bot), copies=N (NAME1, NAME2, ...)\n  \
         challenges  challenges=OPPONENT, clock=SECONDS+SECONDS or 3d or unlimited,\n              \
         color=white|black|random, rated, variant=KEY of Lichess, fen=FEN, count=N,\n              \
-        concurrency=N, burst=N (sent at once), cancels-every=N (cancels every Nth)\n  \
+        concurrency=N, burst=N (sent at once, up to 1000), cancels-every=N (cancels every Nth)\n  \
         declines    declines, or declines=REASON: generic, later, tooFast, tooSlow, timeControl, rated,\n              \
         casual, standard, variant, noBot, onlyBot\n  \
         in a game   aborts, resigns[=PAWNS behind], stalls-when-lost[=PAWNS behind], disconnects-at=PLY,\n              \

@@ -175,6 +175,14 @@ pub(super) fn value_from_text(section: &str, key: &str, text: &str) -> Value {
             Some(Value::Array(items.map(Value::from).collect()))
         }
         Some(Value::Integer(_) | Value::Boolean(_)) => written(),
+        // Quotes are taken as those of TOML, which the file needs.
+        _ if text.len() > 1
+            && ['"', '\'']
+                .iter()
+                .any(|&quote| text.starts_with(quote) && text.ends_with(quote)) =>
+        {
+            written()
+        }
         // A text needs no quotes. If the key does not accept the text, it may be a table, as in `{ elo = 1500 }`.
         _ if invalid(section, key, &Value::from(text), None).is_some() => written(),
         _ => None,

@@ -659,8 +659,13 @@ fn source_of(text: &str, setting: &str) -> String {
 fn effective_value_shows_its_layer() {
     let written = "[engine]\nhash_mib = 32\nthreads = 2\n[tournaments]\njoin = [\"may24bot:secret\"]\n\
                    [[rule]]\nmatch = { bot = true }\naccept = true\n[[matchmaking.profile]]\nweight = 3\n";
-    let text = effective_text(written, &[("games.concurrency", "7")], None);
+    let set = [
+        ("games.concurrency", "7"),
+        ("records.directory", "\"/var/games\""),
+    ];
+    let text = effective_text(written, &set, None);
     for (setting, from) in [
+        ("directory = \"/var/games\" ", "--set"),
         ("hash_mib = 32 ", "config.toml:2"),
         (
             "threads = 3 ",

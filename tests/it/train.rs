@@ -206,6 +206,12 @@ fn trained_network_plays() {
         .unwrap()
         .remove(0);
     let games = fs::read(&file).unwrap();
+    let over_games = ["train", "--data", &folder, "--out", file.to_str().unwrap()];
+    let refused = knightwatch(&over_games).output().unwrap();
+    assert_eq!(refused.status.code(), Some(1));
+    let why = String::from_utf8(refused.stderr).unwrap();
+    assert!(why.contains("exists and is not a network"), "{why}");
+    assert_eq!(fs::read(&file).unwrap(), games);
     fs::write(&file, &games[..games.len() / 2]).unwrap();
     let why = String::from_utf8(learn(&[]).stderr).unwrap();
     let told = format!("cannot use {}, which may be removed: ", file.display());

@@ -1,5 +1,6 @@
 //! Dataset: positions read from game files.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -73,6 +74,9 @@ impl Sources {
                     .with_context(|| format!("cannot read {}", path.display()))?,
             );
         }
+        // Games of a directory that is given twice do not count twice.
+        files.sort_unstable();
+        files.dedup();
         anyhow::ensure!(
             !files.is_empty(),
             "no files of games (*{}) in {}",
@@ -111,8 +115,14 @@ impl Sources {
                 scope.spawn(|| {
                     while let Some(path) = self.files.get(next.fetch_add(1, Ordering::Relaxed)) {
                         let part =
-                            read_file(path, validation, lambda as f32, &make).with_context(|| {
-                                format!("cannot use {}, which may be removed", path.display())
+                            read_file(path, validation, lambda as f32, &make).map_err(|error| {
+                                let shown = path.display();
+                                let problem = if is_damage(&error) {
+                                    format!("cannot use {shown}, which may be removed")
+                                } else {
+                                    format!("cannot read {shown}")
+                                };
+                                error.context(problem)
                             });
                         lock(&parts).push((path, part));
                     }
@@ -133,6 +143,12 @@ impl Sources {
         fastrand::Rng::with_seed(seed).shuffle(runs);
         Ok(data)
     }
+}
+
+/// Whether the content of a file is to blame, and not that the system cannot read it.
+fn is_damage(error: &anyhow::Error) -> bool {
+    let cause = error.downcast_ref::<io::Error>();
+    cause.is_none_or(|cause| cause.raw_os_error().is_none())
 }
 
 fn read_file<T>(

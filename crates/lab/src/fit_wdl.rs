@@ -11,6 +11,9 @@ use super::dataset::Sources;
 use super::options::FitWdlOptions;
 use knightwatch_engine::{MATERIALS, WdlModel, material};
 
+/// Positions that a fit needs at least.
+const MIN_POSITIONS: u64 = 1_000;
+
 /// Width of a score bucket, in centipawns.
 const BUCKET_CP: i32 = 5;
 
@@ -157,7 +160,7 @@ fn fit(counts: &PositionCounts) -> WdlModel {
 /// Reads the games, fits the model and prints it.
 ///
 /// # Errors
-/// When the games cannot be read, or no position has a score within the limit.
+/// When the games cannot be read, or too few positions have a score within the limit.
 pub fn run(options: &FitWdlOptions) -> anyhow::Result<()> {
     let sources = Sources::find(&options.data)?;
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
@@ -167,8 +170,9 @@ pub fn run(options: &FitWdlOptions) -> anyhow::Result<()> {
     let counts = PositionCounts::new(&data.training);
     let limited = counts.within(options.within);
     ensure!(
-        limited.count() > 0,
-        "no position in {} files has a score within {} cp",
+        limited.count() >= MIN_POSITIONS,
+        "{} positions in {} files have a score within {} cp; a fit needs at least {MIN_POSITIONS}",
+        limited.count(),
         sources.len(),
         options.within
     );

@@ -11,7 +11,7 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::mpsc;
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 
 use super::options::GrowOptions;
 use crate::progress::Progress;
@@ -46,6 +46,13 @@ type Lines = Vec<(Move, i32)>;
 /// # Errors
 /// When no position has a move for the book, or it cannot be written.
 pub fn run(options: &GrowOptions, out: &mut impl Write) -> anyhow::Result<()> {
+    let directory = options.output.parent().unwrap_or(Path::new(""));
+    ensure!(
+        directory.as_os_str().is_empty() || directory.is_dir(),
+        "cannot write the book {}: {} is not a directory",
+        options.output.display(),
+        directory.display()
+    );
     let mut progress = Progress::default();
     let (builder, searches) = grow(options, |searches| {
         progress.show(|| format!("{searches} of {} positions", options.positions));

@@ -4,6 +4,7 @@
 //! gradients over its own range of the parameters and updates that range; after the second one, each copies the other ranges
 //! into its replica. No thread waits for a main thread, and no lock is contended.
 
+use std::io;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -11,7 +12,7 @@ use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 
 use super::checkpoint::{Checkpoint, RunKey};
 use super::contest::worker_pool;
@@ -72,6 +73,18 @@ impl TrainingSettings {
     }
 }
 
+/// Refuses an output that exists and is not a network, so that no other data is lost.
+fn check_output(out: &Path) -> anyhow::Result<()> {
+    let shown = out.display();
+    match out.metadata() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => bail!("cannot write {shown}: {error}"),
+        Ok(metadata) => ensure!(metadata.is_file(), "cannot write {shown}: it is not a file"),
+    }
+    Network::open(out).context("the output exists and is not a network: choose another --out")?;
+    Ok(())
+}
+
 /// Reads the games, trains a network and writes it to `options.out` after every epoch that is the best so far, with a
 /// checkpoint next to it until the run is finished.
 ///
@@ -86,6 +99,7 @@ pub fn run(options: &TrainOptions) -> anyhow::Result<()> {
     shape.check()?;
     let unfinished = Checkpoint::open(&options.out, options.resume)?;
     let mut log = RunLog::for_network(&options.out, options.resume)?;
+    check_output(&options.out)?;
     let from = options.from.as_deref();
     let from = from.map(|path| open_network(path, shape)).transpose()?;
     let threads = worker_pool::thread_count(options.threads);

@@ -86,8 +86,10 @@ pub fn run(options: &CalibrateOptions) -> anyhow::Result<()> {
     progress.clear();
     let seconds = progress.elapsed().as_secs_f64();
     // Played games count, even after an error.
-    print!("{}", describe(&levels, &pairings, &stats));
-    println!("in {seconds:.0} s");
+    if stats.iter().any(|stats| stats.count() > 0) {
+        print!("{}", describe(&levels, &pairings, &stats));
+        println!("in {seconds:.0} s");
+    }
     played
 }
 

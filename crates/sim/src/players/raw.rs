@@ -12,6 +12,9 @@ use crate::challenge::{ColorChoice, DeclineReason};
 use crate::site::Variant;
 use crate::site::id::check_name;
 use crate::site::time::parse_duration;
+
+/// Challenges that a player sends at once.
+const MAX_BURST: usize = 1_000;
 use crate::spec::parse_spec;
 use crate::time_control::TimeControl;
 use knightwatch_chess::Position;
@@ -315,7 +318,7 @@ fn challenge_plan(raw: &RawPlayer) -> Result<Option<ChallengePlan>, String> {
         fen: raw.fen.clone(),
         count: positive("count", raw.count)?,
         concurrency: number("concurrency", raw.concurrency, 1, usize::MAX)?,
-        burst: number("burst", raw.burst, 1, usize::MAX)?,
+        burst: number("burst", raw.burst, 1, MAX_BURST)?,
         cancel_every: positive("cancels-every", raw.cancels_every)?,
         opponent: defaults.opponent,
     }))
