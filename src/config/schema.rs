@@ -164,28 +164,25 @@ pub(super) fn section_of(key: &str) -> Option<&'static str> {
 ///
 /// Lists may be comma-separated. Text that fits no type becomes a string, which the type check reports.
 pub(super) fn value_from_text(section: &str, key: &str, text: &str) -> Value {
-    let written = || from_toml(text);
+    let written = from_toml(text);
+    // A text needs no quotes, but may have those that it needs in a file.
+    let unquoted = match &written {
+        Some(Value::String(unquoted)) => unquoted,
+        _ => text,
+    };
     static DEFAULTS: LazyLock<Table> =
         LazyLock::new(|| Table::try_from(Settings::default()).expect("the defaults are a table"));
     match DEFAULTS.get(section).and_then(|section| section.get(key)) {
-        Some(Value::Array(_)) if text.trim_start().starts_with('[') => written(),
+        Some(Value::Array(_)) if text.trim_start().starts_with('[') => written,
         Some(Value::Array(_)) => {
-            let items = text.split(',').map(str::trim);
+            let items = unquoted.split(',').map(str::trim);
             let items = items.filter(|item| !item.is_empty());
             Some(Value::Array(items.map(Value::from).collect()))
         }
-        Some(Value::Integer(_) | Value::Boolean(_)) => written(),
-        // Quotes are taken as those of TOML, which the file needs.
-        _ if text.len() > 1
-            && ['"', '\'']
-                .iter()
-                .any(|&quote| text.starts_with(quote) && text.ends_with(quote)) =>
-        {
-            written()
-        }
-        // A text needs no quotes. If the key does not accept the text, it may be a table, as in `{ elo = 1500 }`.
-        _ if invalid(section, key, &Value::from(text), None).is_some() => written(),
-        _ => None,
+        Some(Value::Integer(_) | Value::Boolean(_)) => written,
+        // If the key does not accept the text, it may be a table, as in `{ elo = 1500 }`.
+        _ if invalid(section, key, &Value::from(unquoted), None).is_some() => written,
+        _ => Some(Value::from(unquoted)),
     }
     .unwrap_or_else(|| Value::String(text.to_owned()))
 }

@@ -96,6 +96,16 @@ impl Bitboard {
         }
     }
 
+    /// The squares of this square's color.
+    #[inline]
+    pub const fn colored_like(square: Square) -> Bitboard {
+        if Bitboard::LIGHT.contains(square) {
+            Bitboard::LIGHT
+        } else {
+            Bitboard::DARK
+        }
+    }
+
     /// The set with `square` added.
     #[inline]
     pub const fn with(self, square: Square) -> Bitboard {

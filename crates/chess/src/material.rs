@@ -224,7 +224,7 @@ impl Position {
         let Some(first) = bishops.first() else {
             return true;
         };
-        let squares = colored_like(first);
+        let squares = Bitboard::colored_like(first);
         let owner = if self.by_color(Color::White).contains(first) {
             Color::White
         } else {
@@ -240,7 +240,7 @@ impl Position {
         let (Some(one), Some(other)) = (white.first(), black.first()) else {
             return false;
         };
-        let (ours, theirs) = (colored_like(one), colored_like(other));
+        let (ours, theirs) = (Bitboard::colored_like(one), Bitboard::colored_like(other));
         self.has_only(&[Role::Bishop, Role::Pawn])
             && ours != theirs
             && !white.intersects(theirs)
@@ -376,14 +376,5 @@ impl Position {
         pawns
             .into_iter()
             .any(|from| self.en_passant_leaves_no_check(from, to))
-    }
-}
-
-/// The squares of this square's color.
-fn colored_like(square: Square) -> Bitboard {
-    if Bitboard::LIGHT.contains(square) {
-        Bitboard::LIGHT
-    } else {
-        Bitboard::DARK
     }
 }

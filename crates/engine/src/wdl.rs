@@ -14,6 +14,9 @@ use knightwatch_chess::{Position, Role};
 /// the start of the game; less than the last makes no difference.
 pub const MATERIALS: [u32; 4] = [24, 12, 6, 2];
 
+/// The least amount of material that makes a difference.
+const MIN_MATERIAL: u32 = MATERIALS[MATERIALS.len() - 1];
+
 /// Parameters of the two curves.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WdlModel {
@@ -72,7 +75,7 @@ impl Wdl {
 impl WdlModel {
     /// Expected results for `cp` centipawns with [`material`] on the board.
     pub fn wdl(&self, cp: f64, material: u32) -> Wdl {
-        let material = material.clamp(MATERIALS[MATERIALS.len() - 1], MATERIALS[0]);
+        let material = material.clamp(MIN_MATERIAL, MATERIALS[0]);
         let above = MATERIALS
             .iter()
             .rposition(|&amount| amount > material)
@@ -112,7 +115,7 @@ mod tests {
     #[test]
     fn wdl_with_less_material_wins_less() {
         for cp in [-90, -40, 0, 40, 90] {
-            for material in MATERIALS[MATERIALS.len() - 1]..MATERIALS[0] {
+            for material in MIN_MATERIAL..MATERIALS[0] {
                 let ((_, fewer, _), (_, more, _)) = (of(cp, material), of(cp, material + 1));
                 assert!(
                     fewer > more,
@@ -144,7 +147,7 @@ mod tests {
             let win = DEFAULT_MODEL.wdl(half, material).win;
             assert!((win - 50.0).abs() < 1e-9, "{material}: {win}");
         }
-        for (outside, limit) in [(32, MATERIALS[0]), (0, MATERIALS[MATERIALS.len() - 1])] {
+        for (outside, limit) in [(32, MATERIALS[0]), (0, MIN_MATERIAL)] {
             assert_eq!(of(100, outside), of(100, limit));
         }
         let (_, _, near) = of(4_000, 12);

@@ -11,13 +11,14 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::mpsc;
 
-use anyhow::{Context, ensure};
+use anyhow::Context;
 
 use super::options::GrowOptions;
 use crate::progress::Progress;
 use knightwatch_book::{Builder, GameOptions, write_book};
 use knightwatch_chess::{Color, Game, Move};
 use knightwatch_engine::{Bound, Engine, EngineOptions, Limits, Score, SearchReport, Task};
+use knightwatch_util::atomic_file;
 
 /// Size of the hash table in MiB.
 const HASH_MIB: usize = 16;
@@ -46,13 +47,8 @@ type Lines = Vec<(Move, i32)>;
 /// # Errors
 /// When no position has a move for the book, or it cannot be written.
 pub fn run(options: &GrowOptions, out: &mut impl Write) -> anyhow::Result<()> {
-    let directory = options.output.parent().unwrap_or(Path::new(""));
-    ensure!(
-        directory.as_os_str().is_empty() || directory.is_dir(),
-        "cannot write the book {}: {} is not a directory",
-        options.output.display(),
-        directory.display()
-    );
+    atomic_file::check_directory(&options.output)
+        .with_context(|| format!("cannot write the book {}", options.output.display()))?;
     let mut progress = Progress::default();
     let (builder, searches) = grow(options, |searches| {
         progress.show(|| format!("{searches} of {} positions", options.positions));

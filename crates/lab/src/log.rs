@@ -32,13 +32,7 @@ impl RunLog {
             path != network,
             "the log would overwrite {shown}: --out must not end in .log"
         );
-        let folder = path
-            .parent()
-            .filter(|folder| !folder.as_os_str().is_empty());
-        ensure!(
-            folder.is_none_or(Path::is_dir),
-            "cannot write {shown}: its directory does not exist"
-        );
+        atomic_file::check_directory(&path).with_context(|| format!("cannot write {shown}"))?;
         let before = resume.then(|| std::fs::read_to_string(&path).ok());
         let before = before.flatten();
         Ok(RunLog {

@@ -61,6 +61,20 @@ pub fn check_not_input(output: &Path, inputs: &[&Path]) -> io::Result<()> {
     Ok(())
 }
 
+/// Checks, before long work, that the directory of an output file exists.
+///
+/// # Errors
+///
+/// [`io::ErrorKind::NotADirectory`] if it does not.
+pub fn check_directory(output: &Path) -> io::Result<()> {
+    let directory = output.parent().filter(|path| !path.as_os_str().is_empty());
+    if directory.is_none_or(Path::is_dir) {
+        return Ok(());
+    }
+    let text = "its directory does not exist";
+    Err(io::Error::new(io::ErrorKind::NotADirectory, text))
+}
+
 /// Like [`write()`], with mode 0600 whatever mode the file had.
 ///
 /// # Errors

@@ -219,13 +219,13 @@ impl Browser {
         self.call(Method::POST, "/permissions", &body);
     }
 
-    /// Makes the page behave as if its window had the focus, without which it has no access to the clipboard. A download
-    /// can take the focus from the window.
-    pub(super) fn emulate_focus(&self) {
-        self.devtools(
-            "Emulation.setFocusEmulationEnabled",
-            &json!({ "enabled": true }),
-        );
+    /// Grants access to the clipboard, and makes the page behave as if its window had the focus, without which it has none.
+    /// A download can take the focus from the window.
+    pub(super) fn allow_clipboard(&self) {
+        self.grant("clipboard-write");
+        self.grant("clipboard-read");
+        let on = json!({ "enabled": true });
+        self.devtools("Emulation.setFocusEmulationEnabled", &on);
     }
 
     /// Emulates a phone.

@@ -229,9 +229,7 @@ fn finished_games_are_filtered_and_replayed() {
     // The view is that of finished games, not of running ones.
     browser.wait_for_text(".top [aria-current]", "Games");
     // The position and the game can be exported.
-    browser.grant("clipboard-write");
-    browser.grant("clipboard-read");
-    browser.emulate_focus();
+    browser.allow_clipboard();
     let share = |what: &str| {
         browser.click(".tools .text");
         browser.click(&format!("[data-share={what}]"));

@@ -387,8 +387,7 @@ fn racing_kings_are_seen_from_whites_side() {
          > document.querySelector('.game-view [data-square=a8]').getBoundingClientRect().top",
     );
     browser.until("document.querySelectorAll('.game-view .board .goal rect').length === 8");
-    browser.grant("clipboard-write");
-    browser.grant("clipboard-read");
+    browser.allow_clipboard();
     browser.click(".tools .text");
     browser.click("[data-share=PGN]");
     browser.wait_for_text("#toasts", "PGN copied.");

@@ -144,22 +144,15 @@ fn is_corner_held(pos: &Position, us: Color) -> bool {
     if pos.by_color(us) != pawns | bishops | pos.pieces(us, Role::King) {
         return false;
     }
+    let last = if us.is_white() {
+        Rank::Eighth
+    } else {
+        Rank::First
+    };
     [File::A, File::H].into_iter().any(|file| {
-        let corner = Square::new(
-            file,
-            if us.is_white() {
-                Rank::Eighth
-            } else {
-                Rank::First
-            },
-        );
-        let squares_of_its_color = if Bitboard::DARK.contains(corner) {
-            Bitboard::DARK
-        } else {
-            Bitboard::LIGHT
-        };
+        let corner = Square::new(file, last);
         pawns & Bitboard::file(file) == pawns
-            && !bishops.intersects(squares_of_its_color)
+            && !bishops.intersects(Bitboard::colored_like(corner))
             && distance(pos.king(!us), corner) <= 1
     })
 }
