@@ -13,10 +13,11 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::Body;
+use axum::body::{Body, BodyDataStream, HttpBody as _};
 use axum::extract::ConnectInfo;
 use axum::http::Request;
 use axum::serve::Listener;
+use futures::{StreamExt, stream};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
@@ -25,7 +26,7 @@ use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
-use tokio::time::{Sleep, sleep};
+use tokio::time::{Sleep, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
 
@@ -41,7 +42,7 @@ pub struct ServerLimits {
     pub max_connections_per_address: usize,
     /// Time limit for the head of a request, and for an idle connection.
     pub head_timeout: Duration,
-    /// Time limit for a client that reads nothing of a response.
+    /// Time limit for a client that reads nothing of a response, or sends nothing of a request's body.
     pub stall_timeout: Duration,
 }
 
@@ -172,7 +173,7 @@ async fn handle_connection<S, A>(
         request
             .extensions_mut()
             .insert(ConnectInfo(address.clone()));
-        app.call(request.map(Body::new))
+        app.call(request.map(|body| limit_stalls(body, limits.stall_timeout)))
     });
     let stream = StallLimited {
         stream,
@@ -194,6 +195,22 @@ async fn handle_connection<S, A>(
     if let Err(error) = result {
         debug!("connection failed: {error}");
     }
+}
+
+/// A body that fails when nothing of it arrives for as long as `limit`.
+fn limit_stalls(body: Incoming, limit: Duration) -> Body {
+    let body = Body::new(body);
+    if body.is_end_stream() {
+        return body;
+    }
+    let parts = body.into_data_stream();
+    let next = move |mut parts: BodyDataStream| async move {
+        match timeout(limit, parts.next()).await {
+            Ok(part) => part.map(|part| (part.map_err(io::Error::other), parts)),
+            Err(_) => Some((Err(io::ErrorKind::TimedOut.into()), parts)),
+        }
+    };
+    Body::from_stream(stream::unfold(parts, next))
 }
 
 /// A stream whose writes fail when they stall for too long.
@@ -272,7 +289,6 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::{TcpListener, TcpStream};
     use tokio::sync::oneshot;
-    use tokio::time::timeout;
 
     use super::*;
 
@@ -297,7 +313,7 @@ mod tests {
             }))
         };
         let app = Router::new()
-            .route("/", get("hello"))
+            .route("/", get("hello").post(|body: String| async { body }))
             .route("/endless", get(endless));
         let (close, closed) = oneshot::channel::<()>();
         tokio::spawn(serve(
@@ -366,6 +382,16 @@ mod tests {
         let _lazy = [connect(address, ask).await, connect(address, ask).await];
         let third = connect(address, REQUEST).await;
         assert!(read_to_end(third).await.ends_with("hello"));
+    }
+
+    #[tokio::test]
+    async fn incomplete_body_times_out() {
+        let (address, _close) = server().await;
+        let post = "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n";
+        let half = connect(address, &format!("{post}\r\nhel")).await;
+        let whole = connect(address, &format!("{post}Connection: close\r\n\r\nhello")).await;
+        assert!(read_to_end(whole).await.ends_with("hello"));
+        assert!(read_to_end(half).await.starts_with("HTTP/1.1 400 "));
     }
 
     #[tokio::test]
