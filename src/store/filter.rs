@@ -18,6 +18,20 @@ pub const SPEEDS: [&str; 7] = [
     "unknown",
 ];
 
+/// Variants of recorded games.
+pub const VARIANTS: [&str; 10] = [
+    "standard",
+    "chess960",
+    "fromPosition",
+    "crazyhouse",
+    "antichess",
+    "atomic",
+    "horde",
+    "kingOfTheHill",
+    "racingKings",
+    "threeCheck",
+];
+
 /// Selects games. The default selects all.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Filter {
@@ -31,9 +45,9 @@ pub struct Filter {
     pub outcome: Option<Outcome>,
     /// Our color.
     pub color: Option<crate::events::Color>,
-    /// `bullet`, `blitz`, ...
+    /// One of [`SPEEDS`].
     pub speed: Option<String>,
-    /// `standard`, `chess960`, `fromPosition`, `crazyhouse`, ...
+    /// One of [`VARIANTS`].
     pub variant: Option<String>,
     /// Rated or casual.
     pub rated: Option<bool>,

@@ -15,7 +15,7 @@ use super::convert::finished_event;
 use super::records::{ApiError, Params};
 use crate::chess::Variant;
 use crate::events::{Color, variant_ending};
-use crate::store::{self, Filter, Order, Outcome, SPEEDS, Sort, utc_day_start};
+use crate::store::{self, Filter, Order, Outcome, SPEEDS, Sort, VARIANTS, utc_day_start};
 
 /// Default number of games in a list.
 const DEFAULT_LIMIT: u32 = 50;
@@ -63,13 +63,8 @@ impl GameQuery {
                 "black" => Ok(Color::Black),
                 _ => Err("expected white or black".to_owned()),
             })?,
-            speed: parse_param("speed", &self.speed, |speed| {
-                match SPEEDS.contains(&speed) {
-                    true => Ok(speed.to_owned()),
-                    false => Err(format!("expected one of {}", SPEEDS.join(", "))),
-                }
-            })?,
-            variant: text(&self.variant),
+            speed: parse_param("speed", &self.speed, |speed| one_of(&SPEEDS, speed))?,
+            variant: parse_param("variant", &self.variant, |name| one_of(&VARIANTS, name))?,
             rated: parse_param("rated", &self.rated, parse_bool)?,
             tournament: text(&self.tournament),
             since: parse_param("since", &self.since, |text| parse_time(text, 0))?,
@@ -111,6 +106,13 @@ fn parse_param<T>(
     }
     let invalid = |why| ApiError::BadRequest(format!("{name}={text}: {why}"));
     parse(text).map(Some).map_err(invalid)
+}
+
+fn one_of(known: &[&str], text: &str) -> Result<String, String> {
+    match known.contains(&text) {
+        true => Ok(text.to_owned()),
+        false => Err(format!("expected one of {}", known.join(", "))),
+    }
 }
 
 fn parse_bool(text: &str) -> Result<bool, String> {

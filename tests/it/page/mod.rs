@@ -311,9 +311,12 @@ fn page_receives_snapshot_and_changes_across_restarts() {
     let (status, why) = url.get("/api/games?result=great");
     assert_eq!(status, 400);
     assert!(why.contains("result=great: expected won"), "{why}");
-    let (status, why) = url.get("/api/stats?speed=foo");
-    assert_eq!(status, 400);
-    assert!(why.contains("speed=foo: expected one of"), "{why}");
+    for wrong in ["speed=foo", "variant=foo"] {
+        let (status, why) = url.get(&format!("/api/stats?{wrong}"));
+        assert_eq!(status, 400);
+        let expected = format!("{wrong}: expected one of");
+        assert!(why.contains(&expected), "{why}");
+    }
     for (path, sign) in [
         (format!("/game/{id}.svg?ply=1"), "White: Ke1"),
         (format!("/game/{id}/graph.svg"), "chance of winning"),
