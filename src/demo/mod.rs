@@ -97,17 +97,18 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
     let watch = events.subscribe();
     let temp_dir = TempDir::new().context("cannot make a directory for temporary files")?;
     let file = store::file_in(temp_dir.path(), NAME);
-    let records = store::Options {
-        file: file.clone(),
-        server: format!("http://{address}/"),
-        files: None,
-    };
-    let recorder = Recorder::start(records, events.subscribe())?;
     let mut parts = bot_parts(&sim, address, events)?;
     let (shutdown, stop) = bot::shutdown_channel();
     let (commands, receiver) = bot::command_channel(shutdown.clone());
     parts.commands = receiver;
-    let page = open_page(&sim, &parts, commands, file, options.web)?;
+    let page = open_page(&sim, &parts, commands, file.clone(), options.web)?;
+    // After the page, which fails if its port is in use: an error must not remove the directory under the recorder.
+    let records = store::Options {
+        file,
+        server: format!("http://{address}/"),
+        files: None,
+    };
+    let recorder = Recorder::start(records, parts.events.subscribe())?;
     let metrics = parts.metrics.clone();
     let counting = tokio::spawn(metrics.follow(parts.events.subscribe()));
     let bot = tokio::spawn(bot::run(parts, stop));
