@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write as _};
 
-use crate::{Bound, Engine, SearchReport, Wdl};
+use crate::{Bound, Engine, Score, SearchReport, Wdl};
 use knightwatch_chess::{
     CastlingNotation, Color, File, Game, Move, Position, Rank, Square, Termination,
 };
@@ -19,8 +19,12 @@ pub fn info_line(
         Bound::Upper => " upperbound",
     };
     let wdl = wdl_material.map_or_else(String::new, |material| {
-        let [win, board_text, loss] = Wdl::of(report.score, material).permille();
-        format!(" wdl {win} {board_text} {loss}")
+        let is_stalemate = report.mv.is_none() && report.score == Score::Centipawns(0);
+        let [win, draw, loss] = match is_stalemate {
+            true => [0, 1000, 0],
+            false => Wdl::of(report.score, material).permille(),
+        };
+        format!(" wdl {win} {draw} {loss}")
     });
     let mut line = format!(
         "info depth {} seldepth {} multipv {} score {}{bound}{wdl} nodes {} nps {} hashfull {} time {}",

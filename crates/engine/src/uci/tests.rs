@@ -92,6 +92,11 @@ fn show_wdl_adds_wdl_to_scores() {
         "in the order of the protocol: {words:?}"
     );
     assert!(!run_session(queen).contains(" wdl "));
+    let stalemate = "position fen 7k/5Q2/8/8/8/8/8/K7 b - - 0 1\ngo depth 4\n";
+    let output = run_session(&format!(
+        "setoption name UCI_ShowWDL value true\n{stalemate}"
+    ));
+    assert!(output.contains(" score cp 0 wdl 0 1000 0 "), "{output}");
 }
 
 #[test]
