@@ -11,6 +11,7 @@ use anyhow::{Context, bail, ensure};
 use serde::{Deserialize, Serialize};
 
 use super::model::{Layout, Model, Row};
+use super::options::differences;
 use knightwatch_engine::nnue::{LANE, Network, Shape};
 use knightwatch_util::atomic_file;
 
@@ -35,6 +36,20 @@ pub(crate) struct RunKey {
 }
 
 impl RunKey {
+    fn fields(&self) -> [(&'static str, String); 9] {
+        [
+            ("hidden", self.hidden.to_string()),
+            ("buckets", self.buckets.to_string()),
+            ("training positions", self.positions.to_string()),
+            ("batch", self.batch.to_string()),
+            ("wdl", self.wdl[0].to_string()),
+            ("final-wdl", self.wdl[1].to_string()),
+            ("scale", self.scale.to_string()),
+            ("lambda", self.lambda.to_string()),
+            ("seed", self.seed.to_string()),
+        ]
+    }
+
     fn shape(&self) -> Shape {
         Shape {
             hidden: self.hidden,
@@ -94,8 +109,8 @@ impl Checkpoint {
     pub(crate) fn check(&self, key: &RunKey) -> anyhow::Result<()> {
         ensure!(
             self.key == *key,
-            "cannot resume: the run had other positions or options: {:?}, and now {key:?}",
-            self.key
+            "cannot resume: the run had other positions or options: {}",
+            differences(&self.key.fields(), &key.fields())
         );
         Ok(())
     }

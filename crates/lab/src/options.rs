@@ -400,6 +400,9 @@ pub struct TuneOptions {
     /// How far a won pair moves a parameter at the end, in its steps
     #[arg(long, value_name = "RATE", default_value_t = 0.006, value_parser = positive)]
     pub rate: f64,
+    /// Times the steps of the parameters, except those of 1: larger steps show smaller effects
+    #[arg(long, value_name = "FACTOR", default_value_t = 1, value_parser = clap::value_parser!(i32).range(1..=10))]
+    pub step_factor: i32,
     /// Openings, games at once and adjudication.
     #[command(flatten)]
     pub setup: MatchSetup,
@@ -527,6 +530,16 @@ pub struct FitVariantOptions {
     /// Steps of the descent
     #[arg(long, value_name = "N", default_value_t = 400, value_parser = clap::value_parser!(u32).range(1..))]
     pub steps: u32,
+}
+
+/// The fields of which the values differ: `batch was 8192 and is 16384 now`, with commas in between.
+pub(crate) fn differences(before: &[(&str, String)], now: &[(&str, String)]) -> String {
+    let pairs = before.iter().zip(now);
+    let different = pairs.filter(|(before, now)| before != now);
+    let texts: Vec<String> = different
+        .map(|((name, before), (_, now))| format!("{name} was {before} and is {now} now"))
+        .collect();
+    texts.join(", ")
 }
 
 #[cfg(test)]

@@ -262,7 +262,12 @@ fn interrupted_training_continues_from_checkpoint() {
         seed: 4,
         ..third.key
     };
-    assert!(third.check(&other).is_err());
+    let error = third.check(&other).expect_err("another seed").to_string();
+    let seed = third.key.seed;
+    assert!(
+        error.ends_with(&format!("options: seed was {seed} and is 4 now")),
+        "{error}"
+    );
     let mut truncated = std::fs::read(&file).unwrap();
     truncated.truncate(truncated.len() - 3 * 128);
     for bytes in [&truncated[..], b"KWTRAIN1\n{}\n", b""] {

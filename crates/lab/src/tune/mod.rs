@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use self::spsa::{Axis, Spsa, Trial};
 use super::contest::{pair, worker_pool};
 use super::openings::Openings;
-use super::options::TuneOptions;
+use super::options::{TuneOptions, differences};
 use super::signal::stop_on_signal;
 use crate::progress::Progress;
 use knightwatch_chess::Variant;
@@ -44,7 +44,21 @@ struct Plan {
     effort: String,
     pairs: u64,
     rate: f64,
+    step_factor: i32,
     seed: u64,
+}
+
+impl Plan {
+    /// The options, without the names of the parameters.
+    fn fields(&self) -> [(&'static str, String); 5] {
+        [
+            ("effort", self.effort.clone()),
+            ("games", (2 * self.pairs).to_string()),
+            ("rate", self.rate.to_string()),
+            ("step-factor", self.step_factor.to_string()),
+            ("seed", self.seed.to_string()),
+        ]
+    }
 }
 
 /// Plays until all games are played or a signal arrives, and prints the parameters.
@@ -92,11 +106,15 @@ fn chosen(only: &[String], has_clock: bool) -> anyhow::Result<Vec<Tunable>> {
         .collect()
 }
 
-fn axes(tunables: &[Tunable]) -> Vec<Axis> {
+/// Ranges and steps. The steps are multiplied by `factor`, except those of 1, which are of short ranges of plies.
+fn axes(tunables: &[Tunable], factor: i32) -> Vec<Axis> {
     let axis = |tunable: &Tunable| Axis {
         min: f64::from(tunable.min),
         max: f64::from(tunable.max),
-        step: f64::from(tunable.step),
+        step: f64::from(match tunable.step {
+            1 => 1,
+            step => step * factor,
+        }),
     };
     tunables.iter().map(axis).collect()
 }
@@ -122,6 +140,7 @@ impl Run {
             effort: options.effort.effort().to_string(),
             pairs: options.games / 2,
             rate: options.rate,
+            step_factor: options.step_factor,
             seed: options.setup.seed.into(),
         };
         let name = options.state.display();
@@ -137,9 +156,13 @@ impl Run {
         let run: Run = serde_json::from_slice(&text)
             .with_context(|| format!("{name} is not the state of a run"))?;
         ensure!(
-            run.plan == plan && run.spsa.values.len() == tunables.len(),
-            "{name} is of a run with other options: {:?}",
-            run.plan
+            run.plan.names == plan.names && run.spsa.values.len() == tunables.len(),
+            "{name} is of a run with other parameters; name the same ones with --only, or another --state"
+        );
+        ensure!(
+            run.plan == plan,
+            "{name} is of a run with other options: {}",
+            differences(&run.plan.fields(), &plan.fields())
         );
         Ok(run)
     }
@@ -155,7 +178,7 @@ impl Run {
         tunables: &[Tunable],
         openings: &Openings,
     ) -> anyhow::Result<()> {
-        let axes = axes(tunables);
+        let axes = axes(tunables, self.plan.step_factor);
         let stop = stop_on_signal();
         let (began, first, planned) = (Instant::now(), self.spsa.done, self.plan.pairs);
         let (effort, seed) = (options.effort.effort(), self.plan.seed);
@@ -258,6 +281,7 @@ mod tests {
                 nodes_per_ms: 1_000,
             },
             games,
+            step_factor: 1,
             rate: 0.006,
             setup: MatchSetup {
                 threads: Some(2),
@@ -278,10 +302,21 @@ mod tests {
         run.write(&path).expect("written");
         let again = Run::load_or_new(&options(&path, 100), &SOME).expect("the same");
         assert_eq!(again.spsa, run.spsa);
-        assert!(Run::load_or_new(&options(&path, 200), &SOME).is_err());
+        let other = Run::load_or_new(&options(&path, 200), &SOME).err();
+        let other = other.expect("another number of games").to_string();
+        assert!(
+            other.ends_with("options: games was 100 and is 200 now"),
+            "{other}"
+        );
         assert!(Run::load_or_new(&options(&path, 100), &SOME[..1]).is_err());
         std::fs::write(&path, "{").expect("written");
         assert!(Run::load_or_new(&options(&path, 100), &SOME).is_err());
+    }
+
+    #[test]
+    fn step_factor_leaves_steps_of_one() {
+        let steps = |factor| [0, 1].map(|at| axes(&SOME, factor)[at].step);
+        assert_eq!((steps(1), steps(2)), ([1.0, 10.0], [1.0, 20.0]));
     }
 
     #[test]
