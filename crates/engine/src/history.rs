@@ -193,10 +193,11 @@ impl QuietHistory<'_> {
         let piece_to = PieceTo::new(piece, mv).index();
         let after = |back: usize| i32::from(self.continuation[back][piece_to]);
         let row = attacked(mv, self.attacked);
-        let butterfly = self.butterfly[row][mv.from().index()][mv.to().index()];
-        let pawns = i32::from(self.pawns[piece_to]) * params::history_pawns() / 100;
+        let butterfly = i32::from(self.butterfly[row][mv.from().index()][mv.to().index()]);
+        let pawns = i32::from(self.pawns[piece_to]);
+        let by_squares = butterfly * params::history_butterfly() + pawns * params::history_pawns();
         // Four plies ago counts half.
-        i32::from(butterfly) + pawns + after(0) + after(1) + after(2) / 2
+        by_squares / 100 + after(0) + after(1) + after(2) / 2
     }
 }
 

@@ -68,7 +68,7 @@ tunables! {
     /// Percentage by which a failed window grows.
     aspiration_growth = 50 in 20..=150 step 15;
     /// Maximum depth reduction at the root after failing high.
-    fail_high_reduction_max = 3 in 0..=4 step 1;
+    fail_high_reduction_max = 2 in 0..=4 step 1;
 
     // Static evaluation of a node.
 
@@ -80,24 +80,24 @@ tunables! {
     correction_pawns = 2 in 1..=4 step 1;
 
     /// Correction history: weight of each pair of earlier moves, in percent.
-    correction_continuation = 60 in 0..=200 step 15;
+    correction_continuation = 66 in 0..=200 step 15;
     /// The evaluation is smaller by this many thousandths without pieces, and linearly less with more of them.
-    eval_material = 100 in 0..=500 step 40;
+    eval_material = 48 in 0..=500 step 40;
 
     // Node pruning.
 
     /// TT cutoffs up to this depth only in the direction that is expected of the node.
-    tt_cutoff_expected_depth = 2 in 0..=7 step 1;
+    tt_cutoff_expected_depth = 3 in 0..=7 step 1;
     /// Reverse futility pruning: margin above beta per ply.
-    rfp_margin = 78 in 50..=120 step 6;
+    rfp_margin = 71 in 50..=120 step 6;
     /// Reverse futility pruning: smaller margin if the opponent's last move made their evaluation worse.
-    rfp_worsening = 15 in 0..=60 step 5;
+    rfp_worsening = 17 in 0..=60 step 5;
     /// Reverse futility pruning: maximum depth.
     rfp_depth = 9 in 5..=12 step 1;
     /// Reverse futility pruning: the surplus over beta is divided by this in the returned score.
     rfp_divisor = 3 in 1..=8 step 1;
     /// Razoring: margin below alpha per ply.
-    razor_margin = 260 in 150..=400 step 20;
+    razor_margin = 290 in 150..=400 step 20;
     /// Razoring: maximum depth.
     razor_depth = 4 in 1..=5 step 1;
     /// Null move: minimum depth.
@@ -119,7 +119,7 @@ tunables! {
     /// ... within which it is not tried for this percentage of the remaining depth.
     null_verify_share = 75 in 50..=100 step 10;
     /// ProbCut: margin above beta.
-    probcut_margin = 190 in 100..=300 step 20;
+    probcut_margin = 224 in 100..=300 step 20;
     /// ProbCut: smaller margin when improving.
     probcut_improving = 50 in 0..=100 step 10;
     /// ProbCut: minimum depth.
@@ -130,20 +130,20 @@ tunables! {
     /// it.
     hindsight_reduction_min = 3 in 2..=5 step 1;
     /// Hindsight: a reduced node is searched shallower if both sides' evaluations add up to more than this.
-    hindsight_margin = 170 in 50..=400 step 20;
+    hindsight_margin = 194 in 50..=400 step 20;
     /// Internal iterative reduction: minimum depth.
-    iir_depth = 4 in 3..=6 step 1;
+    iir_depth = 3 in 3..=6 step 1;
 
     // Move pruning.
 
     /// SEE pruning of noisy moves: margin per ply ...
-    see_noisy_margin = 85 in 50..=150 step 10;
+    see_noisy_margin = 78 in 50..=150 step 10;
     /// ... plus history divided by this.
     see_noisy_history = 100 in 50..=200 step 15;
     /// SEE pruning of noisy moves: maximum depth.
     see_noisy_depth = 9 in 6..=12 step 1;
     /// SEE pruning of quiet moves: margin per reduced ply squared.
-    see_quiet_margin = 13 in 5..=40 step 2;
+    see_quiet_margin = 15 in 5..=40 step 2;
     /// SEE pruning of quiet moves: maximum reduced depth.
     see_quiet_depth = 9 in 5..=12 step 1;
     /// Late move pruning: moves searched at depth 0 ...
@@ -151,7 +151,7 @@ tunables! {
     /// ... plus this many hundredths of the depth squared.
     lmp_slope = 150 in 60..=250 step 15;
     /// Late move pruning: percentage of these moves when not improving.
-    lmp_not_improving = 90 in 50..=110 step 6;
+    lmp_not_improving = 83 in 50..=110 step 6;
     /// Futility pruning: margin at depth 0.
     futility_base = 72 in 0..=150 step 8;
     /// Futility pruning: margin per reduced ply.
@@ -161,20 +161,20 @@ tunables! {
     /// Pruning of quiet moves: history worth one ply of the reduced depth, in hundreds.
     prune_history = 45 in 15..=200 step 5;
     /// History pruning: quiet moves with a history below minus this per ply ...
-    history_margin = 3500 in 1000..=6000 step 400;
+    history_margin = 3890 in 1000..=6000 step 400;
     /// ... up to this reduced depth, without its term for history.
     history_depth = 4 in 2..=6 step 1;
     /// Quiescence: maximum loss by SEE.
-    quiescence_loss = 40 in 1..=100 step 12;
+    quiescence_loss = 49 in 1..=100 step 12;
     /// Quiescence: futility margin of captures ...
-    quiescence_futility = 160 in 50..=300 step 20;
+    quiescence_futility = 152 in 50..=300 step 20;
     /// ... to which the captured piece adds this percentage of its SEE value.
-    quiescence_gain = 140 in 80..=200 step 12;
+    quiescence_gain = 147 in 80..=200 step 12;
 
     // Extensions.
 
     /// Singular extension: minimum depth, one more in nodes that are or were in a PV.
-    singular_depth = 6 in 4..=9 step 1;
+    singular_depth = 5 in 4..=9 step 1;
     /// Singular extension: maximum depth deficit of the TT entry.
     singular_tt_depth = 3 in 2..=5 step 1;
     /// Singular extension: margin below the TT score per ply, in hundredths.
@@ -207,9 +207,9 @@ tunables! {
     /// Cut nodes.
     lmr_cut = 1400 in 400..=2600 step 160;
     /// Cut nodes without a TT move.
-    lmr_no_tt_move = 1000 in 0..=2400 step 160;
+    lmr_no_tt_move = 1370 in 0..=2400 step 160;
     /// Not improving.
-    lmr_not_improving = 600 in 0..=1600 step 120;
+    lmr_not_improving = 660 in 0..=1600 step 120;
     /// The TT move is noisy.
     lmr_tt_noisy = 900 in 0..=1800 step 120;
     /// Many children have failed high: ...
@@ -217,7 +217,7 @@ tunables! {
     /// ... more than this.
     lmr_cutoffs_min = 3 in 1..=6 step 1;
     /// The position is or was in a PV.
-    lmr_pv = 1200 in 300..=2400 step 150;
+    lmr_pv = 980 in 300..=2400 step 150;
     /// The move gives check.
     lmr_check = 1000 in 0..=2000 step 130;
     /// The TT score is not above alpha.
@@ -225,15 +225,15 @@ tunables! {
     /// Alpha has been raised.
     lmr_alpha_raised = 300 in 0..=1600 step 130;
     /// The position is or was in a PV, and its TT entry is deep enough.
-    lmr_tt_deep = 400 in 0..=1600 step 130;
+    lmr_tt_deep = 470 in 0..=1600 step 130;
     /// The move failed high in a sibling.
-    lmr_killer = 1000 in 0..=2000 step 130;
+    lmr_killer = 1120 in 0..=2000 step 130;
     /// Less per centipawn of correction: the node is complex.
     lmr_correction = 6 in 0..=30 step 3;
     /// Quiet history worth one ply.
     lmr_quiet_history = 12500 in 5000..=20000 step 1000;
     /// Noisy history worth one ply.
-    lmr_noisy_history = 9000 in 4000..=18000 step 1000;
+    lmr_noisy_history = 9570 in 4000..=18000 step 1000;
     /// Noisy moves: history per centipawn of the captured piece ...
     lmr_noisy_victim = 10 in 0..=20 step 2;
     /// ... less this.
@@ -243,7 +243,7 @@ tunables! {
     /// ... plus this per ply.
     deeper_slope = 2 in 0..=6 step 1;
     /// The best score counts as at most this far below alpha.
-    deeper_floor = 200 in 0..=1000 step 60;
+    deeper_floor = 288 in 0..=1000 step 60;
     /// It is shallower if the move beats the best score by less than this.
     shallower_margin = 8 in 4..=16 step 2;
 
@@ -252,21 +252,21 @@ tunables! {
     /// Bonus of a good move, per ply ...
     bonus_slope = 170 in 80..=350 step 18;
     /// ... less this ...
-    bonus_offset = 60 in -200..=300 step 30;
+    bonus_offset = 24 in -200..=300 step 30;
     /// ... up to this.
     bonus_max = 1800 in 900..=3500 step 160;
     /// Percentage of the bonus for the opponent's quiet move before a node that fails low.
-    bonus_prior = 60 in 0..=200 step 15;
+    bonus_prior = 54 in 0..=200 step 15;
     /// Percentage of the bonus for a quiet TT move that causes a cutoff without search.
     bonus_tt = 60 in 0..=200 step 15;
     /// Percentage of the malus for the opponent's early quiet move before a node whose TT move causes such a cutoff.
     malus_tt = 100 in 0..=200 step 15;
     /// Bonus of a quiet move per centipawn by which it raised the evaluation ...
-    swing_slope = 8 in 0..=24 step 2;
+    swing_slope = 7 in 0..=24 step 2;
     /// ... up to this.
-    swing_max = 1400 in 400..=3000 step 150;
+    swing_max = 1330 in 400..=3000 step 150;
     /// Malus of a failed move, per ply ...
-    malus_slope = 190 in 80..=400 step 18;
+    malus_slope = 206 in 80..=400 step 18;
     /// ... less this ...
     malus_offset = 40 in -200..=300 step 30;
     /// ... up to this.
@@ -274,14 +274,16 @@ tunables! {
 
     // Ordering of quiet moves.
 
-    /// Weight of the pawn history in percent.
-    history_pawns = 100 in 0..=200 step 15;
+    /// Weight of the butterfly history, in percent of the weight of the continuation histories.
+    history_butterfly = 94 in 50..=150 step 10;
+    /// The same of the pawn history.
+    history_pawns = 58 in 0..=200 step 15;
     /// Bonus for a piece that leaves a square attacked by a piece of lower value.
     escape_bonus = 8000 in 0..=20000 step 1000;
     /// Malus for a piece that moves to such a square.
     exposure_malus = 8000 in 0..=20000 step 1000;
     /// Bonus for checks.
-    check_bonus = 4000 in 0..=20000 step 1000;
+    check_bonus = 7000 in 0..=20000 step 1000;
 }
 
 #[cfg(test)]
