@@ -61,6 +61,7 @@ const CONNECTION_LIMITS: ServerLimits = ServerLimits {
     max_connections_per_address: 96,
     head_timeout: Duration::from_secs(10),
     stall_timeout: Duration::from_secs(30),
+    body_timeout: Some(Duration::from_secs(30)),
 };
 
 /// Time for open requests to finish when the page closes.

@@ -42,8 +42,10 @@ pub struct ServerLimits {
     pub max_connections_per_address: usize,
     /// Time limit for the head of a request, and for an idle connection.
     pub head_timeout: Duration,
-    /// Time limit for a client that reads nothing of a response, or sends nothing of a request's body.
+    /// Time limit for a client that reads nothing of a response.
     pub stall_timeout: Duration,
+    /// Time limit for a client that sends nothing of a request's body; `None` if bodies are streams that may pause.
+    pub body_timeout: Option<Duration>,
 }
 
 /// The address of a client.
@@ -173,7 +175,7 @@ async fn handle_connection<S, A>(
         request
             .extensions_mut()
             .insert(ConnectInfo(address.clone()));
-        app.call(request.map(|body| limit_stalls(body, limits.stall_timeout)))
+        app.call(request.map(|body| limit_pauses(body, limits.body_timeout)))
     });
     let stream = StallLimited {
         stream,
@@ -198,11 +200,11 @@ async fn handle_connection<S, A>(
 }
 
 /// A body that fails when nothing of it arrives for as long as `limit`.
-fn limit_stalls(body: Incoming, limit: Duration) -> Body {
+fn limit_pauses(body: Incoming, limit: Option<Duration>) -> Body {
     let body = Body::new(body);
-    if body.is_end_stream() {
+    let Some(limit) = limit.filter(|_| !body.is_end_stream()) else {
         return body;
-    }
+    };
     let parts = body.into_data_stream();
     let next = move |mut parts: BodyDataStream| async move {
         match timeout(limit, parts.next()).await {
@@ -298,6 +300,7 @@ mod tests {
         max_connections_per_address: 1,
         head_timeout: Duration::from_millis(300),
         stall_timeout: Duration::from_millis(300),
+        body_timeout: Some(Duration::from_millis(300)),
     };
 
     /// Time limit for slow machines.

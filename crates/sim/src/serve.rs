@@ -25,6 +25,8 @@ const CONNECTION_LIMITS: ServerLimits = ServerLimits {
     max_connections_per_address: usize::MAX,
     head_timeout: Duration::from_secs(60),
     stall_timeout: Duration::from_secs(60),
+    // An engine on the analysis board may be silent for long.
+    body_timeout: None,
 };
 
 /// Time for open connections to finish at shutdown, in wall time.
