@@ -87,7 +87,6 @@ pub use settings::{
     Tournaments, directory_in_environment,
 };
 pub use strength::{MAX_ELO, MIN_ELO, Strength, StrengthMode};
-pub(crate) use values::VARIANT_KEYS;
 pub use web::{Web, WebKey};
 
 /// A duration in seconds, limited to a century.

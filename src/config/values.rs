@@ -16,22 +16,8 @@ pub(crate) trait Key: Copy {
     fn key(self) -> &'static str;
 }
 
-/// Lichess's keys of all variants.
-pub(crate) const VARIANT_KEYS: [&str; 10] = [
-    "standard",
-    "chess960",
-    "fromPosition",
-    "crazyhouse",
-    "antichess",
-    "atomic",
-    "horde",
-    "kingOfTheHill",
-    "racingKings",
-    "threeCheck",
-];
-
 impl Key for Variant {
-    const ACCEPTED: &'static [&'static str] = &VARIANT_KEYS;
+    const ACCEPTED: &'static [&'static str] = &Variant::KEYS;
 
     fn from_key(key: &str) -> Self {
         Self::from_key(key)

@@ -120,7 +120,7 @@ pub(super) fn names(value: &Value, known: &[&'static str]) -> Outcome {
     }
 }
 
-pub(super) use crate::config::VARIANT_KEYS as VARIANTS;
+pub(super) const VARIANTS: [&str; Variant::KEYS.len()] = Variant::KEYS;
 pub(super) const SPEEDS: [&str; 5] = ["bullet", "blitz", "rapid", "classical", "correspondence"];
 
 /// The selection of book moves.

@@ -18,9 +18,13 @@ pub use tokio::sync::broadcast::error::RecvError;
 pub use crate::chess::Color;
 use crate::chess::{Game, Position, Termination, Variant};
 pub use crate::engine::Score;
+use crate::lichess::model;
 pub use crate::lichess::model::TimeControl;
 
 pub use self::bus::Bus;
+
+/// The variants of games.
+pub const VARIANTS: [&str; model::Variant::KEYS.len()] = model::Variant::KEYS;
 
 /// Something that happened to an account or in one of its games.
 #[derive(Clone, Debug, PartialEq)]

@@ -18,20 +18,6 @@ pub const SPEEDS: [&str; 7] = [
     "unknown",
 ];
 
-/// Variants of recorded games.
-pub const VARIANTS: [&str; 10] = [
-    "standard",
-    "chess960",
-    "fromPosition",
-    "crazyhouse",
-    "antichess",
-    "atomic",
-    "horde",
-    "kingOfTheHill",
-    "racingKings",
-    "threeCheck",
-];
-
 /// Selects games. The default selects all.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Filter {
@@ -47,7 +33,7 @@ pub struct Filter {
     pub color: Option<crate::events::Color>,
     /// One of [`SPEEDS`].
     pub speed: Option<String>,
-    /// One of [`VARIANTS`].
+    /// One of [`VARIANTS`](crate::events::VARIANTS).
     pub variant: Option<String>,
     /// Rated or casual.
     pub rated: Option<bool>,

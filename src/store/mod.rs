@@ -34,7 +34,7 @@ pub use command::{
     CommandError, ExportOptions, GamesOptions, View, export_command, games_command, last_challenge,
 };
 pub use filter::{
-    Filter, GroupBy, Order, Outcome, Page, SPEEDS, Sort, VARIANTS, local_day_end, local_day_start,
+    Filter, GroupBy, Order, Outcome, Page, SPEEDS, Sort, local_day_end, local_day_start,
     utc_day_start,
 };
 pub use importer::{ImportedGame, ImportedMove, Importer};

@@ -3,7 +3,7 @@
 /// Declares an enumeration with a key for each value, `ALL`, `key()` and `from_key()`.
 ///
 /// With `else Unknown` the enumeration is that of a server: any other key becomes this value, which is the default, and
-/// case is ignored. `ALL` is without it.
+/// case is ignored. `ALL` is without it, and `KEYS` are the keys of `ALL`.
 ///
 /// ```
 /// knightwatch_util::keys! {
@@ -76,6 +76,9 @@ macro_rules! keys {
         impl $name {
             /// Every value with a key.
             $vis const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// The keys of all of these.
+            $vis const KEYS: [&'static str; [$($key),+].len()] = [$($key),+];
 
             #[doc = concat!("The key on the wire; `unknown` for [`Self::", stringify!($unknown), "`].")]
             $vis const fn key(self) -> &'static str {
