@@ -278,9 +278,10 @@ fn premove_takeback_and_chat_work() {
     queue_premove(&browser);
     // A draw offer keeps the premove.
     browser.click("[data-act=draw]");
+    browser.wait_for_text(".chat .lines", "You offered a draw");
     browser.wait_for_piece("d2", "white pawn");
-    browser.wait_for_piece("d3", "white pawn");
     browser.click("[data-act=now]");
+    browser.wait_for_piece("d3", "white pawn");
     browser.until("document.querySelectorAll('.moves button').length >= 5");
 
     // The bot of the demo accepts takebacks, also while it searches.
