@@ -46,7 +46,9 @@ pub use knightwatch_lichess as lichess;
 pub use knightwatch_lichess::clock;
 pub use knightwatch_serve as serve;
 pub use knightwatch_sim as sim;
-pub use knightwatch_util::{atomic_file, backoff, file_error, input, plural, spelling, sync};
+pub use knightwatch_util::{
+    atomic_file, backoff, file_error, input, plural, spelling, stop_request, sync,
+};
 
 pub mod alert;
 pub mod bot;

@@ -33,6 +33,7 @@ use crate::lichess::{self, Broker, Client, Endpoint, EndpointError, Token, Token
 use crate::plural;
 use crate::provider::{BoardEngine, Engines, Offer, Provider};
 use crate::sim;
+use crate::stop_request::StopRequests;
 use crate::store::{self, Recorder};
 use crate::web::{self, KeySource, KeySources, Page};
 use accounts::Accounts;
@@ -593,6 +594,7 @@ struct Signals {
     hangup: Signal,
     /// The process was started in a terminal, which sends SIGHUP when it is closed.
     terminal: bool,
+    stops: StopRequests,
 }
 
 /// The meaning of a received signal.
@@ -608,17 +610,24 @@ impl Signals {
             interrupt: signal(SignalKind::interrupt())?,
             hangup: signal(SignalKind::hangup())?,
             terminal: io::stdin().is_terminal(),
+            stops: StopRequests::default(),
         })
     }
 
     async fn next(&mut self) -> SignalEvent {
-        tokio::select! {
-            _ = self.terminate.recv() => SignalEvent::Stop,
-            _ = self.interrupt.recv() => SignalEvent::Stop,
-            _ = self.hangup.recv() => match self.terminal && !io::stdin().is_terminal() {
-                true => SignalEvent::Stop,
-                false => SignalEvent::Reload,
-            },
+        loop {
+            let event = tokio::select! {
+                _ = self.terminate.recv() => SignalEvent::Stop,
+                _ = self.interrupt.recv() => SignalEvent::Stop,
+                _ = self.hangup.recv() => match self.terminal && !io::stdin().is_terminal() {
+                    true => SignalEvent::Stop,
+                    false => SignalEvent::Reload,
+                },
+            };
+            match event {
+                SignalEvent::Stop if !self.stops.is_new() => {}
+                event => return event,
+            }
         }
     }
 }

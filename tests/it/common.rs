@@ -64,6 +64,16 @@ pub(crate) fn signal(to: &Child, name: &str) {
     assert!(status.success());
 }
 
+/// Sends a signal twice at once, as `timeout` does.
+pub(crate) fn signal_twice(pid: u32, name: &str) {
+    let kill = format!("kill -{name} {pid}");
+    let status = Command::new("sh")
+        .args(["-c", &format!("{kill}; {kill}")])
+        .status()
+        .unwrap();
+    assert!(status.success());
+}
+
 /// Reports that a test is skipped because something is missing on this machine. If `KNIGHTWATCH_SKIPS` is set, the test fails
 /// unless it lists `what`.
 pub(crate) fn skip(what: &str, why: &str) {

@@ -13,7 +13,7 @@ use knightwatch::sim::{
 
 use serde_json::json;
 
-use crate::common::{BOT, Daemon, Player, SLOW, Site, requests_of, wait};
+use crate::common::{BOT, Daemon, Player, SLOW, Site, requests_of, signal_twice, wait};
 use crate::etiquette::act;
 use crate::operator::status;
 
@@ -273,13 +273,13 @@ fn shutdown_second_signal_exits_at_once() {
     let id = anna.start(&[CLOCK[0], CLOCK[1], ("color", "white")]);
     anna.play(&id, "e2e4");
     site.plies(&id, 2);
-    bot.signal("INT");
+    signal_twice(bot.pid(), "INT");
     wait("the bot drains", || {
         bot.log().contains("stopping").then_some(())
     });
-    assert!(bot.is_running());
-    bot.signal("INT");
-    assert_eq!(bot.ended().code(), Some(0));
+    anna.play(&id, "d2d4");
+    site.plies(&id, 4);
+    assert_eq!(bot.stop().code(), Some(0));
     assert_eq!(site.game(&id).unwrap().status, "started");
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures::future::select_all;
+use knightwatch_util::stop_request::StopRequests;
 use tokio::signal::unix::{SignalKind, signal};
 
 /// A flag set by the first termination signal. The second one exits the process.
@@ -43,9 +44,13 @@ fn on_signals(mut again: impl FnMut() + Send + 'static) -> Arc<AtomicBool> {
     };
     drop(guard);
     let flag = stop.clone();
+    let mut requests = StopRequests::default();
     let wait = async move {
         loop {
             select_all(signals.iter_mut().map(|signal| Box::pin(signal.recv()))).await;
+            if !requests.is_new() {
+                continue;
+            }
             if flag.swap(true, Ordering::Relaxed) {
                 again();
                 continue;

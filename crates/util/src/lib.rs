@@ -1,4 +1,4 @@
-//! Files, text, counts, suggestions, keys and locks for the crates of Knightwatch.
+//! Files, text, counts, suggestions, keys, locks and stop signals for the crates of Knightwatch.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -10,6 +10,7 @@ pub mod input;
 mod keys;
 pub mod plural;
 pub mod spelling;
+pub mod stop_request;
 pub mod sync;
 pub mod text;
 
