@@ -625,7 +625,7 @@ impl Signals {
                 },
             };
             match event {
-                SignalEvent::Stop if !self.stops.is_new() => {}
+                SignalEvent::Stop if !self.stops.receive() => {}
                 event => return event,
             }
         }

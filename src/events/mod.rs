@@ -23,7 +23,7 @@ pub use crate::lichess::model::TimeControl;
 
 pub use self::bus::Bus;
 
-/// The variants of games.
+/// Lichess's keys of all variants.
 pub const VARIANTS: [&str; model::Variant::KEYS.len()] = model::Variant::KEYS;
 
 /// Something that happened to an account or in one of its games.

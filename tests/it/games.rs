@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use knightwatch::book::Record;
 use knightwatch::chess::{Position, Variant};
@@ -277,9 +277,14 @@ fn shutdown_second_signal_exits_at_once() {
     wait("the bot drains", || {
         bot.log().contains("stopping").then_some(())
     });
+    let stopping = Instant::now();
     anna.play(&id, "d2d4");
     site.plies(&id, 4);
-    assert_eq!(bot.stop().code(), Some(0));
+    wait("a signal is a new request", || {
+        (stopping.elapsed() >= Duration::from_millis(100)).then_some(())
+    });
+    bot.signal("INT");
+    assert_eq!(bot.ended().code(), Some(0));
     assert_eq!(site.game(&id).unwrap().status, "started");
 }
 

@@ -48,7 +48,7 @@ fn on_signals(mut again: impl FnMut() + Send + 'static) -> Arc<AtomicBool> {
     let wait = async move {
         loop {
             select_all(signals.iter_mut().map(|signal| Box::pin(signal.recv()))).await;
-            if !requests.is_new() {
+            if !requests.receive() {
                 continue;
             }
             if flag.swap(true, Ordering::Relaxed) {

@@ -6,15 +6,15 @@ use std::time::{Duration, Instant};
 /// to the group of the process.
 const SAME_REQUEST: Duration = Duration::from_millis(100);
 
-/// Counts termination signals as requests to stop.
+/// Tells requests to stop from signals that repeat the last one.
 #[derive(Debug, Default)]
 pub struct StopRequests {
     last: Option<Instant>,
 }
 
 impl StopRequests {
-    /// Whether the signal received now is a request of its own, not a part of the last one.
-    pub fn is_new(&mut self) -> bool {
+    /// Takes a signal received now. Returns whether it is a new request.
+    pub fn receive(&mut self) -> bool {
         let now = Instant::now();
         let is_new = self.last.is_none_or(|last| now - last >= SAME_REQUEST);
         if is_new {
