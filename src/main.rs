@@ -71,7 +71,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
             let named = directory.as_deref();
             Cli::write_manual(named, &mut io::stdout().lock()).with_context(|| match named {
                 Some(directory) => format!("cannot write to {}", directory.display()),
-                None => "cannot print".to_owned(),
+                None => "cannot write to stdout".to_owned(),
             })?;
         }
         Command::Perft {
@@ -412,7 +412,7 @@ fn install_panic_hook() {
             if why.starts_with("Broken pipe") {
                 std::process::exit(0);
             }
-            eprintln!("error: cannot print: {why}");
+            eprintln!("error: cannot write to stdout: {why}");
             std::process::exit(1);
         }
         // Unwinding would wait forever for the threads of a runtime that could not be started.

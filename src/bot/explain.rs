@@ -28,7 +28,7 @@ use crate::lichess::model::{
     TimeControl, Username, Variant,
 };
 
-/// Fifty times a challenge.
+/// Upper limit of a challenge file in bytes: about 50 times a typical one.
 const MAX_INPUT_BYTES: u64 = 64 * 1024;
 
 /// Reason why a challenge cannot be explained.

@@ -155,11 +155,13 @@ impl Matches {
     ) -> Result<(), String> {
         if self.against(&opponent).is_some() {
             return Err(format!(
-                "a match against {opponent} is on: see `knightwatch matches`"
+                "a match against {opponent} is running: see `knightwatch matches`"
             ));
         }
         if self.active().count() >= MAX_MATCHES {
-            return Err(format!("{MAX_MATCHES} matches are on, which is the most"));
+            return Err(format!(
+                "{MAX_MATCHES} matches are running, the maximum: cancel one with `knightwatch matches --cancel USER`"
+            ));
         }
         let over = |one: &Match| one.is_over() && one.attempt.is_none();
         if self.matches.len() >= MAX_KEPT

@@ -388,14 +388,15 @@ fn account(settings: &Settings, user: &User) -> Vec<Finding> {
         findings.push(Finding::ok("account", format!("{name} is a bot account")));
     } else {
         let played = user.count.map_or(0, |count| count.all);
-        let text = format!("{name} is no bot account");
+        let text = format!("{name} is not a bot account");
         let hint = bot::upgrade_hint(played);
         findings.push(Finding::problem("account", Cause::Token, text).hint(hint));
     }
     if user.tos_violation {
         let text = format!("{name} is marked for breaking the terms of service");
         findings.push(
-            Finding::warning("account", text).hint("many will not play it; lichess.org/appeal"),
+            Finding::warning("account", text)
+                .hint("many users decline its challenges; appeal at https://lichess.org/appeal"),
         );
     }
     if !user.has_bio() {

@@ -120,7 +120,7 @@ async fn all_problems_are_reported_at_once() {
     let expected = [
         "token: of Anna, lacks the scope bot:play",
         "token: lacks the scope challenge:read",
-        "account: Anna is no bot account",
+        "account: Anna is not a bot account",
         "account: Anna has no biography",
         "book: ",
     ];

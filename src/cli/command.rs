@@ -296,7 +296,7 @@ pub enum Command {
         knightwatch export abcdEFGH | knightwatch render - --animated -o game.svg")]
     Render(RenderOptions),
 
-    /// Serve a Lichess in a box on localhost, for any client
+    /// Serve a simulated Lichess on localhost, for any client
     #[command(after_help = "Examples:\n  \
         knightwatch sim --user MyBot:bot --user Rival:bot\n  \
         knightwatch sim --user MyBot:bot --player Echo,kind=engine,nodes=2000,challenges=MyBot,count=10\n  \
@@ -419,8 +419,8 @@ pub enum Command {
         knightwatch match new.kwnn none --nodes 5000 --balanced --games 400\n  \
         knightwatch match new.kwnn embedded --openings openings.epd --games 20000 --sprt 0 5\n  \
         knightwatch match --set rfp_margin=90 --against rfp_margin=70 --sprt 0 10\n\n\
-        Each opening is played twice with colors exchanged. Elo is given with the interval that is right 95 times \
-        of 100, and as nElo in standard deviations of a game, times 347; pairs are counted by their points from 0 to 2. \
+        Each opening is played twice with colors exchanged. Elo is given with its 95 % \
+        confidence interval, and as nElo in standard deviations of a game, times 347; pairs are counted by their points from 0 to 2. \
         A game is won when both sides see 7 pawns for four plies, and drawn within 0.08 pawns for ten plies from ply 70 \
         on. The numbers of the search can be set in a build with \
         `cargo build --profile dist --features tune`; they are in crates/engine/src/params.rs.")]
@@ -432,7 +432,7 @@ pub enum Command {
         knightwatch gauntlet /usr/games/stockfish --opponent-option 'Skill Level=15'\n  \
         knightwatch gauntlet self --option Threads=2 --tc 2+0.02 --threads 1\n  \
         knightwatch gauntlet /usr/games/fairy-stockfish --variant horde --tc 2+0.02\n\n\
-        Each opening is played twice with colors exchanged. Who oversteps the clock by 50 ms in all loses; a game is \
+        Each opening is played twice with colors exchanged. A player who exceeds the clock by more than 50 ms in total loses; a game is \
         won when both engines see 15 pawns for six plies, and a draw after 400 plies. Games of variants are played to the \
         end; their openings have four or five random plies. \
         Ctrl-C stops it after the running games and prints the result so far.")]
@@ -442,7 +442,7 @@ pub enum Command {
     #[command(
         after_help = "Example: knightwatch calibrate /usr/games/stockfish --levels 1200,1400 --anchors 1350@20000\n\n\
         Ctrl-C stops it after the running games and prints the result so far. Nothing depends on time. \
-        docs/engine/strength.md says what to do with what comes out."
+        docs/engine/strength.md says what to do with the result."
     )]
     Calibrate(CalibrateOptions),
 
@@ -459,14 +459,14 @@ pub enum Command {
     #[command(
         hide = true,
         after_help = "Example: knightwatch fit-variant --variant horde --data games\n\n\
-        What comes out fits into crates/engine/src/eval/weights.rs; docs/engine/variants.md says how to make the games."
+        The result fits into crates/engine/src/eval/weights.rs; docs/engine/variants.md says how to make the games."
     )]
     FitVariant(FitVariantOptions),
 
     /// Fit to stored games how often positions are won, drawn and lost
     #[command(
         hide = true,
-        after_help = "Example: knightwatch fit-wdl --data games\n\nWhat comes out fits into crates/engine/src/wdl.rs."
+        after_help = "Example: knightwatch fit-wdl --data games\n\nThe result fits into crates/engine/src/wdl.rs."
     )]
     FitWdl(FitWdlOptions),
 

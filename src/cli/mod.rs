@@ -91,7 +91,7 @@ impl Cli {
             let printed = help_or_error.print().and_then(|()| io::stdout().flush());
             std::process::exit(match printed {
                 Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-                    eprintln!("error: cannot print: {error}");
+                    eprintln!("error: cannot write to stdout: {error}");
                     1
                 }
                 _ => help_or_error.exit_code(),

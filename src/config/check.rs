@@ -130,7 +130,7 @@ pub(super) fn contradictions(settings: &Settings) -> Vec<Contradiction> {
     findings.in_section("daemon").add_if(
         settings.daemon.log_file_mib == 0,
         &["log_file_mib"],
-        "a log file of 0 MiB holds no line; the least is 1",
+        "a log file of 0 MiB holds no line; the minimum is 1",
     );
     findings.in_section("daemon").add_if(
         !(1..=MAX_LOG_FILES).contains(&settings.daemon.log_files),
@@ -180,7 +180,7 @@ fn records(records: &Records, findings: &mut Findings) {
         traces > 100_000,
         &["traces"],
         format!(
-            "{traces} traces are too many for one directory; the most is 100000, and 0 keeps none"
+            "{traces} traces are too many for one directory; the maximum is 100000, and 0 keeps none"
         ),
     );
 }
@@ -245,7 +245,9 @@ fn engine(engine: &Engine, findings: &mut Findings) {
     findings.add_if(
         overhead > 10_000,
         &["move_overhead_ms"],
-        format!("{overhead} ms reserved on every move leave no time to think; the most is 10000"),
+        format!(
+            "{overhead} ms reserved on every move leave no time to think; the maximum is 10000"
+        ),
     );
 }
 
@@ -351,7 +353,7 @@ fn queue(challenge: &Challenge, findings: &mut Findings) {
     findings.add_if(
         challenge.queue_size > 0 && challenge.queue_timeout_s == 0,
         &["queue_timeout_s", "queue_size"],
-        "challenges may wait for a place, but for 0 seconds; to decline them at once write queue_size = 0",
+        "challenges may wait for a slot, but for 0 seconds; to decline them immediately write queue_size = 0",
     );
 }
 
@@ -397,7 +399,7 @@ fn games(games: &Games, findings: &mut Findings) {
         all > MAX_GAMES,
         &["concurrency"],
         format!(
-            "{all} games at a time are more than one program can play; the most is {MAX_GAMES}"
+            "{all} games at a time are more than one program can play; the maximum is {MAX_GAMES}"
         ),
     );
     findings.add_if(
@@ -481,7 +483,7 @@ fn draw(draw: &Draw, findings: &mut Findings) {
         draw.min_level_moves == 0,
         &["min_level_moves"],
         "draws would be agreed after 0 level moves, that is before the engine has looked at the \
-         game; the least is 1",
+         game; the minimum is 1",
     );
     let (most, max_win) = (draw.max_offers, draw.max_win_percent);
     findings.add_if(
@@ -489,7 +491,7 @@ fn draw(draw: &Draw, findings: &mut Findings) {
         &["max_win_percent"],
         format!(
             "a position that is won in {max_win} of 100 games is not level: then each of win, draw and loss \
-             would be as likely; the most is 33"
+             would be as likely; the maximum is 33"
         ),
     );
     findings.add_if(
@@ -504,13 +506,13 @@ fn resign(resign: &Resign, findings: &mut Findings) {
         resign.min_lost_moves == 0,
         &["min_lost_moves"],
         "games would be resigned after 0 lost moves, that is before the engine has looked at \
-         them; the least is 1",
+         them; the minimum is 1",
     );
     findings.add_if(
         resign.score_cp < 200,
         &["score_cp"],
         format!(
-            "games would be resigned {} centipawns down, which is far from lost; the least is 200",
+            "games would be resigned {} centipawns down, which is far from lost; the minimum is 200",
             resign.score_cp
         ),
     );

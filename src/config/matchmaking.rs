@@ -17,7 +17,7 @@ section! {
         /// Seconds before the first challenge, and after the start of a game, in which others may come first.
         pub idle_s: u64 = 60,
         /// Games with a clock up to which further ones are sought.
-        pub places: usize = 1,
+        pub concurrency: usize = 1,
         /// Correspondence games up to which further ones are sought.
         pub correspondence_games: usize = 4,
         /// Which of the opponents that fit comes first.
@@ -160,12 +160,12 @@ pub(super) fn contradictions(matchmaking: &Matchmaking) -> Vec<(Keys, Option<usi
         );
         found.push((&["reserved_games"], None, why));
     }
-    if matchmaking.places == 0 {
+    if matchmaking.concurrency == 0 {
         let why = "no game would be sought; to send no challenges write enabled = false";
-        found.push((&["places"], None, why.to_owned()));
+        found.push((&["concurrency"], None, why.to_owned()));
     }
     if matchmaking.challenge_timeout_s == 0 {
-        let why = "a challenge would be cancelled after 0 seconds; the least is 1";
+        let why = "a challenge would be cancelled after 0 seconds; the minimum is 1";
         found.push((&["challenge_timeout_s"], None, why.to_owned()));
     }
     for (number, profile) in matchmaking.profile.iter().enumerate() {

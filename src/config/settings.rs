@@ -446,7 +446,7 @@ impl Challenge {
             per_user_day: self.per_user_day,
             per_day: self.per_day,
             per_user: self.per_user.clone(),
-            at_once: 0,
+            concurrency: 0,
         }
     }
 

@@ -51,7 +51,7 @@ impl SocketArgs {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// No daemon listens.
-    #[error("no daemon is running here: nobody listens on {}", list(.0))]
+    #[error("no daemon is running: nothing listens on {}; start `knightwatch run`, or name its socket with --socket", list(.0))]
     NotRunning(Vec<PathBuf>),
     /// The socket exists and cannot be used.
     #[error("cannot talk to the daemon on {}: {error}", path.display())]
@@ -70,7 +70,9 @@ pub enum Error {
         why: String,
     },
     /// The response cannot be parsed.
-    #[error("the response of the daemon is unreadable; is the daemon of another version? {0}")]
+    #[error(
+        "the response of the daemon is unreadable; it may have another version, so restart it after an upgrade: {0}"
+    )]
     Unreadable(String),
     /// The daemon has answered with an error.
     #[error("the daemon says: {0}")]

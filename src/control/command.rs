@@ -82,7 +82,7 @@ pub enum OperatorCommand {
     /// Show the matches of `knightwatch challenge --pairs`, or end one
     #[command(
         after_help = "Examples:\n  knightwatch matches\n  knightwatch matches --cancel Rival\n\n\
-        Elo is the difference to the opponent with the interval that is right 95 times of 100, by complete pairs. A \
+        Elo is the difference to the opponent with the 95 % confidence interval, by complete pairs. A \
         match that is canceled ends with the running game."
     )]
     Matches {

@@ -341,14 +341,16 @@ fn matchmaking(draft: &mut Draft) {
         "matchmaking.block_list" => matchmaking.block: texts;
         "matchmaking.online_block_list" => matchmaking.block_lists: urls;
     });
-    let places = draft.value("challenge.concurrency");
-    let places = places.and_then(|value| whole(value, 1_000)).unwrap_or(1);
+    let concurrency = draft.value("challenge.concurrency");
+    let concurrency = concurrency
+        .and_then(|value| whole(value, 1_000))
+        .unwrap_or(1);
     draft.map(
         "matchmaking.allow_during_games",
         "matchmaking",
-        "places",
+        "concurrency",
         |value| match value {
-            Value::Bool(true) => changed(places, "games up to which others are sought"),
+            Value::Bool(true) => changed(concurrency, "games up to which others are sought"),
             _ => changed(1, "games are sought while none is running"),
         },
     );

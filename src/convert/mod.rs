@@ -68,7 +68,7 @@ pub enum Error {
     #[error("{} exists: name a file that does not, or remove it first", .0.display())]
     Exists(PathBuf),
     /// The output cannot be printed.
-    #[error("cannot print")]
+    #[error("cannot write to stdout")]
     Output(#[from] io::Error),
 }
 
@@ -217,7 +217,7 @@ pub fn convert(path: &Path) -> Result<Conversion, Error> {
         let mut draft = Draft::new(leaves.clone());
         let token = draft.take("token").and_then(|(value, from)| {
             draft.drop_key(
-                "it is a secret, which belongs into a file of its own: lichess.token_file",
+                "it is a secret, which goes into a file of its own: lichess.token_file",
                 from,
             );
             real_token(&value.to_string())

@@ -87,7 +87,7 @@ pub enum RenderError {
     #[error(transparent)]
     File(#[from] FileError),
     /// Standard output cannot be written.
-    #[error("cannot print")]
+    #[error("cannot write to stdout")]
     Output(#[from] io::Error),
 }
 

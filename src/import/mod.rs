@@ -66,7 +66,7 @@ pub enum Error {
     #[error("none of the games is valid, so nothing was imported")]
     NothingValid,
     /// The output cannot be printed.
-    #[error("cannot print")]
+    #[error("cannot write to stdout")]
     Output(#[from] io::Error),
 }
 

@@ -60,7 +60,7 @@ pub enum CommandError {
     #[error(transparent)]
     Unwritable(FileError),
     /// The output cannot be printed.
-    #[error("cannot print")]
+    #[error("cannot write to stdout")]
     Output(#[from] io::Error),
 }
 

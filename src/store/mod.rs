@@ -56,13 +56,13 @@ pub enum Error {
     #[error("there are no records at {}", .0.display())]
     Missing(PathBuf),
     /// The file has a later schema version.
-    #[error("created by a newer knightwatch (schema version {0})")]
+    #[error("created by a newer knightwatch (schema version {0}); upgrade this one")]
     Newer(i64),
     /// The file has an earlier schema version and cannot be migrated.
     #[error("created by an older knightwatch (schema version {0}), and it cannot be migrated here")]
     Older(usize),
     /// The file is not one of ours.
-    #[error("it belongs to another program")]
+    #[error("it belongs to another program; set records.directory to another directory")]
     Foreign,
     /// The directory cannot be created.
     #[error("cannot create the directory {}: {error}", directory.display())]

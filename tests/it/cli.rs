@@ -211,7 +211,10 @@ fn full_stdout_is_reported() {
         let output = command.stdout(full.try_clone().unwrap()).output().unwrap();
         assert_eq!(output.status.code(), Some(1), "{output:?}");
         let said = String::from_utf8_lossy(&output.stderr);
-        assert!(said.contains("cannot print: No space left"), "{said}");
+        assert!(
+            said.contains("cannot write to stdout: No space left"),
+            "{said}"
+        );
     }
 }
 

@@ -385,7 +385,7 @@ fn invalid_value_is_quoted_as_written() {
 #[test]
 fn excessive_concurrency_is_rejected() {
     let said = load_error("games.concurrency = 100000\n", &[], &[]);
-    assert!(said.contains("the most is 1000"), "{said}");
+    assert!(said.contains("the maximum is 1000"), "{said}");
 }
 
 #[test]

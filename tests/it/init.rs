@@ -393,7 +393,7 @@ fn init_with_kept_configuration_checks_it() {
     token("Bert");
     let (code, said) = home.run(&["init"], &["n", "y"]);
     assert_eq!(code, Some(77), "{said}");
-    assert!(said.contains("Bert is no bot account"), "{said}");
+    assert!(said.contains("Bert is not a bot account"), "{said}");
     // The same as check.
     assert_eq!(home.run(&["check"], &[]).0, Some(77));
 

@@ -151,7 +151,10 @@ fn match_is_paused_and_cancelled_by_command() {
     let nobody = run_failing_command(&bot, &["challenge", "Nobody", "3+2", "--pairs", "3"]);
     assert!(nobody.contains("there is no user Nobody"), "{nobody}");
     let again = run_failing_command(&bot, &["challenge", "Statue", "3+2", "--pairs", "3"]);
-    assert!(again.contains("a match against Statue is on"), "{again}");
+    assert!(
+        again.contains("a match against Statue is running"),
+        "{again}"
+    );
     run_command(&bot, &["pause"]);
     wait("it is taken back", || (taken_back() == 1).then_some(()));
     run_command(&bot, &["resume"]);
@@ -167,5 +170,8 @@ fn match_is_paused_and_cancelled_by_command() {
         "{shown}"
     );
     let none = run_failing_command(&bot, &["matches", "--cancel", "Statue"]);
-    assert!(none.contains("no match against Statue is on"), "{none}");
+    assert!(
+        none.contains("no match against Statue is running"),
+        "{none}"
+    );
 }

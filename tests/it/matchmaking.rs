@@ -525,13 +525,13 @@ fn matchmaking_seeks_until_places_are_taken() {
         });
     }
     let games = "games = { concurrency = 4, reserved_for_humans = 1 }\n";
-    let places = EAGER
+    let matchmaking = EAGER
         .replace(
             "enabled = true",
-            "enabled = true\nplaces = 4\nreserved_games = 0",
+            "enabled = true\nconcurrency = 4\nreserved_games = 0",
         )
         .replace("\"1+0\"", "\"10+0\"");
-    let mut bot = Daemon::start(&site, &format!("{games}{places}"));
+    let mut bot = Daemon::start(&site, &format!("{games}{matchmaking}"));
     // All but the first game of a day are spread over it.
     for count in 1..=3 {
         site.started(count);

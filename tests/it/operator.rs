@@ -181,7 +181,7 @@ fn operator_challenge_is_sent() {
         .add_player(PlayerOptions::new("Ann", PlayerKind::Random));
     let bot = Daemon::start_with(&site, "", &["--time-scale", "10"]);
     for (arguments, why) in [
-        (["challenge", BOT, "3+2"], "that is us"),
+        (["challenge", BOT, "3+2"], "is this account"),
         (["challenge", "Nobody7", "3+2"], "No such user"),
     ] {
         let said = run_failing_command(&bot, &arguments);
@@ -558,7 +558,7 @@ fn operator_command_without_bot_fails() {
         .unwrap();
     assert_eq!(output.status.code(), Some(1));
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("no daemon is running here"), "{said}");
+    assert!(said.contains("no daemon is running"), "{said}");
 }
 
 #[test]

@@ -32,7 +32,7 @@ pub enum CommandError {
     #[error("no book was built\n{0}")]
     Build(BuildError),
     /// Standard output cannot be written.
-    #[error("cannot print")]
+    #[error("cannot write to stdout")]
     Output(#[from] io::Error),
 }
 

@@ -91,7 +91,7 @@ impl SuspendedGames {
                 unpublished: true,
                 info,
             };
-            info!(game = %suspended.info.id, "a game without a clock against {}", suspended.info.opponent.name);
+            info!(game = %suspended.info.id, "correspondence game against {}; it is opened when it is our turn", suspended.info.opponent.name);
             self.0.insert(suspended.info.id.clone(), suspended);
             return;
         };

@@ -267,9 +267,9 @@ impl Account {
     fn spawn_game(&mut self, info: Box<GameInfo>, status: StatusCell) {
         let id = info.id.clone();
         let clocked = info.clock().is_some();
-        let on = self.games.clocked();
-        if clocked && on >= self.ctx.settings.games.concurrency {
-            warn!(game = %id, "game beyond the configured {on}; all games get less time");
+        let running = self.games.clocked();
+        if clocked && running >= self.ctx.settings.games.concurrency {
+            warn!(game = %id, "{running} games are already running, as many as games.concurrency allows; this one is played too, with less time for each");
         }
         let (commands, inbox) = mpsc::unbounded_channel();
         let running = RunningGame {
@@ -374,8 +374,8 @@ impl Account {
     /// Removes this account from the shared load.
     pub(super) fn release_load(&self) {
         self.set_running_games(0);
-        let places = self.ctx.settings.games.concurrency;
-        self.ctx.shared_load.update_concurrency(places, 0);
+        let concurrency = self.ctx.settings.games.concurrency;
+        self.ctx.shared_load.update_concurrency(concurrency, 0);
     }
 
     /// Opens suspended games in which there is something to do, a limited number at once.
@@ -389,7 +389,7 @@ impl Account {
             && let Some((info, status)) = self.games.suspended.take_next(clocked > 0, now)
         {
             let rest = self.games.suspended.len();
-            debug!(game = %info.id, "opening a game without a clock, {rest} rest");
+            debug!(game = %info.id, "opening a correspondence game; {rest} more are suspended");
             self.spawn_game(info, status);
             open += 1;
         }

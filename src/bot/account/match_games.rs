@@ -103,7 +103,7 @@ impl Account {
     /// Ends a match early. A running game is played to its end, and counts.
     pub(super) fn cancel_match(&mut self, user: &Username, responder: Responder) {
         let Some(one) = self.state.matches.against(user) else {
-            return responder.fail(format!("no match against {user} is on"));
+            return responder.fail(format!("no match against {user} is running"));
         };
         one.end("cancelled by the operator".to_owned());
         // Its challenge has not been sent.
@@ -256,7 +256,7 @@ impl Account {
                 && attempt
                     .is_some_and(|attempt| attempt.id.as_ref().is_none_or(|other| *other == id))
         }) else {
-            return self.cancel_challenge(challenge, "no match wants it");
+            return self.cancel_challenge(challenge, "its match has ended");
         };
         one.human = !bot;
         // As Lichess spells it.

@@ -111,7 +111,7 @@ impl Account {
     ) -> Self {
         let operator = OperatorState::open(parts);
         ctx.settings = operator.effective_settings();
-        info!("I am {}", ctx.me);
+        info!("logged in as {}", ctx.me);
         // After several crashes in a row. Meanwhile the list of games is polled.
         let date = clock::date();
         let held = state.quota.full_until(Limit::EventStreams, date);

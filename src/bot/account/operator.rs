@@ -32,7 +32,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 const ENDING_NOTE: &str =
     "the program is stopping, which cannot be undone: start it again when it has stopped";
 
-/// Reason reported for such a game.
+/// Reason reported for a game that a challenge of the operator became.
 const BY_OPERATOR: &str = "by operator command";
 
 /// Action after a save, with the reason if it has failed.
@@ -242,7 +242,7 @@ impl Account {
             running.send(GameCommand::MoveNow);
             responder.succeed(format!("{id}: the best move found so far is played"));
         } else if snapshot.our_turn_since.is_some() {
-            responder.fail(format!("{id}: the move is already on its way"));
+            responder.fail(format!("{id}: our move is already being posted"));
         } else {
             responder.fail(format!("{id}: it is not our turn"));
         }
@@ -271,7 +271,10 @@ impl Account {
             return responder.fail(SHUTTING_DOWN);
         }
         if challenge.user == self.ctx.me {
-            return responder.fail("that is us");
+            return responder.fail(format!(
+                "{} is this account; name another user",
+                challenge.user
+            ));
         }
         if self.ctx.settings.is_own_account(challenge.user.as_str()) {
             let user = &challenge.user;
@@ -279,14 +282,16 @@ impl Account {
         }
         if self.state.matches.against(&challenge.user).is_some() {
             let user = &challenge.user;
-            return responder.fail(format!("a match against {user} is on"));
+            return responder.fail(format!(
+                "a match against {user} is running: see `knightwatch matches`"
+            ));
         }
         let clocked = challenge.params.time_control.is_clock();
         if clocked && self.games.slots.is_full(true, clock::now()) {
-            let places = self.ctx.settings.games.concurrency;
-            return responder.fail(match places {
+            let concurrency = self.ctx.settings.games.concurrency;
+            return responder.fail(match concurrency {
                 1 => "the only slot is taken".to_owned(),
-                places => format!("all {places} slots are taken"),
+                concurrency => format!("all {concurrency} slots are taken"),
             });
         }
         // A refused challenge would extend the limit.
@@ -385,7 +390,7 @@ impl Account {
     /// Reports why a challenge of the operator was closed, and returns the reason.
     fn report_challenge_refused(&self, answer: &Challenge) -> String {
         let (decision, why) = closing_reason(answer);
-        info!(challenge = %answer.id, "the operator's challenge comes to nothing: {why}");
+        info!(challenge = %answer.id, "the operator's challenge was closed: {why}");
         self.publish_challenge(answer, decision, why.clone());
         why
     }

@@ -102,13 +102,13 @@ impl Account {
         let now = clock::now();
         let waits = self.incoming.is_waiting() || self.games.is_resuming();
         let settings = &self.ctx.settings.matchmaking;
-        let (places, days) = (settings.places, settings.correspondence_games);
+        let (concurrency, days) = (settings.concurrency, settings.correspondence_games);
         let slots = &mut self.games.slots;
-        let (on, correspondence) = (slots.count(true, now), slots.count(false, now) < days);
+        let (running, correspondence) = (slots.count(true, now), slots.count(false, now) < days);
         Inputs {
             stopping: !self.accepts_games(),
             ready: self.connection.is_ready(),
-            busy: waits || self.match_is_open() || on >= places,
+            busy: waits || self.match_is_open() || running >= concurrency,
             correspondence,
             has_slot: !self.games.slots.is_full(false, now),
             arena_starts: self.games.slots.next_arena(),
@@ -143,7 +143,9 @@ impl Account {
                     return self.matchmaking.on_late_acceptance();
                 }
             }
-            Err(failure) => info!(challenge = %id, "cannot take back: {failure}"),
+            Err(failure) => {
+                info!(challenge = %id, "cannot cancel the challenge; it may still become a game: {failure}")
+            }
         }
         if let Some(challenge) = self.matchmaking.on_cancelled(matches!(answer, Ok(true))) {
             let why = "it was not answered".to_owned();
@@ -168,7 +170,9 @@ impl Account {
             }
             Ok(None) => self.matchmaking.on_nobody_available(),
             Err(failure) => {
-                info!("cannot read which of them are online: {failure}");
+                info!(
+                    "cannot read the online status of the chosen opponents; trying again later: {failure}"
+                );
                 self.matchmaking.on_online_bots(None);
             }
         }
@@ -185,7 +189,7 @@ impl Account {
         let why = self.classify_failure(Some(true), failure);
         self.matchmaking.on_not_created(user, why);
         if self.matchmaking.pending().is_some() {
-            info!("the challenge to {user} was made, as the event stream has shown");
+            info!("the challenge to {user} was created although its response was lost");
         } else {
             self.publish_failed_challenge(user, params, why, failure);
         }
@@ -207,7 +211,7 @@ impl Account {
         let started = self.matchmaking.on_game_started(info);
         if let Some(started) = &started {
             if let Some(challenge) = &started.challenge {
-                let why = format!("as {} wants it", started.profile);
+                let why = format!("by matchmaking profile {}", started.profile);
                 self.publish_challenge(challenge, Decision::Accepted, why);
             }
             self.save(StateFile::Opponents);

@@ -106,7 +106,7 @@ impl BlockLists {
     fn failure(&self, name: &str, why: &str) -> String {
         let used = match self.copies.get(name) {
             Some(copy) => format!("its last copy with {} is used", count(&copy.names)),
-            None => "there is no copy, so nobody on it is known".to_owned(),
+            None => "there is no earlier copy, so it has no effect until it can be read".to_owned(),
         };
         format!("cannot read the block list {name}: {why}; {used}")
     }

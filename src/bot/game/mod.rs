@@ -80,9 +80,9 @@ pub(super) enum GameCommand {
 pub(super) enum ExitReason {
     /// The game is over.
     Over,
-    /// Lichess does not know the game, or does not let us play it.
+    /// Lichess does not know the game.
     NotFound,
-    /// The game cannot be played.
+    /// The game cannot be played, or Lichess does not let us play it.
     Unsupported,
     /// The bot is shutting down; the game goes on.
     ShutDown,
@@ -95,8 +95,8 @@ impl ExitReason {
     fn describe(self) -> &'static str {
         match self {
             Self::Over => "the game is over",
-            Self::NotFound => "Lichess does not know the game, or does not let us play it",
-            Self::Unsupported => "the game cannot be played",
+            Self::NotFound => "Lichess does not know the game",
+            Self::Unsupported => "the game cannot be played, or Lichess does not let us play it",
             Self::ShutDown => "the bot is shutting down",
             Self::Suspended => "suspended until it is our turn",
         }

@@ -1,4 +1,4 @@
-//! Matchmaking: challenges other bots while fewer games are on than wanted, by default while none is.
+//! Matchmaking: challenges other bots while fewer games are running than configured; by default, while none is running.
 //!
 //! One challenge is open at a time. It takes no slot and is cancelled when the last slot is taken by another game.
 //! [`Matchmaking::next_action`] decides what to do and never waits; the account executes the actions and reports
@@ -282,7 +282,10 @@ impl Matchmaking {
         if plan.profiles.is_empty() {
             let (reason, wait) = match arena {
                 Some(left) => ("an arena begins before any game would be over", left),
-                None => ("enough correspondence games are on", LIST_MAX_AGE),
+                None => (
+                    "as many correspondence games as configured are running",
+                    LIST_MAX_AGE,
+                ),
             };
             return self.wait(reason.to_owned(), date + wait);
         }
@@ -354,10 +357,7 @@ impl Matchmaking {
         let until = history.record_refusal(user, offer, refusal, clock::date());
         let until = clock::format_date(until);
         info!("{user} {refusal}; nothing like {offer} is offered to them until {until}");
-        self.back_off(
-            BACKOFF_AFTER_REFUSAL,
-            "the last challenge has come to nothing",
-        );
+        self.back_off(BACKOFF_AFTER_REFUSAL, "the last challenge was refused");
     }
 
     /// The online bots, or `None` if the request failed.
@@ -365,7 +365,10 @@ impl Matchmaking {
         self.state = State::Idle;
         match online_bots {
             Some(online_bots) => self.online_bots = Some((online_bots, clock::now())),
-            None => self.back_off(BACKOFF_AFTER_FAILURE, "Lichess does not tell who is online"),
+            None => self.back_off(
+                BACKOFF_AFTER_FAILURE,
+                "the list of online bots cannot be read",
+            ),
         }
     }
 

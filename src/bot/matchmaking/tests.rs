@@ -205,7 +205,7 @@ fn matchmaking_unanswered_challenge_is_cancelled() {
     assert_eq!(fixture.matchmaking.on_cancelled(true).unwrap().id, sent.id);
     assert!(fixture.alone("Ann") && fixture.matchmaking.pending().is_none());
     assert_eq!(fixture.next_action(27), Action::Wait);
-    assert_eq!(fixture.idle().0, "the last challenge has come to nothing");
+    assert_eq!(fixture.idle().0, "the last challenge was refused");
     assert_eq!(fixture.next_action(60), Action::Wait);
     assert_eq!(fixture.next_action(61), Action::Wait);
     assert!(fixture.idle().0.contains("have all declined lately"));

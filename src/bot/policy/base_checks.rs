@@ -112,7 +112,7 @@ fn game_objection(challenge: &Challenge, rules: &config::Challenge) -> Option<Ba
     // A game without an abort can hold a slot forever: the opponent need not move, and the bot cannot leave.
     let mut extra = challenge.rules.iter();
     if extra.any(|rule| rule.eq_ignore_ascii_case("noAbort")) {
-        return generic("a game that cannot be aborted is a trap");
+        return generic("noAbort is not accepted: the game could hold a slot forever");
     }
     None
 }

@@ -90,7 +90,6 @@ pub struct Assessment {
     pub checks: Vec<Check>,
 }
 
-/// One check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
     pub name: String,
@@ -234,7 +233,8 @@ impl Evaluator {
         // Lichess would accept the challenge from the user, refuse our accept and count the attempt.
         let no_bots = load.no_bots_until.filter(|_| input.bot).map(|until| {
             let until = clock::format_date(until);
-            let reason = format!("Lichess lets us play no more bots today, again at {until}");
+            let reason =
+                format!("the daily limit of games against bots is reached; it resets at {until}");
             (DeclineReason::Later, reason)
         });
         let (exceeded, shown) = self.check_limits(input, usage);
@@ -313,19 +313,21 @@ impl Evaluator {
             exceeded = exceeded.or(full_until.map(|until| {
                 let until = clock::format_date(until);
                 let reason = format!(
-                    "{max} in {time} are the limit for {whose} by {name}, again at {until}"
+                    "the limit of {max} in {time} for {whose} by {name} is reached; next at {until}"
                 );
                 (DeclineReason::Later, reason)
             }));
         }
-        if limit.at_once > 0 {
-            let (running, max) = ((usage.running)(name), limit.at_once);
+        if limit.concurrency > 0 {
+            let (running, max) = ((usage.running)(name), limit.concurrency);
             shown.push(match running {
-                Some(running) => format!("{running} of {max} at once by {name}"),
-                None => format!("at most {max} at once by {name}, running games are not counted"),
+                Some(running) => format!("{running} of {max} at the same time by {name}"),
+                None => format!(
+                    "at most {max} at the same time by {name}, running games are not counted"
+                ),
             });
             let full = running.is_some_and(|running| running >= max as usize);
-            let reason = || format!("{max} at once are the limit by {name}");
+            let reason = || format!("the limit of {max} at the same time by {name} is reached");
             exceeded = exceeded.or_else(|| full.then(|| (DeclineReason::Later, reason())));
         }
         let shown = match shown.is_empty() {
@@ -383,7 +385,7 @@ impl Evaluator {
         let otherwise = format!("{all} in all{reserved}, {against} against one opponent");
         self.check("slots", objection, &otherwise)?;
         if load.full {
-            self.reason = format!("{}, and waits for a place", self.reason);
+            self.reason = format!("{}, and waits for a slot", self.reason);
             return Err(ChallengeAnswer::Wait);
         }
         Ok(())
@@ -399,8 +401,8 @@ fn rule_effects(rule: &Rule) -> Vec<String> {
         effects.extend(of_user.chain(of_all).map(|(window, whose)| {
             format!("at most {} in {} {whose}", window.max, window.in_words())
         }));
-        let at_once = Some(limit.at_once).filter(|max| *max > 0);
-        effects.extend(at_once.map(|max| format!("at most {max} at once")));
+        let max_running = Some(limit.concurrency).filter(|max| *max > 0);
+        effects.extend(max_running.map(|max| format!("at most {max} at the same time")));
     }
     effects.extend(rule.priority.map(|priority| format!("priority {priority}")));
     effects.extend(play_settings::describe(&rule.play));

@@ -37,7 +37,7 @@ pub enum CommandError {
     #[error("{0} decisions differ; see lines marked `!`")]
     Differs(usize),
     /// Standard output failed.
-    #[error("cannot print")]
+    #[error("cannot write to stdout")]
     Output(#[from] io::Error),
 }
 

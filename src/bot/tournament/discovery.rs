@@ -1,7 +1,7 @@
 //! Discovery of arenas that the operator has not named: in the calendars of their teams and, if configured, in the
 //! list of the whole site.
 //!
-//! No list says whether bots may take part, so the page of each suitable arena is read once. At most `at_once` arenas
+//! No list says whether bots may take part, so the page of each suitable arena is read once. At most `tournaments.concurrency` arenas
 //! whose times overlap are joined here, and none before the quota has room for it
 //! ([`JoinRequest`](crate::bot::account::quota::JoinRequest)).
 

@@ -109,7 +109,7 @@ fn check_rule(rule: &Rule) -> Vec<String> {
     );
     when(
         rule.limit == Some(Limit::default()),
-        "the limit limits nothing; give it per_user_day, per_day, per_user or at_once",
+        "the limit limits nothing; give it per_user_day, per_day, per_user or concurrency",
     );
     when(
         of_challenges && rule.matching.tournament == Some(true),

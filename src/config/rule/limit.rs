@@ -30,8 +30,8 @@ pub struct Limit {
     pub per_day: u32,
     /// From one user within other windows.
     pub per_user: Windows,
-    /// Games at once.
-    pub at_once: u32,
+    /// Running games.
+    pub concurrency: u32,
 }
 
 impl Limit {

@@ -110,7 +110,7 @@ export class GamesView {
 
 	#showPlaceholder() {
 		const [heading, text] = this.placeholder.querySelectorAll("h1, p");
-		setText(heading, this.requestedId ? "There is no such game" : "No game is on");
+		setText(heading, this.requestedId ? "There is no such game" : "No game is running");
 		setText(text, this.requestedId ? `The game ${this.requestedId} was not found.` : status().long);
 	}
 }

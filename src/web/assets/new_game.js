@@ -105,7 +105,7 @@ export class NewGameDialog {
 		}
 	}
 
-	/** Handles the outcome of the challenge: a game, a place in the queue, or a reason. */
+	/** Handles the outcome of the challenge: a game, a slot in the queue, or a reason. */
 	#onEvent(kind) {
 		const { challengeId } = this;
 		if (!challengeId) return;
@@ -118,7 +118,7 @@ export class NewGameDialog {
 			const onTimeout = () => this.challengeId === challengeId && !find() && this.#fail("The challenge was lost.");
 			return kind === "snapshot" && setTimeout(onTimeout, CHALLENGE_LOST_MS);
 		}
-		if (challenge.decision === "queued") this.#setStatus(`Waiting for a place: ${challenge.reason}`);
+		if (challenge.decision === "queued") this.#setStatus(`Waiting for a slot: ${challenge.reason}`);
 		else if (challenge.decision !== "accepted") this.#fail(`Declined: ${challenge.reason}`);
 	}
 

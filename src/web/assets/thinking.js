@@ -40,7 +40,7 @@ export class EnginePanel {
 		setText(this.chance, value ? `${name} ${formatPercent(ours)}` : "");
 		const engine = report?.source === "fallback" ? "embedded" : game.engine;
 		setText(this.title, `${live ? "Thinking" : "Engine"}${engine ? ` (${engine})` : ""}`);
-		setText(this.facts, report ? searchSummary(report) : "Nothing thought about yet");
+		setText(this.facts, report ? searchSummary(report) : "No search yet");
 		syncList(this.numbers, isSearch(report?.source) ? searchDetails(report) : [], (text) => el("li", {}, text));
 		this.details.classList.toggle("bare", !this.numbers.children.length);
 		// Moves that the new line shares with the old one keep their nodes and the focus.

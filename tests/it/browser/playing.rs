@@ -254,7 +254,7 @@ fn challenge_waiting_for_slot_says_so() {
     browser.go(&url.with_key());
     browser.click("#new");
     browser.click("dialog button[type=submit]");
-    browser.wait_for_text("dialog", "Waiting for a place: ");
+    browser.wait_for_text("dialog", "Waiting for a slot: ");
     act(&bert, &game, "abort");
     browser.until("!document.querySelector('dialog[open]')");
     browser.wait_for_text(".board-area", "Anna");

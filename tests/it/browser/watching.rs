@@ -42,7 +42,7 @@ fn game_is_shown_live_and_after_restart() {
     let config = format!("{config}\n[[rule]]\nplay = {{ book = false, max_depth = 6 }}\n");
     let mut bot = Daemon::start(&site, &config);
     browser.go(&format!("http://127.0.0.1:{port}/"));
-    browser.wait_for_text(".placeholder h1", "No game is on");
+    browser.wait_for_text(".placeholder h1", "No game is running");
 
     let anna = site.player("Anna");
     let id = anna.start(&[

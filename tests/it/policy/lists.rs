@@ -72,7 +72,10 @@ fn block_list_outlives_server_and_restart() {
     let mut bot = Daemon::start(&site, &config);
     wait_for_line(&bot, &format!("the block list {url} has 2 names"));
     wait_for_line(&bot, "own.txt: No such file");
-    wait_for_line(&bot, "there is no copy, so nobody on it is known");
+    wait_for_line(
+        &bot,
+        "there is no earlier copy, so it has no effect until it can be read",
+    );
     std::fs::write(bot.state().join("../own.txt"), "RIVAL\n").unwrap();
     assert!(run_command(&bot, &["reload"]).contains("nothing has changed"));
     wait_for_line(&bot, "own.txt has 1 name");

@@ -164,13 +164,17 @@ fn policy_window_limit_survives_crash() {
 #[test]
 fn policy_games_at_once_under_rule_are_limited() {
     let site = site();
-    let config = "[[rule]]\nname = \"bots\"\nmatch = { bot = true }\nlimit = { at_once = 1 }\n";
+    let config = "[[rule]]\nname = \"bots\"\nmatch = { bot = true }\nlimit = { concurrency = 1 }\n";
     let mut bot = Daemon::start(&site, config);
     let [anna, robot, rival] = ["Anna", "Robot", "Rival"].map(|name| site.player(name));
     let first = robot.start(&BLITZ);
     let id = rival.challenge(&BLITZ);
     assert_eq!(rival.answer(&id), "later");
-    wait_for_log(&bot, &id, "1 at once are the limit by rule `bots`");
+    wait_for_log(
+        &bot,
+        &id,
+        "the limit of 1 at the same time by rule `bots` is reached",
+    );
     assert_eq!(challenge_and_wait(&anna, &BLITZ), "accepted");
     wait("the acceptance is on disk", || {
         let text = std::fs::read_to_string(bot.state_file(".accepted.jsonl")?).ok()?;
@@ -813,7 +817,7 @@ fn policy_explain_takes_position_color_and_time_of_day() {
         [[rule]]
         name = "white"
         match = { color = "white" }
-        limit = { at_once = 1 }
+        limit = { concurrency = 1 }
         accept = true
         [[rule]]
         decline = "generic"
@@ -834,7 +838,7 @@ fn policy_explain_takes_position_color_and_time_of_day() {
         (&["--color", "white"], "\nAccepted, rule `white`"),
         (
             &["--color", "white"],
-            "at most 1 at once by rule `white`, running games are not counted",
+            "at most 1 at the same time by rule `white`, running games are not counted",
         ),
         (&["--fen", ending], "casual, fromPosition"),
     ] {

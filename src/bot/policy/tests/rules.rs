@@ -263,8 +263,9 @@ fn listed_user_is_accepted_only_by_rule_about_listed() {
 
 #[test]
 fn limit_at_once_counts_games_under_the_rule() {
-    let settings =
-        settings("[[rule]]\nname = \"bots\"\nmatch = { bot = true }\nlimit = { at_once = 2 }\n");
+    let settings = settings(
+        "[[rule]]\nname = \"bots\"\nmatch = { bot = true }\nlimit = { concurrency = 2 }\n",
+    );
     let challenge = challenge(bot());
     let answer = |running: usize| {
         let case = ChallengeContext {
@@ -284,7 +285,10 @@ fn limit_at_once_counts_games_under_the_rule() {
         (ChallengeAnswer::Accept, Some("rule `bots`"))
     );
     assert_eq!(full.answer, ChallengeAnswer::Decline(DeclineReason::Later));
-    assert_eq!(full.reason, "2 at once are the limit by rule `bots`");
+    assert_eq!(
+        full.reason,
+        "the limit of 2 at the same time by rule `bots` is reached"
+    );
 }
 
 /// No bots, but for Rob; nobody who takes White, and otherwise as `[challenge]` says, which is no rated games.
@@ -342,7 +346,7 @@ fn rules_first_decision_wins() {
         (
             trap,
             ChallengeAnswer::Decline(DeclineReason::Generic),
-            "a game that cannot be aborted is a trap",
+            "noAbort is not accepted: the game could hold a slot forever",
         ),
     ] {
         let assessment = assessment(
@@ -383,7 +387,7 @@ fn rules_daily_limits_decline() {
     assert_eq!(answer, later);
     assert_eq!(
         reason,
-        "2 in 24 hours are the limit for Ann by [challenge], again at 1970-01-02 00:00 UTC"
+        "the limit of 2 in 24 hours for Ann by [challenge] is reached; next at 1970-01-02 00:00 UTC"
     );
     assert_eq!(play(ben(), 3).0, ChallengeAnswer::Accept);
     assert_eq!(play(bot(), 4).0, ChallengeAnswer::Accept);

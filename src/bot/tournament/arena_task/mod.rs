@@ -364,7 +364,7 @@ impl ArenaTask {
             Err(failure) if failure.lichess_error().is_some_and(|no| no.code == 404) => {
                 warn!(arena = %id, "there is no such arena");
                 self.known = true;
-                self.update_status(|arena| arena.text = "it is no longer there".to_owned());
+                self.update_status(|arena| arena.text = "the arena no longer exists".to_owned());
                 self.respond(Err(format!("there is no arena {id}").into()));
                 return None;
             }
@@ -372,7 +372,7 @@ impl ArenaTask {
                 self.set_slot_need(unreachable_slot_need(self.slot_need, self.known));
                 info!(arena = %id, "cannot read the arena: {failure}");
                 self.respond(Ok(format!(
-                    "cannot look at it yet, trying again: {failure}"
+                    "cannot read the arena yet; trying again: {failure}"
                 )));
                 return Some(if self.known {
                     FAILURE_RETRY_WAIT
@@ -438,7 +438,7 @@ impl ArenaTask {
             self.publish(arena, "joined");
             match self.observations.withdrawn {
                 0 => info!(name: "arena_joined", arena = %id, "joined {name}"),
-                _ => info!(arena = %id, "back in {name}, from which we had been withdrawn"),
+                _ => info!(arena = %id, "rejoined {name} after Lichess withdrew us"),
             }
             return Some(poll_interval(arena));
         };
@@ -448,7 +448,7 @@ impl ArenaTask {
         }
         let refused = failure.lichess_error().is_some_and(|no| no.code == 400);
         if refused && failure.to_string().contains("pause") {
-            info!(arena = %id, "back in {name} after the pause");
+            info!(arena = %id, "Lichess pauses us in {name}; joining again in {} s", UNNAMED_PAUSE_WAIT.as_secs());
             self.respond(Ok(format!(
                 "back in {name} after the pause that Lichess wants"
             )));
@@ -477,8 +477,8 @@ impl ArenaTask {
         match arena.starts_in {
             None => {
                 warn!(arena = %id, "not joining {name}: {why}");
-                self.respond(Err(format!("{name} does not take us: {why}").into()));
-                self.publish(arena, format!("does not take us: {why}"));
+                self.respond(Err(format!("{name} refuses us: {why}").into()));
+                self.publish(arena, format!("refuses us: {why}"));
                 None
             }
             Some(left) => {
@@ -487,11 +487,11 @@ impl ArenaTask {
                 let wait = refusal.again.saturating_duration_since(now);
                 let minutes = wait.min(left).as_secs().div_ceil(60);
                 self.refusal = Some(refusal);
-                warn!(arena = %id, "{name} does not take us, trying again in {minutes} min, or when something is different: {why}");
+                warn!(arena = %id, "{name} refuses us; trying again in {minutes} min, or when its conditions change: {why}");
                 self.respond(Ok(format!(
-                    "{name} does not take us, trying again until it starts: {why}"
+                    "{name} refuses us; trying again until it starts: {why}"
                 )));
-                self.publish(arena, format!("does not take us, trying again: {why}"));
+                self.publish(arena, format!("refuses us; trying again: {why}"));
                 Some(REFUSED_POLL_INTERVAL.min(left + Duration::from_secs(1)))
             }
         }
