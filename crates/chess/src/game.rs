@@ -1,26 +1,7 @@
 //! Games: a position with its history.
 
 use super::pgn::Outcome;
-use super::{Color, Move, MoveError, Position, Variant};
-
-/// How a game ends automatically on Lichess, without a claim.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Termination {
-    /// The side to move is checkmated.
-    Checkmate,
-    /// The side to move has no legal move and is not in check: a draw.
-    Stalemate,
-    /// This side has won by a rule of the variant.
-    VariantWin(Color),
-    /// A draw by a rule of the variant: in racing kings, both kings have reached the last rank.
-    VariantDraw,
-    /// Neither side can win by any sequence of moves: a draw.
-    InsufficientMaterial,
-    /// Fifty moves by each side without a capture or pawn move: a draw, but not in crazyhouse.
-    FiftyMoves,
-    /// The position has occurred five times: a draw.
-    FivefoldRepetition,
-}
+use super::{Move, MoveError, Position, Termination, Variant};
 
 /// A game: initial position, moves, and current position.
 ///
