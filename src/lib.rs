@@ -9,11 +9,11 @@
 //! - [`uci`]: engine on stdin and stdout, by UCI and XBoard's protocol.
 //! - [`lab`]: training and measurement: data generation, network training, tuning, matches, test suites.
 //! - [`lichess`]: typed client of the Lichess Bot API: requests, streams, retries.
-//! - [`clock`]: scalable clock of the bot and the Lichess client.
 //! - [`serve`]: HTTP/1.1 server with connection and time limits.
 //! - [`sim`]: simulator of Lichess with built-in players and fault injection.
-//! - [`atomic_file`], [`backoff`], [`input`], [`plural`], [`spelling`], [`sync`]: atomic files, growing delays, size-limited
-//!   input, counts with nouns, suggestions for misspelled names, locks.
+//! - [`atomic_file`], [`backoff`], [`clock`], [`file_error`], [`input`], [`match_stats`], [`plural`], [`signals`],
+//!   [`spelling`], [`sync`]: atomic files, growing delays, scalable clock, errors of files, size-limited input, statistics of
+//!   matches, counts with nouns, termination signals, suggestions for misspelled names, locks.
 //!
 //! The modules of the daemon, lower layers first:
 //!
@@ -43,11 +43,10 @@ pub use knightwatch_engine::uci;
 pub use knightwatch_external as external;
 pub use knightwatch_lab as lab;
 pub use knightwatch_lichess as lichess;
-pub use knightwatch_lichess::clock;
 pub use knightwatch_serve as serve;
 pub use knightwatch_sim as sim;
 pub use knightwatch_util::{
-    atomic_file, backoff, file_error, input, plural, spelling, stop_request, sync,
+    atomic_file, backoff, clock, file_error, input, match_stats, plural, signals, spelling, sync,
 };
 
 pub mod alert;

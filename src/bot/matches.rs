@@ -12,10 +12,10 @@ use crate::backoff::Backoff;
 use crate::bot::account::persist::JsonState;
 use crate::bot::matchmaking::Offer;
 use crate::clock;
-use crate::lab::contest::stats::MatchStats;
 use crate::lichess::model::{
     Challenge, Color, ColorChoice, DeclineReason, GameId, GameInfo, NewChallenge, Status, Username,
 };
+use crate::match_stats::MatchStats;
 use crate::metrics::MatchStatus;
 
 /// Maximum number of pairs of a match: with 100 games a day, ten days.

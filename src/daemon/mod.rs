@@ -5,14 +5,13 @@ mod assemble;
 mod other_instance;
 mod systemd;
 
-use std::io::{self, IsTerminal};
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use sd_notify::NotifyState;
 use tokio::runtime::{self, Runtime};
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::{Instant, sleep_until};
@@ -32,8 +31,8 @@ use crate::external::ExternalEngine;
 use crate::lichess::{self, Broker, Client, Endpoint, EndpointError, Token, TokenError};
 use crate::plural;
 use crate::provider::{BoardEngine, Engines, Offer, Provider};
+use crate::signals::{OnHangup, SignalEvent, Signals};
 use crate::sim;
-use crate::stop_request::StopRequests;
 use crate::store::{self, Recorder};
 use crate::web::{self, KeySource, KeySources, Page};
 use accounts::Accounts;
@@ -245,7 +244,7 @@ async fn supervise(
 ) -> Result<(), Error> {
     let daemon = &settings.daemon;
     let grace = daemon.grace();
-    let mut signals = Signals::new()?;
+    let mut signals = Signals::new(OnHangup::Reload)?;
     refuse_second_instance(&parts, settings).await?;
     let (ended, errors) = mpsc::unbounded_channel();
     let (mut accounts, stops) = Accounts::assemble(&mut parts, events.clone(), ended);
@@ -584,50 +583,5 @@ fn exit_now(accounts: &Accounts) {
             if games == 1 { "it is" } else { "they are" },
         );
         warn!("exiting with {games} running: {they} resumed at the next start");
-    }
-}
-
-/// Handlers of SIGTERM, SIGINT and SIGHUP.
-struct Signals {
-    terminate: Signal,
-    interrupt: Signal,
-    hangup: Signal,
-    /// The process was started in a terminal, which sends SIGHUP when it is closed.
-    terminal: bool,
-    stops: StopRequests,
-}
-
-/// The meaning of a received signal.
-enum SignalEvent {
-    Stop,
-    Reload,
-}
-
-impl Signals {
-    fn new() -> io::Result<Self> {
-        Ok(Self {
-            terminate: signal(SignalKind::terminate())?,
-            interrupt: signal(SignalKind::interrupt())?,
-            hangup: signal(SignalKind::hangup())?,
-            terminal: io::stdin().is_terminal(),
-            stops: StopRequests::default(),
-        })
-    }
-
-    async fn next(&mut self) -> SignalEvent {
-        loop {
-            let event = tokio::select! {
-                _ = self.terminate.recv() => SignalEvent::Stop,
-                _ = self.interrupt.recv() => SignalEvent::Stop,
-                _ = self.hangup.recv() => match self.terminal && !io::stdin().is_terminal() {
-                    true => SignalEvent::Stop,
-                    false => SignalEvent::Reload,
-                },
-            };
-            match event {
-                SignalEvent::Stop if !self.stops.receive() => {}
-                event => return event,
-            }
-        }
     }
 }

@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use tokio::net::TcpListener;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{broadcast, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -24,6 +23,7 @@ use crate::events::{Bus, Event, RecvError};
 use crate::lichess::Token;
 use crate::lichess::model::Speed;
 use crate::plural;
+use crate::signals::{OnHangup, Signals};
 use crate::sim::{
     self, Behavior, ChallengePlan, ColorChoice, NewUser, PlayerKind, PlayerOptions, Sim,
     SimOptions, TimeControl,
@@ -92,7 +92,8 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
                 .await
         }
     });
-    let mut signals = signals()?;
+    // So that temporary files are removed.
+    let mut signals = Signals::new(OnHangup::Stop)?;
     let events = Bus::new();
     let watch = events.subscribe();
     let temp_dir = TempDir::new().context("cannot make a directory for temporary files")?;
@@ -146,21 +147,13 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
     Ok(table?)
 }
 
-/// Handlers of Ctrl-C and SIGTERM, so that temporary files are removed.
-fn signals() -> io::Result<[Signal; 2]> {
-    Ok([
-        signal(SignalKind::interrupt())?,
-        signal(SignalKind::terminate())?,
-    ])
-}
-
 /// Prints events until enough games are finished, a signal arrives, or the bot fails.
 async fn print_events(
     console: &mut ConsoleLog,
     mut watch: broadcast::Receiver<Arc<Event>>,
     games: Option<u32>,
     mut bot: JoinHandle<Result<(), bot::Error>>,
-    (shutdown, [interrupt, terminate]): (&ShutdownHandle, &mut [Signal; 2]),
+    (shutdown, signals): (&ShutdownHandle, &mut Signals),
 ) -> anyhow::Result<()> {
     let mut out = io::stdout();
     let max_games = games.map_or(usize::MAX, |games| games as usize);
@@ -171,8 +164,7 @@ async fn print_events(
                 ended.context("the bot failed")??;
                 anyhow::bail!("the bot stopped unexpectedly");
             }
-            _ = interrupt.recv() => break,
-            _ = terminate.recv() => break,
+            _ = signals.next() => break,
         };
         match event {
             Ok(event) => {

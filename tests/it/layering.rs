@@ -45,7 +45,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "external",
             "lichess",
             "events",
-            "lab",
+            "match_stats",
             "metrics",
             "config",
             "clock",

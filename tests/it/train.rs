@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 
 use knightwatch::lab::archive;
 use knightwatch::lab::record::Record;
-use knightwatch::lab::signal::is_hangup_ignored;
+use knightwatch::signals::is_hangup_ignored;
 
 use crate::cli::{knightwatch, output, stdout};
 use crate::common::{python_with, signal, signal_twice, wait};

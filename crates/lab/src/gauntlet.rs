@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 
 use super::contest::pair::{self, Adjudication};
-use super::contest::stats::MatchStats;
 use super::contest::worker_pool;
 use super::datagen::HASH_MIB;
 use super::openings::Openings;
@@ -22,6 +21,7 @@ use crate::progress::Progress;
 use knightwatch_chess::{Color, Game, Variant};
 use knightwatch_engine::{Searcher, Setting};
 use knightwatch_external::{self as external, Go};
+use knightwatch_util::match_stats::MatchStats;
 
 /// How much a player may exceed the clock in a game, for the latency between the processes.
 const TIME_MARGIN: Duration = Duration::from_millis(50);

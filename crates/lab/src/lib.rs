@@ -31,7 +31,7 @@ mod model;
 mod openings;
 mod options;
 mod sample;
-pub mod signal;
+mod signal;
 mod spin_barrier;
 pub mod trainer;
 pub mod tune;

@@ -8,10 +8,10 @@ use std::time::Duration;
 use anyhow::ensure;
 use clap::builder::RangedU64ValueParser;
 
-use super::contest::stats::Sprt;
 use super::openings::Openings;
 use knightwatch_chess::Variant;
 use knightwatch_engine::Elo;
+use knightwatch_util::match_stats::Sprt;
 
 /// `knightwatch datagen`
 #[derive(Clone, Debug, clap::Args)]

@@ -1,12 +1,10 @@
-//! Termination signals of training runs: the first one finishes the running games, the second one exits at once.
+//! Stopping training runs: the first termination signal finishes the running games, the second one exits at once.
 
 use std::io::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use futures::future::select_all;
-use knightwatch_util::stop_request::StopRequests;
-use tokio::signal::unix::{SignalKind, signal};
+use knightwatch_util::signals::{OnHangup, Signals};
 
 /// A flag set by the first termination signal. The second one exits the process.
 pub(super) fn stop_on_signal() -> Arc<AtomicBool> {
@@ -33,24 +31,14 @@ fn on_signals(mut again: impl FnMut() + Send + 'static) -> Arc<AtomicBool> {
         return stop;
     };
     let guard = runtime.enter();
-    let mut kinds = vec![SignalKind::interrupt(), SignalKind::terminate()];
-    // Under nohup the hangup is ignored.
-    if !is_hangup_ignored() {
-        kinds.push(SignalKind::hangup());
-    }
-    let signals: Result<Vec<_>, _> = kinds.into_iter().map(signal).collect();
-    let Ok(mut signals) = signals else {
+    let Ok(mut signals) = Signals::new(OnHangup::Stop) else {
         return stop;
     };
     drop(guard);
     let flag = stop.clone();
-    let mut requests = StopRequests::default();
     let wait = async move {
         loop {
-            select_all(signals.iter_mut().map(|signal| Box::pin(signal.recv()))).await;
-            if !requests.receive() {
-                continue;
-            }
+            signals.next().await;
             if flag.swap(true, Ordering::Relaxed) {
                 again();
                 continue;
@@ -62,13 +50,4 @@ fn on_signals(mut again: impl FnMut() + Send + 'static) -> Arc<AtomicBool> {
     };
     std::thread::spawn(move || runtime.block_on(wait));
     stop
-}
-
-/// Whether SIGHUP is ignored by this process, as under nohup; `false` if the system does not say.
-pub fn is_hangup_ignored() -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let signals = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    // The lowest bit is signal 1, SIGHUP.
-    signals.is_some_and(|mask| mask & 1 > 0)
 }

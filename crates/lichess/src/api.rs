@@ -19,7 +19,7 @@ use super::model::{
 };
 use super::retry::RequestKind;
 use super::stream::{EventStream, ExportStream, GameStream, Ndjson, RawGameStream};
-use crate::clock;
+use knightwatch_util::clock;
 
 /// Time limit of a request.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);

@@ -25,7 +25,7 @@ use super::request_counts::RequestCounts;
 use super::retry::{Gate, RequestKind};
 use super::stream::Ndjson;
 use super::token::Token;
-use crate::clock;
+use knightwatch_util::clock;
 use knightwatch_util::input;
 use knightwatch_util::sync::lock;
 

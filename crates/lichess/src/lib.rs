@@ -9,7 +9,6 @@
 mod analysis;
 mod api;
 mod client;
-pub mod clock;
 mod endpoint;
 mod error;
 pub mod model;

@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use futures::Stream;
 use futures::stream::BoxStream;
+use knightwatch_util::clock;
 use knightwatch_util::sync::lock;
 
 use super::model::{Event, FromLine, GameEvent, Skipped};
-use crate::clock;
 
 /// Upper limit of a line, in bytes. The longest real one, a `gameFull` of 600 plies, has about 4 kB.
 pub const MAX_LINE_BYTES: usize = 1 << 20;

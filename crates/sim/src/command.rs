@@ -2,12 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::future::{Future, pending};
-use std::io::{self, IsTerminal as _, Write};
+use std::io::{self, Write};
 use std::net::SocketAddr;
 
 use clap::Args;
 use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
 
 use crate::arena::options::ArenaOptions;
 use crate::options::{NewUser, SimOptions};
@@ -18,6 +17,7 @@ use crate::sim::{Sim, warn_if_reachable};
 use crate::site::UserId;
 use crate::site::team::NewTeam;
 use knightwatch_util::plural;
+use knightwatch_util::signals::{OnHangup, Signals};
 
 /// Arguments of the command.
 #[derive(Args, Clone, Debug)]
@@ -145,19 +145,9 @@ fn print_library() -> io::Result<()> {
 /// # Panics
 /// Outside of a tokio runtime, or if signals cannot be listened for.
 pub fn shutdown_signal() -> impl Future<Output = ()> + Send + 'static {
-    let listen = |kind| signal(kind).expect("signals can be listened for");
-    let mut interrupt = listen(SignalKind::interrupt());
-    let mut terminate = listen(SignalKind::terminate());
-    let mut hangup = listen(SignalKind::hangup());
-    let terminal = io::stdin().is_terminal();
+    let mut signals = Signals::new(OnHangup::Ignore).expect("signals can be listened for");
     async move {
-        loop {
-            tokio::select! {
-                _ = interrupt.recv() => return,
-                _ = terminate.recv() => return,
-                _ = hangup.recv() => if terminal && !io::stdin().is_terminal() { return },
-            }
-        }
+        signals.next().await;
     }
 }
 

@@ -1,16 +1,22 @@
-//! Files, text, counts, suggestions, keys, locks and stop signals for the crates of Knightwatch.
+//! Files, text, counts, suggestions, keys, locks, match statistics, clock and signals for the crates of Knightwatch.
+//!
+//! The modules `clock` and `signals` need tokio and a feature of the same name.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
 pub mod atomic_file;
 pub mod backoff;
+#[cfg(feature = "clock")]
+pub mod clock;
 pub mod file_error;
 pub mod input;
 mod keys;
+pub mod match_stats;
 pub mod plural;
+#[cfg(feature = "signals")]
+pub mod signals;
 pub mod spelling;
-pub mod stop_request;
 pub mod sync;
 pub mod text;
 

@@ -9,8 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::ensure;
 
-use self::rating::{MatchResult, Opponent, Rating, fit_ratings};
-use super::contest::stats::MatchStats;
+use self::rating::{MatchResult, Opponent, fit_ratings};
 use super::contest::{pair, worker_pool};
 use super::datagen::HASH_MIB;
 use super::openings::Openings;
@@ -21,6 +20,7 @@ use crate::progress::Progress;
 use knightwatch_chess::{Color, Game, Variant};
 use knightwatch_engine::{Elo, Limits, Searcher, Setting, Strength};
 use knightwatch_external::Go;
+use knightwatch_util::match_stats::{EloEstimate, MatchStats};
 
 /// A level and its opponent.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -220,9 +220,9 @@ fn describe(levels: &[Elo], pairings: &[Pairing], stats: &[MatchStats]) -> Strin
     }
     let ratings = fit_ratings(levels.len(), &results);
     text += "\nlevel   step   Elo\n";
-    for (level, Rating { elo, error }) in levels.iter().zip(&ratings) {
+    for (level, EloEstimate { value, error }) in levels.iter().zip(&ratings) {
         text += &format!(
-            "{:5}   {:4.0}   {elo:.0} +- {error:.0}\n",
+            "{:5}   {:4.0}   {value:.0} +- {error:.0}\n",
             level.get(),
             level.step()
         );

@@ -1,5 +1,7 @@
 //! Maximum-likelihood ratings (Bradley and Terry) with confidence intervals. Pure.
 
+use knightwatch_util::match_stats::{EloEstimate, Z_95};
+
 /// Results of a player against an opponent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct MatchResult {
@@ -18,22 +20,14 @@ pub(super) enum Opponent {
     Known(f64),
 }
 
-/// A rating and half the width of its 95 % confidence interval.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Rating {
-    pub elo: f64,
-    pub error: f64,
-}
-
 /// Elo per unit of log odds.
 const SCALE: f64 = 400.0 / std::f64::consts::LN_10;
-const Z_95: f64 = 1.96;
 
 /// A virtual draw in each match, without which a player who lost every game would have no finite rating.
 const PRIOR: f64 = 1.0;
 
 /// Rates players, each of whom must be connected to a known rating by results.
-pub(super) fn fit_ratings(players: usize, results: &[MatchResult]) -> Vec<Rating> {
+pub(super) fn fit_ratings(players: usize, results: &[MatchResult]) -> Vec<EloEstimate> {
     let known = results.iter().filter_map(|result| match result.opponent {
         Opponent::Known(elo) => Some(elo),
         Opponent::Player(_) => None,
@@ -57,7 +51,9 @@ pub(super) fn fit_ratings(players: usize, results: &[MatchResult]) -> Vec<Rating
     let inverse = invert(curve);
     let errors = (0..players).map(|at| Z_95 * inverse[at][at].max(0.0).sqrt());
     let ratings = elo.iter().zip(errors);
-    ratings.map(|(&elo, error)| Rating { elo, error }).collect()
+    ratings
+        .map(|(&value, error)| EloEstimate { value, error })
+        .collect()
 }
 
 /// First and negated second derivatives of the log-likelihood.
@@ -124,7 +120,7 @@ mod tests {
     fn rating_of_75_percent_is_plus_191() {
         let many = [result(0, Opponent::Known(1_500.0), 4_000.0, 3_000.0)];
         let rating = fit_ratings(1, &many)[0];
-        assert!((rating.elo - 1_690.8).abs() < 0.5, "{rating:?}");
+        assert!((rating.value - 1_690.8).abs() < 0.5, "{rating:?}");
         // One of 4,000 games is worth 0.23 Elo there.
         assert!((rating.error - 12.4).abs() < 0.2, "{rating:?}");
     }
@@ -138,7 +134,7 @@ mod tests {
         ];
         let ratings = fit_ratings(3, &chain);
         for (rating, elo) in ratings.iter().zip([1_600.0, 1_800.0, 2_000.0]) {
-            assert!((rating.elo - elo).abs() < 2.0, "{ratings:?}");
+            assert!((rating.value - elo).abs() < 2.0, "{ratings:?}");
         }
         // Ratings farther from the known one are less certain.
         assert!(ratings[0].error > ratings[1].error && ratings[1].error > ratings[2].error);
@@ -147,6 +143,6 @@ mod tests {
     #[test]
     fn rating_without_points_is_finite() {
         let lost = fit_ratings(1, &[result(0, Opponent::Known(1_350.0), 20.0, 0.0)])[0];
-        assert!((500.0..1_000.0).contains(&lost.elo), "{lost:?}");
+        assert!((500.0..1_000.0).contains(&lost.value), "{lost:?}");
     }
 }

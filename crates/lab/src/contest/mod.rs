@@ -5,7 +5,6 @@
 //! machine.
 
 pub(super) mod pair;
-pub mod stats;
 pub(super) mod worker_pool;
 
 use std::path::Path;
@@ -14,7 +13,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use anyhow::Context;
 
-use self::stats::{MatchStats, Sprt, SprtResult};
 use super::openings::Openings;
 use super::options::MatchOptions;
 use super::signal::stop_on_signal;
@@ -22,6 +20,7 @@ use crate::progress::Progress;
 use knightwatch_chess::Variant;
 use knightwatch_engine::nnue::{self, Network};
 use knightwatch_engine::{Parameters, Searcher, Setting};
+use knightwatch_util::match_stats::{MatchStats, Sprt, SprtResult};
 
 /// Plays the match and prints its result.
 ///

@@ -1,4 +1,4 @@
-//! Clock of a bot: all of its waits and measurements of time, and those of [the client](crate), use it.
+//! Scalable clock: all waits and measurements of time of the bot and of the Lichess client use it.
 //!
 //! Usually it is the system's clock. For tests against an accelerated simulator (`knightwatch sim --speed 10`), it can run
 //! faster by the same factor (`knightwatch run --time-scale 10`): a minute in the code then takes six seconds, and the code

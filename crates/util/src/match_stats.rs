@@ -1,7 +1,7 @@
-//! Match statistics: Elo with its error, and the sequential probability ratio test. Pure.
+//! Statistics of matches: Elo with its error, and the sequential probability ratio test. Pure.
 //!
 //! The unit is the pair: two games from one opening with colors reversed. The games of a pair are not independent, since an
-//! opening may favour one side; so pairs are counted by their half points, 0 to 4 (pentanomial statistics).
+//! opening may favor one side; so pairs are counted by their half points, 0 to 4 (pentanomial statistics).
 
 /// Results of the first player.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -12,17 +12,17 @@ pub struct MatchStats {
     pub pairs: [u64; 5],
 }
 
-/// A difference in strength with its error.
+/// A rating, or a difference between two, with its error.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Elo {
-    /// The difference in Elo.
+pub struct EloEstimate {
+    /// The estimate in Elo.
     pub value: f64,
     /// Half the width of the 95 % confidence interval.
     pub error: f64,
 }
 
 /// Standard deviations of a two-sided 95 % interval.
-const Z_95: f64 = 1.96;
+pub const Z_95: f64 = 1.96;
 /// Elo of a mean score that is one standard deviation of a game above one half, by convention.
 const ELO_PER_DEVIATION: f64 = 800.0 / std::f64::consts::LN_10;
 /// Scores are clamped to this distance from 0 and 1, where Elo is infinite.
@@ -56,26 +56,26 @@ impl MatchStats {
     }
 
     /// Elo difference of the first player.
-    pub fn elo(&self) -> Elo {
+    pub fn elo(&self) -> EloEstimate {
         let (mean, error) = self.mean();
         let (low, high) = (mean - Z_95 * error, mean + Z_95 * error);
-        Elo {
+        EloEstimate {
             value: elo(mean),
             error: (elo(high) - elo(low)) / 2.0,
         }
     }
 
     /// Elo in units of the standard deviation of a game, which does not depend on the share of draws.
-    pub fn normalized_elo(&self) -> Elo {
+    pub fn normalized_elo(&self) -> EloEstimate {
         let (mean, error) = self.mean();
         let count = self.count().max(1) as f64;
-        Elo {
+        EloEstimate {
             value: ELO_PER_DEVIATION * (mean - 0.5) / (error * count.sqrt()),
             error: Z_95 * ELO_PER_DEVIATION / count.sqrt(),
         }
     }
 
-    /// Log-likelihood ratio of `elo1` against `elo0`, each with the most likely distribution of pair scores (generalised
+    /// Log-likelihood ratio of `elo1` against `elo0`, each with the most likely distribution of pair scores (generalized
     /// likelihood ratio).
     pub fn llr(&self, elo0: f64, elo1: f64) -> f64 {
         let count: u64 = self.pairs.iter().sum();
@@ -98,7 +98,7 @@ impl MatchStats {
             return "no games".to_owned();
         }
         let [lost, drawn, won] = self.games;
-        let Elo { value, error } = self.elo();
+        let EloEstimate { value, error } = self.elo();
         // Identical pairs do not determine the error.
         let normalized = self.normalized_elo();
         let (error, normalized) = match error > 0.0 {
