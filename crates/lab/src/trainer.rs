@@ -56,6 +56,67 @@ struct TrainingSettings {
 }
 
 impl TrainingSettings {
+    fn new(options: &TrainOptions, data: &Dataset, threads: usize) -> TrainingSettings {
+        let count = data.training.len();
+        let scale = options
+            .scale
+            .map_or_else(|| fit_scale(&data.training), |scale| scale as f32);
+        let batch = options
+            .batch
+            .unwrap_or(if count < 5_000_000 { 4096 } else { 16_384 });
+        TrainingSettings {
+            target: Target {
+                wdl: options.wdl as f32,
+                scale,
+            },
+            final_target: Target {
+                wdl: options.final_wdl.unwrap_or(options.wdl) as f32,
+                scale,
+            },
+            batch: (batch.min(count) / RUN).max(1) * RUN,
+            epochs: options.epochs,
+            limit: options.minutes,
+            rate: options.rate as f32,
+            decay: options.decay as f32,
+            threads,
+            seed: options.seed,
+        }
+    }
+
+    /// The values that a resumed run must share with the interrupted one.
+    fn key(&self, options: &TrainOptions, shape: Shape, data: &Dataset) -> RunKey {
+        RunKey {
+            hidden: shape.hidden,
+            buckets: shape.buckets,
+            positions: data.training.len(),
+            batch: self.batch,
+            wdl: [self.target.wdl, self.final_target.wdl],
+            scale: self.target.scale,
+            lambda: options.lambda,
+            seed: options.seed,
+        }
+    }
+
+    /// The network and the settings, as a line.
+    fn describe(&self, options: &TrainOptions, shape: Shape) -> String {
+        let Shape { hidden, buckets } = shape;
+        format!(
+            "network: (768 -> {hidden}) x 2 -> 1 x {buckets}; wdl {} to {}, lambda {}, K {:.0}, batch {}, epochs {}, limit {:?}, rate {}, decay {}, seed {}, {} threads, {:?}",
+            options.wdl,
+            self.final_target.wdl,
+            options.lambda,
+            self.target.scale,
+            self.batch,
+            self.epochs,
+            self.limit,
+            self.rate,
+            self.decay,
+            self.seed,
+            self.threads,
+            SimdLevel::best()
+        )
+    }
+
     /// Progress of the run (0.0 to 1.0): by epochs or by time, whichever is further.
     fn progress(&self, elapsed: Duration, epochs: f32) -> f32 {
         let time = |limit: Duration| elapsed.as_secs_f32() / limit.as_secs_f32();
@@ -104,6 +165,60 @@ pub fn run(options: &TrainOptions) -> anyhow::Result<()> {
     let from = from.map(|path| open_network(path, shape)).transpose()?;
     let threads = worker_pool::thread_count(options.threads);
     let began = Instant::now();
+    let (data, data_line) = load_data(options, threads)?;
+    let settings = TrainingSettings::new(options, &data, threads);
+    let key = settings.key(options, shape, &data);
+    let (start, best) = match unfinished {
+        Some((checkpoint, network)) => {
+            checkpoint.check(&key)?;
+            ensure!(
+                checkpoint.epochs < settings.epochs,
+                "cannot resume: all {} epochs are finished",
+                settings.epochs
+            );
+            let loss = checkpoint.best_loss;
+            (checkpoint, Some((loss, network)))
+        }
+        None => {
+            let model = match from {
+                Some(network) => Model::from_network(&network, settings.target.scale)
+                    .widened(shape.hidden, options.seed),
+                None => Model::random(shape, options.seed),
+            };
+            (Checkpoint::start(key, &model), None)
+        }
+    };
+    log.print(&data_line)?;
+    log.print(&settings.describe(options, shape))?;
+    if start.epochs > 0 {
+        log.print(&format!(
+            "continuing after epoch {}, {:.0} s",
+            start.epochs,
+            start.elapsed.as_secs_f64()
+        ))?;
+    }
+    let best = train_and_save(options, &start, &data, &settings, best, &mut log)?;
+    let (loss, network) = best.context("no epoch was finished")?;
+    let (integer, magnitude) = compare(&network, &data.validation, settings.final_target);
+    if SCALE_RATIO_LIMITS
+        .map(|ratio| scaled(settings.target.scale, ratio))
+        .contains(&network.scale())
+    {
+        log.print("the evaluations differ in size from the scores of the games; the scale is limited to half or twice K")?;
+    }
+    log.print(&format!(
+        "best: validation {loss:.6}, as integers {integer:.6} (on up to {MAX_COMPARED_POSITIONS}); scale {}, mean |evaluation| {magnitude:.0}; {} in {:.0} s",
+        network.scale(),
+        options.out.display(),
+        (start.elapsed + began.elapsed()).as_secs_f64()
+    ))?;
+    let path = Checkpoint::path(&options.out);
+    std::fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))
+}
+
+/// Reads the positions of the games. The text describes them.
+fn load_data(options: &TrainOptions, threads: usize) -> anyhow::Result<(Dataset, String)> {
+    let began = Instant::now();
     let sources = Sources::find(&options.data)?;
     let data = sources.load(
         threads,
@@ -113,7 +228,7 @@ pub fn run(options: &TrainOptions) -> anyhow::Result<()> {
         Sample::new,
     )?;
     let (training_count, validation_count) = (data.training.len(), data.validation.len());
-    let data_line = format!(
+    let text = format!(
         "data: {} files, {} games, {} plies, {} positions kept ({:.1} a game, {:.1} %), {validation_count} for validation; read in {:.1} s",
         sources.len(),
         data.games,
@@ -128,123 +243,52 @@ pub fn run(options: &TrainOptions) -> anyhow::Result<()> {
         "too few positions: {training_count} to learn from, and {validation_count} set apart (--validation {})",
         options.validation
     );
-    let scale = options
-        .scale
-        .map_or_else(|| fit_scale(&data.training), |scale| scale as f32);
-    let batch = options.batch.unwrap_or(if training_count < 5_000_000 {
-        4096
-    } else {
-        16_384
-    });
-    let settings = TrainingSettings {
-        target: Target {
-            wdl: options.wdl as f32,
-            scale,
-        },
-        final_target: Target {
-            wdl: options.final_wdl.unwrap_or(options.wdl) as f32,
-            scale,
-        },
-        batch: (batch.min(training_count) / RUN).max(1) * RUN,
-        epochs: options.epochs,
-        limit: options.minutes,
-        rate: options.rate as f32,
-        decay: options.decay as f32,
-        threads,
-        seed: options.seed,
-    };
-    let key = RunKey {
-        hidden: shape.hidden,
-        buckets: shape.buckets,
-        positions: training_count,
-        batch: settings.batch,
-        wdl: [settings.target.wdl, settings.final_target.wdl],
-        scale,
-        lambda: options.lambda,
-        seed: options.seed,
-    };
-    let (start, mut best) = match unfinished {
-        Some((checkpoint, network)) => {
-            checkpoint.check(&key)?;
-            ensure!(
-                checkpoint.epochs < settings.epochs,
-                "cannot resume: all {} epochs are finished",
-                settings.epochs
-            );
-            let loss = checkpoint.best_loss;
-            (checkpoint, Some((loss, network)))
-        }
-        None => {
-            let model = match from {
-                Some(network) => {
-                    Model::from_network(&network, scale).widened(shape.hidden, options.seed)
-                }
-                None => Model::random(shape, options.seed),
-            };
-            (Checkpoint::start(key, &model), None)
-        }
-    };
-    log.print(&data_line)?;
-    log.print(&format!(
-        "network: (768 -> {}) x 2 -> 1 x {}; wdl {} to {}, lambda {}, K {scale:.0}, batch {}, epochs {}, limit {:?}, rate {}, decay {}, seed {}, {} threads, {:?}",
-        shape.hidden, shape.buckets, options.wdl, settings.final_target.wdl, options.lambda, settings.batch, settings.epochs, settings.limit, settings.rate, settings.decay, settings.seed, threads,
-        SimdLevel::best()
-    ))?;
+    Ok((data, text))
+}
+
+/// Trains from `start` on. After each epoch it prints the loss, writes the network if it is the best so far, and writes
+/// a checkpoint. Returns the best network with its loss.
+fn train_and_save(
+    options: &TrainOptions,
+    start: &Checkpoint,
+    data: &Dataset,
+    settings: &TrainingSettings,
+    mut best: Option<(f64, Network)>,
+    log: &mut RunLog,
+) -> anyhow::Result<Option<(f64, Network)>> {
     let name = options.name.clone().unwrap_or_else(|| stem(&options.out));
-    if start.epochs > 0 {
-        log.print(&format!(
-            "continuing after epoch {}, {:.0} s",
-            start.epochs,
-            start.elapsed.as_secs_f64()
-        ))?;
-    }
+    let mut save = |report: &EpochReport| {
+        log.print(&report.line)?;
+        let loss = report.validation.mean();
+        ensure!(
+            loss.is_finite(),
+            "the loss is not finite; try a lower --rate"
+        );
+        let best_loss = best.as_ref().map_or(loss, |(least, _)| loss.min(*least));
+        if best.as_ref().is_none_or(|(least, _)| loss < *least) {
+            let scale = report.scale(settings.target.scale);
+            let network = report.model.quantise(&name, scale)?;
+            atomic_file::write(&options.out, &network.to_bytes())
+                .with_context(|| format!("cannot write {}", options.out.display()))?;
+            log.start_file()?;
+            best = Some((loss, network));
+        }
+        report
+            .checkpoint(best_loss)
+            .write(&Checkpoint::path(&options.out))
+    };
     let mut failed = None;
-    train(&start, &data, &settings, |report| {
-        let result = (|| {
-            log.print(&report.line)?;
-            let loss = report.validation.mean();
-            ensure!(
-                loss.is_finite(),
-                "the loss is not finite; try a lower --rate"
-            );
-            let best_loss = best.as_ref().map_or(loss, |(least, _)| loss.min(*least));
-            if best.as_ref().is_none_or(|(least, _)| loss < *least) {
-                let network = report.model.quantise(&name, report.scale(scale))?;
-                atomic_file::write(&options.out, &network.to_bytes())
-                    .with_context(|| format!("cannot write {}", options.out.display()))?;
-                log.start_file()?;
-                best = Some((loss, network));
-            }
-            report
-                .checkpoint(best_loss)
-                .write(&Checkpoint::path(&options.out))?;
-            anyhow::Ok(())
-        })();
-        failed = result.err();
+    train(start, data, settings, |report| {
+        failed = save(report).err();
         match failed {
             None => ControlFlow::Continue(()),
             Some(_) => ControlFlow::Break(()),
         }
     })?;
-    if let Some(error) = failed {
-        return Err(error);
+    match failed {
+        None => Ok(best),
+        Some(error) => Err(error),
     }
-    let (loss, network) = best.context("no epoch was finished")?;
-    let (integer, magnitude) = compare(&network, &data.validation, settings.final_target);
-    if SCALE_RATIO_LIMITS
-        .map(|ratio| scaled(scale, ratio))
-        .contains(&network.scale())
-    {
-        log.print("the evaluations differ in size from the scores of the games; the scale is limited to half or twice K")?;
-    }
-    log.print(&format!(
-        "best: validation {loss:.6}, as integers {integer:.6} (on up to {MAX_COMPARED_POSITIONS}); scale {}, mean |evaluation| {magnitude:.0}; {} in {:.0} s",
-        network.scale(),
-        options.out.display(),
-        (start.elapsed + began.elapsed()).as_secs_f64()
-    ))?;
-    let path = Checkpoint::path(&options.out);
-    std::fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))
 }
 
 /// Opens the network to continue from, if it has a compatible shape.

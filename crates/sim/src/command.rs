@@ -112,7 +112,7 @@ fn unique_users(requested: impl Iterator<Item = NewUser>) -> io::Result<Vec<NewU
 }
 
 /// Returns the opponents of built-in players that are not users of the site.
-fn unknown_opponents<'a>(users: &[NewUser], players: &'a [PlayerOptions]) -> BTreeSet<&'a str> {
+fn unknown_opponents(users: &[NewUser], players: &[PlayerOptions]) -> BTreeSet<String> {
     let builtin_players = players
         .iter()
         .cloned()
@@ -126,7 +126,7 @@ fn unknown_opponents<'a>(users: &[NewUser], players: &'a [PlayerOptions]) -> BTr
         .iter()
         .filter_map(|player| player.challenges.as_ref());
     plans
-        .map(|plan| plan.opponent.as_str())
+        .map(|plan| plan.opponent.clone())
         .filter(|name| !known.contains(&UserId::of(name)))
         .collect()
 }
@@ -161,12 +161,12 @@ pub async fn run_command(
 ) -> io::Result<()> {
     let mut script = Script::default();
     let mut descriptions = Vec::new();
-    for faults_arg in args.scripts {
+    for faults_arg in &args.scripts {
         let FaultsArg::Script(next) = faults_arg else {
             return print_library();
         };
         descriptions.extend(next.description.clone());
-        script.extend(*next);
+        script.extend(*next.clone());
     }
     let listener = TcpListener::bind(args.listen).await.map_err(|error| {
         let text = format!(
@@ -177,84 +177,15 @@ pub async fn run_command(
     })?;
     let address = listener.local_addr()?;
     warn_if_reachable(address);
-    let users = unique_users(args.users.into_iter().chain(script.users))?;
-    let players: Vec<PlayerOptions> = args.players.into_iter().chain(script.players).collect();
-    let unknown_opponents = unknown_opponents(&users, &players);
-    let names: Vec<(String, bool)> = users
-        .iter()
-        .map(|user| (user.name.clone(), user.bot))
-        .collect();
-    let is_empty = users.is_empty() && players.is_empty();
-    let speed = args.speed.or(script.speed).unwrap_or(1.0);
-    let limits = args.limits || script.limits.unwrap_or(false);
-    let quirks = args.quirks.into_iter().map(|quirk| quirk.0);
-    let sim = Sim::new(SimOptions {
-        users,
-        speed,
-        // Ids are not reused, even after a restart.
-        seed: args
-            .seed
-            .or(script.seed)
-            .unwrap_or_else(|| fastrand::u64(..)),
-        quirks: Quirks::with([script.quirks].into_iter().chain(quirks))
-            .map_err(io::Error::other)?,
-        limits,
-        nginx_limit: args.nginx_limit.or(script.nginx_limit),
-        faults: script.faults,
-        ..SimOptions::default()
-    });
-    for team in args.teams.into_iter().chain(script.teams) {
-        sim.add_team(team);
-    }
-    let mut arenas = Vec::new();
-    for arena in args.arenas.iter().chain(&script.arenas) {
-        let id = sim.add_arena(arena).map_err(io::Error::other)?;
-        arenas.push((id, arena));
-    }
-    let mut out = io::stdout().lock();
-    writeln!(out, "Simulated Lichess on http://{address}")?;
-    for (name, bot) in names {
-        let title = if bot { "BOT " } else { "" };
-        writeln!(out, "  {title}{name}  token {}", sim.token_of(&name))?;
-    }
-    if is_empty {
-        writeln!(
-            out,
-            "  there are no users: add some, as in knightwatch sim --user MyBot:bot\n  \
-             MyBot then plays with LICHESS_TOKEN=lip_mybot knightwatch run --set lichess.url=http://{address}"
-        )?;
-    }
-    for (id, arena) in arenas {
-        let seconds = plural::count(arena.starts_in.as_secs(), "second", "seconds");
-        let name = &arena.name;
-        writeln!(
-            out,
-            "  arena {id}  {name}, in {seconds}, for {}",
-            plural::count(arena.minutes, "minute", "minutes")
-        )?;
-    }
-    if speed != 1.0 {
-        writeln!(out, "  all clocks and timers run {speed} times as fast")?;
-    }
-    if limits {
-        writeln!(out, "  rate limits are those of Lichess")?;
-    }
-    for description in descriptions {
-        writeln!(out, "  {description}")?;
-    }
-    for opponent in unknown_opponents {
-        writeln!(
-            out,
-            "  {opponent}, who is to be challenged, is not a user of this site"
-        )?;
-    }
-    out.flush()?;
-    drop(out);
+    let quiet = args.quiet;
+    let setup = SiteSetup::new(args, script)?;
+    setup.print(address, &descriptions, &mut io::stdout().lock())?;
+    let SiteSetup { sim, players, .. } = setup;
     for player in players {
         sim.add_player(player);
     }
     let printer = async {
-        match args.quiet {
+        match quiet {
             true => pending().await,
             false => print_finished_games(&sim).await,
         }
@@ -262,6 +193,117 @@ pub async fn run_command(
     tokio::select! {
         served = sim.serve(listener, stop) => served,
         error = printer => Err(error),
+    }
+}
+
+/// The site that the arguments and the script describe.
+struct SiteSetup {
+    sim: Sim,
+    /// Names of the users, and whether they are bots.
+    users: Vec<(String, bool)>,
+    /// Built-in players, not added yet.
+    players: Vec<PlayerOptions>,
+    /// Ids of the arenas with their options.
+    arenas: Vec<(String, ArenaOptions)>,
+    unknown_opponents: BTreeSet<String>,
+    speed: f64,
+    limits: bool,
+}
+
+impl SiteSetup {
+    fn new(args: SimArgs, script: Script) -> io::Result<SiteSetup> {
+        let users = unique_users(args.users.into_iter().chain(script.users))?;
+        let players: Vec<PlayerOptions> = args.players.into_iter().chain(script.players).collect();
+        let unknown_opponents = unknown_opponents(&users, &players);
+        let names = users
+            .iter()
+            .map(|user| (user.name.clone(), user.bot))
+            .collect();
+        let speed = args.speed.or(script.speed).unwrap_or(1.0);
+        let limits = args.limits || script.limits.unwrap_or(false);
+        let quirks = args.quirks.into_iter().map(|quirk| quirk.0);
+        let sim = Sim::new(SimOptions {
+            users,
+            speed,
+            // Ids are not reused, even after a restart.
+            seed: args
+                .seed
+                .or(script.seed)
+                .unwrap_or_else(|| fastrand::u64(..)),
+            quirks: Quirks::with([script.quirks].into_iter().chain(quirks))
+                .map_err(io::Error::other)?,
+            limits,
+            nginx_limit: args.nginx_limit.or(script.nginx_limit),
+            faults: script.faults,
+            ..SimOptions::default()
+        });
+        for team in args.teams.into_iter().chain(script.teams) {
+            sim.add_team(team);
+        }
+        let mut arenas = Vec::new();
+        for arena in args.arenas.into_iter().chain(script.arenas) {
+            let id = sim.add_arena(&arena).map_err(io::Error::other)?;
+            arenas.push((id, arena));
+        }
+        Ok(SiteSetup {
+            sim,
+            users: names,
+            players,
+            arenas,
+            unknown_opponents,
+            speed,
+            limits,
+        })
+    }
+
+    /// Prints the address and all that a client needs to know, with the descriptions of the scripts.
+    fn print(
+        &self,
+        address: SocketAddr,
+        descriptions: &[String],
+        out: &mut impl Write,
+    ) -> io::Result<()> {
+        writeln!(out, "Simulated Lichess on http://{address}")?;
+        for (name, bot) in &self.users {
+            let title = if *bot { "BOT " } else { "" };
+            writeln!(out, "  {title}{name}  token {}", self.sim.token_of(name))?;
+        }
+        if self.users.is_empty() && self.players.is_empty() {
+            writeln!(
+                out,
+                "  there are no users: add some, as in knightwatch sim --user MyBot:bot\n  \
+                 MyBot then plays with LICHESS_TOKEN=lip_mybot knightwatch run --set lichess.url=http://{address}"
+            )?;
+        }
+        for (id, arena) in &self.arenas {
+            let seconds = plural::count(arena.starts_in.as_secs(), "second", "seconds");
+            let name = &arena.name;
+            writeln!(
+                out,
+                "  arena {id}  {name}, in {seconds}, for {}",
+                plural::count(arena.minutes, "minute", "minutes")
+            )?;
+        }
+        if self.speed != 1.0 {
+            writeln!(
+                out,
+                "  all clocks and timers run {} times as fast",
+                self.speed
+            )?;
+        }
+        if self.limits {
+            writeln!(out, "  rate limits are those of Lichess")?;
+        }
+        for description in descriptions {
+            writeln!(out, "  {description}")?;
+        }
+        for opponent in &self.unknown_opponents {
+            writeln!(
+                out,
+                "  {opponent}, who is to be challenged, is not a user of this site"
+            )?;
+        }
+        out.flush()
     }
 }
 
