@@ -6,7 +6,10 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use knightwatch::bot::{ChallengeQuery, ProfileQuery};
-use knightwatch::cli::{BookCommand, Cli, Command, ConfigArgs};
+use knightwatch::cli::{
+    BookCommand, Cli, Command, ConfigArgs, ExplainArgs, ExportArgs, GamesArgs, ImportArgs,
+    ReplayArgs,
+};
 use knightwatch::config::{self, LogLevel, Settings, Sources};
 use knightwatch::control::SocketArgs;
 use knightwatch::lichess::model::Variant;
@@ -123,35 +126,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
             logging::start(LogLevel::Warn);
             runtime()?.block_on(demo::run(demo::Options { games, listen, web }))?;
         }
-        Command::Explain {
-            challenge,
-            asked,
-            age_days,
-            bio,
-            at,
-            account,
-            config,
-        } => {
-            let settings = check::with_service_defaults(settings(config)?);
-            let settings = settings.for_account(account.as_deref())?;
-            let mut out = io::stdout().lock();
-            let asked = match (asked.asked(), challenge) {
-                (Some(asked), _) => asked,
-                (None, Some(file)) if file.as_os_str() == "LAST" && !file.exists() => {
-                    last_challenge(&settings, &mut out)?
-                }
-                (None, Some(file)) => ChallengeQuery::read(&file)?,
-                // clap requires one of the two.
-                (None, None) => return Ok(ExitCode::from(2)),
-            };
-            let profile = ProfileQuery {
-                age_days,
-                text: bio,
-            };
-            let at = at.unwrap_or_else(clock::date);
-            let explained = bot::explain_command(&settings, &asked, profile, at, &mut out);
-            check::runtime()?.block_on(explained)?;
-        }
+        Command::Explain(arguments) => explain(arguments)?,
         Command::Config { config, account } => {
             let sources = Sources::from_process(config.config, config.set);
             let text = config::effective_text(&sources, account.as_deref())?;
@@ -165,89 +140,10 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
             );
         }
         Command::Operator(command) => return command.run(resolve_socket, &mut io::stdout().lock()),
-        Command::Games {
-            config,
-            filter,
-            view,
-            json,
-        } => {
-            let settings = settings(config)?;
-            let options = store::GamesOptions {
-                file: records(&settings),
-                accounts: settings.account_names(),
-                filter: filter.into(),
-                view: view.into(),
-                json,
-                terminal: io::stdout().is_terminal(),
-            };
-            store::games_command(&options, &mut io::stdout().lock())?;
-        }
-        Command::Export {
-            ids,
-            config,
-            filter,
-            output,
-            no_clocks,
-            no_evals,
-        } => {
-            let settings = settings(config)?;
-            let options = store::ExportOptions {
-                file: records(&settings),
-                accounts: settings.account_names(),
-                ids,
-                filter: filter.into(),
-                details: store::Details {
-                    clocks: !no_clocks,
-                    evals: !no_evals,
-                },
-                output,
-            };
-            store::export_command(&options, &mut io::stdout().lock())?;
-        }
-        Command::Import {
-            files,
-            from_lichess,
-            since,
-            account,
-            config,
-        } => {
-            let settings = settings(config)?;
-            let source = match from_lichess {
-                true => import::Source::Server(import::Server {
-                    clients: daemon::clients(&settings)?,
-                    runtime: runtime()?,
-                }),
-                false => import::Source::Files(files),
-            };
-            let options = import::Options {
-                source,
-                since: since.map(midnight).transpose()?,
-                records: records(&settings),
-                server: settings.lichess.address().to_owned(),
-                accounts: match account.is_empty() {
-                    true => settings.account_names(),
-                    false => account,
-                },
-            };
-            import::import_command(&options, &mut io::stdout().lock(), &mut io::stderr())?;
-        }
-        Command::Replay {
-            trace,
-            search,
-            config,
-        } => {
-            // A trace file needs no configuration.
-            let directories = match trace.is_file() {
-                true => Vec::new(),
-                false => bot::trace::directories(&settings(config)?),
-            };
-            let options = bot::replay::Options {
-                trace,
-                directories,
-                search,
-            };
-            bot::replay::replay_command(&options, &mut io::stdout().lock())?;
-        }
+        Command::Games(arguments) => games(arguments)?,
+        Command::Export(arguments) => export(arguments)?,
+        Command::Import(arguments) => import_games(arguments)?,
+        Command::Replay(arguments) => replay(arguments)?,
         Command::Render(options) => {
             let mut out = io::stdout().lock();
             let terminal = out.is_terminal();
@@ -271,6 +167,97 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn explain(arguments: ExplainArgs) -> anyhow::Result<()> {
+    let settings = check::with_service_defaults(settings(arguments.config)?);
+    let settings = settings.for_account(arguments.account.as_deref())?;
+    let mut out = io::stdout().lock();
+    let asked = match (arguments.asked.asked(), arguments.challenge) {
+        (Some(asked), _) => asked,
+        (None, Some(file)) if file.as_os_str() == "LAST" && !file.exists() => {
+            last_challenge(&settings, &mut out)?
+        }
+        (None, Some(file)) => ChallengeQuery::read(&file)?,
+        (None, None) => unreachable!("clap requires a challenge or a user"),
+    };
+    let profile = ProfileQuery {
+        age_days: arguments.age_days,
+        text: arguments.bio,
+    };
+    let at = arguments.at.unwrap_or_else(clock::date);
+    let explained = bot::explain_command(&settings, &asked, profile, at, &mut out);
+    check::runtime()?.block_on(explained)?;
+    Ok(())
+}
+
+fn games(arguments: GamesArgs) -> anyhow::Result<()> {
+    let settings = settings(arguments.config)?;
+    let options = store::GamesOptions {
+        file: records(&settings),
+        accounts: settings.account_names(),
+        filter: arguments.filter.into(),
+        view: arguments.view.into(),
+        json: arguments.json,
+        terminal: io::stdout().is_terminal(),
+    };
+    store::games_command(&options, &mut io::stdout().lock())?;
+    Ok(())
+}
+
+fn export(arguments: ExportArgs) -> anyhow::Result<()> {
+    let settings = settings(arguments.config)?;
+    let options = store::ExportOptions {
+        file: records(&settings),
+        accounts: settings.account_names(),
+        ids: arguments.ids,
+        filter: arguments.filter.into(),
+        details: store::Details {
+            clocks: !arguments.no_clocks,
+            evals: !arguments.no_evals,
+        },
+        output: arguments.output,
+    };
+    store::export_command(&options, &mut io::stdout().lock())?;
+    Ok(())
+}
+
+fn import_games(arguments: ImportArgs) -> anyhow::Result<()> {
+    let settings = settings(arguments.config)?;
+    let source = match arguments.from_lichess {
+        true => import::Source::Server(import::Server {
+            clients: daemon::clients(&settings)?,
+            runtime: runtime()?,
+        }),
+        false => import::Source::Files(arguments.files),
+    };
+    let options = import::Options {
+        source,
+        since: arguments.since.map(midnight).transpose()?,
+        records: records(&settings),
+        server: settings.lichess.address().to_owned(),
+        accounts: match arguments.account.is_empty() {
+            true => settings.account_names(),
+            false => arguments.account,
+        },
+    };
+    import::import_command(&options, &mut io::stdout().lock(), &mut io::stderr())?;
+    Ok(())
+}
+
+fn replay(arguments: ReplayArgs) -> anyhow::Result<()> {
+    // A trace file needs no configuration.
+    let directories = match arguments.trace.is_file() {
+        true => Vec::new(),
+        false => bot::trace::directories(&settings(arguments.config)?),
+    };
+    let options = bot::replay::Options {
+        trace: arguments.trace,
+        directories,
+        search: arguments.search,
+    };
+    bot::replay::replay_command(&options, &mut io::stdout().lock())?;
+    Ok(())
 }
 
 fn book_command(command: BookCommand) -> anyhow::Result<()> {

@@ -213,6 +213,96 @@ impl AskedArgs {
     }
 }
 
+/// Arguments of `knightwatch explain`.
+#[derive(Args, Clone, Debug)]
+pub struct ExplainArgs {
+    /// The challenge: LAST, a file with it as JSON, or - for JSON from stdin
+    #[arg(value_name = "CHALLENGE")]
+    pub challenge: Option<PathBuf>,
+    #[command(flatten)]
+    pub asked: AskedArgs,
+    /// The age of the challenger's account, for rules with age_days
+    #[arg(long, value_name = "DAYS")]
+    pub age_days: Option<u32>,
+    /// Text of the challenger's profile, for rules with engine or bio
+    #[arg(long, value_name = "TEXT")]
+    pub bio: Option<String>,
+    /// The time of day on this machine, for rules with hours [default: now]
+    #[arg(long, value_name = "HH:MM", value_parser = time_of_day)]
+    pub at: Option<SystemTime>,
+    /// The account that is challenged, if the configuration has several
+    #[arg(long, value_name = "NAME")]
+    pub account: Option<String>,
+    #[command(flatten)]
+    pub config: ConfigArgs,
+}
+
+/// Arguments of `knightwatch games`.
+#[derive(Args, Clone, Debug)]
+pub struct GamesArgs {
+    #[command(flatten)]
+    pub config: ConfigArgs,
+    #[command(flatten)]
+    pub filter: FilterArgs,
+    #[command(flatten)]
+    pub view: ViewArgs,
+    /// Print JSON, one object per line
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `knightwatch export`.
+#[derive(Args, Clone, Debug)]
+pub struct ExportArgs {
+    /// Games by id or address [default: all that match the other arguments]
+    #[arg(value_name = "ID", value_parser = game)]
+    pub ids: Vec<String>,
+    #[command(flatten)]
+    pub config: ConfigArgs,
+    #[command(flatten)]
+    pub filter: FilterArgs,
+    /// The file to write [default: stdout]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Omit the clocks
+    #[arg(long)]
+    pub no_clocks: bool,
+    /// Omit the evaluations of the engine
+    #[arg(long)]
+    pub no_evals: bool,
+}
+
+/// Arguments of `knightwatch import`.
+#[derive(Args, Clone, Debug)]
+pub struct ImportArgs {
+    /// PGN files, and files with one JSON object per game and line, as Lichess exports them; - is stdin
+    #[arg(value_name = "FILE", required_unless_present = "from_lichess")]
+    pub files: Vec<PathBuf>,
+    /// Fetch the games of our accounts from the server, with their tokens
+    #[arg(long, conflicts_with = "files")]
+    pub from_lichess: bool,
+    /// Import only games that started on this day in UTC or later
+    #[arg(long, value_name = "YYYY-MM-DD")]
+    pub since: Option<jiff::civil::Date>,
+    /// Import the games of this account [default: those of the configuration, or else of the records]
+    #[arg(long, value_name = "NAME", value_parser = username)]
+    pub account: Vec<String>,
+    #[command(flatten)]
+    pub config: ConfigArgs,
+}
+
+/// Arguments of `knightwatch replay`.
+#[derive(Args, Clone, Debug)]
+pub struct ReplayArgs {
+    /// A trace file, or the id or address of a game with a trace
+    pub trace: PathBuf,
+    /// Repeat each search to its depth, on one thread with an empty table
+    #[arg(long)]
+    pub search: bool,
+    #[command(flatten)]
+    pub config: ConfigArgs,
+}
+
 fn variant(text: &str) -> Result<Variant, String> {
     match Variant::from_key(text) {
         Variant::Unknown => {
@@ -233,7 +323,7 @@ fn initial_position(text: &str) -> Result<String, FenError> {
 }
 
 /// Parses a time of day: that moment of today.
-pub(super) fn time_of_day(text: &str) -> Result<SystemTime, &'static str> {
+fn time_of_day(text: &str) -> Result<SystemTime, &'static str> {
     let expected = "expected hours and minutes, as in 23:30";
     let time = jiff::civil::Time::strptime("%H:%M", text).map_err(|_| expected)?;
     let today = jiff::Zoned::now().with().time(time).build();
@@ -241,7 +331,7 @@ pub(super) fn time_of_day(text: &str) -> Result<SystemTime, &'static str> {
 }
 
 /// Parses the id or address of a game.
-pub(super) fn game(text: &str) -> Result<String, Infallible> {
+fn game(text: &str) -> Result<String, Infallible> {
     Ok(address::id(text, Page::Game).to_owned())
 }
 
@@ -251,7 +341,7 @@ fn arena(text: &str) -> Result<String, Infallible> {
 }
 
 /// Parses the name or address of a user.
-pub(super) fn user(text: &str) -> Result<String, Infallible> {
+fn user(text: &str) -> Result<String, Infallible> {
     Ok(address::id(text, Page::User).to_owned())
 }
 
@@ -262,7 +352,7 @@ fn offered_clock(text: &str) -> Result<TimeControl, String> {
 }
 
 /// Parses the name or address of a user, which must be valid.
-pub(super) fn username(text: &str) -> Result<String, CommandError> {
+fn username(text: &str) -> Result<String, CommandError> {
     argument::user(text).map(|user| user.to_string())
 }
 

@@ -3,14 +3,13 @@
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::time::SystemTime;
 
 use clap::{ArgGroup, Subcommand};
 use clap_complete::Shell;
 
 use super::arguments::{
-    AskedArgs, BookVariantArgs, ConfigArgs, FilterArgs, GameArgs, ViewArgs, game, hash_mib,
-    listen_address, threads, time_of_day, username,
+    BookVariantArgs, ConfigArgs, ExplainArgs, ExportArgs, GameArgs, GamesArgs, ImportArgs,
+    ReplayArgs, hash_mib, listen_address, threads,
 };
 use crate::chess;
 use crate::chess::perft::MAX_DEPTH;
@@ -146,27 +145,7 @@ pub enum Command {
         tail -1 events.ndjson | knightwatch explain - --config /etc/knightwatch/config.toml\n\n\
         LAST is the latest incoming challenge in the records. A file contains one challenge as sent by Lichess: a line of /api/stream/event, or an object of \
         /api/challenge. Running games are not considered; challenges accepted today are, if they can be read.")]
-    Explain {
-        /// The challenge: LAST, a file with it as JSON, or - for JSON from stdin
-        #[arg(value_name = "CHALLENGE")]
-        challenge: Option<PathBuf>,
-        #[command(flatten)]
-        asked: AskedArgs,
-        /// The age of the challenger's account, for rules with age_days
-        #[arg(long, value_name = "DAYS")]
-        age_days: Option<u32>,
-        /// Text of the challenger's profile, for rules with engine or bio
-        #[arg(long, value_name = "TEXT")]
-        bio: Option<String>,
-        /// The time of day on this machine, for rules with hours [default: now]
-        #[arg(long, value_name = "HH:MM", value_parser = time_of_day)]
-        at: Option<SystemTime>,
-        /// The account that is challenged, if the configuration has several
-        #[arg(long, value_name = "NAME")]
-        account: Option<String>,
-        #[command(flatten)]
-        config: ConfigArgs,
-    },
+    Explain(ExplainArgs),
 
     /// Print the effective settings and the source of each
     #[command(after_help = "Examples:\n  \
@@ -207,17 +186,7 @@ pub enum Command {
         knightwatch games --toughest\n  \
         knightwatch games --limit 1000 --json | jq .opponent.name\n\n\
         The bot need not be running. Days and hours are local time; with TZ=UTC they are UTC.")]
-    Games {
-        #[command(flatten)]
-        config: ConfigArgs,
-        #[command(flatten)]
-        filter: FilterArgs,
-        #[command(flatten)]
-        view: ViewArgs,
-        /// Print JSON, one object per line
-        #[arg(long)]
-        json: bool,
-    },
+    Games(GamesArgs),
 
     /// Write games as PGN
     #[command(after_help = "Examples:\n  \
@@ -226,24 +195,7 @@ pub enum Command {
         knightwatch export https://lichess.org/abcdEFGH\n  \
         knightwatch export --opponent Anna --since 2026-05-01 --no-evals\n\n\
         Games without moves are left out. If no game is left, the command fails and writes no file.")]
-    Export {
-        /// Games by id or address [default: all that match the other arguments]
-        #[arg(value_name = "ID", value_parser = game)]
-        ids: Vec<String>,
-        #[command(flatten)]
-        config: ConfigArgs,
-        #[command(flatten)]
-        filter: FilterArgs,
-        /// The file to write [default: stdout]
-        #[arg(short, long, value_name = "FILE")]
-        output: Option<PathBuf>,
-        /// Omit the clocks
-        #[arg(long)]
-        no_clocks: bool,
-        /// Omit the evaluations of the engine
-        #[arg(long)]
-        no_evals: bool,
-    },
+    Export(ExportArgs),
 
     /// Add games from PGN files and from Lichess's export to the records
     #[command(after_help = "Examples:\n  \
@@ -252,22 +204,7 @@ pub enum Command {
         knightwatch import --from-lichess --since 2026-01-01\n\n\
         Lichess sends 20 to 60 games a second. Games that are known already change nothing. Those in which none of our accounts plays are skipped, and those \
         that are not valid too; the rest is imported. The bot may be running.")]
-    Import {
-        /// PGN files, and files with one JSON object per game and line, as Lichess exports them; - is stdin
-        #[arg(value_name = "FILE", required_unless_present = "from_lichess")]
-        files: Vec<PathBuf>,
-        /// Fetch the games of our accounts from the server, with their tokens
-        #[arg(long, conflicts_with = "files")]
-        from_lichess: bool,
-        /// Import only games that started on this day in UTC or later
-        #[arg(long, value_name = "YYYY-MM-DD")]
-        since: Option<jiff::civil::Date>,
-        /// Import the games of this account [default: those of the configuration, or else of the records]
-        #[arg(long, value_name = "NAME", value_parser = username)]
-        account: Vec<String>,
-        #[command(flatten)]
-        config: ConfigArgs,
-    },
+    Import(ImportArgs),
 
     /// Repeat the decisions of a game from its trace
     #[command(after_help = "Examples:\n  \
@@ -276,15 +213,7 @@ pub enum Command {
         A trace contains all inputs of a game: stream lines, search results and responses of the server. The decisions \
         are printed; those that would now be different are marked with !. \
         Exits with 1 if any decision differs, or if the trace is incomplete.")]
-    Replay {
-        /// A trace file, or the id or address of a game with a trace
-        trace: PathBuf,
-        /// Repeat each search to its depth, on one thread with an empty table
-        #[arg(long)]
-        search: bool,
-        #[command(flatten)]
-        config: ConfigArgs,
-    },
+    Replay(ReplayArgs),
 
     /// Draw a position or a game as an SVG image
     #[command(after_help = "Examples:\n  \

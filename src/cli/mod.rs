@@ -10,7 +10,10 @@ use clap::{CommandFactory, Parser};
 use clap_complete::Shell;
 
 use crate::uci;
-pub use arguments::{AskedArgs, ConfigArgs, FilterArgs, GameArgs, ViewArgs};
+pub use arguments::{
+    AskedArgs, ConfigArgs, ExplainArgs, ExportArgs, FilterArgs, GameArgs, GamesArgs, ImportArgs,
+    ReplayArgs, ViewArgs,
+};
 pub use command::{BookCommand, Command};
 
 /// An always-on Lichess bot with its own chess engine, in one binary.
