@@ -2,39 +2,41 @@
 //!
 //! The crates of the workspace, re-exported, lower layers first:
 //!
-//! - [`book`]: Polyglot opening books: probing and building.
-//! - [`chess`]: rules of chess: board, move generation, notation, PGN; no I/O and no dependencies.
-//! - [`engine`]: chess engine: search, evaluation, NNUE, time management.
-//! - [`external`]: engines in processes of their own.
-//! - [`uci`]: engine on stdin and stdout, by UCI and XBoard's protocol.
-//! - [`lab`]: training and measurement: data generation, network training, tuning, matches, test suites.
-//! - [`lichess`]: typed client of the Lichess Bot API: requests, streams, retries.
+//! - [`atomic_file`], [`backoff`], [`clock`], [`file_error`], [`input`], [`keys!`], [`match_stats`], [`plural`],
+//!   [`signals`], [`spelling`], [`sync`]: atomic files, growing delays, scalable clock, errors of files, size-limited
+//!   input, enumerations with keys, statistics of matches, counts with nouns, termination signals, suggestions for
+//!   misspelled names, locks.
 //! - [`serve`]: HTTP/1.1 server with connection and time limits.
+//! - [`chess`]: rules of chess: board, move generation, notation, PGN; no I/O and no dependencies.
+//! - [`book`]: Polyglot opening books: probing and building.
+//! - [`engine`]: chess engine: search, evaluation, NNUE, time management.
+//! - [`uci`]: engine on stdin and stdout, by UCI and XBoard's protocol.
+//! - [`external`]: engines in processes of their own.
+//! - [`lichess`]: typed client of the Lichess Bot API: requests, streams, retries.
 //! - [`sim`]: simulator of Lichess with built-in players and fault injection.
-//! - [`atomic_file`], [`backoff`], [`clock`], [`file_error`], [`input`], [`match_stats`], [`plural`], [`signals`],
-//!   [`spelling`], [`sync`]: atomic files, growing delays, scalable clock, errors of files, size-limited input, statistics of
-//!   matches, counts with nouns, termination signals, suggestions for misspelled names, locks.
+//! - [`lab`]: training and measurement: data generation, network training, tuning, matches, test suites.
 //!
 //! The modules of the daemon, lower layers first:
 //!
-//! - [`draw`]: SVG images of positions and games.
 //! - [`events`]: events of the bot, and the bus that distributes them.
+//! - [`draw`]: SVG images of positions and games.
 //! - [`metrics`]: metrics, health and status of the process.
 //! - [`store`]: SQLite records and PGN files of the games.
-//! - [`bot`]: the bot: accounts, games, challenges, matchmaking, tournaments.
 //! - [`config`]: settings from file, environment and arguments.
-//! - [`convert`]: configurations of other bots as ours.
+//! - [`bot`]: the bot: accounts, games, challenges, matchmaking, tournaments.
 //! - [`control`]: control socket: status and operator commands.
+//! - [`convert`]: configurations of other bots as ours.
+//! - [`import`]: `knightwatch import`: games from elsewhere for the records.
 //! - [`web`]: web page, its API, `/metrics` and `/healthz`.
 //! - [`alert`]: alerts to webhooks.
 //! - [`provider`]: our engine on the analysis board of Lichess.
-//! - [`check`]: `knightwatch check` and `knightwatch upgrade`.
-//! - [`cli`]: command line definitions.
-//! - [`daemon`]: `knightwatch run`: wiring of the process, signals, systemd.
-//! - [`demo`]: `knightwatch demo`: bot, simulator and built-in opponents in one process.
-//! - [`import`]: `knightwatch import`: games from elsewhere for the records.
-//! - [`init`]: `knightwatch init`: interactive setup.
+//! - `console`: moves and results of games as lines in the terminal.
 //! - [`logging`]: log output to stderr.
+//! - [`daemon`]: `knightwatch run`: wiring of the process, signals, systemd.
+//! - [`check`]: `knightwatch check` and `knightwatch upgrade`.
+//! - [`demo`]: `knightwatch demo`: bot, simulator and built-in opponents in one process.
+//! - [`init`]: `knightwatch init`: interactive setup.
+//! - [`cli`]: command line definitions.
 
 pub use knightwatch_book as book;
 pub use knightwatch_chess as chess;
@@ -46,7 +48,8 @@ pub use knightwatch_lichess as lichess;
 pub use knightwatch_serve as serve;
 pub use knightwatch_sim as sim;
 pub use knightwatch_util::{
-    atomic_file, backoff, clock, file_error, input, match_stats, plural, signals, spelling, sync,
+    atomic_file, backoff, clock, file_error, input, keys, match_stats, plural, signals, spelling,
+    sync,
 };
 
 pub mod alert;

@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
-use knightwatch_util::keys;
 use serde::{Deserialize, Serialize};
 use url::Url;
+
+use crate::keys;
 
 /// One `[[alert]]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use knightwatch_util::keys;
 use serde::{Deserialize, Serialize};
 
 use super::alert::AlertTarget;
 use super::seconds;
+use crate::keys;
 
 /// `[daemon]`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -11,13 +11,13 @@ mod bus;
 
 use std::time::{Duration, SystemTime};
 
-use knightwatch_util::keys;
 use serde::{Deserialize, Serialize};
 pub use tokio::sync::broadcast::error::RecvError;
 
 pub use crate::chess::Color;
 use crate::chess::{Game, Position, Termination, Variant};
 pub use crate::engine::Score;
+use crate::keys;
 use crate::lichess::model;
 pub use crate::lichess::model::TimeControl;
 

@@ -4,8 +4,9 @@ use std::str::FromStr;
 
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use knightwatch_util::keys;
 use rusqlite::types::Value;
+
+use crate::keys;
 
 /// Speeds of recorded games; unknown for imported ones without a time control.
 pub const SPEEDS: [&str; 7] = [

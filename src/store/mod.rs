@@ -27,8 +27,9 @@ use std::time::Duration;
 
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
-use knightwatch_util::sync::lock;
 use rusqlite::{Connection, OpenFlags};
+
+use crate::sync::lock;
 
 pub use command::{
     CommandError, ExportOptions, GamesOptions, View, export_command, games_command, last_challenge,

@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Modules, and the modules and re-exported crates that each may use; `*` allows all.
+/// Modules, lower layers first, and the modules and re-exported crates that each may use; `*` allows all.
 const ALLOWED: &[(&str, &[&str])] = &[
-    ("events", &["chess", "engine", "lichess"]),
+    ("events", &["chess", "engine", "lichess", "keys"]),
+    ("draw", &["atomic_file", "chess", "file_error", "input"]),
     ("metrics", &["events", "plural", "sync"]),
     (
         "store",
@@ -18,23 +19,13 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "events",
             "file_error",
             "plural",
-        ],
-    ),
-    (
-        "control",
-        &["bot", "config", "events", "lichess", "metrics"],
-    ),
-    ("draw", &["atomic_file", "chess", "file_error", "input"]),
-    (
-        "web",
-        &[
-            "chess", "draw", "events", "input", "metrics", "serve", "store", "sync", "control",
-            "plural",
+            "keys",
+            "sync",
         ],
     ),
     (
         "config",
-        &["chess", "input", "lichess", "plural", "spelling"],
+        &["chess", "input", "lichess", "plural", "spelling", "keys"],
     ),
     (
         "bot",
@@ -56,6 +47,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "plural",
             "sync",
         ],
+    ),
+    (
+        "control",
+        &["bot", "config", "events", "lichess", "metrics"],
     ),
     (
         "convert",
@@ -82,6 +77,13 @@ const ALLOWED: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "web",
+        &[
+            "chess", "draw", "events", "input", "metrics", "serve", "store", "sync", "control",
+            "plural",
+        ],
+    ),
+    (
         "alert",
         &[
             "backoff", "bot", "clock", "config", "events", "input", "metrics", "plural",
@@ -93,11 +95,11 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
     ("console", &["chess", "events", "lichess", "plural"]),
     ("logging", &["config", "plural"]),
-    ("cli", &["*"]),
     ("daemon", &["*"]),
-    ("demo", &["*"]),
     ("check", &["*"]),
+    ("demo", &["*"]),
     ("init", &["*"]),
+    ("cli", &["*"]),
 ];
 
 /// Dependencies of each crate on others of the workspace.
@@ -216,6 +218,42 @@ fn modules_depend_only_on_allowed_modules() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn layers_are_in_order() {
+    for (table, all) in [("ALLOWED", ALLOWED), ("CRATES", CRATES)] {
+        let order: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
+        for (at, (name, others)) in all.iter().enumerate() {
+            let mut later = order[at..].iter().filter(|later| others.contains(later));
+            assert_eq!(later.next(), None, "{table}: `{name}` is above them");
+        }
+    }
+    let lib = fs::read_to_string(root().join("src/lib.rs")).unwrap();
+    let (_, list) = lib.split_once("The modules of the daemon").unwrap();
+    let listed = list.lines().filter_map(|line| {
+        let name = line.strip_prefix("//! - ")?.split('`').nth(1)?;
+        Some(name.to_owned())
+    });
+    let order: Vec<String> = ALLOWED.iter().map(|(name, _)| (*name).to_owned()).collect();
+    assert_eq!(listed.collect::<Vec<_>>(), order);
+}
+
+#[test]
+fn crates_are_used_by_their_names_in_lib() {
+    for (file, text) in rust_files(vec![root().join("src")]) {
+        if file.ends_with("src/lib.rs") || file.ends_with("src/main.rs") {
+            continue;
+        }
+        for line in text.lines() {
+            let is_path = line.split("knightwatch_").skip(1).any(|rest| {
+                let name: String = first_name(rest);
+                rest[name.len()..].starts_with("::")
+            });
+            let is_comment = line.trim_start().starts_with("//");
+            assert!(is_comment || !is_path, "{file}: use `crate::`: {line}");
+        }
+    }
 }
 
 #[test]

@@ -11,12 +11,12 @@ mod values;
 
 use std::time::Duration;
 
-use knightwatch_util::keys;
 use serde::{Deserialize, Serialize};
 
 use super::etiquette::Takebacks;
 use super::external::EngineOptions;
 use super::strength::Strength;
+use crate::keys;
 use crate::lichess::model::{ColorChoice, DeclineReason, Speed, Variant};
 
 pub use books::Books;
