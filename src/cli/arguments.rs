@@ -13,12 +13,12 @@ use crate::book::GameOptions;
 use crate::bot::{ChallengeQuery, CommandError, argument, time_control};
 use crate::chess::{self, FenError, Position};
 use crate::config::unoffered;
-use crate::events::{Color, Player};
+use crate::events::{Color, Player, SPEEDS};
 use crate::lab::perft;
 use crate::lichess::model::address::{self, Page};
 use crate::lichess::model::{TimeControl, Variant};
 use crate::spelling::choices;
-use crate::store::{Filter, GroupBy, Outcome, SPEEDS, View, local_day_end, local_day_start};
+use crate::store::{Filter, GroupBy, Outcome, View, local_day_end, local_day_start};
 
 /// Selection of the games of a book.
 #[derive(Args, Clone, Debug)]

@@ -4,7 +4,7 @@ use toml::{Table, Value as Toml};
 
 use super::draft::{Draft, Outcome, quoted};
 use super::yaml::Value;
-use crate::lichess::model::Variant;
+use crate::lichess::model::{Speed, Variant};
 
 /// No engine but ours.
 pub(super) const OWN_ENGINE: &str = "the embedded engine has settings of its own, in [engine] and in `play` of a rule; other engines are in [[engine.external]], those in a language of your choice with protocol = \"lines\"";
@@ -121,7 +121,7 @@ pub(super) fn names(value: &Value, known: &[&'static str]) -> Outcome {
 }
 
 pub(super) const VARIANTS: [&str; Variant::KEYS.len()] = Variant::KEYS;
-pub(super) const SPEEDS: [&str; 5] = ["bullet", "blitz", "rapid", "classical", "correspondence"];
+pub(super) const SPEEDS: [&str; Speed::BOT_KEYS.len()] = Speed::BOT_KEYS;
 
 /// The selection of book moves.
 pub(super) fn selection(value: &Value) -> Outcome {

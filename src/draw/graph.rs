@@ -1,13 +1,13 @@
-//! Graph of a game's winning chances and move times.
+//! Graph of a game's win probabilities and move times.
 
 use std::fmt::Write as _;
 
 use super::Escaped;
 use crate::chess::Color;
 
-/// Size of the image in pixels: chances on top, times below.
+/// Size of the image in pixels: probabilities on top, times below.
 const WIDTH: f64 = 640.0;
-const CHANCES_HEIGHT: f64 = 180.0;
+const WIN_HEIGHT: f64 = 180.0;
 const TIMES_HEIGHT: f64 = 60.0;
 
 const WHITE: &str = "#f4f1ea";
@@ -19,19 +19,13 @@ const UNKNOWN: &str = "#8d867c";
 /// Longest gap, in plies, that the curve bridges: one side measures only at its own moves.
 const MAX_GAP_PLIES: usize = 2;
 
-/// The winning chance, 0 to 1, at an advantage in centipawns: the curve used by Lichess, fitted to games of players
-/// rated 2300.
-pub fn winning_chance(centipawns: i32) -> f64 {
-    1.0 / (1.0 + (-0.003_682_08 * f64::from(centipawns)).exp())
-}
-
 /// A graph to draw.
 #[derive(Clone, Copy, Debug)]
 pub struct Graph<'a> {
     /// Names of White and Black.
     pub names: [&'a str; 2],
-    /// White's winning chance after each ply, 0 to 1, where known.
-    pub chances: &'a [Option<f64>],
+    /// White's win probability after each ply, 0 to 1, where known.
+    pub wins: &'a [Option<f64>],
     /// Time of each ply in milliseconds, where known.
     pub times: &'a [Option<u64>],
     /// The side that made the first move.
@@ -42,31 +36,31 @@ impl Graph<'_> {
     /// The image.
     pub fn svg(&self) -> String {
         let [white, black] = self.names;
-        let height = CHANCES_HEIGHT + TIMES_HEIGHT;
+        let height = WIN_HEIGHT + TIMES_HEIGHT;
         let title = format!("White's chance of winning: {white} against {black}");
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" height=\"{height}\" role=\"img\">\
-             <title>{}</title><path fill=\"{UNKNOWN}\" d=\"M0 0h{WIDTH}v{CHANCES_HEIGHT}h-{WIDTH}z\"/>\
-             <path fill=\"{BLACK}\" d=\"M0 {CHANCES_HEIGHT}h{WIDTH}v{TIMES_HEIGHT}h-{WIDTH}z\"/>{}\
+             <title>{}</title><path fill=\"{UNKNOWN}\" d=\"M0 0h{WIDTH}v{WIN_HEIGHT}h-{WIDTH}z\"/>\
+             <path fill=\"{BLACK}\" d=\"M0 {WIN_HEIGHT}h{WIDTH}v{TIMES_HEIGHT}h-{WIDTH}z\"/>{}\
              <path fill=\"none\" stroke=\"#b5aea4\" stroke-dasharray=\"4 4\" d=\"M0 {}h{WIDTH}\"/>{}</svg>\n",
             Escaped(&title),
             self.curve(),
-            CHANCES_HEIGHT / 2.0,
+            WIN_HEIGHT / 2.0,
             self.bars(),
         )
     }
 
     /// Horizontal position of a ply.
     fn x(&self, ply: usize) -> f64 {
-        let plies = self.chances.len().max(self.times.len()).max(1);
+        let plies = self.wins.len().max(self.times.len()).max(1);
         WIDTH * ply as f64 / plies as f64
     }
 
-    /// White's chances from below, Black's above, and a line in between, where known.
+    /// White's win probability from below, Black's above, and a line in between, where known.
     fn curve(&self) -> String {
-        let known = (0..).zip(self.chances);
+        let known = (0..).zip(self.wins);
         let known: Vec<(usize, f64)> = known
-            .filter_map(|(ply, chance)| Some((ply, (*chance)?.clamp(0.0, 1.0))))
+            .filter_map(|(ply, win)| Some((ply, (*win)?.clamp(0.0, 1.0))))
             .collect();
         let runs = known.chunk_by(|(one, _), (next, _)| next - one <= MAX_GAP_PLIES);
         runs.map(|run| self.run(run)).collect()
@@ -77,17 +71,17 @@ impl Graph<'_> {
         let (Some((first, begin)), Some((last, end))) = (known.first(), known.last()) else {
             return String::new();
         };
-        let y = |chance: f64| CHANCES_HEIGHT * (1.0 - chance);
+        let y = |win: f64| WIN_HEIGHT * (1.0 - win);
         let middle = |ply: usize| f64::midpoint(self.x(ply), self.x(ply + 1));
         let (left, right) = (self.x(*first), self.x(last + 1));
         let mut line = format!("{left:.1} {:.1}", y(*begin));
-        for (ply, chance) in known {
-            let _ = write!(line, " {:.1} {:.1}", middle(*ply), y(*chance));
+        for (ply, win) in known {
+            let _ = write!(line, " {:.1} {:.1}", middle(*ply), y(*win));
         }
         let _ = write!(line, " {right:.1} {:.1}", y(*end));
         format!(
-            "<path fill=\"{BLACK}\" d=\"M{left:.1} 0H{right:.1}V{CHANCES_HEIGHT}H{left:.1}z\"/>\
-             <path fill=\"{WHITE}\" d=\"M{line} {right:.1} {CHANCES_HEIGHT} {left:.1} {CHANCES_HEIGHT}z\"/>\
+            "<path fill=\"{BLACK}\" d=\"M{left:.1} 0H{right:.1}V{WIN_HEIGHT}H{left:.1}z\"/>\
+             <path fill=\"{WHITE}\" d=\"M{line} {right:.1} {WIN_HEIGHT} {left:.1} {WIN_HEIGHT}z\"/>\
              <path fill=\"none\" stroke=\"{LINE}\" stroke-width=\"2\" d=\"M{line}\"/>"
         )
     }
@@ -98,7 +92,7 @@ impl Graph<'_> {
         if longest == 0 {
             return String::new();
         }
-        let middle = CHANCES_HEIGHT + TIMES_HEIGHT / 2.0;
+        let middle = WIN_HEIGHT + TIMES_HEIGHT / 2.0;
         let (mut up, mut down) = (String::new(), String::new());
         for (ply, time) in self.times.iter().enumerate() {
             let Some(time) = time else { continue };
@@ -119,36 +113,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn winning_chance_is_symmetric() {
-        assert_eq!(winning_chance(0), 0.5);
-        assert!((winning_chance(100) - 0.5910).abs() < 1e-3);
-        assert!((winning_chance(-100) + winning_chance(100) - 1.0).abs() < 1e-12);
-        assert!(winning_chance(i32::MAX) <= 1.0 && winning_chance(i32::MIN) >= 0.0);
-    }
-
-    #[test]
     fn svg_of_unknown_values_is_empty() {
         let names = ["Anna", "A&B"];
         let empty = Graph {
             names,
-            chances: &[],
+            wins: &[],
             times: &[],
             first: Color::White,
         };
         let nothing = empty.svg();
         assert!(nothing.contains("A&amp;B"));
         let unmeasured = Graph {
-            chances: &[None; 9],
+            wins: &[None; 9],
             ..empty
         };
         for svg in [nothing, unmeasured.svg()] {
             assert!(!svg.contains(WHITE) && !svg.contains(LINE), "{svg}");
         }
-        let chances = [None, Some(0.5), None, Some(1.0)];
+        let wins = [None, Some(0.5), None, Some(1.0)];
         let times = [None, Some(100), Some(0), Some(250)];
         let svg = Graph {
             names,
-            chances: &chances,
+            wins: &wins,
             times: &times,
             first: Color::Black,
         }
@@ -159,7 +145,7 @@ mod tests {
         );
         // The curve does not bridge larger gaps.
         let apart = Graph {
-            chances: &[Some(0.5), None, None, Some(1.0)],
+            wins: &[Some(0.5), None, None, Some(1.0)],
             times: &[],
             names,
             first: Color::White,

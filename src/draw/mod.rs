@@ -11,7 +11,7 @@ mod pieces;
 pub use animation::Animation;
 pub use board::Board;
 pub use command::{RenderError, RenderOptions, render_command};
-pub use graph::{Graph, winning_chance};
+pub use graph::Graph;
 pub use pieces::PIECES;
 
 use std::fmt;

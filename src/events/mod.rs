@@ -8,6 +8,7 @@
 //! that shows them on a page escapes them.
 
 mod bus;
+mod win_probability;
 
 use std::time::{Duration, SystemTime};
 
@@ -22,9 +23,18 @@ use crate::lichess::model;
 pub use crate::lichess::model::TimeControl;
 
 pub use self::bus::Bus;
+pub use self::win_probability::win_probability;
 
 /// Lichess's keys of all variants.
 pub const VARIANTS: [&str; model::Variant::KEYS.len()] = model::Variant::KEYS;
+
+/// Lichess's keys of all speeds, and that of an unknown one: of imported games without a time control.
+pub const SPEEDS: [&str; model::Speed::KEYS.len() + 1] = {
+    let mut keys = [model::Speed::Unknown.key(); model::Speed::KEYS.len() + 1];
+    let (known, _) = keys.split_at_mut(model::Speed::KEYS.len());
+    known.copy_from_slice(&model::Speed::KEYS);
+    keys
+};
 
 /// Something that happened to an account or in one of its games.
 #[derive(Clone, Debug, PartialEq)]

@@ -101,24 +101,14 @@ fn game(record: Record, server: &str, number: u64) -> Read {
     let event = tag("Event").unwrap_or_default();
     let lower = event.to_lowercase();
     let time_control = time_control(tags.get("TimeControl"));
-    let speeds = [
-        "ultrabullet",
-        "bullet",
-        "blitz",
-        "rapid",
-        "classical",
-        "correspondence",
-    ];
-    let speed = match (
-        time_control,
-        speeds.iter().find(|speed| lower.contains(*speed)),
-    ) {
-        (TimeControl::Clock { limit, increment }, _) => {
-            Speed::of_clock(limit, increment).to_string()
-        }
-        (_, Some(speed)) => speed.replace("ultrab", "ultraB"),
-        (TimeControl::Unlimited, None) => "correspondence".to_owned(),
-        (_, None) => "unknown".to_owned(),
+    let named = Speed::ALL
+        .iter()
+        .find(|speed| lower.contains(&speed.key().to_lowercase()));
+    let speed = match (time_control, named) {
+        (TimeControl::Clock { limit, increment }, _) => Speed::of_clock(limit, increment),
+        (_, Some(speed)) => *speed,
+        (TimeControl::Unlimited, None) => Speed::Correspondence,
+        (_, None) => Speed::Unknown,
     };
     let moves: Vec<String> = uci_moves(&record.game).collect();
     let started = started(tags);
@@ -131,7 +121,7 @@ fn game(record: Record, server: &str, number: u64) -> Read {
         white: player(tags, Color::White),
         black: player(tags, Color::Black),
         our_color: Color::White,
-        speed,
+        speed: speed.to_string(),
         time_control,
         rated: lower.split(' ').any(|word| word == "rated"),
         variant: variant.to_owned(),

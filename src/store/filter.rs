@@ -8,17 +8,6 @@ use rusqlite::types::Value;
 
 use crate::keys;
 
-/// Speeds of recorded games; unknown for imported ones without a time control.
-pub const SPEEDS: [&str; 7] = [
-    "ultraBullet",
-    "bullet",
-    "blitz",
-    "rapid",
-    "classical",
-    "correspondence",
-    "unknown",
-];
-
 /// Selects games. The default selects all.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Filter {
@@ -32,7 +21,7 @@ pub struct Filter {
     pub outcome: Option<Outcome>,
     /// Our color.
     pub color: Option<crate::events::Color>,
-    /// One of [`SPEEDS`].
+    /// One of [`SPEEDS`](crate::events::SPEEDS).
     pub speed: Option<String>,
     /// One of [`VARIANTS`](crate::events::VARIANTS).
     pub variant: Option<String>,

@@ -35,8 +35,7 @@ pub use command::{
     CommandError, ExportOptions, GamesOptions, View, export_command, games_command, last_challenge,
 };
 pub use filter::{
-    Filter, GroupBy, Order, Outcome, Page, SPEEDS, Sort, local_day_end, local_day_start,
-    utc_day_start,
+    Filter, GroupBy, Order, Outcome, Page, Sort, local_day_end, local_day_start, utc_day_start,
 };
 pub use importer::{ImportedGame, ImportedMove, Importer};
 pub use pgn::{ANNOTATOR, Details, MADE_PREFIX, address_of, pgn_of};

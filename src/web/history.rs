@@ -14,8 +14,8 @@ use super::AppState;
 use super::convert::finished_event;
 use super::records::{ApiError, Params};
 use crate::chess::Variant;
-use crate::events::{Color, VARIANTS, variant_ending};
-use crate::store::{self, Filter, Order, Outcome, SPEEDS, Sort, utc_day_start};
+use crate::events::{Color, SPEEDS, VARIANTS, variant_ending};
+use crate::store::{self, Filter, Order, Outcome, Sort, utc_day_start};
 
 /// Default number of games in a list.
 const DEFAULT_LIMIT: u32 = 50;

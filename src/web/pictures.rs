@@ -91,15 +91,15 @@ pub(super) async fn graph(
         Color::Black => 1.0 - win,
     };
     let moves = &live.view.moves;
-    let chance = |thought: &super::wire::SearchInfo| thought.win.map(for_white);
-    let chances: Vec<_> = moves
+    let win = |thought: &super::wire::SearchInfo| thought.win.map(for_white);
+    let wins: Vec<_> = moves
         .iter()
-        .map(|mv| mv.thought.as_ref().and_then(chance))
+        .map(|mv| mv.thought.as_ref().and_then(win))
         .collect();
     let times: Vec<_> = moves.iter().map(|mv| mv.spent_ms).collect();
     let graph = Graph {
         names: [&live.view.white.name, &live.view.black.name],
-        chances: &chances,
+        wins: &wins,
         times: &times,
         first: live.board().initial().turn(),
     };

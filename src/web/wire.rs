@@ -9,8 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::Serialize;
 
 use crate::chess::{CastlingNotation, Position};
-use crate::draw::winning_chance;
-use crate::events::{self, Player, Score, TimeControl};
+use crate::events::{self, Player, Score, TimeControl, win_probability};
 
 /// A time in milliseconds since 1970.
 pub(super) fn epoch_ms(time: SystemTime) -> u64 {
@@ -189,9 +188,10 @@ impl SearchInfo {
             fallback: report.fallback.clone(),
             cp,
             mate,
-            win: match report.wdl {
-                Some(wdl) => Some(expected_score(wdl)),
-                None => report.score.map(win_probability),
+            win: {
+                let win = report.wdl.map(expected_score);
+                let win = win.or_else(|| report.score.map(win_probability));
+                win.map(|win| (win * 1e4).round() / 1e4)
             },
             depth: report.depth,
             seldepth: report.seldepth,
@@ -212,16 +212,7 @@ impl SearchInfo {
 /// Our expected score, 0 to 1, of wins, draws and losses.
 fn expected_score(wdl: [u32; 3]) -> f64 {
     let [win, draw, loss] = wdl.map(f64::from);
-    let share = (win + draw / 2.0) / (win + draw + loss);
-    (share * 1e4).round() / 1e4
-}
-
-/// Our win probability, 0 to 1, rounded to four decimals.
-pub(super) fn win_probability(score: Score) -> f64 {
-    match score {
-        Score::Centipawns(cp) => (winning_chance(cp) * 1e4).round() / 1e4,
-        Score::Mate(moves) => f64::from(u8::from(moves > 0)),
-    }
+    (win + draw / 2.0) / (win + draw + loss)
 }
 
 /// The legal beginning of a principal variation, at most `max_moves` moves.
@@ -417,14 +408,5 @@ mod tests {
         let info = SearchInfo::of(&report, &start, CastlingNotation::Standard, 1);
         assert_eq!(info.win, Some(0.5));
         assert_eq!(info.fallback.as_deref(), Some("stub: it has exited"));
-    }
-
-    #[test]
-    fn win_probability_is_from_our_point_of_view() {
-        assert_eq!(win_probability(Score::Centipawns(0)), 0.5);
-        assert!(win_probability(Score::Centipawns(300)) > 0.7);
-        assert_eq!(win_probability(Score::Mate(3)), 1.0);
-        assert_eq!(win_probability(Score::Mate(-3)), 0.0);
-        assert_eq!(win_probability(Score::Mate(0)), 0.0);
     }
 }

@@ -213,6 +213,12 @@ pub(super) fn estimate(limit: u32, increment: u32) -> u32 {
 }
 
 impl Speed {
+    /// The keys of the speeds that bots may play.
+    pub const BOT_KEYS: [&str; Self::KEYS.len() - 1] = {
+        let [_, bot_keys @ ..] = Self::KEYS;
+        bot_keys
+    };
+
     /// The speed of a clock of `limit` and `increment` seconds.
     pub fn of_clock(limit: u32, increment: u32) -> Self {
         match estimate(limit, increment) {
