@@ -1,7 +1,7 @@
 //! Database schema and its migrations.
 //!
 //! Each migration leads from one version to the next; a file's version is in its `user_version`. A released migration is
-//! never changed; later changes are new migrations.
+//! never changed; later changes are new migrations. `docs/records-and-traces.md` describes the columns.
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
@@ -136,6 +136,29 @@ mod tests {
     #[test]
     fn migration_from_version_2_keeps_all_rows() {
         migrate_from(2);
+    }
+
+    #[test]
+    fn columns_are_documented() {
+        let page = include_str!("../../docs/records-and-traces.md");
+        let mut db = open();
+        migrate(&mut db).unwrap();
+        for table in ["meta", "game", "move", "decision", "note"] {
+            let (_, rest) = page.split_once(&format!("#### `{table}`\n")).unwrap();
+            let rows = rest.lines().take_while(|line| !line.starts_with('#'));
+            let names = rows
+                .filter(|row| row.starts_with("| `"))
+                .flat_map(|row| row.split('|').nth(1).unwrap().split(','))
+                .map(|name| name.trim().trim_matches('`').to_owned());
+            let mut documented: Vec<String> = names.collect();
+            let sql = "SELECT name FROM pragma_table_info(?1)";
+            let mut statement = db.prepare(sql).unwrap();
+            let columns = statement.query_map([table], |row| row.get(0)).unwrap();
+            let mut columns: Vec<String> = columns.map(Result::unwrap).collect();
+            columns.sort_unstable();
+            documented.sort_unstable();
+            assert_eq!(documented, columns, "{table}");
+        }
     }
 
     #[test]

@@ -106,7 +106,7 @@ CREATE INDEX decision_by_time ON decision (at);
 
 CREATE INDEX decision_by_challenger ON decision (challenger, at);
 
--- What else happened, in a game or beside all of them: offers, takebacks, absences, chat, trouble.
+-- Other events, in a game or outside of games: offers, takebacks, absences, chat, warnings, errors.
 CREATE TABLE note (
     seq INTEGER PRIMARY KEY,
     at INTEGER NOT NULL,
