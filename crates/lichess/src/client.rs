@@ -1,5 +1,5 @@
-//! HTTP client: connections, authorization and rate-limit pauses. The only file that uses the HTTP library; the endpoints
-//! are in [`super::api`].
+//! HTTP client: connections, authorization and rate-limit pauses. The only file of this crate that uses the HTTP library;
+//! the endpoints are in [`super::api`].
 
 use std::convert::Infallible;
 use std::fmt;
