@@ -17,7 +17,7 @@ use crate::config::{BlockList, Settings, Takebacks, TokenSource};
 use crate::control;
 use crate::daemon;
 use crate::engine::{Engine, EngineOptions, Limits};
-use crate::external::{Deadlines, EngineError, EngineProcess, ExternalOptions, Go};
+use crate::external::{Deadlines, EngineError, EngineProcess, ExternalSettings, Go};
 use crate::lichess::model::{self, TokenInfo, User, Username};
 use crate::lichess::{Client, Error, readable_by_others};
 use crate::logging;
@@ -92,10 +92,11 @@ pub async fn check(settings: &Settings) -> Report {
     findings.extend(machine::memory(settings));
     findings.push(engine(settings).await);
     for external in &settings.engine.external {
-        let options = daemon::external_options(external);
+        let external_settings = daemon::external_settings(external);
         let of_games = settings.game_options(&external.name);
         let rules = external.rules();
-        let finding = spawn_blocking(move || external_engine(&options, &of_games, &rules)).await;
+        let finding =
+            spawn_blocking(move || external_engine(&external_settings, &of_games, &rules)).await;
         findings.extend(finding);
     }
     let next = match settings.is_of_service() {
@@ -505,19 +506,19 @@ fn web_page(settings: &Settings) -> Finding {
 
 /// Starts an external engine, sets its options and those of games, and plays two moves of each variant.
 fn external_engine(
-    options: &ExternalOptions,
+    settings: &ExternalSettings,
     game_options: &[Vec<(String, String)>],
     rules: &[Variant],
 ) -> Finding {
-    let name = &options.name;
+    let name = &settings.name;
     let problem = |error: EngineError| {
         let text = format!("{name}: {error}");
         Finding::problem("engine", Cause::Configuration, text)
             .hint("see [[engine.external]]; with a mistake in the options the bot does not start, else it plays with its own engine")
     };
     let play = || {
-        let mut engine = EngineProcess::start(&options.launch)?;
-        options.configure(&mut engine)?;
+        let mut engine = EngineProcess::start(&settings.launch)?;
+        settings.configure(&mut engine)?;
         for options in game_options {
             engine.set_options(options.iter().map(|(name, value)| (&**name, &**value)))?;
         }
@@ -561,7 +562,7 @@ fn external_engine(
                 "{name}: {}, {}; {}",
                 engine.name(),
                 played.join(", "),
-                plural::count(options.processes as u64, "process", "processes"),
+                plural::count(settings.processes as u64, "process", "processes"),
             ),
         ))
     };

@@ -17,7 +17,7 @@ use crate::config::{self, Settings, Sources, TokenSource};
 use crate::engine::{Engine, EngineOptions};
 use crate::events::Bus;
 use crate::external::{
-    EngineProcess, ExternalEngine, ExternalOptions, FixedLimits, Launch, Protocol,
+    EngineProcess, ExternalEngine, ExternalSettings, FixedLimits, Launch, Protocol,
 };
 use crate::lichess::model::Variant;
 use crate::lichess::{self, Client, Token};
@@ -113,13 +113,13 @@ pub fn assemble(settings: &Arc<Settings>, token: Token, events: Bus) -> Result<B
 /// Starts the external engines.
 fn externals(settings: &Settings, own: &Engine) -> Arc<[ExternalEngine]> {
     let start =
-        |external: &config::External| ExternalEngine::new(external_options(external), own.clone());
+        |external: &config::External| ExternalEngine::new(external_settings(external), own.clone());
     settings.engine.external.iter().map(start).collect()
 }
 
-/// The options of an external engine.
-pub(crate) fn external_options(settings: &config::External) -> ExternalOptions {
-    ExternalOptions {
+/// the settings of an external engine.
+pub(crate) fn external_settings(settings: &config::External) -> ExternalSettings {
+    ExternalSettings {
         name: settings.name.clone(),
         launch: Launch {
             protocol: match settings.protocol {
@@ -193,8 +193,8 @@ fn check_resources(
         book_set(new)?;
     }
     let running = |external: &config::External| {
-        let options = external_options(external);
-        externals.iter().any(|engine| *engine.options() == options)
+        let wanted = external_settings(external);
+        externals.iter().any(|engine| *engine.settings() == wanted)
     };
     let mut warnings = Vec::new();
     for external in new.engine.external.iter().filter(|it| !running(it)) {
@@ -207,10 +207,10 @@ fn check_resources(
 /// Starts an engine, and sets its options and those of games. An engine that does not start does not make the settings
 /// invalid: returns a warning about it.
 fn try_engine(external: &config::External, settings: &Settings) -> Result<Option<String>, Error> {
-    let mut options = external_options(external);
-    options.launch.timeout = ENGINES_TIMEOUT;
-    let tried = EngineProcess::start(&options.launch).and_then(|mut engine| {
-        options.configure(&mut engine)?;
+    let mut with_timeout = external_settings(external);
+    with_timeout.launch.timeout = ENGINES_TIMEOUT;
+    let tried = EngineProcess::start(&with_timeout.launch).and_then(|mut engine| {
+        with_timeout.configure(&mut engine)?;
         let mut of_games = settings.game_options(&external.name).into_iter();
         of_games.try_for_each(|options| engine.set_options(texts(&options)))
     });

@@ -36,7 +36,7 @@ use crate::sim;
 use crate::store::{self, Recorder};
 use crate::web::{self, KeySource, KeySources, Page};
 use accounts::Accounts;
-pub(crate) use assemble::external_options;
+pub(crate) use assemble::external_settings;
 pub use assemble::{assemble, clients};
 use assemble::{assemble_all, check_game_options};
 use other_instance::refuse_second_instance;

@@ -159,7 +159,7 @@ fn engine_that_dies_hangs_and_cheats_loses_no_game() {
     assert!(moves_from(&record, "fallback") > 0, "{log}");
     let printed = replay_without_differences(&site, &bot.state(), &[&id]);
     assert!(printed.contains("by the embedded engine"), "{printed}");
-    // The start of the process is part of the dialogue.
+    // The start of the process is part of the transcript.
     assert!(
         printed.contains("> uci") && printed.contains("< uciok"),
         "{printed}"

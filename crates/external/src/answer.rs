@@ -5,8 +5,8 @@ use std::time::Duration;
 use knightwatch_chess::{Game, Move, MoveError, Position};
 
 use super::channel::EngineError;
-use super::dialogue::printable;
 use super::info::Info;
+use super::transcript::printable;
 
 /// Time limit for an engine to have done what it was told before a search.
 pub(crate) const READY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -53,7 +53,7 @@ pub(crate) struct Best<'a> {
 }
 
 impl Best<'_> {
-    pub(crate) fn heard(&mut self, info: Info) {
+    pub(crate) fn add_info(&mut self, info: Info) {
         if !info.pv.is_empty() {
             (self.on_info)(&info);
             if info.multi_pv == 1 {
@@ -63,7 +63,7 @@ impl Best<'_> {
     }
 
     /// Keeps a message of the engine. Returns whether the line is one.
-    pub(crate) fn heard_message(&mut self, line: &str) -> bool {
+    pub(crate) fn add_message(&mut self, line: &str) -> bool {
         let text = line.strip_prefix("info string ");
         if let Some(text) = text {
             self.said = Some(printable(text, MAX_WHY_CHARS));

@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 
 use knightwatch_chess::MoveError;
 
-use super::dialogue::Dialogue;
+use super::engine_option::OptionKind;
 use super::inbox::{End, Event, Inbox};
-use super::option::OptionKind;
 use super::process::{Process, ProcessTable};
+use super::transcript::Transcript;
 
 /// Time limit for the last lines of a process that has exited; its children may keep its output open.
 const MAX_REST_TIME: Duration = Duration::from_millis(20);
@@ -224,7 +224,7 @@ pub(crate) struct Channel {
     process: Process,
     input: ChildStdin,
     inbox: Arc<Inbox>,
-    dialogue: Dialogue,
+    transcript: Transcript,
 }
 
 impl Drop for Channel {
@@ -251,7 +251,7 @@ impl Channel {
             process,
             input,
             inbox: Arc::clone(&inbox),
-            dialogue: Dialogue::default(),
+            transcript: Transcript::default(),
         };
         thread::Builder::new()
             .name("engine output".to_owned())
@@ -280,20 +280,20 @@ impl Channel {
             End::Flood => EngineError::Flood(name),
             End::Exited => {
                 let errors = self.process.errors(MAX_REST_TIME);
-                let last_lines = self.dialogue.last_lines(&errors);
+                let last_lines = self.transcript.last_lines(&errors);
                 EngineError::Exited { name, last_lines }
             }
         }
     }
 
     /// Takes the lines since the last call, with `>` before ours and `<` before the engine's.
-    pub(crate) fn take_dialogue(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.dialogue).into_lines()
+    pub(crate) fn take_transcript(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.transcript).into_lines()
     }
 
     /// Drops everything that was meant for an earlier search.
     pub(crate) fn clear(&mut self) -> Result<(), EngineError> {
-        self.dialogue = Dialogue::default();
+        self.transcript = Transcript::default();
         self.inbox.clear_signals();
         self.drop_lines()
     }
@@ -303,26 +303,26 @@ impl Channel {
         match self.inbox.drop_lines() {
             None => Ok(()),
             Some(end) => {
-                self.hear_rest();
+                self.read_remaining();
                 Err(self.ended(end))
             }
         }
     }
 
     pub(crate) fn send(&mut self, line: &str) -> Result<(), EngineError> {
-        self.dialogue.sent(line);
+        self.transcript.sent(line);
         if writeln!(self.input, "{line}").is_err() {
-            self.hear_rest();
+            self.read_remaining();
             return Err(self.ended(End::Exited));
         }
         Ok(())
     }
 
     /// Keeps the last lines of a process that has exited: they may say why.
-    fn hear_rest(&mut self) {
+    fn read_remaining(&mut self) {
         let deadline = Instant::now() + MAX_REST_TIME;
         while let Event::Line(line) = self.inbox.next_line(deadline) {
-            self.dialogue.heard(&line);
+            self.transcript.received(&line);
         }
     }
 
@@ -337,7 +337,7 @@ impl Channel {
         loop {
             match self.inbox.next_line(deadline) {
                 Event::Line(line) => {
-                    self.dialogue.heard(&line);
+                    self.transcript.received(&line);
                     if let Some(found) = on_line(&line) {
                         return Ok(found);
                     }
@@ -371,7 +371,7 @@ impl Channel {
             });
             match self.inbox.next(next.unwrap_or(end_of_pondering)) {
                 Event::Line(line) => {
-                    self.dialogue.heard(&line);
+                    self.transcript.received(&line);
                     if let Some(found) = on_line(&line)? {
                         if deadlines.is_some() {
                             return Ok(found);

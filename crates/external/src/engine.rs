@@ -10,11 +10,11 @@ use tracing::debug;
 
 use super::answer::{Answer, Best, MAX_NAME_CHARS, MAX_WHY_CHARS, Opponent, READY_TIMEOUT};
 use super::channel::{Channel, Deadlines, EngineError, Launch, Protocol, StopSwitch};
-use super::dialogue::printable;
+use super::engine_option::{EngineOption, OptionKind};
 use super::go::Go;
 use super::info::Info;
-use super::option::{EngineOption, OptionKind};
 use super::process::ProcessTable;
+use super::transcript::printable;
 use super::xboard::Xboard;
 use super::{lines, uci, variant};
 
@@ -41,7 +41,7 @@ const VARIANT: &str = "UCI_Variant";
 pub struct EngineProcess {
     channel: Channel,
     options: Vec<EngineOption>,
-    dialect: Dialect,
+    protocol: ProtocolState,
     /// Castling notation that a UCI engine uses.
     notation: CastlingNotation,
     /// Variant that a UCI engine plays.
@@ -49,7 +49,7 @@ pub struct EngineProcess {
 }
 
 /// Protocol with its state.
-enum Dialect {
+enum ProtocolState {
     Uci,
     Xboard(Box<Xboard>),
     /// Options, which are part of every request.
@@ -114,17 +114,17 @@ impl EngineProcess {
         Self::start_in(launch, &ProcessTable::default(), &mut Vec::new())
     }
 
-    /// Starts an engine like [`start`](Self::start), and notes its process in the table while it runs. `dialogue` gets the lines
+    /// Starts an engine like [`start`](Self::start), and notes its process in the table while it runs. `transcript` gets the lines
     /// of a start that has failed.
     pub(crate) fn start_in(
         launch: &Launch,
         table: &ProcessTable,
-        dialogue: &mut Vec<String>,
+        transcript: &mut Vec<String>,
     ) -> Result<Self, EngineError> {
         let mut channel = Channel::start(launch, table)?;
         let introduced = Self::introduce(&mut channel, launch);
-        let (name, options, dialect) = introduced.inspect_err(|_| {
-            *dialogue = channel.take_dialogue();
+        let (name, options, protocol) = introduced.inspect_err(|_| {
+            *transcript = channel.take_transcript();
         })?;
         if let Some(name) = name {
             channel.name = printable(name.trim(), MAX_NAME_CHARS);
@@ -132,7 +132,7 @@ impl EngineProcess {
         let mut engine = Self {
             channel,
             options,
-            dialect,
+            protocol,
             notation: CastlingNotation::Standard,
             variant: Variant::Standard,
         };
@@ -146,22 +146,22 @@ impl EngineProcess {
     fn introduce(
         channel: &mut Channel,
         launch: &Launch,
-    ) -> Result<(Option<String>, Vec<EngineOption>, Dialect), EngineError> {
+    ) -> Result<(Option<String>, Vec<EngineOption>, ProtocolState), EngineError> {
         Ok(match launch.protocol {
             Protocol::Uci => {
                 let (name, options) = uci::start(channel, launch)?;
-                (name, options, Dialect::Uci)
+                (name, options, ProtocolState::Uci)
             }
             Protocol::Xboard => {
                 let (name, options, xboard) = Xboard::start(channel, launch)?;
-                (name, options, Dialect::Xboard(Box::new(xboard)))
+                (name, options, ProtocolState::Xboard(Box::new(xboard)))
             }
             Protocol::Lines => {
                 // `python3 engine.py` is engine.py.
                 let mut words = launch.command.iter().rev();
                 let file = words.find(|word| !word.starts_with('-'));
                 let name = file.and_then(|file| file.rsplit('/').next().map(str::to_owned));
-                (name, Vec::new(), Dialect::Lines(BTreeMap::new()))
+                (name, Vec::new(), ProtocolState::Lines(BTreeMap::new()))
             }
         })
     }
@@ -197,10 +197,10 @@ impl EngineProcess {
 
     pub(crate) fn abilities(&self) -> Abilities {
         let has = |name| self.option(name).is_some();
-        let (chess960, any_start) = match &self.dialect {
-            Dialect::Uci => (has("UCI_Chess960"), true),
-            Dialect::Xboard(xboard) => (xboard.plays_chess960(), xboard.sets_boards()),
-            Dialect::Lines(_) => (true, true),
+        let (chess960, any_start) = match &self.protocol {
+            ProtocolState::Uci => (has("UCI_Chess960"), true),
+            ProtocolState::Xboard(xboard) => (xboard.plays_chess960(), xboard.sets_boards()),
+            ProtocolState::Lines(_) => (true, true),
         };
         let variants = Variant::ALL.into_iter().skip(1);
         Abilities {
@@ -215,18 +215,18 @@ impl EngineProcess {
                 Some(OptionKind::Spin(range)) => usize::try_from(*range.end()).unwrap_or(1).max(1),
                 _ => 1,
             },
-            special_limits: !matches!(self.dialect, Dialect::Xboard(_)),
-            ponder: matches!(self.dialect, Dialect::Uci) && has(PONDER),
+            special_limits: !matches!(self.protocol, ProtocolState::Xboard(_)),
+            ponder: matches!(self.protocol, ProtocolState::Uci) && has(PONDER),
         }
     }
 
     /// Whether the engine plays a variant.
     pub fn plays(&self, variant: Variant) -> bool {
         variant == Variant::Standard
-            || match &self.dialect {
-                Dialect::Uci => self.variant_name(variant).is_some(),
-                Dialect::Xboard(xboard) => xboard.variant_name(variant).is_some(),
-                Dialect::Lines(_) => true,
+            || match &self.protocol {
+                ProtocolState::Uci => self.variant_name(variant).is_some(),
+                ProtocolState::Xboard(xboard) => xboard.variant_name(variant).is_some(),
+                ProtocolState::Lines(_) => true,
             }
     }
 
@@ -278,7 +278,7 @@ impl EngineProcess {
 
     /// Checks that the engine has an option that takes this value.
     pub(crate) fn check_option(&self, name: &str, value: &str) -> Result<(), EngineError> {
-        if let Dialect::Lines(_) = self.dialect {
+        if let ProtocolState::Lines(_) = self.protocol {
             return Ok(());
         }
         check_option(&self.channel.name, &self.options, name, value)
@@ -289,8 +289,8 @@ impl EngineProcess {
     /// # Errors
     /// When the engine has no such setting, or has exited.
     pub fn set_threads(&mut self, threads: usize) -> Result<(), EngineError> {
-        match &self.dialect {
-            Dialect::Xboard(xboard) => match xboard.threads(threads) {
+        match &self.protocol {
+            ProtocolState::Xboard(xboard) => match xboard.threads(threads) {
                 Some(command) => self.channel.send(&command),
                 None => self.set_options([("cores", &*threads.to_string())]),
             },
@@ -307,8 +307,8 @@ impl EngineProcess {
     /// # Errors
     /// When the engine has no such setting, or has exited.
     pub fn set_hash(&mut self, mib: usize) -> Result<(), EngineError> {
-        match &self.dialect {
-            Dialect::Xboard(xboard) => match xboard.hash(mib) {
+        match &self.protocol {
+            ProtocolState::Xboard(xboard) => match xboard.hash(mib) {
                 Some(command) => self.channel.send(&command),
                 None => self.set_options([("memory", &*mib.to_string())]),
             },
@@ -333,10 +333,10 @@ impl EngineProcess {
     /// # Errors
     /// When the engine has exited.
     pub(crate) fn send_option(&mut self, name: &str, value: &str) -> Result<(), EngineError> {
-        let command = match &mut self.dialect {
-            Dialect::Uci => uci::set_option(name, value),
-            Dialect::Xboard(_) => Xboard::set_option(name, value),
-            Dialect::Lines(options) => {
+        let command = match &mut self.protocol {
+            ProtocolState::Uci => uci::set_option(name, value),
+            ProtocolState::Xboard(_) => Xboard::set_option(name, value),
+            ProtocolState::Lines(options) => {
                 options.insert(name.to_owned(), value.to_owned());
                 return Ok(());
             }
@@ -347,7 +347,7 @@ impl EngineProcess {
     /// Announces the opponent of the next searches to an engine that wants to know.
     pub(crate) fn set_opponent(&mut self, opponent: Option<&Opponent>) -> Result<(), EngineError> {
         const OPTION: &str = "UCI_Opponent";
-        if let Dialect::Xboard(xboard) = &mut self.dialect {
+        if let ProtocolState::Xboard(xboard) = &mut self.protocol {
             xboard.set_opponent(opponent);
         }
         let Some(Opponent { name, title, .. }) = opponent else {
@@ -374,10 +374,10 @@ impl EngineProcess {
     /// When the engine has exited or is not ready in time, or does not play such games.
     pub fn new_game(&mut self, start: &Position, deadline: Instant) -> Result<(), EngineError> {
         self.set_rules(start)?;
-        match &mut self.dialect {
-            Dialect::Uci => self.channel.send("ucinewgame")?,
-            Dialect::Xboard(xboard) => xboard.new_game(&mut self.channel, start)?,
-            Dialect::Lines(_) => {}
+        match &mut self.protocol {
+            ProtocolState::Uci => self.channel.send("ucinewgame")?,
+            ProtocolState::Xboard(xboard) => xboard.new_game(&mut self.channel, start)?,
+            ProtocolState::Lines(_) => {}
         }
         self.ready(deadline.saturating_duration_since(Instant::now()), |_| ())
     }
@@ -392,7 +392,7 @@ impl EngineProcess {
                     what: variant.name(),
                 });
             }
-            if let Dialect::Uci = self.dialect {
+            if let ProtocolState::Uci = self.protocol {
                 let name = self
                     .variant_name(variant)
                     .unwrap_or(variant.uci())
@@ -412,7 +412,7 @@ impl EngineProcess {
             });
         }
         self.notation = notation;
-        if let Dialect::Uci = self.dialect {
+        if let ProtocolState::Uci = self.protocol {
             self.send_option("UCI_Chess960", if chess960 { "true" } else { "false" })?;
         }
         Ok(())
@@ -430,8 +430,8 @@ impl EngineProcess {
 
     /// Takes the lines since the last call, with `>` before ours and `<` before the engine's; of those only the first and the
     /// last if there were many.
-    pub fn take_dialogue(&mut self) -> Vec<String> {
-        self.channel.take_dialogue()
+    pub fn take_transcript(&mut self) -> Vec<String> {
+        self.channel.take_transcript()
     }
 
     /// Searches. The engine is told to move at `soft` or when the [`StopSwitch`] asks for it; at `hard`, or `stop_timeout`
@@ -455,10 +455,10 @@ impl EngineProcess {
             last: Info::default(),
             said: None,
         };
-        let found = match &mut self.dialect {
-            Dialect::Uci => uci::think(channel, notation, game, go, deadlines, &mut best),
-            Dialect::Xboard(xboard) => xboard.think(channel, game, go, deadlines, &mut best),
-            Dialect::Lines(options) => {
+        let found = match &mut self.protocol {
+            ProtocolState::Uci => uci::think(channel, notation, game, go, deadlines, &mut best),
+            ProtocolState::Xboard(xboard) => xboard.think(channel, game, go, deadlines, &mut best),
+            ProtocolState::Lines(options) => {
                 lines::think(channel, options, game, go, deadlines, &mut best)
             }
         };
@@ -470,10 +470,10 @@ impl EngineProcess {
 
     /// Waits for the move of a search that has failed by being late. Returns whether the process can be used again.
     pub(crate) fn recover(&mut self, timeout: Duration) -> bool {
-        let is_move = |line: &str| match self.dialect {
-            Dialect::Uci => line.starts_with("bestmove"),
-            Dialect::Xboard(_) => line.starts_with("move "),
-            Dialect::Lines(_) => !line.starts_with("info"),
+        let is_move = |line: &str| match self.protocol {
+            ProtocolState::Uci => line.starts_with("bestmove"),
+            ProtocolState::Xboard(_) => line.starts_with("move "),
+            ProtocolState::Lines(_) => !line.starts_with("info"),
         };
         let found = |line: &str| is_move(line.trim_start()).then_some(());
         self.channel.read_until("a move", timeout, found).is_ok()
@@ -482,20 +482,20 @@ impl EngineProcess {
     /// Waits for an engine that was not ready in time. Returns whether the process can be used again.
     pub(crate) fn recover_ready(&mut self, timeout: Duration) -> bool {
         let channel = &mut self.channel;
-        let ready = match &self.dialect {
-            Dialect::Uci => uci::wait_until_ready(channel, timeout, |_| ()),
-            Dialect::Xboard(xboard) => xboard.wait_until_ready(channel, timeout, |_| ()),
-            Dialect::Lines(_) => Ok(()),
+        let ready = match &self.protocol {
+            ProtocolState::Uci => uci::wait_until_ready(channel, timeout, |_| ()),
+            ProtocolState::Xboard(xboard) => xboard.wait_until_ready(channel, timeout, |_| ()),
+            ProtocolState::Lines(_) => Ok(()),
         };
         ready.is_ok()
     }
 
     /// Waits until the engine has done everything so far.
     fn ready(&mut self, timeout: Duration, on_line: impl FnMut(&str)) -> Result<(), EngineError> {
-        match &mut self.dialect {
-            Dialect::Uci => uci::ready(&mut self.channel, timeout, on_line),
-            Dialect::Xboard(xboard) => xboard.ready(&mut self.channel, timeout, on_line),
-            Dialect::Lines(_) => Ok(()),
+        match &mut self.protocol {
+            ProtocolState::Uci => uci::ready(&mut self.channel, timeout, on_line),
+            ProtocolState::Xboard(xboard) => xboard.ready(&mut self.channel, timeout, on_line),
+            ProtocolState::Lines(_) => Ok(()),
         }
     }
 }

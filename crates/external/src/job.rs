@@ -194,8 +194,8 @@ pub struct Outcome {
     pub fallback: Option<String>,
     /// Why a search that no game waits for has failed, if it has.
     pub failure: Option<String>,
-    /// Lines of the dialogue, with `>` before ours and `<` before the engine's.
-    pub dialogue: Vec<String>,
+    /// Lines of the transcript, with `>` before ours and `<` before the engine's.
+    pub transcript: Vec<String>,
 }
 
 impl Control {

@@ -8,17 +8,17 @@
 
 mod answer;
 mod channel;
-mod dialogue;
 mod engine;
+mod engine_option;
 mod go;
 mod inbox;
 mod info;
 mod job;
 mod lines;
-mod option;
-mod options;
 mod pool;
 mod process;
+mod settings;
+mod transcript;
 mod uci;
 mod variant;
 mod worker;
@@ -27,12 +27,12 @@ mod xboard;
 pub use answer::{Answer, Opponent};
 pub use channel::{Deadlines, EngineError, Launch, Protocol, StopSwitch};
 pub use engine::EngineProcess;
+pub use engine_option::OptionKind;
 pub use go::{Clocks, Go};
 pub use info::Info;
 pub use job::{ExternalHandle, GameSetup, Outcome, Replacement};
-pub use option::OptionKind;
-pub use options::{ExternalOptions, FixedLimits};
 pub use pool::{ExternalEngine, Stats};
+pub use settings::{ExternalSettings, FixedLimits};
 
 /// Runs the example of the README.
 #[cfg(doctest)]

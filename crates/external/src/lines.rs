@@ -57,10 +57,10 @@ pub(crate) fn think(
     let name = channel.name.clone();
     channel.answer(Some(deadlines), COMMANDS, |line| {
         if let Some(info) = Info::parse(line, position) {
-            best.heard(info);
+            best.add_info(info);
             return Ok(None);
         }
-        if best.heard_message(line) {
+        if best.add_message(line) {
             return Ok(None);
         }
         let mv = parse_move(position, line.trim());

@@ -13,10 +13,10 @@ use tracing::{debug, error, info, warn};
 
 use super::channel::{EngineError, Protocol};
 use super::engine::{Abilities, MULTI_PV, check_option};
+use super::engine_option::EngineOption;
 use super::job::{Control, ExternalHandle, GameSetup, Job, MAX_SEARCH_TIME, Purpose, Running};
-use super::option::EngineOption;
-use super::options::ExternalOptions;
 use super::process::ProcessTable;
+use super::settings::ExternalSettings;
 use super::worker::Worker;
 
 /// Failures of an engine in one game after which the own engine plays the rest of it.
@@ -83,7 +83,7 @@ pub struct ExternalEngine {
 struct Owner(Arc<Shared>);
 
 struct Shared {
-    options: ExternalOptions,
+    settings: ExternalSettings,
     /// Plays when this engine cannot.
     own: Engine,
     processes: ProcessTable,
@@ -107,8 +107,8 @@ struct State {
     starting: usize,
     /// Mistake in the configuration. With one, the engine is not started again.
     mistake: Option<String>,
-    /// Dialogue with a process that did not start.
-    start_dialogue: Vec<String>,
+    /// Transcript with a process that did not start.
+    start_transcript: Vec<String>,
     /// Abilities and options of the engine, once a process has started.
     abilities: Abilities,
     options: Vec<EngineOption>,
@@ -132,10 +132,10 @@ struct Record {
 
 impl ExternalEngine {
     /// Starts the processes in the background. `own` plays whenever they cannot.
-    pub fn new(options: ExternalOptions, own: Engine) -> Self {
-        let processes = options.processes.max(1);
+    pub fn new(settings: ExternalSettings, own: Engine) -> Self {
+        let processes = settings.processes.max(1);
         let shared = Arc::new(Shared {
-            options,
+            settings,
             own,
             processes: ProcessTable::default(),
             state: Mutex::new(State {
@@ -159,17 +159,17 @@ impl ExternalEngine {
 
     /// The name in the configuration.
     pub fn name(&self) -> &str {
-        &self.owner.0.options.name
+        &self.owner.0.settings.name
     }
 
     /// The settings with which it was started.
-    pub fn options(&self) -> &ExternalOptions {
-        &self.owner.0.options
+    pub fn settings(&self) -> &ExternalSettings {
+        &self.owner.0.settings
     }
 
     /// The number of processes.
     pub fn processes(&self) -> usize {
-        self.owner.0.options.processes.max(1)
+        self.owner.0.settings.processes.max(1)
     }
 
     /// Whether a process is ready.
@@ -194,7 +194,7 @@ impl ExternalEngine {
     pub fn option_problem(&self, options: &[(String, String)]) -> Option<String> {
         let state = self.owner.0.lock();
         let identity = state.stats.identity.as_deref()?;
-        if self.owner.0.options.launch.protocol == Protocol::Lines {
+        if self.owner.0.settings.launch.protocol == Protocol::Lines {
             return None;
         }
         let mut options = options.iter();
@@ -241,7 +241,7 @@ impl ExternalEngine {
     pub fn start_ponder(&self, task: Task, setup: Arc<GameSetup>) -> Option<ExternalHandle> {
         let shared = &self.owner.0;
         let mut state = shared.lock();
-        if !shared.options.ponder || !state.abilities.ponder {
+        if !shared.settings.ponder || !state.abilities.ponder {
             return None;
         }
         self.start_interruptible(&mut state, Job::new(Purpose::Ponder, task, setup))
@@ -402,21 +402,21 @@ impl Shared {
 
     /// Keeps one process running, and gives it jobs.
     fn run_process(&self) {
-        let name = &self.options.name;
+        let name = &self.settings.name;
         let mut failures = 0_u32;
         while !self.lock().closed {
             let started = Instant::now();
-            let mut dialogue = Vec::new();
-            let result = Worker::start(&self.options, &self.processes, &mut dialogue);
+            let mut transcript = Vec::new();
+            let result = Worker::start(&self.settings, &self.processes, &mut transcript);
             let mut state = self.lock();
             state.starting -= 1;
             let error = match result {
                 Err(error) => {
-                    for line in &dialogue {
+                    for line in &transcript {
                         debug!("engine {name}: {line}");
                     }
                     state.count_failure(&error);
-                    state.start_dialogue = dialogue;
+                    state.start_transcript = transcript;
                     error
                 }
                 Ok(mut worker) => {
@@ -524,7 +524,7 @@ impl Shared {
             drop(state);
             self.changed.notify_all();
             let mut last = None;
-            let found = worker.search(&mut job, &self.options, share, &mut last);
+            let found = worker.search(&mut job, &self.settings, share, &mut last);
             let wanted = job.end_pondering();
             let is_other = |other: &Arc<Control>| !Arc::ptr_eq(other, &control);
             let mut state = self.lock();
@@ -553,7 +553,7 @@ impl Shared {
                 let _game = job.span.clone().entered();
                 warn!(
                     "engine {}: {error}; the own engine plays {rest}",
-                    self.options.name
+                    self.settings.name
                 );
                 self.rescue(job, last, error.to_string());
             } else {
@@ -579,8 +579,8 @@ impl Shared {
     fn refuse(&self, mut state: MutexGuard<'_, State>, job: Job, why: &'static str) {
         let is_new = state.record(job.task.game_id).logged.replace(why) != Some(why);
         let failure = state.stats.last_failure.clone();
-        let dialogue = match why {
-            NONE_READY => state.start_dialogue.clone(),
+        let transcript = match why {
+            NONE_READY => state.start_transcript.clone(),
             _ => Vec::new(),
         };
         drop(state);
@@ -592,10 +592,10 @@ impl Shared {
             let _game = job.span.clone().entered();
             warn!(
                 "engine {}: {why}; the own engine plays in its place",
-                self.options.name
+                self.settings.name
             );
         }
-        job.control.note(|outcome| outcome.dialogue = dialogue);
+        job.control.note(|outcome| outcome.transcript = transcript);
         self.play_own(job, why);
     }
 
@@ -662,7 +662,7 @@ impl Shared {
                 if is_due {
                     warn!(
                         "engine {}: no process was free for {} of the moves, which the own engine plays; raise processes",
-                        self.options.name, state.missed
+                        self.settings.name, state.missed
                     );
                     state.warned_at = Some(now);
                 }

@@ -6,9 +6,9 @@ use knightwatch_chess::{CastlingNotation, Game};
 
 use super::answer::{Answer, Best, MAX_OPTIONS, READY_TIMEOUT};
 use super::channel::{Channel, Deadlines, EngineError, Launch, SearchCommands};
+use super::engine_option::EngineOption;
 use super::go::Go;
 use super::info::Info;
-use super::option::EngineOption;
 
 const COMMANDS: SearchCommands = SearchCommands {
     stop: Some("stop"),
@@ -86,10 +86,10 @@ pub(crate) fn think(
     let name = channel.name.clone();
     channel.answer(deadlines, COMMANDS, |line| {
         if let Some(info) = Info::parse(line, game.position()) {
-            best.heard(info);
+            best.add_info(info);
             return Ok(None);
         }
-        if best.heard_message(line) {
+        if best.add_message(line) {
             return Ok(None);
         }
         let mut words = line.split_whitespace();

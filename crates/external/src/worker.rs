@@ -12,8 +12,8 @@ use super::engine::{ELO, EngineProcess, LIMIT_STRENGTH};
 use super::go::{Clocks, Go};
 use super::info::Info;
 use super::job::{Bounds, GameSetup, Job, Running, deadlines};
-use super::options::ExternalOptions;
 use super::process::ProcessTable;
+use super::settings::ExternalSettings;
 
 /// Games that a process knows, so that switching between them is not announced as a new game.
 const MAX_KNOWN_GAMES: usize = 16;
@@ -33,26 +33,26 @@ pub(crate) struct Worker {
     /// Facts about the current game that the process has been told.
     setup: GameSetup,
     /// Lines since the last search, at first those of the start.
-    dialogue: Vec<String>,
+    transcript: Vec<String>,
 }
 
 impl Worker {
-    /// Starts a process. `dialogue` gets the lines of a start that has failed.
+    /// Starts a process. `transcript` gets the lines of a start that has failed.
     pub(crate) fn start(
-        options: &ExternalOptions,
+        settings: &ExternalSettings,
         table: &ProcessTable,
-        dialogue: &mut Vec<String>,
+        transcript: &mut Vec<String>,
     ) -> Result<Self, EngineError> {
-        let mut process = EngineProcess::start_in(&options.launch, table, dialogue)?;
-        let configured = options.configure(&mut process);
-        let said = process.take_dialogue();
+        let mut process = EngineProcess::start_in(&settings.launch, table, transcript)?;
+        let configured = settings.configure(&mut process);
+        let said = process.take_transcript();
         if let Err(error) = configured {
-            *dialogue = said;
+            *transcript = said;
             return Err(error);
         }
         Ok(Self {
             process,
-            dialogue: said,
+            transcript: said,
             games: VecDeque::new(),
             strength: None,
             setup: GameSetup::default(),
@@ -68,21 +68,21 @@ impl Worker {
     pub(crate) fn search(
         &mut self,
         job: &mut Job,
-        options: &ExternalOptions,
+        settings: &ExternalSettings,
         share: f64,
         last: &mut Option<SearchReport>,
     ) -> Result<SearchReport, EngineError> {
-        let found = self.search_silently(job, options, share, last);
-        let mut dialogue = std::mem::take(&mut self.dialogue);
-        dialogue.extend(self.process.take_dialogue());
-        job.control.note(|outcome| outcome.dialogue = dialogue);
+        let found = self.search_silently(job, settings, share, last);
+        let mut transcript = std::mem::take(&mut self.transcript);
+        transcript.extend(self.process.take_transcript());
+        job.control.note(|outcome| outcome.transcript = transcript);
         found
     }
 
     fn search_silently(
         &mut self,
         job: &mut Job,
-        options: &ExternalOptions,
+        settings: &ExternalSettings,
         share: f64,
         last: &mut Option<SearchReport>,
     ) -> Result<SearchReport, EngineError> {
@@ -90,7 +90,7 @@ impl Worker {
         let switch = self.process.stop_switch();
         job.control.set(Some(Running::Process(switch)));
         self.set_strength(job.task.limits.strength)?;
-        self.enter_game(job, options)?;
+        self.enter_game(job, settings)?;
         let now = Instant::now();
         let left = job.deadline().saturating_duration_since(now);
         let soft = job.bounds.soft.mul_f64(share);
@@ -106,7 +106,7 @@ impl Worker {
         let go = go(
             &job.task,
             &job.setup,
-            options,
+            settings,
             bounds,
             share,
             now - job.since,
@@ -135,10 +135,10 @@ impl Worker {
     }
 
     /// Announces a game that the process does not know, and the settings of a game that it has not played last.
-    fn enter_game(&mut self, job: &Job, options: &ExternalOptions) -> Result<(), EngineError> {
+    fn enter_game(&mut self, job: &Job, settings: &ExternalSettings) -> Result<(), EngineError> {
         let (setup, game) = (&*job.setup, job.task.game_id);
         if setup.options != self.setup.options {
-            self.set_game_options(setup, options)?;
+            self.set_game_options(setup, settings)?;
         }
         if setup.opponent != self.setup.opponent {
             self.process.set_opponent(setup.opponent.as_ref())?;
@@ -162,7 +162,7 @@ impl Worker {
     fn set_game_options(
         &mut self,
         setup: &GameSetup,
-        options: &ExternalOptions,
+        settings: &ExternalSettings,
     ) -> Result<(), EngineError> {
         let has = |list: &[(String, String)], name: &str| {
             list.iter()
@@ -173,7 +173,7 @@ impl Worker {
             if has(&setup.options, name).is_some() {
                 continue;
             }
-            let usual = has(&options.options, name).or_else(|| self.process.default_of(name));
+            let usual = has(&settings.options, name).or_else(|| self.process.default_of(name));
             if let Some(value) = usual {
                 self.process.send_option(name, &value)?;
             }
@@ -183,7 +183,7 @@ impl Worker {
                 Ok(()) => self.process.send_option(name, value)?,
                 Err(error) => warn!(
                     "engine {}: {error}; the game is played without this option of play.options",
-                    options.name
+                    settings.name
                 ),
             }
         }
@@ -209,12 +209,12 @@ impl Worker {
 fn go(
     task: &Task,
     setup: &GameSetup,
-    options: &ExternalOptions,
+    settings: &ExternalSettings,
     bounds: Bounds,
     share: f64,
     elapsed: Duration,
 ) -> Go {
-    let (limits, fixed) = (&task.limits, &options.limits);
+    let (limits, fixed) = (&task.limits, &settings.limits);
     let mut go = Go {
         nodes: limits.nodes.into_iter().chain(fixed.nodes).min(),
         depth: limits.depth.into_iter().chain(fixed.depth).min(),
@@ -224,7 +224,7 @@ fn go(
     };
     match (fixed.movetime.or(limits.movetime), limits.clock) {
         (Some(time), _) => go.movetime = Some(time.min(bounds.hard)),
-        (None, Some(_)) if options.own_time_management => go.movetime = Some(bounds.soft),
+        (None, Some(_)) if settings.own_time_management => go.movetime = Some(bounds.soft),
         (None, Some(clock)) => {
             let left = clock.remaining.saturating_sub(clock.overhead + elapsed);
             let time = left.mul_f64(share);
@@ -243,7 +243,7 @@ fn go(
         }
         (None, None) => {
             // XBoard's protocol has no search without a limit.
-            let is_xboard = options.launch.protocol == Protocol::Xboard;
+            let is_xboard = settings.launch.protocol == Protocol::Xboard;
             let has_limit = limits.max_time.is_some() || is_xboard;
             go.movetime = has_limit.then_some(bounds.hard);
         }

@@ -12,10 +12,10 @@ use super::answer::{
     Answer, Best, MAX_NAME_CHARS, MAX_OPTIONS, Opponent, READY_TIMEOUT, parse_move,
 };
 use super::channel::{Channel, Deadlines, EngineError, Launch, SearchCommands};
-use super::dialogue::printable;
+use super::engine_option::EngineOption;
 use super::go::{Clocks, Go};
 use super::info::{Info, MAX_PV};
-use super::option::EngineOption;
+use super::transcript::printable;
 use super::variant;
 
 const COMMANDS: SearchCommands = SearchCommands {
@@ -48,7 +48,7 @@ struct Features {
     name: Option<String>,
     options: Vec<EngineOption>,
     /// Names for `accepted`.
-    heard: Vec<String>,
+    received: Vec<String>,
     done: Option<bool>,
     setboard: bool,
     ping: bool,
@@ -102,8 +102,8 @@ impl Features {
             }
             _ => {}
         }
-        if self.heard.len() < MAX_OPTIONS {
-            self.heard.push(printable(key, 40));
+        if self.received.len() < MAX_OPTIONS {
+            self.received.push(printable(key, 40));
         }
     }
 }
@@ -129,7 +129,7 @@ impl Xboard {
                 features.done.filter(|done| *done).map(drop)
             })?,
         }
-        for name in std::mem::take(&mut features.heard) {
+        for name in std::mem::take(&mut features.received) {
             channel.send(&format!("accepted {name}"))?;
         }
         let (name, options) = (features.name.take(), std::mem::take(&mut features.options));
@@ -202,7 +202,7 @@ impl Xboard {
         })
     }
 
-    /// Names the opponent of the next searches. The engine hears of it when a game begins, or is continued after another.
+    /// Names the opponent of the next searches. The engine gets it when a game begins, or is continued after another.
     pub(crate) fn set_opponent(&mut self, opponent: Option<&Opponent>) {
         self.opponent = opponent.cloned();
         // Another game may have begun with the same moves.
@@ -360,7 +360,7 @@ impl Xboard {
         let answer = channel.answer(Some(deadlines), COMMANDS, |line| {
             let line = line.trim();
             if let Some(info) = thinking(line, game.position()) {
-                best.heard(info);
+                best.add_info(info);
                 return Ok(None);
             }
             let text = line

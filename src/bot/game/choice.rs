@@ -31,7 +31,7 @@ pub struct ChosenMove {
     /// Search result, unless the move is from a book or the only one.
     pub thought: Option<SearchReport>,
     /// Lines to and from an external engine.
-    pub dialogue: Vec<String>,
+    pub transcript: Vec<String>,
     /// The external engine in whose place the embedded one has searched, and why.
     pub fallback: Option<String>,
 }
@@ -153,7 +153,7 @@ pub(crate) fn instant_move(
         mv,
         source,
         thought: None,
-        dialogue: Vec::new(),
+        transcript: Vec::new(),
         fallback: None,
     };
     let legal = game.position().legal_moves();
@@ -366,9 +366,9 @@ impl Search {
             Handle::Own(_) => (Outcome::default(), ""),
             Handle::External(handle, name) => (handle.outcome(), name.as_str()),
         };
-        let mut dialogue = outcome.dialogue;
+        let mut transcript = outcome.transcript;
         let fallback = outcome.fallback;
-        dialogue.extend(
+        transcript.extend(
             fallback
                 .as_ref()
                 .map(|why| format!("the own engine plays: {why}")),
@@ -380,7 +380,7 @@ impl Search {
                 Some(_) => Source::Fallback,
             },
             thought,
-            dialogue,
+            transcript,
             fallback: fallback.map(|why| format!("{name}: {why}")),
         })
     }

@@ -128,7 +128,7 @@ impl GameTask {
         let Some(choice) = choice else {
             return self.on_no_move();
         };
-        for line in &choice.dialogue {
+        for line in &choice.transcript {
             self.trace.note(clock::now(), || Record::Note(line.clone()));
         }
         self.trace

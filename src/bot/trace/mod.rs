@@ -297,7 +297,7 @@ impl FoundMove {
         Some(ChosenMove {
             mv,
             source: self.source,
-            dialogue: Vec::new(),
+            transcript: Vec::new(),
             fallback: None,
             thought: self
                 .thought
@@ -445,7 +445,7 @@ mod tests {
         let found = FoundMove::of(&ChosenMove {
             mv: castles,
             source: Source::Search,
-            dialogue: Vec::new(),
+            transcript: Vec::new(),
             fallback: None,
             thought: Some(thought.clone()),
         });

@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 use knightwatch_chess::{Game, Position};
 use knightwatch_engine::{Limits, SearchReport, Task};
 use knightwatch_external::{
-    EngineError, EngineProcess, ExternalEngine, ExternalHandle, ExternalOptions, FixedLimits,
+    EngineError, EngineProcess, ExternalEngine, ExternalHandle, ExternalSettings, FixedLimits,
     GameSetup, Launch, Outcome,
 };
 
 use super::{
-    MOVE, clock, engine, failing, options, play, search, search_game, start, stub, wait_until,
+    MOVE, clock, engine, failing, play, search, search_game, settings, start, stub, wait_until,
     wait_until_ready,
 };
 
@@ -70,7 +70,7 @@ fn faults_never_cost_the_game() {
 }
 
 #[test]
-fn best_line_heard_is_played_when_engine_hangs() {
+fn best_line_received_is_played_when_engine_hangs() {
     let hang = "echo info depth 9 score cp 30 pv h2h4; sleep 100";
     assert_eq!(moves(hang, 1), ["h2h4"]);
 }
@@ -228,9 +228,9 @@ fn ponder(engine: &ExternalEngine) -> (ExternalHandle, Receiver<SearchReport>) {
 }
 
 fn pondering(faults: &str) -> ExternalEngine {
-    let engine = start(ExternalOptions {
+    let engine = start(ExternalSettings {
         ponder: true,
-        ..options(failing(faults), 1)
+        ..settings(failing(faults), 1)
     });
     wait_until_ready(&engine);
     engine
@@ -315,7 +315,7 @@ fn busy_process_is_waited_for_twice_in_a_game() {
     let hang = "echo info depth 1 score cp 20 pv e2e4; exec sleep 1000";
     let engine = engine(stub(hang), 1);
     wait_until_ready(&engine);
-    let (sender, heard) = channel();
+    let (sender, received) = channel();
     let task = Task {
         game_id: 1,
         game: play(""),
@@ -328,7 +328,7 @@ fn busy_process_is_waited_for_twice_in_a_game() {
     };
     let _endless = engine.start(task, Arc::default());
     // A search with a clock would be served before it.
-    heard.recv_timeout(Duration::from_secs(60)).unwrap();
+    received.recv_timeout(Duration::from_secs(60)).unwrap();
     let limits = Limits {
         depth: Some(1),
         ..clock(Duration::from_secs(5))
@@ -348,9 +348,9 @@ fn mistake_in_the_options_is_not_tried_again() {
         ("Hsh", "4", "did you mean `Hash`?"),
         ("Hash", "65", "Hash of Stub takes 1 to 64, not 65"),
     ] {
-        let engine = start(ExternalOptions {
+        let engine = start(ExternalSettings {
             options: vec![(option.to_owned(), value.to_owned())],
-            ..options(stub(MOVE), 1)
+            ..settings(stub(MOVE), 1)
         });
         let mistake = engine.wait_for_start(Duration::from_secs(60)).unwrap();
         assert!(mistake.contains(expected), "{mistake}");
@@ -387,10 +387,10 @@ fn engine_that_is_just_starting_is_waited_for() {
 }
 
 #[test]
-fn dialogue_has_the_start_and_failures_before_a_search() {
+fn transcript_has_the_start_and_failures_before_a_search() {
     let says = |outcome: &Outcome, line: &str| {
-        let dialogue = &outcome.dialogue;
-        assert!(dialogue.iter().any(|said| said == line), "{dialogue:?}");
+        let transcript = &outcome.transcript;
+        assert!(transcript.iter().any(|said| said == line), "{transcript:?}");
     };
     let limits = || clock(Duration::from_secs(2));
     let engine = engine(stub(MOVE), 1);
@@ -436,12 +436,12 @@ fn failed_engine_is_replaced_in_time() {
         ("--hang-at 1", Duration::from_millis(2_500)),
         ("--late-at 1", Duration::from_millis(2_500)),
     ] {
-        let engine = start(ExternalOptions {
+        let engine = start(ExternalSettings {
             limits: FixedLimits {
                 movetime: Some(Duration::from_millis(100)),
                 ..FixedLimits::default()
             },
-            ..options(failing(faults), 1)
+            ..settings(failing(faults), 1)
         });
         wait_until_ready(&engine);
         let limits = Limits {

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use knightwatch_chess::{Game, Position};
 use knightwatch_engine::{Clock, Engine, EngineOptions, Limits, SearchReport, Task};
 use knightwatch_external::{
-    ExternalEngine, ExternalOptions, FixedLimits, GameSetup, Launch, Outcome,
+    ExternalEngine, ExternalSettings, FixedLimits, GameSetup, Launch, Outcome,
 };
 
 /// The engine that fails as it is told.
@@ -41,8 +41,8 @@ fn stub(go: &str) -> Launch {
     Launch::new(["sh", "-c", &script])
 }
 
-fn options(launch: Launch, processes: usize) -> ExternalOptions {
-    ExternalOptions {
+fn settings(launch: Launch, processes: usize) -> ExternalSettings {
+    ExternalSettings {
         name: format!("{launch:?}"),
         launch,
         options: Vec::new(),
@@ -56,15 +56,15 @@ fn options(launch: Launch, processes: usize) -> ExternalOptions {
 }
 
 fn engine(launch: Launch, processes: usize) -> ExternalEngine {
-    start(options(launch, processes))
+    start(settings(launch, processes))
 }
 
-fn start(options: ExternalOptions) -> ExternalEngine {
-    let own = Engine::new(EngineOptions {
+fn start(settings: ExternalSettings) -> ExternalEngine {
+    let fallback_engine = Engine::new(EngineOptions {
         hash_mib: 1,
         threads: 1,
     });
-    ExternalEngine::new(options, own)
+    ExternalEngine::new(settings, fallback_engine)
 }
 
 fn wait_until_ready(engine: &ExternalEngine) {

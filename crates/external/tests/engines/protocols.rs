@@ -5,11 +5,13 @@ use std::time::Duration;
 
 use knightwatch_chess::{CastlingNotation, Game, Position, Variant};
 use knightwatch_engine::{Elo, Limits, Score, SearchReport, Strength};
-use knightwatch_external::{EngineProcess, ExternalOptions, GameSetup, Launch, Opponent, Protocol};
+use knightwatch_external::{
+    EngineProcess, ExternalSettings, GameSetup, Launch, Opponent, Protocol,
+};
 
-use super::{MOVE, clock, options, play, search_game, start, stub, wait_until_ready};
+use super::{MOVE, clock, play, search_game, settings, start, stub, wait_until_ready};
 
-/// An engine of XBoard's protocol that writes what it hears to a file, and behaves as its `go` says.
+/// An engine of XBoard's protocol that writes what it receives to a file, and behaves as its `go` says.
 fn xboard(go: &str, log: &str) -> Launch {
     let script = format!(
         "while read -r line; do echo \"$line\" >> {log}; case \"$line\" in \
@@ -35,11 +37,11 @@ fn uci(report: &SearchReport) -> String {
 fn xboard_engine_is_told_moves_and_clocks() {
     let log = std::env::temp_dir().join(format!("xboard-{}", std::process::id()));
     let go = "echo '4 35 12 900 Nf3 Nf6'; echo '# thinking'; echo 'move g1f3'; echo '0-1 {stub}'";
-    let engine = start(ExternalOptions {
+    let engine = start(ExternalSettings {
         options: vec![("Style".to_owned(), "Calm".to_owned())],
         threads: Some(2),
         hash_mib: Some(16),
-        ..options(xboard(go, log.to_str().unwrap()), 1)
+        ..settings(xboard(go, log.to_str().unwrap()), 1)
     });
     wait_until_ready(&engine);
     assert_eq!(engine.stats().identity.as_deref(), Some("Stub XB"));
@@ -60,7 +62,7 @@ fn xboard_engine_is_told_moves_and_clocks() {
         assert_eq!(outcome.fallback, None);
         assert_eq!(uci(&report), best);
         assert_eq!((report.depth, report.score), (4, Score::Centipawns(35)));
-        assert!(outcome.dialogue.contains(&"< move g1f3".to_owned()));
+        assert!(outcome.transcript.contains(&"< move g1f3".to_owned()));
     }
     // The engine has no limit of nodes.
     let nodes = Limits {
@@ -70,25 +72,27 @@ fn xboard_engine_is_told_moves_and_clocks() {
     let (_, outcome) = search_game(&engine, 1, &play(""), nodes, setup);
     assert!(outcome.fallback.is_some());
 
-    let heard = fs::read_to_string(&log).unwrap();
+    let received = fs::read_to_string(&log).unwrap();
     fs::remove_file(&log).unwrap();
     let expected = "xboard protover_2 accepted_done accepted_myname accepted_setboard accepted_ping accepted_usermove \
         accepted_memory accepted_smp accepted_name accepted_option accepted_variants accepted_done cores_2 memory_16 \
         option_Style=Calm ping_1 new name_Anna computer easy post force ping_2 force ping_3 level_0_1:29_0 time_8995 otim_7000 \
         go force usermove_g8f6 usermove_f3g1 usermove_f6g8 ping_4 level_0_1:29_0 time_8995 otim_7000 go";
-    let close = |heard: &str| {
+    let close = |received: &str| {
         // The clock has lost some milliseconds.
-        heard.strip_prefix("time ").map_or_else(
-            || heard.replace(' ', "_"),
+        received.strip_prefix("time ").map_or_else(
+            || received.replace(' ', "_"),
             |number| {
                 let number: u32 = number.parse().unwrap();
                 assert!((8_900..=8_995).contains(&number), "{number}");
-                heard.replace(' ', "_").replace(&number.to_string(), "8995")
+                received
+                    .replace(' ', "_")
+                    .replace(&number.to_string(), "8995")
             },
         )
     };
-    let heard: Vec<String> = heard.lines().map(close).collect();
-    assert_eq!(heard, expected.split_whitespace().collect::<Vec<_>>());
+    let received: Vec<String> = received.lines().map(close).collect();
+    assert_eq!(received, expected.split_whitespace().collect::<Vec<_>>());
 }
 
 #[test]
@@ -101,7 +105,7 @@ fn xboard_engine_that_ends_the_game_leaves_the_move_to_the_own_one() {
         "echo 'move e2e5'",
         "exit",
     ] {
-        let engine = start(options(xboard(go, log), 1));
+        let engine = start(settings(xboard(go, log), 1));
         wait_until_ready(&engine);
         let limits = clock(Duration::from_secs(1));
         let (report, outcome) =
@@ -109,7 +113,7 @@ fn xboard_engine_that_ends_the_game_leaves_the_move_to_the_own_one() {
         assert!(report.mv.is_some() && outcome.fallback.is_some(), "{go}");
     }
     let best = "echo '9 20 3 100 e7e5'; read -r stop; echo \"move c7c5\"";
-    let engine = start(options(xboard(best, log), 1));
+    let engine = start(settings(xboard(best, log), 1));
     wait_until_ready(&engine);
     let limits = Limits {
         max_time: Some(Duration::from_millis(100)),
@@ -128,9 +132,9 @@ fn engine_without_a_protocol_gets_json() {
     let script = "read -r line; echo \"$line\" >&3; echo info depth 2 score cp 7 pv b8c6; echo Nc6; exec sleep 100";
     let log = std::env::temp_dir().join(format!("lines-{}", std::process::id()));
     let script = format!("exec 3> {}; {script}", log.display());
-    let engine = start(ExternalOptions {
+    let engine = start(ExternalSettings {
         options: vec![("style".to_owned(), "calm".to_owned())],
-        ..options(
+        ..settings(
             Launch {
                 protocol: Protocol::Lines,
                 ..Launch::new(["sh", "-c", &script])
@@ -208,7 +212,7 @@ fn engines_play_the_variants_that_they_know() {
             ],
         ),
     ] {
-        let engine = start(options(launch, 1));
+        let engine = start(settings(launch, 1));
         wait_until_ready(&engine);
         for (id, variant, fen, moves, fallback) in [
             (1, Variant::Crazyhouse, crazyhouse, "N@f6 e2e4", None),
@@ -233,11 +237,14 @@ fn engines_play_the_variants_that_they_know() {
             assert_eq!(outcome.fallback.as_deref(), fallback, "{variant}");
         }
         drop(engine);
-        let heard = fs::read_to_string(log).unwrap();
+        let received = fs::read_to_string(log).unwrap();
         fs::remove_file(log).unwrap();
-        let mut lines = heard.lines();
+        let mut lines = received.lines();
         for line in expected {
-            assert!(lines.any(|heard| heard == *line), "{line}: {heard}");
+            assert!(
+                lines.any(|received| received == *line),
+                "{line}: {received}"
+            );
         }
     }
 }
@@ -254,9 +261,9 @@ fn options_of_a_game_end_with_it() {
         "echo uciok",
         "echo option name UCI_Opponent type string default; echo uciok",
     );
-    let engine = start(ExternalOptions {
+    let engine = start(ExternalSettings {
         options: vec![("Hash".to_owned(), "2".to_owned())],
-        ..options(launch, 1)
+        ..settings(launch, 1)
     });
     wait_until_ready(&engine);
     let setup = |options: &[(&str, &str)], name: &str| GameSetup {
@@ -281,12 +288,12 @@ fn options_of_a_game_end_with_it() {
         let (_, outcome) = search_game(&engine, game, &play(""), limits.clone(), setup.clone());
         assert_eq!(outcome.fallback, None);
     }
-    let heard = fs::read_to_string(log).unwrap();
+    let received = fs::read_to_string(log).unwrap();
     fs::remove_file(log).unwrap();
     let expected = "setoption name Hash value 2\nsetoption name hash value 8\n\
         setoption name UCI_Opponent value GM 2500 human Anna\ngo nodes 5\ngo nodes 5\n\
         setoption name hash value 2\nsetoption name UCI_Opponent value GM 2500 human Bert\ngo nodes 5\n";
-    assert_eq!(heard, expected);
+    assert_eq!(received, expected);
 }
 
 #[test]
@@ -314,7 +321,7 @@ fn silent_program_speaks_no_protocol() {
 #[test]
 fn xboard_engine_is_told_the_opponent_of_each_game_again() {
     let log = std::env::temp_dir().join(format!("opponents-{}", std::process::id()));
-    let engine = start(options(
+    let engine = start(settings(
         xboard("echo 'move g1f3'", log.to_str().unwrap()),
         1,
     ));
@@ -340,9 +347,9 @@ fn xboard_engine_is_told_the_opponent_of_each_game_again() {
         assert_eq!(outcome.fallback, None);
     }
     drop(engine);
-    let heard = fs::read_to_string(&log).unwrap();
+    let received = fs::read_to_string(&log).unwrap();
     fs::remove_file(&log).unwrap();
-    let told: Vec<&str> = heard
+    let told: Vec<&str> = received
         .lines()
         .filter(|line| line.starts_with("name ") || *line == "computer")
         .collect();
@@ -354,7 +361,7 @@ fn xboard_engine_is_told_the_opponent_of_each_game_again() {
 fn uci_engine_is_told_both_clocks() {
     let log = std::env::temp_dir().join(format!("clocks-{}", std::process::id()));
     let go = format!("echo \"$line\" >> {}; echo bestmove e7e5", log.display());
-    let engine = start(options(stub(&go), 1));
+    let engine = start(settings(stub(&go), 1));
     wait_until_ready(&engine);
     let setup = GameSetup {
         opponent_time: Some(Duration::from_secs(5)),
@@ -363,9 +370,9 @@ fn uci_engine_is_told_both_clocks() {
     let limits = clock(Duration::from_secs(60));
     let (_, outcome) = search_game(&engine, 1, &play("e2e4"), limits, setup);
     assert_eq!(outcome.fallback, None);
-    let heard = fs::read_to_string(&log).unwrap();
+    let received = fs::read_to_string(&log).unwrap();
     fs::remove_file(&log).unwrap();
-    assert!(heard.starts_with("go wtime 5000 btime 59"), "{heard}");
+    assert!(received.starts_with("go wtime 5000 btime 59"), "{received}");
 }
 
 #[test]
@@ -379,7 +386,7 @@ fn strength_is_set_within_the_range_of_the_engine() {
         "echo option name UCI_LimitStrength type check default false; \
          echo option name UCI_Elo type spin default 1350 min 1350 max 2850; echo uciok",
     );
-    let engine = start(options(launch, 1));
+    let engine = start(settings(launch, 1));
     wait_until_ready(&engine);
     for (elo, fallback) in [
         (Some(1_500), None),
@@ -397,10 +404,10 @@ fn strength_is_set_within_the_range_of_the_engine() {
         let (_, outcome) = search_game(&engine, 1, &play(""), limits, GameSetup::default());
         assert_eq!(outcome.fallback.as_deref(), fallback, "{elo:?}");
     }
-    let heard = fs::read_to_string(&log).unwrap();
+    let received = fs::read_to_string(&log).unwrap();
     fs::remove_file(&log).unwrap();
     assert_eq!(
-        heard
+        received
             .replace("setoption name ", "")
             .replace(" value ", "=")
             .lines()
@@ -425,14 +432,14 @@ fn threads_are_set_by_the_name_that_the_engine_has() {
         "echo uciok",
         "echo option name Number of Threads type spin default 1 min 1 max 16; echo uciok",
     );
-    let engine = start(ExternalOptions {
+    let engine = start(ExternalSettings {
         threads: Some(3),
-        ..options(launch, 1)
+        ..settings(launch, 1)
     });
     wait_until_ready(&engine);
-    let heard = fs::read_to_string(&log).unwrap();
+    let received = fs::read_to_string(&log).unwrap();
     fs::remove_file(&log).unwrap();
-    assert_eq!(heard, "setoption name Number of Threads value 3\n");
+    assert_eq!(received, "setoption name Number of Threads value 3\n");
 }
 
 #[test]
@@ -447,14 +454,18 @@ fn wins_and_draws_are_asked_for_and_reported() {
         "echo uciok",
         "echo option name UCI_ShowWDL type check default false; echo uciok",
     );
-    let engine = start(options(launch, 1));
+    let engine = start(settings(launch, 1));
     wait_until_ready(&engine);
     let limits = clock(Duration::from_secs(10));
     let (report, outcome) = search_game(&engine, 1, &play(""), limits, GameSetup::default());
     assert_eq!((report.wdl, outcome.fallback), (Some([71, 906, 23]), None));
     let said = "< info string NNUE evaluation".to_owned();
-    assert!(outcome.dialogue.contains(&said), "{:?}", outcome.dialogue);
-    let heard = fs::read_to_string(&log).unwrap();
+    assert!(
+        outcome.transcript.contains(&said),
+        "{:?}",
+        outcome.transcript
+    );
+    let received = fs::read_to_string(&log).unwrap();
     fs::remove_file(&log).unwrap();
-    assert_eq!(heard, "setoption name UCI_ShowWDL value true\n");
+    assert_eq!(received, "setoption name UCI_ShowWDL value true\n");
 }

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use knightwatch_chess::{Game, Position};
 use knightwatch_engine::{Limits, Task};
-use knightwatch_external::{ExternalOptions, GameSetup, Launch};
+use knightwatch_external::{ExternalSettings, GameSetup, Launch};
 
-use super::{clock, engine, options, search_game, start, stub, wait_until_ready};
+use super::{clock, engine, search_game, settings, start, stub, wait_until_ready};
 
 /// An engine that takes a quarter of a second for a move, whatever its clock says.
 const SLOW: &str = "sleep 0.25; echo info depth 3 score cp 20 pv e2e4; echo bestmove e2e4";
@@ -77,9 +77,9 @@ fn pondering_is_continued_by_a_hit_and_ends_for_others() {
     let script = launch.command.last_mut().unwrap();
     let option = "echo option name Ponder type check default false; echo uciok";
     *script = script.replace("echo uciok", option);
-    let engine = start(ExternalOptions {
+    let engine = start(ExternalSettings {
         ponder: true,
-        ..options(launch, 1)
+        ..settings(launch, 1)
     });
     wait_until_ready(&engine);
     let game = Game::new(Position::startpos());
@@ -131,10 +131,10 @@ fn many_games_of_a_minute_on_two_processes_lose_none_on_time() {
     if !Path::new(program).is_file() {
         return;
     }
-    let engine = start(ExternalOptions {
+    let engine = start(ExternalSettings {
         threads: Some(1),
         hash_mib: Some(16),
-        ..options(Launch::new([program]), 2)
+        ..settings(Launch::new([program]), 2)
     });
     wait_until_ready(&engine);
     std::thread::scope(|scope| {

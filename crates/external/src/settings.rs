@@ -1,4 +1,4 @@
-//! Settings of an engine.
+//! Settings of an external engine.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ pub struct FixedLimits {
 
 /// Settings of an external engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ExternalOptions {
+pub struct ExternalSettings {
     /// Name in the configuration.
     pub name: String,
     /// How to start it.
@@ -39,7 +39,7 @@ pub struct ExternalOptions {
     pub ponder: bool,
 }
 
-impl ExternalOptions {
+impl ExternalSettings {
     /// Sets the options of a process, and waits until it is ready.
     ///
     /// # Errors

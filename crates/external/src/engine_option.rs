@@ -1,4 +1,4 @@
-//! Options of an engine.
+//! An option of an engine, as UCI and XBoard's protocol describe it.
 
 use std::fmt;
 use std::ops::RangeInclusive;

@@ -1,4 +1,4 @@
-//! Lines to an engine and its answers, for the trace of a game.
+//! Transcript of the lines to and from an engine, for the trace of a game.
 
 use knightwatch_util::text::clean;
 
@@ -13,20 +13,20 @@ const LAST_LINES_SHOWN: usize = 5;
 const MAX_SENT_LINES: usize = 200;
 
 /// Upper limits of a line of the engine and of ours, in characters.
-const MAX_HEARD_CHARS: usize = 200;
+const MAX_RECEIVED_CHARS: usize = 200;
 const MAX_SENT_CHARS: usize = 8_000;
 
 /// Our lines, and the first and the last ones of the engine.
 #[derive(Default)]
-pub(crate) struct Dialogue {
+pub(crate) struct Transcript {
     lines: Vec<String>,
     sent: usize,
-    heard: usize,
+    received: usize,
     /// Lines of the engine that are left out, and the place of the first one.
     omitted: Option<(usize, usize)>,
 }
 
-impl Dialogue {
+impl Transcript {
     /// Adds a line that was sent.
     pub(crate) fn sent(&mut self, line: &str) {
         if self.sent < MAX_SENT_LINES {
@@ -37,30 +37,33 @@ impl Dialogue {
     }
 
     /// Adds a line of the engine.
-    pub(crate) fn heard(&mut self, line: &str) {
-        if self.heard == FIRST_LINES + LAST_LINES {
-            let heard = self.lines.iter().enumerate();
-            let mut heard = heard.filter(|(_, line)| line.starts_with('<'));
-            if let Some((at, _)) = heard.nth(FIRST_LINES) {
+    pub(crate) fn received(&mut self, line: &str) {
+        if self.received == FIRST_LINES + LAST_LINES {
+            let received = self.lines.iter().enumerate();
+            let mut received = received.filter(|(_, line)| line.starts_with('<'));
+            if let Some((at, _)) = received.nth(FIRST_LINES) {
                 self.lines.remove(at);
                 let (first, count) = self.omitted.unwrap_or((at, 0));
                 self.omitted = Some((first, count + 1));
             }
         } else {
-            self.heard += 1;
+            self.received += 1;
         }
         self.lines
-            .push(format!("< {}", printable(line, MAX_HEARD_CHARS)));
+            .push(format!("< {}", printable(line, MAX_RECEIVED_CHARS)));
     }
 
     /// Lines of an engine that has exited which may say why: the last ones of its error output, or else of its output.
     pub(crate) fn last_lines(&self, errors: &str) -> Vec<String> {
         let said = errors.lines().filter(|line| !line.trim().is_empty());
-        let mut said: Vec<String> = said.map(|line| printable(line, MAX_HEARD_CHARS)).collect();
+        let mut said: Vec<String> = said
+            .map(|line| printable(line, MAX_RECEIVED_CHARS))
+            .collect();
         if said.is_empty() {
-            let heard = self.lines.iter().filter_map(|line| line.strip_prefix("< "));
-            let heard = heard.filter(|line| line.starts_with("info string ") || !is_usual(line));
-            said.extend(heard.map(str::to_owned));
+            let received = self.lines.iter().filter_map(|line| line.strip_prefix("< "));
+            let received =
+                received.filter(|line| line.starts_with("info string ") || !is_usual(line));
+            said.extend(received.map(str::to_owned));
         }
         said.split_off(said.len().saturating_sub(LAST_LINES_SHOWN))
     }
@@ -96,18 +99,18 @@ mod tests {
 
     #[test]
     fn own_lines_are_kept_and_those_of_the_engine_shortened() {
-        let mut dialogue = Dialogue::default();
+        let mut transcript = Transcript::default();
         let position = format!("position startpos moves {}", "g1f3 ".repeat(400));
-        dialogue.sent("setoption name Hash value 2");
-        dialogue.heard("info string old");
-        dialogue.sent(&position);
-        dialogue.sent("go nodes 5");
+        transcript.sent("setoption name Hash value 2");
+        transcript.received("info string old");
+        transcript.sent(&position);
+        transcript.sent("go nodes 5");
         for depth in 1..=100 {
-            dialogue.heard(&format!("info depth {depth}"));
+            transcript.received(&format!("info depth {depth}"));
         }
-        dialogue.sent("stop");
-        dialogue.heard("bestmove e2e4");
-        let lines = dialogue.into_lines();
+        transcript.sent("stop");
+        transcript.received("bestmove e2e4");
+        let lines = transcript.into_lines();
         let mut expected = vec![
             "> setoption name Hash value 2".to_owned(),
             "< info string old".to_owned(),
