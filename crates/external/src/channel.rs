@@ -213,7 +213,7 @@ impl StopSwitch {
 
     /// Turns pondering into a search with these deadlines.
     pub(crate) fn ponderhit(&self, deadlines: Deadlines) {
-        self.0.hit(deadlines);
+        self.0.ponder_hit(deadlines);
     }
 }
 
@@ -343,7 +343,7 @@ impl Channel {
                     }
                 }
                 Event::Ended(end) => return Err(self.ended(end)),
-                Event::Stop | Event::Hit(_) | Event::Timeout => {
+                Event::Stop | Event::PonderHit(_) | Event::Timeout => {
                     return Err(EngineError::Silent {
                         name: self.name.clone(),
                         expected,
@@ -381,14 +381,14 @@ impl Channel {
                     }
                 }
                 Event::Ended(end) => return Err(self.ended(end)),
-                Event::Hit(limits) if deadlines.is_none() => {
+                Event::PonderHit(limits) if deadlines.is_none() => {
                     deadlines = Some(limits);
                     match found_early.take() {
                         Some(found) => return Ok(found),
                         None => self.send(commands.ponderhit)?,
                     }
                 }
-                Event::Hit(_) => {}
+                Event::PonderHit(_) => {}
                 Event::Stop | Event::Timeout if !stopped => {
                     if let Some(found) = found_early.take() {
                         return Ok(found);

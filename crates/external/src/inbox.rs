@@ -35,7 +35,7 @@ pub(crate) enum Event {
     Line(String),
     Ended(End),
     Stop,
-    Hit(Deadlines),
+    PonderHit(Deadlines),
     Timeout,
 }
 
@@ -51,7 +51,7 @@ struct State {
     lines: VecDeque<String>,
     end: Option<End>,
     is_stopped: bool,
-    hit: Option<Deadlines>,
+    ponder_hit: Option<Deadlines>,
     /// Nobody reads any more.
     is_closed: bool,
 }
@@ -72,8 +72,8 @@ impl Inbox {
     }
 
     /// Ends pondering.
-    pub(crate) fn hit(&self, deadlines: Deadlines) {
-        self.change(|state| state.hit = Some(deadlines));
+    pub(crate) fn ponder_hit(&self, deadlines: Deadlines) {
+        self.change(|state| state.ponder_hit = Some(deadlines));
     }
 
     /// Lets the reader end.
@@ -85,7 +85,7 @@ impl Inbox {
     pub(crate) fn clear_signals(&self) {
         self.change(|state| {
             state.is_stopped = false;
-            state.hit = None;
+            state.ponder_hit = None;
         });
     }
 
@@ -102,8 +102,8 @@ impl Inbox {
     /// Waits for the next event: signals come before the deadline, and that before lines.
     pub(crate) fn next(&self, deadline: Instant) -> Event {
         self.wait(deadline, |state| {
-            if let Some(deadlines) = state.hit.take() {
-                return Some(Event::Hit(deadlines));
+            if let Some(deadlines) = state.ponder_hit.take() {
+                return Some(Event::PonderHit(deadlines));
             }
             std::mem::take(&mut state.is_stopped).then_some(Event::Stop)
         })
@@ -232,10 +232,10 @@ mod tests {
         let inbox = Inbox::default();
         inbox.read_lines(&b"one\ntwo"[..]);
         inbox.stop();
-        inbox.hit(now());
+        inbox.ponder_hit(now());
         let soon = Instant::now() + Duration::from_secs(60);
         assert!(matches!(inbox.next_line(soon), Event::Line(line) if line == "one"));
-        assert!(matches!(inbox.next(soon), Event::Hit(_)));
+        assert!(matches!(inbox.next(soon), Event::PonderHit(_)));
         assert!(matches!(inbox.next(soon), Event::Stop));
         // The deadline comes before lines, too.
         assert!(matches!(inbox.next(Instant::now()), Event::Timeout));

@@ -16,7 +16,7 @@ use super::channel::{Deadlines, StopSwitch};
 const MIN_STOP_TIMEOUT: Duration = Duration::from_millis(30);
 const MAX_STOP_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Time after the end of all deadlines before a process counts as stuck.
+/// Time after the end of all deadlines before a process is killed.
 const KILL_MARGIN: Duration = Duration::from_millis(250);
 
 /// Share of the clock that the move may take after `stop`: 1 in this number.
@@ -93,8 +93,8 @@ impl Job {
         self.since + self.bounds.latest
     }
 
-    /// When the process is stuck if it has not moved.
-    pub(crate) fn kill_at(&self) -> Instant {
+    /// When the process is killed if it has not moved.
+    pub(crate) fn kill_deadline(&self) -> Instant {
         self.deadline() + stop_timeout(&self.task.limits) + KILL_MARGIN
     }
 
@@ -109,8 +109,8 @@ impl Job {
             return true;
         }
         let mut state = self.control.lock();
-        let Some((since, limits)) = state.hit.take() else {
-            // A later hit must not wait for the result.
+        let Some((since, limits)) = state.ponder_hit.take() else {
+            // A later ponder hit must not wait for the result.
             self.control.stopped.store(true, Ordering::SeqCst);
             return false;
         };
@@ -174,11 +174,11 @@ pub(crate) struct Control {
 struct ControlState {
     running: Option<Running>,
     /// Time and limits of the ponder hit.
-    hit: Option<(Instant, Limits)>,
+    ponder_hit: Option<(Instant, Limits)>,
     /// A game has needed the process.
     is_interrupted: bool,
-    /// When the process is stuck if the search is not over.
-    deadline: Option<Instant>,
+    /// When the process is killed if the search is not over.
+    kill_deadline: Option<Instant>,
     outcome: Outcome,
 }
 
@@ -203,18 +203,18 @@ impl Control {
         lock(&self.state)
     }
 
-    /// Sets when the process is stuck; `None` for a search that nobody waits for.
-    pub(crate) fn set_deadline(&self, deadline: Option<Instant>) {
-        self.lock().deadline = deadline;
+    /// Sets when the process is killed; `None` for a search that nobody waits for.
+    pub(crate) fn set_kill_deadline(&self, deadline: Option<Instant>) {
+        self.lock().kill_deadline = deadline;
     }
 
-    /// Whether the process is stuck.
+    /// Whether the process is to be killed.
     pub(crate) fn is_overdue(&self, now: Instant) -> bool {
         let mut state = self.lock();
-        if state.deadline.is_none() && self.is_stopped() {
-            state.deadline = Some(now + MAX_STOP_TIMEOUT + KILL_MARGIN);
+        if state.kill_deadline.is_none() && self.is_stopped() {
+            state.kill_deadline = Some(now + MAX_STOP_TIMEOUT + KILL_MARGIN);
         }
-        state.deadline.is_some_and(|deadline| deadline <= now)
+        state.kill_deadline.is_some_and(|deadline| deadline <= now)
     }
 
     pub(crate) fn stop(&self) {
@@ -227,14 +227,14 @@ impl Control {
     }
 
     /// Whether the opponent has made the move that the search ponders on.
-    pub(crate) fn is_hit(&self) -> bool {
-        self.lock().hit.is_some()
+    pub(crate) fn was_ponder_hit(&self) -> bool {
+        self.lock().ponder_hit.is_some()
     }
 
     /// Stops a search that no game waits for, unless the opponent has made the move.
     pub(crate) fn interrupt(&self) -> bool {
         let mut state = self.lock();
-        if state.hit.is_some() {
+        if state.ponder_hit.is_some() {
             return false;
         }
         state.is_interrupted = true;
@@ -245,8 +245,8 @@ impl Control {
         true
     }
 
-    /// Notes what runs now; `None` for the end of the search.
-    pub(crate) fn set(&self, running: Option<Running>) {
+    /// Sets what runs now; `None` for the end of the search.
+    pub(crate) fn set_running(&self, running: Option<Running>) {
         self.lock().running = running;
         if self.is_stopped() {
             self.stop();
@@ -258,7 +258,7 @@ impl Control {
     }
 
     /// Changes what is known about the end of the search.
-    pub(crate) fn note(&self, change: impl FnOnce(&mut Outcome)) {
+    pub(crate) fn update_outcome(&self, change: impl FnOnce(&mut Outcome)) {
         change(&mut self.lock().outcome);
     }
 }
@@ -296,8 +296,8 @@ impl ExternalHandle {
         let now = Instant::now();
         let bounds = Bounds::of(limits, &self.game);
         switch.ponderhit(deadlines(now + bounds.hard, limits));
-        state.deadline = Some(now + bounds.latest + stop_timeout(limits) + KILL_MARGIN);
-        state.hit = Some((now, limits.clone()));
+        state.kill_deadline = Some(now + bounds.latest + stop_timeout(limits) + KILL_MARGIN);
+        state.ponder_hit = Some((now, limits.clone()));
         true
     }
 

@@ -290,7 +290,7 @@ impl ExternalEngine {
         let mut interruptible = state.interruptible.iter();
         state.thinking > 0
             || state.queue.iter().any(Job::is_awaited)
-            || interruptible.any(|control| control.is_hit())
+            || interruptible.any(|control| control.was_ponder_hit())
     }
 
     /// Starts a search that no game waits for, if the engine is able to and a process is free.
@@ -518,7 +518,7 @@ impl Shared {
                 state.record(job.task.game_id).misses = 0;
             }
             let control = Arc::clone(&job.control);
-            control.set_deadline(is_awaited.then(|| job.kill_at()));
+            control.set_kill_deadline(is_awaited.then(|| job.kill_deadline()));
             let process = worker.process.id();
             state.running.push((process, Arc::clone(&control)));
             drop(state);
@@ -537,7 +537,7 @@ impl Shared {
                 Ok(_) if job.is_interrupted() => continue,
                 Ok(report) => {
                     self.lock().stats.moves += u64::from(wanted);
-                    job.control.set(None);
+                    job.control.set_running(None);
                     (job.task.on_done)(report);
                     continue;
                 }
@@ -558,7 +558,8 @@ impl Shared {
                 self.rescue(job, last, error.to_string());
             } else {
                 let why = error.to_string();
-                job.control.note(|outcome| outcome.failure = Some(why));
+                job.control
+                    .update_outcome(|outcome| outcome.failure = Some(why));
             }
             // A busy machine makes engines late: they are not restarted if they only need some time.
             let goes_on = match error {
@@ -595,7 +596,8 @@ impl Shared {
                 self.settings.name
             );
         }
-        job.control.note(|outcome| outcome.transcript = transcript);
+        job.control
+            .update_outcome(|outcome| outcome.transcript = transcript);
         self.play_own(job, why);
     }
 
@@ -605,7 +607,7 @@ impl Shared {
         match last {
             Some(report) if job.is_late() => {
                 self.lock().stats.moves += 1;
-                job.control.set(None);
+                job.control.set_running(None);
                 (job.task.on_done)(report);
             }
             _ => self.play_own(job, why),
@@ -615,7 +617,8 @@ impl Shared {
     /// Runs the search on the own engine in the time that is left.
     fn play_own(&self, mut job: Job, why: String) {
         self.lock().stats.fallbacks += 1;
-        job.control.note(|outcome| outcome.fallback = Some(why));
+        job.control
+            .update_outcome(|outcome| outcome.fallback = Some(why));
         let elapsed = job.since.elapsed();
         if elapsed >= Duration::from_millis(1) {
             let limits = &mut job.task.limits;
@@ -629,7 +632,7 @@ impl Shared {
         }
         let control = Arc::clone(&job.control);
         let handle = self.own.start(job.task);
-        control.set(Some(Running::Own(handle)));
+        control.set_running(Some(Running::Own(handle)));
     }
 
     /// Gives jobs to the own engine that have waited too long for a process.

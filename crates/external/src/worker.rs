@@ -75,7 +75,8 @@ impl Worker {
         let found = self.search_silently(job, settings, share, last);
         let mut transcript = std::mem::take(&mut self.transcript);
         transcript.extend(self.process.take_transcript());
-        job.control.note(|outcome| outcome.transcript = transcript);
+        job.control
+            .update_outcome(|outcome| outcome.transcript = transcript);
         found
     }
 
@@ -88,7 +89,7 @@ impl Worker {
     ) -> Result<SearchReport, EngineError> {
         self.process.clear()?;
         let switch = self.process.stop_switch();
-        job.control.set(Some(Running::Process(switch)));
+        job.control.set_running(Some(Running::Process(switch)));
         self.set_strength(job.task.limits.strength)?;
         self.enter_game(job, settings)?;
         let now = Instant::now();
