@@ -514,7 +514,7 @@ fn external_engine(
     let problem = |error: EngineError| {
         let text = format!("{name}: {error}");
         Finding::problem("engine", Cause::Configuration, text)
-            .hint("see [[engine.external]]; with a mistake in the options the bot does not start, else it plays with its own engine")
+            .hint("see [[engine.external]]; with a mistake in the options the bot does not start, else the embedded engine plays instead")
     };
     let play = || {
         let mut engine = EngineProcess::start(&settings.launch)?;

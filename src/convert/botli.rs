@@ -8,15 +8,15 @@ use super::Place;
 use super::books::PeerBooks;
 use super::draft::{Draft, mappings, quoted};
 use super::values::{
-    DRAW_SCORE, NO_ONLINE_MOVES, NO_TABLES, OWN_ENGINE, SPEEDS, UNKNOWN_GAMES, VARIANTS, boolean,
-    chat, draw_switch, known_names, list, search_limits, selection, table, texts, uci_options,
-    up_to, urls, whole,
+    DRAW_SCORE, EMBEDDED_ENGINE, NO_ONLINE_MOVES, NO_TABLES, SPEEDS, UNKNOWN_GAMES, VARIANTS,
+    boolean, chat, draw_switch, known_names, list, search_limits, selection, table, texts,
+    uci_options, up_to, urls, whole,
 };
 use super::yaml::Value;
 
 /// Keys that have no counterpart, by their beginning, with the reason.
 const DROPPED: &[(&str, &str)] = &[
-    ("engines.", OWN_ENGINE),
+    ("engines.", EMBEDDED_ENGINE),
     ("syzygy.", NO_TABLES),
     ("gaviota.", NO_TABLES),
     ("online_moves.", NO_ONLINE_MOVES),

@@ -6,9 +6,9 @@ use super::Place;
 use super::books::PeerBooks;
 use super::draft::{Draft, Outcome, mappings, quoted};
 use super::values::{
-    DRAW_SCORE, NO_ONLINE_MOVES, NO_TABLES, OWN_ENGINE, SPEEDS, UNKNOWN_GAMES, VARIANTS, boolean,
-    changed, chat, draw_switch, known_names, list, names, not, same, search_limits, selection,
-    shown, table, texts, uci_options, up_to, urls, whole,
+    DRAW_SCORE, EMBEDDED_ENGINE, NO_ONLINE_MOVES, NO_TABLES, SPEEDS, UNKNOWN_GAMES, VARIANTS,
+    boolean, changed, chat, draw_switch, known_names, list, names, not, same, search_limits,
+    selection, shown, table, texts, uci_options, up_to, urls, whole,
 };
 use super::yaml::Value;
 
@@ -24,7 +24,7 @@ const DROPPED: &[(&str, &str)] = &[
         "engine.polyglot.normalization",
         "the weights of a book are used as they are",
     ),
-    ("engine.", OWN_ENGINE),
+    ("engine.", EMBEDDED_ENGINE),
     (
         "fake_think_time",
         "an engine of limited strength takes its time like a human; see engine.strength",

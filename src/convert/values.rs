@@ -7,7 +7,7 @@ use super::yaml::Value;
 use crate::lichess::model::{Speed, Variant};
 
 /// No engine but ours.
-pub(super) const OWN_ENGINE: &str = "the embedded engine has settings of its own, in [engine] and in `play` of a rule; other engines are in [[engine.external]], those in a language of your choice with protocol = \"lines\"";
+pub(super) const EMBEDDED_ENGINE: &str = "the embedded engine has settings of its own, in [engine] and in `play` of a rule; other engines are in [[engine.external]], those in a language of your choice with protocol = \"lines\"";
 /// No moves from other servers.
 pub(super) const NO_ONLINE_MOVES: &str =
     "no move is fetched from other servers; the embedded book and book.files are used instead";

@@ -111,9 +111,10 @@ pub fn assemble(settings: &Arc<Settings>, token: Token, events: Bus) -> Result<B
 }
 
 /// Starts the external engines.
-fn externals(settings: &Settings, own: &Engine) -> Arc<[ExternalEngine]> {
-    let start =
-        |external: &config::External| ExternalEngine::new(external_settings(external), own.clone());
+fn externals(settings: &Settings, embedded: &Engine) -> Arc<[ExternalEngine]> {
+    let start = |external: &config::External| {
+        ExternalEngine::new(external_settings(external), embedded.clone())
+    };
     settings.engine.external.iter().map(start).collect()
 }
 
@@ -221,7 +222,7 @@ fn try_engine(external: &config::External, settings: &Settings) -> Result<Option
             why: error.to_string(),
         }),
         Err(error) => Ok(Some(format!(
-            "engine `{name}`: {error}; unless that changes, the own engine plays after a restart"
+            "engine `{name}`: {error}; unless that changes, the embedded engine plays instead after a restart"
         ))),
         Ok(()) => Ok(None),
     }

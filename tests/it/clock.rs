@@ -193,7 +193,7 @@ fn bad_latency_loses_no_game_on_time() {
 #[test]
 #[ignore = "minutes: see the text above"]
 fn bad_latency_loses_no_game_on_time_in_a_long_match() {
-    // Greedy users are mated soon; games against our own engine are long.
+    // Greedy users are mated soon; games against Knightwatch are long.
     let opponents = match env_number("KNIGHTWATCH_CLOCK_NODES", 0) {
         0 => PlayerKind::Greedy,
         nodes => PlayerKind::Engine {

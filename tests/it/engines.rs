@@ -18,7 +18,7 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_knightwatch");
 /// An engine that fails as it is told, and passes lines on to another one.
 pub(crate) const STUB: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/crates/external/tests/stub.py");
 
-/// Our own engine behind [`STUB`] with these faults, as an array of TOML.
+/// Knightwatch as a UCI engine behind [`STUB`] with these faults, as an array of TOML.
 fn failing(faults: &[&str]) -> String {
     let words = [&["python3", STUB], faults, &["--", PROGRAM, "uci"]].concat();
     format!("{words:?}")
@@ -137,7 +137,7 @@ fn failure_of_an_engine_names_the_game() {
     let line = wait("the failure is logged", || {
         let log = bot.log();
         let mut lines = log.lines();
-        let line = lines.find(|line| line.contains("the own engine plays this move"));
+        let line = lines.find(|line| line.contains("the embedded engine plays this move"));
         line.map(str::to_owned)
     });
     assert!(line.contains(&format!("\"game\":\"{id}\"")), "{line}");
@@ -153,7 +153,7 @@ fn engine_that_dies_hangs_and_cheats_loses_no_game() {
     ));
     let log = bot.log();
     assert!(!log.contains(" lost against"), "{log}");
-    assert!(log.contains("the own engine plays this move"), "{log}");
+    assert!(log.contains("the embedded engine plays this move"), "{log}");
     assert!(log.contains("no legal move"), "{log}");
     let record = record(&site, &bot, &id);
     assert!(moves_from(&record, "fallback") > 0, "{log}");
@@ -209,7 +209,7 @@ fn play_with_random_faults(games: usize, processes: usize, permille: &str) {
         });
     }
     let log = bot.log();
-    assert!(log.contains("the own engine plays"), "no fault: {log}");
+    assert!(log.contains("the embedded engine plays"), "no fault: {log}");
 }
 
 #[test]

@@ -24,7 +24,7 @@ const START_TIMEOUT: Duration = Duration::from_secs(30);
 /// Time for the end of a search on the opponent's time, whose result nobody wants any more.
 const ABANDONED_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Upper limit of the time on the opponent's time.
+/// Maximum duration of pondering.
 const MAX_PONDER_TIME: Duration = Duration::from_secs(3_600);
 
 /// Protocol of an engine.

@@ -254,7 +254,7 @@ impl EngineProcess {
         }
         let mut rejected = None;
         self.ready(READY_TIMEOUT, |line| {
-            // Our own engine reports a rejected value like this.
+            // Knightwatch reports a rejected value like this.
             let Some((name, why)) = line
                 .strip_prefix("info string ")
                 .and_then(|text| text.split_once(": "))

@@ -82,7 +82,7 @@ impl Job {
         self.purpose == Purpose::Analysis && self.control.lock().is_interrupted
     }
 
-    /// Until when the job waits for a process. After that the own engine has just the soft limit left.
+    /// Until when the job waits for a process. After that the embedded engine has just the soft limit left.
     pub(crate) fn latest_start(&self) -> Instant {
         let Bounds { soft, latest, .. } = self.bounds;
         self.since + latest.saturating_sub(soft).max(soft / 4)
@@ -184,13 +184,13 @@ struct ControlState {
 
 pub(crate) enum Running {
     Process(StopSwitch),
-    Own(SearchHandle),
+    Embedded(SearchHandle),
 }
 
 /// How a search ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// Why the own engine has played, if it has.
+    /// Why the embedded engine has played, if it has.
     pub fallback: Option<String>,
     /// Why a search that no game waits for has failed, if it has.
     pub failure: Option<String>,
@@ -221,7 +221,7 @@ impl Control {
         self.stopped.store(true, Ordering::SeqCst);
         match &self.lock().running {
             Some(Running::Process(switch)) => switch.stop(),
-            Some(Running::Own(handle)) => handle.stop(),
+            Some(Running::Embedded(handle)) => handle.stop(),
             None => {}
         }
     }
@@ -301,9 +301,9 @@ impl ExternalHandle {
         true
     }
 
-    /// Says who searches while the search runs.
-    pub fn replacement(&self) -> Replacement {
-        Replacement(Arc::clone(&self.control))
+    /// The reason for a fallback, also of a search that still runs.
+    pub fn fallback_reason(&self) -> FallbackReason {
+        FallbackReason(Arc::clone(&self.control))
     }
 
     /// How the search ended, once its result is there.
@@ -312,13 +312,13 @@ impl ExternalHandle {
     }
 }
 
-/// Says whether the own engine plays in place of this one.
+/// Reason for which the embedded engine plays in place of this one.
 #[derive(Clone)]
-pub struct Replacement(Arc<Control>);
+pub struct FallbackReason(Arc<Control>);
 
-impl Replacement {
-    /// Why the own engine plays, if it does.
-    pub fn reason(&self) -> Option<String> {
+impl FallbackReason {
+    /// The reason; `None` if the embedded engine does not play.
+    pub fn get(&self) -> Option<String> {
         self.0.lock().outcome.fallback.clone()
     }
 }
@@ -326,11 +326,11 @@ impl Replacement {
 impl Drop for ExternalHandle {
     fn drop(&mut self) {
         self.control.stop();
-        // An own search ends when its handle is dropped.
+        // A search of the embedded engine ends when its handle is dropped.
         let mut state = self.control.lock();
         let running = state
             .running
-            .take_if(|running| matches!(running, Running::Own(_)));
+            .take_if(|running| matches!(running, Running::Embedded(_)));
         drop((state, running));
     }
 }

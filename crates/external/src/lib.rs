@@ -1,7 +1,7 @@
 //! Client of chess engines in processes of their own, by UCI, XBoard's protocol or plain lines.
 //!
 //! [`EngineProcess`] is one process. [`ExternalEngine`] shares warm processes among games, watches over every move, and falls
-//! back to the own engine.
+//! back to the embedded engine.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -30,7 +30,7 @@ pub use engine::EngineProcess;
 pub use engine_option::OptionKind;
 pub use go::{Clocks, Go};
 pub use info::Info;
-pub use job::{ExternalHandle, GameSetup, Outcome, Replacement};
+pub use job::{ExternalHandle, FallbackReason, GameSetup, Outcome};
 pub use pool::{ExternalEngine, Stats};
 pub use settings::{ExternalSettings, FixedLimits};
 

@@ -1,4 +1,4 @@
-//! Warm processes of an engine that are shared by all games, and the watch over them.
+//! Warm processes of an engine that are shared by all games, and the watchdog over them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -19,22 +19,22 @@ use super::process::ProcessTable;
 use super::settings::ExternalSettings;
 use super::worker::Worker;
 
-/// Failures of an engine in one game after which the own engine plays the rest of it.
+/// Failures of an engine in one game after which the embedded engine plays the rest of it.
 const MAX_FAILURES_PER_GAME: u32 = 3;
 
-/// Reason for which the own engine plays when all processes have failed.
+/// Reason for a fallback when all processes have failed.
 const NONE_READY: &str = "no process is ready";
 
-/// Reason for which it plays when all processes are busy.
+/// Reason for a fallback when all processes are busy.
 const NONE_FREE: &str = "no process was free";
 
-/// Moves of a game in a row for which no process was free, after which it does not wait for one any more.
+/// Moves of a game in a row for which no process was free, after which the game does not wait for one any more.
 const MAX_MISSES: u32 = 2;
 
-/// Time between two looks at processes that may be stuck.
+/// Interval of the checks for searches past their kill deadline.
 const WATCH_INTERVAL: Duration = Duration::from_millis(250);
 
-/// Reason for which it plays the rest of a game.
+/// Reason for a fallback in the rest of a game with too many failures.
 const FAILED_TOO_OFTEN: &str =
     "it has failed too often, and the embedded engine plays the rest of this game";
 
@@ -47,8 +47,8 @@ const RESTART_BACKOFF: Backoff = Backoff::new(Duration::from_secs(1), Duration::
 /// A process that has worked for this long is restarted with the first delay again.
 const STABLE_AFTER: Duration = Duration::from_secs(60);
 
-/// The least time that the own engine gets in place of a failed one.
-const MIN_RESCUE_TIME: Duration = Duration::from_millis(10);
+/// Least time of the embedded engine for a fallback.
+const MIN_FALLBACK_TIME: Duration = Duration::from_millis(10);
 
 /// Time for an answer that was late, before the process is killed.
 const RECOVERY_TIMEOUT: Duration = Duration::from_secs(1);
@@ -65,7 +65,7 @@ pub struct Stats {
     pub ready: usize,
     /// Moves that it has found.
     pub moves: u64,
-    /// Moves that the own engine has found in its place.
+    /// Moves that the embedded engine has found in its place.
     pub fallbacks: u64,
     /// Failures of a process, those at the start included.
     pub failures: u64,
@@ -84,8 +84,8 @@ struct Owner(Arc<Shared>);
 
 struct Shared {
     settings: ExternalSettings,
-    /// Plays when this engine cannot.
-    own: Engine,
+    /// The embedded engine, which plays when this one cannot.
+    fallback_engine: Engine,
     processes: ProcessTable,
     state: Mutex<State>,
     changed: Condvar,
@@ -126,17 +126,17 @@ struct Record {
     failures: u32,
     /// Moves in a row for which no process was free.
     misses: u32,
-    /// The last reason in the log for which the own engine plays.
+    /// The last reason in the log for a fallback.
     logged: Option<&'static str>,
 }
 
 impl ExternalEngine {
-    /// Starts the processes in the background. `own` plays whenever they cannot.
-    pub fn new(settings: ExternalSettings, own: Engine) -> Self {
+    /// Starts the processes in the background. `fallback_engine`, the embedded engine, plays whenever they cannot.
+    pub fn new(settings: ExternalSettings, fallback_engine: Engine) -> Self {
         let processes = settings.processes.max(1);
         let shared = Arc::new(Shared {
             settings,
-            own,
+            fallback_engine,
             processes: ProcessTable::default(),
             state: Mutex::new(State {
                 starting: processes,
@@ -150,8 +150,8 @@ impl ExternalEngine {
                 shared.lock().starting -= 1;
             }
         }
-        let rescuer = Arc::clone(&shared);
-        spawn("engine rescuer", move || rescuer.rescue_waiting());
+        let watched = Arc::clone(&shared);
+        spawn("engine watchdog", move || watched.watch());
         Self {
             owner: Arc::new(Owner(shared)),
         }
@@ -222,7 +222,7 @@ impl ExternalEngine {
         } else if misses >= MAX_MISSES && !is_free {
             state.missed += 1;
             drop(state);
-            shared.play_own(job, NONE_FREE.to_owned());
+            shared.play_fallback(job, NONE_FREE.to_owned());
         } else {
             state.queue.push(job);
             let is_needed = state.idle.len() < state.queue.len();
@@ -382,7 +382,7 @@ impl State {
     fn count_failure_in(&mut self, game: u64) -> u32 {
         let record = self.record(game);
         record.failures += 1;
-        // The log of the failure says that the own engine plays the rest.
+        // The log of the failure says that the embedded engine plays the rest.
         record.logged = Some(FAILED_TOO_OFTEN);
         record.failures
     }
@@ -445,7 +445,7 @@ impl Shared {
                 self.changed.notify_all();
                 if is_new {
                     error!(
-                        "engine {name}: {error}; the own engine plays in its place until this is corrected and the program is \
+                        "engine {name}: {error}; the embedded engine plays instead until this is corrected and the program is \
                          started again"
                     );
                 }
@@ -480,7 +480,7 @@ impl Shared {
         }
     }
 
-    /// Runs jobs until the end, or the first failure, whose job the own engine has taken over.
+    /// Runs jobs until the end, or the first failure, whose job the embedded engine has taken over.
     fn serve(&self, worker: &mut Worker) -> Result<(), EngineError> {
         loop {
             let last_game = worker.last_game();
@@ -552,10 +552,10 @@ impl Shared {
                 };
                 let _game = job.span.clone().entered();
                 warn!(
-                    "engine {}: {error}; the own engine plays {rest}",
+                    "engine {}: {error}; the embedded engine plays {rest}",
                     self.settings.name
                 );
-                self.rescue(job, last, error.to_string());
+                self.fall_back(job, last, error.to_string());
             } else {
                 let why = error.to_string();
                 job.control
@@ -576,7 +576,7 @@ impl Shared {
         }
     }
 
-    /// Leaves a job to the own engine, and logs the first time why.
+    /// Leaves a job to the embedded engine, and logs the first time why.
     fn refuse(&self, mut state: MutexGuard<'_, State>, job: Job, why: &'static str) {
         let is_new = state.record(job.task.game_id).logged.replace(why) != Some(why);
         let failure = state.stats.last_failure.clone();
@@ -592,30 +592,30 @@ impl Shared {
         if is_new {
             let _game = job.span.clone().entered();
             warn!(
-                "engine {}: {why}; the own engine plays in its place",
+                "engine {}: {why}; the embedded engine plays instead",
                 self.settings.name
             );
         }
         job.control
             .update_outcome(|outcome| outcome.transcript = transcript);
-        self.play_own(job, why);
+        self.play_fallback(job, why);
     }
 
     /// Ends the search of a failed process: with the best line that it has sent, if most of the time is gone, or else with
-    /// the own engine.
-    fn rescue(&self, job: Job, last: Option<SearchReport>, why: String) {
+    /// the embedded engine.
+    fn fall_back(&self, job: Job, last: Option<SearchReport>, why: String) {
         match last {
             Some(report) if job.is_late() => {
                 self.lock().stats.moves += 1;
                 job.control.set_running(None);
                 (job.task.on_done)(report);
             }
-            _ => self.play_own(job, why),
+            _ => self.play_fallback(job, why),
         }
     }
 
-    /// Runs the search on the own engine in the time that is left.
-    fn play_own(&self, mut job: Job, why: String) {
+    /// Runs the search on the embedded engine in the time that is left.
+    fn play_fallback(&self, mut job: Job, why: String) {
         self.lock().stats.fallbacks += 1;
         job.control
             .update_outcome(|outcome| outcome.fallback = Some(why));
@@ -626,21 +626,21 @@ impl Shared {
                 clock.remaining = clock.remaining.saturating_sub(elapsed);
             }
             let left = job.bounds.latest.saturating_sub(elapsed);
-            let left = left.min(job.bounds.hard).max(MIN_RESCUE_TIME);
+            let left = left.min(job.bounds.hard).max(MIN_FALLBACK_TIME);
             limits.max_time = Some(limits.max_time.map_or(left, |most| most.min(left)));
             limits.movetime = limits.movetime.map(|time| time.min(left));
         }
         let control = Arc::clone(&job.control);
-        let handle = self.own.start(job.task);
-        control.set_running(Some(Running::Own(handle)));
+        let handle = self.fallback_engine.start(job.task);
+        control.set_running(Some(Running::Embedded(handle)));
     }
 
-    /// Gives jobs to the own engine that have waited too long for a process.
-    fn rescue_waiting(&self) {
+    /// Kills processes past their deadline, and gives jobs that have waited too long to the embedded engine.
+    fn watch(&self) {
         let mut state = self.lock();
         while !state.closed {
             let now = Instant::now();
-            // Writing to a process that does not read, our thread does not see its deadline.
+            // The thread of a process does not see the deadline while it writes to one that does not read.
             for (process, control) in &state.running {
                 if control.is_overdue(now) {
                     self.processes.kill(*process);
@@ -664,13 +664,14 @@ impl Shared {
                     .is_none_or(|at| now - at >= BUSY_WARNING_INTERVAL);
                 if is_due {
                     warn!(
-                        "engine {}: no process was free for {} of the moves, which the own engine plays; raise processes",
+                        "engine {}: no process was free for {} of the moves, which the embedded engine plays; raise \
+                         `processes` of [[engine.external]]",
                         self.settings.name, state.missed
                     );
                     state.warned_at = Some(now);
                 }
                 drop(state);
-                self.play_own(job, NONE_FREE.to_owned());
+                self.play_fallback(job, NONE_FREE.to_owned());
                 state = self.lock();
                 continue;
             }
@@ -687,7 +688,7 @@ impl Shared {
         let queue = std::mem::take(&mut state.queue);
         drop(state);
         for job in queue.into_iter().filter(Job::is_awaited) {
-            self.play_own(job, "the engine is shut down".to_owned());
+            self.play_fallback(job, "the engine is shut down".to_owned());
         }
     }
 }
@@ -696,7 +697,7 @@ impl Shared {
 fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> bool {
     let spawned = thread::Builder::new().name(name.to_owned()).spawn(run);
     if let Err(error) = &spawned {
-        warn!("cannot start a thread for an engine: {error}; the own engine plays");
+        warn!("cannot start a thread for an engine: {error}; the embedded engine plays instead");
     }
     spawned.is_ok()
 }

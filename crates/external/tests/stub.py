@@ -26,7 +26,7 @@ def arguments():
     for fault in FAULTS:
         parser.add_argument(f"--{fault}-at", type=int, action="append", default=[], metavar="SEARCH")
     parser.add_argument("--slow", type=float, default=0, metavar="SECONDS", help="every move comes this late")
-    parser.add_argument("--flood", action="store_true", help="every search floods the output")
+    parser.add_argument("--flood", action="store_true", help="every search writes too much output")
     parser.add_argument("--flood-ponder", type=float, metavar="SECONDS", help="so does pondering, with this pause between lines")
     parser.add_argument("--garbage", action="store_true", help="every search writes random bytes")
     parser.add_argument("--never-uciok", action="store_true")

@@ -15,7 +15,7 @@ use crate::clock;
 use crate::config::{self, Books};
 use crate::engine::{Clock, Limits, SearchHandle, SearchReport, Strength, Task, think_time};
 use crate::events::{Event, SearchInfo, Source};
-use crate::external::{ExternalEngine, ExternalHandle, GameSetup, Outcome, Replacement};
+use crate::external::{ExternalEngine, ExternalHandle, FallbackReason, GameSetup, Outcome};
 use crate::lichess::model::{GameId, Variant};
 
 /// Time between two search events.
@@ -193,7 +193,7 @@ pub(crate) fn game_id_hash(id: &GameId) -> u64 {
 
 /// A search of our engine or of an external one. Dropping it stops it.
 enum Handle {
-    Own(SearchHandle),
+    Embedded(SearchHandle),
     /// With the name of the engine.
     External(ExternalHandle, String),
 }
@@ -238,7 +238,7 @@ impl Search {
     ) -> Self {
         let (task, search) = Self::prepare(true, ctx, id, game, rejected, limits);
         search(match engine {
-            None => Handle::Own(ctx.engine.start(task)),
+            None => Handle::Embedded(ctx.engine.start(task)),
             Some((engine, setup)) => {
                 // Its warnings come from threads that do not know the game.
                 let handle = error_span!("game", game = %id).in_scope(|| engine.start(task, setup));
@@ -261,7 +261,7 @@ impl Search {
         };
         let (task, search) = Self::prepare(false, ctx, id, game, &[], limits);
         let handle = match engine {
-            None => ctx.engine.start_ponder(task).map(Handle::Own),
+            None => ctx.engine.start_ponder(task).map(Handle::Embedded),
             Some((engine, setup)) => engine
                 .start_ponder(task, setup)
                 .map(|handle| Handle::External(handle, engine.name().to_owned())),
@@ -274,7 +274,7 @@ impl Search {
     pub(crate) fn ponder_hit(self, limits: Limits) -> Option<Self> {
         self.reporting.store(true, Ordering::Relaxed);
         let is_hit = match &self.handle {
-            Handle::Own(handle) => handle.ponderhit_with(&to_wall_clock(limits)),
+            Handle::Embedded(handle) => handle.ponderhit_with(&to_wall_clock(limits)),
             Handle::External(handle, _) => handle.ponderhit_with(&to_wall_clock(limits)),
         };
         is_hit.then_some(self)
@@ -295,7 +295,7 @@ impl Search {
         limits: Limits,
     ) -> (Task, impl FnOnce(Handle) -> Self + use<>) {
         let reporting = Arc::new(AtomicBool::new(reporting));
-        let replaced: Arc<OnceLock<(Replacement, String)>> = Arc::default();
+        let fallback: Arc<OnceLock<(FallbackReason, String)>> = Arc::default();
         let (sender, done) = oneshot::channel();
         let mut search_moves = Vec::new();
         if !rejected.is_empty() {
@@ -314,14 +314,14 @@ impl Search {
                 search_moves,
                 ..to_wall_clock(limits)
             },
-            on_info: info_reporter(ctx, id, game, reporting.clone(), Arc::clone(&replaced)),
+            on_info: info_reporter(ctx, id, game, reporting.clone(), Arc::clone(&fallback)),
             // The receiver is gone if the search was dropped.
             on_done: Box::new(move |thought| drop(sender.send(thought))),
         };
         let (game, rejected) = (game.clone(), rejected.to_vec());
         let search = move |handle| {
             if let Handle::External(handle, name) = &handle {
-                let _ = replaced.set((handle.replacement(), name.clone()));
+                let _ = fallback.set((handle.fallback_reason(), name.clone()));
             }
             Self {
                 handle,
@@ -340,7 +340,7 @@ impl Search {
     pub(crate) fn move_now(&mut self) {
         self.human_delay = None;
         match &self.handle {
-            Handle::Own(handle) => handle.stop(),
+            Handle::Embedded(handle) => handle.stop(),
             Handle::External(handle, _) => handle.stop(),
         }
     }
@@ -363,7 +363,7 @@ impl Search {
         };
         let mv = found.filter(|mv| legal.contains(mv)).or_else(any)?;
         let (outcome, name) = match &self.handle {
-            Handle::Own(_) => (Outcome::default(), ""),
+            Handle::Embedded(_) => (Outcome::default(), ""),
             Handle::External(handle, name) => (handle.outcome(), name.as_str()),
         };
         let mut transcript = outcome.transcript;
@@ -371,7 +371,7 @@ impl Search {
         transcript.extend(
             fallback
                 .as_ref()
-                .map(|why| format!("the own engine plays: {why}")),
+                .map(|why| format!("the embedded engine plays instead: {why}")),
         );
         Some(ChosenMove {
             mv,
@@ -392,7 +392,7 @@ fn info_reporter(
     id: &GameId,
     game: &Game,
     reporting: Arc<AtomicBool>,
-    replaced: Arc<OnceLock<(Replacement, String)>>,
+    fallback: Arc<OnceLock<(FallbackReason, String)>>,
 ) -> Box<dyn FnMut(&SearchReport) + Send> {
     let (bus, id, position) = (ctx.events.clone(), id.to_string(), game.position().clone());
     let ply = game.moves().len() as u32;
@@ -403,8 +403,8 @@ fn info_reporter(
             return;
         }
         last = clock::now();
-        let fallback = replaced.get().and_then(|(replacement, name)| {
-            let why = replacement.reason()?;
+        let fallback = fallback.get().and_then(|(reason, name)| {
+            let why = reason.get()?;
             Some(format!("{name}: {why}"))
         });
         let source = match fallback {

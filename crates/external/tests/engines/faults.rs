@@ -83,7 +83,7 @@ fn engine_is_restarted_after_a_crash() {
 }
 
 #[test]
-fn engine_without_uciok_leaves_games_to_the_own_one() {
+fn engine_without_uciok_leaves_games_to_the_embedded_one() {
     let engine = engine(failing("--never-uciok"), 2);
     let (report, took) = search(&engine, 1);
     assert!(report.mv.is_some() && took < Duration::from_secs(1));
