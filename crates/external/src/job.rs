@@ -103,22 +103,22 @@ impl Job {
         self.since.elapsed() >= self.bounds.soft / 2 || self.control.is_stopped()
     }
 
-    /// Takes over the limits of a ponder hit, if there was one. Otherwise a search on the opponent's time is over.
-    pub(crate) fn end_pondering(&mut self) -> bool {
+    /// Takes over the limits of a ponder hit, if there was one: the job is awaited from then on. Otherwise a search on the
+    /// opponent's time is over.
+    pub(crate) fn end_pondering(&mut self) {
         if self.is_awaited() {
-            return true;
+            return;
         }
         let mut state = self.control.lock();
         let Some((since, limits)) = state.ponder_hit.take() else {
             // A later ponder hit must not wait for the result.
             self.control.stopped.store(true, Ordering::SeqCst);
-            return false;
+            return;
         };
         self.since = since;
         self.bounds = Bounds::of(&limits, &self.task.game);
         self.task.limits = limits;
         self.purpose = Purpose::Move;
-        true
     }
 }
 

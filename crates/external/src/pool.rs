@@ -1,6 +1,7 @@
 //! Warm processes of an engine that are shared by all games, and the watchdog over them.
 
 use std::collections::HashMap;
+use std::ops::RangeInclusive;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -49,9 +50,6 @@ const STABLE_AFTER: Duration = Duration::from_secs(60);
 
 /// Least time of the embedded engine for a fallback.
 const MIN_FALLBACK_TIME: Duration = Duration::from_millis(10);
-
-/// Time for an answer that was late, before the process is killed.
-const RECOVERY_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Least time between two warnings that no process was free.
 const BUSY_WARNING_INTERVAL: Duration = Duration::from_secs(600);
@@ -337,27 +335,23 @@ impl State {
         let elo = limits
             .strength
             .map(|strength| i64::from(strength.elo.get()));
-        match () {
-            () if is_960 && !self.abilities.chess960 => Some("it does not play Chess960"),
-            () if variant != Variant::Standard && !self.abilities.variants.contains(&variant) => {
-                Some("it does not play this variant")
-            }
-            () if !self.abilities.any_start && *initial != variant.start() => {
-                Some("it plays from the initial position only")
-            }
-            () if is_special && !self.abilities.special_limits => {
-                Some("its protocol has no limit of nodes or moves")
-            }
-            () if elo.is_some() && self.abilities.strength.is_none() => {
-                Some("it cannot limit its strength")
-            }
-            () if elo
-                .zip(self.abilities.strength.as_ref())
-                .is_some_and(|(elo, range)| !range.contains(&elo)) =>
-            {
-                Some("its UCI_Elo does not take this strength")
-            }
-            () => None,
+        let is_out_of_range =
+            |range: &RangeInclusive<i64>| elo.is_some_and(|elo| !range.contains(&elo));
+        let abilities = &self.abilities;
+        if is_960 && !abilities.chess960 {
+            Some("it does not play Chess960")
+        } else if variant != Variant::Standard && !abilities.variants.contains(&variant) {
+            Some("it does not play this variant")
+        } else if !abilities.any_start && *initial != variant.start() {
+            Some("it plays from the initial position only")
+        } else if is_special && !abilities.special_limits {
+            Some("its protocol has no limit of nodes or moves")
+        } else if elo.is_some() && abilities.strength.is_none() {
+            Some("it cannot limit its strength")
+        } else if abilities.strength.as_ref().is_some_and(is_out_of_range) {
+            Some("its UCI_Elo does not take this strength")
+        } else {
+            None
         }
     }
 
@@ -480,28 +474,10 @@ impl Shared {
         }
     }
 
-    /// Runs jobs until the end, or the first failure, whose job the embedded engine has taken over.
+    /// Runs jobs on a process until the engine is closed, or a failure after which the process cannot be used again. The
+    /// embedded engine has taken over the job that has failed.
     fn serve(&self, worker: &mut Worker) -> Result<(), EngineError> {
-        loop {
-            let last_game = worker.last_game();
-            let mut state = self.lock();
-            let mut job = loop {
-                if state.closed {
-                    return Ok(());
-                }
-                if let Some(job) = state.take_job(last_game) {
-                    break job;
-                }
-                state.idle.push(last_game);
-                let waited = self.changed.wait(state);
-                state = waited.unwrap_or_else(PoisonError::into_inner);
-                let at = state.idle.iter().position(|game| *game == last_game);
-                at.map(|at| state.idle.swap_remove(at));
-            };
-            if !state.queue.is_empty() {
-                // A job may have been left to this process.
-                self.changed.notify_all();
-            }
+        while let Some((state, mut job)) = self.wait_for_job(worker.last_game()) {
             // It was not known before the first start.
             if job.is_awaited()
                 && let Some(why) = state.unable(&job.task)
@@ -509,71 +485,106 @@ impl Shared {
                 self.refuse(state, job, why);
                 continue;
             }
-            // Those who wait get their turn within the time of this move.
-            let ready = state.stats.ready as f64;
-            let share = ready / (ready + state.queue.len() as f64);
-            let is_awaited = job.is_awaited();
-            if is_awaited {
-                state.thinking += 1;
-                state.record(job.task.game_id).misses = 0;
-            }
-            let control = Arc::clone(&job.control);
-            control.set_kill_deadline(is_awaited.then(|| job.kill_deadline()));
-            let process = worker.process.id();
-            state.running.push((process, Arc::clone(&control)));
-            drop(state);
-            self.changed.notify_all();
             let mut last = None;
-            let found = worker.search(&mut job, &self.settings, share, &mut last);
-            let wanted = job.end_pondering();
-            let is_other = |other: &Arc<Control>| !Arc::ptr_eq(other, &control);
-            let mut state = self.lock();
-            state.interruptible.retain(is_other);
-            state.running.retain(|(_, other)| is_other(other));
-            state.thinking -= usize::from(is_awaited);
-            drop(state);
-            let error = match found {
+            match self.run_job(state, worker, &mut job, &mut last) {
                 // Without a result, its owner knows that a game has ended it.
-                Ok(_) if job.is_interrupted() => continue,
-                Ok(report) => {
-                    self.lock().stats.moves += u64::from(wanted);
-                    job.control.set_running(None);
-                    (job.task.on_done)(report);
-                    continue;
+                Ok(_) if job.is_interrupted() => {}
+                Ok(report) => self.finish(job, report),
+                Err(error) => {
+                    let is_awaited = job.is_awaited();
+                    self.handle_failure(job, last, &error);
+                    if !worker.recover(&error, is_awaited) {
+                        return Err(error);
+                    }
                 }
-                Err(error) => error,
-            };
-            self.lock().count_failure(&error);
-            if wanted {
-                let count = self.lock().count_failure_in(job.task.game_id);
-                let rest = match count >= MAX_FAILURES_PER_GAME {
-                    true => "the rest of this game",
-                    false => "this move",
-                };
-                let _game = job.span.clone().entered();
-                warn!(
-                    "engine {}: {error}; the embedded engine plays {rest}",
-                    self.settings.name
-                );
-                self.fall_back(job, last, error.to_string());
-            } else {
-                let why = error.to_string();
-                job.control
-                    .update_outcome(|outcome| outcome.failure = Some(why));
-            }
-            // A busy machine makes engines late: they are not restarted if they only need some time.
-            let goes_on = match error {
-                EngineError::GaveUp { .. } => true,
-                // It has had that time to obey.
-                EngineError::TooLate(_) if !wanted => false,
-                EngineError::TooLate(_) => worker.process.recover(RECOVERY_TIMEOUT),
-                EngineError::Silent { .. } => worker.process.recover_ready(RECOVERY_TIMEOUT),
-                _ => false,
-            };
-            if !goes_on {
-                return Err(error);
             }
         }
+        Ok(())
+    }
+
+    /// Waits for a job for a process that has played `last_game`; `None` once the engine is closed.
+    fn wait_for_job(&self, last_game: Option<u64>) -> Option<(MutexGuard<'_, State>, Job)> {
+        let mut state = self.lock();
+        let job = loop {
+            if state.closed {
+                return None;
+            }
+            if let Some(job) = state.take_job(last_game) {
+                break job;
+            }
+            state.idle.push(last_game);
+            let waited = self.changed.wait(state);
+            state = waited.unwrap_or_else(PoisonError::into_inner);
+            let at = state.idle.iter().position(|game| *game == last_game);
+            at.map(|at| state.idle.swap_remove(at));
+        };
+        if !state.queue.is_empty() {
+            // A job may have been left to this process.
+            self.changed.notify_all();
+        }
+        Some((state, job))
+    }
+
+    /// Runs a job on a process. Afterwards the job is awaited if a game waits for its result, also by a ponder hit. `last` is
+    /// the last report.
+    fn run_job(
+        &self,
+        mut state: MutexGuard<'_, State>,
+        worker: &mut Worker,
+        job: &mut Job,
+        last: &mut Option<SearchReport>,
+    ) -> Result<SearchReport, EngineError> {
+        // Jobs in the queue get their turn within the time of this move.
+        let ready = state.stats.ready as f64;
+        let share = ready / (ready + state.queue.len() as f64);
+        let is_thinking = job.is_awaited();
+        if is_thinking {
+            state.thinking += 1;
+            state.record(job.task.game_id).misses = 0;
+        }
+        let control = Arc::clone(&job.control);
+        control.set_kill_deadline(is_thinking.then(|| job.kill_deadline()));
+        let process = worker.process.id();
+        state.running.push((process, Arc::clone(&control)));
+        drop(state);
+        self.changed.notify_all();
+        let found = worker.search(job, &self.settings, share, last);
+        job.end_pondering();
+        let is_other = |other: &Arc<Control>| !Arc::ptr_eq(other, &control);
+        let mut state = self.lock();
+        state.interruptible.retain(is_other);
+        state.running.retain(|(_, other)| is_other(other));
+        state.thinking -= usize::from(is_thinking);
+        found
+    }
+
+    /// Ends a job with a result of the engine.
+    fn finish(&self, job: Job, report: SearchReport) {
+        self.lock().stats.moves += u64::from(job.is_awaited());
+        job.control.set_running(None);
+        (job.task.on_done)(report);
+    }
+
+    /// Counts a failure, and falls back if a game waits for the result.
+    fn handle_failure(&self, job: Job, last: Option<SearchReport>, error: &EngineError) {
+        let why = error.to_string();
+        self.lock().count_failure(error);
+        if !job.is_awaited() {
+            job.control
+                .update_outcome(|outcome| outcome.failure = Some(why));
+            return;
+        }
+        let count = self.lock().count_failure_in(job.task.game_id);
+        let rest = match count >= MAX_FAILURES_PER_GAME {
+            true => "the rest of this game",
+            false => "this move",
+        };
+        let _game = job.span.clone().entered();
+        warn!(
+            "engine {}: {error}; the embedded engine plays {rest}",
+            self.settings.name
+        );
+        self.fall_back(job, last, why);
     }
 
     /// Leaves a job to the embedded engine, and logs the first time why.
@@ -605,11 +616,7 @@ impl Shared {
     /// the embedded engine.
     fn fall_back(&self, job: Job, last: Option<SearchReport>, why: String) {
         match last {
-            Some(report) if job.is_late() => {
-                self.lock().stats.moves += 1;
-                job.control.set_running(None);
-                (job.task.on_done)(report);
-            }
+            Some(report) if job.is_late() => self.finish(job, report),
             _ => self.play_fallback(job, why),
         }
     }

@@ -21,6 +21,9 @@ const MAX_KNOWN_GAMES: usize = 16;
 /// Time after `go movetime` before `stop` is sent.
 const MOVETIME_MARGIN: Duration = Duration::from_millis(20);
 
+/// Time for an answer that was late, before the process is killed.
+const RECOVERY_TIMEOUT: Duration = Duration::from_secs(1);
+
 /// Longest search while others wait, in soft limits of its share.
 const CROWDED_FACTOR: f64 = 1.5;
 
@@ -78,6 +81,19 @@ impl Worker {
         job.control
             .update_outcome(|outcome| outcome.transcript = transcript);
         found
+    }
+
+    /// Waits for the answer of a failed search that was late: a busy machine makes engines late, and they are not restarted if
+    /// they only need some time. `is_awaited`: a game waits for the search. Returns whether the process can be used again.
+    pub(crate) fn recover(&mut self, error: &EngineError, is_awaited: bool) -> bool {
+        match error {
+            EngineError::GaveUp { .. } => true,
+            // Without a game, its search was stopped and has had that time already.
+            EngineError::TooLate(_) if !is_awaited => false,
+            EngineError::TooLate(_) => self.process.recover(RECOVERY_TIMEOUT),
+            EngineError::Silent { .. } => self.process.recover_ready(RECOVERY_TIMEOUT),
+            _ => false,
+        }
     }
 
     fn search_silently(
