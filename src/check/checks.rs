@@ -513,8 +513,14 @@ fn external_engine(
     let name = &settings.name;
     let problem = |error: EngineError| {
         let text = format!("{name}: {error}");
+        let place = match error.key() {
+            Some(key) => format!("correct `{key}` of [[engine.external]]"),
+            None => "see [[engine.external]]".to_owned(),
+        };
         Finding::problem("engine", Cause::Configuration, text)
-            .hint("see [[engine.external]]; with a mistake in the options the bot does not start, else the embedded engine plays instead")
+            .hint(format!(
+                "{place}; with a mistake in the options the bot does not start, else the embedded engine plays instead"
+            ))
     };
     let play = || {
         let mut engine = EngineProcess::start(&settings.launch)?;

@@ -221,9 +221,15 @@ fn try_engine(external: &config::External, settings: &Settings) -> Result<Option
             name: name.clone(),
             why: error.to_string(),
         }),
-        Err(error) => Ok(Some(format!(
-            "engine `{name}`: {error}; unless that changes, the embedded engine plays instead after a restart"
-        ))),
+        Err(error) => {
+            let condition = match error.key() {
+                Some(key) => format!("correct `{key}` of [[engine.external]], or"),
+                None => "unless that changes,".to_owned(),
+            };
+            Ok(Some(format!(
+                "engine `{name}`: {error}; {condition} the embedded engine plays instead after a restart"
+            )))
+        }
         Ok(()) => Ok(None),
     }
 }

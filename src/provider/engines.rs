@@ -21,7 +21,7 @@ impl Engines {
     }
 }
 
-/// An engine that analyses for the board.
+/// An engine that analyzes for the board.
 pub enum BoardEngine {
     /// The embedded one.
     Embedded(Engine),

@@ -1,4 +1,4 @@
-//! Provider for Lichess's analysis board: the operator selects one of our engines there, and it analyses here.
+//! Provider for Lichess's analysis board: the operator selects one of our engines there, and it analyzes here.
 //!
 //! Games come first. An analysis uses an engine like pondering: it runs only while no game is thinking, and goes on
 //! afterwards.
@@ -29,8 +29,8 @@ const SECRET_BYTES: usize = 32;
 /// Interval of asking whether an engine has started.
 const START_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Delays after failures of the broker.
-const BACKOFF: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(60));
+/// Delays after failures of the broker, and of the registration.
+const BROKER_BACKOFF: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(60));
 
 /// The provider of an account.
 pub struct Provider {
@@ -56,14 +56,17 @@ pub struct Offer {
 }
 
 impl Provider {
-    /// Removes our engines that are no longer offered, registers the others, and analyses what boards ask for. Returns when
+    /// Removes our engines that are no longer offered, registers the others, and analyzes what boards ask for. Returns when
     /// there is nothing to do, or Lichess refuses.
     pub async fn run(self) {
         let names: Vec<String> = self.offers.iter().map(Offer::name).collect();
         if let Err(error) = retried(|| self.remove_others(&names)).await {
             match names.is_empty() {
                 // Without the scopes there never was an engine.
-                true => debug!("the engines on the analysis board are not known: {error}"),
+                true => debug!(
+                    "cannot list the external engines of the account; the analysis board is not updated: \
+                     {error}"
+                ),
                 false => refused(&error),
             }
             return;
@@ -83,7 +86,7 @@ impl Provider {
         Ok(())
     }
 
-    /// Registers an engine and analyses what boards ask it for.
+    /// Registers an engine and analyzes what boards ask it for.
     async fn serve(&self, offer: &Offer) {
         let Some(secret) = secret() else {
             error!("no analysis for the board: the system has no random numbers");
@@ -92,7 +95,10 @@ impl Provider {
         let name = offer.name();
         let rules = offer.rules().await;
         if rules.is_empty() {
-            return error!("{name} plays none of its variants; it is not on the analysis board");
+            return error!(
+                "{name} plays none of its variants; it is not on the analysis board; correct `variants` of \
+                 [[engine.external]]"
+            );
         }
         if let Err(error) = retried(|| self.register(offer, &rules, &secret)).await {
             return refused(&error);
@@ -104,20 +110,19 @@ impl Provider {
                 Ok(analysis) => {
                     failures = 0;
                     if let Some(analysis) = analysis {
-                        debug!(id = analysis.id, "analysis");
+                        debug!(id = analysis.id, "analyzing a position for the board");
                         let (broker, engine) = (&offer.broker, &offer.engine);
                         analysis::run(&name, broker, engine, &self.engines, analysis).await;
                     }
                 }
                 Err(error) => {
-                    let wait = BACKOFF.delay(failures);
+                    let wait = BROKER_BACKOFF.delay(failures);
+                    let failure = format!(
+                        "cannot fetch positions from the analysis broker: {error}; retrying in {wait:.0?}"
+                    );
                     match failures {
-                        0 => warn!(
-                            "no positions of the analysis board: {error}; trying again in {wait:.0?}"
-                        ),
-                        _ => debug!(
-                            "no positions of the analysis board: {error}; trying again in {wait:.0?}"
-                        ),
+                        0 => warn!("{failure}"),
+                        _ => debug!("{failure}"),
                     }
                     failures = failures.saturating_add(1);
                     clock::sleep(wait).await;
@@ -195,8 +200,8 @@ async fn retried<F: Future<Output = Result<(), Error>>>(
         if is_refused {
             return Err(error);
         }
-        let wait = BACKOFF.delay(failures);
-        debug!("the engine is not registered yet: {error}; trying again in {wait:.0?}");
+        let wait = BROKER_BACKOFF.delay(failures);
+        debug!("the engine is not registered yet: {error}; retrying in {wait:.0?}");
         failures = failures.saturating_add(1);
         clock::sleep(wait).await;
     }

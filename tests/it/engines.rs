@@ -333,7 +333,8 @@ fn reload_with_a_wrong_option_changes_nothing() {
     let said = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
     assert!(output.status.success(), "{said}");
     assert!(
-        said.contains("warning: engine `gone`: cannot start"),
+        said.contains("warning: engine `gone`: cannot start")
+            && said.contains("correct `command` of [[engine.external]]"),
         "{said}"
     );
 }
@@ -488,7 +489,10 @@ fn check_shows_external_engines() {
         "{option}"
     );
     let missing = check("name = \"none\"\ncommand = [\"./nowhere\"]");
-    assert!(missing.contains("cannot start"), "{missing}");
+    assert!(
+        missing.contains("cannot start") && missing.contains("correct `command`"),
+        "{missing}"
+    );
     let unknown = check("name = \"x y\"\ncommand = []\nprocesses = 0");
     assert!(unknown.contains("is empty"), "{unknown}");
     let options = check(&format!(

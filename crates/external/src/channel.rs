@@ -1,7 +1,7 @@
 //! Process of an engine: lines in, lines out, with limits on time and size.
 
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
 use std::process::ChildStdin;
 use std::sync::Arc;
@@ -9,6 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use knightwatch_chess::MoveError;
+use rustix::io::Errno;
 
 use super::engine_option::OptionKind;
 use super::inbox::{End, Event, Inbox};
@@ -103,7 +104,7 @@ pub enum EngineError {
         timeout: Duration,
     },
     /// The engine sends lines without end.
-    #[error("{0} floods its output")]
+    #[error("{0} writes too much output and is killed")]
     Flood(String),
     /// The engine has no such option.
     #[error("{name} has no option {option}; {choices}")]
@@ -198,6 +199,23 @@ impl EngineError {
                 | Self::BadValue { .. }
                 | Self::Rejected { .. }
         )
+    }
+
+    /// The key of `[[engine.external]]` to correct; `None` if the error does not point to one.
+    pub fn key(&self) -> Option<&'static str> {
+        match self {
+            Self::NoCommand => Some("command"),
+            Self::Start { error, .. } => {
+                let is_not_executable = Errno::from_io_error(error) == Some(Errno::NOEXEC);
+                let is_wrong = matches!(
+                    error.kind(),
+                    ErrorKind::NotFound | ErrorKind::PermissionDenied
+                );
+                (is_wrong || is_not_executable).then_some("command")
+            }
+            Self::NoDirectory(_) => Some("directory"),
+            _ => None,
+        }
     }
 }
 

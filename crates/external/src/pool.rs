@@ -433,14 +433,18 @@ impl Shared {
             if state.closed {
                 return;
             }
+            let correction = error
+                .key()
+                .map(|key| format!("; correct `{key}` of [[engine.external]]"))
+                .unwrap_or_default();
             if error.is_mistake() {
                 let is_new = state.mistake.replace(error.to_string()).is_none();
                 drop(state);
                 self.changed.notify_all();
                 if is_new {
                     error!(
-                        "engine {name}: {error}; the embedded engine plays instead until this is corrected and the program is \
-                         started again"
+                        "engine {name}: {error}{correction}; the embedded engine plays instead until this is \
+                         corrected and the program is started again"
                     );
                 }
                 return;
@@ -452,7 +456,7 @@ impl Shared {
             }
             let delay = RESTART_BACKOFF.delay(failures);
             warn!(
-                "engine {name} has failed: {error}; it is restarted in {} s",
+                "engine {name} has failed: {error}{correction}; it is restarted in {} s",
                 delay.as_secs()
             );
             self.wait_for_close(delay);
