@@ -394,6 +394,29 @@ fn matchmaking_learns_lower_daily_limit() {
 }
 
 #[test]
+fn daily_limit_of_bot_games_leaves_challenges_to_people() {
+    let site = Site::with(SimOptions {
+        users: vec![
+            NewUser::bot(BOT),
+            silent_bot("Statue"),
+            NewUser::human("Anna"),
+        ],
+        limits: true,
+        quirks: Quirks {
+            bot_games: 1,
+            ..Quirks::default()
+        },
+        ..SimOptions::default()
+    });
+    play(&site, "Statue", BOT);
+    // It has not counted the game that was played without it.
+    let bot = Daemon::start(&site, "");
+    let refused = run_failing_command(&bot, &["challenge", "Statue", "3+2"]);
+    assert!(refused.contains("429"), "{refused}");
+    run_command(&bot, &["challenge", "Anna", "3+2"]);
+}
+
+#[test]
 fn matchmaking_counts_games_of_others_over_restart() {
     let site = used_site(0);
     let config = EAGER.replace("idle_s = 0", "idle_s = 3");

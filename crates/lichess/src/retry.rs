@@ -143,7 +143,7 @@ impl FailureClass {
 /// Pauses by kind of request.
 ///
 /// A 429 of Lichess pauses its own kind. One of a proxy counts every request of this IP address, so it pauses everything
-/// but moves and streams. The limit of 100 games a day between bots does not pause answers: humans can still be accepted.
+/// but moves and streams. The limit of 100 games a day between bots pauses nothing: games against humans are still allowed.
 #[derive(Debug, Default)]
 pub struct Gate {
     /// Requested by Lichess.
@@ -171,7 +171,7 @@ impl Gate {
 
     /// Records the error response to a request of this kind.
     pub fn on_error_response(&mut self, kind: RequestKind, response: &ErrorResponse, now: Instant) {
-        if response.code != 429 || (kind == RequestKind::Answer && response.is_bot_day_limit()) {
+        if response.code != 429 || response.is_bot_day_limit() {
             return;
         }
         let wait = response.requested_wait().unwrap_or(DEFAULT_RATE_LIMIT_WAIT);
@@ -473,21 +473,13 @@ mod tests {
     }
 
     #[test]
-    fn bot_day_limit_does_not_pause_answers() {
+    fn bot_day_limit_pauses_nothing() {
         let body = r#"{"error":"You played 100 games","ratelimit":{"key":"bot.vsBot.day","seconds":40000}}"#;
         let (now, mut gate) = (Instant::now(), Gate::default());
         let limit = status(429, body);
-        gate.on_error_response(
-            RequestKind::Answer,
-            limit.error_response().expect("a status"),
-            now,
-        );
-        assert_eq!(gate.remaining_pause(RequestKind::Answer, now), None);
-        gate.on_error_response(
-            RequestKind::Challenge,
-            limit.error_response().expect("a status"),
-            now,
-        );
-        assert!(gate.remaining_pause(RequestKind::Challenge, now).is_some());
+        for kind in RequestKind::ALL {
+            gate.on_error_response(kind, limit.error_response().expect("a status"), now);
+            assert_eq!(gate.remaining_pause(kind, now), None, "{kind}");
+        }
     }
 }
