@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 use crate::backoff::Backoff;
-use crate::bot::account::persist::JsonState;
+use crate::bot::account::persist::{self, JsonState};
 use crate::bot::matchmaking::Offer;
 use crate::clock;
 use crate::lichess::model::{
@@ -287,13 +287,13 @@ impl Match {
 
     /// Time before which there is no further attempt, and why.
     pub(super) fn retry(&self, now: SystemTime) -> Option<(SystemTime, &str)> {
-        let at = UNIX_EPOCH + Duration::from_secs(self.retry_at);
-        (now < at).then_some((at, self.retry_reason.as_str()))
+        let at = persist::pending_until(self.retry_at, now)?;
+        Some((at, self.retry_reason.as_str()))
     }
 
     /// Sets the time of the next attempt.
     pub(super) fn retry_after(&mut self, wait: Duration, reason: &str, now: SystemTime) {
-        self.retry_at = clock::epoch_seconds(now) + wait.as_secs();
+        self.retry_at = clock::epoch_seconds(now).saturating_add(wait.as_secs());
         reason.clone_into(&mut self.retry_reason);
     }
 
@@ -542,5 +542,18 @@ mod tests {
         assert!(status.elo.is_none() && status.cross_table().is_empty());
         let refused = Failure::of_closed(Some(DeclineReason::TooFast));
         assert!(matches!(refused, Failure::Final(_)));
+    }
+
+    #[test]
+    fn match_wrong_clock_delays_nothing() {
+        for retry_at in [clock::epoch_seconds(at(100 * 365 * 86_400)), u64::MAX] {
+            let mut matches = matches(1);
+            matches.iter_mut().next().unwrap().retry_at = retry_at;
+            let saved = matches.to_json();
+            let matches: Matches = serde_json::from_str(&saved).unwrap();
+            assert!(matches.active().all(|one| one.retry(at(0)).is_none()));
+            let (_, next) = matches.next_attempt(at(0)).unwrap();
+            assert_eq!(next, None);
+        }
     }
 }

@@ -5,6 +5,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::DirBuilderExt;
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use futures::FutureExt;
 use serde::Serialize;
@@ -17,6 +18,17 @@ use crate::{atomic_file, clock, input};
 
 /// 20,000 accepted challenges with profiles, which is the largest file.
 const MAX_FILE_BYTES: u64 = 32 * 1024 * 1024;
+
+/// The longest wait that a state file holds, in seconds: the client cuts the waits that a server demands to it.
+const MAX_WAIT_S: u64 = 2 * 86_400;
+
+/// The end of a wait in a state file, in seconds since the epoch, if it is to come. One further ahead than any wait is
+/// long is due to a wrong clock.
+pub(crate) fn pending_until(until: u64, now: SystemTime) -> Option<SystemTime> {
+    let left = until.checked_sub(clock::epoch_seconds(now))?;
+    let is_pending = (1..=MAX_WAIT_S).contains(&left);
+    is_pending.then(|| UNIX_EPOCH + Duration::from_secs(until))
+}
 
 /// Coalesced saves of one file: one write at a time, each with the latest state.
 #[derive(Debug)]
@@ -192,6 +204,15 @@ mod tests {
                 .is_err()
         );
         assert!(run_blocking(|| panic!("on purpose")).await.is_err());
+    }
+
+    #[test]
+    fn wait_is_pending_for_two_days_at_most() {
+        let now = UNIX_EPOCH + Duration::from_secs(1_700_000_000);
+        let pending = |until| pending_until(until, now).is_some();
+        assert!(!pending(0) && !pending(1_700_000_000) && pending(1_700_000_001));
+        assert!(pending(1_700_000_000 + MAX_WAIT_S) && !pending(1_700_000_001 + MAX_WAIT_S));
+        assert!(!pending(u64::MAX));
     }
 
     #[test]

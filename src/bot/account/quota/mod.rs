@@ -16,7 +16,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 use crate::backoff::Backoff;
-use crate::bot::account::persist::JsonState;
+use crate::bot::account::persist::{self, JsonState};
 use crate::clock;
 use crate::lichess::model::GameId;
 use crate::lichess::retry::RequestKind;
@@ -219,17 +219,25 @@ impl JsonState for Quota {
 impl Quota {
     /// Credits of a window.
     pub(crate) fn credits(&self, limit: Limit, now: SystemTime) -> u32 {
-        let learned = self.learned_bot_games.filter(|_| limit == Limit::BotGames);
+        let learned = self.learned(limit, now);
         let learned = learned.map_or(u32::MAX, |learned| learned.credits(now));
         limit.credits().min(learned)
     }
 
     /// Time of the refusal from which a limit smaller than the usual one was learned.
     pub(crate) fn learned_at(&self, limit: Limit, now: SystemTime) -> Option<SystemTime> {
-        let learned = self.credits(limit, now) < limit.credits();
-        self.learned_bot_games
-            .filter(|_| learned)
-            .map(|it| from_epoch(it.at))
+        let is_smaller = self.credits(limit, now) < limit.credits();
+        let learned = self.learned(limit, now).filter(|_| is_smaller)?;
+        Some(from_epoch(learned.at))
+    }
+
+    /// What a refusal has told about a limit. A refusal that is far ahead is due to a wrong clock.
+    fn learned(&self, limit: Limit, now: SystemTime) -> Option<LearnedLimit> {
+        let learned = self
+            .learned_bot_games
+            .filter(|_| limit == Limit::BotGames)?;
+        let ahead = learned.at.saturating_sub(clock::epoch_seconds(now));
+        (ahead <= 2 * DAY).then_some(learned)
     }
 
     /// Credits used in the open window.
@@ -321,8 +329,9 @@ impl Quota {
             |named| named.max(Duration::from_secs(1)),
         );
         let until = clock::epoch_seconds(now) + wait.as_secs();
-        let before = Some(self.refusals.until).filter(|before| self.is_pending(*before, now));
-        self.refusals.until = before.map_or(until, |before| before.max(until));
+        let before = self.refusals.until;
+        let is_pending = persist::pending_until(before, now).is_some();
+        self.refusals.until = if is_pending { before.max(until) } else { until };
     }
 
     /// When the next challenge may be sent, if not now: one was refused, a limit is used up, or requests pause.
@@ -334,8 +343,8 @@ impl Quota {
         ];
         let full = limits.map(|limit| self.full_until(limit, now));
         let paused = self.pause_until(RequestKind::Challenge, now);
-        let [refused, proxy] = [self.refusals.until, self.proxy_until]
-            .map(|until| self.is_pending(until, now).then(|| from_epoch(until)));
+        let [refused, proxy] =
+            [self.refusals.until, self.proxy_until].map(|until| persist::pending_until(until, now));
         let all = full.into_iter().chain([refused, paused, proxy]);
         all.flatten().max()
     }
@@ -463,15 +472,7 @@ impl Quota {
 
     /// End of the pause of this kind of request, if there is one.
     pub(crate) fn pause_until(&self, kind: RequestKind, now: SystemTime) -> Option<SystemTime> {
-        let until = *self.pauses.get(&kind.to_string())?;
-        self.is_pending(until, now).then(|| from_epoch(until))
-    }
-
-    /// Whether this time is to come. One more than two days ahead is due to a wrong clock: no server demands such a
-    /// wait.
-    fn is_pending(&self, until: u64, now: SystemTime) -> bool {
-        let now = clock::epoch_seconds(now);
-        now < until && until - now <= 2 * DAY
+        persist::pending_until(*self.pauses.get(&kind.to_string())?, now)
     }
 
     fn window(&self, limit: Limit, now: SystemTime) -> Option<Window> {

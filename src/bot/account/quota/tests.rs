@@ -215,6 +215,12 @@ fn quota_wrong_clock_blocks_nothing_forever() {
     assert_eq!(quota.full_until(Limit::BotGames, at(0)), None);
     assert_eq!(quota.challenges_blocked_until(at(0)), None);
     assert!(quota.pauses(at(0)).is_empty());
+    for at_s in [clock::epoch_seconds(far), u64::MAX] {
+        let text = format!(r#"{{"learned_bot_games":{{"credits":3,"at":{at_s}}}}}"#);
+        let quota: Quota = serde_json::from_str(&text).unwrap();
+        assert_eq!(quota.credits(Limit::BotGames, at(0)), 100);
+        assert_eq!(quota.learned_at(Limit::BotGames, at(0)), None);
+    }
 }
 
 #[test]
