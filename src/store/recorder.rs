@@ -33,6 +33,9 @@ const MAX_BATCH: usize = 256;
 /// Without events, PGN files that could not be written are retried at this interval.
 const PGN_RETRY_INTERVAL: Duration = Duration::from_secs(60);
 
+/// Old notes are deleted when the file is opened, and then at this interval.
+const PRUNE_INTERVAL: Duration = Duration::from_secs(86_400);
+
 /// Waits between attempts to write.
 const RETRY_BACKOFF: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(30));
 
@@ -89,6 +92,7 @@ impl Recorder {
             failures: 0,
             last_error: None,
             pgn_error_logged: false,
+            prune_at: Instant::now(),
         };
         let thread = thread::Builder::new().name("records".to_owned());
         let thread = thread.spawn(move || {
@@ -197,6 +201,8 @@ struct Writer {
     last_error: Option<String>,
     /// A failure to write PGN files was logged.
     pgn_error_logged: bool,
+    /// When old notes are deleted next.
+    prune_at: Instant,
 }
 
 impl Writer {
@@ -240,13 +246,20 @@ impl Writer {
             // Close the old connection first: closing deletes the WAL file by name.
             self.db = None;
             let db = open(file, Some(&self.options.server))?;
-            insert::prune(&db, now())?;
             debug!("records: {} is open", file.display());
             self.db = Some(db);
+            self.prune_at = Instant::now();
         }
-        let Some(db) = self.db.as_mut().filter(|_| !batch.is_empty()) else {
+        let Some(db) = &mut self.db else {
             return Ok(());
         };
+        if Instant::now() >= self.prune_at {
+            insert::prune(db, now())?;
+            self.prune_at = Instant::now() + PRUNE_INTERVAL;
+        }
+        if batch.is_empty() {
+            return Ok(());
+        }
         let transaction = Transaction::new(db, TransactionBehavior::Immediate)?;
         for Item { at, event } in batch {
             match insert::insert_event(&transaction, *at, event, self.options.files.is_some()) {
@@ -393,6 +406,39 @@ fn rename_damaged(file: &Path) -> io::Result<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn old_notes_are_deleted_while_the_file_is_open() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut writer = Writer {
+            options: Options {
+                file: directory.path().join("records.db"),
+                server: "https://lichess.org/".to_owned(),
+                files: None,
+            },
+            shared: Arc::default(),
+            db: None,
+            failures: 0,
+            last_error: None,
+            pgn_error_logged: false,
+            prune_at: Instant::now(),
+        };
+        let note = |days_ago: i64| Item {
+            at: now() - days_ago * 86_400_000,
+            event: Arc::new(Event::note(format!("{days_ago} days ago"))),
+        };
+        let count = |writer: &Writer| -> i64 {
+            let db = writer.db.as_ref().unwrap();
+            db.query_row("SELECT count(*) FROM note", [], |row| row.get(0))
+                .unwrap()
+        };
+        writer.write(&[note(31), note(29)]).unwrap();
+        assert_eq!(count(&writer), 2);
+        writer.prune_at = Instant::now();
+        writer.write(&[]).unwrap();
+        assert_eq!(count(&writer), 1);
+        assert!(writer.prune_at > Instant::now());
+    }
 
     #[test]
     fn queue_full_counts_lost_events() {
