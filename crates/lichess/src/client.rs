@@ -6,7 +6,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use futures::{Stream, StreamExt, TryStreamExt};
@@ -468,14 +468,15 @@ impl Client {
         if kind == RequestKind::Move {
             return Ok(());
         }
-        match self.remaining_pause(kind, clock::now()) {
+        match self.remaining_pause(kind) {
             Some(left) => Err(Error::Paused(kind, left)),
             None => Ok(()),
         }
     }
 
     /// The time left of a pause of this kind, for this account or for its IP address.
-    fn remaining_pause(&self, kind: RequestKind, now: Instant) -> Option<Duration> {
+    pub fn remaining_pause(&self, kind: RequestKind) -> Option<Duration> {
+        let now = clock::now();
         let transport = lock(&self.shared.transport.gate).remaining_pause(kind, now);
         self.gate().remaining_pause(kind, now).max(transport)
     }

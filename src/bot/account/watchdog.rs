@@ -8,13 +8,16 @@
 
 use std::time::{Duration, Instant};
 
-use tracing::{error, warn};
+use tracing::{debug, error, warn};
 
 use super::{Account, MAX_LISTED_GAMES};
+use crate::backoff::Backoff;
 use crate::bot::game::GameCommand;
 use crate::bot::game::status::{Activity, GameSnapshot};
 use crate::clock;
+use crate::lichess::Error as Failure;
 use crate::lichess::model::GameInfo;
+use crate::lichess::retry::RequestKind;
 
 /// Interval between checks for silent streams of games with a short clock.
 pub(super) const PROBE_CHECK_INTERVAL: Duration = Duration::from_millis(250);
@@ -22,6 +25,9 @@ pub(super) const PROBE_CHECK_INTERVAL: Duration = Duration::from_millis(250);
 /// Minimum interval between probes, for all games together: 60 a minute, where the proxy in front of Lichess was seen
 /// to allow 180 requests from one address.
 const MIN_PROBE_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Intervals between probes without a response. The streams are opened again after each, so their silence begins anew.
+const PROBE_BACKOFF: Backoff = Backoff::new(MIN_PROBE_INTERVAL, Duration::from_secs(8));
 
 /// A game may be on our turn with nothing in flight for this long, between two steps.
 const IDLE_TURN_TOLERANCE: Duration = Duration::from_millis(500);
@@ -81,6 +87,8 @@ fn missed_turn(snapshot: &GameSnapshot, listed: &GameInfo, requested_at: Instant
 pub(super) struct Watchdog {
     /// When the last probe was sent.
     last_probe: Option<Instant>,
+    /// Probes without a response in a row.
+    unanswered_probes: u32,
     /// Recovered games.
     recoveries: u64,
     /// Test hook: panic after this many heartbeats.
@@ -91,6 +99,7 @@ impl Watchdog {
     pub(super) fn new(panic_after: Option<u64>) -> Self {
         Self {
             last_probe: None,
+            unanswered_probes: 0,
             recoveries: 0,
             panic_after,
         }
@@ -104,6 +113,13 @@ impl Watchdog {
         }
     }
 
+    /// Whether the last probe is long enough ago for another one.
+    fn may_probe(&self, now: Instant) -> bool {
+        let interval = PROBE_BACKOFF.delay(self.unanswered_probes);
+        self.last_probe
+            .is_none_or(|at| now.saturating_duration_since(at) >= interval)
+    }
+
     /// Number of recovered games.
     pub(super) fn recoveries(&self) -> u64 {
         self.recoveries
@@ -111,29 +127,47 @@ impl Watchdog {
 }
 
 impl Account {
-    /// Sends a probe if a game with a short clock waits on a silent stream.
+    /// Sends a probe if a game with a short clock waits on a silent stream, unless queries are paused.
     pub(super) fn probe_silent_games(&mut self) {
         let now = clock::now();
         let last = self.watchdog.last_probe;
-        let is_recent =
-            last.is_some_and(|at| now.saturating_duration_since(at) < MIN_PROBE_INTERVAL);
+        let is_paused = || {
+            let left = self.ctx.client.remaining_pause(RequestKind::Query);
+            left.is_some()
+        };
         let mut games = self.games.iter();
-        if !is_recent && games.any(|(_, running)| needs_probe(&running.snapshot(), last, now)) {
-            self.watchdog.last_probe = Some(now);
-            let client = self.ctx.client.clone();
-            let request = async move {
-                let list = clock::timeout(PROBE_TIMEOUT, client.playing(MAX_LISTED_GAMES)).await;
-                list.ok().and_then(Result::ok)
-            };
-            self.background
-                .spawn(request, move |account, list| match list {
-                    Some(list) => account.reconcile_games(list, now),
-                    None => account.resync_silent_games(),
-                });
+        if !self.watchdog.may_probe(now)
+            || !games.any(|(_, running)| needs_probe(&running.snapshot(), last, now))
+            || is_paused()
+        {
+            return;
+        }
+        self.watchdog.last_probe = Some(now);
+        let client = self.ctx.client.clone();
+        let request = async move {
+            let list = clock::timeout(PROBE_TIMEOUT, client.playing(MAX_LISTED_GAMES)).await;
+            list.unwrap_or(Err(Failure::Timeout(PROBE_TIMEOUT)))
+        };
+        self.background
+            .spawn(request, move |account, list| account.on_probed(list, now));
+    }
+
+    fn on_probed(&mut self, list: Result<Vec<GameInfo>, Failure>, requested_at: Instant) {
+        match list {
+            Ok(list) => {
+                self.watchdog.unanswered_probes = 0;
+                self.reconcile_games(list, requested_at);
+            }
+            Err(Failure::Timeout(_) | Failure::Network { .. }) => {
+                self.watchdog.unanswered_probes = self.watchdog.unanswered_probes.saturating_add(1);
+                self.resync_silent_games();
+            }
+            // A refusal says nothing about the streams.
+            Err(failure) => debug!("cannot check the silent games: {failure}"),
         }
     }
 
-    /// Opens the streams of silent games again after a probe without an answer: the first line says whose turn it is,
+    /// Opens the streams of silent games again after a probe without a response: the first line says whose turn it is,
     /// over another connection.
     fn resync_silent_games(&self) {
         let now = clock::now();
@@ -270,6 +304,29 @@ mod tests {
             }
         }
         assert_eq!(times, [1_000, 2_000, 4_000, 8_000]);
+    }
+
+    #[test]
+    fn watchdog_unanswered_probes_back_off_over_reopened_streams() {
+        let start = Instant::now();
+        let mut watchdog = Watchdog::new(None);
+        let mut snapshot = GameSnapshot {
+            remaining: Duration::from_secs(8),
+            ..snapshot(false, Activity::Listening)
+        };
+        let mut times = Vec::new();
+        let mut reopened_at = start;
+        for ms in (0..24_000).step_by(50) {
+            let now = start + Duration::from_millis(ms);
+            snapshot.stream = Some((reopened_at, LastActivity::since(reopened_at)));
+            if watchdog.may_probe(now) && needs_probe(&snapshot, watchdog.last_probe, now) {
+                watchdog.last_probe = Some(now);
+                watchdog.unanswered_probes += 1;
+                reopened_at = now;
+                times.push(ms);
+            }
+        }
+        assert_eq!(times, [1_000, 3_000, 7_000, 15_000, 23_000]);
     }
 
     #[test]

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use knightwatch::sim::{
-    Endpoint, Fault, FaultRule, NewUser, PlayerKind, PlayerOptions, Script, SimOptions,
-    StreamFault, TimeControl,
+    ChallengePlan, ColorChoice, Endpoint, Fault, FaultRule, NewUser, PlayerKind, PlayerOptions,
+    Script, SimOptions, StreamFault, TimeControl,
 };
 
 use super::{
@@ -113,6 +113,34 @@ fn f08_silent_game_stream_is_detected_sooner_on_short_clock() {
         "{}",
         game.bot.log()
     );
+}
+
+#[test]
+fn f08_stream_stays_open_while_queries_are_limited() {
+    let site = Site::with(SimOptions {
+        users: vec![NewUser::bot(BOT)],
+        ..SimOptions::default()
+    });
+    let _bot = Daemon::start(&site, "");
+    let limit = r#"{"error":"slow down","ratelimit":{"key":"x","seconds":60}}"#;
+    let limited = FaultRule::on(Endpoint::Playing, Fault::json(429, limit)).from_user(BOT);
+    site.sim.faults().add(limited.times(usize::MAX));
+    let plan = ChallengePlan {
+        count: Some(1),
+        colors: vec![ColorChoice::White],
+        ..ChallengePlan::against(BOT, TimeControl::clock(15, 6))
+    };
+    // It thinks for so long that the bot asks whose turn it is.
+    site.sim.add_player(PlayerOptions {
+        delay: seconds(5)..=seconds(5),
+        ..PlayerOptions::new("Thinker", PlayerKind::Random).challenging(plan)
+    });
+    let game = site.started(1).remove(0);
+    site.plies(&game.id, 7);
+    let asked = requests_of(&site, BOT, Endpoint::Playing);
+    let limited = asked.iter().filter(|request| request.faulted).count();
+    assert_eq!(limited, 1);
+    assert_eq!(requests_of(&site, BOT, Endpoint::GameStream).len(), 1);
 }
 
 /// A site with this script, the bot and Anna.
