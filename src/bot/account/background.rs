@@ -1,5 +1,7 @@
 //! Background requests of an account, each with the handler of its result.
 
+use std::time::Duration;
+
 use tokio::task::JoinError;
 use tracing::error;
 
@@ -118,11 +120,25 @@ impl Account {
 }
 
 /// Sends a request again for as long as [`retry::decide`] says so.
-pub(super) async fn with_retries<F, R, T>(kind: RequestKind, mut request: F) -> Result<T, Failure>
+pub(super) async fn with_retries<F, R, T>(kind: RequestKind, request: F) -> Result<T, Failure>
 where
     F: FnMut() -> R,
     R: Future<Output = Result<T, Failure>>,
 {
+    with_retries_within(Duration::MAX, kind, request).await
+}
+
+/// As [`with_retries`], without attempts that would begin later than `limit` after the first one.
+pub(super) async fn with_retries_within<F, R, T>(
+    limit: Duration,
+    kind: RequestKind,
+    mut request: F,
+) -> Result<T, Failure>
+where
+    F: FnMut() -> R,
+    R: Future<Output = Result<T, Failure>>,
+{
+    let start = clock::now();
     let mut attempt = 0;
     loop {
         let failure = match request().await {
@@ -130,8 +146,10 @@ where
             Err(failure) => failure,
         };
         match retry::decide(kind, &failure, attempt) {
-            Retry::After(wait) => clock::sleep(wait).await,
-            Retry::GiveUp => return Err(failure),
+            Retry::After(wait) if clock::since(start).saturating_add(wait) <= limit => {
+                clock::sleep(wait).await;
+            }
+            Retry::After(_) | Retry::GiveUp => return Err(failure),
         }
         attempt += 1;
     }
@@ -139,8 +157,6 @@ where
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[tokio::test]

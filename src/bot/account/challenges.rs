@@ -9,7 +9,7 @@ use tracing::{debug, info};
 use super::outbox::Outbox;
 use super::queue::{ChallengeQueue, IncomingChallenge};
 use super::{Account, push_bounded};
-use crate::bot::account::background::with_retries;
+use crate::bot::account::background::{with_retries, with_retries_within};
 use crate::bot::account::quota::Limit;
 use crate::bot::account::slots::SlotHolder;
 use crate::bot::account::state_files::StateFile;
@@ -24,6 +24,9 @@ use crate::lichess::retry::RequestKind;
 
 /// Accept requests in flight at once. Declines do not delay them.
 const MAX_CONCURRENT_ACCEPTS: usize = 4;
+
+/// Time for which an accept is tried. Shorter than its slot is reserved.
+const ACCEPT_RETRY_TIME: Duration = Duration::from_secs(10);
 
 /// Decline requests in flight at once.
 const MAX_CONCURRENT_DECLINES: usize = 4;
@@ -41,10 +44,10 @@ const QUEUE_CHECK_INTERVAL: Duration = Duration::from_secs(3);
 #[derive(Default)]
 pub(super) struct IncomingChallenges {
     seen: VecDeque<ChallengeId>,
-    /// Challenges that wait for a slot, and when the list of open challenges was last requested for them.
+    /// Challenges that wait for a slot or for the end of a pause, and when the list of open challenges was last requested for them.
     queue: ChallengeQueue,
     queue_checked_at: Option<Instant>,
-    accepts: Outbox<Box<Challenge>, MAX_CONCURRENT_ACCEPTS>,
+    accepts: Outbox<IncomingChallenge, MAX_CONCURRENT_ACCEPTS>,
     declines: Outbox<(ChallengeId, DeclineReason), MAX_CONCURRENT_DECLINES>,
     profiles: Outbox<IncomingChallenge, MAX_CONCURRENT_PROFILE_REQUESTS>,
     /// Profiles of challengers, where rules have asked for them.
@@ -147,17 +150,25 @@ impl Account {
     }
 
     fn send_answers(&mut self) {
-        while let Some((challenge, permit)) = self.incoming.accepts.next() {
+        while let Some((incoming, permit)) = self.incoming.accepts.next() {
+            let id = incoming.challenge.id.clone();
+            if !self.games.slots.renew(&id, clock::now()) {
+                drop(permit);
+                self.release_challenge(&incoming.challenge);
+                self.answer_challenge(incoming, false);
+                continue;
+            }
             let client = self.ctx.client.clone();
             let request = async move {
                 let _permit = permit;
-                let answer = with_retries(RequestKind::Answer, || client.accept(&challenge.id));
-                (answer.await, challenge)
+                let send = || client.accept(&id);
+                let answer = with_retries_within(ACCEPT_RETRY_TIME, RequestKind::Answer, send);
+                (answer.await, incoming)
             };
             self.background
-                .spawn(request, |account, (answer, challenge)| match answer {
-                    Ok(()) => debug!(challenge = %challenge.id, "accepted"),
-                    Err(failure) => account.on_accept_failed(&challenge, failure),
+                .spawn(request, |account, (answer, incoming)| match answer {
+                    Ok(()) => debug!(challenge = %incoming.challenge.id, "accepted"),
+                    Err(failure) => account.on_accept_failed(incoming, failure),
                 });
         }
         while let Some(((id, reason), permit)) = self.incoming.declines.next() {
@@ -229,6 +240,7 @@ impl Account {
             draining: self.ctx.is_stopping(),
             paused: self.operator.overrides.paused,
             full,
+            limited: self.is_answering_paused(),
             queue_full: self.incoming.queue.len() >= settings.challenge.queue_size,
             games_vs_opponent: self.games.slots.games_against(from, clocked, now),
             rematch_number: self.games.rematches.next_number(challenge),
@@ -250,12 +262,12 @@ impl Account {
     fn accept(&mut self, incoming: IncomingChallenge, assessment: &Assessment) {
         let IncomingChallenge {
             challenge, input, ..
-        } = incoming;
-        info!(name: "challenge_accepted", challenge = %challenge.id, "accepting {}: {}", describe(&challenge), assessment.reason);
+        } = &incoming;
+        info!(name: "challenge_accepted", challenge = %challenge.id, "accepting {}: {}", describe(challenge), assessment.reason);
         // Only rules ask for these facts.
-        let facts = (!self.ctx.settings.rule.is_empty()).then_some(input.facts);
+        let facts = (!self.ctx.settings.rule.is_empty()).then(|| input.facts.clone());
         let holder = SlotHolder {
-            name: input.name,
+            name: input.name.clone(),
             human: !input.bot,
             clocked: challenge.time_control.is_clock(),
             limit: assessment.limit.clone(),
@@ -267,13 +279,17 @@ impl Account {
             self.state.accepted_log.add(id, user, limit, facts, now);
             self.save(StateFile::Accepted);
         }
-        let number = self.games.rematches.next_number(&challenge);
+        let number = self.games.rematches.next_number(challenge);
         self.games.rematches.record(challenge.id.clone(), number);
         self.games
             .slots
             .reserve(challenge.id.clone(), holder, clock::now());
-        self.publish_challenge(&challenge, Decision::Accepted, assessment.reason.clone());
-        if let Some(oldest) = self.incoming.accepts.push(challenge) {
+        self.publish_challenge(challenge, Decision::Accepted, assessment.reason.clone());
+        let oldest = self.incoming.accepts.push(incoming);
+        if let Some(IncomingChallenge {
+            challenge: oldest, ..
+        }) = oldest
+        {
             info!(challenge = %oldest.id, "not accepting the challenge: too many are being accepted");
             self.release_challenge(&oldest);
             self.publish_challenge(&oldest, Decision::Dropped, "too many at once".to_owned());
@@ -282,12 +298,17 @@ impl Account {
     }
 
     /// Handles a failed accept request.
-    fn on_accept_failed(&mut self, challenge: &Challenge, failure: Failure) {
+    fn on_accept_failed(&mut self, incoming: IncomingChallenge, failure: Failure) {
+        let challenge = &incoming.challenge;
         info!(challenge = %challenge.id, "cannot accept: {failure}");
-        if failure.is_rate_limited() {
-            self.note_bot_game_limit(&failure);
-            // Decline, so that nobody waits for a game that cannot start.
+        if failure.is_rate_limited() || matches!(failure, Failure::Paused(..)) {
             self.release_challenge(challenge);
+            let is_bot_day_limit = self.note_bot_game_limit(&failure);
+            // When the pause is over, its slot may be taken.
+            if !is_bot_day_limit && self.is_answering_paused() {
+                return self.answer_challenge(incoming, false);
+            }
+            // Decline, so that nobody waits for a game that cannot start.
             return self.decline(challenge, DeclineReason::Later, failure.to_string());
         }
         // The accept may have worked all the same; then the game takes its slot. Otherwise the challenge is evaluated
@@ -299,6 +320,12 @@ impl Account {
             self.incoming.seen.retain(|id| *id != challenge.id);
         }
         self.publish_challenge(challenge, Decision::Dropped, failure.to_string());
+    }
+
+    /// Whether Lichess or a proxy in front of it has paused answers to challenges.
+    fn is_answering_paused(&self) -> bool {
+        let left = self.ctx.client.remaining_pause(RequestKind::Answer);
+        left.is_some()
     }
 
     /// Releases the slot and the log entry of a challenge that does not become a game.
@@ -327,9 +354,10 @@ impl Account {
         self.incoming
             .profiles
             .remove_first(|incoming| incoming.challenge.id == *id);
-        if let Some(challenge) = self.incoming.accepts.remove_first(|other| other.id == *id) {
-            self.release_challenge(&challenge);
-            self.report_withdrawn(&challenge);
+        let accepts = &mut self.incoming.accepts;
+        if let Some(incoming) = accepts.remove_first(|other| other.challenge.id == *id) {
+            self.release_challenge(&incoming.challenge);
+            self.report_withdrawn(&incoming.challenge);
         }
         if let Some(incoming) = self.incoming.queue.remove(id) {
             self.report_withdrawn(&incoming.challenge);
@@ -352,7 +380,7 @@ impl Account {
         }
     }
 
-    /// Serves the queue. Before a queued challenge gets a slot, the list of open challenges is read: Lichess does not
+    /// Serves the queue, unless answers are paused. Before a queued challenge gets a slot, the list of open challenges is read: Lichess does not
     /// report that a challenger has left.
     pub(super) fn serve_queue(&mut self) {
         let waiting = &self.ctx.queued_challenges;
@@ -371,7 +399,11 @@ impl Account {
         }
         let checked_at = self.incoming.queue_checked_at;
         let is_recent = checked_at.is_some_and(|at| now < at + QUEUE_CHECK_INTERVAL);
-        if is_recent || self.connection.is_offline() || !self.has_free_slot(now) {
+        if is_recent
+            || self.connection.is_offline()
+            || self.is_answering_paused()
+            || !self.has_free_slot(now)
+        {
             return;
         }
         self.incoming.queue_checked_at = Some(now);
@@ -380,7 +412,10 @@ impl Account {
 
     fn has_free_slot(&mut self, now: Instant) -> bool {
         let mut waiting = self.incoming.queue.iter();
-        waiting.any(|incoming| !self.games.slots.is_full(incoming.is_human(), now))
+        waiting.any(|incoming| {
+            !incoming.challenge.time_control.is_clock()
+                || !self.games.slots.is_full(incoming.is_human(), now)
+        })
     }
 
     /// Handles the list of challenges that wait for our answer.

@@ -63,6 +63,16 @@ impl Slots {
         self.reserve_until(id, holder, now + RESERVATION_TIMEOUT);
     }
 
+    /// Extends a reservation. Whether it still holds.
+    pub(crate) fn renew(&mut self, id: &GameId, now: Instant) -> bool {
+        self.drop_expired(now);
+        let Some(slot) = self.taken.get_mut(id) else {
+            return false;
+        };
+        slot.reserved_until = slot.reserved_until.map(|_| now + RESERVATION_TIMEOUT);
+        true
+    }
+
     /// Reserves a slot for a challenge that may become a game until this time.
     pub(crate) fn reserve_until(&mut self, id: GameId, holder: SlotHolder, until: Instant) {
         let slot = Slot {
@@ -228,6 +238,17 @@ mod tests {
         assert_eq!(slots.games_against(Some(&ann), true, now), 2);
         assert!(!slots.has_reservations(later) && !slots.is_full(true, later));
         assert_eq!(slots.games_against(Some(&ann), true, later), 1);
+    }
+
+    #[test]
+    fn slot_reservation_is_renewed_until_it_expires() {
+        let (now, second) = (Instant::now(), Duration::from_secs(1));
+        let mut slots = Slots::new(1, 0);
+        slots.reserve(id(1), holder(None), now);
+        assert!(slots.renew(&id(1), now + 19 * second));
+        assert!(slots.is_full(true, now + 38 * second));
+        assert!(!slots.renew(&id(1), now + 39 * second));
+        assert!(!slots.is_full(true, now + 39 * second));
     }
 
     #[test]

@@ -58,6 +58,8 @@ pub struct Load {
     pub paused: bool,
     /// No slot is free for this challenge.
     pub full: bool,
+    /// Lichess limits our answers, so that an acceptance has to wait.
+    pub limited: bool,
     /// The waiting queue is full too.
     pub queue_full: bool,
     /// Running games against this opponent.
@@ -72,7 +74,7 @@ pub struct Load {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChallengeAnswer {
     Accept,
-    /// Accept as soon as a slot is free.
+    /// Accept as soon as a slot is free and Lichess takes answers.
     Wait,
     /// Decline, with the reason for the challenger.
     Decline(DeclineReason),
@@ -370,6 +372,8 @@ impl Evaluator {
         } else if load.games_vs_opponent >= against {
             let games = plural::count(against, "game", "games");
             later(format!("the limit is {games} against the same opponent"))
+        } else if load.limited && load.queue_full {
+            later("Lichess limits our answers at the moment".to_owned())
         } else if load.full && load.queue_full {
             later(match all {
                 1 => "the only slot is not free for it".to_owned(),
@@ -384,6 +388,11 @@ impl Evaluator {
         };
         let otherwise = format!("{all} in all{reserved}, {against} against one opponent");
         self.check("slots", objection, &otherwise)?;
+        if load.limited {
+            let reason = &self.reason;
+            self.reason = format!("{reason}, and waits until Lichess takes answers again");
+            return Err(ChallengeAnswer::Wait);
+        }
         if load.full {
             self.reason = format!("{}, and waits for a slot", self.reason);
             return Err(ChallengeAnswer::Wait);

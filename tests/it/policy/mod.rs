@@ -415,6 +415,32 @@ fn policy_slot_is_released_if_game_does_not_start() {
 }
 
 #[test]
+fn policy_accept_refused_by_limit_waits_for_a_slot() {
+    let site = site();
+    let limit = r#"{"error":"slow down","ratelimit":{"key":"x","seconds":60}}"#;
+    let limited = FaultRule::on(Endpoint::ChallengeAccept, Fault::json(429, limit));
+    site.sim.faults().add(limited.from_user(BOT));
+    let config = "[games]\nconcurrency = 1\n[challenge]\nqueue_timeout_s = 1200\n";
+    // Only the bot's time is short: Lichess lists a challenge for as long as the challenger is known to be there.
+    let bot = Daemon::start_with(&site, config, &["--time-scale", "10"]);
+    let [anna, bert] = ["Anna", "Bert"].map(|name| site.player(name));
+    let [first, second] = [&anna, &bert].map(|player| {
+        let id = player.challenge(&BLITZ);
+        wait_for_log(&bot, &id, "waits until Lichess takes answers again");
+        id
+    });
+    // The wait is longer than a slot is reserved.
+    assert_eq!(anna.answer(&first), "accepted");
+    wait_for_log(&bot, &first, "playing");
+    abort(&anna, &first);
+    assert_eq!(bert.answer(&second), "accepted");
+    wait_for_log(&bot, &second, "playing");
+    assert!(!bot.log().contains("are already running"), "{}", bot.log());
+    let accepts = requests_of(&site, BOT, Endpoint::ChallengeAccept);
+    assert_eq!(accepts.len(), 3);
+}
+
+#[test]
 fn policy_game_matches_rules_of_challenge() {
     let site = site();
     let mut bot = Daemon::start(
