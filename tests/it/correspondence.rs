@@ -5,6 +5,7 @@ use std::time::Duration;
 use knightwatch::sim::{
     ChallengePlan, Endpoint, NewUser, PlayerKind, PlayerOptions, SimOptions, TimeControl,
 };
+use serde_json::Value;
 
 use crate::common::{BOT, Daemon, Site, requests_of, time_scale_from_now, wait};
 use crate::etiquette::act;
@@ -98,6 +99,48 @@ fn correspondence_suspended_game_survives_crash() {
         };
         lines.any(end).then_some(())
     });
+}
+
+#[test]
+fn correspondence_game_against_bot_counts_once() {
+    let names = ["Robot", "Rival", "Third"];
+    let site = Site::new(names.map(NewUser::bot));
+    let config = format!("games = {{ concurrency = 4 }}\n{CONFIG}");
+    let mut bot = Daemon::start(&site, &config);
+    let quota = |bot: &Daemon| -> Option<Value> {
+        let text = std::fs::read(bot.state_file("quota.json")?).ok()?;
+        serde_json::from_slice(&text).ok()
+    };
+    // The number of games that were counted when this one had been.
+    let counted = |bot: &Daemon, id: &str| {
+        wait("the game is counted", || {
+            let quota = quota(bot)?;
+            let games = quota["counted_games"].as_array()?;
+            let count = quota["windows"]["bot.vsBot.day"]["credits"].as_u64();
+            count.filter(|_| games.iter().any(|game| game == id))
+        })
+    };
+    let [robot, rival, third] = names.map(|name| site.player(name));
+    let clock = [("clock.limit", "180"), ("clock.increment", "2")];
+    let long = robot.start(&[("days", "2"), ("color", "white")]);
+    assert_eq!(counted(&bot, &long), 1);
+    bot.crash();
+    // After it as many other games as are remembered.
+    let mut state = quota(&bot).unwrap();
+    let games = state["counted_games"].as_array_mut().unwrap();
+    games.extend((1..300).map(|n| Value::from(format!("past{n:04}"))));
+    std::fs::write(bot.state_file("quota.json").unwrap(), state.to_string()).unwrap();
+    bot.restart();
+    assert_eq!(counted(&bot, &rival.start(&clock)), 2);
+    bot.crash_and_restart();
+    wait("the long game is taken up again", || {
+        let started = bot
+            .log()
+            .matches("correspondence game against Robot")
+            .count();
+        (started == 3).then_some(())
+    });
+    assert_eq!(counted(&bot, &third.start(&clock)), 3);
 }
 
 #[test]

@@ -130,6 +130,11 @@ impl Games {
         self.running.contains_key(id)
     }
 
+    /// Whether this game is running, with or without a task.
+    fn is_unfinished(&self, id: &GameId) -> bool {
+        self.is_running(id) || self.suspended.contains(id)
+    }
+
     /// Whether no game is running or about to start.
     pub(super) fn is_drained(&mut self) -> bool {
         let now = clock::now();
@@ -143,7 +148,7 @@ impl Games {
 
     /// Whether this game is running or has been.
     pub(super) fn is_known(&self, id: &GameId) -> bool {
-        self.is_running(id) || self.suspended.contains(id) || self.find_finished(id).is_some()
+        self.is_unfinished(id) || self.find_finished(id).is_some()
     }
 
     fn find_finished(&self, id: &GameId) -> Option<&FinishedGame> {
@@ -358,6 +363,16 @@ impl Account {
                 }
             }
         }
+    }
+
+    /// Forgets games that are over, with the list of running games. Before it arrives, not all of those are known.
+    pub(super) fn forget_old_games(&mut self, list: &[GameInfo]) {
+        let is_running = |id: &str| {
+            let mut listed = list.iter().map(|info| &info.id);
+            let known = || id.parse().is_ok_and(|id| self.games.is_unfinished(&id));
+            listed.any(|listed| listed.as_str() == id) || known()
+        };
+        self.state.quota.forget_counted_games(is_running);
     }
 
     fn publish_game_count(&self) {

@@ -206,6 +206,7 @@ impl Account {
         if list.len() < MAX_LISTED_GAMES as usize {
             self.games.on_listed(&list, requested_at);
         }
+        self.forget_old_games(&list);
         for info in &list {
             if let Some(running) = self.games.get(&info.id)
                 && missed_turn(&running.snapshot(), info, requested_at)

@@ -122,7 +122,7 @@ pub(crate) struct JoinRequest {
     pub refused: bool,
 }
 
-/// Counted games that are remembered: every event stream reports running games again.
+/// Counted games that are remembered besides the running ones: every event stream reports those again.
 const MAX_COUNTED_GAMES: usize = 300;
 
 /// Time for which a learned limit holds unchanged.
@@ -481,13 +481,21 @@ impl Quota {
         (clock::epoch_seconds(now).abs_diff(used.since) < limit.seconds()).then_some(used)
     }
 
+    /// Forgets the oldest counted games beyond the maximum, unless they are running: a correspondence game lasts for
+    /// weeks.
+    pub(crate) fn forget_counted_games(&mut self, is_running: impl Fn(&str) -> bool) {
+        let mut excess = self.counted_games.len().saturating_sub(MAX_COUNTED_GAMES);
+        self.counted_games.retain(|id| {
+            let forget = excess > 0 && !is_running(id);
+            excess -= usize::from(forget);
+            !forget
+        });
+    }
+
     /// Marks a game as counted. Whether it was not.
     fn mark_counted(&mut self, id: &GameId) -> bool {
         if self.counted_games.iter().any(|seen| seen == id.as_str()) {
             return false;
-        }
-        if self.counted_games.len() == MAX_COUNTED_GAMES {
-            self.counted_games.pop_front();
         }
         self.counted_games.push_back(id.to_string());
         true

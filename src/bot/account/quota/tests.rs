@@ -134,6 +134,18 @@ fn quota_bot_game_is_counted_once() {
 }
 
 #[test]
+fn quota_running_game_stays_counted() {
+    let mut quota = Quota::default();
+    for n in 0..1_000 {
+        assert!(quota.count_bot_game(&id(n), None, at(n)));
+        quota.forget_counted_games(|running| running == id(7).as_str());
+    }
+    assert_eq!(quota.counted_games.len(), MAX_COUNTED_GAMES);
+    assert!(!quota.count_bot_game(&id(7), None, at(1_000)));
+    assert!(!quota.count_bot_game(&id(999), None, at(1_000)));
+}
+
+#[test]
 fn quota_reported_exhaustion_overrides_count() {
     let mut quota = Quota::default();
     quota.count_bot_game(&id(1), Some(MatchmakingGame::First), at(0));
