@@ -1,5 +1,6 @@
-//! Log of the challenges accepted in the last 24 hours, or in the longest window of a limit, for limits and for rules that ask about facts that only
-//! a challenge contains. Kept in a file over restarts; each acceptance appends one line.
+//! Log of accepted challenges, for limits and for rules that ask about facts that only a challenge contains. Entries are
+//! kept for 24 hours, or for the longest window of a limit, and for as long as the game is running. Kept in a file over
+//! restarts; each acceptance appends one line.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,7 +17,7 @@ use crate::lichess::model::{GameId, Username};
 /// Time for which an acceptance is kept at least.
 const DAY: Duration = Duration::from_secs(86_400);
 
-/// Maximum number of entries: 200 times the games between bots that Lichess allows in a day.
+/// Maximum number of entries, besides those of running games: 200 times the games between bots that Lichess allows in a day.
 const MAX_ENTRIES: usize = 20_000;
 
 /// Lines of the file that no longer count. With more of them the file is rewritten.
@@ -129,7 +130,21 @@ impl AcceptedLog {
         entries.find(|entry| entry.id == id.as_str())?.facts.clone()
     }
 
-    /// Adds an entry and drops those that no longer count.
+    /// Drops entries that no longer count, and the oldest beyond the maximum, unless their games are running.
+    pub fn prune(&mut self, now: SystemTime, is_running: impl Fn(&str) -> bool) {
+        let at = clock::epoch_seconds(now);
+        let kept_for = self.kept_for.unwrap_or(DAY);
+        self.entries
+            .retain(|entry| entry.is_within(kept_for, at) || is_running(&entry.id));
+        let mut excess = self.entries.len().saturating_sub(MAX_ENTRIES);
+        self.entries.retain(|entry| {
+            let drop = excess > 0 && !is_running(&entry.id);
+            excess -= usize::from(drop);
+            !drop
+        });
+    }
+
+    /// Adds an entry.
     pub fn add(
         &mut self,
         id: &GameId,
@@ -140,10 +155,6 @@ impl AcceptedLog {
     ) {
         let at = clock::epoch_seconds(now);
         self.remove(id);
-        let kept_for = self.kept_for.unwrap_or(DAY);
-        self.entries.retain(|entry| entry.is_within(kept_for, at));
-        let excess = (self.entries.len() + 1).saturating_sub(MAX_ENTRIES);
-        self.entries.drain(..excess);
         self.entries.push(Entry {
             at,
             id: id.to_string(),
@@ -291,6 +302,7 @@ mod tests {
         // Without that window only the last day is kept.
         accepted_log.keep_for(&Settings::default());
         accepted_log.add(&id(3), None, "y", None, at(100_001));
+        accepted_log.prune(at(100_001), |_| false);
         assert_eq!(accepted_log.usage("x", None, windows[1], at(100_001)).0, 1);
         assert_eq!(accepted_log.limit(&id(3)), Some("y"));
     }
@@ -376,12 +388,31 @@ mod tests {
         // Stale lines do not pile up.
         let day = DAY.as_secs();
         for n in 0..3 * MAX_STALE_LINES {
-            accepted_log.add(&id(n), None, "x", None, at((n as u64 + 1) * day));
+            let now = at((n as u64 + 1) * day);
+            accepted_log.add(&id(n), None, "x", None, now);
+            accepted_log.prune(now, |_| false);
             write(&mut accepted_log, &path);
         }
         assert_eq!(ids(&accepted_log).len(), 1);
         let lines = std::fs::read_to_string(&path).unwrap().lines().count();
         assert!(lines <= MAX_STALE_LINES + 1, "{lines}");
+    }
+
+    #[test]
+    fn accepted_log_keeps_running_games() {
+        let mut accepted_log = AcceptedLog::default();
+        accepted_log.add(&id(0), None, "long", None, at(0));
+        for n in 1..=MAX_ENTRIES + 2 {
+            accepted_log.add(&format!("g{n}").parse().unwrap(), None, "x", None, at(1));
+        }
+        let is_running = |running: &str| running == id(0).as_str();
+        accepted_log.prune(at(2), is_running);
+        assert_eq!(accepted_log.entries.len(), MAX_ENTRIES);
+        accepted_log.prune(at(100 * DAY.as_secs()), is_running);
+        assert_eq!(ids(&accepted_log), [id(0).as_str()]);
+        assert_eq!(accepted_log.limit(&id(0)), Some("long"));
+        accepted_log.prune(at(100 * DAY.as_secs()), |_| false);
+        assert_eq!(ids(&accepted_log), [""; 0]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use tokio::sync::mpsc;
 use tokio::task::{Id, JoinError};
@@ -373,6 +373,8 @@ impl Account {
             listed.any(|listed| listed.as_str() == id) || known()
         };
         self.state.quota.forget_counted_games(is_running);
+        let log = &mut self.state.accepted_log;
+        log.prune(SystemTime::now(), is_running);
     }
 
     fn publish_game_count(&self) {

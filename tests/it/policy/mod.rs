@@ -193,6 +193,49 @@ fn policy_games_at_once_under_rule_are_limited() {
 }
 
 #[test]
+fn policy_limit_counts_long_game_over_restarts() {
+    let site = site();
+    let config = "challenge = { speeds = [\"blitz\", \"correspondence\"] }\n\
+                  [[rule]]\nname = \"bots\"\nmatch = { bot = true }\nlimit = { concurrency = 1 }\n";
+    let mut bot = Daemon::start(&site, config);
+    let [anna, robot, rival] = ["Anna", "Robot", "Rival"].map(|name| site.player(name));
+    let is_logged = |bot: &Daemon, user: &str| {
+        wait("the acceptance is on disk", || {
+            let text = std::fs::read_to_string(bot.state_file(".accepted.jsonl")?).ok()?;
+            text.contains(user).then_some(text)
+        })
+    };
+    let is_resumed = |bot: &Daemon, starts: usize| {
+        wait("the long game is taken up again", || {
+            let log = bot.log();
+            let known = log.matches("correspondence game against Robot").count();
+            (known == starts).then_some(())
+        });
+    };
+    robot.start(&[("days", "2"), ("color", "white")]);
+    let entry = is_logged(&bot, "robot");
+    bot.crash();
+    // It was accepted two days ago.
+    let mut entry: serde_json::Value = serde_json::from_str(&entry).unwrap();
+    entry["at"] = (entry["at"].as_u64().unwrap() - 2 * 86_400).into();
+    let file = bot.state_file(".accepted.jsonl").unwrap();
+    std::fs::write(file, format!("{entry}\n")).unwrap();
+    bot.restart();
+    is_resumed(&bot, 2);
+    assert_eq!(challenge_and_wait(&anna, &BLITZ), "accepted");
+    is_logged(&bot, "anna");
+    bot.crash_and_restart();
+    is_resumed(&bot, 3);
+    let id = rival.challenge(&BLITZ);
+    assert_eq!(rival.answer(&id), "later");
+    wait_for_log(
+        &bot,
+        &id,
+        "the limit of 1 at the same time by rule `bots` is reached",
+    );
+}
+
+#[test]
 fn policy_rules_match_profile_of_challenger() {
     let clone = NewUser {
         bio: Some("Stockfish 17,\nas it is".to_owned()),
