@@ -405,6 +405,27 @@ fn arena_discovery_finds_any_without_overlap() {
     assert!(bot.log().contains("found Friday Arena, 1+0 for 60 min"));
 }
 
+#[test]
+fn arena_discovery_counts_named_arenas() {
+    let site = Site::new([NewUser::bot("Ann")]);
+    site.sim.add_team(NewTeam {
+        leader: Some("Leader".to_owned()),
+        members: vec![BOT.to_owned()],
+        ..NewTeam::new("Our Bots")
+    });
+    let ours = |options: &mut ArenaOptions| options.team = Some("Our Bots".to_owned());
+    // Not in the calendar of the team, and during the first arena in it.
+    add_arena(&site, "named001", 600, |_| {});
+    add_arena(&site, "overlap1", 1_200, ours);
+    add_arena(&site, "wanted01", 7_200, ours);
+    let config = "[tournaments]\njoin = [\"named001\"]\nteams = [\"our-bots\"]\nconcurrency = 1\n";
+    let _bot = Daemon::start(&site, config);
+    wait("the bot takes part", || {
+        (player_counts(&site, ["named001", "wanted01"]) == [1, 1]).then_some(())
+    });
+    assert_eq!(player_counts(&site, ["overlap1"]), [0]);
+}
+
 /// Ten arenas, one after the other, the first one in ten minutes.
 const ROW: [&str; 10] = [
     "inarow00", "inarow01", "inarow02", "inarow03", "inarow04", "inarow05", "inarow06", "inarow07",

@@ -1,16 +1,18 @@
 //! Discovery of arenas that the operator has not named: in the calendars of their teams and, if configured, in the
 //! list of the whole site.
 //!
-//! No list says whether bots may take part, so the page of each suitable arena is read once. At most `tournaments.concurrency` arenas
-//! whose times overlap are joined here, and none before the quota has room for it
-//! ([`JoinRequest`](crate::bot::account::quota::JoinRequest)).
+//! No list says whether bots may take part, so the page of each suitable arena is read once. At most
+//! `tournaments.concurrency` arenas whose times overlap are joined, those that the operator has named included, and none
+//! before the quota has room for it ([`JoinRequest`](crate::bot::account::quota::JoinRequest)).
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 use std::time::{Duration, SystemTime};
 
 use tokio::sync::{mpsc, watch};
 use tracing::{info, warn};
 
+use super::PeriodReceiver;
 use crate::bot::AccountContext;
 use crate::bot::shutdown::Stage;
 use crate::clock;
@@ -27,6 +29,9 @@ const REQUEST_INTERVAL: Duration = Duration::from_secs(1);
 /// Arena pages read at most in one scan.
 const MAX_LOOKUPS: usize = 20;
 
+/// Time limit for the tasks of new arenas to read their pages. Until then it is not known when these arenas take place.
+const PERIODS_TIMEOUT: Duration = Duration::from_secs(30);
+
 /// An arena with less time left to play is not joined, in milliseconds.
 const MIN_REMAINING_MS: i64 = 5 * 60_000;
 
@@ -37,8 +42,8 @@ const TEAM_REQUEST_MESSAGE: &str = "This is a chess bot, and it would like to ta
 pub(super) struct Discovery {
     ctx: AccountContext,
     discovered_sender: mpsc::UnboundedSender<(ArenaEntry, Candidate)>,
-    /// Arenas that the account has joined or is going to join.
-    joined_arenas: watch::Receiver<HashSet<ArenaId>>,
+    /// Arenas that the account has joined or is going to join, and their times.
+    joined_arenas: watch::Receiver<HashMap<ArenaId, PeriodReceiver>>,
     /// Arenas that the operator has left.
     left: watch::Receiver<HashSet<ArenaId>>,
     /// Arenas found here.
@@ -55,7 +60,8 @@ impl Discovery {
     pub(super) fn new(
         ctx: AccountContext,
         discovered_sender: mpsc::UnboundedSender<(ArenaEntry, Candidate)>,
-        [joined_arenas, left]: [watch::Receiver<HashSet<ArenaId>>; 2],
+        joined_arenas: watch::Receiver<HashMap<ArenaId, PeriodReceiver>>,
+        left: watch::Receiver<HashSet<ArenaId>>,
     ) -> Self {
         Self {
             ctx,
@@ -119,15 +125,14 @@ impl Discovery {
             );
         }
         let now = i64::try_from(clock::epoch_ms(SystemTime::now())).unwrap_or(i64::MAX);
-        // Joined arenas occupy their time, even if they do not match the settings.
-        let mut taken: Vec<ListedArena> = Vec::new();
-        let joined_arenas = self.joined_arenas.borrow().clone();
+        // Joined arenas occupy their time, even if they are in no list or do not match the settings.
+        let mut joined_arenas = self.joined_periods().await;
         for Candidate { arena, .. } in &candidates {
-            let is_new = taken.iter().all(|other| other.id != arena.id);
-            if is_new && joined_arenas.contains(&arena.id) {
-                taken.push(arena.clone());
+            if let Some(period) = joined_arenas.get_mut(&arena.id) {
+                period.get_or_insert_with(|| arena.period());
             }
         }
+        let mut taken: Vec<Range<i64>> = joined_arenas.values().flatten().cloned().collect();
         let left = self.left.borrow().clone();
         candidates.retain(|one| one.is_joinable(wanted, now) && !left.contains(&one.arena.id));
         let listed: HashSet<&ArenaId> = candidates.iter().map(|one| &one.arena.id).collect();
@@ -137,10 +142,15 @@ impl Discovery {
         let mut lookups = 0;
         for candidate in candidates {
             let (arena, id) = (&candidate.arena, &candidate.arena.id);
-            if joined_arenas.contains(id) || self.found.contains(id) {
+            if joined_arenas.contains_key(id) || self.found.contains(id) {
                 continue;
             }
-            if taken.iter().filter(|other| overlaps(other, arena)).count() >= wanted.concurrency {
+            if taken
+                .iter()
+                .filter(|other| overlaps(other, &arena.period()))
+                .count()
+                >= wanted.concurrency
+            {
                 continue;
             }
             if !self.allows_bots.contains_key(id) {
@@ -167,10 +177,25 @@ impl Discovery {
             let joining = candidate.joining(wanted);
             info!(arena = %id, "found {}, {} for {} min", arena.name, arena.clock, arena.minutes);
             self.found.insert(id.clone());
-            taken.push(candidate.arena.clone());
+            taken.push(arena.period());
             let _ = self.discovered_sender.send((joining, candidate));
         }
         Ok(())
+    }
+
+    /// Arenas that the account has joined or is going to join, and their times, as far as they are known.
+    async fn joined_periods(&self) -> HashMap<ArenaId, Option<Range<i64>>> {
+        let mut joined_arenas = self.joined_arenas.borrow().clone();
+        let known = joined_arenas.values_mut().map(async |period| {
+            // An error: the arena is over.
+            let _ = period.wait_for(Option::is_some).await;
+        });
+        // Those that cannot be read in time are left out.
+        let _ = clock::timeout(PERIODS_TIMEOUT, futures::future::join_all(known)).await;
+        let joined_arenas = joined_arenas.into_iter();
+        joined_arenas
+            .map(|(id, period)| (id, period.borrow().clone()))
+            .collect()
     }
 
     /// Joins a team if configured. Whether the account is in it. The reason why it is not is logged once.
@@ -266,9 +291,9 @@ impl Candidate {
     }
 }
 
-/// Whether two arenas overlap in time.
-fn overlaps(one: &ListedArena, other: &ListedArena) -> bool {
-    one.starts_at < other.finishes_at && other.starts_at < one.finishes_at
+/// Whether two periods have time in common.
+fn overlaps(one: &Range<i64>, other: &Range<i64>) -> bool {
+    one.start < other.end && other.start < one.end
 }
 
 #[cfg(test)]
@@ -371,13 +396,8 @@ mod tests {
 
     #[test]
     fn discovery_overlap_needs_common_time() {
-        let at = |starts: i64, ends: i64| ListedArena {
-            starts_at: starts,
-            finishes_at: ends,
-            ..candidate(None).arena
-        };
-        assert!(overlaps(&at(0, 10), &at(9, 20)));
-        assert!(overlaps(&at(0, 10), &at(2, 3)));
-        assert!(!overlaps(&at(0, 10), &at(10, 20)));
+        assert!(overlaps(&(0..10), &(9..20)));
+        assert!(overlaps(&(0..10), &(2..3)));
+        assert!(!overlaps(&(0..10), &(10..20)));
     }
 }

@@ -8,6 +8,7 @@ mod arena_task;
 mod discovery;
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -56,13 +57,16 @@ pub(super) struct Tournaments {
     discovered: mpsc::UnboundedReceiver<(ArenaEntry, Candidate)>,
     discovered_sender: mpsc::UnboundedSender<(ArenaEntry, Candidate)>,
     arenas: HashMap<ArenaId, ArenaHandle>,
-    /// Ids of the arenas, for discovery.
-    arena_ids: watch::Sender<HashSet<ArenaId>>,
+    /// The arenas and their times, for discovery.
+    periods: watch::Sender<HashMap<ArenaId, PeriodReceiver>>,
     /// Arenas that the operator has left.
     left: watch::Sender<HashSet<ArenaId>>,
     paused: watch::Sender<bool>,
     discovery: Option<AbortHandle>,
 }
+
+/// Start and end of an arena in milliseconds since 1970, once its page was read.
+type PeriodReceiver = watch::Receiver<Option<Range<i64>>>;
 
 /// Handle of an arena that the account has joined or is going to join.
 struct ArenaHandle {
@@ -75,6 +79,7 @@ struct ArenaHandle {
     found: Option<Candidate>,
     /// Last status, once Lichess has reported one.
     status: watch::Receiver<Option<events::Arena>>,
+    period: PeriodReceiver,
 }
 
 impl Tournaments {
@@ -90,7 +95,7 @@ impl Tournaments {
             discovered,
             discovered_sender,
             arenas: HashMap::new(),
-            arena_ids: watch::Sender::default(),
+            periods: watch::Sender::default(),
             left: watch::Sender::new(overrides.left_arenas.iter().cloned().collect()),
             paused: watch::Sender::new(overrides.paused),
             discovery: None,
@@ -112,7 +117,7 @@ impl Tournaments {
                 event = self.events.recv() => {
                     if let Some(ArenaEvent::Finished(arena)) = &event {
                         self.arenas.remove(arena);
-                        self.publish_ids();
+                        self.publish_periods();
                     }
                     return event;
                 }
@@ -175,7 +180,8 @@ impl Tournaments {
             let discovery = Discovery::new(
                 self.ctx.clone(),
                 self.discovered_sender.clone(),
-                [self.arena_ids.subscribe(), self.left.subscribe()],
+                self.periods.subscribe(),
+                self.left.subscribe(),
             );
             let task = discovery.run(self.paused.subscribe());
             self.discovery = Some(self.tasks.spawn(task));
@@ -264,12 +270,14 @@ impl Tournaments {
         }
         let id = joining.id.clone();
         let (status_sender, status) = watch::channel(None);
+        let (period_sender, period) = watch::channel(None);
         let handle = ArenaHandle {
             joining: watch::Sender::new(joining),
             wake: Arc::default(),
             leave: CancellationToken::new(),
             found: found.clone(),
             status,
+            period,
         };
         let task = ArenaTask::new(
             self.ctx.clone(),
@@ -277,6 +285,7 @@ impl Tournaments {
             self.event_sender.clone(),
             found.is_some(),
             status_sender,
+            period_sender,
             responder,
         );
         self.tasks.spawn(task.run(
@@ -285,11 +294,12 @@ impl Tournaments {
             self.paused.subscribe(),
         ));
         self.arenas.insert(id, handle);
-        self.publish_ids();
+        self.publish_periods();
     }
 
-    fn publish_ids(&self) {
-        let arena_ids = self.arenas.keys().cloned().collect();
-        self.arena_ids.send_replace(arena_ids);
+    fn publish_periods(&self) {
+        let arenas = self.arenas.iter();
+        let periods = arenas.map(|(id, handle)| (id.clone(), handle.period.clone()));
+        self.periods.send_replace(periods.collect());
     }
 }

@@ -1,7 +1,9 @@
 //! Arena tournaments.
 
+use std::ops::Range;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use serde::{Deserialize, Deserializer};
 
 use super::challenge::TimeControl;
@@ -19,6 +21,10 @@ pub struct Arena {
     pub variant: Variant,
     /// Bots may join.
     pub bots_allowed: bool,
+    /// Start, in milliseconds since 1970; 0 if it is not known.
+    pub starts_at: i64,
+    /// Duration in minutes.
+    pub minutes: u32,
     /// Time to the start; `None` once it has begun.
     pub starts_in: Option<Duration>,
     /// Time to the end; `None` before the start and after the end.
@@ -73,6 +79,25 @@ pub struct ListedArena {
     pub battle_teams: Vec<String>,
 }
 
+impl Arena {
+    /// Start and end, in milliseconds since 1970.
+    pub fn period(&self) -> Range<i64> {
+        self.starts_at..end(self.starts_at, self.minutes)
+    }
+}
+
+impl ListedArena {
+    /// Start and end, in milliseconds since 1970.
+    pub fn period(&self) -> Range<i64> {
+        self.starts_at..self.finishes_at
+    }
+}
+
+/// The end of an arena that starts at this time and lasts this long.
+fn end(starts_at: i64, minutes: u32) -> i64 {
+    starts_at.saturating_add(i64::from(minutes) * 60_000)
+}
+
 /// The name of an arena, or its id if it has none.
 fn name(full: Option<String>, id: &ArenaId) -> String {
     full.map_or_else(|| id.to_string(), |name| text::clip(&name, 60))
@@ -117,7 +142,6 @@ impl<'de> Deserialize<'de> for ListedArena {
         /// The number of this status on the wire.
         const FINISHED: u8 = 30;
         let wire = Wire::deserialize(from)?;
-        let length = i64::from(wire.minutes) * 60_000;
         Ok(Self {
             name: name(wire.full_name, &wire.id),
             id: wire.id,
@@ -130,7 +154,7 @@ impl<'de> Deserialize<'de> for ListedArena {
             starts_at: wire.starts_at,
             finishes_at: wire
                 .finishes_at
-                .unwrap_or_else(|| wire.starts_at.saturating_add(length)),
+                .unwrap_or_else(|| end(wire.starts_at, wire.minutes)),
             finished: wire.status >= FINISHED,
             private: wire.private,
             team: wire.team_member,
@@ -177,6 +201,10 @@ impl<'de> Deserialize<'de> for Arena {
             variant: Variant,
             #[serde(default, deserialize_with = "text::lenient")]
             bots_allowed: bool,
+            #[serde(default, deserialize_with = "text::lenient")]
+            starts_at: String,
+            #[serde(default, deserialize_with = "text::count_or_none")]
+            minutes: u32,
             #[serde(default, deserialize_with = "text::seconds")]
             seconds_to_start: Option<Duration>,
             #[serde(default, deserialize_with = "text::seconds")]
@@ -213,10 +241,13 @@ impl<'de> Deserialize<'de> for Arena {
             pause_delay: Option<Duration>,
         }
         let wire = Wire::deserialize(from)?;
+        let starts_at = wire.starts_at.parse().map(Timestamp::as_millisecond);
         Ok(Self {
             name: name(wire.full_name, &wire.id),
             id: wire.id,
             variant: wire.variant,
+            starts_at: starts_at.unwrap_or_default(),
+            minutes: wire.minutes,
             bots_allowed: wire.bots_allowed,
             starts_in: wire.seconds_to_start,
             ends_in: wire.seconds_to_finish,
@@ -261,6 +292,7 @@ mod tests {
             arena.bots_allowed && arena.by_lichess && !arena.finished && arena.starts_in.is_none()
         );
         assert_eq!(arena.ends_in, Some(Duration::from_secs(1_200)));
+        assert_eq!(arena.period(), 1_779_732_000_000..1_779_739_200_000);
         assert_eq!(
             arena.unmet_requirements,
             ["Your Bullet rating (900) is too low"]

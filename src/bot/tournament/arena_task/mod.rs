@@ -1,5 +1,8 @@
 //! Task of one arena: polls its state and does what [`next_action`] says, until it is over.
 
+mod refusal;
+
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -8,7 +11,6 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use super::ArenaEvent;
-use crate::backoff::Backoff;
 use crate::bot::AccountContext;
 use crate::bot::account::quota::JoinRequest;
 use crate::bot::commands::{CommandResult, Responder};
@@ -19,6 +21,7 @@ use crate::events::{self, ArenaStage, Event};
 use crate::lichess::model::{Arena, ArenaId};
 use crate::lichess::retry::{self, RequestKind, Retry};
 use crate::plural;
+use refusal::{JoinRefusal, REFUSED_POLL_INTERVAL};
 
 /// Interval between polls of an arena that the account has joined.
 const JOINED_POLL_INTERVAL: Duration = Duration::from_secs(20);
@@ -26,14 +29,6 @@ const JOINED_POLL_INTERVAL: Duration = Duration::from_secs(20);
 /// Limits of the interval before the start, which is half of the time left.
 const MIN_POLL_INTERVAL: Duration = Duration::from_secs(5);
 const MAX_POLL_INTERVAL: Duration = Duration::from_secs(300);
-
-/// Interval between polls of an arena that has refused the account, until it starts. It is joined again as soon as
-/// the reasons on its page, or the arguments of the join, have changed.
-const REFUSED_POLL_INTERVAL: Duration = Duration::from_secs(60);
-
-/// Waits before an unchanged arena is joined again: its password may have changed. They grow, since Lichess counts
-/// refused joins too.
-const REJOIN_BACKOFF: Backoff = Backoff::new(Duration::from_secs(600), Duration::from_secs(3_600));
 
 /// Wait after a failed request.
 const FAILURE_RETRY_WAIT: Duration = Duration::from_secs(15);
@@ -79,41 +74,6 @@ struct Observations {
     withdrawn: u32,
     /// The account was seen as a player since the last join.
     seen: bool,
-}
-
-/// The arena has refused the account.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct JoinRefusal {
-    /// Arguments of the join.
-    joining: ArenaEntry,
-    /// Reasons on the page of the arena.
-    reasons: Vec<String>,
-    /// Refusals so far.
-    times: u32,
-    /// When to join again although nothing has changed.
-    again: Instant,
-}
-
-impl JoinRefusal {
-    /// Wait until something may have changed, if nothing has. The last attempt is made at the start.
-    fn wait(&self, arena: &Arena, joining: &ArenaEntry, now: Instant) -> Option<Duration> {
-        let starts_in = arena.starts_in?;
-        let same = self.reasons == arena.unmet_requirements && self.joining == *joining;
-        let left = self.again.saturating_duration_since(now);
-        let start = starts_in + Duration::from_secs(1);
-        (same && !left.is_zero()).then(|| REFUSED_POLL_INTERVAL.min(left).min(start))
-    }
-
-    /// State after another refusal.
-    fn next(before: Option<&Self>, arena: &Arena, joining: ArenaEntry, now: Instant) -> Self {
-        let times = before.map_or(0, |before| before.times).saturating_add(1);
-        Self {
-            joining,
-            reasons: arena.unmet_requirements.clone(),
-            times,
-            again: now + REJOIN_BACKOFF.delay(times - 1),
-        }
-    }
 }
 
 /// Decides what to do.
@@ -217,6 +177,8 @@ pub(super) struct ArenaTask {
     slot_need: SlotNeed,
     /// Last published status.
     status: watch::Sender<Option<events::Arena>>,
+    /// Start and end in milliseconds since 1970, once the page was read.
+    period: watch::Sender<Option<Range<i64>>>,
 }
 
 impl ArenaTask {
@@ -226,6 +188,7 @@ impl ArenaTask {
         arena_events: mpsc::UnboundedSender<ArenaEvent>,
         found: bool,
         status: watch::Sender<Option<events::Arena>>,
+        period: watch::Sender<Option<Range<i64>>>,
         responder: Option<Responder>,
     ) -> Self {
         let id = joining.borrow().id.clone();
@@ -242,6 +205,7 @@ impl ArenaTask {
             found,
             slot_need: SlotNeed::None,
             status,
+            period,
         }
     }
 
@@ -382,6 +346,7 @@ impl ArenaTask {
             }
         };
         self.known = true;
+        self.period.send_replace(Some(arena.period()));
         self.joined = arena.me.is_some_and(|me| !me.withdrawn);
         self.set_slot_need(current_slot_need(&arena));
         match next_action(&arena, &mut self.observations) {

@@ -8,6 +8,8 @@ fn arena() -> Arena {
         name: "Bots Arena".to_owned(),
         variant: Variant::Standard,
         bots_allowed: true,
+        starts_at: 1_793_000_000_000,
+        minutes: 60,
         starts_in: Some(Duration::from_secs(600)),
         ends_in: None,
         finished: false,
