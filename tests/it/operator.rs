@@ -360,6 +360,35 @@ fn operator_closed_challenge_is_not_shown() {
 }
 
 #[test]
+fn operator_correspondence_challenge_is_shown_while_open() {
+    let site = Site::with(SimOptions {
+        users: vec![NewUser::bot(BOT), NewUser::bot("Anna")],
+        speed: 10.0,
+        ..SimOptions::default()
+    });
+    let bot = Daemon::start_with(&site, "", &["--time-scale", "10"]);
+    let shown = || {
+        let status = status(&bot);
+        let shown = status["challenges"].as_array().cloned().unwrap_or_default();
+        let ids = shown.iter().filter_map(|one| one["id"].as_str());
+        ids.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let [first, second] = ["2d", "3d"].map(|time| {
+        let id = challenge_id(&run_command(&bot, &["challenge", "Anna", time]));
+        wait("it is shown, and nothing else", || {
+            (shown() == [id.as_str()]).then_some(())
+        });
+        id
+    });
+    // Lichess has no event for either end.
+    assert_eq!(challenge_status(&site, &first), "canceled");
+    assert_eq!(challenge_status(&site, &second), "created");
+    site.sim.advance(Duration::from_secs(15 * 86_400));
+    wait("none is shown", || shown().is_empty().then_some(()));
+    wait_for_log(&bot, "it has expired without an answer");
+}
+
+#[test]
 fn operator_challenge_overrides_pause() {
     let site = site();
     let bot = Daemon::start(&site, "");

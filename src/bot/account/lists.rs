@@ -89,7 +89,7 @@ impl Account {
         self.request_challenges();
     }
 
-    /// Requests the list of challenges that wait for our answer.
+    /// Requests the list of open challenges, of others and of ours.
     pub(super) fn request_challenges(&mut self) {
         if !self.connection.lists.challenges.start() {
             return;
@@ -103,7 +103,10 @@ impl Account {
             .spawn(request, |account, (requested_at, list)| {
                 account.on_challenges_request_done();
                 match list {
-                    Ok(list) => account.on_challenges_listed(list.incoming, requested_at),
+                    Ok(list) => {
+                        account.on_own_challenges_listed(&list.outgoing);
+                        account.on_challenges_listed(list.incoming, requested_at);
+                    }
                     Err(failure) => info!("cannot read the list of challenges: {failure}"),
                 }
             });

@@ -8,6 +8,7 @@ use tokio::sync::{Mutex, Semaphore};
 use tracing::{info, warn};
 
 use super::Account;
+use super::missed_results::is_not_found;
 use super::outgoing::{ChallengeSource, SendResult, closing_reason, slot_holder};
 use crate::bot::BotParts;
 use crate::bot::account::overrides::OperatorOverrides;
@@ -22,7 +23,8 @@ use crate::bot::policy::describe;
 use crate::clock;
 use crate::config::{ArenaEntry, Match, Pattern, Play, Rule, Settings};
 use crate::events::{self, Decision};
-use crate::lichess::model::{ArenaId, Challenge, ChallengeId, GameId};
+use crate::lichess::Error as Failure;
+use crate::lichess::model::{ArenaId, Challenge, ChallengeId, ChallengeStatus, GameId};
 
 /// A challenge of the operator with a clock is cancelled if it was not answered in this time: otherwise it could
 /// become a game hours later.
@@ -347,6 +349,11 @@ impl Account {
         let time = challenge.time_control;
         info!(name: "challenge_sent", challenge = %id, "challenging {user} to {time}, {rated}, by operator command");
         let mut done = format!("{user} is challenged to {time}, {rated}: {id}");
+        // Lichess cancels an older challenge to the same user without an event.
+        self.look_up_challenges(|other| {
+            let user = other.dest_user.as_ref().map(|user| &user.name);
+            other.id != id && user == to.map(|user| &user.name)
+        });
         if self.games.is_known(&id) {
             self.publish_challenge(&challenge, Decision::Accepted, BY_OPERATOR.to_owned());
             return done + ", and the game has started";
@@ -384,6 +391,52 @@ impl Account {
     pub(super) fn on_operator_challenge_closed(&mut self, answer: &Challenge) {
         if self.operator.pending.remove(&answer.id).is_some() {
             self.report_challenge_refused(answer);
+        }
+    }
+
+    /// Handles the list of our open challenges. There is no event for a correspondence challenge that has expired, and
+    /// one with a clock has a timer of ours.
+    pub(super) fn on_own_challenges_listed(&mut self, open: &[Challenge]) {
+        self.look_up_challenges(|challenge| {
+            let is_listed = open.iter().any(|other| other.id == challenge.id);
+            !is_listed && !challenge.time_control.is_clock()
+        });
+    }
+
+    /// Asks Lichess what has become of these challenges of the operator. The answer also decides on one that was sent or
+    /// accepted while a list was on its way.
+    fn look_up_challenges(&mut self, which: impl Fn(&Challenge) -> bool) {
+        let wanted = self.operator.pending_challenges();
+        let wanted = wanted.filter(|challenge| which(challenge));
+        let wanted: Vec<_> = wanted.map(|challenge| challenge.id.clone()).collect();
+        for id in wanted {
+            let client = self.ctx.client.clone();
+            let request = async move { (client.challenge_by_id(&id).await, id) };
+            self.background.spawn(request, |account, (found, id)| {
+                account.on_challenge_looked_up(&id, found);
+            });
+        }
+    }
+
+    fn on_challenge_looked_up(&mut self, id: &ChallengeId, found: Result<Challenge, Failure>) {
+        match found {
+            Ok(challenge) => match challenge.status {
+                ChallengeStatus::Accepted => self.on_operator_challenge_started(id),
+                ChallengeStatus::Canceled | ChallengeStatus::Declined => {
+                    self.on_challenge_closed(Box::new(challenge));
+                }
+                _ => {}
+            },
+            Err(failure) if is_not_found(&failure) => {
+                if let Some(challenge) = self.operator.pending.remove(id) {
+                    let why = "it has expired without an answer";
+                    info!(challenge = %id, "the operator's challenge was closed: {why}");
+                    self.publish_challenge(&challenge, Decision::Dropped, why.to_owned());
+                }
+            }
+            Err(failure) => {
+                info!(challenge = %id, "cannot look up the challenge, trying again within a minute: {failure}");
+            }
         }
     }
 
