@@ -426,6 +426,37 @@ fn arena_discovery_counts_named_arenas() {
     assert_eq!(player_counts(&site, ["overlap1"]), [0]);
 }
 
+#[test]
+fn arena_of_team_waits_for_membership() {
+    let site = Site::with(SimOptions {
+        users: vec![NewUser::bot(BOT), NewUser::bot("Ann")],
+        speed: 20.0,
+        ..SimOptions::default()
+    });
+    site.sim.add_team(NewTeam {
+        by_message: true,
+        leader: Some("Leader".to_owned()),
+        ..NewTeam::new("Our Bots")
+    });
+    add_arena(&site, "ourfirst", 20_000, |options| {
+        options.team = Some("Our Bots".to_owned());
+    });
+    let config = "[tournaments]\nteams = [\"our-bots\"]\njoin_teams = true\n";
+    let bot = Daemon::start_with(&site, config, &["--time-scale", "20"]);
+    wait("it has asked to join the team", || {
+        bot.log().contains("accept our request").then_some(())
+    });
+    let path = format!("/api/team/our-bots/request/{BOT}/accept");
+    assert_eq!(site.player("Leader").post(&path, &[]).0, 200);
+    wait("the bot takes part", || {
+        (player_counts(&site, ["ourfirst"]) == [1]).then_some(())
+    });
+    // No request was wasted before.
+    for endpoint in [Endpoint::TeamJoin, Endpoint::ArenaJoin] {
+        assert_eq!(requests_of(&site, BOT, endpoint).len(), 1, "{endpoint:?}");
+    }
+}
+
 /// Ten arenas, one after the other, the first one in ten minutes.
 const ROW: [&str; 10] = [
     "inarow00", "inarow01", "inarow02", "inarow03", "inarow04", "inarow05", "inarow06", "inarow07",

@@ -73,8 +73,8 @@ pub struct NewUser {
     pub follows: Vec<String>,
 }
 
-/// Scopes of a typical bot token.
-const SCOPES: [&str; 15] = [
+/// Scopes of a token by default.
+const SCOPES: [&str; 16] = [
     "bot:play",
     "board:play",
     "challenge:read",
@@ -87,6 +87,7 @@ const SCOPES: [&str; 15] = [
     "msg:write",
     "preference:read",
     "preference:write",
+    "team:lead",
     "team:read",
     "team:write",
     "tournament:write",

@@ -38,6 +38,10 @@ const MIN_REMAINING_MS: i64 = 5 * 60_000;
 /// Message to the leaders of a team.
 const TEAM_REQUEST_MESSAGE: &str = "This is a chess bot, and it would like to take part in the arenas of this team that allow bots.";
 
+/// Reason why the account is not in a team that it has asked to join.
+const REQUESTED: &str =
+    "a leader of the team has to accept our request, which is checked at each scan";
+
 /// Periodic scan for arenas.
 pub(super) struct Discovery {
     ctx: AccountContext,
@@ -198,7 +202,7 @@ impl Discovery {
             .collect()
     }
 
-    /// Joins a team if configured. Whether the account is in it. The reason why it is not is logged once.
+    /// Joins a team if configured. Returns whether the account is in it; the reason why it is not is logged once.
     async fn ensure_membership(&mut self, membership: &TeamEntry, join: bool) -> bool {
         let team = &membership.team;
         if self.members.contains(team) {
@@ -209,13 +213,18 @@ impl Discovery {
             Ok(found) if found.joined == Some(true) => None,
             Ok(_) if !join => Some("tournaments.join_teams is off".to_owned()),
             Ok(_) if self.reported_teams.contains(team) => return false,
-            Ok(found) => {
+            Ok(found) if found.requested => Some(REQUESTED.to_owned()),
+            Ok(_) => {
                 let password = membership.password.as_deref();
                 match client.join_team(team, TEAM_REQUEST_MESSAGE, password).await {
-                    Ok(()) => {
-                        info!("joined the team {}, or asked to be let in", found.name);
-                        None
-                    }
+                    // A team may let its leaders decide.
+                    Ok(()) => match client.team(team).await {
+                        Ok(found) if found.joined == Some(true) => {
+                            info!("joined the team {}", found.name);
+                            None
+                        }
+                        _ => Some(REQUESTED.to_owned()),
+                    },
                     Err(failure) => Some(format!("{failure}; it takes the scope team:write")),
                 }
             }

@@ -187,6 +187,9 @@ pub struct Team {
     /// Whether we are a member.
     #[serde(default, deserialize_with = "text::lenient")]
     pub joined: Option<bool>,
+    /// Whether our request to join waits for a leader.
+    #[serde(default, deserialize_with = "text::lenient")]
+    pub requested: bool,
 }
 
 impl<'de> Deserialize<'de> for Arena {

@@ -1,6 +1,6 @@
 //! Teams and their members.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
 
@@ -17,7 +17,7 @@ pub struct NewTeam {
     pub name: String,
     /// Password required to join.
     pub password: Option<String>,
-    /// Requires a message to join; the request is accepted automatically.
+    /// Requires a message to join, and the leader to accept the request.
     pub by_message: bool,
     /// Name of the leader, who is a member and may create arenas restricted to the team.
     pub leader: Option<String>,
@@ -83,6 +83,8 @@ pub(crate) struct Team {
     pub leader: Option<UserId>,
     /// Members with the time at which they joined.
     pub members: BTreeMap<UserId, SimTime>,
+    /// Users whose request to join waits for the leader.
+    pub requests: BTreeSet<UserId>,
 }
 
 impl Team {
@@ -108,6 +110,7 @@ impl Teams {
             password: team.password,
             by_message: team.by_message,
             leader: team.leader.as_deref().map(UserId::of),
+            requests: BTreeSet::new(),
         };
         self.0.insert(id, team);
     }
@@ -143,6 +146,7 @@ impl Teams {
         }
     }
 
+    /// Joins a team, or requests to join it.
     pub(crate) fn join(
         &mut self,
         me: &UserId,
@@ -162,7 +166,30 @@ impl Teams {
         if team.by_message && !message.is_some_and(long_enough) {
             return Err(ApiError::new(403, "This team requires a message"));
         }
-        team.members.insert(me.clone(), now);
+        if team.by_message {
+            team.requests.insert(me.clone());
+        } else {
+            team.members.insert(me.clone(), now);
+        }
+        Ok(())
+    }
+
+    /// Accepts a request to join the team of this leader.
+    pub(crate) fn accept(
+        &mut self,
+        me: &UserId,
+        id: &str,
+        user: &UserId,
+        now: SimTime,
+    ) -> Result<(), ApiError> {
+        let team = self.find_mut(id)?;
+        if team.leader.as_ref() != Some(me) {
+            return Err(ApiError::bad_request("Insufficient team permissions"));
+        }
+        if !team.requests.remove(user) {
+            return Err(ApiError::not_found());
+        }
+        team.members.insert(user.clone(), now);
         Ok(())
     }
 
@@ -170,6 +197,7 @@ impl Teams {
     pub(crate) fn quit(&mut self, me: &UserId, id: &str) -> Result<TeamId, ApiError> {
         let team = self.find_mut(id)?;
         team.members.remove(me);
+        team.requests.remove(me);
         Ok(team.id.clone())
     }
 }
@@ -204,8 +232,14 @@ mod tests {
             let refused = teams.join(&bob, "the-bots", password, message, SimTime(1));
             assert_eq!(refused.unwrap_err().status, 403);
         }
-        let joined = teams.join(&bob, "the-bots", Some("x"), Some(long), SimTime(1));
-        assert!(joined.is_ok() && teams.is_member(&id, &bob));
+        let requested = teams.join(&bob, "the-bots", Some("x"), Some(long), SimTime(1));
+        assert!(requested.is_ok() && !teams.is_member(&id, &bob));
+        let by_bob = teams.accept(&bob, "the-bots", &bob, SimTime(2));
+        assert_eq!(by_bob.unwrap_err().status, 400);
+        let by_ann = teams.accept(&ann, "the-bots", &bob, SimTime(2));
+        assert!(by_ann.is_ok() && teams.is_member(&id, &bob));
+        let again = teams.accept(&ann, "the-bots", &bob, SimTime(3));
+        assert_eq!(again.unwrap_err().status, 404);
         assert_eq!(teams.of(&bob).count(), 1);
         teams.quit(&bob, "the-bots").unwrap();
         assert_eq!(teams.of(&bob).count(), 0);

@@ -15,7 +15,7 @@ pub(crate) fn team_json(state: &SiteState, team: &Team, me: Option<&UserId>) -> 
         .set("leaders", leader.iter().collect::<Vec<_>>())
         .set("nbMembers", team.members.len())
         .maybe("joined", me.map(|me| team.members.contains_key(me)))
-        .maybe("requested", me.map(|_| false))
+        .maybe("requested", me.map(|me| team.requests.contains(me)))
 }
 
 /// One JSON line per member, in order of joining.

@@ -29,7 +29,12 @@ pub(super) struct JoinRefusal {
 
 impl JoinRefusal {
     /// Wait until something may have changed, if nothing has. The last attempt is made at the start.
-    pub(super) fn wait(&self, arena: &Arena, joining: &ArenaEntry, now: Instant) -> Option<Duration> {
+    pub(super) fn wait(
+        &self,
+        arena: &Arena,
+        joining: &ArenaEntry,
+        now: Instant,
+    ) -> Option<Duration> {
         let starts_in = arena.starts_in?;
         let same = self.reasons == arena.unmet_requirements && self.joining == *joining;
         let left = self.again.saturating_duration_since(now);
@@ -38,7 +43,12 @@ impl JoinRefusal {
     }
 
     /// State after another refusal.
-    pub(super) fn next(before: Option<&Self>, arena: &Arena, joining: ArenaEntry, now: Instant) -> Self {
+    pub(super) fn next(
+        before: Option<&Self>,
+        arena: &Arena,
+        joining: ArenaEntry,
+        now: Instant,
+    ) -> Self {
         let times = before.map_or(0, |before| before.times).saturating_add(1);
         Self {
             joining,

@@ -374,6 +374,7 @@ async fn team_join_needs_password_or_message() {
     });
     site.sim.add_team(NewTeam {
         by_message: true,
+        leader: Some("Anna".to_owned()),
         ..NewTeam::new("Talkers")
     });
     let (_, team) = site.get("Whitey", "/api/team/the-bots").await;
@@ -402,6 +403,13 @@ async fn team_join_needs_password_or_message() {
         site.post("Whitey", "/team/talkers/join", &long).await.0,
         200
     );
+    let (_, team) = site.get("Whitey", "/api/team/talkers").await;
+    assert_eq!(
+        (&team["requested"], &team["joined"]),
+        (&true.into(), &false.into())
+    );
+    site.ok("Anna", "/api/team/talkers/request/whitey/accept")
+        .await;
     let json = serde_json::json!({"password": "secret", "message": null});
     let request = site.request(reqwest::Method::POST, "Whitey", "/team/the-bots/join");
     assert_eq!(request.json(&json).send().await.unwrap().status(), 200);

@@ -2,7 +2,7 @@
 
 use crate::http::request::{ApiRequest, ApiResult, Reply};
 use crate::http::route::{NO_TOKEN, Route, Scopes, routes};
-use crate::site::ApiError;
+use crate::site::{ApiError, UserId};
 use crate::view::arena::listed;
 use crate::view::team::team_json;
 use crate::{view, wire};
@@ -11,6 +11,7 @@ use crate::{view, wire};
 const MAX_LINES: usize = 100;
 
 const MEMBERSHIP: Scopes = Some(&["team:write"]);
+const LEADERSHIP: Scopes = Some(&["team:lead"]);
 const SWISS: Scopes = Some(&["tournament:write"]);
 
 pub(super) fn routes() -> Vec<Route> {
@@ -19,6 +20,7 @@ pub(super) fn routes() -> Vec<Route> {
         GET "/api/team/{team}" Team, NO_TOKEN => show;
         GET "/api/team/{team}/users" Team, NO_TOKEN => members;
         GET "/api/team/{team}/arena" Team, NO_TOKEN => arenas;
+        POST "/api/team/{team}/request/{name}/accept" Team, LEADERSHIP => accept;
         POST "/team/{team}/join" TeamJoin, MEMBERSHIP => join;
         POST "/team/{team}/quit" TeamQuit, MEMBERSHIP => quit;
         GET "/api/swiss/{swiss}" Swiss, NO_TOKEN => |_| Err(ApiError::not_found());
@@ -73,6 +75,14 @@ fn join(request: &ApiRequest<'_>) -> ApiResult {
     let mut state = request.state();
     let teams = &mut state.teams;
     teams.join(request.me()?, request.arg(0), password, message, now)?;
+    Ok(Reply::ok())
+}
+
+fn accept(request: &ApiRequest<'_>) -> ApiResult {
+    let (now, user) = (request.now(), UserId::of(request.arg(1)));
+    let mut state = request.state();
+    let teams = &mut state.teams;
+    teams.accept(request.me()?, request.arg(0), &user, now)?;
     Ok(Reply::ok())
 }
 
