@@ -26,7 +26,7 @@ pub(super) const PROBE_CHECK_INTERVAL: Duration = Duration::from_millis(250);
 /// to allow 180 requests from one address.
 const MIN_PROBE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Intervals between probes without a response. The streams are opened again after each, so their silence begins anew.
+/// Intervals between probes without a response. The streams are opened again after each, so their silence starts over.
 const PROBE_BACKOFF: Backoff = Backoff::new(MIN_PROBE_INTERVAL, Duration::from_secs(8));
 
 /// A game may be on our turn with nothing in flight for this long, between two steps.
