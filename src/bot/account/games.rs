@@ -274,7 +274,7 @@ impl Account {
         let clocked = info.clock().is_some();
         let running = self.games.clocked();
         if clocked && running >= self.ctx.settings.games.concurrency {
-            warn!(game = %id, "{running} games are already running, as many as games.concurrency allows; this one is played too, with less time for each");
+            warn!(game = %id, "{running} running games are the most that games.concurrency allows; this one is played too, and all get less time");
         }
         let (commands, inbox) = mpsc::unbounded_channel();
         let running = RunningGame {

@@ -144,7 +144,7 @@ impl Account {
                 }
             }
             Err(failure) => {
-                info!(challenge = %id, "cannot cancel the challenge; it may still become a game: {failure}")
+                info!(challenge = %id, "cannot cancel the challenge; it may still become a game: {failure}");
             }
         }
         if let Some(challenge) = self.matchmaking.on_cancelled(matches!(answer, Ok(true))) {

@@ -195,7 +195,7 @@ fn f17_games_beyond_concurrency_are_played() {
     }
     assert!(
         bot.log()
-            .contains("beyond the configured 1; all games get less time"),
+            .contains("1 running games are the most that games.concurrency allows"),
         "{}",
         bot.log()
     );

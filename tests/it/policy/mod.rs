@@ -111,7 +111,7 @@ fn policy_daily_limit_survives_crash() {
     });
     let id = anna.challenge(&BLITZ);
     assert_eq!(anna.answer(&id), "later");
-    wait_for_log(&bot, &id, "2 in 24 hours are the limit for Anna");
+    wait_for_log(&bot, &id, "the limit of 2 in 24 hours for Anna");
     assert_eq!(challenge_and_wait(&rival, &BLITZ), "later");
     assert_eq!(challenge_and_wait(&bert, &BLITZ), "accepted");
 }
@@ -147,7 +147,7 @@ fn policy_window_limit_survives_crash() {
     wait_for_log(
         &bot,
         &id,
-        "2 in 1 hour are the limit for Anna by [challenge]",
+        "the limit of 2 in 1 hour for Anna by [challenge] is reached",
     );
     assert_eq!(challenge_and_wait(&bert, &BLITZ), "accepted");
     wait("explain shows the use of both windows", || {
@@ -941,7 +941,7 @@ fn policy_explain_reads_pause_and_quota() {
     let spent = [("lichess.org.quota.json", quota.as_str())];
     let said = explain_with_state(&spent, "", CHALLENGE);
     assert!(
-        said.contains("\nDeclined, later: Lichess lets us play no more bots today"),
+        said.contains("\nDeclined, later: the daily limit of games against bots is reached"),
         "{said}"
     );
 }
