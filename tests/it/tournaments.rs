@@ -430,7 +430,7 @@ fn arena_discovery_counts_named_arenas() {
 fn arena_of_team_waits_for_membership() {
     let site = Site::with(SimOptions {
         users: vec![NewUser::bot(BOT), NewUser::bot("Ann")],
-        speed: 20.0,
+        speed: 10.0,
         ..SimOptions::default()
     });
     site.sim.add_team(NewTeam {
@@ -442,7 +442,7 @@ fn arena_of_team_waits_for_membership() {
         options.team = Some("Our Bots".to_owned());
     });
     let config = "[tournaments]\nteams = [\"our-bots\"]\njoin_teams = true\n";
-    let bot = Daemon::start_with(&site, config, &["--time-scale", "20"]);
+    let bot = Daemon::start_with(&site, config, &["--time-scale", "10"]);
     wait("it has asked to join the team", || {
         bot.log().contains("accept our request").then_some(())
     });
