@@ -207,7 +207,7 @@ fn arena_refusal_reason_is_reported() {
     };
     logged("not joining Friday Arena: it does not allow bots");
     logged("there is no such arena");
-    logged("or when something is different: Lichess answered 400: Wrong entry code");
+    logged("or when its conditions change: Lichess answered 400: Wrong entry code");
     wait("the bot knows the password", || {
         let (_, page) = site.player("Ann").get("/api/tournament/private2");
         (page["nbPlayers"] == 1).then_some(())
