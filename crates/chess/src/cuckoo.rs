@@ -62,6 +62,9 @@ fn find(entries: &[Entry], difference: u64) -> usize {
 }
 
 impl Position {
+    /// The difference of the [keys](Position::key) of two positions that differ in the side to move only.
+    pub const TURN_KEY: u64 = zobrist::WHITE_TO_MOVE;
+
     /// Whether the side to move can reach the position with this [key](Position::key) by a single reversible move of
     /// a piece: no capture, no castling. Checks and pins are ignored.
     ///

@@ -72,13 +72,26 @@ fn add_with_gravity(entry: &mut Entry, bonus: i32) {
     *entry = (old + bonus - old * bonus.abs() / MAX_HISTORY) as Entry;
 }
 
-/// Allocates a table on the heap without building it on the stack first.
-fn boxed_array<T: Clone, const N: usize>(zero: T) -> Box<[T; N]> {
-    vec![zero; N]
-        .into_boxed_slice()
-        .try_into()
-        .ok()
-        .expect("the length is N")
+/// Tables whose memory may be all zeros.
+///
+/// # Safety
+/// All bits zero must be a valid value.
+unsafe trait Zeroable: Sized {
+    /// Allocates zeroed tables, on huge pages if they are aligned to them, without building them on the stack first.
+    fn boxed() -> Box<Self> {
+        let mut tables = Box::<Self>::new_uninit();
+        pages::advise_huge(NonNull::from(&mut *tables).cast(), size_of::<Self>());
+        // SAFETY: the whole of it is zeroed first, and zeros are a valid value.
+        unsafe {
+            tables.as_mut_ptr().write_bytes(0, 1);
+            tables.assume_init()
+        }
+    }
+
+    fn clear(&mut self) {
+        // SAFETY: zeros are a valid value.
+        unsafe { std::ptr::from_mut(self).write_bytes(0, 1) }
+    }
 }
 
 /// History tables of one thread, on one huge page.
@@ -96,20 +109,16 @@ pub(crate) struct History {
 
 const _: () = assert!(size_of::<History>() == HUGE_PAGE_BYTES);
 
+// SAFETY: it consists of integers.
+unsafe impl Zeroable for History {}
+
 impl History {
     pub(crate) fn new() -> Box<History> {
-        let mut history = Box::<History>::new_uninit();
-        pages::advise_huge(NonNull::from(&mut *history).cast(), size_of::<History>());
-        // SAFETY: the whole of it is zeroed first, and zeros are valid integers.
-        unsafe {
-            history.as_mut_ptr().write_bytes(0, 1);
-            history.assume_init()
-        }
+        History::boxed()
     }
 
     pub(crate) fn clear(&mut self) {
-        // SAFETY: zeros are valid integers.
-        unsafe { std::ptr::from_mut(self).write_bytes(0, 1) }
+        Zeroable::clear(self);
     }
 
     /// The rows for quiet moves of `color` in `context`.
@@ -207,14 +216,20 @@ fn attacked(mv: Move, squares: Bitboard) -> usize {
 }
 
 /// Correction histories: errors of the static evaluation against search results, by pawn structure, by the pieces of
-/// each side, and by the last move.
+/// each side, and by the last move. One huge page per thread.
+#[repr(C, align(0x20_0000))]
 pub(crate) struct CorrectionHistory {
-    pawns: Box<[[Entry; CORRECTION_ROWS]; 2]>,
-    pieces: [Box<[[Entry; CORRECTION_ROWS]; 2]>; 2],
-    moves: Box<[[Entry; PIECE_TOS + 1]; 2]>,
+    pawns: [[Entry; CORRECTION_ROWS]; 2],
+    pieces: [[[Entry; CORRECTION_ROWS]; 2]; 2],
+    moves: [[Entry; PIECE_TOS + 1]; 2],
     /// By the last move and the one 2 or 4 plies ago.
-    continuation: Box<[[Entry; PIECE_TOS + 1]; PIECE_TOS + 1]>,
+    continuation: [[Entry; PIECE_TOS + 1]; PIECE_TOS + 1],
 }
+
+const _: () = assert!(size_of::<CorrectionHistory>() == HUGE_PAGE_BYTES);
+
+// SAFETY: it consists of integers.
+unsafe impl Zeroable for CorrectionHistory {}
 
 const CORRECTION_ROWS: usize = 1 << 14;
 const PAWN_ROWS: usize = 1 << 9;
@@ -281,23 +296,12 @@ fn mix(hash: u64, word: u64) -> u64 {
 }
 
 impl CorrectionHistory {
-    pub(crate) fn new() -> CorrectionHistory {
-        CorrectionHistory {
-            pawns: boxed_array([0; CORRECTION_ROWS]),
-            pieces: [
-                boxed_array([0; CORRECTION_ROWS]),
-                boxed_array([0; CORRECTION_ROWS]),
-            ],
-            moves: boxed_array([0; PIECE_TOS + 1]),
-            continuation: boxed_array([0; PIECE_TOS + 1]),
-        }
+    pub(crate) fn new() -> Box<CorrectionHistory> {
+        CorrectionHistory::boxed()
     }
 
     pub(crate) fn clear(&mut self) {
-        let by_side = self.pieces.iter_mut().chain([&mut self.pawns]);
-        by_side.for_each(|table| table.as_flattened_mut().fill(0));
-        self.moves.as_flattened_mut().fill(0);
-        self.continuation.as_flattened_mut().fill(0);
+        Zeroable::clear(self);
     }
 
     /// The correction of the static evaluation, in centipawns.

@@ -213,6 +213,7 @@ impl Accumulators {
             &mut upper[..lanes],
             &lower[before..][..lanes],
             self.network.weights(),
+            self.stride,
             &changes[first.index()..][..perspectives.len()],
         );
         for color in perspectives {

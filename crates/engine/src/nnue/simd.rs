@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use super::{Change, Lane, QA};
 
 type Refresh = unsafe fn(&mut [Lane], &[Lane], &[Lane], &[u16]);
-type Update = unsafe fn(&mut [Lane], &[Lane], &[Lane], &[Change]);
+type Update = unsafe fn(&mut [Lane], &[Lane], &[Lane], usize, &[Change]);
 type Forward = unsafe fn(&[Lane], &[Lane]) -> i32;
 
 /// The three operations of inference. A value of this type exists only if the CPU supports it.
@@ -49,16 +49,18 @@ impl Kernels {
         unsafe { (self.refresh)(into, biases, weights, features) }
     }
 
-    /// `into` = `from` with a change for each of the perspectives, which follow one another.
+    /// `into` = `from` with a change for each of the perspectives, which follow one another. `weights` has a row of
+    /// `stride` lanes per input.
     pub(super) fn update(
         &self,
         into: &mut [Lane],
         from: &[Lane],
         weights: &[Lane],
+        stride: usize,
         changes: &[Change],
     ) {
         // SAFETY: as in `refresh`.
-        unsafe { (self.update)(into, from, weights, changes) }
+        unsafe { (self.update)(into, from, weights, stride, changes) }
     }
 
     /// The sum of clamp(value, 0, 255)^2 * weight over one perspective.
@@ -123,7 +125,22 @@ mod plain {
     /// One lane at a time, so that the sum stays in registers.
     #[inline(always)]
     pub(super) fn refresh(into: &mut [Lane], biases: &[Lane], weights: &[Lane], features: &[u16]) {
-        let stride = into.len();
+        match into.len() {
+            16 => refresh_rows(into, biases, weights, features, 16),
+            24 => refresh_rows(into, biases, weights, features, 24),
+            stride => refresh_rows(into, biases, weights, features, stride),
+        }
+    }
+
+    #[inline(always)]
+    fn refresh_rows(
+        into: &mut [Lane],
+        biases: &[Lane],
+        weights: &[Lane],
+        features: &[u16],
+        stride: usize,
+    ) {
+        let (into, biases) = (&mut into[..stride], &biases[..stride]);
         for (at, (into, bias)) in into.iter_mut().zip(biases).enumerate() {
             let mut sum = *bias;
             for feature in features {
@@ -152,9 +169,30 @@ mod plain {
         }
     }
 
+    /// The common lengths of a row are constants, for which the compiler unrolls the loops and leaves out bounds checks.
     #[inline(always)]
-    pub(super) fn update(into: &mut [Lane], from: &[Lane], weights: &[Lane], changes: &[Change]) {
-        let stride = into.len() / changes.len();
+    pub(super) fn update(
+        into: &mut [Lane],
+        from: &[Lane],
+        weights: &[Lane],
+        stride: usize,
+        changes: &[Change],
+    ) {
+        match stride {
+            16 => update_rows(into, from, weights, 16, changes),
+            24 => update_rows(into, from, weights, 24, changes),
+            _ => update_rows(into, from, weights, stride, changes),
+        }
+    }
+
+    #[inline(always)]
+    fn update_rows(
+        into: &mut [Lane],
+        from: &[Lane],
+        weights: &[Lane],
+        stride: usize,
+        changes: &[Change],
+    ) {
         let row = |feature: u16| row(weights, feature, stride);
         let perspectives = into.chunks_exact_mut(stride).zip(from.chunks_exact(stride));
         for ((into, from), change) in perspectives.zip(changes) {
@@ -200,8 +238,14 @@ mod avx2 {
     }
 
     #[target_feature(enable = "avx2")]
-    pub(super) fn update(into: &mut [Lane], from: &[Lane], weights: &[Lane], changes: &[Change]) {
-        plain::update(into, from, weights, changes);
+    pub(super) fn update(
+        into: &mut [Lane],
+        from: &[Lane],
+        weights: &[Lane],
+        stride: usize,
+        changes: &[Change],
+    ) {
+        plain::update(into, from, weights, stride, changes);
     }
 
     #[target_feature(enable = "avx2")]
@@ -252,8 +296,14 @@ mod avx512 {
     }
 
     #[target_feature(enable = "avx512f,avx512bw")]
-    pub(super) fn update(into: &mut [Lane], from: &[Lane], weights: &[Lane], changes: &[Change]) {
-        plain::update(into, from, weights, changes);
+    pub(super) fn update(
+        into: &mut [Lane],
+        from: &[Lane],
+        weights: &[Lane],
+        stride: usize,
+        changes: &[Change],
+    ) {
+        plain::update(into, from, weights, stride, changes);
     }
 
     #[target_feature(enable = "avx512f,avx512bw")]

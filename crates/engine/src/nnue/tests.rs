@@ -81,7 +81,8 @@ fn kernels_agree_exactly() {
                     for (from, changes) in [(&both[..], &changes[..]), (one, &changes[..1])] {
                         let results = [plain, kernels].map(|kernels| {
                             let mut into = vec![Lane::ZERO; from.len()];
-                            kernels.update(&mut into, from, &weights, changes);
+                            let row = from.len() / changes.len();
+                            kernels.update(&mut into, from, &weights, row, changes);
                             into
                         });
                         assert_eq!(results[0], results[1], "{changes:?}");

@@ -47,11 +47,20 @@ impl Search<'_> {
         }
         let current = self.keys.len() - 1;
         let reversible = (pos.halfmove_clock() as usize).min(current - self.null_move_barrier);
+        if reversible < MIN_REPETITION_PLIES - 1 {
+            return false;
+        }
         let reached = current - self.root_index;
+        let key = |back: usize| self.keys[current - back];
+        // The change of the key by the opponent's moves since then: zero if they took them all back, which is rare.
+        let mut theirs = key(0) ^ key(1) ^ Position::TURN_KEY;
         (MIN_REPETITION_PLIES - 1..=reversible)
             .step_by(2)
             .take_while(|&back| back < reached)
-            .any(|back| pos.can_move_back_to(self.keys[current - back]))
+            .any(|back| {
+                theirs ^= key(back - 1) ^ key(back) ^ Position::TURN_KEY;
+                theirs == 0 && pos.can_move_back_to(key(back))
+            })
     }
 
     /// The value of a position that has ended, or is drawn, by a rule that standard chess has not: what is captured in

@@ -57,7 +57,7 @@ use self::stack::{Frame, PvLine};
 /// Data that a thread keeps between searches.
 pub(crate) struct ThreadData {
     pub history: Box<History>,
-    pub corrections: CorrectionHistory,
+    pub corrections: Box<CorrectionHistory>,
     pub evaluator: Evaluator,
     /// Memory for the lines of a search; its content means nothing between searches.
     pv_lines: Vec<PvLine>,
