@@ -92,6 +92,36 @@ fn moves_from(record: &Record, source: &str) -> usize {
 }
 
 #[test]
+fn external_engine_inherits_no_secrets() {
+    let home = tempfile::tempdir().unwrap();
+    let (engine, seen) = (home.path().join("engine"), home.path().join("seen"));
+    script(
+        &engine,
+        &format!("env > {}; exec {PROGRAM} uci", seen.display()),
+    );
+    let site = Site::new([NewUser::bot("Anna")]);
+    let launcher = [
+        "env",
+        "WEB_KEY=0123456789abcdef0123456789abcdef",
+        "KNIGHTWATCH__ENGINE__MOVE_OVERHEAD_MS=50",
+        "CREDENTIALS_DIRECTORY=/nonexistent",
+        "OTHERS=visible",
+    ];
+    let config = format!(
+        "[engine]\nhash_mib = 1\n[[engine.external]]\nname = \"dump\"\ncommand = [{engine:?}]\n"
+    );
+    let launcher = launcher.map(str::to_owned).to_vec();
+    let _bot = Daemon::launch_in(&site, &config, launcher, home);
+    let seen = wait("the engine has its environment", || {
+        let text = fs::read_to_string(&seen).ok()?;
+        text.contains("OTHERS=visible").then_some(text)
+    });
+    for private in ["WEB_KEY", "KNIGHTWATCH__", "CREDENTIALS_DIRECTORY"] {
+        assert!(!seen.contains(private), "{seen}");
+    }
+}
+
+#[test]
 fn external_engine_plays_the_games() {
     let (site, bot, id) = play(&format!(
         "book.enabled = false\n[engine]\nhash_mib = 1\nthreads = 1\ndefault = \"mate\"\n\

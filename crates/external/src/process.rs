@@ -19,6 +19,21 @@ const MAX_ERRORS: usize = 2_000;
 /// Kills the group of an engine as soon as our end of the pipe closes, which the kernel does however we end.
 const GUARD: &str = "read -r line; kill -s KILL -- \"-$0\"";
 
+/// Whether engines do not inherit an environment variable of ours: tokens and keys, settings, which may hold such, and
+/// what systemd passes to its service. An engine is the program of somebody else.
+fn is_private(name: &str) -> bool {
+    let systemd = [
+        "CREDENTIALS_DIRECTORY",
+        "NOTIFY_SOCKET",
+        "WATCHDOG_PID",
+        "WATCHDOG_USEC",
+    ];
+    name.starts_with("LICHESS_TOKEN")
+        || name.starts_with("KNIGHTWATCH__")
+        || name.starts_with("WEB_") && name.ends_with("KEY")
+        || systemd.contains(&name)
+}
+
 /// Processes of engines that run. Clones share it.
 #[derive(Clone, Default)]
 pub(crate) struct ProcessTable(Arc<Mutex<Vec<u32>>>);
@@ -67,6 +82,10 @@ impl Process {
     ) -> Result<(Self, ChildStdin, ChildStdout), EngineError> {
         let (program, arguments) = launch.command.split_first().ok_or(EngineError::NoCommand)?;
         let mut command = Command::new(program);
+        let inherited = std::env::vars_os().map(|(name, _)| name);
+        for name in inherited.filter(|name| is_private(&name.to_string_lossy())) {
+            command.env_remove(name);
+        }
         command
             .args(arguments)
             .envs(&launch.environment)
@@ -142,6 +161,7 @@ impl Drop for Process {
 fn guard(id: u32) -> io::Result<Child> {
     Command::new("/bin/sh")
         .args(["-c", GUARD, &id.to_string()])
+        .env_clear()
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
