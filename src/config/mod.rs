@@ -126,8 +126,12 @@ pub struct Sources {
 impl Sources {
     /// The sources of this process: environment, user and the given command-line arguments.
     pub fn from_process(file: Option<PathBuf>, set: Vec<(String, String)>) -> Self {
+        // What is not UTF-8 must not be ignored: the replacement character leads to an error that names the variable.
         let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
-            Some((name.into_string().ok()?, value.into_string().ok()?))
+            Some((
+                name.into_string().ok()?,
+                value.to_string_lossy().into_owned(),
+            ))
         };
         Self {
             file,
