@@ -14,7 +14,7 @@ use knightwatch::sim::{
 };
 
 use crate::common::{BOT, Daemon, Site, skip, wait};
-use crate::operator::run_command;
+use crate::operator::{run_command, run_failing_command};
 
 /// Flag of `open(2)` on all supported Linux platforms.
 const O_NONBLOCK: i32 = 0o4000;
@@ -157,6 +157,11 @@ fn disk_full_loses_log_lines_only() {
     let full = bot.log().len();
     wait_for_more_plies(&site, 6);
     assert_eq!(bot.log().len(), full, "the disk is not full");
+    let refused = run_failing_command(&bot, &["block", "Foe"]);
+    assert!(
+        refused.contains("blocked Foe; but only until the next restart"),
+        "{refused}"
+    );
     // It is not needed at the start either.
     bot.crash_and_restart();
     wait_for_more_plies(&site, 4);

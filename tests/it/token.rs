@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use knightwatch::sim::{Endpoint, NewUser};
 
 use crate::common::{BOT, Daemon, Site, requests_of, wait};
-use crate::operator::run_command;
+use crate::operator::{run_command, run_failing_command};
 
 const NEW_TOKEN: &str = "lip_another";
 
@@ -47,7 +47,7 @@ fn token_changed_is_used_after_reload() {
         ("two words".to_owned(), "more than one word"),
     ] {
         write_token(&bot, &token);
-        let told = run_command(&bot, &["reload"]);
+        let told = run_failing_command(&bot, &["reload"]);
         assert!(
             told.contains("the old one stays") && told.contains(why),
             "{told}"

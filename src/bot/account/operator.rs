@@ -169,9 +169,7 @@ impl Account {
             games => format!("the {games} running games continue"),
         };
         let done = match paused {
-            true => format!(
-                "paused: no new games until `knightwatch resume`, not even after a restart; {games}"
-            ),
+            true => format!("paused: no new games until `knightwatch resume`; {games}"),
             false if !self.ctx.is_stopping() => "resumed: new games are taken again".to_owned(),
             false => format!("no longer paused, but {ENDING_NOTE}"),
         };
@@ -211,7 +209,7 @@ impl Account {
             return responder.succeed(format!("{who} is blocked already"));
         }
         self.publish_note(format!("{who} is blocked by the operator"));
-        let done = format!("blocked {who}; this survives restarts");
+        let done = format!("blocked {who}");
         self.operator.overrides.blocked.push(who);
         self.apply_settings();
         self.save_and_respond(done, responder);
@@ -543,13 +541,11 @@ impl Account {
 
     /// Saves the overrides, then responds.
     pub(super) fn save_and_respond(&mut self, done: String, responder: Responder) {
-        self.save_overrides(|_, failure| {
-            responder.succeed(match failure {
-                None => done,
-                Some(error) => {
-                    format!("{done}; but a restart undoes it, because it cannot be saved: {error}")
-                }
-            });
+        self.save_overrides(move |_, failure| match failure {
+            None => responder.succeed(format!("{done}; this survives restarts")),
+            Some(error) => responder.fail(format!(
+                "{done}; but only until the next restart, because it cannot be saved: {error}"
+            )),
         });
     }
 }

@@ -104,6 +104,7 @@ impl Account {
             warn!("{warning}");
             lines.push(format!("  warning: {warning}"));
         }
+        let is_refused = matches!(token, NewToken::Invalid(_) | NewToken::Unchecked(_));
         lines.extend(self.adopt_token(token).map(|text| format!("  {text}")));
         self.operator.settings = Arc::new(adopted);
         self.state.block_lists.set_lists(&self.operator.settings);
@@ -115,6 +116,10 @@ impl Account {
                 "  leaving the arena {arena}, which is no longer looked for"
             ));
         }
-        responder.succeed(lines.join("\n"));
+        let text = lines.join("\n");
+        match is_refused {
+            true => responder.fail(text),
+            false => responder.succeed(text),
+        }
     }
 }

@@ -92,10 +92,7 @@ impl Account {
         self.operator.overrides.seek = (on != configured).then_some(on);
         self.publish_note(format!("matchmaking is switched {state} by the operator"));
         self.apply_settings();
-        self.save_and_respond(
-            format!("matchmaking is {state}; this survives restarts"),
-            responder,
-        );
+        self.save_and_respond(format!("matchmaking is {state}"), responder);
     }
 
     fn matchmaking_inputs(&mut self) -> Inputs {
