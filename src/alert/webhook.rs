@@ -12,9 +12,7 @@ use super::format::{Message, message};
 use crate::backoff::Backoff;
 use crate::config::{AlertFormat, AlertTarget};
 use crate::input;
-
-/// Time limit for a request.
-const REQUEST_TIMEOUT: Duration = Duration::from_secs(20);
+use crate::lichess::web_client_builder;
 
 /// Delays between two attempts.
 const BACKOFF: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(300));
@@ -58,10 +56,8 @@ impl Webhook {
     /// A sentence without the address, which may be a secret.
     pub(super) fn new(settings: &AlertTarget, server: &str) -> Result<Self, String> {
         let url = address(settings)?;
-        let client = reqwest::Client::builder()
-            .timeout(REQUEST_TIMEOUT)
+        let client = web_client_builder()
             .redirect(reqwest::redirect::Policy::none())
-            .user_agent(concat!("knightwatch/", env!("CARGO_PKG_VERSION")))
             .build()
             .map_err(|error| error.without_url().to_string())?;
         Ok(Self {

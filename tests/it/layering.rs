@@ -86,7 +86,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "alert",
         &[
-            "backoff", "bot", "clock", "config", "events", "input", "metrics", "plural",
+            "backoff", "bot", "clock", "config", "events", "input", "lichess", "metrics", "plural",
         ],
     ),
     (

@@ -578,8 +578,21 @@ fn http_client_builder(
     }
 }
 
+/// Builds clients for servers other than Lichess: with a time limit for a request, our name, and certificates also where
+/// the system has none.
+pub fn web_client_builder() -> reqwest::ClientBuilder {
+    install_tls_provider();
+    reqwest::Client::builder()
+        .timeout(WEB_REQUEST_TIMEOUT)
+        .tls_certs_merge(fallback_roots())
+        .user_agent(concat!("knightwatch/", env!("CARGO_PKG_VERSION")))
+}
+
+/// Time limit of a request to a server other than Lichess.
+const WEB_REQUEST_TIMEOUT: Duration = Duration::from_secs(20);
+
 /// The root certificates of Mozilla, if the system has none: an image from scratch has no files but the program.
-pub fn fallback_roots() -> Vec<reqwest::Certificate> {
+fn fallback_roots() -> Vec<reqwest::Certificate> {
     let is_configured = ["SSL_CERT_FILE", "SSL_CERT_DIR"]
         .iter()
         .any(|name| std::env::var_os(name).is_some());

@@ -23,7 +23,7 @@ mod token;
 
 pub use analysis::{Analysis, AnalysisWork, Broker, EngineRegistration, RegisteredEngine};
 pub use api::{MAX_CHAT_UTF16_UNITS, MOVE_TIMEOUT, Playing, decode};
-pub use client::{Client, fallback_roots, install_tls_provider, root_cause};
+pub use client::{Client, install_tls_provider, root_cause, web_client_builder};
 pub use endpoint::{Endpoint, EndpointError};
 pub use error::{Error, ErrorResponse, RateLimit};
 pub use reconnect::{Disconnect, ReconnectPolicy};

@@ -1,7 +1,6 @@
 //! Reading of a block list from its URL or file.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use reqwest::StatusCode;
 use reqwest::header::{ETAG, IF_NONE_MATCH};
@@ -11,14 +10,11 @@ use url::Url;
 use crate::config::BlockList;
 use crate::input;
 use crate::lichess::model::{Username, clip};
-use crate::lichess::{fallback_roots, install_tls_provider, root_cause};
+use crate::lichess::{root_cause, web_client_builder};
 use crate::plural;
 
 /// Upper limit of a list in bytes: about 20,000 names.
 const MAX_BYTES: usize = 256 * 1024;
-
-/// Time limit of a request.
-const REQUEST_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Redirects that are followed.
 const MAX_REDIRECTS: usize = 5;
@@ -93,14 +89,10 @@ async fn download(
     etag: Option<&str>,
 ) -> Result<Option<(Vec<u8>, Option<String>)>, String> {
     let failed = |error: reqwest::Error| root_cause(&error.without_url());
-    install_tls_provider();
-    let client = reqwest::Client::builder()
-        .timeout(REQUEST_TIMEOUT)
+    let client = web_client_builder()
         .redirect(reqwest::redirect::Policy::limited(MAX_REDIRECTS))
         // A redirect must not give up what the address promises.
         .https_only(url.scheme() == "https")
-        .tls_certs_merge(fallback_roots())
-        .user_agent(concat!("knightwatch/", env!("CARGO_PKG_VERSION")))
         .build()
         .map_err(failed)?;
     let mut request = client.get(url.clone());
