@@ -14,7 +14,7 @@ const HASH_MIB: u64 = 32;
 
 /// Memory of the program without the hash table, and of each running search beyond the configured threads.
 const PROGRAM_MIB: u64 = 64;
-const SEARCH_MIB: u64 = 4;
+const SEARCH_MIB: u64 = 5;
 
 #[test]
 fn memory_with_many_games_stays_within_documented_limit() {
