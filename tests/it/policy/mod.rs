@@ -206,7 +206,7 @@ fn policy_limit_counts_long_game_over_restarts() {
         })
     };
     let is_resumed = |bot: &Daemon, starts: usize| {
-        wait("the long game is taken up again", || {
+        wait("the long game is known after each start", || {
             let log = bot.log();
             let known = log.matches("correspondence game against Robot").count();
             (known == starts).then_some(())
@@ -214,6 +214,7 @@ fn policy_limit_counts_long_game_over_restarts() {
     };
     robot.start(&[("days", "2"), ("color", "white")]);
     let entry = is_logged(&bot, "robot");
+    is_resumed(&bot, 1);
     bot.crash();
     // It was accepted two days ago.
     let mut entry: serde_json::Value = serde_json::from_str(&entry).unwrap();
