@@ -37,6 +37,7 @@ const CAPTURE_KING: u16 = 6;
 const FIRST_PAWN: usize = 8;
 
 impl MoveKind {
+    #[inline]
     const fn code(self) -> u16 {
         match self {
             MoveKind::Quiet => 0,
@@ -146,6 +147,7 @@ impl Move {
     }
 
     /// The squares of the move, to mark it on a board: only the to square for a [drop](Move::dropped).
+    #[inline]
     pub const fn squares(self) -> [Square; 2] {
         match self.dropped() {
             Some(_) => [self.to(); 2],
@@ -213,6 +215,7 @@ impl Move {
     }
 
     /// Whether it is castling in which the king stays on its square, as is possible in Chess960.
+    #[inline]
     pub const fn is_castle_in_place(self) -> bool {
         self.is_castle() && self.castled_king().index() == self.from().index()
     }

@@ -145,6 +145,7 @@ pub struct Piece {
 
 impl Piece {
     /// The piece of this color and role.
+    #[inline]
     pub const fn new(color: Color, role: Role) -> Piece {
         Piece { color, role }
     }

@@ -32,6 +32,7 @@ impl File {
     ];
 
     /// The file with index 0 (a) to 7 (h).
+    #[inline]
     pub const fn from_index(index: u8) -> Option<File> {
         if index < 8 {
             Some(File::ALL[index as usize])
@@ -50,6 +51,7 @@ impl File {
     }
 
     /// 0 for a up to 7 for h.
+    #[inline]
     pub const fn index(self) -> usize {
         self as usize
     }
@@ -95,6 +97,7 @@ impl Rank {
     ];
 
     /// The rank with index 0 (first) to 7 (eighth).
+    #[inline]
     pub const fn from_index(index: u8) -> Option<Rank> {
         if index < 8 {
             Some(Rank::ALL[index as usize])
@@ -112,6 +115,7 @@ impl Rank {
     }
 
     /// 0 for the first up to 7 for the eighth.
+    #[inline]
     pub const fn index(self) -> usize {
         self as usize
     }
