@@ -113,9 +113,9 @@ fn search_handles_zugzwang_stalemate_and_fortress() {
         // Fortress: the queen is given up for stalemate rather than exchanged.
         ("7k/5Qp1/6P1/8/8/8/8/K5q1 w - - 0 1", "a1a2 a1b2"),
     ];
-    // A second and a half; the rook ending needs most of it, and a table that holds it.
+    // The rook ending needs half of them, and a table that holds it.
     let limits = Limits {
-        nodes: Some(3_500_000),
+        nodes: Some(1_600_000),
         ..Limits::default()
     };
     for (fen, good) in table {
