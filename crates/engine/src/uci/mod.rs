@@ -35,7 +35,7 @@ pub fn run(input: impl BufRead + Send, output: impl Write + Send + 'static) -> i
     let mut lines = Lines(input);
     while let Some(line) = lines.next() {
         match line? {
-            Line::TooLong => session.output.info_string("line too long, ignored"),
+            Line::TooLong => session.refuse_long_line(),
             Line::Text(text) if text == "xboard" => return xboard::run(lines, session),
             Line::Text(text) if session.execute(&text) == Flow::Quit => break,
             Line::Text(_) => {}

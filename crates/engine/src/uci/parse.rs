@@ -1,14 +1,19 @@
 //! Parsing of UCI input: positions, limits, option values.
 
+use std::num::{IntErrorKind, ParseIntError};
 use std::str::FromStr;
 use std::time::Duration;
 
 use crate::{Clock, Limits};
 use knightwatch_chess::{Color, Game, Position, Variant};
 
-pub(super) fn number<T: FromStr>(what: &str, word: &str) -> Result<T, String> {
+pub(super) fn number<T: FromStr<Err = ParseIntError>>(what: &str, word: &str) -> Result<T, String> {
     word.parse()
-        .map_err(|_| format!("{what}: not a number: {word}"))
+        .map_err(|error: ParseIntError| match error.kind() {
+            IntErrorKind::PosOverflow => format!("{what}: the number is too large: {word}"),
+            IntErrorKind::NegOverflow => format!("{what}: the number is too small: {word}"),
+            _ => format!("{what}: not a number: {word}"),
+        })
 }
 
 pub(super) fn spin<T>(name: &str, value: &str, min: T, max: T) -> Result<T, String>

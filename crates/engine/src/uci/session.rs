@@ -170,6 +170,12 @@ impl Session {
         Flow::Continue
     }
 
+    /// A line of that length is a `position`, so the position before it must not be searched.
+    pub(super) fn refuse_long_line(&mut self) {
+        self.game = None;
+        self.fail("line too long, ignored; send the position again");
+    }
+
     fn fail(&mut self, error: &str) {
         self.has_failed = true;
         self.output.info_string(error);

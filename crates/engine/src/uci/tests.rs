@@ -221,6 +221,7 @@ fn limit_strength_stops_early_and_checks_range() {
 fn go_with_wrong_values_reports_them_and_moves() {
     for (line, part) in [
         ("go depth x", "not a number: x"),
+        ("go depth 99999999999999999999", "the number is too large"),
         ("go movetime", "movetime needs a value"),
         ("go nodes -5", "go: nodes cannot be negative: -5"),
         ("go depth -1", "go: depth cannot be negative: -1"),
@@ -305,13 +306,20 @@ fn bad_input_is_answered_by_info_string() {
 }
 
 #[test]
-fn too_long_line_is_ignored() {
+fn too_long_line_leaves_no_position() {
     for long in [MAX_LINE_BYTES, 10_000_000] {
         let mut input = vec![b'x'; long as usize];
-        input.extend(b"\nisready\n");
+        input.extend(b"\nisready\ngo depth 1\nposition startpos\ngo depth 1\n");
         let output = run_session_bytes(&input);
         let lines: Vec<&str> = output.lines().collect();
-        assert_eq!(lines, ["info string line too long, ignored", "readyok"]);
+        assert!(
+            lines[0].starts_with("info string line too long"),
+            "{output}"
+        );
+        assert_eq!(lines[1], "readyok");
+        assert!(lines[2].contains("no position"), "{output}");
+        assert_eq!(lines[3], "bestmove 0000");
+        assert_ne!(best(&output), "0000", "{output}");
     }
     let output = run_session_bytes(&vec![b'x'; 10_000_000]);
     assert_eq!(output.lines().count(), 1, "at the end of the input as well");
