@@ -29,6 +29,7 @@ use crate::control::{self, Request, Response};
 use crate::events::Bus;
 use crate::external::ExternalEngine;
 use crate::lichess::{self, Broker, Client, Endpoint, EndpointError, Token, TokenError};
+use crate::metrics::Metrics;
 use crate::plural;
 use crate::provider::{BoardEngine, Engines, Offer, Provider};
 use crate::signals::{OnHangup, SignalEvent, Signals};
@@ -261,7 +262,7 @@ async fn supervise(
     let mut reloads = JoinSet::new();
     // A signal asked for the shutdown, not only the operator for a drain.
     let mut is_stopping = false;
-    let (recorder, records) = recorder(settings, &events).unzip();
+    let (recorder, records) = recorder(settings, &events, &accounts.metrics).unzip();
     let (traces, handle) = traces(settings).unzip();
     // Only the accounts hold handles, so that the recorder ends with the last account.
     if let Some(handle) = handle {
@@ -516,7 +517,7 @@ fn page_player(settings: &Settings) -> Option<web::PlaySite> {
 }
 
 /// Starts the recorder, if enabled. Its failure does not stop the bot.
-fn recorder(settings: &Settings, events: &Bus) -> Option<(Recorder, PathBuf)> {
+fn recorder(settings: &Settings, events: &Bus, metrics: &Metrics) -> Option<(Recorder, PathBuf)> {
     let (records, server) = (&settings.records, &settings.lichess.url);
     if !records.enabled {
         return None;
@@ -547,7 +548,9 @@ fn recorder(settings: &Settings, events: &Bus) -> Option<(Recorder, PathBuf)> {
         file: file.clone(),
         server: server.to_string(),
     };
-    let recorder = Recorder::start(options, events.subscribe())
+    let metrics = metrics.clone();
+    let on_change = move |error| metrics.set_records_error(error);
+    let recorder = Recorder::start(options, events.subscribe(), on_change)
         .inspect_err(|error| warn!("records are disabled: {error}"));
     Some((recorder.ok()?, file))
 }

@@ -31,6 +31,9 @@ const STALE_AFTER: Duration = Duration::from_secs(15);
 /// Length of an outage from which the bot is unhealthy; a deploy of Lichess takes less.
 const OFFLINE_ALARM_AFTER: Duration = Duration::from_secs(120);
 
+/// From this time without writable records the bot is unhealthy. A copy or a repair of the file takes less.
+const RECORDS_ALARM_AFTER: Duration = Duration::from_secs(60);
+
 /// Upper bounds of the latency histograms, in seconds.
 const LATENCY_BUCKETS_SECONDS: [f64; 14] = [
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.35, 0.5, 1.0, 2.5, 5.0,
@@ -49,6 +52,8 @@ struct Inner {
     /// Number and time of the heartbeats of the bot's loop.
     heartbeats: Mutex<(u64, Instant)>,
     totals: Mutex<Totals>,
+    /// Why the records cannot be written, and since when.
+    records_error: Mutex<Option<(String, Instant)>>,
     post: Histogram,
     reaction: Histogram,
     /// Metrics of each account, if these combine several.
@@ -87,6 +92,7 @@ impl Metrics {
                 offline_since: Some(now),
                 ..Totals::default()
             }),
+            records_error: Mutex::default(),
             post: Histogram::new(LATENCY_BUCKETS_SECONDS),
             reaction: Histogram::new(LATENCY_BUCKETS_SECONDS),
             accounts,
@@ -121,6 +127,15 @@ impl Metrics {
     /// Reports changes of the current state, and that it was written again.
     pub fn subscribe(&self) -> watch::Receiver<(LiveState, Instant)> {
         self.0.live.subscribe()
+    }
+
+    /// Notes why the records cannot be written; `None` when they can be again.
+    pub fn set_records_error(&self, error: Option<String>) {
+        let mut records = lock(&self.0.records_error);
+        let since = records
+            .as_ref()
+            .map_or_else(Instant::now, |(_, since)| *since);
+        *records = error.map(|error| (error, since));
     }
 
     /// Notes that the bot's loop is alive. Called at least once a second, also while there is no connection.
@@ -230,14 +245,17 @@ impl Metrics {
 
     /// The current status.
     pub fn status(&self) -> Status {
-        let own = self.own();
-        if self.0.accounts.is_empty() {
-            return own;
+        let mut status = self.own();
+        if !self.0.accounts.is_empty() {
+            let accounts = self.0.accounts.iter().map(Self::status);
+            status = status.combine(accounts.collect());
+            self.retain_games(&status.live.games);
         }
-        let accounts = self.0.accounts.iter().map(Self::status);
-        let combined = own.combine(accounts.collect());
-        self.retain_games(&combined.live.games);
-        combined
+        if let Some((error, since)) = lock(&self.0.records_error).clone() {
+            status.health = health_of_records(status.health, &error, since.elapsed());
+            status.records_error = Some(error);
+        }
+        status
     }
 
     /// Whether the main loop of every account that has not ended is alive.
@@ -282,6 +300,7 @@ impl Metrics {
             },
             memory_mib: resident_mib(),
             page: None,
+            records_error: None,
             accounts: Vec::new(),
         };
         let offline = totals.offline_since.map(|since| since.elapsed());
@@ -343,6 +362,19 @@ fn health(state_age: Duration, offline: Option<Duration>, status: &Status) -> He
             game.our_turn_ms.unwrap_or(0) / 1_000
         )),
         None => Health::Ok,
+    }
+}
+
+/// Health after this time of failing to write the records, if it is `health` otherwise.
+fn health_of_records(health: Health, error: &str, failing: Duration) -> Health {
+    if health != Health::Ok || failing < RECORDS_ALARM_AFTER {
+        return health;
+    }
+    Health::Unhealthy {
+        reason: format!(
+            "the records have not been writable for {} s: {error}",
+            failing.as_secs()
+        ),
     }
 }
 

@@ -172,6 +172,11 @@ impl Collector for Snapshot {
             "1 while paused by the operator",
             flag(live.paused),
         )?;
+        encoder.gauge(
+            "records_failing",
+            "1 while the records cannot be written",
+            flag(status.records_error.is_some()),
+        )?;
         if !status.accounts.is_empty() {
             encoder.account_gauges(&status.accounts)?;
         }

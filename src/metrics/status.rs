@@ -73,6 +73,9 @@ pub struct Status {
     pub memory_mib: u64,
     /// URL of the page without its key, while it is open.
     pub page: Option<String>,
+    /// Why the records cannot be written now; events are kept until they can be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub records_error: Option<String>,
     /// Status of each account, if there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub accounts: Vec<Status>,

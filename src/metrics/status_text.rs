@@ -127,6 +127,9 @@ impl fmt::Display for Status {
         if let Some(page) = &self.page {
             writeln!(f, "page     {page} (with its key: knightwatch page)")?;
         }
+        if let Some(error) = &self.records_error {
+            writeln!(f, "records  NOT WRITABLE: {error}")?;
+        }
         let c = &self.counts;
         writeln!(
             f,

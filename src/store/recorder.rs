@@ -76,11 +76,15 @@ pub struct Recorder {
 
 impl Recorder {
     /// Starts recording. Needs a tokio runtime. The file is opened on the recorder's thread, so that the caller does not wait
-    /// for the disk.
+    /// for the disk. `on_change` gets the error when events cannot be written, and `None` when they can be again.
     ///
     /// # Errors
     /// When the thread cannot be spawned.
-    pub fn start(options: Options, events: broadcast::Receiver<Arc<Event>>) -> io::Result<Self> {
+    pub fn start(
+        options: Options,
+        events: broadcast::Receiver<Arc<Event>>,
+        on_change: impl Fn(Option<String>) + Send + 'static,
+    ) -> io::Result<Self> {
         let (queue, items) = mpsc::sync_channel(QUEUE_CAPACITY);
         let shared = Arc::new(Shared::default());
         let (stop, stopped) = oneshot::channel();
@@ -91,6 +95,7 @@ impl Recorder {
             db: None,
             failures: 0,
             last_error: None,
+            on_change: Box::new(on_change),
             pgn_error_logged: false,
             prune_at: Instant::now(),
         };
@@ -199,6 +204,8 @@ struct Writer {
     failures: u32,
     /// The last error that was logged.
     last_error: Option<String>,
+    /// Gets each new error, and `None` after the last.
+    on_change: Box<dyn Fn(Option<String>) + Send>,
     /// A failure to write PGN files was logged.
     pgn_error_logged: bool,
     /// When old notes are deleted next.
@@ -278,6 +285,7 @@ impl Writer {
         let file = self.options.file.display();
         if self.last_error.take().is_some() {
             info!("records: {file} is writable again");
+            (self.on_change)(None);
         }
         if lost > 0 {
             let lost = plural::count(lost, "event is", "events are");
@@ -308,6 +316,7 @@ impl Writer {
         }
         let text = error.to_string();
         if self.last_error.as_ref() != Some(&text) {
+            (self.on_change)(Some(text.clone()));
             warn!(
                 "records: cannot write {file}: {text}; games continue, events are kept until they can be written"
             );
@@ -420,6 +429,7 @@ mod tests {
             db: None,
             failures: 0,
             last_error: None,
+            on_change: Box::new(|_| ()),
             pgn_error_logged: false,
             prune_at: Instant::now(),
         };

@@ -55,7 +55,7 @@ impl TestRecorder {
                 details,
             }),
         };
-        self.recorder = Some(Recorder::start(options, self.bus.subscribe()).unwrap());
+        self.recorder = Some(Recorder::start(options, self.bus.subscribe(), |_| ()).unwrap());
     }
 
     fn file(&self) -> PathBuf {
