@@ -70,11 +70,17 @@ function isSearch(source) {
 	return source === "search" || source === "fallback";
 }
 
+/** Depth that the embedded engine reaches only if nothing is left to search. */
+const MAX_DEPTH = 127;
+
 /** Summary for all users. */
 function searchSummary({ source, fallback, depth, elapsed_ms }) {
 	if (!isSearch(source)) return SOURCES[source] ?? source;
+	const time = elapsed_ms === null ? "" : `, ${formatDuration(elapsed_ms)}`;
 	const by = source === "fallback" ? `Embedded engine${fallback ? ` in place of ${fallback}` : ""}, ` : "";
-	return `${by}${depth} ${depth === 1 ? "half-move" : "half-moves"} ahead${elapsed_ms === null ? "" : `, ${formatDuration(elapsed_ms)}`}`;
+	// A mate or a dead draw is searched to the end of its depths, of which nothing is that long.
+	if (depth >= MAX_DEPTH) return `${by}searched to the end${time}`;
+	return `${by}${depth} ${depth === 1 ? "half-move" : "half-moves"} ahead${time}`;
 }
 
 /** Details for experts. */
