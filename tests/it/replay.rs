@@ -104,6 +104,7 @@ fn trace_replay_takes_same_decisions() {
     ] {
         assert!(printed.contains(words), "{words} in {printed}");
     }
+    assert!(!printed.contains("the trace has no end"), "{printed}");
     let again = replay_without_differences(&site, &bot.state(), &[&id, "--search"]);
     // Five moves; at most one of them is searched twice.
     assert!(again.contains("5 searches repeated, "), "{again}");
@@ -177,6 +178,10 @@ fn assert_damage_is_reported(site: &Site, state: &Path, text: &str) {
         assert!(said.contains(&expected), "{expected} in {said}");
         assert_eq!(out.contains("0 differences"), printed, "{out}");
     }
+    let (without_end, _) = text.trim_end().rsplit_once('\n').unwrap();
+    fs::write(&copy, format!("{without_end}\n")).unwrap();
+    let printed = replay_without_differences(site, state, &[copy.to_str().unwrap()]);
+    assert!(printed.contains("the trace has no end"), "{printed}");
     let output = replay(site, state, &["nothere1"]);
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(said.contains("no trace nothere1"), "{said}");

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use super::super::trace::{self, TraceFile};
+use super::super::trace::{self, Session, TraceFile};
 use crate::bot::replay::compare::{Comparison, Summary};
 use crate::clock;
 use crate::plural;
@@ -75,6 +75,12 @@ pub fn replay_command(options: &Options, out: &mut impl Write) -> Result<(), Com
     rate.into_iter().for_each(clock::set_scale);
     let summary = Comparison::new(out, options.search).run(&sessions)?;
     writeln!(out, "{}", summary_line(&summary))?;
+    if !sessions.last().is_some_and(Session::has_ended) {
+        writeln!(
+            out,
+            "the trace has no end: the game was running, or the file is not complete"
+        )?;
+    }
     match (error, summary) {
         (Some(error), _) => Err(unreadable(error)),
         (

@@ -73,6 +73,14 @@ pub struct Session {
     pub entries: Vec<(usize, u64, Record)>,
 }
 
+impl Session {
+    /// Whether the game task has recorded its end.
+    pub fn has_ended(&self) -> bool {
+        let last = self.entries.last();
+        matches!(last, Some((_, _, Record::End(_))))
+    }
+}
+
 /// Header of any version of the format.
 #[derive(Deserialize)]
 struct AnyHeader {
