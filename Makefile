@@ -1,4 +1,4 @@
-# Builds the engine with link-time optimisation, as OpenBench asks for it: make EXE=name EVALFILE=network
+# Builds the engine with link-time optimization, as OpenBench asks for it: make EXE=name EVALFILE=network
 EXE      ?= knightwatch
 # Network to embed in place of the one in the source.
 EVALFILE ?=

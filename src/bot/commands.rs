@@ -21,7 +21,7 @@ const MAX_QUEUED_COMMANDS: usize = 32;
 /// Longer than any request to Lichess takes.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Reason for cancelling a challenge, and for abandoning a command, during shutdown.
+/// Reason for canceling a challenge, and for abandoning a command, during shutdown.
 pub(super) const SHUTTING_DOWN: &str = "the bot is shutting down";
 
 /// Response to a command: what was done, or why it failed.
@@ -140,7 +140,7 @@ impl CommandHandle {
     /// Takes no new games, finishes running games, however long they take, and ends the program.
     pub fn drain(&self) -> CommandResult {
         self.shutdown.drain();
-        Ok("no new games, and our open challenges are cancelled; the program ends when the running games are over"
+        Ok("no new games, and our open challenges are canceled; the program ends when the running games are over"
             .to_owned())
     }
 

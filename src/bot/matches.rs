@@ -126,7 +126,7 @@ impl Attempt {
 }
 
 impl Failure {
-    /// The challenge was declined or cancelled.
+    /// The challenge was declined or canceled.
     pub(super) fn of_closed(reason: Option<DeclineReason>) -> Self {
         match reason {
             None => Self::Temporary("the challenge was not answered".to_owned()),

@@ -244,7 +244,7 @@ pub(super) fn problems(externals: &[External]) -> Vec<(usize, String)> {
         }
         if engine.protocol == Protocol::Lines && engine.provider {
             problems.push(format!(
-                "the engine {name} cannot analyse for the board: it is not told to stop; write provider = false"
+                "the engine {name} cannot analyze for the board: it is not told to stop; write provider = false"
             ));
         }
         if engine.protocol != Protocol::Uci && engine.ponder {

@@ -22,7 +22,7 @@ section! {
         pub correspondence_games: usize = 4,
         /// Which of the opponents that fit comes first.
         pub order: Order = Order::Due,
-        /// Seconds after which an unanswered challenge is cancelled.
+        /// Seconds after which an unanswered challenge is canceled.
         pub challenge_timeout_s: u64 = 20,
         /// How many of the 100 bot games per day are reserved for incoming challenges and arenas.
         pub reserved_games: u32 = 20,
@@ -109,7 +109,7 @@ impl Matchmaking {
         seconds(self.idle_s)
     }
 
-    /// Time after which an unanswered challenge is cancelled.
+    /// Time after which an unanswered challenge is canceled.
     pub fn challenge_timeout(&self) -> Duration {
         seconds(self.challenge_timeout_s)
     }
@@ -165,7 +165,7 @@ pub(super) fn contradictions(matchmaking: &Matchmaking) -> Vec<(Keys, Option<usi
         found.push((&["concurrency"], None, why.to_owned()));
     }
     if matchmaking.challenge_timeout_s == 0 {
-        let why = "a challenge would be cancelled after 0 seconds; the minimum is 1";
+        let why = "a challenge would be canceled after 0 seconds; the minimum is 1";
         found.push((&["challenge_timeout_s"], None, why.to_owned()));
     }
     for (number, profile) in matchmaking.profile.iter().enumerate() {

@@ -1,4 +1,4 @@
-"""Drives the simulator with berserk, the Python client of Lichess's own organisation.
+"""Drives the simulator with berserk, the Python client of Lichess's own organization.
 
 Run by tests/it/sim/berserk.rs as: drive.py BASE_URL
 The site has the bots Whitey and Blacky and the humans Anna and Bobby. Every step asserts what a program that

@@ -253,7 +253,7 @@ async fn challenge_is_created_received_and_declined() {
         panic!("a challenge")
     };
     let Event::ChallengeCanceled(canceled) = event(&mut theirs).await else {
-        panic!("cancelled")
+        panic!("canceled")
     };
     assert_eq!(canceled.id, second.id);
     assert_eq!(

@@ -135,7 +135,7 @@ fn match_survives_declines_and_gives_up_with_reason() {
 }
 
 #[test]
-fn match_is_paused_and_cancelled_by_command() {
+fn match_is_paused_and_canceled_by_command() {
     let site = Site::new([NewUser {
         present: true,
         ..NewUser::bot("Statue")
@@ -160,13 +160,13 @@ fn match_is_paused_and_cancelled_by_command() {
     run_command(&bot, &["resume"]);
     wait("it is sent again", || (sent() == 2).then_some(()));
     let done = run_command(&bot, &["matches", "--cancel", "statue"]);
-    assert!(done.contains("cancelled at +0 =0 -0 of 6"), "{done}");
+    assert!(done.contains("canceled at +0 =0 -0 of 6"), "{done}");
     wait("it is taken back again", || {
         (taken_back() == 2).then_some(())
     });
     let shown = run_command(&bot, &["matches"]);
     assert!(
-        shown.contains("ended early: cancelled by the operator"),
+        shown.contains("ended early: canceled by the operator"),
         "{shown}"
     );
     let none = run_failing_command(&bot, &["matches", "--cancel", "Statue"]);

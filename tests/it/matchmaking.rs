@@ -150,7 +150,7 @@ fn matchmaking_decline_reason_limits_offers() {
 }
 
 #[test]
-fn matchmaking_unanswered_challenge_is_cancelled() {
+fn matchmaking_unanswered_challenge_is_canceled() {
     let site = Site::new([silent_bot("Statue")]);
     let bot = Daemon::start(&site, EAGER);
     wait_for_log(&bot, "Statue has not answered", 1);

@@ -42,7 +42,7 @@ impl Solver {
         Ok(None)
     }
 
-    /// Whether the side to move mates in at most `moves` moves against any defence.
+    /// Whether the side to move mates in at most `moves` moves against any defense.
     fn mates(&mut self, position: &Chess, moves: u32) -> Result<bool, ()> {
         let key = (position.zobrist_hash(EnPassantMode::Legal), moves);
         if let Some(&known) = self.known.get(&key) {

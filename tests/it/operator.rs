@@ -201,7 +201,7 @@ fn operator_challenge_is_sent() {
     let game = site.started(1).remove(0);
     assert_eq!((game.white.as_str(), game.rated), (BOT, true));
     site.plies(&game.id, 4);
-    // An unanswered challenge is cancelled.
+    // An unanswered challenge is canceled.
     let done = run_command(&bot, &["challenge", "Statue", "5+0"]);
     let id = done
         .split([' ', ';'])
@@ -272,9 +272,7 @@ fn operator_shutdown_cancels_open_challenge() {
         match by_signal {
             true => bot.signal("TERM"),
             false => {
-                assert!(
-                    run_command(&bot, &["drain"]).contains("our open challenges are cancelled")
-                );
+                assert!(run_command(&bot, &["drain"]).contains("our open challenges are canceled"));
             }
         }
         assert_eq!(bot.ended().code(), Some(0));

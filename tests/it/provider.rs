@@ -49,7 +49,7 @@ impl<'a> Board<'a> {
     }
 
     /// Asks for an analysis of the position after `e2e4 e7e5`.
-    fn analyse(&'a self, session: &str, multi_pv: u32, limit: &Value) -> Lines<'a> {
+    fn analyze(&'a self, session: &str, multi_pv: u32, limit: &Value) -> Lines<'a> {
         let mut work = json!({
             "sessionId": session, "threads": 1, "hash": 16, "multiPv": multi_pv, "variant": "chess",
             "initialFen": START, "moves": ["e2e4", "e7e5"],
@@ -109,7 +109,7 @@ fn engine_analyses_for_the_board() {
     let board = Board::open(&site);
     assert_eq!(board.engine["name"], "Knightwatch");
 
-    let lines: Vec<Value> = board.analyse("one", 3, &json!({ "depth": 8 })).collect();
+    let lines: Vec<Value> = board.analyze("one", 3, &json!({ "depth": 8 })).collect();
     let last = lines.last().unwrap();
     assert_eq!(last["depth"], 8, "{last}");
     let pvs = last["pvs"].as_array().unwrap();
@@ -123,15 +123,15 @@ fn engine_analyses_for_the_board() {
     }
 
     // A board that leaves, and one that moves on, free the engine for the next.
-    let mut left = board.analyse("two", 1, &json!({}));
+    let mut left = board.analyze("two", 1, &json!({}));
     assert!(left.next().is_some());
     drop(left);
-    let mut first = board.analyse("three", 1, &json!({}));
+    let mut first = board.analyze("three", 1, &json!({}));
     assert!(first.next().is_some());
-    let second = board.analyse("three", 1, &json!({ "nodes": 20_000 }));
+    let second = board.analyze("three", 1, &json!({ "nodes": 20_000 }));
     assert!(second.last().unwrap()["nodes"].as_u64().unwrap() >= 20_000);
     assert!(first.last().is_some(), "the replaced analysis ends");
-    let timed = board.analyse("four", 3, &json!({ "movetime": 300 })).last();
+    let timed = board.analyze("four", 3, &json!({ "movetime": 300 })).last();
     let timed = timed.expect("a line");
     assert_eq!(timed["pvs"].as_array().map(Vec::len), Some(3), "{timed}");
 }
@@ -152,18 +152,18 @@ fn external_engine_analyses_for_the_board() {
         ("two", json!({ "movetime": 300 })),
         ("three", json!({ "nodes": 20_000 })),
     ] {
-        let last = board.analyse(session, 3, &limit).last();
+        let last = board.analyze(session, 3, &limit).last();
         let last = last.expect("a line");
         assert_eq!(last["pvs"].as_array().map(Vec::len), Some(3), "{last}");
     }
     // A board that moves on frees the engine, and one that leaves.
-    let mut first = board.analyse("four", 1, &json!({}));
+    let mut first = board.analyze("four", 1, &json!({}));
     assert!(first.next().is_some());
-    let mut second = board.analyse("four", 1, &json!({}));
+    let mut second = board.analyze("four", 1, &json!({}));
     assert!(second.next().is_some());
     assert!(first.last().is_some(), "the replaced analysis ends");
     drop(second);
-    assert!(board.analyse("five", 1, &json!({ "depth": 3 })).count() > 0);
+    assert!(board.analyze("five", 1, &json!({ "depth": 3 })).count() > 0);
 
     // Without the key the engine is removed at the next start.
     drop(bot);
@@ -198,7 +198,7 @@ fn closed_analysis_stops_the_engine_soon() {
         ),
     );
     let board = Board::of(&site, "other (Knightwatch)");
-    let mut lines = board.analyse("one", 1, &json!({}));
+    let mut lines = board.analyze("one", 1, &json!({}));
     assert!(lines.next().is_some());
     let since = Instant::now();
     drop(lines);
@@ -237,14 +237,14 @@ fn external_engine_is_offered_for_the_variants_that_it_plays() {
         log.contains("stub (Knightwatch) does not play Atomic"),
         "{log}"
     );
-    // What cannot be analysed ends at once, with a line that says why.
+    // What cannot be analyzed ends at once, with a line that says why.
     for (variant, reason) in [
         ("atomic", "it does not play this variant"),
         ("xiangqi", "the variant xiangqi is not played"),
         ("chess", "Stub sent no legal move"),
     ] {
         let work = json!({ "variant": variant });
-        assert_eq!(board.analyse(variant, 1, &work).count(), 0, "{variant}");
+        assert_eq!(board.analyze(variant, 1, &work).count(), 0, "{variant}");
         let line = format!("stub (Knightwatch) ends an analysis for the board: {reason}");
         wait("the log says why", || {
             bot.log().contains(&line).then_some(())
@@ -262,7 +262,7 @@ fn games_come_before_analysis() {
         ),
     );
     let board = Board::open(&site);
-    let mut lines = board.analyse("one", 1, &json!({}));
+    let mut lines = board.analyze("one", 1, &json!({}));
     assert!(lines.next().is_some());
     let anna = site.player("Anna");
     let id = anna.start(&[

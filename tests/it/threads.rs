@@ -1,4 +1,4 @@
-//! Behaviour when the system provides no more threads.
+//! Behavior when the system provides no more threads.
 
 use std::fs::File;
 use std::process::{Command, Stdio};

@@ -1,4 +1,4 @@
-//! Plain terms in names and prose: no metaphors, no archaic words, module headers that are noun phrases.
+//! Plain terms in names and prose: no metaphors or archaic words, American spelling, noun phrases as module headers.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -60,6 +60,82 @@ const ARCHAIC: &[(&str, &str)] = &[
     ("withal", "also"),
 ];
 
+/// British spellings, banned as parts of words in prose and in identifiers, with the American ones, which Lichess,
+/// Stockfish and Rust use.
+const BRITISH: &[(&str, &str)] = &[
+    ("acknowledgement", "acknowledgment"),
+    ("analysable", "analyzable"),
+    ("analyse", "analyze"),
+    ("analysing", "analyzing"),
+    ("artefact", "artifact"),
+    ("behaviour", "behavior"),
+    ("cancelled", "canceled"),
+    ("cancelling", "canceling"),
+    ("catalogue", "catalog"),
+    ("centre", "center"),
+    ("characteris", "characteriz"),
+    ("colour", "color"),
+    ("customis", "customiz"),
+    ("defence", "defense"),
+    ("emphasise", "emphasize"),
+    ("favour", "favor"),
+    ("fulfils", "fulfills"),
+    ("generalis", "generaliz"),
+    ("grey", "gray"),
+    ("honour", "honor"),
+    ("initialis", "initializ"),
+    ("judgement", "judgment"),
+    ("labelled", "labeled"),
+    ("labelling", "labeling"),
+    ("labour", "labor"),
+    ("learnt", "learned"),
+    ("licence", "license"),
+    ("maximise", "maximize"),
+    ("minimise", "minimize"),
+    ("minimising", "minimizing"),
+    ("modelled", "modeled"),
+    ("modelling", "modeling"),
+    ("neighbour", "neighbor"),
+    ("normalis", "normaliz"),
+    ("offence", "offense"),
+    ("optimisation", "optimization"),
+    ("optimise", "optimize"),
+    ("optimising", "optimizing"),
+    ("organisation", "organization"),
+    ("organise", "organize"),
+    ("prioritis", "prioritiz"),
+    ("quantis", "quantiz"),
+    ("randomis", "randomiz"),
+    ("recognis", "recogniz"),
+    ("serialis", "serializ"),
+    ("signalled", "signaled"),
+    ("signalling", "signaling"),
+    ("specialis", "specializ"),
+    ("spelt", "spelled"),
+    ("summaris", "summariz"),
+    ("synchronis", "synchroniz"),
+    ("tokenis", "tokeniz"),
+    ("travelled", "traveled"),
+    ("travelling", "traveling"),
+    ("utilis", "utiliz"),
+    ("vectoris", "vectoriz"),
+    ("whilst", "while"),
+];
+
+/// Names that others have given, in lower case. The British spellings in them stay.
+const NAMES_OF_OTHERS: &[(&str, &str)] = &[
+    ("/analyse", "a path of Lichess"),
+    ("uci_analysemode", "an option of UCI"),
+    ("cancelled()", "tokio-util"),
+    ("cancelled_owned", "tokio-util"),
+    ("is_cancelled", "tokio-util"),
+    ("deserialise_from", "viriformat"),
+    ("serialise_into", "viriformat"),
+    ("engine.analyse", "python-chess"),
+    ("aria-labelledby", "an attribute of HTML"),
+    ("analyses", "the plural of analysis, the same in both"),
+];
+
 /// First words of a module header that begin a clause instead of a noun phrase or a verb in the third person.
 const CLAUSES: &[&str] = &[
     "And", "How", "If", "So", "That", "What", "When", "Where", "Whether", "Which", "Who", "Whom",
@@ -69,6 +145,7 @@ const CLAUSES: &[&str] = &[
 /// Permitted places: the beginning of a path, the word and the reason; an empty path or word stands for all.
 const ALLOWED: &[(&str, &str, &str)] = &[
     ("tests/it/vocabulary.rs", "", "lists the words"),
+    ("CHANGELOG.md", "recognis", "an entry written before"),
     ("", "farewell", "the key chat.farewell, as in other bots"),
     ("docs/simulator.md", "patience", "name of a player"),
     (
@@ -181,6 +258,15 @@ fn banned_words(path: &str, number: usize, line: &str) -> Vec<String> {
             ban(phrase, &format!("write {plain}"));
         }
     }
+    let text = line.to_ascii_lowercase();
+    let own = NAMES_OF_OTHERS
+        .iter()
+        .fold(text, |text, (name, _)| text.replace(name, ""));
+    for &(word, american) in BRITISH {
+        if own.contains(word) {
+            ban(word, &format!("the American spelling is {american}"));
+        }
+    }
     if number == 1 && path.ends_with(".rs") {
         let header = line.strip_prefix("//! ").unwrap_or_default();
         let first = identifiers(header).next().unwrap_or_default();
@@ -229,8 +315,21 @@ fn vocabulary_finds_words_in_names_prose_and_headers() {
         found("// See the module's text."),
         ["see the module's text"]
     );
+    for line in [
+        "let neighbours = 8;",
+        "struct Neighbour;",
+        "// Neighbouring",
+    ] {
+        assert_eq!(found(line), ["neighbour"], "{line}");
+    }
     assert_eq!(found("//! What it does."), ["What"]);
-    for line in ["//! Screws.", "let renewed = stale;", "// recommended"] {
+    for line in [
+        "//! Screws.",
+        "let renewed = stale;",
+        "// recommended",
+        "if token.is_cancelled() {}",
+        "// Two analyses, and an optimistic one.",
+    ] {
         assert!(found(line).is_empty(), "{line}");
     }
 }

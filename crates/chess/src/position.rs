@@ -601,8 +601,8 @@ impl Position {
     }
 
     /// Removes the piece that has taken, and all pieces next to it except pawns.
-    fn explode(&mut self, centre: Square) {
-        let near = attacks::king(centre) & self.occupied() & !self.by_role(Role::Pawn);
+    fn explode(&mut self, center: Square) {
+        let near = attacks::king(center) & self.occupied() & !self.by_role(Role::Pawn);
         let mut lost = near;
         for color in Color::ALL {
             if near.intersects(self.pieces(color, Role::King)) {
@@ -610,7 +610,7 @@ impl Position {
             }
         }
         self.lose_castling(lost);
-        for square in near.with(centre) {
+        for square in near.with(center) {
             self.toggle(self.color_at(square), self.role_on(square), square);
         }
     }
@@ -712,7 +712,7 @@ impl Position {
 
     /// Whether the side to move is checkmated.
     pub fn is_checkmate(&self) -> bool {
-        // A third check, or a check by which the king in the centre is discovered, may be mate as well.
+        // A third check, or a check by which the king in the center is discovered, may be mate as well.
         let has_move = match self.variant {
             Variant::ThreeCheck | Variant::KingOfTheHill => {
                 self.count_legal_moves_by::<StandardRules>() != 0

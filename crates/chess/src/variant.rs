@@ -28,7 +28,7 @@ pub enum Variant {
     Atomic,
     /// White has a horde of pawns and no king; Black has to take all of it.
     Horde,
-    /// A king in the centre wins.
+    /// A king in the center wins.
     KingOfTheHill,
     /// A king on the last rank wins; nobody may give check.
     RacingKings,

@@ -153,7 +153,7 @@ impl Engine {
         self.pool().new_game();
     }
 
-    /// Sets the network and parameters of future searches, and clears everything learnt so far.
+    /// Sets the network and parameters of future searches, and clears everything learned so far.
     pub fn set(&self, setting: Setting) {
         self.pool().set(setting);
     }

@@ -22,7 +22,7 @@ impl Searcher {
         }
     }
 
-    /// Changes the network and parameters, and clears everything learnt so far.
+    /// Changes the network and parameters, and clears everything learned so far.
     pub fn set(&mut self, setting: &Setting) {
         self.table.clear();
         self.thread_data = ThreadData::new(setting);

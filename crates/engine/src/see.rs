@@ -105,8 +105,8 @@ pub(crate) fn explosion(pos: &Position, board_move: BoardMove) -> Value {
     if !mv.is_capture() {
         return 0;
     }
-    let (us, centre) = (pos.by_color(pos.turn()), mv.to());
-    let near = attacks::king(centre) & !pos.by_role(Role::Pawn) & pos.occupied();
+    let (us, center) = (pos.by_color(pos.turn()), mv.to());
+    let near = attacks::king(center) & !pos.by_role(Role::Pawn) & pos.occupied();
     let lost = near.without(mv.from());
     let gain = captured.map_or(0, value_of) - value_of(role);
     lost.into_iter().fold(gain, |sum, square| {

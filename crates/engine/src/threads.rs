@@ -26,7 +26,7 @@ const LIMITED_TABLE_MIB: usize = 16;
 /// The table ages at the latest after this many searches, whichever games they belong to.
 const MAX_ROUND: usize = 64;
 
-/// Stack of a thread: enough for the longest line in an unoptimised build.
+/// Stack of a thread: enough for the longest line in an unoptimized build.
 const STACK_BYTES: usize = 16 << 20;
 
 type OnInfo = Box<dyn FnMut(&SearchReport) + Send>;
@@ -190,7 +190,7 @@ struct State {
     cache: ThreadCache,
     /// Games that have searched since the table last aged.
     searched: Vec<u64>,
-    /// Incremented whenever all learnt data is cleared.
+    /// Incremented whenever all learned data is cleared.
     generation: u64,
     closing: bool,
     table: Arc<Table>,
@@ -450,7 +450,7 @@ impl State {
         is_next
     }
 
-    /// Clears everything learnt so far.
+    /// Clears everything learned so far.
     fn clear(&mut self) {
         self.generation += 1;
         self.cache.clear();

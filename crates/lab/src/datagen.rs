@@ -46,7 +46,7 @@ const MAX_PLIES: usize = 400;
 const UNADJUDICATED_PERIOD: u32 = 10;
 /// Hash table of a thread, in MiB.
 pub(super) const HASH_MIB: usize = 2;
-/// Stack size in bytes, enough for the deepest line in an unoptimised build.
+/// Stack size in bytes, enough for the deepest line in an unoptimized build.
 const STACK_BYTES: usize = 16 << 20;
 /// Shortest interval between attempts to write a full file.
 const MIN_WRITE_INTERVAL: Duration = Duration::from_secs(30);

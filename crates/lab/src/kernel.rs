@@ -5,7 +5,7 @@
 //! position on in which it is added, less the sum from the position on in which it is removed. Apart from rounding, the
 //! result does not depend on the order of the positions, only the time does.
 //!
-//! The loops are plain and vectorised by the compiler, once per instruction set. The only `unsafe` code is the calls of functions
+//! The loops are plain and vectorized by the compiler, once per instruction set. The only `unsafe` code is the calls of functions
 //! compiled for an instruction set that was detected.
 
 use super::model::{Layout, Row};
@@ -76,7 +76,7 @@ fn subtract(from: &mut [f32; LANE], values: &[f32; LANE]) {
     }
 }
 
-/// Sum of the values, by halves, so that it vectorises.
+/// Sum of the values, by halves, so that it vectorizes.
 #[inline(always)]
 fn total(mut values: [f32; LANE]) -> f32 {
     let mut half = LANE / 2;

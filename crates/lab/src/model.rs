@@ -1,4 +1,4 @@
-//! Floating-point network: memory layout, initialization and quantisation.
+//! Floating-point network: memory layout, initialization and quantization.
 //!
 //! All parameters are in one vector of rows of 32 values. The first layer is blocked: for each 32 hidden units the 768 rows of
 //! all inputs, so that one block (98 kB) stays in the L2 cache while a tile of positions is processed.
@@ -93,7 +93,7 @@ impl Model {
         let layout = Layout::new(network.shape());
         let blocks = layout.blocks;
         let mut rows = vec![Row::ZERO; layout.rows()];
-        let (weights, biases, outputs, output_biases) = network.quantised();
+        let (weights, biases, outputs, output_biases) = network.quantized();
         let float = |lane: &Lane, unit: f32| Row(lane.0.map(|value| f32::from(value) / unit));
         for (at, lane) in weights.iter().enumerate() {
             rows[layout.inputs(at % blocks) + at / blocks] = float(lane, QA as f32);
@@ -153,20 +153,20 @@ impl Model {
     ///
     /// # Errors
     /// When a weight is out of range, which [`CLIP`] prevents for all but absurd networks.
-    pub(crate) fn quantise(&self, name: &str, scale: i32) -> Result<Network, NetworkError> {
+    pub(crate) fn quantize(&self, name: &str, scale: i32) -> Result<Network, NetworkError> {
         let Layout { shape, blocks } = self.layout;
         let whole = |value: f32, unit: i32| (value * unit as f32).round();
-        let quantise = |row: &Row, unit: i32| row.0.map(|value| whole(value, unit) as i16);
+        let quantize = |row: &Row, unit: i32| row.0.map(|value| whole(value, unit) as i16);
         let mut weights = Vec::with_capacity(INPUTS * shape.hidden);
         for input in 0..INPUTS {
             for block in 0..blocks {
-                weights.extend(quantise(&self.rows[self.layout.inputs(block) + input], QA));
+                weights.extend(quantize(&self.rows[self.layout.inputs(block) + input], QA));
             }
         }
         let part = |from: usize, to: usize, unit: i32| {
             self.rows[from..to]
                 .iter()
-                .flat_map(move |row| quantise(row, unit))
+                .flat_map(move |row| quantize(row, unit))
         };
         let biases: Vec<i16> = part(self.layout.biases(), self.layout.output(0), QA).collect();
         let outputs: Vec<i16> =
@@ -187,7 +187,7 @@ impl Model {
     }
 }
 
-/// The nearest integer of a number between -2^22 and 2^22. The compiler can vectorise this for every processor.
+/// The nearest integer of a number between -2^22 and 2^22. The compiler can vectorize this for every processor.
 fn round(value: f32) -> f32 {
     /// 1.5 * 2^23: between 2^23 and 2^24 the floats are the integers.
     const INTEGERS: f32 = 12_582_912.0;
@@ -211,17 +211,17 @@ mod tests {
             },
             1,
         );
-        let network = model.quantise("a", 400).unwrap();
+        let network = model.quantize("a", 400).unwrap();
         let mut rounded = model.clone();
         rounded.copy_rounded(0, &model.rows);
         assert_ne!(rounded.rows, model.rows);
         assert_eq!(
-            rounded.quantise("a", 400).unwrap().to_bytes(),
+            rounded.quantize("a", 400).unwrap().to_bytes(),
             network.to_bytes()
         );
         assert_eq!(
             Model::from_network(&network, 400.0)
-                .quantise("a", 400)
+                .quantize("a", 400)
                 .unwrap(),
             network
         );
@@ -247,7 +247,7 @@ mod tests {
         );
         assert_eq!(narrow.widened(32, 2), narrow);
         let [narrow, wide] =
-            [narrow, wide].map(|model| Arc::new(model.quantise("a", 400).unwrap()));
+            [narrow, wide].map(|model| Arc::new(model.quantize("a", 400).unwrap()));
         for fen in [
             "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R b KQkq - 0 1",
             "8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - - 0 1",

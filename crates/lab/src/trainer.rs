@@ -267,7 +267,7 @@ fn train_and_save(
         let best_loss = best.as_ref().map_or(loss, |(least, _)| loss.min(*least));
         if best.as_ref().is_none_or(|(least, _)| loss < *least) {
             let scale = report.scale(settings.target.scale);
-            let network = report.model.quantise(&name, scale)?;
+            let network = report.model.quantize(&name, scale)?;
             atomic_file::write(&options.out, &network.to_bytes())
                 .with_context(|| format!("cannot write {}", options.out.display()))?;
             log.start_file()?;

@@ -213,7 +213,7 @@ fn training_memorizes_1000_positions() {
     let data = thousand();
     let (model, loss) = learn(2, &data, 250);
     assert!(loss.mean() < 1e-4, "the loss stays at {}", loss.mean());
-    let network = model.quantise("heart", 300).unwrap();
+    let network = model.quantize("heart", 300).unwrap();
     let (integer, _) = compare(&network, &data.validation, settings(1, 1).target);
     assert!(integer < 5e-4, "the integers lose too much: {integer}");
 }

@@ -42,7 +42,7 @@ pub struct RegisteredEngine {
     pub name: String,
 }
 
-/// A position to analyse.
+/// A position to analyze.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Analysis {
     /// Id of the analysis.

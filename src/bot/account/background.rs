@@ -19,12 +19,12 @@ pub(super) struct Background(SpannedJoinSet<Completion>);
 /// Completed request.
 pub(super) struct Completion {
     handle: Handler,
-    /// The request has sent or cancelled a challenge of ours.
+    /// The request has sent or canceled a challenge of ours.
     is_challenge: bool,
 }
 
 /// Handles the result. During shutdown there is no account; then it returns a challenge that has been created and is
-/// to be cancelled.
+/// to be canceled.
 type Handler = Box<dyn FnOnce(Option<&mut Account>) -> Result<Option<ChallengeId>, Error> + Send>;
 
 impl Background {
@@ -85,7 +85,7 @@ impl Background {
         self.0.join_next().await
     }
 
-    /// Waits for the next request that has sent or cancelled a challenge. Returns the created challenge, if any.
+    /// Waits for the next request that has sent or canceled a challenge. Returns the created challenge, if any.
     pub(super) async fn next_challenge(&mut self) -> Option<Option<ChallengeId>> {
         loop {
             if let Ok(completion) = self.0.join_next().await?

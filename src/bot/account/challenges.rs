@@ -369,7 +369,7 @@ impl Account {
 
     fn report_withdrawn(&self, challenge: &Challenge) {
         info!(challenge = %challenge.id, "{} is no longer there", describe(challenge));
-        let why = "it was cancelled, or the challenger went offline".to_owned();
+        let why = "it was canceled, or the challenger went offline".to_owned();
         self.publish_challenge(challenge, Decision::Dropped, why);
     }
 

@@ -105,11 +105,11 @@ impl Account {
         let Some(one) = self.state.matches.against(user) else {
             return responder.fail(format!("no match against {user} is running"));
         };
-        one.end("cancelled by the operator".to_owned());
+        one.end("canceled by the operator".to_owned());
         // Its challenge has not been sent.
         one.attempt
             .take_if(|attempt| matches!(attempt.stage, Stage::Saving));
-        let done = format!("match against {user} cancelled at {}", one.score());
+        let done = format!("match against {user} canceled at {}", one.score());
         self.publish_note(done.clone());
         self.save(StateFile::Matches);
         self.operator.match_replies.push((responder, done));

@@ -76,7 +76,7 @@ const MAX_LISTED_GAMES: u32 = 50;
 /// Time for game tasks to post their last move during shutdown.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Time that shutdown waits for our challenges to be cancelled. After it they are cancelled without checking whether
+/// Time that shutdown waits for our challenges to be canceled. After it they are canceled without checking whether
 /// one was accepted just then.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -269,7 +269,7 @@ impl Account {
         }
     }
 
-    /// Handles a challenge, incoming or ours, that was cancelled or declined.
+    /// Handles a challenge, incoming or ours, that was canceled or declined.
     fn on_challenge_closed(&mut self, challenge: Box<Challenge>) {
         self.on_rematch_closed(&challenge);
         self.on_operator_challenge_closed(&challenge);

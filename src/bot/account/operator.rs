@@ -26,7 +26,7 @@ use crate::events::{self, Decision};
 use crate::lichess::Error as Failure;
 use crate::lichess::model::{ArenaId, Challenge, ChallengeId, ChallengeStatus, GameId};
 
-/// A challenge of the operator with a clock is cancelled if it was not answered in this time: otherwise it could
+/// A challenge of the operator with a clock is canceled if it was not answered in this time: otherwise it could
 /// become a game hours later.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -87,7 +87,7 @@ impl OperatorState {
         self.pending.values().map(|challenge| &**challenge)
     }
 
-    /// Removes the challenges with a clock, to be cancelled.
+    /// Removes the challenges with a clock, to be canceled.
     pub(super) fn take_clocked(&mut self) -> impl Iterator<Item = Box<Challenge>> {
         let with_clock = |_: &ChallengeId, it: &mut Box<Challenge>| it.time_control.is_clock();
         let taken = self.pending.extract_if(with_clock);
@@ -362,7 +362,7 @@ impl Account {
             self.games.slots.reserve_until(id.clone(), holder, until);
             if self.ctx.is_stopping() {
                 self.cancel_challenge(challenge, SHUTTING_DOWN);
-                return done + "; it is cancelled, since the bot is shutting down";
+                return done + "; it is canceled, since the bot is shutting down";
             }
             let unanswered = id.clone();
             self.background
@@ -370,7 +370,7 @@ impl Account {
                     account.on_challenge_expired(&unanswered);
                 });
             done += &format!(
-                "; it is cancelled without an answer within {} s",
+                "; it is canceled without an answer within {} s",
                 ANSWER_TIMEOUT.as_secs()
             );
         }
@@ -451,7 +451,7 @@ impl Account {
         let Some(challenge) = self.operator.pending.remove(id) else {
             return;
         };
-        info!(challenge = %id, "nobody has answered; cancelling the challenge");
+        info!(challenge = %id, "nobody has answered; canceling the challenge");
         self.cancel_challenge(challenge, "it was not answered");
     }
 

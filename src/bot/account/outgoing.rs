@@ -25,8 +25,8 @@ use crate::lichess::{Client, Error as Failure, ErrorResponse};
 /// A challenge whose response was lost is echoed on the event stream within this time, if it was created.
 const ECHO_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Reason reported when a challenge became a game before it could be cancelled.
-const ALREADY_ACCEPTED: &str = "it was accepted before it could be cancelled";
+/// Reason reported when a challenge became a game before it could be canceled.
+const ALREADY_ACCEPTED: &str = "it was accepted before it could be canceled";
 
 /// Origin of a challenge. Matchmaking tracks its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub(super) enum ChallengeSource {
 /// Result of sending a challenge.
 pub(super) enum SendResult {
     Created(Box<Challenge>),
-    /// It was declined or cancelled before the response.
+    /// It was declined or canceled before the response.
     Closed(Box<Challenge>),
     NotCreated(ChallengeFailure, Failure),
 }
@@ -49,8 +49,8 @@ pub(super) enum SendResult {
 pub(super) struct OutgoingChallenges {
     /// Challenges in flight, or with a lost response.
     sent: Vec<Sent>,
-    /// Challenges that are being cancelled.
-    cancelling: usize,
+    /// Challenges that are being canceled.
+    canceling: usize,
     /// Until when shutdown waits for challenges that may still become games.
     cancel_deadline: Option<Instant>,
     /// Challenges of all accounts of this process that were charged to our quota so far.
@@ -63,7 +63,7 @@ struct Sent {
     source: ChallengeSource,
     /// Echo on the event stream, before the response.
     echo: Option<Box<Challenge>>,
-    /// The challenge was declined or cancelled before the response.
+    /// The challenge was declined or canceled before the response.
     closed: Option<Box<Challenge>>,
     /// The response was lost: until when an echo may come.
     lost_until: Option<Instant>,
@@ -111,7 +111,7 @@ impl OutgoingChallenges {
         self.take(|sent| sent.matches(to, source))?.closed
     }
 
-    /// A challenge was declined or cancelled, perhaps one that was echoed.
+    /// A challenge was declined or canceled, perhaps one that was echoed.
     pub(super) fn on_closed(&mut self, challenge: Box<Challenge>) {
         let matches = |sent: &&mut Sent| {
             let echo = sent.echo.as_ref();
@@ -198,7 +198,7 @@ impl Account {
     }
 
     /// Sends a challenge of the operator, of a rematch or of a match. `bot`: whether it is for a bot, if known. During
-    /// shutdown one with a clock is cancelled, and `then` dropped.
+    /// shutdown one with a clock is canceled, and `then` dropped.
     pub(super) fn send_challenge(
         &mut self,
         source: ChallengeSource,
@@ -370,12 +370,12 @@ impl Account {
             }));
     }
 
-    /// Challenges of ours with a clock that wait for an answer, and the number of those being sent or cancelled.
+    /// Challenges of ours with a clock that wait for an answer, and the number of those being sent or canceled.
     pub(super) fn pending_challenges(&self) -> (Vec<ChallengeId>, usize) {
         let clocked = |it: &&Challenge| it.time_control.is_clock();
         let standing = self.unanswered_challenges().filter(clocked);
         let asking = usize::from(self.matchmaking.is_sending());
-        let in_flight = self.outgoing.in_flight() + asking + self.outgoing.cancelling;
+        let in_flight = self.outgoing.in_flight() + asking + self.outgoing.canceling;
         (standing.map(|it| it.id.clone()).collect(), in_flight)
     }
 
@@ -390,7 +390,7 @@ impl Account {
     }
 
     /// Cancels open challenges at shutdown. Matchmaking cancels its own with its next action, and challenges in
-    /// flight are cancelled when their responses arrive.
+    /// flight are canceled when their responses arrive.
     pub(super) fn cancel_challenges(&mut self) {
         self.outgoing.cancel_deadline = Some(clock::now() + CANCEL_TIMEOUT);
         let offer = self.games.rematches.take_pending();
@@ -414,18 +414,18 @@ impl Account {
             return;
         }
         self.games.slots.release(&challenge.id);
-        self.outgoing.cancelling += 1;
+        self.outgoing.canceling += 1;
         let (client, id) = (self.ctx.client.clone(), challenge.id.clone());
         let request = async move { cancel_unless_accepted(&client, &id).await };
         self.background.spawn_challenge(
             request,
             |_| None,
-            move |account, cancelled| {
+            move |account, canceled| {
                 let id = &challenge.id;
-                account.outgoing.cancelling = account.outgoing.cancelling.saturating_sub(1);
-                match cancelled {
+                account.outgoing.canceling = account.outgoing.canceling.saturating_sub(1);
+                match canceled {
                     Ok(true) => {
-                        info!(challenge = %id, "cancelled");
+                        info!(challenge = %id, "canceled");
                         account.publish_challenge(&challenge, Decision::Dropped, why.to_owned());
                     }
                     Ok(false) => account.on_late_acceptance(&challenge),
@@ -435,10 +435,10 @@ impl Account {
         );
     }
 
-    /// A challenge of ours was accepted before it could be cancelled: its game starts now.
+    /// A challenge of ours was accepted before it could be canceled: its game starts now.
     pub(super) fn on_late_acceptance(&mut self, challenge: &Challenge) {
         let id = &challenge.id;
-        info!(challenge = %id, "not cancelled: it was accepted, and its game is being played");
+        info!(challenge = %id, "not canceled: it was accepted, and its game is being played");
         if !self.games.is_known(id) {
             let holder = slot_holder(challenge);
             self.games.slots.reserve(id.clone(), holder, clock::now());
@@ -449,7 +449,7 @@ impl Account {
     }
 }
 
-/// Cancels a challenge of ours, with retries; `false` if it was accepted just now: cancelling would abort the game.
+/// Cancels a challenge of ours, with retries; `false` if it was accepted just now: canceling would abort the game.
 pub(super) async fn cancel_unless_accepted(
     client: &Client,
     id: &ChallengeId,
@@ -509,7 +509,7 @@ pub(super) fn closing_reason(answer: &Challenge) -> (Decision, String) {
                 format!("{user} has declined ({reason})"),
             )
         }
-        _ => (Decision::Dropped, "it was cancelled".to_owned()),
+        _ => (Decision::Dropped, "it was canceled".to_owned()),
     }
 }
 

@@ -85,7 +85,7 @@ impl ChallengeQueue {
     }
 
     /// Removes challenges received before `requested_at` that are not in the list requested then: they were
-    /// cancelled, or their challengers have left. Offers of a rematch are never listed; Lichess reports when they
+    /// canceled, or their challengers have left. Offers of a rematch are never listed; Lichess reports when they
     /// end.
     pub(super) fn take_unlisted(
         &mut self,

@@ -1,6 +1,6 @@
 //! Rematches: how many were played in a row, and the one that we offer.
 //!
-//! Bots cannot use Lichess's rematch button, so our offer is an ordinary challenge. It is cancelled if it is not
+//! Bots cannot use Lichess's rematch button, so our offer is an ordinary challenge. It is canceled if it is not
 //! answered, or if the opponent challenges us.
 
 use std::collections::VecDeque;
@@ -66,7 +66,7 @@ impl Rematches {
         self.offer.as_ref().map(|offer| &*offer.challenge)
     }
 
-    /// Removes our open offer, to be cancelled.
+    /// Removes our open offer, to be canceled.
     pub(super) fn take_pending(&mut self) -> Option<Box<Challenge>> {
         self.take(|_| true)
     }
@@ -170,7 +170,7 @@ impl Account {
         }
     }
 
-    /// Our offer was declined or cancelled.
+    /// Our offer was declined or canceled.
     pub(super) fn on_rematch_closed(&mut self, answer: &Challenge) {
         let rematches = &mut self.games.rematches;
         let ours = rematches.take(|offer| offer.challenge.id == answer.id);

@@ -131,7 +131,7 @@ impl Account {
     /// Handles the end of a cancel request; `false` if the challenge had been accepted.
     fn on_cancel_response(&mut self, id: &ChallengeId, answer: Result<bool, Failure>) {
         match &answer {
-            Ok(true) => debug!(challenge = %id, "cancelled"),
+            Ok(true) => debug!(challenge = %id, "canceled"),
             Ok(false) => {
                 let pending = self.matchmaking.pending().cloned();
                 let is_known = self.games.is_known(id);
@@ -144,7 +144,7 @@ impl Account {
                 info!(challenge = %id, "cannot cancel the challenge; it may still become a game: {failure}");
             }
         }
-        if let Some(challenge) = self.matchmaking.on_cancelled(matches!(answer, Ok(true))) {
+        if let Some(challenge) = self.matchmaking.on_canceled(matches!(answer, Ok(true))) {
             let why = "it was not answered".to_owned();
             self.publish_challenge(&challenge, Decision::Dropped, why);
             self.save(StateFile::Opponents);

@@ -1,14 +1,14 @@
 //! Matchmaking: challenges other bots while fewer games are running than configured; by default, while none is running.
 //!
-//! One challenge is open at a time. It takes no slot and is cancelled when the last slot is taken by another game.
+//! One challenge is open at a time. It takes no slot and is canceled when the last slot is taken by another game.
 //! [`Matchmaking::next_action`] decides what to do and never waits; the account executes the actions and reports
 //! their results.
 //!
 //! ```text
 //!        list             challenge           created          no answer
-//! Idle ──────► Listing  Idle ──────► Sending ──────► Pending ──────► Cancelling
-//!  ▲              │      ▲              │               │                │
-//!  └──────────────┘      └──────────────┴───────────────┴────────────────┘
+//! Idle ──────► Listing  Idle ──────► Sending ──────► Pending ──────► Canceling
+//!  ▲              │      ▲              │               │               │
+//!  └──────────────┘      └──────────────┴───────────────┴───────────────┘
 //!    the online bots          refused, declined, or a game has started
 //! ```
 
@@ -153,7 +153,7 @@ enum State {
         pending: PendingChallenge,
         until: Instant,
     },
-    Cancelling {
+    Canceling {
         pending: PendingChallenge,
         /// The user did not answer in time.
         unanswered: bool,
@@ -208,7 +208,7 @@ impl Matchmaking {
     pub(super) fn pending(&self) -> Option<&Challenge> {
         match &self.state {
             State::Sending { shown, over, .. } => shown.as_deref().filter(|_| !over),
-            State::Pending { pending, .. } | State::Cancelling { pending, .. } => {
+            State::Pending { pending, .. } | State::Canceling { pending, .. } => {
                 Some(&pending.challenge)
             }
             State::Idle | State::Listing | State::AwaitingEcho { .. } => None,
@@ -249,7 +249,7 @@ impl Matchmaking {
                 }
                 let pending = pending.clone();
                 let id = pending.challenge.id.clone();
-                self.state = State::Cancelling {
+                self.state = State::Canceling {
                     pending,
                     unanswered,
                 };
@@ -262,7 +262,7 @@ impl Matchmaking {
             State::AwaitingEcho { .. }
             | State::Listing
             | State::Sending { .. }
-            | State::Cancelling { .. } => Action::Wait,
+            | State::Canceling { .. } => Action::Wait,
         }
     }
 
@@ -461,7 +461,7 @@ impl Matchmaking {
         }
     }
 
-    /// A challenge was declined or cancelled. Returns the reason for the operator if it was ours and was declined.
+    /// A challenge was declined or canceled. Returns the reason for the operator if it was ours and was declined.
     pub(super) fn on_closed(&mut self, challenge: &Challenge) -> Option<String> {
         if self.pending().map(|pending| &pending.id) != Some(&challenge.id) {
             return None;
@@ -477,7 +477,7 @@ impl Matchmaking {
                 let user = challenge.dest_user.as_ref()?.name.clone();
                 (choice.clone(), user)
             }
-            State::Cancelling {
+            State::Canceling {
                 pending,
                 unanswered,
             } => {
@@ -488,7 +488,7 @@ impl Matchmaking {
             State::Pending { pending, .. } => {
                 let of = (pending.choice.clone(), pending.user.clone());
                 self.state = State::Idle;
-                self.back_off(BACKOFF_AFTER_REFUSAL, "the last challenge was cancelled");
+                self.back_off(BACKOFF_AFTER_REFUSAL, "the last challenge was canceled");
                 of
             }
             State::Idle | State::Listing | State::AwaitingEcho { .. } => return None,
@@ -498,19 +498,19 @@ impl Matchmaking {
         Some(format!("{user} {refusal}"))
     }
 
-    /// Our challenge could not be cancelled because it was accepted. Its game is about to start.
+    /// Our challenge could not be canceled because it was accepted. Its game is about to start.
     pub(super) fn on_late_acceptance(&mut self) {
-        if let State::Cancelling { pending, .. } = &self.state {
+        if let State::Canceling { pending, .. } = &self.state {
             let choice = pending.choice.clone();
             let until = clock::now() + ECHO_TIMEOUT;
             self.state = State::AwaitingEcho { choice, until };
         }
     }
 
-    /// Our challenge was cancelled, or was answered before. Returns it if it was not answered.
-    pub(super) fn on_cancelled(&mut self, done: bool) -> Option<Box<Challenge>> {
+    /// Our challenge was canceled, or was answered before. Returns it if it was not answered.
+    pub(super) fn on_canceled(&mut self, done: bool) -> Option<Box<Challenge>> {
         let (pending, unanswered) = match std::mem::replace(&mut self.state, State::Idle) {
-            State::Cancelling {
+            State::Canceling {
                 pending,
                 unanswered,
             } => (pending, unanswered),
@@ -519,7 +519,7 @@ impl Matchmaking {
                 return None;
             }
         };
-        self.back_off(BACKOFF_AFTER_REFUSAL, "the last challenge was cancelled");
+        self.back_off(BACKOFF_AFTER_REFUSAL, "the last challenge was canceled");
         if !(unanswered && done) {
             return None;
         }
@@ -552,7 +552,7 @@ impl Matchmaking {
                 self.state = State::Idle;
                 (pending.choice, Some(pending.challenge))
             }
-            State::Cancelling {
+            State::Canceling {
                 pending,
                 unanswered,
             } if pending.challenge.id == info.id => {

@@ -184,7 +184,7 @@ fn matchmaking_waits_for_others() {
 }
 
 #[test]
-fn matchmaking_unanswered_challenge_is_cancelled() {
+fn matchmaking_unanswered_challenge_is_canceled() {
     let mut fixture = Fixture::eager(&["Ann"]);
     assert_eq!(fixture.choice(0).users, [Username::new("Ann")]);
     assert_eq!(fixture.next_action(1), Action::Wait);
@@ -202,7 +202,7 @@ fn matchmaking_unanswered_challenge_is_cancelled() {
     let canceled = challenge("aaaaaaaa", "Ann", serde_json::json!({"status": "canceled"}));
     assert_eq!(fixture.matchmaking.on_closed(&canceled), None);
     assert!(!fixture.alone("Ann"));
-    assert_eq!(fixture.matchmaking.on_cancelled(true).unwrap().id, sent.id);
+    assert_eq!(fixture.matchmaking.on_canceled(true).unwrap().id, sent.id);
     assert!(fixture.alone("Ann") && fixture.matchmaking.pending().is_none());
     assert_eq!(fixture.next_action(27), Action::Wait);
     assert_eq!(fixture.idle().0, "the last challenge was refused");
@@ -318,7 +318,7 @@ fn matchmaking_cancels_when_last_slot_is_taken() {
     assert_eq!(fixture.next_action(1), Action::Wait);
     fixture.inputs.has_slot = false;
     assert_eq!(fixture.next_action(2), Action::Cancel(sent.id));
-    assert!(fixture.matchmaking.on_cancelled(true).is_none());
+    assert!(fixture.matchmaking.on_canceled(true).is_none());
     assert!(!fixture.alone("Ann"));
     // No challenge stays open during shutdown.
     let mut fixture = Fixture::eager(&["Ann"]);

@@ -6,7 +6,7 @@ import { notificationsEnabled, notificationsSupported, setNotifications } from "
 const COLORS_STORAGE = "knightwatch-board";
 const SIZE_STORAGE = "knightwatch-size";
 
-const BOARDS = [["green", "Green"], ["blue", "Blue"], ["brown", "Brown"], ["grey", "Grey"]];
+const BOARDS = [["green", "Green"], ["blue", "Blue"], ["brown", "Brown"], ["gray", "Gray"]];
 
 /** Board size in percent of the window's height. */
 const MIN_SIZE = 40;

@@ -132,7 +132,7 @@ fn views_and_form_are_accessible() {
     ] {
         bot.has(role, name);
     }
-    // Legal targets of a piece are labelled.
+    // Legal targets of a piece are labeled.
     new_game(&browser, "white", "4k3/8/8/8/8/8/4P3/4K3 w - - 0 1");
     browser.until("document.title.startsWith('Your move')");
     browser.click(&square("e2"));

@@ -147,7 +147,7 @@ impl Browser {
         })
     }
 
-    /// Clicks on the centre of an element, once it is clickable.
+    /// Clicks on the center of an element, once it is clickable.
     pub(super) fn click(&self, selector: &str) {
         wait(&format!("{selector} can be clicked"), || {
             let id = self.element(selector);
@@ -173,7 +173,7 @@ impl Browser {
         self.call(Method::POST, "/actions", &actions);
     }
 
-    /// Drags with the mouse from the centre of one element to that of another.
+    /// Drags with the mouse from the center of one element to that of another.
     pub(super) fn drag(&self, from: &str, to: &str) {
         self.hold(from, to);
         self.release();
@@ -199,7 +199,7 @@ impl Browser {
         self.call(Method::POST, "/actions", &actions);
     }
 
-    /// Scrolls over the centre of an element by this many pixels.
+    /// Scrolls over the center of an element by this many pixels.
     pub(super) fn scroll(&self, selector: &str, pixels: i32) {
         let origin = json!({ ELEMENT: self.element(selector) });
         let step = json!({ "type": "scroll", "x": 0, "y": 0, "deltaX": 0, "deltaY": pixels, "duration": 0, "origin": origin });

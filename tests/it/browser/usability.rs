@@ -286,7 +286,7 @@ fn contrast_and_touch_targets_are_sufficient() {
     click(&browser, "e2", "e4");
     browser.wait_visible("[data-act=resign]");
     for scheme in ["light", "dark"] {
-        for board in ["green", "blue", "brown", "grey"] {
+        for board in ["green", "blue", "brown", "gray"] {
             browser.run(&format!(
                 "document.documentElement.dataset.theme = '{scheme}'; document.documentElement.dataset.board = '{board}';"
             ));

@@ -76,7 +76,7 @@ fn rematch_is_offered_once() {
 }
 
 #[test]
-fn rematch_offer_without_answer_is_cancelled() {
+fn rematch_offer_without_answer_is_canceled() {
     let speed = 10.0;
     let site = Site::with(SimOptions {
         users: vec![NewUser::bot(BOT), NewUser::human("Anna")],
@@ -89,7 +89,7 @@ fn rematch_offer_without_answer_is_cancelled() {
     let first = anna.start(&[CLOCK[0], CLOCK[1], ("color", "white")]);
     move_and_resign(&site, &anna, &first);
     wait_for_log(&bot, "offering Anna a rematch", 1);
-    wait_for_log(&bot, "cancelled", 1);
+    wait_for_log(&bot, "canceled", 1);
     assert_eq!(rematch_offer(&anna), None);
 }
 
@@ -103,7 +103,7 @@ fn rematch_of_opponent_cancels_own_offer() {
     wait("the bot offers a rematch", || rematch_offer(&anna));
     let second = site.sim.offer_rematch("Anna", &first).unwrap();
     site.plies(&second, 1);
-    wait_for_log(&bot, "cancelled", 1);
+    wait_for_log(&bot, "canceled", 1);
     assert_eq!(rematch_offer(&anna), None);
 }
 

@@ -157,13 +157,13 @@ fn f16_games_beyond_grace_period_are_resumed() {
         site.plies(&game.id, 4);
     }
     bot.signal("TERM");
-    let signalled_at = Instant::now();
+    let signaled_at = Instant::now();
     assert_eq!(bot.ended().code(), Some(0), "{}", bot.log());
     println!(
         "F16, exited {:.1?} after SIGTERM with a grace period of 1.5 s",
-        signalled_at.elapsed()
+        signaled_at.elapsed()
     );
-    assert!(signalled_at.elapsed() < seconds(20));
+    assert!(signaled_at.elapsed() < seconds(20));
     assert!(
         bot.log().contains("exiting with 2 games running"),
         "{}",

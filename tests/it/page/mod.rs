@@ -145,7 +145,7 @@ impl Events {
         }
     }
 
-    /// Reads up to the next event with this name that fulfils the condition.
+    /// Reads up to the next event with this name that fulfills the condition.
     pub(crate) fn find(&mut self, name: &str, condition: impl Fn(&Value) -> bool) -> Value {
         loop {
             let (event, data) = self.next().unwrap_or_else(|| panic!("no {name} came"));

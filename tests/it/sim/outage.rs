@@ -212,10 +212,10 @@ async fn clock_skew_applied() {
 
 #[tokio::test]
 async fn castling_notation_changes_in_ongoing_games() {
-    let spelt = Fault::Castling(Castling::KingTakesRook);
+    let spelled = Fault::Castling(Castling::KingTakesRook);
     let site = site(FaultRule {
         ply: Some(8),
-        ..FaultRule::new(spelt)
+        ..FaultRule::new(spelled)
     })
     .await;
     let id = site.game(BLITZ).await;

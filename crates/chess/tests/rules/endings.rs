@@ -99,7 +99,7 @@ fn mating_material_of_variants_is_that_of_lichess() {
 fn termination_of_variants_is_that_of_lichess() {
     use Termination::{Checkmate, Stalemate, VariantDraw, VariantWin};
     let cases = [
-        // The king in the centre wins; so does the third check, but mate comes first.
+        // The king in the center wins; so does the third check, but mate comes first.
         (
             Variant::KingOfTheHill,
             "4k3/8/8/8/8/3K4/8/8 w - - 0 1",

@@ -182,13 +182,13 @@ fn mop_up(pos: &Position, us: Color) -> Value {
         };
         120 * (7 - file - rank).abs()
     } else {
-        40 * (centre_distance(file) + centre_distance(rank))
+        40 * (center_distance(file) + center_distance(rank))
     };
     drive + 20 * (14 - distance(own, bare))
 }
 
-/// Files or ranks to the nearest centre square.
-pub(super) fn centre_distance(index: Value) -> Value {
+/// Files or ranks to the nearest center square.
+pub(super) fn center_distance(index: Value) -> Value {
     (3 - index).max(index - 4)
 }
 

@@ -3,7 +3,7 @@
 //! King of the hill and three-check are near enough to standard chess for the network; [`terms`] are added to its
 //! value. The other variants are evaluated by [`evaluate`] alone. The weights are in [`weights`](super::weights).
 
-use super::material::centre_distance;
+use super::material::center_distance;
 use super::terms::{
     CLASSES, DANGER, HAND, MAX_DANGER, MOBILITY, PASSED, PAWNS, PLACES, PROMOTED, SAFE_CHECKS,
     SPECIAL, TEMPO, TERMS, WEAK, ZONE,
@@ -87,7 +87,7 @@ fn hill(pos: &Position, us: Color) -> Value {
     const BY_STEPS: [Value; 4] = [0, 160, 45, 0];
     let king = pos.king(us);
     let (file, rank) = (king.file().index() as Value, king.rank().index() as Value);
-    let steps = centre_distance(file).max(centre_distance(rank)).clamp(0, 3);
+    let steps = center_distance(file).max(center_distance(rank)).clamp(0, 3);
     BY_STEPS[steps as usize]
 }
 

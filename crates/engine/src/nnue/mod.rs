@@ -36,9 +36,9 @@ pub fn describe(network: Option<&Network>) -> String {
     }
 }
 
-/// Quantisation of the hidden layer: this is an activation of 1.
+/// Quantization of the hidden layer: this is an activation of 1.
 pub const QA: i32 = 255;
-/// Quantisation of the output layer: this is a weight of 1.
+/// Quantization of the output layer: this is a weight of 1.
 pub const QB: i32 = 64;
 /// Values in one [`Lane`]; hidden layers are a multiple of this.
 pub const LANE: usize = 32;

@@ -150,7 +150,7 @@ impl Network {
         NETWORK.clone()
     }
 
-    /// Creates a network from quantised weights in file order (`[768][H]`, `[H]`, `[B][2][H]`, `[B]`).
+    /// Creates a network from quantized weights in file order (`[768][H]`, `[H]`, `[B][2][H]`, `[B]`).
     ///
     /// # Errors
     /// If the slices do not fit the shape, or a weight could overflow the integer arithmetic.
@@ -216,7 +216,7 @@ impl Network {
             || i32::from(u16_at(14)) != QB
         {
             return Err(NetworkError::Shape(format!(
-                "{} inputs, quantised by {} and {}",
+                "{} inputs, quantized by {} and {}",
                 u16_at(6),
                 u16_at(12),
                 u16_at(14)
@@ -349,9 +349,9 @@ impl Network {
         &self.biases
     }
 
-    /// The quantised weights in file order, for further training: weights, biases, output weights, output biases.
+    /// The quantized weights in file order, for further training: weights, biases, output weights, output biases.
     #[must_use]
-    pub fn quantised(&self) -> (&[Lane], &[Lane], &[Lane], &[i32]) {
+    pub fn quantized(&self) -> (&[Lane], &[Lane], &[Lane], &[i32]) {
         (
             &self.weights,
             &self.biases,

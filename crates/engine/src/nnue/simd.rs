@@ -1,6 +1,6 @@
 //! Kernels of the network for the CPU: scalar, AVX2 and AVX-512, chosen at run time, with identical results.
 //!
-//! The scalar functions are the reference. The update has one source for all three (the compiler vectorises it for
+//! The scalar functions are the reference. The update has one source for all three (the compiler vectorizes it for
 //! each); only the output sum, for which the compiler's code is twice as slow, uses intrinsics. All `unsafe` of the
 //! network is in this file: calls of functions compiled for other CPU features than the build's, and aligned loads.
 

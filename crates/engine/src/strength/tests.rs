@@ -52,7 +52,7 @@ fn handicap_with_more_elo_is_weaker() {
         assert!(weaker.nodes <= stronger.nodes, "{pair:?}");
         assert!(weaker.spread > stronger.spread, "{pair:?}");
         assert!(weaker.lines >= stronger.lines, "{pair:?}");
-        // No jump between neighbours.
+        // No jump between neighbors.
         assert!(
             stronger.nodes as f64 <= 1.1 * weaker.nodes as f64 + 8.0,
             "{pair:?}"

@@ -192,7 +192,7 @@ impl Session {
         self.game(command).map(Game::position)
     }
 
-    /// Forgets everything learnt, and returns to the start position.
+    /// Forgets everything learned, and returns to the start position.
     pub(super) fn new_game(&mut self) {
         self.engine.new_game();
         self.game = Some(Game::new(self.variant.start()));

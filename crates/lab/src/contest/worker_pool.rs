@@ -5,7 +5,7 @@ use std::thread::Builder;
 
 use anyhow::Context;
 
-/// Stack size in bytes, enough for the deepest line in an unoptimised build.
+/// Stack size in bytes, enough for the deepest line in an unoptimized build.
 const STACK_BYTES: usize = 16 << 20;
 
 /// Runs jobs on `threads` threads until `next` returns `None`. Each thread has its own `worker`; `on_result` is called on the

@@ -126,7 +126,7 @@ impl Broker {
     /// # Errors
     ///
     /// There are too many analyses.
-    pub(crate) fn analyse(
+    pub(crate) fn analyze(
         &self,
         id: String,
         engine: &ExternalEngine,

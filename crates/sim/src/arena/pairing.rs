@@ -48,7 +48,7 @@ pub(super) struct Candidate {
 /// Special properties of a wave.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Wave {
-    /// The arena has just started: neighbours in the ranking are paired, colors are random.
+    /// The arena has just started: neighbors in the ranking are paired, colors are random.
     pub opening: bool,
     /// The arena has only two players; rematches are allowed.
     pub only_two: bool,
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn pairing_prefers_neighbours_without_rematch() {
+    fn pairing_prefers_neighbors_without_rematch() {
         // (last opponent of each rank, the pairs)
         for (last, expected) in [
             (vec![None; 4], vec![[0, 1], [2, 3]]),

@@ -9,7 +9,7 @@ use crate::http::error::proxy_page;
 use crate::quirks::Castling;
 use crate::time_control::TimeControl;
 
-/// A deviation from normal behaviour of a request, a stream or the whole site. All times are simulated time.
+/// A deviation from normal behavior of a request, a stream or the whole site. All times are simulated time.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Fault {
     /// Sends this response without processing the request.

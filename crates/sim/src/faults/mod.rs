@@ -143,7 +143,7 @@ impl Faults {
     /// Adds a rule.
     pub fn add(&self, rule: FaultRule) {
         let mut state = self.state();
-        // Multiples of the golden ratio, so that the generators of neighbouring rules are unrelated.
+        // Multiples of the golden ratio, so that the generators of neighboring rules are unrelated.
         let number = state.rules.len() as u64 + 1;
         let seed = self.seed ^ number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
         state.rules.push(ArmedRule {

@@ -80,7 +80,7 @@ pub(crate) struct ConnectionStream {
 
 impl ConnectionStream {
     fn new(stream: TcpStream, peer: SocketAddr) -> (Self, Connection) {
-        // Without it, lines would wait for the peer's acknowledgement.
+        // Without it, lines would wait for the peer's acknowledgment.
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!("{peer}: cannot set TCP_NODELAY: {error}");
         }

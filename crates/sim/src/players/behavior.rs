@@ -1,4 +1,4 @@
-//! Behaviour of a built-in player apart from its moves.
+//! Behavior of a built-in player apart from its moves.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use knightwatch_util::keys;
 
 use crate::challenge::DeclineReason;
 
-/// Reactions, offers and misbehaviour. By default there are none, and every challenge is accepted.
+/// Reactions, offers and misbehavior. By default there are none, and every challenge is accepted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Behavior {
     /// Declines all challenges, with these reasons in turn; accepts all if empty.

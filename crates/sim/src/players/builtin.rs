@@ -118,7 +118,7 @@ impl BuiltinPlayer {
             None => state.accept(&self.me, id, None, now),
             Some(reason) => state.decline(&self.me, id, reason, now),
         };
-        // Otherwise it was already cancelled.
+        // Otherwise it was already canceled.
         if answered.is_ok() {
             self.answered += 1;
         }

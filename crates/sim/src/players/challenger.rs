@@ -12,7 +12,7 @@ use super::ChallengePlan;
 use crate::site::ApiError;
 use knightwatch_util::backoff::Backoff;
 
-/// Unanswered challenges are cancelled after this.
+/// Unanswered challenges are canceled after this.
 const CHALLENGE_TIMEOUT: Duration = Duration::from_secs(25);
 /// Upper bound of the random delay before a deliberate cancel.
 const MAX_CANCEL_DELAY: Duration = Duration::from_secs(1);
@@ -84,7 +84,7 @@ impl Challenger {
         self.open.remove(&id);
     }
 
-    /// The challenge was declined, was cancelled or has expired.
+    /// The challenge was declined, was canceled or has expired.
     pub(super) fn on_challenge_ended(&mut self, id: GameId, now: SimTime) {
         if self.open.remove(&id).is_some() {
             self.started -= 1;

@@ -20,7 +20,7 @@ const LONG: &[&str] = &[
 ];
 const LINKS: &[&str] = &[
     "Look here: https://example.org/chess?a=1&b=2#top",
-    "www.example.org is where I learnt that",
+    "www.example.org is where I learned that",
     "Watch me at http://127.0.0.1:1/",
 ];
 const CONTROL: &[&str] = &[

@@ -29,7 +29,7 @@ pub(super) fn routes() -> Vec<Route> {
         DELETE "/api/external-engine/{engine}" ExternalEngine, WRITE => delete;
         POST "/api/external-engine/work" Broker, NO_TOKEN => acquire;
         POST "/api/external-engine/work/{work}" Broker, NO_TOKEN => submit, upload();
-        POST "/api/external-engine/{engine}/analyse" Broker, NO_TOKEN => analyse;
+        POST "/api/external-engine/{engine}/analyse" Broker, NO_TOKEN => analyze;
     }
 }
 
@@ -103,14 +103,14 @@ fn acquire(request: &ApiRequest<'_>) -> ApiResult {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Analyse {
+struct Analyze {
     client_secret: String,
     work: Work,
 }
 
 /// The lines of an analysis. It ends with the response's connection.
-fn analyse(request: &ApiRequest<'_>) -> ApiResult {
-    let Analyse {
+fn analyze(request: &ApiRequest<'_>) -> ApiResult {
+    let Analyze {
         client_secret,
         work,
     } = parse(request)?;
@@ -124,7 +124,7 @@ fn analyse(request: &ApiRequest<'_>) -> ApiResult {
         let engine = state.external_engines.by_id(request.arg(0));
         let engine = engine.filter(|engine| engine.client_secret == client_secret);
         let engine = engine.ok_or_else(|| ApiError::new(404, "No such engine"))?;
-        request.sim.broker().analyse(id, engine, work)?
+        request.sim.broker().analyze(id, engine, work)?
     };
     let lines = futures::stream::unfold(lines, |mut lines| async move {
         let line = lines.recv().await?;
