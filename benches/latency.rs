@@ -157,7 +157,7 @@ async fn open_and_read(address: SocketAddr, pages: &mut JoinSet<()>) -> Outcome<
 /// Time from our turn to the POST, for book moves.
 fn own_share(event: &Event) -> Option<Duration> {
     match event {
-        Event::Moved(moved) if moved.thought.as_ref()?.source == Source::Book => {
+        Event::Moved(moved) if moved.search.as_ref()?.source == Source::Book => {
             Some(moved.timing?.to_post)
         }
         _ => None,

@@ -555,10 +555,10 @@ pub(super) fn search(data: &[u8]) {
         nodes: Some(64),
         ..Limits::default()
     };
-    let thought = SOLO.with_borrow_mut(|solo| solo.search(&game, &limits));
+    let result = SOLO.with_borrow_mut(|solo| solo.search(&game, &limits));
     let legal = game.position().legal_moves();
-    assert_eq!(thought.mv.is_some(), !legal.is_empty(), "{text:?}");
-    assert!(thought.mv.is_none_or(|mv| legal.contains(&mv)), "{text:?}");
+    assert_eq!(result.mv.is_some(), !legal.is_empty(), "{text:?}");
+    assert!(result.mv.is_none_or(|mv| legal.contains(&mv)), "{text:?}");
     assert!(
         EVALUATOR.evaluate(game.position()).abs() < 100_000,
         "{text:?}"

@@ -208,7 +208,7 @@ impl ConsoleLog {
             Color::Black => (moved.btime, moved.wtime),
         };
         let clocks = format!("{:>7} {:>7}", clock(our_clock), clock(their_clock));
-        let info = moved.thought.as_ref().map(search_info).unwrap_or_default();
+        let info = moved.search.as_ref().map(search_info).unwrap_or_default();
         let line = format!("{moves:<25} {clocks}  {info}");
         Some(self.line(self.games[&moved.game].tag, line.trim_end()))
     }
@@ -374,20 +374,20 @@ fn clock(ms: Option<u64>) -> String {
 }
 
 /// `+0.35 d14/22  Nf3 Nc6 Bb5`, or the source of a move that was not searched.
-fn search_info(report: &SearchInfo) -> String {
-    match report.source {
+fn search_info(info: &SearchInfo) -> String {
+    match info.source {
         Source::Book => "book".to_owned(),
         Source::Only => "only move".to_owned(),
         Source::Search | Source::Fallback => {
-            let score = report
+            let score = info
                 .score
                 .map(|score| score.to_string())
                 .unwrap_or_default();
             format!(
                 "{score:>7} d{:<2} {:>5}  {}",
-                report.depth,
-                count(report.nodes),
-                report.pv.join(" ")
+                info.depth,
+                count(info.nodes),
+                info.pv.join(" ")
             )
         }
     }
@@ -469,7 +469,7 @@ mod tests {
         })
     }
 
-    fn moved(ply: u32, san: &str, uci: &str, ours: bool, thought: Option<SearchInfo>) -> Event {
+    fn moved(ply: u32, san: &str, uci: &str, ours: bool, search: Option<SearchInfo>) -> Event {
         Event::Moved(Moved {
             game: "abcdefgh".to_owned(),
             ply,
@@ -483,7 +483,7 @@ mod tests {
             ours,
             wtime: Some(60_000),
             btime: Some(59_140),
-            thought,
+            search,
             timing: None,
         })
     }

@@ -140,9 +140,9 @@ impl Watcher {
 
     /// Reports the first move of a game that the embedded engine has found in place of an external one.
     fn moved(&mut self, moved: &Moved, now: SystemTime) -> Option<Alert> {
-        let thought = moved.thought.as_ref()?;
+        let search = moved.search.as_ref()?;
         let is_first =
-            thought.source == Source::Fallback && self.fallbacks.insert(moved.game.clone());
+            search.source == Source::Fallback && self.fallbacks.insert(moved.game.clone());
         is_first.then(|| Alert {
             kind: AlertKind::EngineFallback,
             resolved: false,
@@ -151,7 +151,7 @@ impl Watcher {
             text: format!(
                 "in game {} the embedded engine plays in place of {}",
                 moved.game,
-                thought.fallback.as_deref().unwrap_or("the external one")
+                search.fallback.as_deref().unwrap_or("the external one")
             ),
             since: now,
         })

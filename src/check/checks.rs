@@ -544,7 +544,7 @@ fn external_engine(
                     movetime: Some(ENGINE_TEST_TIME),
                     ..Go::default()
                 };
-                let answer = engine.think(&game, &go, deadlines, |_| ())?;
+                let answer = engine.search(&game, &go, deadlines, |_| ())?;
                 nodes = nodes.max(answer.info.nodes);
                 game.play(answer.mv);
             }
@@ -593,8 +593,8 @@ async fn engine(settings: &Settings) -> Finding {
         engine.search(&game, limits)
     };
     match tokio::task::spawn_blocking(search).await {
-        Ok(thought) if thought.mv.is_some() => {
-            let (speed, depth) = (thought.nps(), thought.depth);
+        Ok(result) if result.mv.is_some() => {
+            let (speed, depth) = (result.nps(), result.depth);
             let text = format!(
                 "{threads}, {hash} MiB: {}, depth {depth}",
                 positions_per_second(speed)

@@ -61,13 +61,13 @@ pub enum Event {
     /// that were taken back. Moves from before a game was resumed come without search information and clocks.
     Moved(Moved),
     /// Search information while the engine is thinking, at most a few per second and game.
-    Thinking {
+    SearchInfo {
         /// The game's id.
         game: String,
         /// Number of moves on the board of the position that is searched.
         ply: u32,
         /// The best line so far.
-        report: SearchInfo,
+        info: SearchInfo,
     },
     /// Moves were taken back.
     TakenBack {
@@ -164,7 +164,7 @@ impl Event {
         match self {
             Self::GameStarted(GameStarted { game, .. })
             | Self::Moved(Moved { game, .. })
-            | Self::Thinking { game, .. }
+            | Self::SearchInfo { game, .. }
             | Self::TakenBack { game, .. }
             | Self::DrawOffered { game, .. }
             | Self::TakebackRequested { game, .. }
@@ -398,7 +398,7 @@ pub struct Moved {
     /// Black's time left after the move, in milliseconds.
     pub btime: Option<u64>,
     /// Search result behind a move of ours.
-    pub thought: Option<SearchInfo>,
+    pub search: Option<SearchInfo>,
     /// Latency of a move of ours.
     pub timing: Option<Timing>,
 }
@@ -416,7 +416,7 @@ impl Moved {
             ours: true,
             wtime: None,
             btime: None,
-            thought: Some(SearchInfo {
+            search: Some(SearchInfo {
                 source,
                 score: None,
                 wdl: None,

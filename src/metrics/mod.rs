@@ -222,24 +222,24 @@ impl Metrics {
         if let Some(timing) = moved.timing {
             totals.post.add(timing.round_trip);
             self.0.post.observe(timing.round_trip.as_secs_f64());
-            let thinking = moved.thought.as_ref().map(|thought| thought.elapsed);
+            let thinking = moved.search.as_ref().map(|search| search.elapsed);
             let reaction = timing.to_post.saturating_sub(thinking.unwrap_or_default());
             totals.reaction.add(reaction);
             self.0.reaction.observe(reaction.as_secs_f64());
         }
-        let Some(thought) = &moved.thought else {
+        let Some(search) = &moved.search else {
             return;
         };
-        match thought.source {
+        match search.source {
             Source::Book => totals.counts.book_moves += 1,
             Source::Fallback => totals.counts.fallback_moves += 1,
             Source::Search | Source::Only => {}
         }
         // Short searches do not measure the speed.
-        if thought.source == Source::Search && thought.elapsed >= Duration::from_millis(20) {
-            let per_second = thought.nodes as f64 / thought.elapsed.as_secs_f64();
+        if search.source == Source::Search && search.elapsed >= Duration::from_millis(20) {
+            let per_second = search.nodes as f64 / search.elapsed.as_secs_f64();
             totals.nodes_per_second.add_value(per_second);
-            totals.hashfull = thought.hashfull;
+            totals.hashfull = search.hashfull;
         }
     }
 

@@ -31,7 +31,7 @@ fn finished(game: &str, status: &str, winner: Option<Color>, result: &str) -> Ev
 
 fn moved(source: Source, elapsed_ms: u64, to_post_ms: u64) -> Event {
     let mut moved = Moved::example("a", source);
-    moved.thought.as_mut().unwrap().elapsed = Duration::from_millis(elapsed_ms);
+    moved.search.as_mut().unwrap().elapsed = Duration::from_millis(elapsed_ms);
     moved.timing = Some(Timing {
         to_post: Duration::from_millis(to_post_ms),
         round_trip: Duration::from_millis(30),

@@ -11,7 +11,7 @@ use super::engines::{BoardEngine, Engines};
 use super::line_set::{LineSet, NOTATION};
 use crate::chess::{Game, Position, Variant};
 use crate::clock;
-use crate::engine::{Limits, SearchReport, Task, uci};
+use crate::engine::{Limits, SearchInfo, Task, uci};
 use crate::lichess::{Analysis, AnalysisWork, Broker};
 
 /// Upper limit of lines of MultiPV.
@@ -112,9 +112,9 @@ async fn search(
                 ..Limits::default()
             },
             on_info: forward(work, set, lines.clone(), reached.clone()),
-            on_done: Box::new(move |report| drop(sender.send(report))),
+            on_done: Box::new(move |result| drop(sender.send(result))),
         };
-        let handle = match engines.are_thinking() {
+        let handle = match engines.are_searching() {
             true => None,
             false => engine.start(task)?,
         };
@@ -128,9 +128,9 @@ async fn search(
         let is_over = tokio::select! {
             () = reached.cancelled() => true,
             () = &mut deadline => true,
-            report = &mut done => match report {
-                Ok(report) if engine.completes_searches() => {
-                    send(lines, best_move(&report));
+            result = &mut done => match result {
+                Ok(result) if engine.completes_searches() => {
+                    send(lines, best_move(&result));
                     return Ok(());
                 }
                 Ok(_) => false,
@@ -143,13 +143,13 @@ async fn search(
                     continue;
                 }
             },
-            () = game_thinks(engines) => false,
+            () = game_searches(engines) => false,
         };
         // Dropping the handle stops the search.
         drop(handle);
         if is_over {
-            if let Ok(report) = done.await {
-                send(lines, best_move(&report));
+            if let Ok(result) = done.await {
+                send(lines, best_move(&result));
             }
             return Ok(());
         }
@@ -158,14 +158,14 @@ async fn search(
 }
 
 /// Waits until a game is thinking.
-async fn game_thinks(engines: &Engines) {
-    while !engines.are_thinking() {
+async fn game_searches(engines: &Engines) {
+    while !engines.are_searching() {
         clock::sleep(BUSY_INTERVAL).await;
     }
 }
 
-fn best_move(report: &SearchReport) -> Bytes {
-    Bytes::from(uci::best_move_line(report, NOTATION) + "\n")
+fn best_move(result: &SearchInfo) -> Bytes {
+    Bytes::from(uci::best_move_line(result, NOTATION) + "\n")
 }
 
 /// Passes lines on. A board that reads too slowly misses some.
@@ -179,16 +179,16 @@ fn forward(
     mut set: LineSet,
     lines: mpsc::Sender<Bytes>,
     reached: CancellationToken,
-) -> Box<dyn FnMut(&SearchReport) + Send> {
+) -> Box<dyn FnMut(&SearchInfo) + Send> {
     let (depth, nodes) = (work.depth, work.nodes);
-    Box::new(move |report| {
-        let complete = set.add(report);
+    Box::new(move |info| {
+        let complete = set.add(info);
         let is_complete = complete.is_some();
         if let Some(text) = complete {
             send(&lines, text);
         }
-        if is_complete && depth.is_some_and(|depth| report.depth >= depth)
-            || nodes.is_some_and(|nodes| report.nodes >= nodes)
+        if is_complete && depth.is_some_and(|depth| info.depth >= depth)
+            || nodes.is_some_and(|nodes| info.nodes >= nodes)
         {
             reached.cancel();
         }

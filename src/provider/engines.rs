@@ -15,9 +15,9 @@ pub struct Engines {
 }
 
 impl Engines {
-    /// Whether a game is thinking.
-    pub(super) fn are_thinking(&self) -> bool {
-        self.embedded.is_thinking() || self.externals.iter().any(ExternalEngine::is_thinking)
+    /// Whether the engines search for a move of a game.
+    pub(super) fn are_searching(&self) -> bool {
+        self.embedded.is_searching() || self.externals.iter().any(ExternalEngine::is_searching)
     }
 }
 

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use crate::chess::CastlingNotation;
-use crate::engine::{SearchReport, uci};
+use crate::engine::{SearchInfo, uci};
 
 /// Notation of castling in what boards send and receive.
 pub(super) const NOTATION: CastlingNotation = CastlingNotation::KingTakesRook;
@@ -25,15 +25,14 @@ impl LineSet {
     }
 
     /// Adds a line. Returns the text of the set once it is complete.
-    pub(super) fn add(&mut self, report: &SearchReport) -> Option<Bytes> {
-        if report.multipv == 1 {
+    pub(super) fn add(&mut self, info: &SearchInfo) -> Option<Bytes> {
+        if info.multipv == 1 {
             self.lines.clear();
         }
-        if report.multipv != self.lines.len() + 1 {
+        if info.multipv != self.lines.len() + 1 {
             return None;
         }
-        self.lines
-            .push(uci::info_line(report, NOTATION, None) + "\n");
+        self.lines.push(uci::info_line(info, NOTATION, None) + "\n");
         (self.lines.len() == self.size).then(|| Bytes::from(self.lines.concat()))
     }
 }
@@ -45,8 +44,8 @@ mod tests {
     use super::*;
     use crate::engine::{Bound, Score};
 
-    fn report(depth: u32, multipv: usize) -> SearchReport {
-        SearchReport {
+    fn info(depth: u32, multipv: usize) -> SearchInfo {
+        SearchInfo {
             mv: None,
             ponder: None,
             score: Score::Centipawns(0),
@@ -67,7 +66,7 @@ mod tests {
     fn only_complete_sets_are_sent() {
         let mut set = LineSet::new(2);
         let mut lines = |depth, multipv| {
-            let text = set.add(&report(depth, multipv))?;
+            let text = set.add(&info(depth, multipv))?;
             Some(text.iter().filter(|byte| **byte == b'\n').count())
         };
         assert_eq!(lines(5, 2), None, "the first line is missing");

@@ -27,7 +27,7 @@ const OPENING_PLIES: usize = 4;
 pub(super) fn is_recorded(event: &Event) -> bool {
     match event {
         Event::ForAccount { event, .. } => is_recorded(event),
-        Event::Thinking { .. }
+        Event::SearchInfo { .. }
         | Event::Idle { .. }
         | Event::Draining { .. }
         | Event::Paused { .. }
@@ -88,7 +88,7 @@ pub(super) fn insert_event(db: &Connection, at: i64, event: &Event, write_pgn: b
             game,
             text,
         } => insert_note(db, at, game.as_deref(), severity.key(), text),
-        Event::Thinking { .. }
+        Event::SearchInfo { .. }
         | Event::Idle { .. }
         | Event::Draining { .. }
         | Event::Paused { .. }
@@ -195,16 +195,16 @@ fn insert_move(db: &Connection, at: i64, moved: &Moved) -> Result<()> {
         Color::White => moved.wtime,
         Color::Black => moved.btime,
     };
-    let thought = moved.thought.as_ref();
-    let searched = thought.filter(|thought| thought.depth > 0);
-    let (cp, mate) = match thought.and_then(|thought| thought.score) {
+    let search = moved.search.as_ref();
+    let searched = search.filter(|search| search.depth > 0);
+    let (cp, mate) = match search.and_then(|search| search.score) {
         Some(Score::Centipawns(cp)) => (Some(cp), None),
         Some(Score::Mate(moves)) => (None, Some(moves)),
         None => (None, None),
     };
     let pv = searched
-        .filter(|thought| !thought.pv.is_empty())
-        .map(|thought| thought.pv[..thought.pv.len().min(MAX_PV_PLIES)].join(" "));
+        .filter(|search| !search.pv.is_empty())
+        .map(|search| search.pv[..search.pv.len().min(MAX_PV_PLIES)].join(" "));
     db.execute(
         "INSERT INTO move (
              game, ply, uci, at, clock_ms, source, cp, mate, depth, seldepth, nodes, search_us, pv,
@@ -217,13 +217,13 @@ fn insert_move(db: &Connection, at: i64, moved: &Moved) -> Result<()> {
             moved.uci,
             at,
             clock.map(|clock| clock as i64),
-            thought.map(|thought| thought.source.key()),
+            search.map(|search| search.source.key()),
             cp,
             mate,
-            searched.map(|thought| thought.depth),
-            searched.map(|thought| thought.seldepth),
-            searched.map(|thought| thought.nodes as i64),
-            searched.map(|thought| micros(thought.elapsed)),
+            searched.map(|search| search.depth),
+            searched.map(|search| search.seldepth),
+            searched.map(|search| search.nodes as i64),
+            searched.map(|search| micros(search.elapsed)),
             pv,
             moved.timing.map(|timing| micros(timing.to_post)),
             moved.timing.map(|timing| micros(timing.round_trip)),

@@ -34,7 +34,7 @@ pub(super) fn from_record(record: &Record, server: &str) -> LiveGame {
         if !live.play(&played.uci, (left[0], left[1])) {
             break;
         }
-        live.add_thought(search_info(played).as_ref());
+        live.add_search_info(search_info(played).as_ref());
     }
     for note in &record.notes {
         add_note(&mut live, note);
@@ -75,13 +75,13 @@ pub(super) fn to_record(live: &LiveGame) -> Record {
         } else {
             mv.black_ms
         };
-        let thought = mv.thought.as_ref();
+        let search = mv.thought.as_ref();
         MoveRecord {
             ply: mv.ply,
             uci: mv.uci.clone(),
             clock_ms: clock.and_then(|ms| i64::try_from(ms).ok()),
-            cp: thought.and_then(|thought| thought.cp),
-            mate: thought.and_then(|thought| thought.mate),
+            cp: search.and_then(|search| search.cp),
+            mate: search.and_then(|search| search.mate),
             ..MoveRecord::default()
         }
     });

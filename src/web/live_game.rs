@@ -137,7 +137,7 @@ impl LiveGame {
         if index != self.view.moves.len() || !self.play(&moved.uci, (moved.wtime, moved.btime)) {
             return false;
         }
-        self.add_thought(moved.thought.as_ref());
+        self.add_search_info(moved.search.as_ref());
         self.merge_move(index);
         self.view.clocks.at = now;
         self.view.thinking = None;
@@ -259,15 +259,15 @@ impl LiveGame {
     }
 
     /// Adds search information to the last move.
-    pub(super) fn add_thought(&mut self, report: Option<&events::SearchInfo>) {
-        let Some(report) = report else { return };
+    pub(super) fn add_search_info(&mut self, info: Option<&events::SearchInfo>) {
+        let Some(info) = info else { return };
         let plies = self.board.moves().len();
         let mut before = self.board.clone();
         before.truncate(plies.saturating_sub(1));
-        let thought =
-            wire::SearchInfo::of(report, before.position(), self.notation, MAX_MOVE_PV_MOVES);
+        let search =
+            wire::SearchInfo::of(info, before.position(), self.notation, MAX_MOVE_PV_MOVES);
         if let Some(last) = self.view.moves.last_mut() {
-            last.thought = Some(thought);
+            last.thought = Some(search);
         }
     }
 
@@ -302,15 +302,11 @@ impl LiveGame {
     }
 
     /// Sets the search information of the position after `ply` moves. Returns whether it is the current position.
-    pub(super) fn set_thinking(&mut self, ply: u32, report: &events::SearchInfo) -> bool {
+    pub(super) fn set_search_info(&mut self, ply: u32, info: &events::SearchInfo) -> bool {
         let is_current = ply as usize == self.view.moves.len() && !self.is_over();
         if is_current {
-            let thinking = wire::SearchInfo::of(
-                report,
-                self.position(),
-                self.notation,
-                MAX_THINKING_PV_MOVES,
-            );
+            let thinking =
+                wire::SearchInfo::of(info, self.position(), self.notation, MAX_THINKING_PV_MOVES);
             self.view.thinking = Some(thinking);
         }
         is_current
@@ -472,7 +468,7 @@ mod tests {
             ours: ply % 2 == 1,
             wtime: Some(clocks.0),
             btime: Some(clocks.1),
-            thought: None,
+            search: None,
             timing: None,
         }
     }
@@ -545,7 +541,7 @@ mod tests {
     #[test]
     fn history_of_resumed_game_is_merged() {
         let mut before = played(&OPENING);
-        before.add_thought(Some(&thought()));
+        before.add_search_info(Some(&search_info()));
         let line = |at, text: &str| ChatLine {
             at,
             ply: None,
@@ -611,10 +607,10 @@ mod tests {
             (ending.outcome, ending.text.as_str()),
             ("won", "resignation")
         );
-        assert!(!live.set_thinking(5, &thought()));
+        assert!(!live.set_search_info(5, &search_info()));
     }
 
-    fn thought() -> SearchInfo {
+    fn search_info() -> SearchInfo {
         SearchInfo {
             source: Source::Search,
             score: Some(Score::Centipawns(35)),
@@ -633,15 +629,15 @@ mod tests {
     #[test]
     fn thinking_of_another_position_is_ignored() {
         let mut live = LiveGame::new(&start(0), "", 0);
-        assert!(!live.set_thinking(1, &thought()));
-        assert!(live.set_thinking(0, &thought()));
+        assert!(!live.set_search_info(1, &search_info()));
+        assert!(live.set_search_info(0, &search_info()));
         let thinking = live.view.thinking.clone().expect("set");
         assert_eq!((thinking.nps, thinking.pv.len()), (2_000_000, 3));
-        let with_thought = Moved {
-            thought: Some(thought()),
+        let with_search = Moved {
+            search: Some(search_info()),
             ..moved(1, "e2e4", (180_000, 180_000))
         };
-        live.on_move(&with_thought, 5);
+        live.on_move(&with_search, 5);
         assert_eq!(live.view.thinking, None);
         let kept = live.view.moves[0].thought.clone().expect("kept");
         assert_eq!(kept.pv[0].uci, "e2e4");

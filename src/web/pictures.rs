@@ -91,7 +91,7 @@ pub(super) async fn graph(
         Color::Black => 1.0 - win,
     };
     let moves = &live.view.moves;
-    let win = |thought: &super::wire::SearchInfo| thought.win.map(for_white);
+    let win = |search: &super::wire::SearchInfo| search.win.map(for_white);
     let wins: Vec<_> = moves
         .iter()
         .map(|mv| mv.thought.as_ref().and_then(win))

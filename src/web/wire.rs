@@ -172,39 +172,39 @@ pub(super) struct PvMove {
 impl SearchInfo {
     /// Converts a report about this position, with at most `max_moves` moves of the principal variation.
     pub(super) fn of(
-        report: &events::SearchInfo,
+        info: &events::SearchInfo,
         position: &Position,
         notation: CastlingNotation,
         max_moves: usize,
     ) -> Self {
-        let (cp, mate) = match report.score {
+        let (cp, mate) = match info.score {
             Some(Score::Centipawns(cp)) => (Some(cp), None),
             Some(Score::Mate(moves)) => (None, Some(moves)),
             None => (None, None),
         };
-        let per_second = report.nodes as f64 / report.elapsed.as_secs_f64();
+        let per_second = info.nodes as f64 / info.elapsed.as_secs_f64();
         Self {
-            source: report.source.key(),
-            fallback: report.fallback.clone(),
+            source: info.source.key(),
+            fallback: info.fallback.clone(),
             cp,
             mate,
             win: {
-                let win = report.wdl.map(expected_score);
-                let win = win.or_else(|| report.score.map(win_probability));
+                let win = info.wdl.map(expected_score);
+                let win = win.or_else(|| info.score.map(win_probability));
                 win.map(|win| (win * 1e4).round() / 1e4)
             },
-            depth: report.depth,
-            seldepth: report.seldepth,
-            nodes: report.nodes,
-            nps: if report.elapsed.is_zero() {
+            depth: info.depth,
+            seldepth: info.seldepth,
+            nodes: info.nodes,
+            nps: if info.elapsed.is_zero() {
                 0
             } else {
                 per_second as u64
             },
-            hashfull: report.hashfull,
-            ordering: report.ordering,
-            elapsed_ms: report.elapsed.as_millis() as u64,
-            pv: pv_moves(position, &report.pv, notation, max_moves),
+            hashfull: info.hashfull,
+            ordering: info.ordering,
+            elapsed_ms: info.elapsed.as_millis() as u64,
+            pv: pv_moves(position, &info.pv, notation, max_moves),
         }
     }
 }
@@ -397,15 +397,15 @@ mod tests {
 
     #[test]
     fn results_that_an_engine_expects_give_the_win_probability() {
-        let report = events::SearchInfo {
+        let info = events::SearchInfo {
             score: Some(Score::Centipawns(300)),
             wdl: Some([100, 800, 100]),
             ..events::Moved::example("1", events::Source::Fallback)
-                .thought
+                .search
                 .expect("a search")
         };
         let start = Position::startpos();
-        let info = SearchInfo::of(&report, &start, CastlingNotation::Standard, 1);
+        let info = SearchInfo::of(&info, &start, CastlingNotation::Standard, 1);
         assert_eq!(info.win, Some(0.5));
         assert_eq!(info.fallback.as_deref(), Some("stub: it has exited"));
     }

@@ -166,9 +166,9 @@ fn generate_suite() {
         let mut game = Game::new(chess::Position::startpos());
         solo.new_game();
         while game.termination().is_none() && game.moves().len() < 160 {
-            let report = solo.search(&game, &limits);
+            let result = solo.search(&game, &limits);
             let fen = game.position().fen();
-            let seen = matches!(report.score, Score::Mate(1..=4));
+            let seen = matches!(result.score, Score::Mate(1..=4));
             let length = seen.then(|| Solver::new(MAX_SOLVER_MOVES).shortest(&board(&fen), 4));
             if let Some(Ok(Some(length))) = length
                 && let Some(count) = left.get_mut(length as usize - 1)
@@ -181,7 +181,7 @@ fn generate_suite() {
                 break;
             }
             let legal = game.position().legal_moves();
-            let mv = match report.mv {
+            let mv = match result.mv {
                 Some(mv) if rng.u8(..6) > 0 => mv,
                 _ => *rng.choice(legal.iter()).unwrap(),
             };

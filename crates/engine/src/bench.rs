@@ -116,7 +116,7 @@ pub fn run(output: &mut impl Write) -> io::Result<()> {
     let network = Network::embedded();
     writeln!(output, "{}", nnue::describe(network.as_deref()))?;
     let mut written = Ok(());
-    let report = search(&Setting::default(), DEPTH, |number, fen, nodes| {
+    let result = search(&Setting::default(), DEPTH, |number, fen, nodes| {
         if written.is_ok() {
             written = writeln!(
                 output,
@@ -126,7 +126,7 @@ pub fn run(output: &mut impl Write) -> io::Result<()> {
         }
     });
     written?;
-    writeln!(output, "{} nodes {} nps", report.nodes, report.nps())
+    writeln!(output, "{} nodes {} nps", result.nodes, result.nps())
 }
 
 #[cfg(test)]

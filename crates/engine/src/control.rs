@@ -249,7 +249,7 @@ mod tests {
     const HOUR: Duration = Duration::from_secs(3_600);
 
     #[test]
-    fn ponderhit_after_enough_thought_stops() {
+    fn ponderhit_after_enough_time_stops() {
         for (time, decided, stops) in [
             (Duration::ZERO, false, true),
             (HOUR, false, false),

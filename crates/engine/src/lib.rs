@@ -38,7 +38,7 @@ pub use searcher::Searcher;
 pub use strength::{Elo, Strength, think_time};
 pub use time::time_bounds;
 pub use tunable::{ParameterError, Parameters, Setting, Tunable};
-pub use types::{Bound, Clock, Limits, Score, SearchReport};
+pub use types::{Bound, Clock, Limits, Score, SearchInfo};
 pub use wdl::{MATERIALS, Wdl, WdlModel, material};
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -75,13 +75,13 @@ pub struct Task {
     pub limits: Limits,
     /// Called from an engine thread after every completed iteration, once per line, and during a long one when its
     /// value fails high or low.
-    pub on_info: Box<dyn FnMut(&SearchReport) + Send>,
+    pub on_info: Box<dyn FnMut(&SearchInfo) + Send>,
     /// Called from an engine thread exactly once, at the end of the search.
-    pub on_done: Box<dyn FnOnce(SearchReport) + Send>,
+    pub on_done: Box<dyn FnOnce(SearchInfo) + Send>,
 }
 
 /// Handle of an engine; clones refer to the same engine. Dropping the last one shuts the engine down: running
-/// searches are stopped and report their results.
+/// searches are stopped and result their results.
 #[derive(Clone)]
 pub struct Engine {
     owner: Arc<Owner>,
@@ -115,8 +115,8 @@ impl Engine {
     ///
     /// let engine = Engine::new(EngineOptions { hash_mib: 1, threads: 1 });
     /// let game = Game::new(Position::from_fen("6k1/5ppp/8/8/8/8/8/R6K w - - 0 1")?);
-    /// let report = engine.search(&game, Limits { depth: Some(3), ..Limits::default() });
-    /// assert_eq!(report.score, Score::Mate(1));
+    /// let result = engine.search(&game, Limits { depth: Some(3), ..Limits::default() });
+    /// assert_eq!(result.score, Score::Mate(1));
     /// # Ok::<(), knightwatch_chess::FenError>(())
     /// ```
     pub fn new(options: EngineOptions) -> Engine {
@@ -174,23 +174,23 @@ impl Engine {
     /// `on_done` is called exactly once, with a legal move if there is one, even if the search is stopped at once or
     /// panics. The callbacks run on an engine thread and must not block on the engine.
     pub fn start(&self, task: Task) -> SearchHandle {
-        let thinking = self.prepare(task);
-        self.pool().start(thinking.job.clone());
-        thinking
+        let search = self.prepare(task);
+        self.pool().start(search.job.clone());
+        search
     }
 
     /// Starts a search that ponders (see [`Limits::ponder`]), unless a search that does not ponder is running: then
     /// returns `None` and calls nothing. It is stopped, and reports, as soon as such a search starts.
     pub fn start_ponder(&self, mut task: Task) -> Option<SearchHandle> {
         task.limits.ponder = true;
-        let thinking = self.prepare(task);
-        let started = self.pool().start_ponder(thinking.job.clone());
-        started.then_some(thinking)
+        let search = self.prepare(task);
+        let started = self.pool().start_ponder(search.job.clone());
+        started.then_some(search)
     }
 
     /// Whether a search runs that does not ponder.
-    pub fn is_thinking(&self) -> bool {
-        self.pool().is_thinking()
+    pub fn is_searching(&self) -> bool {
+        self.pool().is_searching()
     }
 
     fn prepare(&self, task: Task) -> SearchHandle {
@@ -203,14 +203,14 @@ impl Engine {
     }
 
     /// Searches and blocks until the result is there; without a limit that is never.
-    pub fn search(&self, game: &Game, limits: Limits) -> SearchReport {
+    pub fn search(&self, game: &Game, limits: Limits) -> SearchInfo {
         let (sender, receiver) = mpsc::channel();
-        let _thinking = self.start(Task {
+        let _search = self.start(Task {
             game_id: 0,
             game: game.clone(),
             limits,
             on_info: Box::new(|_| {}),
-            on_done: Box::new(move |report| drop(sender.send(report))),
+            on_done: Box::new(move |result| drop(sender.send(result))),
         });
         receiver.recv().expect("an answer always comes")
     }

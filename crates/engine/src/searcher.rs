@@ -3,7 +3,7 @@
 use super::control::Control;
 use super::search::{Search, ThreadData};
 use super::table::Table;
-use super::{Limits, SearchReport, Setting};
+use super::{Limits, SearchInfo, Setting};
 use knightwatch_chess::Game;
 
 /// An engine without threads. It is deterministic unless a limit is a time.
@@ -35,7 +35,7 @@ impl Searcher {
     }
 
     /// Searches until a limit is reached, at the latest the maximum depth.
-    pub fn search(&mut self, game: &Game, limits: &Limits) -> SearchReport {
+    pub fn search(&mut self, game: &Game, limits: &Limits) -> SearchInfo {
         if limits.strength.is_some() {
             // Below full strength, a search must not depend on earlier ones.
             self.new_game();

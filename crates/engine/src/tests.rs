@@ -35,19 +35,19 @@ fn endless() -> Limits {
 }
 
 /// A task that sends its result through a channel.
-fn task(game: &Game, limits: Limits) -> (Task, mpsc::Receiver<SearchReport>) {
+fn task(game: &Game, limits: Limits) -> (Task, mpsc::Receiver<SearchInfo>) {
     let (sender, receiver) = mpsc::channel();
     let task = Task {
         game_id: 0,
         game: game.clone(),
         limits,
         on_info: Box::new(|_| {}),
-        on_done: Box::new(move |report| drop(sender.send(report))),
+        on_done: Box::new(move |result| drop(sender.send(result))),
     };
     (task, receiver)
 }
 
-fn answer(receiver: &mpsc::Receiver<SearchReport>) -> SearchReport {
+fn answer(receiver: &mpsc::Receiver<SearchInfo>) -> SearchInfo {
     receiver
         .recv_timeout(Duration::from_secs(60))
         .expect("an answer")
@@ -78,16 +78,16 @@ fn search_finds_mates_with_distance() {
     for (fen, moves, best) in table {
         let game = game(fen);
         // A fraction of a second: a move that gives up a rook is reduced by many plies at first.
-        let report = engine(1).search(&game, depth(30));
-        assert_eq!(report.score, Score::Mate(moves), "{fen}");
+        let result = engine(1).search(&game, depth(30));
+        assert_eq!(result.score, Score::Mate(moves), "{fen}");
         if moves != 2 {
-            assert_eq!(report.mv, uci(&game, best), "{fen}");
+            assert_eq!(result.mv, uci(&game, best), "{fen}");
         }
         assert_eq!(
-            report.pv.len(),
+            result.pv.len(),
             2 * moves as usize - 1,
             "{fen}: {:?}",
-            report.pv
+            result.pv
         );
     }
     let lost = engine(1).search(&game("7k/R7/8/8/8/8/8/1R4K1 b - - 0 1"), depth(8));
@@ -161,14 +161,14 @@ fn search_mates_bare_king() {
 #[test]
 fn mate_limit_when_found_ends_the_search() {
     let game = game("r5rk/5p1p/5R2/4B3/8/8/7P/7K w - - 0 1");
-    let report = engine(1).search(
+    let result = engine(1).search(
         &game,
         Limits {
             mate: Some(3),
             ..Limits::default()
         },
     );
-    assert_eq!(report.score, Score::Mate(3));
+    assert_eq!(result.score, Score::Mate(3));
 }
 
 #[test]
@@ -190,8 +190,8 @@ fn search_detects_draws() {
         ("7k/8/6K1/8/8/8/8/6N1 w - - 0 1", 6),
         ("8/4k3/8/8/3R4/8/4K3/8 w - - 99 80", 4),
     ] {
-        let report = engine(1).search(&game(fen), depth(plies));
-        assert_eq!(report.score, Score::Centipawns(0), "{fen}");
+        let result = engine(1).search(&game(fen), depth(plies));
+        assert_eq!(result.score, Score::Centipawns(0), "{fen}");
     }
     // On the hundredth ply mate takes precedence.
     let mate = engine(1).search(&game("6k1/5ppp/8/8/8/8/8/R6K w - - 99 80"), depth(4));
@@ -210,8 +210,8 @@ fn repetition_ignores_illegal_en_passant() {
         search_moves: vec![back],
         ..depth(4)
     };
-    let report = engine(1).search(&game, limits);
-    assert_eq!(report.score, Score::Centipawns(0));
+    let result = engine(1).search(&game, limits);
+    assert_eq!(result.score, Score::Centipawns(0));
 }
 
 #[test]
@@ -239,9 +239,9 @@ fn search_of_lost_position_takes_the_repetition() {
     ] {
         game.push_uci(mv).expect("legal");
     }
-    let report = engine(1).search(&game, depth(8));
-    assert_eq!(report.score, Score::Centipawns(0));
-    assert_eq!(report.mv, uci(&game, "g5d8"));
+    let result = engine(1).search(&game, depth(8));
+    assert_eq!(result.score, Score::Centipawns(0));
+    assert_eq!(result.mv, uci(&game, "g5d8"));
 }
 
 #[test]
@@ -256,14 +256,14 @@ fn search_with_one_millisecond_returns_legal_move() {
             overhead: Duration::from_millis(10),
             lag: Duration::from_millis(10),
         };
-        let report = engine.search(
+        let result = engine.search(
             &game,
             Limits {
                 clock: Some(clock),
                 ..Limits::default()
             },
         );
-        assert!(legal(&game, report.mv));
+        assert!(legal(&game, result.mv));
     }
     let nodes = Limits {
         nodes: Some(1),
@@ -288,28 +288,28 @@ fn search_with_one_legal_move_returns_early() {
         lag: Duration::ZERO,
     };
     let began = Instant::now();
-    let report = engine(1).search(
+    let result = engine(1).search(
         &game,
         Limits {
             clock: Some(clock),
             ..Limits::default()
         },
     );
-    assert!(legal(&game, report.mv) && began.elapsed() < Duration::from_secs(5));
+    assert!(legal(&game, result.mv) && began.elapsed() < Duration::from_secs(5));
 }
 
 #[test]
 fn node_limit_with_one_thread_is_exact() {
     let game = Game::new(Position::startpos());
     for nodes in [1, 100, 1_023, 1_025, 5_000, 20_000] {
-        let report = engine(1).search(
+        let result = engine(1).search(
             &game,
             Limits {
                 nodes: Some(nodes),
                 ..Limits::default()
             },
         );
-        assert_eq!(report.nodes, nodes);
+        assert_eq!(result.nodes, nodes);
     }
 }
 
@@ -321,26 +321,26 @@ fn stop_is_noticed_within_a_thousand_nodes() {
     let (sender, receiver) = mpsc::channel();
     let mut stopped_at = None;
     let (started, when) = mpsc::channel();
-    let thinking = engine.start(Task {
+    let search = engine.start(Task {
         game_id: 0,
         game,
         limits: Limits::default(),
-        on_info: Box::new(move |report| {
-            if report.depth >= 7 && stopped_at.is_none() {
+        on_info: Box::new(move |result| {
+            if result.depth >= 7 && stopped_at.is_none() {
                 stopper.recv().expect("the search has started").stop();
-                stopped_at = Some(report.nodes);
-                let _ = started.send(report.nodes);
+                stopped_at = Some(result.nodes);
+                let _ = started.send(result.nodes);
             }
         }),
-        on_done: Box::new(move |report| drop(sender.send(report))),
+        on_done: Box::new(move |result| drop(sender.send(result))),
     });
-    stop_here.send(thinking).expect("the search is on");
-    let report = answer(&receiver);
+    stop_here.send(search).expect("the search is on");
+    let result = answer(&receiver);
     let at = when.recv().expect("it was stopped");
     assert!(
-        report.nodes - at <= MAX_NODES_PER_POLL,
+        result.nodes - at <= MAX_NODES_PER_POLL,
         "{} nodes after {at}",
-        report.nodes
+        result.nodes
     );
 }
 
@@ -363,13 +363,13 @@ fn on_done_is_called_once() {
         let counter = answers.clone();
         let (mut task, receiver) = task(&Game::new(Position::startpos()), depth(3));
         let on_done = task.on_done;
-        task.on_done = Box::new(move |report| {
+        task.on_done = Box::new(move |result| {
             counter.fetch_add(1, Ordering::Relaxed);
-            on_done(report);
+            on_done(result);
         });
-        let thinking = engine.start(task);
+        let search = engine.start(task);
         answer(&receiver);
-        thinking.stop();
+        search.stop();
     }
     drop(engine);
     assert_eq!(answers.load(Ordering::Relaxed), 10);
@@ -384,9 +384,9 @@ fn panic_in_search_returns_last_iteration() {
         let mut job = Job::new(task, engine.pool().table());
         job.control.panic_after_nodes = nodes;
         engine.pool().start(Arc::new(job));
-        let report = answer(&receiver);
-        assert!(legal(&game, report.mv));
-        assert_eq!(report.depth > 1, searched);
+        let result = answer(&receiver);
+        assert!(legal(&game, result.mv));
+        assert_eq!(result.depth > 1, searched);
         // The thread survives.
         assert!(legal(&game, engine.search(&game, depth(4)).mv));
     }
@@ -397,8 +397,8 @@ fn panic_in_callback_does_not_affect_others() {
     let engine = engine(1);
     let game = Game::new(Position::startpos());
     let (mut task, receiver) = task(&game, depth(4));
-    task.on_info = Box::new(|report| assert!(report.depth < 2, "on purpose"));
-    let _thinking = engine.start(task);
+    task.on_info = Box::new(|result| assert!(result.depth < 2, "on purpose"));
+    let _search = engine.start(task);
     assert!(legal(&game, answer(&receiver).mv));
     assert_eq!(engine.search(&game, depth(3)).depth, 3);
 }
@@ -408,9 +408,9 @@ fn searches_beyond_the_threads_do_not_wait() {
     let engine = engine(1);
     let game = Game::new(Position::startpos());
     let (tasks, receivers): (Vec<_>, Vec<_>) = (0..4).map(|_| task(&game, endless())).unzip();
-    let thinking: Vec<_> = tasks.into_iter().map(|task| engine.start(task)).collect();
+    let search: Vec<_> = tasks.into_iter().map(|task| engine.start(task)).collect();
     assert_eq!(engine.search(&game, depth(4)).depth, 4);
-    drop(thinking);
+    drop(search);
     for receiver in &receivers {
         assert!(legal(&game, answer(receiver).mv));
     }
@@ -422,7 +422,7 @@ fn searches_of_several_games_share_threads() {
     let game = Game::new(Position::startpos());
     assert!(legal(&game, engine.search(&game, depth(8)).mv));
     let (long, long_answer) = task(&game, endless());
-    let thinking = engine.start(long);
+    let search = engine.start(long);
     for _ in 0..3 {
         assert!(legal(&game, engine.search(&game, depth(6)).mv));
     }
@@ -430,7 +430,7 @@ fn searches_of_several_games_share_threads() {
     assert!(legal(&game, engine.search(&game, depth(6)).mv));
     engine.set_hash(2);
     engine.new_game();
-    thinking.stop();
+    search.stop();
     assert!(legal(&game, answer(&long_answer).mv));
     assert_eq!(engine.hash_mib(), 2);
 }
@@ -439,7 +439,7 @@ fn searches_of_several_games_share_threads() {
 fn engine_when_dropped_ends_its_searches() {
     let engine = engine(2);
     let (task, receiver) = task(&Game::new(Position::startpos()), endless());
-    let _thinking = engine.start(task);
+    let _search = engine.start(task);
     drop(engine);
     assert!(answer(&receiver).mv.is_some());
 }
@@ -460,12 +460,12 @@ fn pondering_reports_after_ponderhit() {
         ..Limits::default()
     };
     let (task, receiver) = task(&Game::new(Position::startpos()), limits);
-    let thinking = engine.start(task);
+    let search = engine.start(task);
     assert!(
         receiver.recv_timeout(Duration::from_millis(200)).is_err(),
         "no answer before the hit"
     );
-    thinking.ponderhit();
+    search.ponderhit();
     assert!(answer(&receiver).mv.is_some());
 }
 
@@ -484,14 +484,14 @@ fn pondering_that_has_ended_reports_at_ponderhit() {
             ..limits
         };
         let (task, receiver) = task(&Game::new(Position::startpos()), limits);
-        let thinking = engine.start(task);
+        let search = engine.start(task);
         assert!(
             receiver.recv_timeout(Duration::from_millis(200)).is_err(),
             "no answer before the hit"
         );
-        assert!(thinking.ponderhit());
+        assert!(search.ponderhit());
         assert!(answer(&receiver).mv.is_some());
-        assert!(!thinking.ponderhit(), "there is nothing to be hit any more");
+        assert!(!search.ponderhit(), "there is nothing to be hit any more");
     }
 }
 
@@ -542,13 +542,13 @@ fn search_with_no_time_sees_obvious_moves() {
         ("k7/8/8/3q4/4P3/8/8/K7 w - - 0 1", "e4d5"),
     ] {
         let game = game(fen);
-        let report = engine(1).search(&game, limits.clone());
-        assert_eq!(report.mv, uci(&game, best), "{fen}");
+        let result = engine(1).search(&game, limits.clone());
+        assert_eq!(result.mv, uci(&game, best), "{fen}");
     }
 }
 
 #[test]
-fn last_report_equals_the_result() {
+fn last_info_equals_the_result() {
     let game = game("r1bqkb1r/pppp1ppp/2n2n2/4p2Q/2B1P3/8/PPPP1PPP/RNB1K1NR b KQkq - 0 1");
     for nodes in (1..60).map(|n| n * 700) {
         let limits = Limits {
@@ -557,11 +557,11 @@ fn last_report_equals_the_result() {
         };
         let (sender, receiver) = mpsc::channel();
         let (mut task, done) = task(&game, limits);
-        task.on_info = Box::new(move |report| drop(sender.send(report.clone())));
+        task.on_info = Box::new(move |result| drop(sender.send(result.clone())));
         let engine = engine(1);
-        let _thinking = engine.start(task);
+        let _search = engine.start(task);
         let answer = answer(&done);
-        let last = receiver.iter().last().expect("a report");
+        let last = receiver.iter().last().expect("search information");
         assert_eq!((last.mv, last.score), (answer.mv, answer.score), "{nodes}");
     }
 }
@@ -588,17 +588,17 @@ fn multi_pv_lines_are_sorted() {
             ..depth(5)
         },
     );
-    task.on_info = Box::new(move |report| drop(sender.send(report.clone())));
+    task.on_info = Box::new(move |result| drop(sender.send(result.clone())));
     let engine = engine(1);
-    let _thinking = engine.start(task);
+    let _search = engine.start(task);
     answer(&done);
-    let last: Vec<SearchReport> = receiver.iter().filter(|report| report.depth == 5).collect();
+    let last: Vec<SearchInfo> = receiver.iter().filter(|result| result.depth == 5).collect();
     assert_eq!(
-        last.iter().map(|report| report.multipv).collect::<Vec<_>>(),
+        last.iter().map(|result| result.multipv).collect::<Vec<_>>(),
         [1, 2, 3]
     );
     assert_eq!(last[0].score, Score::Mate(1));
-    let mut moves: Vec<_> = last.iter().map(|report| report.mv).collect();
+    let mut moves: Vec<_> = last.iter().map(|result| result.mv).collect();
     moves.dedup();
     assert_eq!(moves.len(), 3);
 }
@@ -608,13 +608,13 @@ fn pv_consists_of_legal_moves() {
     let mut game = Game::new(Position::startpos());
     let engine = engine(2);
     for _ in 0..12 {
-        let report = engine.search(&game, depth(6));
+        let result = engine.search(&game, depth(6));
         let mut line = game.clone();
-        for &mv in &report.pv {
+        for &mv in &result.pv {
             assert!(line.position().is_legal(mv));
             line.play(mv);
         }
-        assert_eq!(report.pv.first().copied(), report.mv);
-        game.play(report.mv.expect("the game is on"));
+        assert_eq!(result.pv.first().copied(), result.mv);
+        game.play(result.mv.expect("the game is on"));
     }
 }

@@ -16,7 +16,7 @@ use super::search::{Search, ThreadData};
 use super::table::Table;
 use super::thread_cache::{CacheKey, ThreadCache};
 use super::value::{DRAW, mated_in, to_score};
-use super::{Limits, SearchReport, Setting, Task, vote};
+use super::{Limits, SearchInfo, Setting, Task, vote};
 use knightwatch_chess::Game;
 use knightwatch_util::sync::lock;
 
@@ -29,8 +29,8 @@ const MAX_ROUND: usize = 64;
 /// Stack of a thread: enough for the longest line in an unoptimized build.
 const STACK_BYTES: usize = 16 << 20;
 
-type OnInfo = Box<dyn FnMut(&SearchReport) + Send>;
-type OnDone = Box<dyn FnOnce(SearchReport) + Send>;
+type OnInfo = Box<dyn FnMut(&SearchInfo) + Send>;
+type OnDone = Box<dyn FnOnce(SearchInfo) + Send>;
 
 /// A search and its callbacks.
 pub(super) struct Job {
@@ -39,8 +39,8 @@ pub(super) struct Job {
     game: Game,
     limits: Limits,
     table: Arc<Table>,
-    /// The last report of each helper, by thread id.
-    helper_reports: Mutex<BTreeMap<usize, SearchReport>>,
+    /// The last result of each helper, by thread id.
+    helper_results: Mutex<BTreeMap<usize, SearchInfo>>,
     /// Taken by the main thread.
     callbacks: Mutex<Option<(OnInfo, OnDone)>>,
 }
@@ -61,14 +61,14 @@ impl Job {
             game,
             limits,
             table,
-            helper_reports: Mutex::default(),
+            helper_results: Mutex::default(),
             callbacks: Mutex::new(Some((on_info, on_done))),
         }
     }
 
     /// Searches as the main thread, then blocks until a result is wanted. If the search panics, the result is that of
     /// the last iteration, or any legal move.
-    fn run_main(&self, data: &mut ThreadData, on_info: &mut OnInfo) -> SearchReport {
+    fn run_main(&self, data: &mut ThreadData, on_info: &mut OnInfo) -> SearchInfo {
         // Below full strength, the result depends only on the game and its seed.
         let own_table = self.limits.strength.map(|_| {
             data.clear();
@@ -77,14 +77,14 @@ impl Job {
         let table = own_table.as_ref().unwrap_or(&self.table);
         let mut last = None;
         let outcome = catch_unwind(AssertUnwindSafe(|| {
-            let mut on_report = |report: &SearchReport| {
-                if report.multipv == 1 {
-                    last = Some(report.clone());
+            let mut on_line = |info: &SearchInfo| {
+                if info.multipv == 1 {
+                    last = Some(info.clone());
                 }
-                on_info(report);
+                on_info(info);
             };
             Search::new(&self.control, table, data, &self.game, &self.limits, 0)
-                .iterate(Some(&mut on_report))
+                .iterate(Some(&mut on_line))
         }));
         if outcome.is_err() {
             // The panic may have left it inconsistent.
@@ -100,13 +100,13 @@ impl Job {
     }
 
     /// The result of the thread that the vote elects, which is reported if it has another move than the main thread.
-    fn elect(&self, main: SearchReport, on_info: &mut OnInfo) -> SearchReport {
+    fn elect(&self, main: SearchInfo, on_info: &mut OnInfo) -> SearchInfo {
         let limits = &self.limits;
         let has_one_line = limits.lines() == 1 && limits.depth.is_none() && limits.mate.is_none();
         if !has_one_line || limits.strength.is_some() {
             return main;
         }
-        let helpers = std::mem::take(&mut *lock(&self.helper_reports));
+        let helpers = std::mem::take(&mut *lock(&self.helper_results));
         let played = main.mv;
         let elected = vote::elect(main, helpers.into_values().collect());
         if elected.mv != played {
@@ -128,8 +128,8 @@ impl Job {
                 &self.limits,
                 thread_id,
             )
-            .iterate(Some(&mut |report: &SearchReport| {
-                lock(&self.helper_reports).insert(thread_id, report.clone());
+            .iterate(Some(&mut |info: &SearchInfo| {
+                lock(&self.helper_results).insert(thread_id, info.clone());
             }));
         }));
         if outcome.is_err() {
@@ -137,7 +137,7 @@ impl Job {
         }
     }
 
-    fn any_legal_move(&self) -> SearchReport {
+    fn any_legal_move(&self) -> SearchInfo {
         let pos = self.game.position();
         let allowed = &self.limits.search_moves;
         let legal = pos.legal_moves();
@@ -150,7 +150,7 @@ impl Job {
         } else {
             DRAW
         };
-        SearchReport::without_search(mv.or_else(|| legal.first().copied()), to_score(value))
+        SearchInfo::without_search(mv.or_else(|| legal.first().copied()), to_score(value))
     }
 
     fn take_callbacks(&self) -> Option<(OnInfo, OnDone)> {
@@ -264,7 +264,7 @@ impl Pool {
     /// Starts a pondering search, unless one that does not ponder is running: then returns false. Does not block.
     pub(crate) fn start_ponder(self: &Arc<Pool>, job: Arc<Job>) -> bool {
         let state = self.lock();
-        let is_idle = !state.is_thinking();
+        let is_idle = !state.is_searching();
         if is_idle {
             self.submit(state, job);
         }
@@ -272,8 +272,8 @@ impl Pool {
     }
 
     /// Whether a search runs that does not ponder.
-    pub(crate) fn is_thinking(&self) -> bool {
-        self.lock().is_thinking()
+    pub(crate) fn is_searching(&self) -> bool {
+        self.lock().is_searching()
     }
 
     /// Starts a search. Does not block.
@@ -430,7 +430,7 @@ fn thread_shares(threads: usize, urgencies: &[f64]) -> Vec<usize> {
 }
 
 impl State {
-    fn is_thinking(&self) -> bool {
+    fn is_searching(&self) -> bool {
         let mut running = self.assignments.iter();
         running.any(|assignment| !assignment.job.control.is_pondering())
     }

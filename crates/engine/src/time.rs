@@ -231,8 +231,8 @@ mod tests {
             };
             let late = if rng.u32(..50) == 0 { 1_000 } else { 0 };
             let delay = ms(rng.u64(50..=250) + rng.u64(50..=250) + late);
-            let report = TimeBudget::from_clock(&clock, 2 * number).soft;
-            left = left.checked_sub(report + delay)?;
+            let soft = TimeBudget::from_clock(&clock, 2 * number).soft;
+            left = left.checked_sub(soft + delay)?;
         }
         Some(left.as_secs_f64())
     }

@@ -102,7 +102,7 @@ pub enum Bound {
 
 /// State of a search, after an iteration or at its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SearchReport {
+pub struct SearchInfo {
     /// The best move; `None` only if there is no legal one.
     pub mv: Option<Move>,
     /// The expected reply.
@@ -132,10 +132,10 @@ pub struct SearchReport {
     pub bound: Bound,
 }
 
-impl SearchReport {
+impl SearchInfo {
     /// A result for when no iteration was completed.
-    pub(crate) fn without_search(mv: Option<Move>, score: Score) -> SearchReport {
-        SearchReport {
+    pub(crate) fn without_search(mv: Option<Move>, score: Score) -> SearchInfo {
+        SearchInfo {
             mv,
             ponder: None,
             score,

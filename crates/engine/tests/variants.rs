@@ -1,9 +1,9 @@
 //! Searches of variants, through the public interface.
 
 use knightwatch_chess::{Game, Position, Variant};
-use knightwatch_engine::{Limits, Score, SearchReport, Searcher, Setting};
+use knightwatch_engine::{Limits, Score, SearchInfo, Searcher, Setting};
 
-fn search(game: &Game, limits: Limits) -> SearchReport {
+fn search(game: &Game, limits: Limits) -> SearchInfo {
     Searcher::new(4, &Setting::default()).search(game, &limits)
 }
 

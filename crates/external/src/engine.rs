@@ -418,7 +418,7 @@ impl EngineProcess {
         Ok(())
     }
 
-    /// Ends the search that runs in [`think`](Self::think) or begins next.
+    /// Ends the search that runs in [`search`](Self::search) or begins next.
     pub fn stop_switch(&self) -> StopSwitch {
         self.channel.stop_switch()
     }
@@ -440,7 +440,7 @@ impl EngineProcess {
     /// # Errors
     /// When there is no legal move in time. The process must not be used any more, except after
     /// [`EngineError::IllegalMove`] and [`EngineError::GaveUp`].
-    pub fn think(
+    pub fn search(
         &mut self,
         game: &Game,
         go: &Go,
@@ -456,10 +456,10 @@ impl EngineProcess {
             said: None,
         };
         let found = match &mut self.protocol {
-            ProtocolState::Uci => uci::think(channel, notation, game, go, deadlines, &mut best),
-            ProtocolState::Xboard(xboard) => xboard.think(channel, game, go, deadlines, &mut best),
+            ProtocolState::Uci => uci::search(channel, notation, game, go, deadlines, &mut best),
+            ProtocolState::Xboard(xboard) => xboard.search(channel, game, go, deadlines, &mut best),
             ProtocolState::Lines(options) => {
-                lines::think(channel, options, game, go, deadlines, &mut best)
+                lines::search(channel, options, game, go, deadlines, &mut best)
             }
         };
         if let Some(text) = best.said {

@@ -16,7 +16,7 @@ const COMMANDS: SearchCommands = SearchCommands {
 };
 
 /// Runs a search.
-pub(crate) fn think(
+pub(crate) fn search(
     channel: &mut Channel,
     options: &BTreeMap<String, String>,
     game: &Game,

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use knightwatch_chess::{CastlingNotation, Variant};
-use knightwatch_engine::{Engine, SearchReport, Task};
+use knightwatch_engine::{Engine, SearchInfo, Task};
 use knightwatch_util::backoff::Backoff;
 use knightwatch_util::sync::lock;
 use tracing::{debug, error, info, warn};
@@ -98,7 +98,7 @@ struct State {
     /// Searches that no game waits for, which end when a process is needed.
     interruptible: Vec<Arc<Control>>,
     /// Processes that search for a game that waits.
-    thinking: usize,
+    searches: usize,
     /// Searches that run, with their processes.
     running: Vec<(u32, Arc<Control>)>,
     /// Processes that are about to be ready for the first time, or again.
@@ -283,10 +283,10 @@ impl ExternalEngine {
     }
 
     /// Whether a game waits for a move.
-    pub fn is_thinking(&self) -> bool {
+    pub fn is_searching(&self) -> bool {
         let state = self.owner.0.lock();
         let mut interruptible = state.interruptible.iter();
-        state.thinking > 0
+        state.searches > 0
             || state.queue.iter().any(Job::is_awaited)
             || interruptible.any(|control| control.was_ponder_hit())
     }
@@ -493,7 +493,7 @@ impl Shared {
             match self.run_job(state, worker, &mut job, &mut last) {
                 // Without a result, its owner knows that a game has ended it.
                 Ok(_) if job.is_interrupted() => {}
-                Ok(report) => self.finish(job, report),
+                Ok(result) => self.finish(job, result),
                 Err(error) => {
                     let is_awaited = job.is_awaited();
                     self.handle_failure(job, last, &error);
@@ -530,24 +530,24 @@ impl Shared {
     }
 
     /// Runs a job on a process. Afterwards the job is awaited if a game waits for its result, also by a ponder hit. `last` is
-    /// the last report.
+    /// the last search information.
     fn run_job(
         &self,
         mut state: MutexGuard<'_, State>,
         worker: &mut Worker,
         job: &mut Job,
-        last: &mut Option<SearchReport>,
-    ) -> Result<SearchReport, EngineError> {
+        last: &mut Option<SearchInfo>,
+    ) -> Result<SearchInfo, EngineError> {
         // Jobs in the queue get their turn within the time of this move.
         let ready = state.stats.ready as f64;
         let share = ready / (ready + state.queue.len() as f64);
-        let is_thinking = job.is_awaited();
-        if is_thinking {
-            state.thinking += 1;
+        let is_awaited = job.is_awaited();
+        if is_awaited {
+            state.searches += 1;
             state.record(job.task.game_id).misses = 0;
         }
         let control = Arc::clone(&job.control);
-        control.set_kill_deadline(is_thinking.then(|| job.kill_deadline()));
+        control.set_kill_deadline(is_awaited.then(|| job.kill_deadline()));
         let process = worker.process.id();
         state.running.push((process, Arc::clone(&control)));
         drop(state);
@@ -558,19 +558,19 @@ impl Shared {
         let mut state = self.lock();
         state.interruptible.retain(is_other);
         state.running.retain(|(_, other)| is_other(other));
-        state.thinking -= usize::from(is_thinking);
+        state.searches -= usize::from(is_awaited);
         found
     }
 
     /// Ends a job with a result of the engine.
-    fn finish(&self, job: Job, report: SearchReport) {
+    fn finish(&self, job: Job, result: SearchInfo) {
         self.lock().stats.moves += u64::from(job.is_awaited());
         job.control.set_running(None);
-        (job.task.on_done)(report);
+        (job.task.on_done)(result);
     }
 
     /// Counts a failure, and falls back if a game waits for the result.
-    fn handle_failure(&self, job: Job, last: Option<SearchReport>, error: &EngineError) {
+    fn handle_failure(&self, job: Job, last: Option<SearchInfo>, error: &EngineError) {
         let why = error.to_string();
         self.lock().count_failure(error);
         if !job.is_awaited() {
@@ -618,9 +618,9 @@ impl Shared {
 
     /// Ends the search of a failed process: with the best line that it has sent, if most of the time is gone, or else with
     /// the embedded engine.
-    fn fall_back(&self, job: Job, last: Option<SearchReport>, why: String) {
+    fn fall_back(&self, job: Job, last: Option<SearchInfo>, why: String) {
         match last {
-            Some(report) if job.is_late() => self.finish(job, report),
+            Some(info) if job.is_late() => self.finish(job, info),
             _ => self.play_fallback(job, why),
         }
     }

@@ -64,7 +64,7 @@ fn is_word(line: &str, word: &str) -> Option<()> {
 }
 
 /// Runs a search.
-pub(crate) fn think(
+pub(crate) fn search(
     channel: &mut Channel,
     notation: CastlingNotation,
     game: &Game,

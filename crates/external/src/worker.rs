@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use knightwatch_chess::Color;
-use knightwatch_engine::{Score, SearchReport, Strength, Task};
+use knightwatch_engine::{Score, SearchInfo, Strength, Task};
 use tracing::warn;
 
 use super::channel::{EngineError, Protocol};
@@ -67,14 +67,14 @@ impl Worker {
         self.games.back().copied()
     }
 
-    /// Runs a search with this share of the time. `last` is the last report.
+    /// Runs a search with this share of the time. `last` is the last search information.
     pub(crate) fn search(
         &mut self,
         job: &mut Job,
         settings: &ExternalSettings,
         share: f64,
-        last: &mut Option<SearchReport>,
-    ) -> Result<SearchReport, EngineError> {
+        last: &mut Option<SearchInfo>,
+    ) -> Result<SearchInfo, EngineError> {
         let found = self.search_silently(job, settings, share, last);
         let mut transcript = std::mem::take(&mut self.transcript);
         transcript.extend(self.process.take_transcript());
@@ -101,8 +101,8 @@ impl Worker {
         job: &mut Job,
         settings: &ExternalSettings,
         share: f64,
-        last: &mut Option<SearchReport>,
-    ) -> Result<SearchReport, EngineError> {
+        last: &mut Option<SearchInfo>,
+    ) -> Result<SearchInfo, EngineError> {
         self.process.clear()?;
         let switch = self.process.stop_switch();
         job.control.set_running(Some(Running::Process(switch)));
@@ -129,25 +129,25 @@ impl Worker {
             now - job.since,
         );
         // An engine that keeps to its time ends by itself.
-        let most = go
+        let max = go
             .movetime
             .map_or(bounds.hard, |time| time + MOVETIME_MARGIN);
-        let soft = now + most.min(bounds.hard);
+        let soft = now + max.min(bounds.hard);
         let since = job.since;
         let deadlines = deadlines(soft, &job.task.limits);
         let on_info = &mut job.task.on_info;
-        let answer = self.process.think(&job.task.game, &go, deadlines, |info| {
-            let report = report(info, since);
-            on_info(&report);
-            if report.multipv == 1 {
-                *last = Some(report);
+        let answer = self.process.search(&job.task.game, &go, deadlines, |info| {
+            let info = search_info(info, since);
+            on_info(&info);
+            if info.multipv == 1 {
+                *last = Some(info);
             }
         });
         let answer = answer?;
-        Ok(SearchReport {
+        Ok(SearchInfo {
             mv: Some(answer.mv),
             ponder: answer.ponder,
-            ..report(&answer.info, since)
+            ..search_info(&answer.info, since)
         })
     }
 
@@ -268,8 +268,8 @@ fn go(
     go
 }
 
-fn report(info: &Info, since: Instant) -> SearchReport {
-    SearchReport {
+fn search_info(info: &Info, since: Instant) -> SearchInfo {
+    SearchInfo {
         mv: info.pv.first().copied(),
         ponder: info.pv.get(1).copied(),
         score: info.score.unwrap_or(Score::Centipawns(0)),

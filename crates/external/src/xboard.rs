@@ -306,7 +306,7 @@ impl Xboard {
     }
 
     /// Runs a search.
-    pub(crate) fn think(
+    pub(crate) fn search(
         &mut self,
         channel: &mut Channel,
         game: &Game,
@@ -359,7 +359,7 @@ impl Xboard {
         let name = channel.name.clone();
         let answer = channel.answer(Some(deadlines), COMMANDS, |line| {
             let line = line.trim();
-            if let Some(info) = thinking(line, game.position()) {
+            if let Some(info) = thinking_output(line, game.position()) {
                 best.add_info(info);
                 return Ok(None);
             }
@@ -401,8 +401,8 @@ fn whole_seconds(time: Duration) -> u64 {
     time.as_secs().max(1)
 }
 
-/// Parses a line of thinking: depth, score, centiseconds, nodes, perhaps more numbers, line.
-fn thinking(line: &str, position: &Position) -> Option<Info> {
+/// Parses a line of thinking output: depth, score, centiseconds, nodes, perhaps more numbers, line.
+fn thinking_output(line: &str, position: &Position) -> Option<Info> {
     let mut words = line.split_whitespace().peekable();
     let depth = words
         .next()?
@@ -459,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn thinking_is_read() {
+    fn thinking_output_is_read() {
         let start = Position::startpos();
         for (line, depth, score, moves) in [
             ("9 156 1084 48000 Nf3 Nc6 Nd3", 9, Score::Centipawns(156), 2),
@@ -477,7 +477,7 @@ mod tests {
             ),
             ("1 -100002 0 20", 1, Score::Mate(-2), 0),
         ] {
-            let info = thinking(line, &start).expect(line);
+            let info = thinking_output(line, &start).expect(line);
             assert_eq!((info.depth, info.score), (depth, Some(score)), "{line}");
             assert_eq!(info.pv.len(), moves, "{line}");
         }
@@ -489,7 +489,7 @@ mod tests {
             "1 2 x 4 e4",
             "9999999999 1 1 1",
         ] {
-            assert_eq!(thinking(line, &start), None, "{line}");
+            assert_eq!(thinking_output(line, &start), None, "{line}");
         }
     }
 }

@@ -27,7 +27,7 @@ use super::variant_game::VariantGame;
 use crate::progress::Progress;
 use knightwatch_chess::{Game, Position, Variant};
 use knightwatch_engine::nnue::Network;
-use knightwatch_engine::{Bound, Limits, Score, SearchReport, Searcher, Setting};
+use knightwatch_engine::{Bound, Limits, Score, SearchInfo, Searcher, Setting};
 
 /// Openings with a larger score, in centipawns, are discarded.
 const MAX_OPENING_SCORE: i32 = 300;
@@ -228,11 +228,11 @@ impl Player {
             if let Some(outcome) = outcome_by_rules(&game) {
                 break outcome;
             }
-            let thought = self.solo.search(&game, &self.limits);
-            let mv = thought.mv?;
-            let score = for_white(&thought, game.position());
-            played.nodes += thought.nodes;
-            played.depths += u64::from(thought.depth);
+            let result = self.solo.search(&game, &self.limits);
+            let mv = result.mv?;
+            let score = for_white(&result, game.position());
+            played.nodes += result.nodes;
+            played.depths += u64::from(result.depth);
             played.kept += u64::from(is_quiet(game.position(), mv, score));
             played.game.plies.push((mv, score));
             if score != NO_SCORE {
@@ -259,11 +259,11 @@ impl Player {
 }
 
 /// The score as stored: centipawns for White; mates are larger than all other scores.
-fn for_white(thought: &SearchReport, position: &Position) -> i16 {
-    if thought.depth == 0 || thought.bound != Bound::Exact {
+fn for_white(result: &SearchInfo, position: &Position) -> i16 {
+    if result.depth == 0 || result.bound != Bound::Exact {
         return NO_SCORE;
     }
-    let score = match thought.score {
+    let score = match result.score {
         Score::Centipawns(cp) => cp.clamp(-30_000, 30_000),
         Score::Mate(moves) if moves > 0 => 32_000 - moves,
         Score::Mate(moves) => -32_000 - moves,

@@ -166,7 +166,7 @@ impl Engines {
                 player.new_game(&start)?;
             }
             let mut clocks = Clocks::new(self.tc);
-            let think = |side: usize, game: &Game| {
+            let search = |side: usize, game: &Game| {
                 let limits = match self.nodes {
                     Some(_) => Go {
                         nodes: self.nodes,
@@ -175,16 +175,16 @@ impl Engines {
                     None => clocks.limits(first),
                 };
                 let since = Instant::now();
-                let thought = self.players[side]
-                    .think(game, &limits)
+                let result = self.players[side]
+                    .search(game, &limits)
                     .map_err(|error| GameError::Engine(error.into()))?;
                 match self.nodes.is_some() || clocks.spend(side, since.elapsed()) {
-                    true => Ok(Some(thought)),
+                    true => Ok(Some(result)),
                     false => Err(GameError::TimeForfeit(side)),
                 }
             };
             *points =
-                match pair::play_game(think, Game::new(start.clone()), first, self.adjudication) {
+                match pair::play_game(search, Game::new(start.clone()), first, self.adjudication) {
                     Ok(outcome) => outcome.points(first),
                     Err(GameError::TimeForfeit(side)) => {
                         time_losses[side] += 1;

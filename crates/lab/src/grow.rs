@@ -17,7 +17,7 @@ use super::options::GrowOptions;
 use crate::progress::Progress;
 use knightwatch_book::{Builder, GameOptions, write_book};
 use knightwatch_chess::{Color, Game, Move};
-use knightwatch_engine::{Bound, Engine, EngineOptions, Limits, Score, SearchReport, Task};
+use knightwatch_engine::{Bound, Engine, EngineOptions, Limits, Score, SearchInfo, Task};
 use knightwatch_util::atomic_file;
 
 /// Size of the hash table in MiB.
@@ -182,22 +182,22 @@ fn search(engine: &Engine, game: &Game, options: &GrowOptions) -> Lines {
             multi_pv: options.lines,
             ..Limits::default()
         },
-        on_info: Box::new(move |report| drop(sender.send(Some(report.clone())))),
+        on_info: Box::new(move |info| drop(sender.send(Some(info.clone())))),
         on_done: Box::new(move |_| drop(done.send(None))),
     });
     let count = options.lines.min(game.position().legal_moves().len());
     let mut complete = Vec::new();
     // By depth, since the last iteration may be unfinished.
     let mut iterations: BTreeMap<u32, Lines> = BTreeMap::new();
-    while let Ok(Some(report)) = receiver.recv() {
-        let SearchReport {
+    while let Ok(Some(info)) = receiver.recv() {
+        let SearchInfo {
             mv,
             score,
             depth,
             bound,
             multipv,
             ..
-        } = report;
+        } = info;
         let (Some(mv), Bound::Exact) = (mv, bound) else {
             continue;
         };

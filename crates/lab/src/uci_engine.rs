@@ -65,13 +65,17 @@ impl UciEngine {
     ///
     /// # Errors
     /// When the engine sends no legal move.
-    pub(crate) fn think(&mut self, game: &Game, limits: &Go) -> Result<(Move, Score), EngineError> {
+    pub(crate) fn search(
+        &mut self,
+        game: &Game,
+        limits: &Go,
+    ) -> Result<(Move, Score), EngineError> {
         let deadlines = Deadlines {
             soft: None,
             hard: Instant::now() + ANSWER_TIMEOUT,
             stop_timeout: ANSWER_TIMEOUT,
         };
-        let answer = self.process.think(game, limits, deadlines, |_| ())?;
+        let answer = self.process.search(game, limits, deadlines, |_| ())?;
         let score = answer.info.score.unwrap_or(Score::Centipawns(0));
         Ok((answer.mv, score))
     }

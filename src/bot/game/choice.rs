@@ -13,7 +13,7 @@ use crate::bot::AccountContext;
 use crate::chess::{Game, Move, Position};
 use crate::clock;
 use crate::config::{self, Books};
-use crate::engine::{Clock, Limits, SearchHandle, SearchReport, Strength, Task, think_time};
+use crate::engine::{self, Clock, Limits, SearchHandle, Strength, Task, think_time};
 use crate::events::{Event, SearchInfo, Source};
 use crate::external::{ExternalEngine, ExternalHandle, FallbackReason, GameSetup, Outcome};
 use crate::lichess::model::{GameId, Variant};
@@ -29,7 +29,7 @@ pub struct ChosenMove {
     /// Origin of the move.
     pub source: Source,
     /// Search result, unless the move is from a book or the only one.
-    pub thought: Option<SearchReport>,
+    pub search: Option<engine::SearchInfo>,
     /// Lines to and from an external engine.
     pub transcript: Vec<String>,
     /// The external engine in whose place the embedded one has searched, and why.
@@ -152,7 +152,7 @@ pub(crate) fn instant_move(
     let chosen = |mv, source| ChosenMove {
         mv,
         source,
-        thought: None,
+        search: None,
         transcript: Vec::new(),
         fallback: None,
     };
@@ -203,13 +203,13 @@ pub(crate) struct Search {
     handle: Handle,
     /// Whether search events are sent.
     reporting: Arc<AtomicBool>,
-    done: oneshot::Receiver<SearchReport>,
+    done: oneshot::Receiver<engine::SearchInfo>,
     game: Game,
     rejected: Vec<Move>,
     /// Delay of a strength-limited engine.
     human_delay: Option<HumanDelay>,
     /// Search result, while it is delayed.
-    result: Option<Option<SearchReport>>,
+    result: Option<Option<engine::SearchInfo>>,
 }
 
 /// Human-like delay of a move.
@@ -316,7 +316,7 @@ impl Search {
             },
             on_info: info_reporter(ctx, id, game, reporting.clone(), Arc::clone(&fallback)),
             // The receiver is gone if the search was dropped.
-            on_done: Box::new(move |thought| drop(sender.send(thought))),
+            on_done: Box::new(move |result| drop(sender.send(result))),
         };
         let (game, rejected) = (game.clone(), rejected.to_vec());
         let search = move |handle| {
@@ -350,12 +350,12 @@ impl Search {
         if self.result.is_none() {
             self.result = Some((&mut self.done).await.ok());
         }
-        let mv = self.result.iter().flatten().find_map(|thought| thought.mv);
+        let mv = self.result.iter().flatten().find_map(|result| result.mv);
         if let (Some(human_delay), Some(mv)) = (&self.human_delay, mv) {
             clock::sleep_until(human_delay.play_at(&self.game, mv)).await;
         }
-        let thought = self.result.take().flatten();
-        let found = thought.as_ref().and_then(|thought| thought.mv);
+        let search = self.result.take().flatten();
+        let found = search.as_ref().and_then(|search| search.mv);
         let legal = self.game.position().legal_moves();
         let any = || {
             let allowed = legal.iter().find(|mv| !self.rejected.contains(mv));
@@ -379,7 +379,7 @@ impl Search {
                 None => Source::Search,
                 Some(_) => Source::Fallback,
             },
-            thought,
+            search,
             transcript,
             fallback: fallback.map(|why| format!("{name}: {why}")),
         })
@@ -393,13 +393,13 @@ fn info_reporter(
     game: &Game,
     reporting: Arc<AtomicBool>,
     fallback: Arc<OnceLock<(FallbackReason, String)>>,
-) -> Box<dyn FnMut(&SearchReport) + Send> {
+) -> Box<dyn FnMut(&engine::SearchInfo) + Send> {
     let (bus, id, position) = (ctx.events.clone(), id.to_string(), game.position().clone());
     let ply = game.moves().len() as u32;
     let mut last = clock::now();
-    Box::new(move |thought| {
+    Box::new(move |info| {
         let reporting = reporting.load(Ordering::Relaxed);
-        if !reporting || thought.multipv > 1 || clock::since(last) < REPORT_INTERVAL {
+        if !reporting || info.multipv > 1 || clock::since(last) < REPORT_INTERVAL {
             return;
         }
         last = clock::now();
@@ -411,14 +411,14 @@ fn info_reporter(
             None => Source::Search,
             Some(_) => Source::Fallback,
         };
-        let report = SearchInfo {
+        let info = SearchInfo {
             fallback,
-            ..search_info(&position, source, Some(thought))
+            ..search_info(&position, source, Some(info))
         };
-        bus.send(Event::Thinking {
+        bus.send(Event::SearchInfo {
             game: id.clone(),
             ply,
-            report,
+            info,
         });
     })
 }
@@ -427,9 +427,9 @@ fn info_reporter(
 pub(crate) fn search_info(
     position: &Position,
     source: Source,
-    thought: Option<&SearchReport>,
+    search: Option<&engine::SearchInfo>,
 ) -> SearchInfo {
-    let Some(thought) = thought else {
+    let Some(search) = search else {
         return SearchInfo {
             source,
             score: None,
@@ -446,16 +446,16 @@ pub(crate) fn search_info(
     };
     SearchInfo {
         source,
-        score: Some(thought.score),
-        wdl: thought.wdl,
+        score: Some(search.score),
+        wdl: search.wdl,
         fallback: None,
-        depth: thought.depth,
-        seldepth: thought.seldepth,
-        nodes: thought.nodes,
-        hashfull: thought.hashfull,
-        ordering: thought.ordering,
-        elapsed: clock::from_wall_clock(thought.elapsed),
-        pv: san_line(position, &thought.pv),
+        depth: search.depth,
+        seldepth: search.seldepth,
+        nodes: search.nodes,
+        hashfull: search.hashfull,
+        ordering: search.ordering,
+        elapsed: clock::from_wall_clock(search.elapsed),
+        pv: san_line(position, &search.pv),
     }
 }
 

@@ -133,9 +133,9 @@ impl GameTask {
         }
         self.trace
             .note(clock::now(), || Record::FoundMove(FoundMove::of(&choice)));
-        let thought = choice.thought.as_ref();
-        self.pondering.expected_move = thought.and_then(|thought| thought.ponder);
-        let score = thought.map(|thought| thought.score);
+        let search = choice.search.as_ref();
+        self.pondering.expected_move = search.and_then(|search| search.ponder);
+        let score = search.map(|search| search.score);
         let (decision, action) = self.core.on_move_chosen(choice);
         if let (Some(decision), Some(score)) = (decision, score) {
             self.announce_decision(decision, score);

@@ -40,7 +40,7 @@ impl GameTask {
             let ours = by == header.us;
             let last = ply + 1 == moves.len();
             let clock = |time| last.then(|| millis(header.pace, time)).flatten();
-            let (thought, timing) = shown.take_if(|_| ours).unzip();
+            let (search, timing) = shown.take_if(|_| ours).unzip();
             self.ctx.events.send(Event::Moved(Moved {
                 game: self.id.to_string(),
                 ply: ply as u32 + 1,
@@ -50,7 +50,7 @@ impl GameTask {
                 ours,
                 wtime: clock(state.wtime),
                 btime: clock(state.btime),
-                thought,
+                search,
                 timing,
             }));
             past.play(mv);

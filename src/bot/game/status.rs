@@ -118,8 +118,8 @@ pub(crate) struct SuspendedGame {
     pub score_trend: ScoreTrend,
     /// Takebacks granted to the opponent.
     pub takebacks_granted: u32,
-    /// Search report and timing of our last move.
-    pub last_report: Option<(SearchInfo, Timing)>,
+    /// Search information and timing of our last move.
+    pub last_search: Option<(SearchInfo, Timing)>,
 }
 
 /// Rematch to offer to the opponent of a finished game.

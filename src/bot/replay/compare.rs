@@ -215,7 +215,7 @@ impl<'a, W: Write> Comparison<'a, W> {
         let (Some(engine), Some((_, game_moves))) = (&mut self.engine, replay.core.game()) else {
             return Ok(());
         };
-        let search = found.thought.as_ref().filter(|search| search.depth > 0);
+        let search = found.search.as_ref().filter(|search| search.depth > 0);
         let (Some(search), Source::Search) = (search, found.source) else {
             return Ok(());
         };
@@ -223,7 +223,7 @@ impl<'a, W: Write> Comparison<'a, W> {
         let rejected = replay.core.pending_move().rejected_moves();
         let allowed = legal.iter().copied().filter(|mv| !rejected.contains(mv));
         engine.new_game();
-        let thought = engine.search(
+        let result = engine.search(
             game_moves.game(),
             &Limits {
                 depth: Some(search.depth),
@@ -241,13 +241,13 @@ impl<'a, W: Write> Comparison<'a, W> {
                 ..Limits::default()
             },
         );
-        let same = game_moves.position().parse_uci(&found.uci).ok() == thought.mv;
-        let san = thought
+        let same = game_moves.position().parse_uci(&found.uci).ok() == result.mv;
+        let san = result
             .mv
             .map_or("no move".to_owned(), |mv| game_moves.position().san(mv));
         self.summary.searches += 1;
         self.summary.other_moves += usize::from(!same);
-        let difference = match (search.score(), thought.score) {
+        let difference = match (search.score(), result.score) {
             (crate::engine::Score::Centipawns(then), crate::engine::Score::Centipawns(now)) => {
                 self.summary.max_score_diff = self.summary.max_score_diff.max(then.abs_diff(now));
                 format!(" ({:+} cp)", i64::from(now) - i64::from(then))
@@ -258,9 +258,9 @@ impl<'a, W: Write> Comparison<'a, W> {
             self.out,
             "           repeated, {}: {san}, {} at depth {}{difference}, {}",
             if same { "same move" } else { "another move" },
-            thought.score,
-            thought.depth,
-            plural::count(thought.nodes, "position", "positions"),
+            result.score,
+            result.depth,
+            plural::count(result.nodes, "position", "positions"),
         )
     }
 }

@@ -54,7 +54,7 @@ pub(super) fn found(found: &FoundMove, moves: &GameMoves) -> String {
         Ok(mv) => moves.position().san(mv),
         Err(_) => clean(&found.uci),
     };
-    match (found.source, &found.thought) {
+    match (found.source, &found.search) {
         (Source::Only, _) => format!("{san}, the only legal move"),
         (Source::Book, _) => format!("{san}, from a book"),
         (Source::Search, Some(summary)) => format!("{san}, {}", search(summary)),

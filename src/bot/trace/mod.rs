@@ -21,7 +21,7 @@ use crate::bot::game::pending_move::PostFailure;
 use crate::chess::{CastlingNotation, Game, Move};
 use crate::clock;
 use crate::config::{self, Settings};
-use crate::engine::{Bound, Limits, Score, SearchReport};
+use crate::engine::{Bound, Limits, Score, SearchInfo};
 use crate::events::Source;
 use crate::lichess::model::{GameId, GameInfo, Username};
 
@@ -236,8 +236,8 @@ pub struct FoundMove {
     /// UCI notation, with castling as king takes rook.
     pub uci: String,
     pub source: Source,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub thought: Option<SearchSummary>,
+    #[serde(default, rename = "thought", skip_serializing_if = "Option::is_none")]
+    pub search: Option<SearchSummary>,
 }
 
 /// Result of a search.
@@ -269,22 +269,22 @@ impl FoundMove {
         Self {
             uci: uci(choice.mv),
             source: choice.source,
-            thought: choice.thought.as_ref().map(|thought| {
-                let pv: Vec<String> = thought.pv.iter().copied().map(uci).collect();
-                let (cp, mate) = match thought.score {
+            search: choice.search.as_ref().map(|search| {
+                let pv: Vec<String> = search.pv.iter().copied().map(uci).collect();
+                let (cp, mate) = match search.score {
                     Score::Centipawns(cp) => (Some(cp), None),
                     Score::Mate(moves) => (None, Some(moves)),
                 };
                 SearchSummary {
                     cp,
                     mate,
-                    wdl: thought.wdl,
-                    depth: thought.depth,
-                    seldepth: thought.seldepth,
-                    nodes: thought.nodes,
-                    elapsed: nanos(thought.elapsed),
-                    hashfull: thought.hashfull,
-                    ordering: thought.ordering,
+                    wdl: search.wdl,
+                    depth: search.depth,
+                    seldepth: search.seldepth,
+                    nodes: search.nodes,
+                    elapsed: nanos(search.elapsed),
+                    hashfull: search.hashfull,
+                    ordering: search.ordering,
                     pv: pv.join(" "),
                 }
             }),
@@ -299,10 +299,10 @@ impl FoundMove {
             source: self.source,
             transcript: Vec::new(),
             fallback: None,
-            thought: self
-                .thought
+            search: self
+                .search
                 .as_ref()
-                .map(|summary| summary.thought(game, mv)),
+                .map(|summary| summary.search_info(game, mv)),
         })
     }
 }
@@ -316,7 +316,7 @@ impl SearchSummary {
         }
     }
 
-    fn thought(&self, game: &Game, mv: Move) -> SearchReport {
+    fn search_info(&self, game: &Game, mv: Move) -> SearchInfo {
         let mut position = game.position().clone();
         let mut pv = Vec::new();
         for text in self.pv.split_ascii_whitespace() {
@@ -326,7 +326,7 @@ impl SearchSummary {
             position.play(next);
             pv.push(next);
         }
-        SearchReport {
+        SearchInfo {
             mv: Some(mv),
             ponder: None,
             score: self.score(),
@@ -427,7 +427,7 @@ mod tests {
         let fen = "r3k2r/pppppppp/8/8/8/8/PPPPPPPP/R3K2R w KQkq - 0 1";
         let game = Game::new(Position::from_fen(fen).unwrap());
         let castles = game.position().parse_uci("e1g1").unwrap();
-        let thought = SearchReport {
+        let search = SearchInfo {
             mv: Some(castles),
             ponder: None,
             score: Score::Mate(-4),
@@ -447,12 +447,12 @@ mod tests {
             source: Source::Search,
             transcript: Vec::new(),
             fallback: None,
-            thought: Some(thought.clone()),
+            search: Some(search.clone()),
         });
         let text = serde_json::to_string(&found).unwrap();
         let read: FoundMove = serde_json::from_str(&text).unwrap();
         let choice = read.choice(&game).unwrap();
-        assert_eq!((choice.mv, choice.thought), (castles, Some(thought)));
+        assert_eq!((choice.mv, choice.search), (castles, Some(search)));
         let elsewhere = Game::new(Position::startpos());
         assert!(read.choice(&elsewhere).is_none());
     }

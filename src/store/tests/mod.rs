@@ -130,7 +130,7 @@ fn moved(id: &str, ply: u32, uci: &str, ours: bool) -> Moved {
         ours,
         wtime: Some(180_000 - u64::from(ply) * 1_000),
         btime: Some(170_000 - u64::from(ply) * 1_000),
-        thought: ours.then(|| SearchInfo {
+        search: ours.then(|| SearchInfo {
             source: Source::Search,
             score: Some(crate::events::Score::Centipawns(35)),
             wdl: None,
@@ -270,7 +270,7 @@ async fn game_after_restart_is_completed_at_its_end() {
         test.bus.send(Event::Moved(Moved {
             wtime: None,
             btime: None,
-            thought: None,
+            search: None,
             timing: None,
             ..moved
         }));

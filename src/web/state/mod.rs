@@ -208,7 +208,7 @@ impl PageState {
                 true => Change::Moved(id),
                 false => return Vec::new(),
             },
-            Event::Thinking { ply, report, .. } => match live.set_thinking(*ply, report) {
+            Event::SearchInfo { ply, info, .. } => match live.set_search_info(*ply, info) {
                 true => Change::Thinking(id),
                 false => return Vec::new(),
             },
@@ -397,10 +397,10 @@ impl PageState {
             }
             Change::Thinking(id) => {
                 let game = &self.live_game(id)?.view;
-                let (ply, report) = (game.moves.len(), game.thinking.as_ref()?);
+                let (ply, info) = (game.moves.len(), game.thinking.as_ref()?);
                 frame(
                     "thinking",
-                    &json!({ "game": id, "ply": ply, "report": report }),
+                    &json!({ "game": id, "ply": ply, "report": info }),
                 )
             }
             Change::Chat(id) => {

@@ -30,7 +30,7 @@ fn moved(id: &str, ply: u32, uci: &str) -> Event {
         ours: false,
         wtime: None,
         btime: None,
-        thought: None,
+        search: None,
         timing: None,
     })
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::Search;
-use super::iterate::ReportLine;
+use super::iterate::OnLine;
 use super::node_type::Root;
 use crate::params;
 use crate::value::{INFINITE, is_mate};
@@ -14,7 +14,7 @@ const BOUND_REPORTS_AFTER: Duration = Duration::from_secs(3);
 
 impl Search<'_> {
     /// One iteration of one line: a narrow window around the last score, widened on the side where it fails.
-    pub(super) fn aspiration_search(&mut self, pos: &Position, depth: i32, report: ReportLine<'_>) {
+    pub(super) fn aspiration_search(&mut self, pos: &Position, depth: i32, on_line: OnLine<'_>) {
         let root = &self.root[self.pv_index];
         let expected = root.previous;
         let mut delta = params::aspiration_window() + root.swing * params::aspiration_swing() / 100;
@@ -47,7 +47,7 @@ impl Search<'_> {
                 (alpha, beta) = (-INFINITE, INFINITE);
             }
             if self.control.elapsed() >= BOUND_REPORTS_AFTER && self.thread_id == 0 {
-                report(self, index, depth as usize);
+                on_line(self, index, depth as usize);
             }
         }
     }

@@ -5,19 +5,19 @@ use super::draws::variant_value;
 use super::root::RootMove;
 use crate::time::Progress;
 use crate::value::{DRAW, INFINITE, MATE, MAX_PLY, Value, is_mate, mate_in, mated_in, to_score};
-use crate::{Score, SearchReport, params};
+use crate::{Score, SearchInfo, params};
 use knightwatch_chess::Move;
 
-/// Reports the line of this index after an iteration of this depth.
-pub(super) type ReportLine<'a> = &'a mut dyn FnMut(&Search<'_>, usize, usize);
+/// Called with the index and depth of a line that an iteration has completed.
+pub(super) type OnLine<'a> = &'a mut dyn FnMut(&Search<'_>, usize, usize);
 
 impl Search<'_> {
     /// Searches deeper and deeper until a limit is reached. Returns the result, and reports every line of every
-    /// iteration if `on_report` is given. The main thread watches the clock; helpers continue until they are stopped.
+    /// iteration if `on_info` is given. The main thread watches the clock; helpers continue until they are stopped.
     pub(crate) fn iterate(
         &mut self,
-        mut on_report: Option<&mut dyn FnMut(&SearchReport)>,
-    ) -> SearchReport {
+        mut on_info: Option<&mut dyn FnMut(&SearchInfo)>,
+    ) -> SearchInfo {
         let pos = self.game.position().clone();
         if self.root.is_empty() {
             let value = if pos.is_checkmate() {
@@ -25,21 +25,21 @@ impl Search<'_> {
             } else {
                 variant_value(&pos, 0).unwrap_or(DRAW)
             };
-            let report = SearchReport::without_search(None, to_score(value));
-            if let Some(on_report) = on_report {
-                on_report(&report);
+            let result = SearchInfo::without_search(None, to_score(value));
+            if let Some(on_info) = on_info {
+                on_info(&result);
             }
-            return report;
+            return result;
         }
         let is_main = self.thread_id == 0;
         let lines = self.limits.lines().min(self.root.len());
         // Below full strength more lines are searched than reported.
-        let max_reported = self.limits.multi_pv.max(1);
-        let report: ReportLine<'_> = &mut |search, index, depth| {
-            if index < max_reported
-                && let Some(on_report) = &mut on_report
+        let max_lines = self.limits.multi_pv.max(1);
+        let on_line: OnLine<'_> = &mut |search, index, depth| {
+            if index < max_lines
+                && let Some(on_info) = &mut on_info
             {
-                on_report(&search.line_report(index, depth));
+                on_info(&search.line_info(index, depth));
             }
         };
         let deepest = match self.limits.depth {
@@ -51,7 +51,7 @@ impl Search<'_> {
         let game_score = self.thread_data.score_two_plies_before(ply);
         let mut completed = 0;
         // The best move and its score as last reported.
-        let mut last_reported = None;
+        let mut last_best = None;
         // Every second helper starts one ply deeper, so that they diverge.
         for depth in 1 + self.thread_id % 2..=deepest {
             self.iteration = depth;
@@ -60,7 +60,7 @@ impl Search<'_> {
             for index in 0..lines {
                 self.pv_index = index;
                 self.seldepth = 0;
-                self.aspiration_search(&pos, depth as i32, report);
+                self.aspiration_search(&pos, depth as i32, on_line);
                 self.root[..=index].sort_by_key(|root| -root.value);
                 if self.aborted {
                     break;
@@ -71,32 +71,32 @@ impl Search<'_> {
             }
             completed = depth;
             for index in 0..lines {
-                report(self, index, depth);
+                on_line(self, index, depth);
             }
             let best = &self.root[0];
             let drop_since = |before: Option<Value>| match before {
                 Some(before) if !is_mate(best.last_value) => before - best.last_value,
                 _ => 0,
             };
-            progress.score_drop = drop_since(last_reported.map(|(_, score)| score));
+            progress.score_drop = drop_since(last_best.map(|(_, score)| score));
             progress.game_score_drop = drop_since(game_score);
-            last_reported = Some((best.mv, best.last_value));
+            last_best = Some((best.mv, best.last_value));
             if is_main && self.should_stop(depth, best_before, &mut progress) {
                 break;
             }
         }
-        self.report_nodes();
+        self.flush_nodes();
         let best = &self.root[0];
         // The game may never reach a position that was only pondered on.
-        if last_reported.is_some() && !self.control.is_pondering() {
+        if last_best.is_some() && !self.control.is_pondering() {
             self.thread_data.last_score = Some((ply, best.last_value));
         }
-        if last_reported.is_none_or(|last_reported| last_reported != (best.mv, best.last_value)) {
+        if last_best.is_none_or(|last_best| last_best != (best.mv, best.last_value)) {
             // The unfinished iteration has found a better move, or it is the first one.
-            report(self, 0, completed);
+            on_line(self, 0, completed);
         }
         let index = self.chosen_index(lines);
-        let mut result = self.line_report(index, completed);
+        let mut result = self.line_info(index, completed);
         result.multipv = 1;
         let expected = result.mv.and_then(|mv| self.expected_reply(mv));
         result.ponder = result.ponder.or(expected);
@@ -142,11 +142,11 @@ impl Search<'_> {
             || self.control.should_stop_after(progress)
     }
 
-    fn line_report(&self, index: usize, depth: usize) -> SearchReport {
+    fn line_info(&self, index: usize, depth: usize) -> SearchInfo {
         let root = &self.root[index];
         // A line not reached in this iteration keeps its last score.
         let value = Some(root.last_value).filter(|&last_value| last_value > -INFINITE);
-        SearchReport {
+        SearchInfo {
             mv: Some(root.mv),
             ponder: root.pv.get(1).copied(),
             score: to_score(value.unwrap_or(DRAW)),
@@ -193,12 +193,12 @@ mod tests {
                 ..Limits::default()
             };
             let (control, table) = (Control::new(&limits, 0), Table::new(1));
-            let report =
+            let result =
                 Search::new(&control, &table, &mut thread_data, game, &limits, 0).iterate(None);
             let last = thread_data.last_score;
             (
                 last.map(|(ply, score)| (ply, to_score(score))),
-                report.score,
+                result.score,
             )
         };
         let (first, score) = search(&game, false);

@@ -58,8 +58,8 @@ impl Search<'_> {
     /// Reports nodes, and checks whether to stop.
     #[cold]
     fn poll(&mut self) {
-        let all = self.control.add_nodes(self.nodes - self.reported_nodes);
-        self.reported_nodes = self.nodes;
+        let all = self.control.add_nodes(self.nodes - self.flushed_nodes);
+        self.flushed_nodes = self.nodes;
         let next = self.control.nodes_to_next_poll(all);
         self.next_poll_at = self.nodes + next;
         if self.thread_id == 0 {
@@ -80,12 +80,12 @@ impl Search<'_> {
 
     /// Nodes of all threads, as last reported, and of this one.
     pub(super) fn all_nodes(&self) -> u64 {
-        self.control.nodes() + self.nodes - self.reported_nodes
+        self.control.nodes() + self.nodes - self.flushed_nodes
     }
 
     /// Reports the remaining nodes of this thread.
-    pub(super) fn report_nodes(&mut self) {
-        self.control.add_nodes(self.nodes - self.reported_nodes);
-        self.reported_nodes = self.nodes;
+    pub(super) fn flush_nodes(&mut self) {
+        self.control.add_nodes(self.nodes - self.flushed_nodes);
+        self.flushed_nodes = self.nodes;
     }
 }

@@ -119,7 +119,7 @@ pub(crate) struct Search<'a> {
     /// The depth of the current iteration.
     iteration: usize,
     nodes: u64,
-    reported_nodes: u64,
+    flushed_nodes: u64,
     next_poll_at: u64,
     seldepth: usize,
     cutoffs: CutoffStats,
@@ -170,7 +170,7 @@ impl<'a> Search<'a> {
             pv_index: 0,
             iteration: 0,
             nodes: 0,
-            reported_nodes: 0,
+            flushed_nodes: 0,
             next_poll_at: control.nodes_to_first_poll(),
             seldepth: 0,
             cutoffs: CutoffStats::default(),

@@ -89,9 +89,9 @@ fn pick_with_mate_in_one_plays_it_at_every_level() {
     let ladder = game("6k1/5ppp/8/8/8/8/5PPP/R5K1 w - - 0 1");
     for elo in [1_000, 1_500, 2_000] {
         for seed in 0..20 {
-            let report = solo().search(&ladder, &at(elo, seed));
-            let after = ladder.position().after(report.mv.expect("a move"));
-            assert!(after.is_checkmate(), "{elo} {seed}: {report:?}");
+            let result = solo().search(&ladder, &at(elo, seed));
+            let after = ladder.position().after(result.mv.expect("a move"));
+            assert!(after.is_checkmate(), "{elo} {seed}: {result:?}");
         }
     }
 }
@@ -239,9 +239,9 @@ fn limited_search_reports_only_requested_lines() {
         hash_mib: 1,
         threads: 1,
     });
-    let report = engine.search(&start, at(1_000, 1));
-    assert_eq!(report.multipv, 1);
-    assert_eq!(report.pv.first().copied(), report.mv);
+    let result = engine.search(&start, at(1_000, 1));
+    assert_eq!(result.multipv, 1);
+    assert_eq!(result.pv.first().copied(), result.mv);
 }
 
 fn clock(seconds: u64, increment: u64) -> Limits {

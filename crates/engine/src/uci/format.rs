@@ -2,44 +2,44 @@
 
 use std::fmt::{self, Write as _};
 
-use crate::{Bound, Engine, Score, SearchReport, Wdl};
+use crate::{Bound, Engine, Score, SearchInfo, Wdl};
 use knightwatch_chess::{
     CastlingNotation, Color, File, Game, Move, Position, Rank, Square, Termination,
 };
 
 /// The `info` line of a search. With the material of the root position it includes `wdl`.
 pub fn info_line(
-    report: &SearchReport,
+    info: &SearchInfo,
     notation: CastlingNotation,
     wdl_material: Option<u32>,
 ) -> String {
-    let bound = match report.bound {
+    let bound = match info.bound {
         Bound::Exact => "",
         Bound::Lower => " lowerbound",
         Bound::Upper => " upperbound",
     };
     let wdl = wdl_material.map_or_else(String::new, |material| {
-        let is_stalemate = report.mv.is_none() && report.score == Score::Centipawns(0);
+        let is_stalemate = info.mv.is_none() && info.score == Score::Centipawns(0);
         let [win, draw, loss] = match is_stalemate {
             true => [0, 1000, 0],
-            false => Wdl::of(report.score, material).permille(),
+            false => Wdl::of(info.score, material).permille(),
         };
         format!(" wdl {win} {draw} {loss}")
     });
     let mut line = format!(
         "info depth {} seldepth {} multipv {} score {}{bound}{wdl} nodes {} nps {} hashfull {} time {}",
-        report.depth,
-        report.seldepth,
-        report.multipv,
-        report.score.uci(),
-        report.nodes,
-        report.nps(),
-        report.hashfull,
-        report.elapsed.as_millis(),
+        info.depth,
+        info.seldepth,
+        info.multipv,
+        info.score.uci(),
+        info.nodes,
+        info.nps(),
+        info.hashfull,
+        info.elapsed.as_millis(),
     );
-    if !report.pv.is_empty() {
+    if !info.pv.is_empty() {
         line.push_str(" pv");
-        line.push_str(&moves_text(&report.pv, notation));
+        line.push_str(&moves_text(&info.pv, notation));
     }
     line
 }
@@ -54,8 +54,8 @@ pub(super) fn moves_text(moves: &[Move], notation: CastlingNotation) -> String {
 }
 
 /// The `bestmove` line of a search.
-pub fn best_move_line(report: &SearchReport, notation: CastlingNotation) -> String {
-    match (report.mv, report.ponder) {
+pub fn best_move_line(info: &SearchInfo, notation: CastlingNotation) -> String {
+    match (info.mv, info.ponder) {
         (Some(mv), Some(ponder)) => {
             format!(
                 "bestmove {} ponder {}",

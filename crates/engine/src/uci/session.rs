@@ -10,8 +10,8 @@ use super::options::{self, DEFAULT_ELO, DEFAULT_HASH_MIB, DEFAULT_OVERHEAD_MS};
 use super::parse::{has_limit, number, read_limits, read_position};
 use super::{Output, genfens};
 use crate::{
-    Elo, Engine, EngineOptions, Limits, SearchHandle, SearchReport, Strength, Task, bench,
-    material, nnue,
+    Elo, Engine, EngineOptions, Limits, SearchHandle, SearchInfo, Strength, Task, bench, material,
+    nnue,
 };
 use knightwatch_chess::{CastlingNotation, Game, Position, Variant, perft};
 
@@ -217,8 +217,8 @@ impl Session {
         &self,
         game: Game,
         mut limits: Limits,
-        on_info: impl FnMut(&SearchReport) + Send + 'static,
-        on_done: impl FnOnce(SearchReport) + Send + 'static,
+        on_info: impl FnMut(&SearchInfo) + Send + 'static,
+        on_done: impl FnOnce(SearchInfo) + Send + 'static,
     ) -> SearchHandle {
         limits.multi_pv = self.multi_pv;
         limits.strength = self.is_limited.then_some(Strength {
@@ -248,15 +248,15 @@ impl Session {
         let limits = read_limits(words, &game, overhead, |error| self.fail(error));
         let (is_endless, is_pondering) = (limits.infinite || !has_limit(&limits), limits.ponder);
         let (sender, done) = mpsc::channel();
-        let (info, best) = (self.output.clone(), self.output.clone());
+        let (info_output, best_output) = (self.output.clone(), self.output.clone());
         let notation = self.notation;
         let wdl_material = self.shows_wdl.then(|| material(game.position()));
         let search = self.start(
             game,
             limits,
-            move |report| info.write_line(&info_line(report, notation, wdl_material)),
-            move |report| {
-                best.write_line(&best_move_line(&report, notation));
+            move |info| info_output.write_line(&info_line(info, notation, wdl_material)),
+            move |result| {
+                best_output.write_line(&best_move_line(&result, notation));
                 // The session may be over already.
                 let _ = sender.send(());
             },
@@ -336,9 +336,9 @@ impl Session {
             Some(depth) => number("bench", depth)?,
             None => bench::DEPTH,
         };
-        let report = bench::search(&self.engine.setting(), depth, |_, _, _| {});
+        let result = bench::search(&self.engine.setting(), depth, |_, _, _| {});
         self.output
-            .write_line(&format!("{} nodes {} nps", report.nodes, report.nps()));
+            .write_line(&format!("{} nodes {} nps", result.nodes, result.nps()));
         Ok(())
     }
 }

@@ -78,7 +78,7 @@ fn show_wdl_adds_wdl_to_scores() {
     let queen = "position fen 4k3/8/8/8/8/8/4P3/3QK3 w - - 0 1\ngo depth 4\n";
     let output = run_session(&format!("setoption name UCI_ShowWDL value true\n{queen}"));
     let info = output.lines().rfind(|line| line.starts_with("info depth"));
-    let words: Vec<&str> = info.expect("thought").split(' ').collect();
+    let words: Vec<&str> = info.expect("an info line").split(' ').collect();
     let at = words.iter().position(|word| *word == "wdl").expect("wdl");
     let permille: Vec<u32> = words[at + 1..at + 4]
         .iter()

@@ -19,7 +19,7 @@ use super::format::game_result;
 use super::options::{self, Kind, MAX_HASH_MIB, MAX_THREADS};
 use super::session::Session;
 use super::{Line, Lines};
-use crate::{Limits, Score, SearchHandle, SearchReport};
+use crate::{Limits, Score, SearchHandle, SearchInfo};
 use knightwatch_chess::{CastlingNotation, Color, Game, Move, Position, Variant};
 use knightwatch_util::sync::lock;
 
@@ -45,7 +45,7 @@ pub(super) fn run(lines: Lines<impl BufRead + Send>, session: Session) -> io::Re
                 Event::Line(Line::Text(line)) => xboard.execute(&line),
                 Event::Line(Line::TooLong) => xboard.write("Error (line too long)"),
                 Event::InputEnded(result) => return Some(result),
-                Event::Done(search, report) => xboard.search_done(search, &report),
+                Event::Done(search, info) => xboard.search_done(search, &info),
             }
             output.check().err().map(Err)
         });
@@ -81,7 +81,7 @@ enum Event {
     Line(Line),
     InputEnded(io::Result<()>),
     /// The search of this number has ended.
-    Done(u64, SearchReport),
+    Done(u64, SearchInfo),
 }
 
 /// Purpose of a search.
@@ -107,7 +107,7 @@ struct Xboard {
     side: Option<Color>,
     is_analyzing: bool,
     ponders: bool,
-    /// Whether thinking is shown.
+    /// Whether thinking output is written.
     posts: Arc<AtomicBool>,
     /// Number of the search that may be shown.
     current: Arc<Mutex<u64>>,
@@ -115,8 +115,8 @@ struct Xboard {
     search: Option<Search>,
     /// Searches so far: results of earlier ones are ignored.
     searches: u64,
-    /// The latest report of the running search.
-    latest: Arc<Mutex<Option<SearchReport>>>,
+    /// The latest information of the running search.
+    latest: Arc<Mutex<Option<SearchInfo>>>,
     /// Pings that are answered after the engine's move.
     pings: Vec<String>,
     /// Score of the last move that the engine made.
@@ -198,7 +198,7 @@ impl Xboard {
                     search.handle.stop();
                 }
             }
-            ["ping", number] if self.is_thinking() && self.pings.len() < MAX_WAITING_EVENTS => {
+            ["ping", number] if self.is_searching() && self.pings.len() < MAX_WAITING_EVENTS => {
                 self.pings.push(number.to_owned());
             }
             ["ping", number] => self.write(&format!("pong {number}")),
@@ -272,7 +272,7 @@ impl Xboard {
         let turn = self.game()?.position().turn();
         self.force();
         self.side = Some(if to_move { turn } else { !turn });
-        self.think();
+        self.start_search();
         Ok(())
     }
 
@@ -307,7 +307,7 @@ impl Xboard {
     }
 
     fn user_move(&mut self, text: &str) -> Result<(), CommandError> {
-        if self.is_thinking() {
+        if self.is_searching() {
             self.write(&format!("Illegal move (not your turn): {text}"));
             return Ok(());
         }
@@ -336,13 +336,13 @@ impl Xboard {
         }
         self.cancel();
         self.hint = None;
-        self.think();
+        self.start_search();
         self.analyze();
         Ok(())
     }
 
-    /// Thinks about a move if it is the engine's turn; ends the game if it is over.
-    fn think(&mut self) {
+    /// Searches for a move if it is the engine's turn; ends the game if it is over.
+    fn start_search(&mut self) {
         if self.side.is_none() || self.end_game() {
             return;
         }
@@ -393,18 +393,18 @@ impl Xboard {
         let handle = self.session.start(
             game,
             limits,
-            move |report| {
-                if report.multipv == 1 {
-                    *lock(&latest) = Some(report.clone());
+            move |info| {
+                if info.multipv == 1 {
+                    *lock(&latest) = Some(info.clone());
                 }
                 // No line of a search that was canceled comes after the answer to the cancellation.
                 let current = lock(&current);
                 if *current == number && (is_shown || posts.load(Relaxed)) {
-                    output.write_line(&thinking_line(report, &root));
+                    output.write_line(&thinking_line(info, &root));
                 }
             },
             // The loop may have ended.
-            move |report| drop(sender.send(Event::Done(number, report))),
+            move |info| drop(sender.send(Event::Done(number, info))),
         );
         self.search = Some(Search {
             number,
@@ -413,7 +413,7 @@ impl Xboard {
         });
     }
 
-    fn is_thinking(&self) -> bool {
+    fn is_searching(&self) -> bool {
         matches!(&self.search, Some(search) if search.purpose == Purpose::Move)
     }
 
@@ -427,7 +427,7 @@ impl Xboard {
         if canceled.is_some() {
             *lock(&self.current) = 0;
         }
-        if !self.is_thinking() {
+        if !self.is_searching() {
             self.answer_pings();
         }
     }
@@ -439,11 +439,11 @@ impl Xboard {
     }
 
     /// Makes the move of a search, unless the search was canceled.
-    fn search_done(&mut self, number: u64, report: &SearchReport) {
+    fn search_done(&mut self, number: u64, info: &SearchInfo) {
         let search = self
             .search
             .take_if(|search| search.number == number && search.purpose == Purpose::Move);
-        let (Some(_), Some(game), Some(mv)) = (search, &mut self.session.game, report.mv) else {
+        let (Some(_), Some(game), Some(mv)) = (search, &mut self.session.game, info.mv) else {
             return;
         };
         let text = match self.session.notation {
@@ -454,8 +454,8 @@ impl Xboard {
             notation => mv.uci(notation).to_string(),
         };
         game.play(mv);
-        self.clocks.moved(game.moves().len(), report.elapsed);
-        (self.score, self.hint) = (Some(report.score), report.ponder);
+        self.clocks.moved(game.moves().len(), info.elapsed);
+        (self.score, self.hint) = (Some(info.score), info.ponder);
         self.write(&format!("move {text}"));
         let is_over = self.end_game();
         self.answer_pings();
@@ -505,7 +505,7 @@ impl Xboard {
             return;
         };
         let latest = lock(&self.latest);
-        let best = latest.as_ref().and_then(|report| report.mv);
+        let best = latest.as_ref().and_then(|info| info.mv);
         let hint = if self.is_analyzing { best } else { self.hint };
         if let Some(mv) = hint.filter(|&mv| game.position().is_legal(mv)) {
             self.write(&format!("Hint: {}", game.position().san(mv)));
@@ -515,13 +515,12 @@ impl Xboard {
     /// Answers `.` in analysis; how many moves of the iteration are left is not known.
     fn show_status(&self) {
         let latest = lock(&self.latest);
-        if let (Some(report), Some(game), true) = (&*latest, &self.session.game, self.is_analyzing)
-        {
+        if let (Some(info), Some(game), true) = (&*latest, &self.session.game, self.is_analyzing) {
             self.write(&format!(
                 "stat01: {} {} {} 0 {}",
-                report.elapsed.as_millis() / 10,
-                report.nodes,
-                report.depth,
+                info.elapsed.as_millis() / 10,
+                info.nodes,
+                info.depth,
                 game.position().legal_moves().len()
             ));
         }

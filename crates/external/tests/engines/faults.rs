@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use knightwatch_chess::{Game, Position};
-use knightwatch_engine::{Limits, SearchReport, Task};
+use knightwatch_engine::{Limits, SearchInfo, Task};
 use knightwatch_external::{
     EngineError, EngineProcess, ExternalEngine, ExternalHandle, ExternalSettings, FixedLimits,
     GameSetup, Launch, Outcome,
@@ -206,7 +206,7 @@ fn no_process_is_left_when_the_engine_is_dropped() {
 }
 
 /// Starts a search on the opponent's time, as soon as a process is free.
-fn ponder(engine: &ExternalEngine) -> (ExternalHandle, Receiver<SearchReport>) {
+fn ponder(engine: &ExternalEngine) -> (ExternalHandle, Receiver<SearchInfo>) {
     let deadline = Instant::now() + Duration::from_secs(60);
     loop {
         let (sender, receiver) = channel();

@@ -9,7 +9,7 @@ use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use knightwatch_chess::{Game, Position};
-use knightwatch_engine::{Clock, Engine, EngineOptions, Limits, SearchReport, Task};
+use knightwatch_engine::{Clock, Engine, EngineOptions, Limits, SearchInfo, Task};
 use knightwatch_external::{
     ExternalEngine, ExternalSettings, FixedLimits, GameSetup, Launch, Outcome,
 };
@@ -81,7 +81,7 @@ fn wait_until(what: &str, is_true: impl Fn() -> bool) {
 }
 
 /// The result of a search of the initial position with one second on the clock, and the time it took.
-fn search(engine: &ExternalEngine, game_id: u64) -> (SearchReport, Duration) {
+fn search(engine: &ExternalEngine, game_id: u64) -> (SearchInfo, Duration) {
     let (sender, receiver) = channel();
     let since = Instant::now();
     let _handle = engine.start(
@@ -128,7 +128,7 @@ fn search_game(
     game: &Game,
     limits: Limits,
     setup: GameSetup,
-) -> (SearchReport, Outcome) {
+) -> (SearchInfo, Outcome) {
     let (sender, receiver) = channel();
     let task = Task {
         game_id,

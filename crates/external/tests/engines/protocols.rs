@@ -4,7 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use knightwatch_chess::{CastlingNotation, Game, Position, Variant};
-use knightwatch_engine::{Elo, Limits, Score, SearchReport, Strength};
+use knightwatch_engine::{Elo, Limits, Score, SearchInfo, Strength};
 use knightwatch_external::{
     EngineProcess, ExternalSettings, GameSetup, Launch, Opponent, Protocol,
 };
@@ -28,7 +28,7 @@ fn xboard(go: &str, log: &str) -> Launch {
     }
 }
 
-fn uci(report: &SearchReport) -> String {
+fn uci(report: &SearchInfo) -> String {
     let mv = report.mv.expect("a move");
     mv.uci(CastlingNotation::Standard).to_string()
 }

@@ -152,14 +152,14 @@ impl<'a> Engines<'a> {
             let outcome = match pairing.opponent {
                 PairingOpponent::Level(level) => {
                     let opponent_limits = limits_of(level);
-                    let think = |side: usize, game: &Game| {
-                        let thought = match side {
+                    let search = |side: usize, game: &Game| {
+                        let result = match side {
                             0 => self.player.search(game, &player_limits),
                             _ => self.opponent.search(game, &opponent_limits),
                         };
-                        anyhow::Ok(thought.mv.map(|mv| (mv, thought.score)))
+                        anyhow::Ok(result.mv.map(|mv| (mv, result.score)))
                     };
-                    pair::play_game(think, game, first, &pair::ANY_ENGINES)?
+                    pair::play_game(search, game, first, &pair::ANY_ENGINES)?
                 }
                 PairingOpponent::Anchor(anchor) => {
                     let engine = match &mut self.engine {
@@ -177,14 +177,14 @@ impl<'a> Engines<'a> {
                         nodes: Some(anchor.nodes),
                         ..Go::default()
                     };
-                    let think = |side: usize, game: &Game| {
+                    let search = |side: usize, game: &Game| {
                         if side > 0 {
-                            return engine.think(game, &nodes).map(Some);
+                            return engine.search(game, &nodes).map(Some);
                         }
-                        let thought = self.player.search(game, &player_limits);
-                        Ok(thought.mv.map(|mv| (mv, thought.score)))
+                        let result = self.player.search(game, &player_limits);
+                        Ok(result.mv.map(|mv| (mv, result.score)))
                     };
-                    pair::play_game(think, game, first, &pair::ANY_ENGINES)?
+                    pair::play_game(search, game, first, &pair::ANY_ENGINES)?
                 }
             };
             *points = outcome.points(first);

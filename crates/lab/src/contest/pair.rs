@@ -70,16 +70,16 @@ pub(crate) fn play(
             Effort::Clock(clock, _) => [clock.base; 2],
             Effort::Nodes(_) => [Duration::ZERO; 2],
         };
-        let think = |side: usize, game: &Game| -> Result<_, TimeForfeit> {
-            let thought = players[side].search(game, &limits_of(effort, left[side]));
+        let search = |side: usize, game: &Game| -> Result<_, TimeForfeit> {
+            let result = players[side].search(game, &limits_of(effort, left[side]));
             if let Effort::Clock(clock, nodes_per_ms) = effort {
-                let spent = Duration::from_millis(thought.nodes / nodes_per_ms);
+                let spent = Duration::from_millis(result.nodes / nodes_per_ms);
                 let rest = left[side].checked_sub(spent).ok_or(TimeForfeit(side))?;
                 left[side] = rest + clock.increment;
             }
-            Ok(thought.mv.map(|mv| (mv, thought.score)))
+            Ok(result.mv.map(|mv| (mv, result.score)))
         };
-        match play_game(think, Game::new(start.clone()), first, &OWN_VERSIONS) {
+        match play_game(search, Game::new(start.clone()), first, &OWN_VERSIONS) {
             Ok(outcome) => outcome.points(first),
             Err(TimeForfeit(side)) => [0, 2][side],
         }
@@ -128,10 +128,10 @@ fn is_scored(
     matches!(score, Score::Centipawns(cp) if scores.contains(&cp.abs()))
 }
 
-/// Plays one game, in which player 0 has the color `first`. `think` returns a player's move and score; its errors end the
+/// Plays one game, in which player 0 has the color `first`. `search` returns a player's move and score; its errors end the
 /// game.
 pub(crate) fn play_game<E>(
-    mut think: impl FnMut(usize, &Game) -> Result<Option<(Move, Score)>, E>,
+    mut search: impl FnMut(usize, &Game) -> Result<Option<(Move, Score)>, E>,
     mut game: Game,
     first: Color,
     adjudication: &Adjudication,
@@ -143,7 +143,7 @@ pub(crate) fn play_game<E>(
             return Ok(outcome);
         }
         let turn = game.position().turn();
-        let Some((mv, score)) = think(usize::from(turn != first), &game)? else {
+        let Some((mv, score)) = search(usize::from(turn != first), &game)? else {
             break;
         };
         let score = match score {

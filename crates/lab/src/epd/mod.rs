@@ -12,7 +12,7 @@ use anyhow::{Context, ensure};
 pub use self::test_position::TestPosition;
 use crate::progress::Progress;
 use knightwatch_chess::Game;
-use knightwatch_engine::{Engine, EngineOptions, Limits, SearchReport, Task};
+use knightwatch_engine::{Engine, EngineOptions, Limits, SearchInfo, Task};
 use knightwatch_util::input;
 
 /// The largest test suite that is read.
@@ -100,7 +100,7 @@ struct SolvedAt {
 }
 
 struct Attempt {
-    report: SearchReport,
+    info: SearchInfo,
     /// `None` if the position is not solved.
     solved_at: Option<SolvedAt>,
 }
@@ -108,24 +108,24 @@ struct Attempt {
 /// Solves a test position with cleared hash table.
 fn solve(engine: &Engine, test: &TestPosition, limits: Limits) -> Attempt {
     engine.new_game();
-    let (sender, reports) = mpsc::channel();
+    let (sender, infos) = mpsc::channel();
     let last = sender.clone();
     let _handle = engine.start(Task {
         game_id: 0,
         game: Game::new(test.position.clone()),
         limits,
-        on_info: Box::new(move |report| drop(sender.send(report.clone()))),
-        on_done: Box::new(move |report| drop(last.send(report))),
+        on_info: Box::new(move |info| drop(sender.send(info.clone()))),
+        on_done: Box::new(move |info| drop(last.send(info))),
     });
     let mut attempt: Option<Attempt> = None;
-    for report in reports {
+    for info in infos {
         let known = attempt.and_then(|attempt| attempt.solved_at);
         let now = SolvedAt {
-            depth: report.depth,
-            elapsed: report.elapsed,
+            depth: info.depth,
+            elapsed: info.elapsed,
         };
-        let solved_at = test.is_solved_by(&report).then(|| known.unwrap_or(now));
-        attempt = Some(Attempt { report, solved_at });
+        let solved_at = test.is_solved_by(&info).then(|| known.unwrap_or(now));
+        attempt = Some(Attempt { info, solved_at });
     }
     attempt.expect("an answer always comes")
 }
@@ -133,21 +133,21 @@ fn solve(engine: &Engine, test: &TestPosition, limits: Limits) -> Attempt {
 impl Attempt {
     fn describe(&self, test: &TestPosition) -> String {
         let position = &test.position;
-        let mv = self.report.mv.map_or("none".into(), |mv| position.san(mv));
+        let mv = self.info.mv.map_or("none".into(), |mv| position.san(mv));
         let mut line = match self.solved_at {
             Some(SolvedAt { depth, elapsed }) => {
                 let seconds = elapsed.as_secs_f64();
                 format!("solved  {mv:<8} {seconds:>8.3} s  depth {depth:>2}")
             }
             None => {
-                let seconds = self.report.elapsed.as_secs_f64();
-                let depth = self.report.depth;
+                let seconds = self.info.elapsed.as_secs_f64();
+                let depth = self.info.depth;
                 let solution = test.solution();
                 format!("missed  {mv:<8} {seconds:>8.3} s  depth {depth:>2}  right: {solution}")
             }
         };
         if test.max_points() > 0 {
-            let points = test.points_for(self.report.mv);
+            let points = test.points_for(self.info.mv);
             line += &format!("  {points} of {} points", test.max_points());
         }
         if !test.name.is_empty() {
@@ -174,10 +174,10 @@ struct Totals {
 impl Totals {
     fn add(&mut self, test: &TestPosition, attempt: &Attempt) {
         self.positions += 1;
-        self.points += test.points_for(attempt.report.mv);
+        self.points += test.points_for(attempt.info.mv);
         self.max_points += test.max_points();
-        self.elapsed += attempt.report.elapsed;
-        self.nodes += attempt.report.nodes;
+        self.elapsed += attempt.info.elapsed;
+        self.nodes += attempt.info.nodes;
         if let Some(solved_at) = attempt.solved_at {
             self.solved += 1;
             self.to_solution += solved_at.elapsed;

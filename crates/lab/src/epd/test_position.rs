@@ -3,7 +3,7 @@
 use anyhow::{Context, bail, ensure};
 
 use knightwatch_chess::{Epd, Move, Position};
-use knightwatch_engine::{Score, SearchReport};
+use knightwatch_engine::{Score, SearchInfo};
 
 /// A test position and its solution.
 #[derive(Clone, Debug)]
@@ -70,9 +70,9 @@ impl TestPosition {
     }
 
     /// Whether the result satisfies all of `bm`, `am` and `dm`. With points only, it must have the most points.
-    pub fn is_solved_by(&self, report: &SearchReport) -> bool {
-        let Some(mv) = report.mv else { return false };
-        let mates = |moves: u32| match report.score {
+    pub fn is_solved_by(&self, info: &SearchInfo) -> bool {
+        let Some(mv) = info.mv else { return false };
+        let mates = |moves: u32| match info.score {
             Score::Mate(found) => found > 0 && found.unsigned_abs() <= moves,
             Score::Centipawns(_) => false,
         };
@@ -185,7 +185,7 @@ mod tests {
         TestPosition::parse(&format!("{START} {operations}")).expect("a question")
     }
 
-    fn report(mv: &str, score: Score) -> SearchReport {
+    fn info(mv: &str, score: Score) -> SearchInfo {
         let position = Position::startpos();
         let engine =
             knightwatch_engine::Searcher::new(1, &knightwatch_engine::Setting::with_network(None))
@@ -196,7 +196,7 @@ mod tests {
                         ..Default::default()
                     },
                 );
-        SearchReport {
+        SearchInfo {
             mv: Some(position.parse_san(mv).expect("legal")),
             score,
             ..engine
@@ -204,7 +204,7 @@ mod tests {
     }
 
     fn is_solved(operations: &str, mv: &str, score: Score) -> bool {
-        test_position(operations).is_solved_by(&report(mv, score))
+        test_position(operations).is_solved_by(&info(mv, score))
     }
 
     #[test]

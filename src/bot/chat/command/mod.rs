@@ -174,24 +174,20 @@ impl Command {
             Self::Eval | Self::Pv if is_secret => {
                 "Not during the game: that would be engine assistance.".into()
             }
-            Self::Eval => about_last_search(facts, |report| {
-                let score = report
-                    .score
-                    .map_or("?".to_owned(), |score| score.to_string());
-                let deep = plural::count(report.depth, "ply", "plies");
+            Self::Eval => about_last_search(facts, |info| {
+                let score = info.score.map_or("?".to_owned(), |score| score.to_string());
+                let deep = plural::count(info.depth, "ply", "plies");
                 format!("{score} for me, {deep} deep.")
             }),
-            Self::Pv => {
-                about_last_search(facts, |report| format!("I expect {}", report.pv.join(" ")))
-            }
-            Self::Depth => about_last_search(facts, |report| {
-                let (depth, longest) = (report.depth, report.seldepth);
+            Self::Pv => about_last_search(facts, |info| format!("I expect {}", info.pv.join(" "))),
+            Self::Depth => about_last_search(facts, |info| {
+                let (depth, longest) = (info.depth, info.seldepth);
                 let depth = plural::count(depth, "ply", "plies");
                 format!("{depth}, and {longest} in the longest line.")
             }),
-            Self::Nps => about_last_search(facts, |report| {
-                let seconds = report.elapsed.as_secs_f64().max(1e-3);
-                let (nodes, speed) = (report.nodes as f64, report.nodes as f64 / seconds);
+            Self::Nps => about_last_search(facts, |info| {
+                let seconds = info.elapsed.as_secs_f64().max(1e-3);
+                let (nodes, speed) = (info.nodes as f64, info.nodes as f64 / seconds);
                 format!(
                     "{} positions a second, {} in all.",
                     abbreviate(speed),
@@ -254,10 +250,10 @@ fn help(argument: &str) -> String {
 fn about_last_search(facts: &Facts<'_>, describe: impl Fn(&SearchInfo) -> String) -> String {
     match facts.last {
         None => "I have not moved yet.".into(),
-        Some((report, _)) => match report.source {
+        Some((info, _)) => match info.source {
             Source::Book => "My last move was from a book, without a search.".into(),
             Source::Only => "My last move was the only legal one, without a search.".into(),
-            Source::Search | Source::Fallback => describe(report),
+            Source::Search | Source::Fallback => describe(info),
         },
     }
 }
@@ -279,7 +275,7 @@ fn time(facts: &Facts<'_>) -> String {
 }
 
 fn book(facts: &Facts<'_>) -> String {
-    let from_book = facts.last.map(|(report, _)| report.source == Source::Book);
+    let from_book = facts.last.map(|(info, _)| info.source == Source::Book);
     match from_book {
         _ if !facts.terms.book.are_asked() => "I play this game without a book.".into(),
         None => "I have not moved yet.".into(),

@@ -20,7 +20,7 @@ const OPPONENT_AS_SPECTATOR: Requester = Requester {
 
 const SECRET: &str = "Not during the game: that would be engine assistance.";
 
-fn report(source: Source) -> SearchInfo {
+fn search_info(source: Source) -> SearchInfo {
     SearchInfo {
         source,
         score: Some(Score::Centipawns(35)),
@@ -46,7 +46,7 @@ fn ask(
     let mut settings = Settings::default();
     change(&mut settings);
     let terms = PlaySettings::defaults(&settings);
-    let report = source.map(report);
+    let search_info = source.map(search_info);
     let facts = Facts {
         values: TemplateValues {
             me: "Rob",
@@ -61,9 +61,9 @@ fn ask(
         chat: &settings.chat,
         challenge: &settings.challenge,
         terms: &terms,
-        last: report
+        last: search_info
             .as_ref()
-            .map(|report| (report, Duration::from_millis(2_340))),
+            .map(|search_info| (search_info, Duration::from_millis(2_340))),
         clock: Some(Duration::from_secs(125)),
         lag: Duration::from_millis(35),
         takebacks: 2,

@@ -86,9 +86,9 @@ impl GameCore {
             challenge: context.challenge,
             terms: &self.terms,
             last: self
-                .last_report
+                .last_search
                 .as_ref()
-                .map(|(report, timing)| (report, timing.to_post)),
+                .map(|(info, timing)| (info, timing.to_post)),
             clock: header.has_clock().then(|| self.running_clock(context.now)),
             lag: self.lag.median(),
             takebacks: self.terms.takebacks.saturating_sub(self.takebacks_granted),

@@ -51,7 +51,7 @@ pub(crate) struct GameCore {
     /// The current turn.
     turn: Turn,
     /// Search report and timing of our last move, for chat commands.
-    last_report: Option<(SearchInfo, Timing)>,
+    last_search: Option<(SearchInfo, Timing)>,
     /// Takebacks granted to the opponent.
     takebacks_granted: u32,
     /// Result (`1-0`) and winner of a finished game.
@@ -167,7 +167,7 @@ impl GameCore {
             pending_move: PendingMove::default(),
             lag: Lag::default(),
             turn: Turn::new(Duration::ZERO, Duration::ZERO, now),
-            last_report: None,
+            last_search: None,
             takebacks_granted: 0,
             result: None,
             score_trend: ScoreTrend::default(),
@@ -193,7 +193,7 @@ impl GameCore {
         if let Some(suspended) = suspended {
             self.score_trend = suspended.score_trend;
             self.takebacks_granted = suspended.takebacks_granted;
-            self.last_report = suspended.last_report;
+            self.last_search = suspended.last_search;
             game_moves = suspended.moves;
         }
         self.game = Some((header, game_moves));
@@ -270,7 +270,7 @@ impl GameCore {
             moves: game_moves.clone(),
             score_trend: self.score_trend.clone(),
             takebacks_granted: self.takebacks_granted,
-            last_report: self.last_report.clone(),
+            last_search: self.last_search.clone(),
         })
     }
 
@@ -327,10 +327,10 @@ impl GameCore {
             .echoed_at
             .and_then(|at| self.measure_move(at, update.previous_turn, state, now));
         if shown.is_some() {
-            self.last_report.clone_from(&shown);
+            self.last_search.clone_from(&shown);
         }
         if matches!(update.moves_update.change, Change::Replaced { .. }) {
-            self.last_report = None;
+            self.last_search = None;
             self.score_trend.reset();
         }
         shown
@@ -413,8 +413,8 @@ impl GameCore {
         choice: ChosenMove,
     ) -> (Option<DrawResignDecision>, Action) {
         let mut decision = None;
-        if let Some(thought) = choice.thought.as_ref().filter(|thought| thought.depth > 0) {
-            let (score, draw, resign) = (thought.score, &self.terms.draw, &self.terms.resign);
+        if let Some(search) = choice.search.as_ref().filter(|search| search.depth > 0) {
+            let (score, draw, resign) = (search.score, &self.terms.draw, &self.terms.resign);
             if let Some((header, game_moves)) = &self.game {
                 let situation = Situation {
                     ply: game_moves.ply(),
@@ -423,7 +423,7 @@ impl GameCore {
                 };
                 let position = game_moves.position();
                 let resign = &resign_by(position.variant(), resign);
-                let wdl = thought.wdl.map(Wdl::from_permille);
+                let wdl = search.wdl.map(Wdl::from_permille);
                 let wdl = wdl.unwrap_or_else(|| chances(score, position));
                 self.score_trend.record(score, wdl, draw, resign);
                 self.turn.decision = self.score_trend.decide(situation, draw, resign);

@@ -23,8 +23,8 @@ impl GameCore {
             snapshot.ply = game_moves.ply();
         }
         snapshot.clocks = self.clocks();
-        let report = self.last_report.as_ref();
-        snapshot.score = report.and_then(|(report, _)| report.score);
+        let info = self.last_search.as_ref();
+        snapshot.score = info.and_then(|(info, _)| info.score);
         snapshot.no_move = self.pending_move.has_no_move();
         let pending = self.pending_move.is_pending();
         snapshot.our_turn_since = pending.then_some(self.turn.began);

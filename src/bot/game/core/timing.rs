@@ -165,7 +165,7 @@ impl GameCore {
         Some((
             SearchInfo {
                 fallback: choice.fallback,
-                ..search_info(past.position(), choice.source, choice.thought.as_ref())
+                ..search_info(past.position(), choice.source, choice.search.as_ref())
             },
             timing,
         ))

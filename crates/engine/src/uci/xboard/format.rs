@@ -1,7 +1,7 @@
-//! Moves, features and thinking in XBoard's protocol.
+//! Moves, features and thinking output in XBoard's protocol.
 
 use super::super::options::{self, Kind};
-use crate::{Bound, Score, SearchReport};
+use crate::{Bound, Score, SearchInfo};
 use knightwatch_chess::{Move, MoveError, Position};
 
 /// Score that stands for a mate, plus the moves to it.
@@ -73,9 +73,9 @@ pub(super) fn parse_move(position: &Position, text: &str) -> Result<Move, Notati
     })
 }
 
-/// A line of thinking: depth, score, centiseconds, nodes, selective depth, nodes per second, tablebase hits, line.
-pub(super) fn thinking_line(report: &SearchReport, root: &Position) -> String {
-    let score = match report.score {
+/// A line of thinking output: depth, score, centiseconds, nodes, selective depth, nodes per second, tablebase hits, line.
+pub(super) fn thinking_line(info: &SearchInfo, root: &Position) -> String {
+    let score = match info.score {
         Score::Centipawns(score) => score,
         Score::Mate(moves) if moves > 0 => MATE + moves,
         Score::Mate(moves) => -MATE + moves,
@@ -83,20 +83,20 @@ pub(super) fn thinking_line(report: &SearchReport, root: &Position) -> String {
     let mut position = root.clone();
     let mut line = format!(
         "{} {score} {} {} {} {} 0\t",
-        report.depth,
-        report.elapsed.as_millis() / 10,
-        report.nodes,
-        report.seldepth,
-        report.nps(),
+        info.depth,
+        info.elapsed.as_millis() / 10,
+        info.nodes,
+        info.seldepth,
+        info.nps(),
     );
-    for (number, &mv) in report.pv.iter().enumerate() {
+    for (number, &mv) in info.pv.iter().enumerate() {
         if number > 0 {
             line.push(' ');
         }
         line += &position.san(mv);
         position.play(mv);
     }
-    line += match report.bound {
+    line += match info.bound {
         Bound::Exact => "",
         Bound::Lower => "!",
         Bound::Upper => "?",

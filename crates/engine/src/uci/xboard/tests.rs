@@ -241,8 +241,11 @@ fn pondering_goes_on_after_the_expected_move() {
 fn thinking_is_posted_with_mate_scores() {
     let mut engine = Engine::start();
     let lines = engine.answer("post\nforce\nsetboard 6k1/5ppp/8/8/8/8/8/R6K w - - 0 1\ngo");
-    let thought = lines.lines().find(|line| line.ends_with("\tRa8#"));
-    let words: Vec<&str> = thought.expect("thought").split_whitespace().collect();
+    let info = lines.lines().find(|line| line.ends_with("\tRa8#"));
+    let words: Vec<&str> = info
+        .expect("a line of thinking output")
+        .split_whitespace()
+        .collect();
     assert_eq!((words[1], words.len()), ("100001", 8), "{lines}");
     let quiet = engine.answer("nopost\nnew\nsd 3\nusermove e2e4");
     assert!(quiet.starts_with("move "), "{quiet}");
