@@ -144,7 +144,7 @@ impl CommandHandle {
             .to_owned())
     }
 
-    /// Whether the bot has ended.
+    /// Returns whether the bot has ended.
     pub fn is_closed(&self) -> bool {
         self.sender.is_closed()
     }

@@ -208,7 +208,7 @@ impl Matches {
         self.matches.iter_mut().find(has_id)
     }
 
-    /// Whether this is a game of a match.
+    /// Returns whether this is a game of a match.
     pub(super) fn has_game(&mut self, id: &GameId) -> bool {
         self.matches.iter().any(|one| one.has_counted(id)) || self.with_game(id).is_some()
     }
@@ -264,7 +264,7 @@ impl Matches {
 }
 
 impl Match {
-    /// Whether no further game is wanted.
+    /// Returns whether no further game is wanted.
     pub(super) fn is_over(&self) -> bool {
         self.ended.is_some() || self.games.len() >= self.total() as usize
     }
@@ -274,7 +274,7 @@ impl Match {
         self.pairs.saturating_mul(2)
     }
 
-    /// Whether this is the next game, though its challenge is not known yet.
+    /// Returns whether this is the next game, though its challenge is not known yet.
     pub(super) fn expects(&self, game: &GameInfo) -> bool {
         let attempt = self.attempt.as_ref().filter(|attempt| attempt.id.is_none());
         attempt.is_some_and(|attempt| attempt.color() == game.color)
@@ -360,7 +360,7 @@ impl Match {
         }
     }
 
-    /// Whether the result of this game is counted.
+    /// Returns whether the result of this game is counted.
     pub(super) fn has_counted(&self, id: &GameId) -> bool {
         self.games.iter().any(|game| game.id == *id)
     }

@@ -232,7 +232,7 @@ impl AccountContext {
         self.queued_challenges.load(Ordering::Relaxed)
     }
 
-    /// Whether shutdown has begun.
+    /// Returns whether shutdown has begun.
     fn is_stopping(&self) -> bool {
         self.shutdown.stage() != Stage::Running
     }

@@ -86,7 +86,7 @@ impl Finding {
 }
 
 impl Report {
-    /// Whether the bot can play.
+    /// Returns whether the bot can play.
     pub fn is_ready(&self) -> bool {
         self.exit_code() == READY
     }

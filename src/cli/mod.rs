@@ -76,8 +76,8 @@ impl Cli {
             .before_long_help(long)
     }
 
-    /// Whether the arguments are lines of UCI, as OpenBench passes them, and not a command with its arguments. `bench` and
-    /// `uci` are both; as lines they are followed by others, as in `bench quit`.
+    /// Returns whether the arguments are lines of UCI, as OpenBench passes them, and not a command with its arguments.
+    /// `bench` and `uci` are both; as lines they are followed by others, as in `bench quit`.
     pub fn are_uci_lines(arguments: &[String]) -> bool {
         arguments.split_first().is_some_and(|(first, rest)| {
             let has_lines = !rest.is_empty() && rest.iter().all(|line| uci::is_command(line));

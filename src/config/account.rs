@@ -341,13 +341,13 @@ impl Settings {
         format!("{}@{server}", name.to_ascii_lowercase())
     }
 
-    /// Whether `name` is the account of these settings; always true with a single account.
+    /// Returns whether `name` is the account of these settings; always true with a single account.
     pub fn is_account_name(&self, name: &str) -> bool {
         let wanted = self.name.as_deref();
         wanted.is_none_or(|wanted| wanted.eq_ignore_ascii_case(name))
     }
 
-    /// Whether `name` is another account of this process.
+    /// Returns whether `name` is another account of this process.
     pub fn is_own_account(&self, name: &str) -> bool {
         let mut other_accounts = self.other_accounts.iter();
         other_accounts.any(|other| other.eq_ignore_ascii_case(name))

@@ -116,7 +116,7 @@ impl AlertTarget {
         problems
     }
 
-    /// Whether an event is reported.
+    /// Returns whether an event is reported.
     pub fn reports(&self, kind: AlertKind) -> bool {
         self.events.is_empty() || self.events.contains(&kind)
     }

@@ -18,7 +18,7 @@ pub enum BlockList {
 }
 
 impl BlockList {
-    /// Whether this text is meant as a URL.
+    /// Returns whether this text is meant as a URL.
     pub(super) fn is_url(text: &str) -> bool {
         text.contains("://")
     }

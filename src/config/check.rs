@@ -357,7 +357,7 @@ fn queue(challenge: &Challenge, findings: &mut Findings) {
     );
 }
 
-/// Whether no time control within the limits has one of the accepted speeds.
+/// Returns whether no time control within the limits has one of the accepted speeds.
 fn unreachable(challenge: &Challenge) -> bool {
     // Lichess estimates the length of a game by 40 moves.
     let estimate = |base: u32, increment: u32| base.saturating_add(increment.saturating_mul(40));

@@ -171,7 +171,7 @@ pub(super) fn redacted(section: &str, key: &str, value: &Value) -> String {
     }
 }
 
-/// Whether a value is empty, which is its default.
+/// Returns whether a value is empty, which is its default.
 pub(super) fn is_empty(value: &Value) -> bool {
     match value {
         Value::Array(list) => list.is_empty(),

@@ -99,7 +99,7 @@ pub enum OptionValue {
     Text(String),
 }
 
-/// Whether a variant has the rules of standard chess.
+/// Returns whether a variant has the rules of standard chess.
 fn is_standard(variant: Variant) -> bool {
     matches!(
         variant,
@@ -108,7 +108,7 @@ fn is_standard(variant: Variant) -> bool {
 }
 
 impl External {
-    /// Whether it plays a variant; yes if none is known.
+    /// Returns whether it plays a variant; yes if none is known.
     pub fn plays(&self, variant: Option<Variant>) -> bool {
         variant.is_none_or(|variant| match self.variants.is_empty() {
             true => is_standard(variant),
@@ -262,7 +262,7 @@ pub(super) fn problems(externals: &[External]) -> Vec<(usize, String)> {
     found
 }
 
-/// Whether an engine has this name.
+/// Returns whether an engine has this name.
 pub(super) fn is_known(externals: &[External], name: &str) -> bool {
     name == EMBEDDED_ENGINE || externals.iter().any(|engine| engine.name == name)
 }

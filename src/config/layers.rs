@@ -386,7 +386,7 @@ fn intended_variable(name: &str) -> Option<String> {
     })
 }
 
-/// Whether this is probably YAML, the format of other bots: most assignments use a colon.
+/// Returns whether this is probably YAML, the format of other bots: most assignments use a colon.
 fn is_yaml(text: &str) -> bool {
     let is_key = |key: &str| {
         let mut letters = key.trim().trim_start_matches("- ").chars();

@@ -124,7 +124,7 @@ impl Profile {
         }
     }
 
-    /// Whether an opponent with this rating fits the profile, given our own rating.
+    /// Returns whether an opponent with this rating fits the profile, given our own rating.
     ///
     /// A profile without `rating` and `rating_diff` takes opponents of about our own rating.
     pub fn wants(&self, rating: Option<i32>, ours: Option<i32>) -> bool {

@@ -173,7 +173,7 @@ impl Sources {
     }
 }
 
-/// Whether this process runs as root, according to `/proc`.
+/// Returns whether this process runs as root, according to `/proc`.
 fn is_superuser() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ids = status.lines().find_map(|line| line.strip_prefix("Uid:"));
@@ -328,7 +328,7 @@ fn read_file(path: &Path) -> Result<String, Problem> {
     Ok(text)
 }
 
-/// Whether a text consists of a single word, as a token file does.
+/// Returns whether a text consists of a single word, as a token file does.
 fn is_one_word(text: &str) -> bool {
     let word = text.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
     !word.is_empty() && !word.contains(|c: char| c.is_whitespace() || "=[#".contains(c))
@@ -397,7 +397,7 @@ fn service_token(settings: &Settings, sources: &Sources) -> Option<PathBuf> {
         .find(|path| path.exists())
 }
 
-/// Whether an environment variable is set and not blank.
+/// Returns whether an environment variable is set and not blank.
 fn is_set(sources: &Sources, variable: &str) -> bool {
     let text = sources.environment.get(variable);
     text.is_some_and(|text| !text.trim().is_empty())

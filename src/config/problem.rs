@@ -262,7 +262,7 @@ fn without_passwords(text: &str) -> String {
     masked_text
 }
 
-/// Whether this is a host or a number, as before the port of an address, and not an id.
+/// Returns whether this is a host or a number, as before the port of an address, and not an id.
 fn is_address(id: &str) -> bool {
     id == "localhost" || id.bytes().all(|byte| byte.is_ascii_digit())
 }

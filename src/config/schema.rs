@@ -69,7 +69,7 @@ pub(super) struct TableList {
 }
 
 impl TableList {
-    /// Whether the list is written outside of its section.
+    /// Returns whether the list is written outside of its section.
     pub(super) fn is_at_top(&self) -> bool {
         !self.heading.contains('.')
     }

@@ -330,12 +330,12 @@ impl Settings {
         }
     }
 
-    /// Whether these settings are from the configuration file of the system service.
+    /// Returns whether these settings are from the configuration file of the system service.
     pub fn is_of_service(&self) -> bool {
         self.file.as_deref() == Some(Path::new(SERVICE_CONFIG))
     }
 
-    /// Whether any games use books.
+    /// Returns whether any games use books.
     pub fn has_books(&self) -> bool {
         let here =
             self.book.enabled || self.any_rule(|play| play.book.as_ref().map(Books::are_asked));
@@ -357,19 +357,19 @@ impl Settings {
         accepting.flat_map(|rule| &rule.matching.name)
     }
 
-    /// Whether a rule names this user and accepts them.
+    /// Returns whether a rule names this user and accepts them.
     pub fn accepts_by_name(&self, name: &str) -> bool {
         self.accepted_names().any(|pattern| pattern.matches(name))
     }
 
-    /// Whether any rule enables this.
+    /// Returns whether any rule enables this.
     pub(super) fn any_rule(&self, says: fn(&Play) -> Option<bool>) -> bool {
         self.rule.iter().any(|rule| says(&rule.play) == Some(true))
     }
 }
 
 impl Engine {
-    /// Whether an engine is offered on the analysis board.
+    /// Returns whether an engine is offered on the analysis board.
     pub fn offers_analysis(&self) -> bool {
         self.provider || self.external.iter().any(|engine| engine.provider)
     }
@@ -450,7 +450,7 @@ impl Challenge {
         }
     }
 
-    /// Whether this user is blocked.
+    /// Returns whether this user is blocked.
     pub fn blocks(&self, name: &str) -> bool {
         self.block.iter().any(|pattern| pattern.matches(name))
     }

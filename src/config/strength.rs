@@ -51,8 +51,8 @@ impl Strength {
         })
     }
 
-    /// Whether games of this kind are played below full strength. In rated games that would be sandbagging and needs
-    /// `allow_rated`.
+    /// Returns whether games of this kind are played below full strength. In rated games that would be sandbagging and
+    /// needs `allow_rated`.
     pub fn limits(self, rated: bool) -> bool {
         self.mode != StrengthMode::Full && (self.allow_rated || !rated)
     }

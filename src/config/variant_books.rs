@@ -27,7 +27,7 @@ const KEYS: [&str; 8] = [
 pub struct VariantBooks(BTreeMap<Variant, Vec<PathBuf>>);
 
 impl VariantBooks {
-    /// Whether no variant has books.
+    /// Returns whether no variant has books.
     pub fn is_empty(&self) -> bool {
         self.0.values().all(Vec::is_empty)
     }

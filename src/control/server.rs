@@ -220,7 +220,7 @@ fn file_identity(path: &Path) -> Option<(u64, u64)> {
 struct Clients(VecDeque<(AbortHandle, Arc<AtomicBool>)>);
 
 impl Clients {
-    /// Whether there is room for another client, or would be without an idle one.
+    /// Returns whether there is room for another client, or would be without an idle one.
     fn has_room(&mut self) -> bool {
         self.0.retain(|(task, _)| !task.is_finished());
         self.0.len() < MAX_CLIENTS || self.idle().is_some()

@@ -183,8 +183,8 @@ fn read_position(variant: Option<Variant>, text: &str) -> Result<Game, RenderErr
     })
 }
 
-/// Whether the text is meant as a position rather than a file: it starts with `startpos`, has eight ranks separated
-/// by slashes and perhaps a pocket as the ninth, or blanks after the first word.
+/// Returns whether the text is meant as a position rather than a file: it starts with `startpos`, has eight ranks
+/// separated by slashes and perhaps a pocket as the ninth, or blanks after the first word.
 fn looks_like_position(text: &str) -> bool {
     let board = text.split_ascii_whitespace().next().unwrap_or_default();
     if board == "startpos" {

@@ -283,7 +283,7 @@ pub struct Player {
 }
 
 impl Player {
-    /// Whether this is a bot account.
+    /// Returns whether this is a bot account.
     pub fn is_bot(&self) -> bool {
         self.title.as_deref() == Some("BOT")
     }

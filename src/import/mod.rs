@@ -323,7 +323,7 @@ impl<W: Write> Import<'_, W> {
         Ok(())
     }
 
-    /// Whether a player is one of our accounts, whose name is then spelled as in the first of its games.
+    /// Returns whether a player is one of our accounts, whose name is then spelled as in the first of its games.
     fn is_ours(&mut self, name: &mut String) -> bool {
         let mut accounts = self.accounts.iter_mut();
         let Some(account) = accounts.find(|account| account.eq_ignore_ascii_case(name)) else {

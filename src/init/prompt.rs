@@ -84,7 +84,7 @@ impl Prompt {
     }
 }
 
-/// Whether the error is the end of the input.
+/// Returns whether the error is the end of the input.
 pub(super) fn is_end_of_input(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::UnexpectedEof
 }

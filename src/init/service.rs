@@ -101,17 +101,17 @@ impl Service {
         unit(&self.program)
     }
 
-    /// Whether the unit can be installed: into another root, or if systemd is running.
+    /// Returns whether the unit can be installed: into another root, or if systemd is running.
     pub(super) fn has_systemd(&self) -> bool {
         self.root.is_some() || is_systemd_running()
     }
 
-    /// Whether the service can be started now.
+    /// Returns whether the service can be started now.
     pub(super) fn can_start(&self) -> bool {
         self.root.is_none() && is_systemd_running()
     }
 
-    /// Whether the service is running.
+    /// Returns whether the service is running.
     pub(super) fn is_running(&self) -> bool {
         self.can_start() && systemctl(&["is-active", "--quiet", "knightwatch"]).is_ok()
     }
@@ -214,7 +214,7 @@ fn this_program() -> Option<PathBuf> {
     std::env::current_exe().ok()?.canonicalize().ok()
 }
 
-/// Whether the service can access the path, and it has no characters that are special in a unit.
+/// Returns whether the service can access the path, and it has no characters that are special in a unit.
 fn can_be_started(program: &Path) -> bool {
     let is_hidden = HIDDEN_DIRECTORIES
         .iter()
@@ -222,7 +222,7 @@ fn can_be_started(program: &Path) -> bool {
     !is_hidden && is_plain(program)
 }
 
-/// Whether the path has no characters that are special in a unit.
+/// Returns whether the path has no characters that are special in a unit.
 fn is_plain(path: &Path) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._+-".contains(c);
     path.to_str().is_some_and(|path| path.chars().all(plain))

@@ -41,7 +41,7 @@ impl RotatingFile {
         Ok(self.open.insert(file))
     }
 
-    /// Whether the path still names the open file.
+    /// Returns whether the path still names the open file.
     fn is_current(&self, open: &File) -> bool {
         let named = fs::metadata(&self.path);
         let same = |(named, open): (fs::Metadata, fs::Metadata)| {

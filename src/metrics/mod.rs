@@ -258,7 +258,7 @@ impl Metrics {
         status
     }
 
-    /// Whether the main loop of every account that has not ended is alive.
+    /// Returns whether the main loop of every account that has not ended is alive.
     pub fn is_alive(&self) -> bool {
         let is_alive = |metrics: &Self| {
             let is_ended = metrics.0.live.borrow().0.stage == ENDED;
@@ -270,7 +270,7 @@ impl Metrics {
         }
     }
 
-    /// Whether an account is connected and takes new games.
+    /// Returns whether an account is connected and takes new games.
     pub fn is_ready(&self) -> bool {
         let is_ready = |metrics: &Self| {
             let (live, _) = &*metrics.0.live.borrow();

@@ -304,7 +304,7 @@ pub struct EngineStatus {
 }
 
 impl Status {
-    /// Whether this process plays this account of this server.
+    /// Returns whether this process plays this account of this server.
     pub fn has_account(&self, account: &str, server: &str) -> bool {
         self.per_account().iter().any(|one| {
             let account = one

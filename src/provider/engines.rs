@@ -15,7 +15,7 @@ pub struct Engines {
 }
 
 impl Engines {
-    /// Whether the engines search for a move of a game.
+    /// Returns whether the engines search for a move of a game.
     pub(super) fn are_searching(&self) -> bool {
         self.embedded.is_searching() || self.externals.iter().any(ExternalEngine::is_searching)
     }
@@ -70,7 +70,7 @@ impl BoardEngine {
         }
     }
 
-    /// Whether a search that has ended with a result was complete. Otherwise a game has ended it.
+    /// Returns whether a search that has ended with a result was complete. Otherwise a game has ended it.
     pub(super) fn completes_searches(&self) -> bool {
         matches!(self, Self::External(_))
     }

@@ -181,7 +181,7 @@ impl Offer {
     }
 }
 
-/// Whether an engine on the analysis board has a name that we give.
+/// Returns whether an engine on the analysis board has a name that we give.
 fn is_ours(name: &str) -> bool {
     name == NAME || name.ends_with(&format!(" ({NAME})"))
 }

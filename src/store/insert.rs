@@ -23,7 +23,7 @@ const NOTE_RETENTION: Duration = Duration::from_secs(30 * 86_400);
 /// Plies that identify an opening.
 const OPENING_PLIES: usize = 4;
 
-/// Whether an event is recorded.
+/// Returns whether an event is recorded.
 pub(super) fn is_recorded(event: &Event) -> bool {
     match event {
         Event::ForAccount { event, .. } => is_recorded(event),

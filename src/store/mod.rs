@@ -76,7 +76,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether the file is damaged.
+    /// Returns whether the file is damaged.
     fn is_damage(&self) -> bool {
         use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
         matches!(self.code(), Some(DatabaseCorrupt | NotADatabase))

@@ -380,7 +380,7 @@ fn write_pending_pgn(
     Ok(())
 }
 
-/// Whether an error is caused by the event itself, so that a retry would fail as well.
+/// Returns whether an error is caused by the event itself, so that a retry would fail as well.
 fn is_event_error(error: &rusqlite::Error) -> bool {
     match error {
         // The statements are correct: the file lacks a table or column.

@@ -119,7 +119,7 @@ impl LiveGame {
         }
     }
 
-    /// Whether the game is over.
+    /// Returns whether the game is over.
     pub(super) fn is_over(&self) -> bool {
         self.view.result.is_some()
     }

@@ -109,7 +109,7 @@ impl Records {
         }
     }
 
-    /// Whether records are kept.
+    /// Returns whether records are kept.
     pub(super) fn are_available(&self) -> bool {
         self.file.is_some()
     }

@@ -297,7 +297,7 @@ struct ThinkingThrottle {
 }
 
 impl ThinkingThrottle {
-    /// Whether an event of this game may be sent now. If not, it is delayed.
+    /// Returns whether an event of this game may be sent now. If not, it is delayed.
     fn allow(&mut self, game: &str) -> bool {
         let now = Instant::now();
         let too_early = |sent: &Instant| now < *sent + THINKING_INTERVAL;

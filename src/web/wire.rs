@@ -308,7 +308,7 @@ impl Arena {
         }
     }
 
-    /// Whether this is the same arena of the same account, as far as known.
+    /// Returns whether this is the same arena of the same account, as far as known.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         let accounts = self.account.as_ref().zip(other.account.as_ref());
         self.id == other.id && accounts.is_none_or(|(one, two)| one == two)

@@ -568,7 +568,7 @@ impl Daemon {
         assert!(limit.status().unwrap().success());
     }
 
-    /// Whether the program is still running.
+    /// Returns whether the program is still running.
     pub(crate) fn is_running(&mut self) -> bool {
         self.child.try_wait().unwrap().is_none()
     }

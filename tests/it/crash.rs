@@ -44,7 +44,7 @@ fn partner(number: usize) -> PlayerOptions {
     }
 }
 
-/// Whether it is the bot's turn.
+/// Returns whether it is the bot's turn.
 fn is_ours(game: &GameSummary) -> bool {
     game.plies.is_multiple_of(2) == (game.white == BOT)
 }

@@ -145,7 +145,7 @@ fn arguments(line: &str) -> Option<Vec<String>> {
     (command.first()? == "knightwatch").then_some(command)
 }
 
-/// Whether the line is a command of this program. Its errors are added to `wrong`.
+/// Returns whether the line is a command of this program. Its errors are added to `wrong`.
 fn is_command(line: &str, wrong: &mut Vec<String>) -> bool {
     let Some(arguments) = arguments(line) else {
         return false;
@@ -159,7 +159,7 @@ fn is_command(line: &str, wrong: &mut Vec<String>) -> bool {
     true
 }
 
-/// Whether the text names a command of this program without its arguments, as in `knightwatch match`.
+/// Returns whether the text names a command of this program without its arguments, as in `knightwatch match`.
 fn is_bare_command(code: &str) -> bool {
     let Some(names) = code.strip_prefix("knightwatch ") else {
         return false;
@@ -338,7 +338,7 @@ fn documented_failures_are_tested() {
     }
 }
 
-/// Whether a test has this name, or begins with it and `_`.
+/// Returns whether a test has this name, or begins with it and `_`.
 fn is_among(tests: &[String], name: &str) -> bool {
     let is_meant = |test: &String| {
         test.strip_prefix(name)

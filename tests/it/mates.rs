@@ -42,7 +42,7 @@ impl Solver {
         Ok(None)
     }
 
-    /// Whether the side to move mates in at most `moves` moves against any defense.
+    /// Returns whether the side to move mates in at most `moves` moves against any defense.
     fn mates(&mut self, position: &Chess, moves: u32) -> Result<bool, ()> {
         let key = (position.zobrist_hash(EnPassantMode::Legal), moves);
         if let Some(&known) = self.known.get(&key) {
@@ -74,7 +74,7 @@ impl Solver {
         Ok(found)
     }
 
-    /// Whether every reply allows mate in at most `moves` moves.
+    /// Returns whether every reply allows mate in at most `moves` moves.
     fn is_lost(&mut self, position: &Chess, moves: u32) -> Result<bool, ()> {
         let replies = position.legal_moves();
         for &mv in &replies {

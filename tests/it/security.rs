@@ -15,7 +15,7 @@ use knightwatch::sim::{
 
 use crate::common::{BOT, Daemon, Killed, Site, skip, wait};
 
-/// Whether a character is unsafe on a terminal: a control character or a bidirectional formatting character.
+/// Returns whether a character is unsafe on a terminal: a control character or a bidirectional formatting character.
 fn is_harmful(c: char) -> bool {
     c.is_control() && c != '\n'
         || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

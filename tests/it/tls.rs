@@ -39,7 +39,7 @@ impl Freezer {
         self.frozen.lock().unwrap().0 = true;
     }
 
-    /// Whether connections are frozen.
+    /// Returns whether connections are frozen.
     fn is_frozen(&self, cx: &Context<'_>) -> bool {
         let mut frozen = self.frozen.lock().unwrap();
         if frozen.0 {

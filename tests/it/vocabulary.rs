@@ -196,7 +196,7 @@ fn files() -> Vec<PathBuf> {
     files
 }
 
-/// Whether a file has names or prose; scripts have no extension.
+/// Returns whether a file has names or prose; scripts have no extension.
 fn is_checked(path: &Path) -> bool {
     let extension = path.extension().and_then(|extension| extension.to_str());
     matches!(

@@ -68,7 +68,7 @@ impl Record {
         position.parse_uci(&uci).ok()
     }
 
-    /// Whether the move is a drop.
+    /// Returns whether the move is a drop.
     pub(super) fn is_drop(self) -> bool {
         self.mv & 63 == self.mv >> 6 & 63
     }

@@ -46,7 +46,7 @@ impl Bitboard {
         Bitboard(0xff << (rank.index() * 8))
     }
 
-    /// Whether the square is in the set.
+    /// Returns whether the square is in the set.
     #[inline]
     pub const fn contains(self, square: Square) -> bool {
         self.0 >> square.index() & 1 != 0
@@ -58,19 +58,19 @@ impl Bitboard {
         self.0.count_ones()
     }
 
-    /// Whether the set is empty.
+    /// Returns whether the set is empty.
     #[inline]
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// Whether the set has more than one square.
+    /// Returns whether the set has more than one square.
     #[inline]
     pub const fn more_than_one(self) -> bool {
         self.0 & self.0.wrapping_sub(1) != 0
     }
 
-    /// Whether the sets have a common square.
+    /// Returns whether the sets have a common square.
     #[inline]
     pub const fn intersects(self, other: Bitboard) -> bool {
         self.0 & other.0 != 0

@@ -65,8 +65,8 @@ impl Position {
     /// The difference of the [keys](Position::key) of two positions that differ in the side to move only.
     pub const TURN_KEY: u64 = zobrist::WHITE_TO_MOVE;
 
-    /// Whether the side to move can reach the position with this [key](Position::key) by a single reversible move of
-    /// a piece: no capture, no castling. Checks and pins are ignored.
+    /// Returns whether the side to move can reach the position with this [key](Position::key) by a single reversible
+    /// move of a piece: no capture, no castling. Checks and pins are ignored.
     ///
     /// ```
     /// use knightwatch_chess::Position;

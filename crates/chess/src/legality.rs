@@ -4,7 +4,7 @@ use super::position::back_rank;
 use super::{Bitboard, Color, Move, MoveKind, Position, Rank, Role, Variant, attacks};
 
 impl Position {
-    /// Whether a move of any origin is legal. Meant for TT moves: it accepts any bits, and agrees with
+    /// Returns whether a move of any origin is legal. Meant for TT moves: it accepts any bits, and agrees with
     /// [`legal_moves`](Position::legal_moves).
     ///
     /// ```
@@ -63,7 +63,7 @@ impl Position {
         mv.kind() == plain(them.contains(to)) && moves.contains(to) && self.king_stays_safe(mv)
     }
 
-    /// Whether the generator has this move.
+    /// Returns whether the generator has this move.
     #[inline(never)]
     fn is_generated(&self, mv: Move) -> bool {
         let mut found = false;
@@ -71,7 +71,7 @@ impl Position {
         found
     }
 
-    /// Whether a pawn can make this move, other than en passant, ignoring the safety of its king.
+    /// Returns whether a pawn can make this move, other than en passant, ignoring the safety of its king.
     fn is_pawn_move(&self, mv: Move) -> bool {
         let us = self.turn();
         let (from, to) = (mv.from(), mv.to());
@@ -101,7 +101,7 @@ impl Position {
             && !attacks::between(from, to).intersects(self.occupied())
     }
 
-    /// Whether the move of a piece, neither king nor en passant, respects pins and checks.
+    /// Returns whether the move of a piece, neither king nor en passant, respects pins and checks.
     fn king_stays_safe(&self, mv: Move) -> bool {
         let king = self.king(self.turn());
         if self.pinned(self.turn()).contains(mv.from())
@@ -120,7 +120,7 @@ impl Position {
         }
     }
 
-    /// Whether a legal move gives check, without making it.
+    /// Returns whether a legal move gives check, without making it.
     ///
     /// ```
     /// use knightwatch_chess::Position;
@@ -170,7 +170,7 @@ impl Position {
             && self.slider_attack(king, us, occupied, Bitboard::of(from))
     }
 
-    /// Whether a slider of a side, except those in `except`, attacks a square given an occupancy.
+    /// Returns whether a slider of a side, except those in `except`, attacks a square given an occupancy.
     fn slider_attack(
         &self,
         square: super::Square,

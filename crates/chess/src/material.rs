@@ -25,7 +25,8 @@ impl Army {
         }
     }
 
-    /// Whether a horde of these pieces could mate a king with those by some sequence of moves, as Lichess judges.
+    /// Returns whether a horde of these pieces could mate a king with those by some sequence of moves, as Lichess
+    /// judges.
     fn can_mate(&self, those: &Army) -> bool {
         let bishops = self.light + self.dark;
         // More than two bishops on a color are of no use.
@@ -92,8 +93,8 @@ impl Army {
 }
 
 impl Position {
-    /// Whether a side could mate by some sequence of legal moves, judged by material alone as Lichess does. If a
-    /// player's time runs out and the opponent has no mating material, the game is drawn. In variants, to mate stands
+    /// Returns whether a side could mate by some sequence of legal moves, judged by material alone as Lichess does. If
+    /// a player's time runs out and the opponent has no mating material, the game is drawn. In variants, to mate stands
     /// for to win.
     pub fn has_mating_material(&self, color: Color) -> bool {
         let without_kings = self.by_color(color) & !self.by_role(Role::King);
@@ -131,7 +132,7 @@ impl Position {
         false
     }
 
-    /// Whether neither side could mate by any sequence of moves.
+    /// Returns whether neither side could mate by any sequence of moves.
     ///
     /// ```
     /// use knightwatch_chess::Position;
@@ -156,7 +157,7 @@ impl Position {
         }
     }
 
-    /// Whether nothing but these roles is on the board.
+    /// Returns whether nothing but these roles is on the board.
     fn has_only(&self, roles: &[Role]) -> bool {
         let others = roles
             .iter()
@@ -213,7 +214,8 @@ impl Position {
                 && self.blocked_pawns() == self.by_role(Role::Pawn)
     }
 
-    /// Whether all bishops are of one side and color of squares, and no pawn of the other side is on such a square.
+    /// Returns whether all bishops are of one side and color of squares, and no pawn of the other side is on such a
+    /// square.
     fn bishops_reach_nothing(&self) -> bool {
         let bishops = self.by_role(Role::Bishop);
         let Some(first) = bishops.first() else {
@@ -278,7 +280,8 @@ impl Position {
         is_closed
     }
 
-    /// Whether a pawn of the horde can advance: White is never in check, so that this is a legal move. A quick test.
+    /// Returns whether a pawn of the horde can advance: White is never in check, so that this is a legal move. A quick
+    /// test.
     fn can_horde_advance(&self) -> bool {
         let pawns = self.pieces(Color::White, Role::Pawn);
         (pawns.shifted(8) & !self.occupied()).0 != 0

@@ -412,8 +412,8 @@ impl Position {
         danger
     }
 
-    /// Whether a move of the generator, in atomic chess or racing kings, explodes no own king and leaves none in
-    /// check, unless it explodes the other; in racing kings, whether it gives no check.
+    /// Returns whether a move of the generator, in atomic chess or racing kings, explodes no own king and leaves none
+    /// in check, unless it explodes the other; in racing kings, whether it gives no check.
     fn leaves_kings_safe(&self, mv: Move) -> bool {
         let next = self.after_by::<AnyRules>(mv);
         match self.variant {
@@ -422,8 +422,8 @@ impl Position {
         }
     }
 
-    /// Whether an en passant capture leaves the own king safe. Both pawns leave their squares, so pins and check mask
-    /// are not enough.
+    /// Returns whether an en passant capture leaves the own king safe. Both pawns leave their squares, so pins and
+    /// check mask are not enough.
     #[inline(never)]
     fn en_passant_is_safe<const WHITE: bool>(&self, from: Square, to: Square) -> bool {
         let king = self.king(color::<WHITE>());
@@ -437,8 +437,8 @@ impl Position {
         !sliders.intersects(them) && !(self.checkers & leapers).intersects(!taken)
     }
 
-    /// Whether the king, not in check, can castle with a rook that has the right: the squares between are empty, and
-    /// none on the king's way is attacked.
+    /// Returns whether the king, not in check, can castle with a rook that has the right: the squares between are
+    /// empty, and none on the king's way is attacked.
     #[inline]
     fn may_castle(&self, king: Square, rook: Square, danger: Bitboard) -> bool {
         let mv = Move::new(king, rook, MoveKind::Castle);
@@ -578,7 +578,7 @@ impl Position {
         counter.0
     }
 
-    /// Whether the side to move has a legal move.
+    /// Returns whether the side to move has a legal move.
     #[inline]
     pub fn has_legal_move(&self) -> bool {
         self.count_legal_moves() != 0

@@ -202,37 +202,38 @@ impl Move {
         }
     }
 
-    /// Whether it is a capture, en passant included.
+    /// Returns whether it is a capture, en passant included.
     #[inline]
     pub const fn is_capture(self) -> bool {
         self.code() & CAPTURE != 0
     }
 
-    /// Whether it is castling.
+    /// Returns whether it is castling.
     #[inline]
     pub const fn is_castle(self) -> bool {
         self.code() == 2
     }
 
-    /// Whether it is castling in which the king stays on its square, as is possible in Chess960.
+    /// Returns whether it is castling in which the king stays on its square, as is possible in Chess960.
     #[inline]
     pub const fn is_castle_in_place(self) -> bool {
         self.is_castle() && self.castled_king().index() == self.from().index()
     }
 
-    /// Whether it is a promotion.
+    /// Returns whether it is a promotion.
     #[inline]
     pub const fn is_promotion(self) -> bool {
         self.code() & PROMOTION != 0 || self.code() == CAPTURE_KING || self.is_quiet_king()
     }
 
-    /// Whether it is a capture or promotion. A promotion to a king without a capture, in antichess, counts as quiet.
+    /// Returns whether it is a capture or promotion. A promotion to a king without a capture, in antichess, counts as
+    /// quiet.
     #[inline]
     pub const fn is_noisy(self) -> bool {
         self.code() & (CAPTURE | PROMOTION) != 0
     }
 
-    /// Whether it is a promotion to a king without a capture.
+    /// Returns whether it is a promotion to a king without a capture.
     #[inline]
     const fn is_quiet_king(self) -> bool {
         self.code() == DROP_OR_KING && self.from().index() >= FIRST_PAWN
@@ -254,7 +255,7 @@ impl Move {
         }
     }
 
-    /// Whether the move exists in variants only: a drop or a promotion to a king.
+    /// Returns whether the move exists in variants only: a drop or a promotion to a king.
     #[inline]
     pub(super) const fn is_of_variant(self) -> bool {
         matches!(self.code(), DROP_OR_KING | CAPTURE_KING)

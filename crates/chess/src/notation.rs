@@ -86,7 +86,7 @@ fn split_position<'a>(words: &'a [&'a str]) -> (&'a [&'a str], &'a [&'a str]) {
     words.split_at(at.unwrap_or(words.len()))
 }
 
-/// Whether the word could be a move in some position, or a move number.
+/// Returns whether the word could be a move in some position, or a move number.
 fn is_move(word: &str) -> bool {
     let bare = without_number(word);
     let start = Position::startpos();

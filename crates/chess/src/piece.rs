@@ -38,7 +38,7 @@ impl Color {
         }
     }
 
-    /// Whether the color is White.
+    /// Returns whether the color is White.
     #[inline]
     pub const fn is_white(self) -> bool {
         matches!(self, Color::White)

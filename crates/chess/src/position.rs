@@ -226,7 +226,7 @@ impl Position {
         self.checkers
     }
 
-    /// Whether the side to move is in check.
+    /// Returns whether the side to move is in check.
     #[inline]
     pub fn in_check(&self) -> bool {
         !self.checkers.is_empty()
@@ -710,7 +710,7 @@ impl Position {
         self.key ^ zobrist::WHITE_TO_MOVE ^ en_passant
     }
 
-    /// Whether the side to move is checkmated.
+    /// Returns whether the side to move is checkmated.
     pub fn is_checkmate(&self) -> bool {
         // A third check, or a check by which the king in the center is discovered, may be mate as well.
         let has_move = match self.variant {
@@ -722,7 +722,7 @@ impl Position {
         self.in_check() && !has_move
     }
 
-    /// Whether the side to move is stalemated, which is a draw. In antichess it has won instead.
+    /// Returns whether the side to move is stalemated, which is a draw. In antichess it has won instead.
     pub fn is_stalemate(&self) -> bool {
         !self.in_check()
             && !self.has_legal_move()

@@ -45,7 +45,7 @@ impl Position {
         }
     }
 
-    /// Whether a rule of the variant has ended the game, so that nobody can move.
+    /// Returns whether a rule of the variant has ended the game, so that nobody can move.
     pub(super) fn is_variant_end(&self) -> bool {
         self.outcome_on_board() != Outcome::Unknown
     }
@@ -83,7 +83,7 @@ impl Position {
         }
     }
 
-    /// Whether Black's king can reach the last rank by the next move.
+    /// Returns whether Black's king can reach the last rank by the next move.
     fn can_follow(&self, king: Square) -> bool {
         let goal =
             attacks::king(king) & Bitboard::rank(Rank::Eighth) & !self.by_color(Color::Black);

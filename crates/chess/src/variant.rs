@@ -136,7 +136,7 @@ impl Variant {
         Position::from_variant_fen(self, self.start_fen()).expect("the start position is legal")
     }
 
-    /// Whether a side may castle.
+    /// Returns whether a side may castle.
     pub const fn has_castling(self) -> bool {
         !matches!(self, Variant::Antichess | Variant::RacingKings)
     }

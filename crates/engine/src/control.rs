@@ -146,7 +146,7 @@ impl Control {
         Some(self.elapsed().saturating_sub(since))
     }
 
-    /// Whether the hard bound is reached.
+    /// Returns whether the hard bound is reached.
     pub(crate) fn is_out_of_time(&self) -> bool {
         match (self.budget(), self.time_used()) {
             (Some(budget), Some(spent)) => spent >= budget.hard,
@@ -154,7 +154,7 @@ impl Control {
         }
     }
 
-    /// Whether to stop instead of starting another iteration.
+    /// Returns whether to stop instead of starting another iteration.
     pub(crate) fn should_stop_after(&self, progress: &Progress) -> bool {
         if self.infinite || self.budget().is_none() {
             return false;
@@ -167,7 +167,7 @@ impl Control {
         self.is_soft_limit_reached(progress)
     }
 
-    /// Whether the soft limit is reached. Time spent pondering counts, unless the budget is exact.
+    /// Returns whether the soft limit is reached. Time spent pondering counts, unless the budget is exact.
     fn is_soft_limit_reached(&self, progress: &Progress) -> bool {
         let done = |budget: TimeBudget| match budget.exact {
             true => self.is_out_of_time(),

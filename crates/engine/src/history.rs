@@ -210,7 +210,7 @@ impl QuietHistory<'_> {
     }
 }
 
-/// Whether from and to are attacked, as an index of the butterfly history.
+/// Returns whether from and to are attacked, as an index of the butterfly history.
 fn attacked(mv: Move, squares: Bitboard) -> usize {
     2 * usize::from(squares.contains(mv.from())) + usize::from(squares.contains(mv.to()))
 }

@@ -188,7 +188,7 @@ impl Engine {
         started.then_some(search)
     }
 
-    /// Whether a search runs that does not ponder.
+    /// Returns whether a search runs that does not ponder.
     pub fn is_searching(&self) -> bool {
         self.pool().is_searching()
     }

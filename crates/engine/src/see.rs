@@ -12,8 +12,8 @@ pub(crate) const fn value_of(role: Role) -> Value {
     PIECE_VALUE[role.index()]
 }
 
-/// Whether the exchange started by `mv` gains at least `threshold`, if both sides capture with their least valuable
-/// piece and stop when it pays. Pins are ignored.
+/// Returns whether the exchange started by `mv` gains at least `threshold`, if both sides capture with their least
+/// valuable piece and stop when it pays. Pins are ignored.
 pub(crate) fn is_at_least(pos: &Position, board_move: BoardMove, threshold: Value) -> bool {
     let mv = board_move.mv;
     if mv.is_castle() {

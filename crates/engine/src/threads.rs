@@ -271,7 +271,7 @@ impl Pool {
         is_idle
     }
 
-    /// Whether a search runs that does not ponder.
+    /// Returns whether a search runs that does not ponder.
     pub(crate) fn is_searching(&self) -> bool {
         self.lock().is_searching()
     }
@@ -440,7 +440,7 @@ impl State {
         self.cache.insert(key, data, self.configured_threads);
     }
 
-    /// Whether the table ages with this search: once for each move of a game, not for the moves of other games.
+    /// Returns whether the table ages with this search: once for each move of a game, not for the moves of other games.
     fn is_next_round(&mut self, game_id: u64) -> bool {
         let is_next = self.searched.contains(&game_id) || self.searched.len() >= MAX_ROUND;
         if is_next {
@@ -482,8 +482,8 @@ impl State {
         }
     }
 
-    /// Whether an earlier search of the same game is stopping: its history tables will be available within a thousand
-    /// nodes.
+    /// Returns whether an earlier search of the same game is stopping: its history tables will be available within a
+    /// thousand nodes.
     fn waits_for_stopping_search(&self, at: usize) -> bool {
         let game_id = self.assignments[at].job.game_id;
         let mut before = self.assignments.range(..at);

@@ -190,7 +190,7 @@ fn shown(last_lines: &[String]) -> String {
 }
 
 impl EngineError {
-    /// Whether the configuration has to be changed: starting the engine again does not help.
+    /// Returns whether the configuration has to be changed: starting the engine again does not help.
     pub fn is_mistake(&self) -> bool {
         matches!(
             self,

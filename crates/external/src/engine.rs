@@ -220,7 +220,7 @@ impl EngineProcess {
         }
     }
 
-    /// Whether the engine plays a variant.
+    /// Returns whether the engine plays a variant.
     pub fn plays(&self, variant: Variant) -> bool {
         variant == Variant::Standard
             || match &self.protocol {

@@ -31,7 +31,7 @@ impl OptionKind {
         Self::Choice(["true", "false"].map(str::to_owned).into())
     }
 
-    /// Whether the option takes this value.
+    /// Returns whether the option takes this value.
     pub fn fits(&self, value: &str) -> bool {
         match self {
             Self::Spin(range) => value.parse().is_ok_and(|value| range.contains(&value)),

@@ -72,12 +72,12 @@ impl Job {
         }
     }
 
-    /// Whether a game waits for the result.
+    /// Returns whether a game waits for the result.
     pub(crate) fn is_awaited(&self) -> bool {
         self.purpose == Purpose::Move
     }
 
-    /// Whether it is an analysis that a game has ended.
+    /// Returns whether it is an analysis that a game has ended.
     pub(crate) fn is_interrupted(&self) -> bool {
         self.purpose == Purpose::Analysis && self.control.lock().is_interrupted
     }
@@ -98,7 +98,7 @@ impl Job {
         self.deadline() + stop_timeout(&self.task.limits) + KILL_MARGIN
     }
 
-    /// Whether most of the time is gone.
+    /// Returns whether most of the time is gone.
     pub(crate) fn is_late(&self) -> bool {
         self.since.elapsed() >= self.bounds.soft / 2 || self.control.is_stopped()
     }
@@ -208,7 +208,7 @@ impl Control {
         self.lock().kill_deadline = deadline;
     }
 
-    /// Whether the process is to be killed.
+    /// Returns whether the process is to be killed.
     pub(crate) fn is_overdue(&self, now: Instant) -> bool {
         let mut state = self.lock();
         if state.kill_deadline.is_none() && self.is_stopped() {
@@ -226,7 +226,7 @@ impl Control {
         }
     }
 
-    /// Whether the opponent has made the move that the search ponders on.
+    /// Returns whether the opponent has made the move that the search ponders on.
     pub(crate) fn was_ponder_hit(&self) -> bool {
         self.lock().ponder_hit.is_some()
     }

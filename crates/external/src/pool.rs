@@ -170,7 +170,7 @@ impl ExternalEngine {
         self.owner.0.settings.processes.max(1)
     }
 
-    /// Whether a process is ready.
+    /// Returns whether a process is ready.
     pub fn is_ready(&self) -> bool {
         self.owner.0.lock().stats.ready > 0
     }
@@ -282,7 +282,7 @@ impl ExternalEngine {
         self.owner.0.lock().abilities.lines.max(1)
     }
 
-    /// Whether a game waits for a move.
+    /// Returns whether a game waits for a move.
     pub fn is_searching(&self) -> bool {
         let state = self.owner.0.lock();
         let mut interruptible = state.interruptible.iter();

@@ -19,8 +19,8 @@ const MAX_ERRORS: usize = 2_000;
 /// Kills the group of an engine as soon as our end of the pipe closes, which the kernel does however we end.
 const GUARD: &str = "read -r line; kill -s KILL -- \"-$0\"";
 
-/// Whether engines do not inherit an environment variable of ours: tokens and keys, settings, which may hold such, and
-/// what systemd passes to its service. An engine is the program of somebody else.
+/// Returns whether engines do not inherit an environment variable of ours: tokens and keys, settings, which may hold
+/// such, and what systemd passes to its service. An engine is the program of somebody else.
 fn is_private(name: &str) -> bool {
     let systemd = [
         "CREDENTIALS_DIRECTORY",

@@ -78,7 +78,7 @@ impl Transcript {
     }
 }
 
-/// Whether a line belongs to the protocol, and explains nothing.
+/// Returns whether a line belongs to the protocol, and explains nothing.
 fn is_usual(line: &str) -> bool {
     const USUAL: [&str; 7] = [
         "id", "option", "uciok", "readyok", "info", "bestmove", "feature",

@@ -27,7 +27,7 @@ const LOG_ODDS_CP: f32 = 190.0;
 /// faster; a batch has too little variety if runs are long.
 pub(crate) const RUN: usize = 16;
 
-/// Whether a position is quiet: not in check, the move neither capture nor promotion, and the game not decided.
+/// Returns whether a position is quiet: not in check, the move neither capture nor promotion, and the game not decided.
 #[must_use]
 pub(crate) fn is_quiet(position: &Position, mv: Move, score: i16) -> bool {
     !mv.is_noisy() && score.unsigned_abs() <= MAX_SCORE as u16 && !position.in_check()
@@ -145,7 +145,7 @@ impl Sources {
     }
 }
 
-/// Whether the content of a file is to blame, and not that the system cannot read it.
+/// Returns whether the content of a file is to blame, and not that the system cannot read it.
 fn is_damage(error: &anyhow::Error) -> bool {
     let cause = error.downcast_ref::<io::Error>();
     cause.is_none_or(|cause| cause.raw_os_error().is_none())

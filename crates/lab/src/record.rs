@@ -100,7 +100,7 @@ impl Record {
         self.plies.len()
     }
 
-    /// Whether the game has no moves.
+    /// Returns whether the game has no moves.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.plies.is_empty()

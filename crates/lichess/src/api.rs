@@ -370,7 +370,7 @@ impl Client {
         Ok(lines(&self.fetch(request).await?))
     }
 
-    /// Whether these users are online and playing. Unknown users are left out.
+    /// Returns whether these users are online and playing. Unknown users are left out.
     pub async fn users_status(&self, users: &[Username]) -> Result<Vec<UserStatus>, Error> {
         let mut all = Vec::with_capacity(users.len());
         for some in users.chunks(100) {

@@ -106,7 +106,7 @@ impl Endpoint {
         &self.base
     }
 
-    /// Whether the server is on this machine.
+    /// Returns whether the server is on this machine.
     pub fn is_local(&self) -> bool {
         is_loopback(&self.base)
     }
@@ -115,13 +115,13 @@ impl Endpoint {
         self.ca_file.as_deref()
     }
 
-    /// Whether the connection is not encrypted.
+    /// Returns whether the connection is not encrypted.
     pub fn is_plain(&self) -> bool {
         self.base.scheme() == "http"
     }
 }
 
-/// Whether the host is lichess.org or below it.
+/// Returns whether the host is lichess.org or below it.
 fn is_lichess(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default().trim_end_matches('.');
     host == "lichess.org" || host.ends_with(".lichess.org")

@@ -123,14 +123,14 @@ impl ErrorResponse {
             .or(self.retry_after)
     }
 
-    /// Whether the limit counts requests per IP address: a limit of the proxy, or one of Lichess with a key that ends in
-    /// `.ip`.
+    /// Returns whether the limit counts requests per IP address: a limit of the proxy, or one of Lichess with a key
+    /// that ends in `.ip`.
     pub fn is_per_ip(&self) -> bool {
         let limit = self.ratelimit.as_ref();
         !self.by_lichess || limit.is_some_and(|limit| limit.key.ends_with(".ip"))
     }
 
-    /// Whether this is the limit of 100 games a day against bots, ours (429) or the opponent's (400).
+    /// Returns whether this is the limit of 100 games a day against bots, ours (429) or the opponent's (400).
     pub fn is_bot_day_limit(&self) -> bool {
         self.ratelimit
             .as_ref()
@@ -234,12 +234,12 @@ impl Error {
             .is_some_and(|response| response.code == 401)
     }
 
-    /// Whether the status is 429.
+    /// Returns whether the status is 429.
     pub fn is_rate_limited(&self) -> bool {
         self.code() == Some(429)
     }
 
-    /// Whether the request may have been executed although it failed.
+    /// Returns whether the request may have been executed although it failed.
     pub fn may_have_worked(&self) -> bool {
         match self {
             Self::Timeout(_)

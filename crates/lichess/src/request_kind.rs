@@ -48,7 +48,7 @@ impl RequestKind {
         RequestKind::GameStream,
     ];
 
-    /// Whether a 429 can pause this kind. Moves are never paused, and streams have their own schedule.
+    /// Returns whether a 429 can pause this kind. Moves are never paused, and streams have their own schedule.
     pub(super) fn can_pause(self) -> bool {
         !matches!(
             self,

@@ -185,7 +185,7 @@ impl LastActivity {
         self.get().at
     }
 
-    /// Whether a byte has come since the stream was opened.
+    /// Returns whether a byte has come since the stream was opened.
     pub fn received_byte(&self) -> bool {
         self.get().received_byte
     }

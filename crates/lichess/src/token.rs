@@ -122,7 +122,7 @@ fn redact_bare_tokens(text: &str, shown: &mut String) {
     }
 }
 
-/// Whether a word looks random: letters mixed with digits, or of mixed case.
+/// Returns whether a word looks random: letters mixed with digits, or of mixed case.
 fn is_bare_token(word: &str) -> bool {
     let count = |is: fn(&u8) -> bool| word.bytes().filter(is).count();
     let digits = count(u8::is_ascii_digit);
@@ -132,7 +132,7 @@ fn is_bare_token(word: &str) -> bool {
         && (digits > 0 && digits < word.len() || upper > 2 && lower > 2)
 }
 
-/// Whether a text looks like a token.
+/// Returns whether a text looks like a token.
 fn is_token(text: &str) -> bool {
     let mut prefixes = PREFIXES.iter();
     prefixes.any(|prefix| text.starts_with(prefix) && text != *prefix) || is_bare_token(text)
@@ -150,7 +150,7 @@ fn display_path(path: &Path) -> String {
     }
 }
 
-/// Whether the file name of a path looks like a token.
+/// Returns whether the file name of a path looks like a token.
 fn is_name_a_token(path: &Path) -> bool {
     let name = path.file_name().map(|name| name.to_string_lossy());
     name.is_some_and(|name| is_token(&name))
@@ -234,7 +234,7 @@ impl fmt::Debug for Token {
 /// Environment variable that holds the directory of a systemd service's credentials: `%d` in paths.
 pub const CREDENTIALS_VARIABLE: &str = "CREDENTIALS_DIRECTORY";
 
-/// Whether a path still begins with `%d/`, because [`CREDENTIALS_VARIABLE`] is not set.
+/// Returns whether a path still begins with `%d/`, because [`CREDENTIALS_VARIABLE`] is not set.
 pub fn is_credential(path: &Path) -> bool {
     path.strip_prefix("%d")
         .is_ok_and(|rest| rest.components().next().is_some())

@@ -108,7 +108,7 @@ impl StopRequests {
     }
 }
 
-/// Whether SIGHUP is ignored by this process, as under nohup; `false` if the system does not say.
+/// Returns whether SIGHUP is ignored by this process, as under nohup; `false` if the system does not say.
 pub fn is_hangup_ignored() -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

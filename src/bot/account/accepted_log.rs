@@ -70,8 +70,8 @@ impl Entry {
         serde_json::to_string(self).expect("plain data with string keys") + "\n"
     }
 
-    /// Whether the entry belongs to the window that ends now. One in the future is due to a wrong clock; a small step
-    /// back of the clock does no harm.
+    /// Returns whether the entry belongs to the window that ends now. One in the future is due to a wrong clock; a
+    /// small step back of the clock does no harm.
     fn is_within(&self, time: Duration, now: u64) -> bool {
         self.at.abs_diff(now) < time.as_secs()
     }

@@ -70,7 +70,7 @@ impl KnownProfile {
 }
 
 impl IncomingChallenges {
-    /// Whether a challenge waits for a slot.
+    /// Returns whether a challenge waits for a slot.
     pub(super) fn is_waiting(&self) -> bool {
         !self.queue.is_empty()
     }
@@ -84,7 +84,7 @@ impl IncomingChallenges {
         known.map(|known| known.apply_to(input)).is_some()
     }
 
-    /// Whether somebody has sent us this challenge lately.
+    /// Returns whether somebody has sent us this challenge lately.
     pub(super) fn has_seen(&self, id: &ChallengeId) -> bool {
         self.seen.contains(id)
     }
@@ -322,7 +322,7 @@ impl Account {
         self.publish_challenge(challenge, Decision::Dropped, failure.to_string());
     }
 
-    /// Whether Lichess or a proxy in front of it has paused answers to challenges.
+    /// Returns whether Lichess or a proxy in front of it has paused answers to challenges.
     fn is_answering_paused(&self) -> bool {
         let left = self.ctx.client.remaining_pause(RequestKind::Answer);
         left.is_some()

@@ -91,7 +91,7 @@ impl Connection {
         self.offline
     }
 
-    /// Whether the stream is open and the running games are known.
+    /// Returns whether the stream is open and the running games are known.
     pub(super) fn is_ready(&self) -> bool {
         self.lists.games_listed() && self.stream.is_open()
     }
@@ -107,8 +107,8 @@ impl Connection {
         self.unreadable = true;
     }
 
-    /// Whether to request the list of games: one may have started without an event. `awaited`: an arena game may
-    /// start.
+    /// Returns whether to request the list of games: one may have started without an event. `awaited`: an arena game
+    /// may start.
     pub(super) fn should_poll_games(&self, awaited: bool) -> bool {
         // While Lichess limits us, every third time.
         let interval = match self.offline && self.rate_limited {
@@ -166,7 +166,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Whether to check the token now; if so, the check counts as started.
+    /// Returns whether to check the token now; if so, the check counts as started.
     fn start_token_check(&mut self) -> bool {
         let is_recent = |at| clock::since(at) < TOKEN_CHECK_INTERVAL;
         let is_due = !self.token_checked_at.is_some_and(is_recent);

@@ -42,7 +42,7 @@ impl SuspendedGame {
         self.since.checked_add(self.info.time_left?)
     }
 
-    /// Whether there is anything to do. `busy`: games with a clock are running. In a game without any limit the
+    /// Returns whether there is anything to do. `busy`: games with a clock are running. In a game without any limit the
     /// opponent waits.
     fn is_due(&self, busy: bool, now: Instant) -> bool {
         let urgent = self.deadline().is_none_or(|due| due <= now + URGENT_WITHIN);
@@ -116,7 +116,7 @@ impl SuspendedGames {
         }
     }
 
-    /// Whether it is our turn in a game that is due.
+    /// Returns whether it is our turn in a game that is due.
     pub(super) fn has_our_turn(&self, busy: bool, now: Instant) -> bool {
         let mut due = self.0.values().filter(|game| game.is_due(busy, now));
         due.any(|suspended| suspended.info.is_my_turn)

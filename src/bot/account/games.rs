@@ -130,23 +130,23 @@ impl Games {
         self.running.contains_key(id)
     }
 
-    /// Whether this game is running, with or without a task.
+    /// Returns whether this game is running, with or without a task.
     fn is_unfinished(&self, id: &GameId) -> bool {
         self.is_running(id) || self.suspended.contains(id)
     }
 
-    /// Whether no game is running or about to start.
+    /// Returns whether no game is running or about to start.
     pub(super) fn is_drained(&mut self) -> bool {
         let now = clock::now();
         self.is_empty() && !self.is_resuming() && !self.slots.has_reservations(now)
     }
 
-    /// Whether a game is about to be resumed.
+    /// Returns whether a game is about to be resumed.
     pub(super) fn is_resuming(&self) -> bool {
         self.resuming > 0
     }
 
-    /// Whether this game is running or has been.
+    /// Returns whether this game is running or has been.
     pub(super) fn is_known(&self, id: &GameId) -> bool {
         self.is_unfinished(id) || self.find_finished(id).is_some()
     }

@@ -42,7 +42,7 @@ impl ListRequests {
         }
     }
 
-    /// Whether the running games are known.
+    /// Returns whether the running games are known.
     pub(super) fn games_listed(&self) -> bool {
         self.games_listed
     }
@@ -52,7 +52,8 @@ impl ListRequests {
         self.games_listed = false;
     }
 
-    /// Whether to request the list of games again, at this interval. While requests fail, they become less frequent.
+    /// Returns whether to request the list of games again, at this interval. While requests fail, they become less
+    /// frequent.
     pub(super) fn is_due(&self, interval: Duration) -> bool {
         let backoff = Backoff::new(interval / 2, interval.max(MAX_FAILURE_INTERVAL));
         // To the nearest tick: the next one would be late.

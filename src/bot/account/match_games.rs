@@ -160,13 +160,13 @@ impl Account {
         }
     }
 
-    /// Whether a challenge of a match is about to be sent or waits for an answer.
+    /// Returns whether a challenge of a match is about to be sent or waits for an answer.
     pub(super) fn match_is_open(&self) -> bool {
         let mut active = self.state.matches.active();
         active.any(|one| one.attempt.as_ref().is_some_and(|attempt| !attempt.started))
     }
 
-    /// Whether the next challenge of a match may be sent now.
+    /// Returns whether the next challenge of a match may be sent now.
     fn may_begin(&mut self, one: &Match, now: Instant, date: SystemTime) -> bool {
         let quota = &self.state.quota;
         let full = (!one.human).then(|| quota.full_until(Limit::BotGames, date));

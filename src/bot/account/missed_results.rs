@@ -98,7 +98,7 @@ pub(super) async fn fetch_game(
     }
 }
 
-/// Whether Lichess does not know what was requested.
+/// Returns whether Lichess does not know what was requested.
 pub(super) fn is_not_found(failure: &Failure) -> bool {
     failure.lichess_error().is_some_and(|it| it.code == 404)
 }

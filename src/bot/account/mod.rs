@@ -215,7 +215,7 @@ impl Account {
         }
     }
 
-    /// Whether no game is running and none is about to start. Used while draining.
+    /// Returns whether no game is running and none is about to start. Used while draining.
     fn is_drained(&mut self) -> bool {
         let known = self.connection.lists.games_listed() || !self.games.restarted;
         known
@@ -239,7 +239,7 @@ impl Account {
         left
     }
 
-    /// Whether a game may have started without an event.
+    /// Returns whether a game may have started without an event.
     fn should_poll_games(&self) -> bool {
         let awaited = self.games.slots.arenas_awaited() > 0;
         self.connection.should_poll_games(awaited)

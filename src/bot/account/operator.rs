@@ -128,7 +128,7 @@ impl OperatorState {
 }
 
 impl Account {
-    /// Whether new games are accepted.
+    /// Returns whether new games are accepted.
     pub(super) fn accepts_games(&self) -> bool {
         !self.ctx.is_stopping() && !self.operator.overrides.paused
     }

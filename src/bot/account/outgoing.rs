@@ -400,7 +400,7 @@ impl Account {
         }
     }
 
-    /// Whether a challenge of ours may still become a game. Used while draining; true for a limited time only.
+    /// Returns whether a challenge of ours may still become a game. Used while draining; true for a limited time only.
     pub(super) fn has_pending_challenges(&self) -> bool {
         let deadline = self.outgoing.cancel_deadline;
         let waits = deadline.is_some_and(|until| clock::now() < until);
@@ -529,7 +529,7 @@ pub(super) fn slot_holder(challenge: &Challenge) -> SlotHolder {
     }
 }
 
-/// Whether a challenge of ours is for a bot.
+/// Returns whether a challenge of ours is for a bot.
 pub(super) fn is_for_bot(challenge: &Challenge) -> bool {
     let user = challenge.dest_user.as_ref();
     user.is_some_and(ChallengeUser::is_bot)

@@ -78,12 +78,12 @@ impl SaveQueue {
         std::mem::take(&mut self.changed)
     }
 
-    /// Whether a write is in progress.
+    /// Returns whether a write is in progress.
     pub(crate) fn is_writing(&self) -> bool {
         self.writing
     }
 
-    /// Whether the last write has failed and none is in progress.
+    /// Returns whether the last write has failed and none is in progress.
     pub(crate) fn needs_retry(&self) -> bool {
         self.failed && !self.writing
     }

@@ -25,7 +25,7 @@ impl IncomingChallenge {
         }
     }
 
-    /// Whether the challenger is a person.
+    /// Returns whether the challenger is a person.
     pub(super) fn is_human(&self) -> bool {
         !self.input.bot
     }

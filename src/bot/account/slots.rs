@@ -133,8 +133,8 @@ impl Slots {
             .count()
     }
 
-    /// Whether there is no slot for another game with a clock, against a person or not. Running games beyond the
-    /// number of slots count too.
+    /// Returns whether there is no slot for another game with a clock, against a person or not. Running games beyond
+    /// the number of slots count too.
     pub(crate) fn is_full(&mut self, human: bool, now: Instant) -> bool {
         self.drop_expired(now);
         let for_arenas = self.arenas_awaited();
@@ -165,7 +165,7 @@ impl Slots {
         holders.map(|holder| (holder.name.as_ref(), holder.clocked))
     }
 
-    /// Whether an accepted challenge may still become a game.
+    /// Returns whether an accepted challenge may still become a game.
     pub(crate) fn has_reservations(&mut self, now: Instant) -> bool {
         self.drop_expired(now);
         self.taken

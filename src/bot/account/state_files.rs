@@ -93,7 +93,7 @@ impl PersistedState {
         (state, history)
     }
 
-    /// Whether a save of this file is in progress.
+    /// Returns whether a save of this file is in progress.
     pub(super) fn is_saving(&self, file: StateFile) -> bool {
         self.save_queues[file as usize].is_writing()
     }

@@ -51,8 +51,8 @@ fn max_silence(remaining: Duration) -> Duration {
     (remaining / 8).clamp(Duration::from_secs(1), Duration::from_secs(3))
 }
 
-/// Whether a game waits for the opponent on a silent stream with so little time that a probe is needed. After a probe
-/// in the same silence the next one waits twice as long.
+/// Returns whether a game waits for the opponent on a silent stream with so little time that a probe is needed. After a
+/// probe in the same silence the next one waits twice as long.
 fn needs_probe(snapshot: &GameSnapshot, last_probe: Option<Instant>, now: Instant) -> bool {
     let Some((_, activity)) = &snapshot.stream else {
         return false;
@@ -65,15 +65,15 @@ fn needs_probe(snapshot: &GameSnapshot, last_probe: Option<Instant>, now: Instan
         && since_activity(now) >= max_silence(snapshot.remaining).max(2 * before)
 }
 
-/// Whether it is our turn in a game and nothing is in flight.
+/// Returns whether it is our turn in a game and nothing is in flight.
 fn is_stuck(snapshot: &GameSnapshot, now: Instant) -> bool {
     snapshot.our_turn_since.is_some()
         && snapshot.activity == Activity::Listening
         && now.saturating_duration_since(snapshot.changed_at) > IDLE_TURN_TOLERANCE
 }
 
-/// Whether it is our turn according to a list requested at `asked`, while the game task has waited for the opponent
-/// since well before.
+/// Returns whether it is our turn according to a list requested at `asked`, while the game task has waited for the
+/// opponent since well before.
 fn missed_turn(snapshot: &GameSnapshot, listed: &GameInfo, requested_at: Instant) -> bool {
     listed.is_my_turn
         && snapshot.stream.is_some()
@@ -113,7 +113,7 @@ impl Watchdog {
         }
     }
 
-    /// Whether the last probe is long enough ago for another one.
+    /// Returns whether the last probe is long enough ago for another one.
     fn may_probe(&self, now: Instant) -> bool {
         let interval = PROBE_BACKOFF.delay(self.unanswered_probes);
         self.last_probe

@@ -18,7 +18,7 @@ pub(crate) struct Throttle {
 }
 
 impl Throttle {
-    /// Whether another answer is allowed in this room now, given `limit` per minute. Counts it if so.
+    /// Returns whether another answer is allowed in this room now, given `limit` per minute. Counts it if so.
     pub(crate) fn allow(&mut self, room: &Room, limit: usize, now: Instant) -> bool {
         let answers = match room {
             Room::Player => &mut self.players,
@@ -36,7 +36,8 @@ impl Throttle {
         is_allowed
     }
 
-    /// Whether a hint about an unanswered command is allowed in this room now: once per minute. Counts it if so.
+    /// Returns whether a hint about an unanswered command is allowed in this room now: once per minute. Counts it if
+    /// so.
     pub(crate) fn allow_hint(&mut self, room: &Room, now: Instant) -> bool {
         let last = &mut self.last_hint[usize::from(*room != Room::Player)];
         let is_allowed = last.is_none_or(|last| now.saturating_duration_since(last) >= WINDOW);

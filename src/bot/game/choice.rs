@@ -68,7 +68,7 @@ impl BookSet {
         Self::new([], &config::Book::default())
     }
 
-    /// Whether the set has no books.
+    /// Returns whether the set has no books.
     pub fn is_empty(&self) -> bool {
         let mut all = self.variants.iter();
         all.all(|(_, set)| set.books.is_empty())
@@ -129,7 +129,7 @@ impl VariantBookSet {
     }
 }
 
-/// Whether a move repeats a position of the game, or lets the opponent repeat one.
+/// Returns whether a move repeats a position of the game, or lets the opponent repeat one.
 fn leads_to_repetition(game: &Game, mv: Move) -> bool {
     let repeats = |game: &Game, mv: Move| {
         let mut next = game.clone();
@@ -280,7 +280,7 @@ impl Search {
         is_hit.then_some(self)
     }
 
-    /// Whether the search is about the current position of `game`.
+    /// Returns whether the search is about the current position of `game`.
     pub(crate) fn is_for(&self, game: &Game) -> bool {
         self.game.moves() == game.moves()
     }

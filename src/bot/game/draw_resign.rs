@@ -92,7 +92,7 @@ impl ScoreTrend {
         (self.level_streak, self.no_win_streak, self.lost_streak) = (0, 0, 0);
     }
 
-    /// Whether we accept a draw offer at this ply: we had no winning chances for several moves.
+    /// Returns whether we accept a draw offer at this ply: we had no winning chances for several moves.
     pub(crate) fn accepts(&self, ply: usize, draw: &config::Draw) -> bool {
         draw.accept && self.no_win_streak >= draw.min_level_moves.max(1) && late_enough(ply, draw)
     }
@@ -113,7 +113,7 @@ impl ScoreTrend {
         }
     }
 
-    /// Whether we offer a draw at this ply.
+    /// Returns whether we offer a draw at this ply.
     fn should_offer(&self, ply: usize, draw: &config::Draw) -> bool {
         let too_soon = self
             .last_offer_ply
@@ -122,7 +122,7 @@ impl ScoreTrend {
         is_allowed && self.level_streak >= draw.min_level_moves.max(1) && late_enough(ply, draw)
     }
 
-    /// Whether we resign: the position is lost and the opponent is not in time trouble.
+    /// Returns whether we resign: the position is lost and the opponent is not in time trouble.
     fn should_resign(&self, their_time: Option<Duration>, resign: &config::Resign) -> bool {
         let in_time_trouble = their_time.is_some_and(|time| time < resign.their_time());
         resign.enabled && self.lost_streak >= resign.min_lost_moves.max(1) && !in_time_trouble

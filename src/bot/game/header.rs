@@ -86,7 +86,7 @@ impl GameHeader {
         })
     }
 
-    /// Whether the game has a chess clock.
+    /// Returns whether the game has a chess clock.
     pub fn has_clock(&self) -> bool {
         matches!(self.pace, Pace::Clock { .. })
     }

@@ -421,7 +421,7 @@ impl GameTask {
         }
     }
 
-    /// Whether the game is known to have a chess clock.
+    /// Returns whether the game is known to have a chess clock.
     fn has_clock(&self) -> bool {
         let game = self.core.game();
         game.is_some_and(|(header, _)| header.has_clock())

@@ -154,28 +154,28 @@ impl PendingMove {
         &self.rejected
     }
 
-    /// Whether a move has to be posted.
+    /// Returns whether a move has to be posted.
     pub(crate) fn is_pending(&self) -> bool {
         !matches!(self.state, State::Idle | State::Over | State::NoMove)
     }
 
-    /// Whether it is our turn in a position without a legal move.
+    /// Returns whether it is our turn in a position without a legal move.
     pub(crate) fn has_no_move(&self) -> bool {
         self.state == State::NoMove
     }
 
-    /// Whether the server accepted our move and the stream has not shown it yet.
+    /// Returns whether the server accepted our move and the stream has not shown it yet.
     pub(crate) fn awaits_echo(&self) -> bool {
         matches!(self.state, State::AwaitingEcho(_))
     }
 
-    /// Whether the game is over.
+    /// Returns whether the game is over.
     pub(crate) fn is_over(&self) -> bool {
         self.state == State::Over
     }
 
-    /// Whether a takeback can be granted. Not while our move is being posted: what would be taken back then depends on which
-    /// request arrives first.
+    /// Returns whether a takeback can be granted. Not while our move is being posted: what would be taken back then
+    /// depends on which request arrives first.
     pub(crate) fn can_grant_takeback(&self) -> bool {
         matches!(self.state, State::Idle | State::Searching | State::NoMove)
     }

@@ -234,7 +234,7 @@ impl GameSnapshot {
         }
     }
 
-    /// Whether a move has been pending for so long that an operator should look.
+    /// Returns whether a move has been pending for so long that an operator should look.
     fn is_late(&self, now: Instant) -> bool {
         let (since, limit) = match (self.our_turn_since, self.idle_since) {
             (Some(_), Some(since)) => (since, MAX_IDLE),

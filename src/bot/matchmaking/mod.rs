@@ -215,7 +215,7 @@ impl Matchmaking {
         }
     }
 
-    /// Whether a challenge is being sent.
+    /// Returns whether a challenge is being sent.
     pub(super) fn is_sending(&self) -> bool {
         matches!(self.state, State::Sending { over: false, .. })
     }

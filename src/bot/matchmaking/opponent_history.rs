@@ -68,7 +68,7 @@ impl Topic {
         }
     }
 
-    /// Whether two refusals count as one series.
+    /// Returns whether two refusals count as one series.
     fn is_same_topic(self, other: Self) -> bool {
         match (self, other) {
             (Self::Faster(_), Self::Faster(_)) | (Self::Slower(_), Self::Slower(_)) => true,
@@ -179,7 +179,7 @@ impl DeclineBackoff {
             .saturating_sub(u32::try_from(decayed).unwrap_or(u32::MAX))
     }
 
-    /// Whether the backoff is active. One longer than the maximum is due to a wrong clock.
+    /// Returns whether the backoff is active. One longer than the maximum is due to a wrong clock.
     fn is_active(&self, now: u64) -> bool {
         now < self.until && self.until - now <= MAX_WAIT_S
     }

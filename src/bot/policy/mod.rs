@@ -124,7 +124,7 @@ pub fn evaluate(
     }
 }
 
-/// Whether a rule asks for something that only the profiles of users contain.
+/// Returns whether a rule asks for something that only the profiles of users contain.
 pub fn needs_profile(settings: &Settings) -> bool {
     let mut rules = settings.rule.iter().map(|rule| &rule.matching);
     rules.any(|it| it.age_days.is_some() || !it.engine.is_empty() || !it.bio.is_empty())
@@ -266,7 +266,7 @@ impl Evaluator {
         Err(ChallengeAnswer::Decline(decline))
     }
 
-    /// Whether a rule accepts.
+    /// Returns whether a rule accepts.
     fn check_rules(&mut self, rules: &[Rule], input: &MatchInput) -> Result<bool, ChallengeAnswer> {
         let mut limited = false;
         for (number, rule) in rules.iter().enumerate() {

@@ -198,7 +198,7 @@ impl Replay {
         }
     }
 
-    /// Whether the game task adds this record while it handles a line.
+    /// Returns whether the game task adds this record while it handles a line.
     fn is_part_of_line(&self, record: &Record) -> bool {
         match record {
             Record::PlaySettings(_) => true,

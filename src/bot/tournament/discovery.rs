@@ -251,7 +251,7 @@ pub(super) struct Candidate {
 }
 
 impl Candidate {
-    /// Whether the arena matches the settings and is on soon enough.
+    /// Returns whether the arena matches the settings and is on soon enough.
     fn is_joinable(&self, wanted: &config::Tournaments, now: i64) -> bool {
         let arena = &self.arena;
         let within = i64::from(wanted.join_ahead_h) * 3_600_000;
@@ -261,7 +261,7 @@ impl Candidate {
             && arena.finishes_at >= now.saturating_add(MIN_REMAINING_MS)
     }
 
-    /// Whether the arena matches the settings.
+    /// Returns whether the arena matches the settings.
     pub(super) fn is_wanted(&self, wanted: &config::Tournaments) -> bool {
         let arena = &self.arena;
         let TimeControl::Clock { limit, increment } = arena.clock else {
@@ -300,7 +300,7 @@ impl Candidate {
     }
 }
 
-/// Whether two periods have time in common.
+/// Returns whether two periods have time in common.
 fn overlaps(one: &Range<i64>, other: &Range<i64>) -> bool {
     one.start < other.end && other.start < one.end
 }

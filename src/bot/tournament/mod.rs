@@ -227,7 +227,7 @@ impl Tournaments {
         }
     }
 
-    /// Whether all arenas have been left at shutdown.
+    /// Returns whether all arenas have been left at shutdown.
     pub(super) fn is_finished(&mut self) -> bool {
         while self.tasks.try_join_next().is_some() {}
         self.tasks.is_empty()

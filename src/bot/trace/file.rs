@@ -129,7 +129,7 @@ fn parse(text: &str) -> Result<TraceFile, Error> {
     })
 }
 
-/// Whether a line is a header. Checks for the brace, since serde also reads structs from arrays.
+/// Returns whether a line is a header. Checks for the brace, since serde also reads structs from arrays.
 fn is_header(line: &str) -> bool {
     line.starts_with('{') && serde_json::from_str::<AnyHeader>(line).is_ok()
 }

@@ -18,12 +18,12 @@ pub enum Books {
 }
 
 impl Books {
-    /// Whether any book is used.
+    /// Returns whether any book is used.
     pub fn are_asked(&self) -> bool {
         *self != Self::None
     }
 
-    /// Whether the book at this path has this name.
+    /// Returns whether the book at this path has this name.
     pub fn is_named(path: &Path, name: &str) -> bool {
         path.file_name().is_some_and(|file| file == name)
     }

@@ -22,7 +22,7 @@ pub struct Hours {
 }
 
 impl Hours {
-    /// Whether this moment belongs to it.
+    /// Returns whether this moment belongs to it.
     pub fn contains(&self, moment: SystemTime) -> bool {
         let Ok(timestamp) = Timestamp::try_from(moment) else {
             return false;

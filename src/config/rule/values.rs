@@ -100,13 +100,13 @@ impl<'de> Deserialize<'de> for Range {
 pub struct Pattern(String);
 
 impl Pattern {
-    /// Whether this name matches.
+    /// Returns whether this name matches.
     pub fn matches(&self, name: &str) -> bool {
         wildcard(&self.0.to_ascii_lowercase(), &name.to_ascii_lowercase())
     }
 }
 
-/// Whether the text matches a pattern, in which `*` matches any text.
+/// Returns whether the text matches a pattern, in which `*` matches any text.
 fn wildcard(pattern: &str, text: &str) -> bool {
     let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
     let (mut p, mut n) = (0, 0);
@@ -161,7 +161,7 @@ impl fmt::Display for Pattern {
 pub struct TextPattern(String);
 
 impl TextPattern {
-    /// Whether the whole text matches.
+    /// Returns whether the whole text matches.
     pub fn matches(&self, text: &str) -> bool {
         wildcard(&self.0.to_lowercase(), &text.to_lowercase())
     }
@@ -184,7 +184,8 @@ impl TryFrom<String> for TextPattern {
 pub struct EngineName(String);
 
 impl EngineName {
-    /// Whether the text contains the name, ignoring case and not as a part of a longer word; a version may follow.
+    /// Returns whether the text contains the name, ignoring case and not as a part of a longer word; a version may
+    /// follow.
     pub fn is_in(&self, text: &str) -> bool {
         let (name, text) = (self.0.to_lowercase(), text.to_lowercase());
         let mut places = text.match_indices(&name);
@@ -214,7 +215,7 @@ impl TryFrom<String> for EngineName {
 pub struct FenPattern(String);
 
 impl FenPattern {
-    /// Whether each field of the pattern matches that of the FEN.
+    /// Returns whether each field of the pattern matches that of the FEN.
     pub fn matches(&self, fen: &str) -> bool {
         let mut fields = fen.split_whitespace();
         let mut patterns = self.0.split_whitespace();
@@ -248,7 +249,7 @@ impl ClockSpec {
         self.0
     }
 
-    /// Whether `time` is this time control.
+    /// Returns whether `time` is this time control.
     pub fn is(self, time: TimeControl) -> bool {
         self.0 == time
     }

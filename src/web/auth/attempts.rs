@@ -36,7 +36,7 @@ impl Default for Attempts {
 }
 
 impl Attempts {
-    /// Whether requests of this address are refused until the end of the window.
+    /// Returns whether requests of this address are refused until the end of the window.
     pub(super) fn is_blocked(&self, address: IpAddr) -> bool {
         let counts = self.counts(Instant::now());
         let wrong = counts.by_address.get(&network(address));

@@ -270,7 +270,7 @@ impl Key {
         }
     }
 
-    /// Whether this is the key, compared in constant time.
+    /// Returns whether this is the key, compared in constant time.
     pub(super) fn is(&self, presented: &[u8]) -> bool {
         presented.ct_eq(self.0.as_bytes()).into()
     }

@@ -167,7 +167,7 @@ impl Access {
             .find(|address| !self.is_trusted(*address))
     }
 
-    /// Whether requests from outside may use this name.
+    /// Returns whether requests from outside may use this name.
     fn is_own_name(&self, authority: &str) -> bool {
         let Ok(authority) = authority.parse::<Authority>() else {
             return false;
@@ -296,7 +296,7 @@ fn presented_keys(headers: &HeaderMap) -> [Option<Vec<u8>>; 2] {
     [of_page.map(<[u8]>::to_vec), of_scheme]
 }
 
-/// Whether a reverse proxy has added the header of this name, in lower case.
+/// Returns whether a reverse proxy has added the header of this name, in lower case.
 fn is_of_proxy(name: &str) -> bool {
     name.starts_with("x-forwarded-") || PROXY_HEADERS.contains(&name)
 }
@@ -362,7 +362,7 @@ pub(super) async fn check_key(Extension(rights): Extension<Rights>) -> Response 
     axum::Json(serde_json::json!({ "valid": valid })).into_response()
 }
 
-/// Whether an authority is `localhost`, `127.0.0.1` or `[::1]`, with or without a port.
+/// Returns whether an authority is `localhost`, `127.0.0.1` or `[::1]`, with or without a port.
 fn is_loopback_name(authority: &str) -> bool {
     let is_port = |port: &str| !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit());
     ["localhost", "127.0.0.1", "[::1]"].iter().any(|name| {

@@ -60,7 +60,7 @@ fn move_sequence() -> (Vec<String>, String) {
     (moves, sans.join(" "))
 }
 
-/// Whether the game has repeated a position, or can with the next move.
+/// Returns whether the game has repeated a position, or can with the next move.
 fn can_repeat(game: &Game) -> bool {
     let repeats = |mv| {
         let mut next = game.clone();

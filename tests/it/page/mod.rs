@@ -155,7 +155,7 @@ impl Events {
         }
     }
 
-    /// Whether the request for the stream was accepted.
+    /// Returns whether the request for the stream was accepted.
     fn is_open(&mut self) -> bool {
         let mut line = String::new();
         self.0.read_line(&mut line).unwrap();

@@ -41,7 +41,7 @@ fn from_fen_of_mutated_text_never_panics() {
     assert!(taken > 1_000, "{taken}");
 }
 
-/// Whether a variant accepts the text; if so, checks that the position can be written and played on.
+/// Returns whether a variant accepts the text; if so, checks that the position can be written and played on.
 fn holds(text: &str) -> bool {
     Variant::ALL
         .map(|variant| holds_in(variant, text))

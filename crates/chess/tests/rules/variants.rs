@@ -56,8 +56,9 @@ pub(super) fn start(variant: Variant, random: &mut fastrand::Rng) -> Position {
     }
 }
 
-/// Whether shakmaty judges mating material of the position as Lichess does. It does not look for closed positions, in
-/// atomic chess it knows more draws than Lichess, and in antichess it looks at bishops one side at a time.
+/// Returns whether shakmaty judges mating material of the position as Lichess does. It does not look for closed
+/// positions, in atomic chess it knows more draws than Lichess, and in antichess it looks at bishops one side at a
+/// time.
 pub(super) fn judges_material_like_shakmaty(position: &Position) -> bool {
     match position.variant() {
         Variant::Crazyhouse | Variant::Atomic => false,

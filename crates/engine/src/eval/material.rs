@@ -127,7 +127,7 @@ pub(super) fn bare_king(pos: &Position) -> Option<Color> {
     sides.find(|&color| pos.by_color(color).count() == 1)
 }
 
-/// Whether `us` cannot force mate against a bare king. A king of the hill and three checks need no mate.
+/// Returns whether `us` cannot force mate against a bare king. A king of the hill and three checks need no mate.
 fn is_drawn(pos: &Position, us: Color) -> bool {
     if pos.variant() != Variant::Standard {
         return !pos.has_mating_material(us);
@@ -136,8 +136,8 @@ fn is_drawn(pos: &Position, us: Color) -> bool {
     two_knights || !pos.has_mating_material(us) || is_corner_held(pos, us)
 }
 
-/// Whether `us` has only pawns of one rook file, perhaps with bishops that do not control its promotion square, and the
-/// bare king is next to that square or on it. Nothing drives it away.
+/// Returns whether `us` has only pawns of one rook file, perhaps with bishops that do not control its promotion square,
+/// and the bare king is next to that square or on it. Nothing drives it away.
 fn is_corner_held(pos: &Position, us: Color) -> bool {
     let pawns = pos.pieces(us, Role::Pawn);
     let bishops = pos.pieces(us, Role::Bishop);

@@ -51,7 +51,7 @@ pub(super) fn list_terms(pos: &Position) -> [Vec<(usize, Value)>; 2] {
     ]
 }
 
-/// Whether the network evaluates positions of the variant.
+/// Returns whether the network evaluates positions of the variant.
 pub(super) fn has_network(variant: Variant) -> bool {
     matches!(
         variant,

@@ -5,7 +5,7 @@ use knightwatch_chess::{Color, Piece, Square};
 /// Inputs of one perspective: two sides, six roles, 64 squares.
 pub const INPUTS: usize = 768;
 
-/// Whether the view of the side whose king is on `king` is mirrored, left to right.
+/// Returns whether the view of the side whose king is on `king` is mirrored, left to right.
 #[must_use]
 pub const fn is_mirrored(king: usize) -> bool {
     king & 7 >= 4

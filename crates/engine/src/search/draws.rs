@@ -40,7 +40,8 @@ impl Search<'_> {
         })
     }
 
-    /// Whether the side to move can repeat a position of this search. In antichess it may have to capture instead.
+    /// Returns whether the side to move can repeat a position of this search. In antichess it may have to capture
+    /// instead.
     pub(super) fn has_upcoming_repetition(&self, pos: &Position) -> bool {
         if pos.variant() == Variant::Antichess {
             return false;
@@ -80,7 +81,7 @@ impl Search<'_> {
         })
     }
 
-    /// Whether the position occurred in these last plies, once in this search or twice in the game.
+    /// Returns whether the position occurred in these last plies, once in this search or twice in the game.
     fn is_repetition(&self, plies: usize) -> bool {
         let current = self.keys.len() - 1;
         let reversible = plies.min(current - self.null_move_barrier);

@@ -116,7 +116,7 @@ impl Search<'_> {
         strength.pick(self.game, &moves)
     }
 
-    /// Whether to stop after this iteration.
+    /// Returns whether to stop after this iteration.
     fn should_stop(&self, depth: usize, best_before: Move, progress: &mut Progress) -> bool {
         let best = &self.root[0];
         progress.stable_iterations = if best.mv == best_before {

@@ -171,7 +171,7 @@ impl Search<'_> {
         Some(picked)
     }
 
-    /// Whether the move is excluded here, or not to be searched at the root.
+    /// Returns whether the move is excluded here, or not to be searched at the root.
     fn is_skipped<N: NodeType>(&self, node: &Node, mv: Move) -> bool {
         let wanted = || self.root[self.pv_index..].iter().any(|root| root.mv == mv);
         Some(mv) == node.excluded || N::ROOT && !wanted()

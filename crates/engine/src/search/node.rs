@@ -177,8 +177,8 @@ fn missing_pieces(pos: &Position) -> Value {
     (START_PIECES - present).max(0)
 }
 
-/// Whether zugzwang is unlikely, although the side to move has only pawns on the board: in crazyhouse it can drop, and
-/// a large horde has spare moves.
+/// Returns whether zugzwang is unlikely, although the side to move has only pawns on the board: in crazyhouse it can
+/// drop, and a large horde has spare moves.
 #[cold]
 #[inline(never)]
 fn has_many_moves(pos: &Position) -> bool {
@@ -212,7 +212,7 @@ pub(super) fn tt_cutoff(
     (decides && is_tt_value_trusted(pos)).then_some(hit.value)
 }
 
-/// Whether the fifty-move rule is far enough away to trust TT scores.
+/// Returns whether the fifty-move rule is far enough away to trust TT scores.
 fn is_tt_value_trusted(pos: &Position) -> bool {
     pos.halfmove_clock() < params::MAX_TT_HALFMOVE_CLOCK || pos.variant() == Variant::Crazyhouse
 }

@@ -133,7 +133,7 @@ impl Search<'_> {
 }
 
 impl Search<'_> {
-    /// Whether quiet checks are searched: at the start of a quiescence search in variants that checks decide.
+    /// Returns whether quiet checks are searched: at the start of a quiescence search in variants that checks decide.
     fn tries_checks(&self, pos: &Position, ply: usize) -> bool {
         match pos.variant() {
             Variant::Crazyhouse => ply <= self.quiescence_ply,
@@ -143,7 +143,7 @@ impl Search<'_> {
     }
 }
 
-/// Whether the side to move has to capture, as in antichess: it cannot stand pat.
+/// Returns whether the side to move has to capture, as in antichess: it cannot stand pat.
 fn must_capture(pos: &Position) -> bool {
     if pos.variant() != Variant::Antichess {
         return false;

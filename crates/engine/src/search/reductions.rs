@@ -22,7 +22,7 @@ pub(super) fn internal_iterative_reduction<N: NodeType>(node: &Node) -> i32 {
     i32::from(matters && deep && node.lacks_tt_move())
 }
 
-/// Whether late move reductions apply to the move.
+/// Returns whether late move reductions apply to the move.
 pub(super) fn is_late<N: NodeType>(node: &Node, candidate: &Candidate) -> bool {
     node.depth >= 2 && candidate.count > 1 + usize::from(N::ROOT)
 }

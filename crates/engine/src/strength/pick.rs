@@ -58,13 +58,13 @@ fn perceived_cp(score: Score) -> f64 {
     cp * DECIDED_CP / (DECIDED_CP + cp.abs())
 }
 
-/// Whether this move mates, or wins by a rule of the variant.
+/// Returns whether this move mates, or wins by a rule of the variant.
 fn wins(pos: &Position, mv: Move) -> bool {
     let after = pos.after(mv);
     after.is_checkmate() || after.variant_outcome() == Outcome::Win(pos.turn())
 }
 
-/// Whether the side to move can win in one.
+/// Returns whether the side to move can win in one.
 fn can_win(pos: &Position) -> bool {
     // In standard chess only checks can win, and few moves are checks.
     let is_standard = pos.variant() == Variant::Standard;

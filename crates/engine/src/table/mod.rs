@@ -309,7 +309,7 @@ impl Table {
     }
 }
 
-/// Whether a new result for a position replaces the old one.
+/// Returns whether a new result for a position replaces the old one.
 fn replaces(new: &Hit, old: Data, age: u8) -> bool {
     new.bound == Bound::Exact
         || old.age() != age

@@ -139,7 +139,7 @@ impl Output {
         }
     }
 
-    /// Whether all writes have succeeded so far.
+    /// Returns whether all writes have succeeded so far.
     fn is_open(&self) -> bool {
         self.lock().failure.is_none()
     }

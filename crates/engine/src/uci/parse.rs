@@ -152,7 +152,7 @@ pub fn read_limits(
     limits
 }
 
-/// Whether the limits end the search without `stop`.
+/// Returns whether the limits end the search without `stop`.
 pub(super) fn has_limit(limits: &Limits) -> bool {
     limits.depth.is_some()
         || limits.mate.is_some()

@@ -41,7 +41,7 @@ pub(super) const COMMANDS: [&str; 19] = [
     "xboard",
 ];
 
-/// Whether the first word of the line is a command of UCI or of this engine.
+/// Returns whether the first word of the line is a command of UCI or of this engine.
 pub fn is_command(line: &str) -> bool {
     let word = line.split_whitespace().next().unwrap_or_default();
     COMMANDS.contains(&word)

@@ -116,7 +116,7 @@ pub(crate) fn opening(openings: &Openings, pair: u64, referee: &mut Searcher) ->
     openings.draw(pair, |game| is_scored(referee, game, &effort, &BALANCED))
 }
 
-/// Whether this player's score of the opening is in range.
+/// Returns whether this player's score of the opening is in range.
 fn is_scored(
     player: &mut Searcher,
     game: &Game,

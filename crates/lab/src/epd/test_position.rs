@@ -69,7 +69,7 @@ impl TestPosition {
         Ok(test)
     }
 
-    /// Whether the result satisfies all of `bm`, `am` and `dm`. With points only, it must have the most points.
+    /// Returns whether the result satisfies all of `bm`, `am` and `dm`. With points only, it must have the most points.
     pub fn is_solved_by(&self, info: &SearchInfo) -> bool {
         let Some(mv) = info.mv else { return false };
         let mates = |moves: u32| match info.score {

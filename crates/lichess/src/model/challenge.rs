@@ -82,7 +82,7 @@ pub struct ChallengeUser {
 }
 
 impl ChallengeUser {
-    /// Whether the user has the title `BOT`.
+    /// Returns whether the user has the title `BOT`.
     pub fn is_bot(&self) -> bool {
         self.title.as_deref() == Some("BOT")
     }
@@ -111,7 +111,7 @@ pub enum TimeControl {
 }
 
 impl TimeControl {
-    /// Whether there is a chess clock.
+    /// Returns whether there is a chess clock.
     pub fn is_clock(self) -> bool {
         matches!(self, Self::Clock { .. })
     }

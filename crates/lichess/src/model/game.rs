@@ -201,7 +201,7 @@ impl Opponent {
         }
     }
 
-    /// Whether the opponent has the title `BOT`.
+    /// Returns whether the opponent has the title `BOT`.
     pub fn is_bot(&self) -> bool {
         self.title.as_deref() == Some("BOT")
     }
@@ -323,7 +323,7 @@ pub struct Player {
 }
 
 impl Player {
-    /// Whether the player has the title `BOT`.
+    /// Returns whether the player has the title `BOT`.
     pub fn is_bot(&self) -> bool {
         self.title.as_deref() == Some("BOT")
     }
@@ -420,12 +420,12 @@ impl GameState {
         }
     }
 
-    /// Whether a side has no clock.
+    /// Returns whether a side has no clock.
     pub fn is_unlimited(&self, color: Color) -> bool {
         self.time(color) >= UNLIMITED
     }
 
-    /// Whether a side's draw offer is pending.
+    /// Returns whether a side's draw offer is pending.
     pub fn offers_draw(&self, color: Color) -> bool {
         match color {
             Color::White => self.wdraw,
@@ -433,7 +433,7 @@ impl GameState {
         }
     }
 
-    /// Whether a side's takeback proposal is pending.
+    /// Returns whether a side's takeback proposal is pending.
     pub fn asks_takeback(&self, color: Color) -> bool {
         match color {
             Color::White => self.wtakeback,

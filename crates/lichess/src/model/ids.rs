@@ -87,7 +87,7 @@ impl Username {
         Self(text::clip(name, MAX_NAME_CHARS).into())
     }
 
-    /// Whether this is a valid user name: 2 to 30 letters, digits, `_` and `-`.
+    /// Returns whether this is a valid user name: 2 to 30 letters, digits, `_` and `-`.
     pub fn is_valid(name: &str) -> bool {
         let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         (2..=30).contains(&name.len()) && name.chars().all(fits)
@@ -258,7 +258,7 @@ keys! {
 }
 
 impl Status {
-    /// Whether the game has ended.
+    /// Returns whether the game has ended.
     pub fn is_over(self) -> bool {
         !matches!(self, Self::Created | Self::Started)
     }

@@ -41,7 +41,7 @@ pub struct User {
 }
 
 impl User {
-    /// Whether the user has the title `BOT`.
+    /// Returns whether the user has the title `BOT`.
     pub fn is_bot(&self) -> bool {
         self.title.as_deref() == Some("BOT")
     }
@@ -52,7 +52,7 @@ impl User {
         UNIX_EPOCH.checked_add(Duration::from_millis(millis))
     }
 
-    /// Whether the profile has a bio. Bots without one are not in the list of online bots.
+    /// Returns whether the profile has a bio. Bots without one are not in the list of online bots.
     pub fn has_bio(&self) -> bool {
         self.profile
             .bio
@@ -152,7 +152,7 @@ pub struct TokenInfo {
 }
 
 impl TokenInfo {
-    /// Whether the token has a scope.
+    /// Returns whether the token has a scope.
     pub fn has(&self, scope: &str) -> bool {
         self.scopes.iter().any(|s| s == scope)
     }

@@ -45,7 +45,7 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    /// Whether the numbers are in their ranges.
+    /// Returns whether the numbers are in their ranges.
     pub(crate) fn is_valid(&self) -> bool {
         (1..=5).contains(&self.multi_pv) && self.threads > 0 && self.hash > 0
     }

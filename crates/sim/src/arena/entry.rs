@@ -157,7 +157,7 @@ impl Conditions {
     }
 }
 
-/// Whether the entered code is the arena's code, or the user's personal code.
+/// Returns whether the entered code is the arena's code, or the user's personal code.
 fn is_entry_code(code: &str, user: &str, entered: &str) -> bool {
     entered == code || entered == personal_code(code, user)
 }

@@ -158,7 +158,7 @@ impl Arena {
         Self::seconds_until(self.finishes_at(), now)
     }
 
-    /// Whether pairing has stopped: half of the clock limit before the end, but 30 to 120 seconds.
+    /// Returns whether pairing has stopped: half of the clock limit before the end, but 30 to 120 seconds.
     pub(crate) fn pairings_closed(&self, now: SimTime) -> bool {
         let margin = (i64::from(self.config.limit) / 2).clamp(30, 120);
         self.seconds_to_finish(now) < margin
@@ -209,7 +209,7 @@ impl Arena {
             .collect()
     }
 
-    /// Whether the arena is restricted to this team, or a battle in which the team takes part.
+    /// Returns whether the arena is restricted to this team, or a battle in which the team takes part.
     pub(crate) fn is_for_team(&self, team: &TeamId) -> bool {
         self.config.conditions.team.as_ref() == Some(team) || self.config.team_battle.contains(team)
     }

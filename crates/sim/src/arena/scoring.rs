@@ -58,13 +58,13 @@ impl Sheet {
         self.total += points;
     }
 
-    /// Whether the last two games were won.
+    /// Returns whether the last two games were won.
     pub(crate) fn is_on_fire(&self) -> bool {
         let mut latest = self.games.iter().rev().map(|game| game.played.outcome);
         latest.next() == Some(Outcome::Win) && latest.next() == Some(Outcome::Win)
     }
 
-    /// Whether the last game that was not lost was a draw.
+    /// Returns whether the last game that was not lost was a draw.
     fn drew_since_last_win(&self) -> bool {
         self.games
             .iter()

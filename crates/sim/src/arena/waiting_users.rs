@@ -60,7 +60,7 @@ impl WaitingUsers {
         all
     }
 
-    /// Whether at least two users have waited for a whole wave.
+    /// Returns whether at least two users have waited for a whole wave.
     pub(super) fn is_wave_complete(&self, wave: Duration, now: SimTime) -> bool {
         let long_enough = |since: &&SimTime| now.since(**since) > wave;
         self.len() > MAX_WAITING_USERS

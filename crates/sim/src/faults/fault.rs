@@ -81,7 +81,7 @@ impl Fault {
         }
     }
 
-    /// Whether the fault concerns the whole site, not one request.
+    /// Returns whether the fault concerns the whole site, not one request.
     pub(super) fn affects_site(&self) -> bool {
         matches!(
             self,

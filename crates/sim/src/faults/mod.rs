@@ -206,7 +206,7 @@ impl Faults {
         self.changed.notified().await;
     }
 
-    /// Whether a scheduled rule waits for a game to reach a ply.
+    /// Returns whether a scheduled rule waits for a game to reach a ply.
     pub(crate) fn waits_for_ply(&self) -> bool {
         self.state()
             .rules
@@ -295,7 +295,7 @@ impl ArmedRule {
         }
     }
 
-    /// Whether a game that the rule is about has reached its ply.
+    /// Returns whether a game that the rule is about has reached its ply.
     fn ply_reached(&self, games: &[GameProgress]) -> bool {
         let FaultRule {
             user, game, ply, ..

@@ -94,7 +94,7 @@ impl FaultRule {
         }
     }
 
-    /// Whether the rule fires on a timer, without a request: faults of the site, or of streams that are open.
+    /// Returns whether the rule fires on a timer, without a request: faults of the site, or of streams that are open.
     pub(super) fn is_scheduled(&self) -> bool {
         let timed = self.at.is_some() || self.every.is_some();
         match self.fault {
@@ -124,7 +124,7 @@ impl FaultRule {
             && self.ply.is_none_or(ply_reached)
     }
 
-    /// Whether this time lies between `from` and `until`.
+    /// Returns whether this time lies between `from` and `until`.
     pub(super) fn is_in_window(&self, time: Duration) -> bool {
         time >= self.from && self.until.is_none_or(|until| time < until)
     }

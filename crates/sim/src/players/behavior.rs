@@ -37,7 +37,7 @@ pub struct Behavior {
 }
 
 impl Behavior {
-    /// Whether the account can be asked for takebacks, even if its kind does not allow them by default.
+    /// Returns whether the account can be asked for takebacks, even if its kind does not allow them by default.
     pub(crate) fn allows_takebacks(&self) -> bool {
         self.requests_takebacks || self.accepts_takebacks
     }

@@ -140,7 +140,7 @@ impl GameTask {
         self.sim.state().on_returned(self.id, self.color, now);
     }
 
-    /// Whether the player makes a move on its turn.
+    /// Returns whether the player makes a move on its turn.
     fn moves(&self, view: &GameView) -> bool {
         let stalls = self.is_lost(
             self.options.behavior.stalls_when_lost,
@@ -150,8 +150,8 @@ impl GameTask {
         self.options.kind != PlayerKind::Idle && !stalls
     }
 
-    /// Whether the material deficit has reached the limit. Before both have moved, the clock does not run and resigning
-    /// would abort the game.
+    /// Returns whether the material deficit has reached the limit. Before both have moved, the clock does not run and
+    /// resigning would abort the game.
     fn is_lost(&self, limit: Option<u32>, deficit: u32, plies: usize) -> bool {
         plies >= 2 && limit.is_some_and(|limit| deficit >= limit)
     }

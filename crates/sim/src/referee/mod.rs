@@ -376,12 +376,12 @@ impl Referee {
         snapshots
     }
 
-    /// Whether this side has a pending draw offer.
+    /// Returns whether this side has a pending draw offer.
     pub(crate) fn offers_draw(&self, color: Color) -> bool {
         self.draw_offers[color.index()]
     }
 
-    /// Whether this side has a pending takeback proposal.
+    /// Returns whether this side has a pending takeback proposal.
     pub(crate) fn proposes_takeback(&self, color: Color) -> bool {
         self.takeback.proposed[color.index()]
     }
@@ -509,7 +509,7 @@ impl Referee {
         ActionOutcome::accepted(snapshots)
     }
 
-    /// Whether the opponent may claim the game if a player leaves: a real-time game in which both have moved.
+    /// Returns whether the opponent may claim the game if a player leaves: a real-time game in which both have moved.
     pub(crate) fn allows_claims(&self) -> bool {
         self.is_running()
             && self.plies() >= 2

@@ -86,7 +86,7 @@ impl MoveText {
     }
 }
 
-/// Whether `to` is the king's target square of this castling move, in games that allow that notation.
+/// Returns whether `to` is the king's target square of this castling move, in games that allow that notation.
 fn is_king_move_notation(castle: Move, variant: Variant, to: Square) -> bool {
     variant != Variant::Chess960
         && castle.from().file() == File::E

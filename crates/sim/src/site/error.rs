@@ -61,7 +61,7 @@ impl ApiError {
         Self::new(400, text)
     }
 
-    /// Whether the same request is refused for good, as far as the error tells.
+    /// Returns whether the same request is refused for good, as far as the error tells.
     pub(crate) fn is_final(&self) -> bool {
         let is_temporary = match &self.body {
             ErrorBody::RateLimited { .. } => true,

@@ -231,7 +231,7 @@ impl Command {
     }
 }
 
-/// Whether a word looks like a command. `!!` and `!Nf3` do not.
+/// Returns whether a word looks like a command. `!!` and `!Nf3` do not.
 fn is_word(name: &str) -> bool {
     (2..=20).contains(&name.len()) && name.chars().all(|c| c.is_ascii_alphabetic())
 }

@@ -141,7 +141,7 @@ impl ChatRequest {
         }
     }
 
-    /// Whether the request is from the players' room, so from the opponent.
+    /// Returns whether the request is from the players' room, so from the opponent.
     pub(crate) fn is_private_from_opponent(&self) -> bool {
         self.requester.room == Room::Player
     }

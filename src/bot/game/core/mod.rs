@@ -336,7 +336,8 @@ impl GameCore {
         shown
     }
 
-    /// Whether the opponent has yet to make their first move and we may abort. Tournaments handle this themselves.
+    /// Returns whether the opponent has yet to make their first move and we may abort. Tournaments handle this
+    /// themselves.
     pub(crate) fn awaits_first_move(&self) -> bool {
         self.game.as_ref().is_some_and(|(header, game_moves)| {
             let waiting = game_moves.ply() < 2
@@ -386,7 +387,7 @@ impl GameCore {
         format!("declining the draw: {why}")
     }
 
-    /// Whether the opponent's draw offer is open.
+    /// Returns whether the opponent's draw offer is open.
     pub(crate) fn is_draw_offered(&self) -> bool {
         self.opponent_offers_draw
     }

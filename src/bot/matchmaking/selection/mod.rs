@@ -221,7 +221,7 @@ impl Plan {
         })
     }
 
-    /// Whether a bot may be challenged at all.
+    /// Returns whether a bot may be challenged at all.
     fn may_challenge(&self, bot: &User, me: &User) -> bool {
         let name = bot.username.as_str();
         let is_any = |patterns: &[Pattern]| patterns.iter().any(|pattern| pattern.matches(name));
@@ -253,7 +253,7 @@ fn offers(profile: &Profile) -> impl Iterator<Item = Offer> {
     })
 }
 
-/// Whether such a game is over within this time if both sides take as long as Lichess estimates.
+/// Returns whether such a game is over within this time if both sides take as long as Lichess estimates.
 fn fits_within(clock: ClockSpec, time: Duration) -> bool {
     let estimate = clock.time().estimate();
     estimate.is_some_and(|seconds| 2 * Duration::from_secs(seconds.into()) <= time)

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::config::{Match, Range};
 
-/// Whether a rule with this `match` matches this challenge.
+/// Returns whether a rule with this `match` matches this challenge.
 fn matches(matching: &str, patch: Value) -> bool {
     let rule = format!("[[rule]]\nmatch = {{ {matching} }}\ndecline = \"noBot\"\n");
     let declined = ChallengeAnswer::Decline(DeclineReason::NoBot);

@@ -151,7 +151,7 @@ fn unreachable_slot_need(before: SlotNeed, known: bool) -> SlotNeed {
     }
 }
 
-/// Whether two times are the same, given that Lichess reports whole seconds from now.
+/// Returns whether two times are the same, given that Lichess reports whole seconds from now.
 fn are_close(one: SystemTime, other: SystemTime) -> bool {
     let apart = one.duration_since(other);
     apart.unwrap_or_else(|error| error.duration()) < MIN_POLL_INTERVAL
