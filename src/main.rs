@@ -173,8 +173,8 @@ fn explain(arguments: ExplainArgs) -> anyhow::Result<()> {
     let settings = check::with_service_defaults(settings(arguments.config)?);
     let settings = settings.for_account(arguments.account.as_deref())?;
     let mut out = io::stdout().lock();
-    let asked = match (arguments.asked.asked(), arguments.challenge) {
-        (Some(asked), _) => asked,
+    let query = match (arguments.query.query(), arguments.challenge) {
+        (Some(query), _) => query,
         (None, Some(file)) if file.as_os_str() == "LAST" && !file.exists() => {
             last_challenge(&settings, &mut out)?
         }
@@ -186,7 +186,7 @@ fn explain(arguments: ExplainArgs) -> anyhow::Result<()> {
         text: arguments.bio,
     };
     let at = arguments.at.unwrap_or_else(clock::date);
-    let explained = bot::explain_command(&settings, &asked, profile, at, &mut out);
+    let explained = bot::explain_command(&settings, &query, profile, at, &mut out);
     check::runtime()?.block_on(explained)?;
     Ok(())
 }
@@ -274,14 +274,14 @@ fn book_command(command: BookCommand) -> anyhow::Result<()> {
             variant,
             games,
         } => {
-            let mut aside = io::stderr();
+            let mut diagnostics = io::stderr();
             let options = book::BuildOptions {
                 files,
                 output,
                 games: games.of(variant),
-                progress: aside.is_terminal(),
+                progress: diagnostics.is_terminal(),
             };
-            book::build_command(&options, &mut out, &mut aside)?;
+            book::build_command(&options, &mut out, &mut diagnostics)?;
         }
         BookCommand::Grow(options) => lab::grow::run(&options, &mut out)?,
     }

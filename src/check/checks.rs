@@ -319,11 +319,11 @@ async fn takebacks(settings: &Settings, client: &Client, info: &TokenInfo) -> Op
 async fn running_instance(settings: &Settings, user: Username) -> Option<Finding> {
     let socket = settings.daemon.socket.clone();
     let server = settings.lichess.url.to_string();
-    let asked = tokio::task::spawn_blocking(move || {
+    let search = tokio::task::spawn_blocking(move || {
         let mut all = control::running_statuses(socket.as_deref()).into_iter();
         all.find(|status| status.has_account(user.as_str(), &server))
     });
-    let status = asked.await.ok().flatten()?;
+    let status = search.await.ok().flatten()?;
     let text = format!(
         "the bot is already running (pid {}); see knightwatch status",
         status.pid
@@ -629,15 +629,15 @@ mod tests {
 
     #[test]
     fn search_speed_is_shown_with_unit() {
-        for (speed, said) in [
+        for (speed, expected) in [
             (0, "0"),
             (9_999, "9999"),
             (40_123, "40 thousand"),
             (999_999, "999 thousand"),
             (1_249_000, "1.2 million"),
         ] {
-            let said = format!("{said} positions per second");
-            assert_eq!(positions_per_second(speed), said);
+            let expected = format!("{expected} positions per second");
+            assert_eq!(positions_per_second(speed), expected);
         }
     }
 }

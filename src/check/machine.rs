@@ -192,14 +192,14 @@ mod tests {
         assert_eq!(clock(None, false), None);
         let simulated = format!("{:?}", clock(Some(-90.2), true));
         assert!(!simulated.contains("timedatectl"), "{simulated}");
-        for (ahead, told) in [
+        for (ahead, expected) in [
             (0.4, "agrees with Lichess's"),
             (-4.9, "agrees with Lichess's"),
             (90.2, "90 s ahead of Lichess's"),
             (-3600.0, "3600 s behind Lichess's"),
         ] {
             let finding = clock(Some(ahead), false).unwrap();
-            assert_eq!(finding.text, told);
+            assert_eq!(finding.text, expected);
             assert_eq!(finding.severity == Severity::Ok, ahead.abs() < 5.0);
         }
     }

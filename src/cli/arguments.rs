@@ -166,7 +166,7 @@ pub struct ConfigArgs {
 /// A challenge described by arguments, for `explain`.
 #[derive(Args, Clone, Debug)]
 #[group(skip)]
-pub struct AskedArgs {
+pub struct ChallengeArgs {
     /// The challenger
     #[arg(long, value_name = "NAME", value_parser = username)]
     user: Option<String>,
@@ -194,9 +194,9 @@ pub struct AskedArgs {
     color: Option<Color>,
 }
 
-impl AskedArgs {
+impl ChallengeArgs {
     /// The challenge, if `--user` is given.
-    pub fn asked(self) -> Option<ChallengeQuery> {
+    pub fn query(self) -> Option<ChallengeQuery> {
         let from = Player {
             name: self.user?,
             title: self.title.map(|title| title.to_uppercase()),
@@ -220,7 +220,7 @@ pub struct ExplainArgs {
     #[arg(value_name = "CHALLENGE")]
     pub challenge: Option<PathBuf>,
     #[command(flatten)]
-    pub asked: AskedArgs,
+    pub query: ChallengeArgs,
     /// The age of the challenger's account, for rules with age_days
     #[arg(long, value_name = "DAYS")]
     pub age_days: Option<u32>,

@@ -11,8 +11,8 @@ use clap_complete::Shell;
 
 use crate::uci;
 pub use arguments::{
-    AskedArgs, ConfigArgs, ExplainArgs, ExportArgs, FilterArgs, GameArgs, GamesArgs, ImportArgs,
-    ReplayArgs, ViewArgs,
+    ChallengeArgs, ConfigArgs, ExplainArgs, ExportArgs, FilterArgs, GameArgs, GamesArgs,
+    ImportArgs, ReplayArgs, ViewArgs,
 };
 pub use command::{BookCommand, Command};
 

@@ -291,9 +291,9 @@ mod tests {
     fn changes_hide_passwords() {
         let old = "[tournaments]\njoin = [\"may24bot:secret\"]\n";
         let new = "[tournaments]\njoin = [\"friday01@our-team:secret\"]\n";
-        let said = change_lines(old, new).concat();
-        assert!(!said.contains("secret"), "{said}");
-        assert!(said.contains("may24bot:***"), "{said}");
+        let text = change_lines(old, new).concat();
+        assert!(!text.contains("secret"), "{text}");
+        assert!(text.contains("may24bot:***"), "{text}");
     }
 
     #[test]

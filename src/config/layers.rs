@@ -203,9 +203,9 @@ impl Reader<'_> {
         let names = self.environment.keys();
         let misspelled = names.filter(|name| !name.starts_with(PREFIX));
         let warning = |name: &String| {
-            let (meant, name) = (clip(&intended_variable(name)?, 80), clip(name, 80));
+            let (intended, name) = (clip(&intended_variable(name)?, 80), clip(name, 80));
             Some(format!(
-                "the environment variable {name} sets nothing: write {meant}"
+                "the environment variable {name} sets nothing: write {intended}"
             ))
         };
         misspelled.filter_map(warning).collect()
@@ -220,9 +220,9 @@ impl Reader<'_> {
             };
             let place = Place::Environment(name.clone());
             let Some((section, key)) = path.split_once("__") else {
-                let meant = intended_variable(name).unwrap_or(format!("{PREFIX}SECTION__KEY"));
+                let intended = intended_variable(name).unwrap_or(format!("{PREFIX}SECTION__KEY"));
                 let message = format!("{name} names no setting");
-                self.reject(&place, message, format!("write {meant}"));
+                self.reject(&place, message, format!("write {intended}"));
                 continue;
             };
             leaves.extend(self.text_leaf(

@@ -338,7 +338,7 @@ impl Settings {
     /// Returns whether any games use books.
     pub fn has_books(&self) -> bool {
         let here =
-            self.book.enabled || self.any_rule(|play| play.book.as_ref().map(Books::are_asked));
+            self.book.enabled || self.any_rule(|play| play.book.as_ref().map(Books::are_used));
         here || self.account.iter().any(Self::has_books)
     }
 

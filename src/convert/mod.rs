@@ -161,7 +161,7 @@ impl Place {
 pub fn convert_command(
     options: &ConvertOptions,
     out: &mut impl Write,
-    aside: &mut impl Write,
+    diagnostics: &mut impl Write,
 ) -> Result<(), Error> {
     let ConvertOptions { file, output } = options;
     if let Some(path) = output
@@ -179,13 +179,13 @@ pub fn convert_command(
         }
     }
     writeln!(
-        aside,
+        diagnostics,
         "{}; the comments name each of them",
         conversion.summary()
     )?;
     if conversion.token.is_some() {
         writeln!(
-            aside,
+            diagnostics,
             "The token is not copied: put it into a file that only you can read, and name it in token_file; or use \
              knightwatch init --from {}, which does both",
             file.display()

@@ -119,7 +119,7 @@ enum Read {
 pub fn import_command(
     options: &Options,
     out: &mut impl Write,
-    aside: &mut impl Write,
+    diagnostics: &mut impl Write,
 ) -> Result<(), Error> {
     let records_error = |error| Error::Records {
         path: options.records.clone(),
@@ -161,7 +161,7 @@ pub fn import_command(
         known: 0,
         skipped: BTreeMap::new(),
         broken: 0,
-        aside,
+        diagnostics,
     };
     let outcome = match &options.source {
         Source::Files(files) => files.iter().try_for_each(|file| import.file(file)),
@@ -212,7 +212,7 @@ struct Import<'a, W> {
     /// Numbers of games by the reason why they are not imported.
     skipped: BTreeMap<&'static str, usize>,
     broken: usize,
-    aside: W,
+    diagnostics: W,
 }
 
 impl<W: Write> Import<'_, W> {
@@ -279,7 +279,7 @@ impl<W: Write> Import<'_, W> {
             };
             failures += 1;
             writeln!(
-                self.aside,
+                self.diagnostics,
                 "{name}: {problem}; the export goes on in {wait:.0?}"
             )?;
             server.runtime.block_on(clock::sleep(wait));
@@ -316,7 +316,7 @@ impl<W: Write> Import<'_, W> {
                 self.broken += 1;
                 if self.broken <= MAX_MESSAGES {
                     let problem = clip(&problem, 300);
-                    writeln!(self.aside, "{place}: {problem}; it is skipped")?;
+                    writeln!(self.diagnostics, "{place}: {problem}; it is skipped")?;
                 }
             }
         }

@@ -135,8 +135,8 @@ impl Staged {
 
 impl Drop for Staged {
     fn drop(&mut self) {
-        for aside in self.old.iter().chain([&self.new]) {
-            let _ = fs::remove_file(aside);
+        for temporary in self.old.iter().chain([&self.new]) {
+            let _ = fs::remove_file(temporary);
         }
     }
 }

@@ -171,10 +171,10 @@ fn accounts_share_engine_and_resume_after_crash() {
         (&OTHER_BOT.into(), &second.clone().into())
     );
     assert!(one.get("accounts").is_none());
-    let told = run_command(&bot, &["status"]);
+    let printed = run_command(&bot, &["status"]);
     for name in [BOT, OTHER_BOT] {
         let line = format!("account  {name}: running, 1 game");
-        assert!(told.contains(&line), "{told}");
+        assert!(printed.contains(&line), "{printed}");
     }
 
     bot.crash_and_restart();
@@ -198,8 +198,8 @@ fn accounts_share_engine_and_resume_after_crash() {
     assert_eq!(bot.stop().code(), Some(0));
     assert!(!bot.log().contains("too slow"), "{}", bot.log());
     for game in [&first, &second] {
-        let told = successful_output(&bot, &["replay", game]);
-        assert!(told.contains(", 0 differences"), "{told}");
+        let printed = successful_output(&bot, &["replay", game]);
+        assert!(printed.contains(", 0 differences"), "{printed}");
     }
 }
 
@@ -254,10 +254,10 @@ fn accounts_revoked_token_stops_only_its_account() {
             .all(|id| games.contains(&&Value::from(id.as_str())));
         (all["health"]["is"] == "unhealthy" && games.len() == 2 && left).then_some(())
     });
-    let told = failed_status(&bot);
+    let printed = failed_status(&bot);
     assert!(
-        told.contains(&format!("{BOT}: STOPPED: Lichess rejects the token")),
-        "{told}"
+        printed.contains(&format!("{BOT}: STOPPED: Lichess rejects the token")),
+        "{printed}"
     );
     // A command for all accounts reaches the other one.
     assert!(run_command(&bot, &["pause"]).starts_with(&format!("{OTHER_BOT}: paused")));
@@ -359,8 +359,11 @@ fn accounts_of_one_process_never_play_each_other() {
     let bot = start(&site, eager, ["", ""]);
     let why = "not with each other";
     for (from, to) in [(BOT, OTHER_BOT), (OTHER_BOT, BOT)] {
-        let said = run_failing_command(&bot, &["challenge", to, "3+2", "--account", from]);
-        assert!(said.contains("another account of ours"), "{why}: {said}");
+        let printed = run_failing_command(&bot, &["challenge", to, "3+2", "--account", from]);
+        assert!(
+            printed.contains("another account of ours"),
+            "{why}: {printed}"
+        );
         // As if the token were used elsewhere.
         let player = site.player(from);
         assert_eq!(player.answer(&challenge(&player, to)), "generic", "{why}");
@@ -536,11 +539,11 @@ fn accounts_are_known_to_records_page_and_check() {
         metrics.contains(&online).then_some(())
     });
 
-    let told = successful_output(&bot, &["check"]);
+    let printed = successful_output(&bot, &["check"]);
     for name in [BOT, OTHER_BOT] {
-        assert!(told.contains(&format!("{name}: ")), "{told}");
+        assert!(printed.contains(&format!("{name}: ")), "{printed}");
     }
-    assert!(told.contains("Ready to play"), "{told}");
+    assert!(printed.contains("Ready to play"), "{printed}");
 }
 
 fn get(url: &str) -> String {

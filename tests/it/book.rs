@@ -147,8 +147,8 @@ fn books_of_variants_are_read_by_python_chess() {
     stdin.write_all(lines.as_bytes()).unwrap();
     drop(stdin);
     let read = reader.wait_with_output().unwrap();
-    let said = String::from_utf8_lossy(&read.stderr);
-    assert!(read.status.success(), "{said}");
+    let printed = String::from_utf8_lossy(&read.stderr);
+    assert!(read.status.success(), "{printed}");
     let count = String::from_utf8(read.stdout).unwrap();
     assert_eq!(count.trim(), positions.to_string());
     assert!(positions > 10_000, "{positions}");
@@ -177,17 +177,17 @@ fn book_of_a_variant_is_built_and_grown() {
         "--min-games",
         "1",
     ];
-    let [said, warned] = run(&[&arguments[..], &["-o", "games.bin"]].concat());
+    let [printed, warned] = run(&[&arguments[..], &["-o", "games.bin"]].concat());
     assert!(
-        said.contains("2 moves of 2 positions from 1 game"),
-        "{said}"
+        printed.contains("2 moves of 2 positions from 1 game"),
+        "{printed}"
     );
     assert!(
         warned.contains("it is Standard; --variant standard"),
         "{warned}"
     );
-    let [said, _] = run(&["probe", "games.bin", "--variant", "atomic", "Nf3"]);
-    assert!(said.contains("f7f6"), "{said}");
+    let [printed, _] = run(&["probe", "games.bin", "--variant", "atomic", "Nf3"]);
+    assert!(printed.contains("f7f6"), "{printed}");
 
     let grow = [
         "grow",
@@ -199,8 +199,11 @@ fn book_of_a_variant_is_built_and_grown() {
         "8",
     ];
     for name in ["one.bin", "two.bin"] {
-        let [said, _] = run(&[&grow[..], &["-o", name]].concat());
-        assert!(said.contains("from 8 searches of 500 nodes"), "{said}");
+        let [printed, _] = run(&[&grow[..], &["-o", name]].concat());
+        assert!(
+            printed.contains("from 8 searches of 500 nodes"),
+            "{printed}"
+        );
     }
     let [one, two] =
         ["one.bin", "two.bin"].map(|name| std::fs::read(directory.path().join(name)).unwrap());

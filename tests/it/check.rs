@@ -56,7 +56,7 @@ fn check_of_running_bot_shows_pid_and_name() {
     let bot = Daemon::start(&site, "");
     let socket = format!("daemon.socket={}", bot.socket().display());
     let check = ["check", "--set", &socket];
-    let told = wait("it is known whom it plays", || {
+    let text = wait("it is known whom it plays", || {
         let (code, text) = code_and_text(&knightwatch(&site, BOT, &check));
         assert_eq!(code, Some(0), "{text}");
         text.contains("already running").then_some(text)
@@ -65,7 +65,7 @@ fn check_of_running_bot_shows_pid_and_name() {
         format!("of {BOT}, with bot:play"),
         format!("the bot is already running (pid {})", bot.pid()),
     ] {
-        assert!(told.contains(&words), "{words}: {told}");
+        assert!(text.contains(&words), "{words}: {text}");
     }
 }
 
@@ -78,7 +78,7 @@ fn run_suggests_upgrade_only_if_possible() {
             ..NewUser::human("Bert")
         },
     ]);
-    for (user, told, not_told) in [
+    for (user, expected, unexpected) in [
         ("Anna", "knightwatch upgrade", "make a new account"),
         ("Bert", "make a new account", "upgrade"),
     ] {
@@ -95,7 +95,10 @@ fn run_suggests_upgrade_only_if_possible() {
             .lines()
             .find(|line| line.contains("is not a bot account"));
         let error = error.unwrap_or_else(|| panic!("{text}"));
-        assert!(error.contains(told) && !error.contains(not_told), "{error}");
+        assert!(
+            error.contains(expected) && !error.contains(unexpected),
+            "{error}"
+        );
     }
 }
 
@@ -110,7 +113,7 @@ fn check_without_takeback_preference_warns() {
         ..NewUser::bot("Kind")
     };
     let site = Site::new([blind, kind]);
-    for (user, set, told) in [
+    for (user, set, expected) in [
         (BOT, "casual", "nobody may propose them to this account"),
         ("Kind", "casual", "opponents can ask for them"),
         (
@@ -123,8 +126,8 @@ fn check_without_takeback_preference_warns() {
         let set = format!("games.takebacks={set}");
         let (code, text) = code_and_text(&knightwatch(&site, user, &["check", "--set", &set]));
         assert_eq!(code, Some(0), "{user}: {text}");
-        assert_eq!(text.contains("takebacks"), !told.is_empty(), "{text}");
-        assert!(text.contains(told), "{user}: {text}");
+        assert_eq!(text.contains("takebacks"), !expected.is_empty(), "{text}");
+        assert!(text.contains(expected), "{user}: {text}");
     }
 }
 
@@ -141,7 +144,7 @@ fn check_of_unsuitable_account_exits_with_77() {
             ..NewUser::bot("Scopeless")
         },
     ]);
-    for (user, told) in [
+    for (user, expected) in [
         ("Anna", "knightwatch upgrade"),
         ("Bert", "make a new account"),
         ("Scopeless", "bot:play"),
@@ -150,7 +153,7 @@ fn check_of_unsuitable_account_exits_with_77() {
         let (code, text) = code_and_text(&knightwatch(&site, user, &["check"]));
         assert_eq!(code, Some(77), "{user}: {text}");
         assert!(
-            text.contains("problem") && text.contains(told),
+            text.contains("problem") && text.contains(expected),
             "{user}: {text}"
         );
         assert!(text.contains("hint:"), "{user}: {text}");

@@ -160,9 +160,12 @@ fn fault_injection_outside_simulator_is_rejected() {
             .output()
             .unwrap();
         assert_eq!(output.status.code(), Some(78), "{output:?}");
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert!(said.contains("are for tests against a simulator"), "{said}");
-        assert!(said.contains("lichess.invalid"), "{said}");
+        let printed = String::from_utf8(output.stderr).unwrap();
+        assert!(
+            printed.contains("are for tests against a simulator"),
+            "{printed}"
+        );
+        assert!(printed.contains("lichess.invalid"), "{printed}");
     }
 }
 
@@ -210,10 +213,10 @@ fn full_stdout_is_reported() {
         let mut command = knightwatch(arguments);
         let output = command.stdout(full.try_clone().unwrap()).output().unwrap();
         assert_eq!(output.status.code(), Some(1), "{output:?}");
-        let said = String::from_utf8_lossy(&output.stderr);
+        let printed = String::from_utf8_lossy(&output.stderr);
         assert!(
-            said.contains("cannot write to stdout: No space left"),
-            "{said}"
+            printed.contains("cannot write to stdout: No space left"),
+            "{printed}"
         );
     }
 }
@@ -257,8 +260,8 @@ fn match_prints_result_last() {
     let refused = output(&["match", "none", "none", "--set", "courage=3"]);
     assert_eq!(refused.status.code(), Some(1), "{refused:?}");
     let refused = output(&["match", "none", "none", "--openings", "nowhere.epd"]);
-    let said = String::from_utf8(refused.stderr).unwrap();
-    assert!(said.contains("cannot read nowhere.epd"), "{said}");
+    let printed = String::from_utf8(refused.stderr).unwrap();
+    assert!(printed.contains("cannot read nowhere.epd"), "{printed}");
 }
 
 #[test]
@@ -318,8 +321,8 @@ fn broken_engine_is_reported() {
     ] {
         let refused = output(&[&["gauntlet"], arguments].concat());
         assert_eq!(refused.status.code(), Some(1), "{refused:?}");
-        let said = String::from_utf8(refused.stderr).unwrap();
-        assert!(said.contains(words), "{said}");
+        let printed = String::from_utf8(refused.stderr).unwrap();
+        assert!(printed.contains(words), "{printed}");
     }
 }
 
@@ -350,7 +353,7 @@ fn service_config_without_credentials_lists_games() {
     let written = "[lichess]\ntoken_file = \"%d/token\"\n[records]\ndirectory = \"records\"\n\
                    [daemon]\nsocket = \"bot.sock\"\n";
     std::fs::write(&file, written).unwrap();
-    let told = |command: &[&str]| {
+    let failure = |command: &[&str]| {
         let given = ["--config", file.to_str().unwrap()];
         let mut command = knightwatch(&[command, &given].concat());
         let answer = command.env_remove("CREDENTIALS_DIRECTORY").output();
@@ -366,14 +369,14 @@ fn service_config_without_credentials_lists_games() {
         (&["replay", "abcdEFGH"], records.join(traces)),
         (&["status"], home.path().join("bot.sock")),
     ] {
-        let (code, why) = told(command);
+        let (code, why) = failure(command);
         let missing = missing.display().to_string();
         assert!(
             code == Some(1) && why.contains(&missing),
             "{command:?}: {why}"
         );
     }
-    let (code, why) = told(&["run"]);
+    let (code, why) = failure(&["run"]);
     assert!(
         code == Some(78) && why.contains("CREDENTIALS_DIRECTORY is not set"),
         "{why}"
@@ -387,24 +390,24 @@ fn uci_answers_commands() {
     let talk = b"uci\nisready\nsetoption name Hash value 1\nposition startpos moves e2e4 e7e5\ngo depth 3\n";
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(talk).unwrap();
-    let mut heard = Vec::new();
+    let mut lines = Vec::new();
     for line in BufReader::new(child.stdout.take().unwrap()).lines() {
-        heard.push(line.unwrap());
-        if heard.last().unwrap().starts_with("bestmove ") {
+        lines.push(line.unwrap());
+        if lines.last().unwrap().starts_with("bestmove ") {
             break;
         }
     }
     stdin.write_all(b"quit\n").unwrap();
     assert!(child.wait().unwrap().success());
     assert!(
-        heard.contains(&"uciok".to_owned()) && heard.contains(&"readyok".to_owned()),
-        "{heard:?}"
+        lines.contains(&"uciok".to_owned()) && lines.contains(&"readyok".to_owned()),
+        "{lines:?}"
     );
     assert!(
-        heard
+        lines
             .iter()
             .any(|line| line.starts_with("info depth 3 ") && line.contains(" pv ")),
-        "{heard:?}"
+        "{lines:?}"
     );
 }
 
@@ -455,8 +458,8 @@ fn book_is_built_and_probed() {
     let replies = stdout(&["book", "probe", &path("mine.bin"), "e4"]);
     assert!(replies.contains("e7e5"), "{replies}");
     let wrong = output(&["book", "probe", "default", "startpos", "e4", "Ke3"]);
-    let said = String::from_utf8(wrong.stderr).unwrap();
-    assert!(said.contains("move 2 after the position"), "{said}");
+    let printed = String::from_utf8(wrong.stderr).unwrap();
+    assert!(printed.contains("move 2 after the position"), "{printed}");
 
     std::fs::write(path("broken.bin"), [0; 17]).unwrap();
     let broken = output(&["book", "probe", &path("broken.bin"), start]);
@@ -643,9 +646,9 @@ fn misspelled_argument_gets_suggestion() {
     ] {
         let refused = output(arguments);
         assert!(!refused.status.success(), "{arguments:?}");
-        let said = String::from_utf8(refused.stderr).unwrap();
+        let printed = String::from_utf8(refused.stderr).unwrap();
         let words = format!("did you mean `{meant}`?");
-        assert!(said.contains(&words), "{arguments:?}: {said}");
+        assert!(printed.contains(&words), "{arguments:?}: {printed}");
     }
 }
 
@@ -669,11 +672,11 @@ fn sim_with_invalid_users_fails_at_start() {
             .args(arguments)
             .output()
             .unwrap();
-        let said = String::from_utf8(output.stderr).unwrap();
+        let printed = String::from_utf8(output.stderr).unwrap();
         assert!(!output.status.success(), "{arguments:?}");
         assert!(
-            said.contains(word) && !said.contains("try --listen"),
-            "{arguments:?}: {said}"
+            printed.contains(word) && !printed.contains("try --listen"),
+            "{arguments:?}: {printed}"
         );
     }
 }
@@ -735,11 +738,11 @@ fn special_file_as_input_is_rejected() {
                 command.env("LICHESS_TOKEN", "lip_nobody");
             }
             let output = command.current_dir(home.path()).output().unwrap();
-            let said = String::from_utf8(output.stderr).unwrap();
+            let printed = String::from_utf8(output.stderr).unwrap();
             assert!(!output.status.success(), "{arguments:?}");
             assert!(
-                said.contains(&format!("it is {what}, not a regular file")),
-                "{arguments:?}: {said}"
+                printed.contains(&format!("it is {what}, not a regular file")),
+                "{arguments:?}: {printed}"
             );
         }
         let mut engine = knightwatch(&["uci"])
@@ -747,24 +750,24 @@ fn special_file_as_input_is_rejected() {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let told = format!("setoption name EvalFile value {path}\nquit\n");
+        let input = format!("setoption name EvalFile value {path}\nquit\n");
         engine
             .stdin
             .take()
             .unwrap()
-            .write_all(told.as_bytes())
+            .write_all(input.as_bytes())
             .unwrap();
-        let said = String::from_utf8(engine.wait_with_output().unwrap().stdout).unwrap();
+        let printed = String::from_utf8(engine.wait_with_output().unwrap().stdout).unwrap();
         assert!(
-            said.contains(&format!("it is {what}, not a regular file")),
-            "{said}"
+            printed.contains(&format!("it is {what}, not a regular file")),
+            "{printed}"
         );
     }
 }
 
 #[test]
 fn sim_on_public_address_warns() {
-    for (address, told) in [("0.0.0.0:0", true), ("127.0.0.1:0", false)] {
+    for (address, is_warned) in [("0.0.0.0:0", true), ("127.0.0.1:0", false)] {
         let mut sim = knightwatch(&["sim", "--listen", address])
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -775,11 +778,11 @@ fn sim_on_public_address_warns() {
         BufReader::new(out).read_line(&mut first).unwrap();
         assert!(first.contains("Simulated Lichess on"), "{first}");
         signal(&sim, "TERM");
-        let said = String::from_utf8(sim.wait_with_output().unwrap().stderr).unwrap();
+        let printed = String::from_utf8(sim.wait_with_output().unwrap().stderr).unwrap();
         assert_eq!(
-            said.contains("everybody who reaches this machine"),
-            told,
-            "{said}"
+            printed.contains("everybody who reaches this machine"),
+            is_warned,
+            "{printed}"
         );
     }
 }

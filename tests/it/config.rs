@@ -147,14 +147,14 @@ fn config_example_explains_every_profile_key() {
 /// Asserts that the text after `heading` mentions each of the more than `min_keys` keys listed in the error for `written`.
 fn assert_keys_explained(heading: &str, written: &str, min_keys: usize) {
     let (_, text) = EXAMPLE.split_once(heading).unwrap();
-    let said = load_error(written, &[], &[]);
-    let lists = said
+    let printed = load_error(written, &[], &[]);
+    let lists = printed
         .lines()
         .filter_map(|line| line.strip_prefix("hint: keys of "));
     let keys: Vec<&str> = lists
         .flat_map(|list| list.split_once(": ").unwrap().1.split(", "))
         .collect();
-    assert!(keys.len() > min_keys, "{said}");
+    assert!(keys.len() > min_keys, "{printed}");
     for key in keys {
         let is_it = |word: &str| word == key;
         let mut words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
@@ -214,14 +214,17 @@ fn speed_without_matching_clock_is_contradiction() {
 
 #[test]
 fn play_as_outside_simulator_is_rejected() {
-    let said = load_error("[web]\nplay_as = \"Anna\"\n", &[], &[]);
+    let printed = load_error("[web]\nplay_as = \"Anna\"\n", &[], &[]);
     assert!(
-        said.contains("only with a simulator on this machine"),
-        "{said}"
+        printed.contains("only with a simulator on this machine"),
+        "{printed}"
     );
     let text = "[lichess]\nurl = \"http://127.0.0.1:1\"\n[web]\nplay_as = \"no name!\"\n";
-    let said = load_error(text, &[], &[]);
-    assert!(said.contains("`no name!` is not a user name"), "{said}");
+    let printed = load_error(text, &[], &[]);
+    assert!(
+        printed.contains("`no name!` is not a user name"),
+        "{printed}"
+    );
 }
 
 #[test]
@@ -250,17 +253,17 @@ fn rule_with_unknown_book_is_rejected() {
     let text = "[book]\nfiles = [\"books/white.bin\"]\n\n\
                 [[rule]]\nplay = { book = [\"white.bin\", \"black.bin\", \"default\"] }\n\n\
                 [[rule]]\nplay = { book = 7 }\n";
-    let said = load_error(text, &[], &[]);
+    let printed = load_error(text, &[], &[]);
     for words in [
         "there is no book `black.bin`: a rule names some of those in book.files and book.variants, or the embedded one, default; \
          there are white.bin, default",
         "true, false, or the names of some of book.files",
     ] {
-        assert!(said.contains(words), "{said}");
+        assert!(printed.contains(words), "{printed}");
     }
     assert!(
-        !said.contains("no book `white.bin`") && !said.contains("no book `default`"),
-        "{said}"
+        !printed.contains("no book `white.bin`") && !printed.contains("no book `default`"),
+        "{printed}"
     );
 }
 
@@ -293,18 +296,18 @@ fn books_of_variants_are_read() {
         "[book]\nvariants = { atomic = 5 }\n",
         "[book]\nvariants = 5\n",
     ] {
-        let said = wrong(text);
+        let printed = wrong(text);
         assert!(
-            said.contains("as in { atomic = [\"atomic.bin\"] }"),
-            "{said}"
+            printed.contains("as in { atomic = [\"atomic.bin\"] }"),
+            "{printed}"
         );
     }
     // A rule for one variant names its books.
     let rule = "match = { variant = \"horde\" }\nplay = { book = \"a.bin\" }\n";
-    let said = wrong(&format!(
+    let printed = wrong(&format!(
         "[book.variants]\natomic = \"a.bin\"\n\n[[rule]]\n{rule}"
     ));
-    assert!(said.contains("there is no book `a.bin`"), "{said}");
+    assert!(printed.contains("there is no book `a.bin`"), "{printed}");
 }
 
 #[test]
@@ -336,68 +339,86 @@ fn misspelled_heading_gets_suggestion() {
         ("[game]", "[games]"),
         ("[[profile]]", "[[matchmaking.profile]]"),
     ] {
-        let said = load_error(&format!("{heading}\nname = \"x\"\n"), &[], &[]);
-        assert!(said.contains(&format!("did you mean `{meant}`?")), "{said}");
+        let printed = load_error(&format!("{heading}\nname = \"x\"\n"), &[], &[]);
+        assert!(
+            printed.contains(&format!("did you mean `{meant}`?")),
+            "{printed}"
+        );
     }
-    let said = load_error("[weather]\nsun = true\n", &[], &[]);
-    assert!(!said.contains("did you mean"), "{said}");
+    let printed = load_error("[weather]\nsun = true\n", &[], &[]);
+    assert!(!printed.contains("did you mean"), "{printed}");
     for heading in [
         "[lichess]",
         "[[rule]]",
         "[[matchmaking.profile]]",
         "[[account]]",
     ] {
-        assert!(said.contains(heading), "{said}");
+        assert!(printed.contains(heading), "{printed}");
     }
 }
 
 #[test]
 fn invalid_value_is_quoted_as_written() {
-    let said = load_error("[engine]\nhash_mib = \"64\"\n", &[], &[]);
-    assert!(said.contains("`\"64\"` does not fit `hash_mib`"), "{said}");
+    let printed = load_error("[engine]\nhash_mib = \"64\"\n", &[], &[]);
     assert!(
-        said.contains("a whole number, 0 or more, without quotes"),
-        "{said}"
+        printed.contains("`\"64\"` does not fit `hash_mib`"),
+        "{printed}"
     );
-    let said = load_error(
+    assert!(
+        printed.contains("a whole number, 0 or more, without quotes"),
+        "{printed}"
+    );
+    let printed = load_error(
         "[engine]\nponder = \"true\"\n[chat]\ngreeting = 7\n",
         &[],
         &[],
     );
-    assert!(said.contains("true or false, without quotes"), "{said}");
-    assert!(said.contains("`7` does not fit `greeting`"), "{said}");
-    let said = load_error("", &[("KNIGHTWATCH__ENGINE__HASH_MIB", "a lot")], &[]);
     assert!(
-        said.contains("`a lot` does not fit") && !said.contains("without quotes"),
-        "{said}"
+        printed.contains("true or false, without quotes"),
+        "{printed}"
     );
-    let said = load_error("", &[], &["--set", "engine.hash_mib=[1, 2]"]);
-    assert!(said.contains("`[1, 2]` does not fit"), "{said}");
-    let said = load_error(
+    assert!(printed.contains("`7` does not fit `greeting`"), "{printed}");
+    let printed = load_error("", &[("KNIGHTWATCH__ENGINE__HASH_MIB", "a lot")], &[]);
+    assert!(
+        printed.contains("`a lot` does not fit") && !printed.contains("without quotes"),
+        "{printed}"
+    );
+    let printed = load_error("", &[], &["--set", "engine.hash_mib=[1, 2]"]);
+    assert!(printed.contains("`[1, 2]` does not fit"), "{printed}");
+    let printed = load_error(
         "[engine]\nthreads = [2]\n[[rule]]\npriority = [7]\naccept = true\n",
         &[],
         &[],
     );
-    assert!(said.contains("`[2]` does not fit `threads`"), "{said}");
-    assert!(said.contains("`[7]` does not fit `priority`"), "{said}");
+    assert!(
+        printed.contains("`[2]` does not fit `threads`"),
+        "{printed}"
+    );
+    assert!(
+        printed.contains("`[7]` does not fit `priority`"),
+        "{printed}"
+    );
 }
 
 #[test]
 fn excessive_concurrency_is_rejected() {
-    let said = load_error("games.concurrency = 100000\n", &[], &[]);
-    assert!(said.contains("the maximum is 1000"), "{said}");
+    let printed = load_error("games.concurrency = 100000\n", &[], &[]);
+    assert!(printed.contains("the maximum is 1000"), "{printed}");
 }
 
 #[test]
 fn yaml_configuration_is_recognized() {
     let text = "token: \"xxxxxxxx\"\nurl: \"https://lichess.org/\"\nengine:\n  dir: \"./engines/\"\n  name: \"x\"\n\
                 challenge:\n  concurrency: 1\n  variants:\n    - standard\n";
-    let said = load_error(text, &[], &[]);
-    assert!(said.contains("is YAML; knightwatch reads TOML"), "{said}");
-    assert_eq!(said.matches("error: ").count(), 1, "{said}");
+    let printed = load_error(text, &[], &[]);
+    assert!(
+        printed.contains("is YAML; knightwatch reads TOML"),
+        "{printed}"
+    );
+    assert_eq!(printed.matches("error: ").count(), 1, "{printed}");
     // A mistake in TOML is not YAML.
-    let said = load_error("[engine]\nhash_mib: 64\n", &[], &[]);
-    assert!(!said.contains("YAML"), "{said}");
+    let printed = load_error("[engine]\nhash_mib: 64\n", &[], &[]);
+    assert!(!printed.contains("YAML"), "{printed}");
 }
 
 #[test]
@@ -512,13 +533,13 @@ fn syntax_errors_show_place() {
 
 #[test]
 fn token_in_config_is_rejected_and_masked() {
-    let said = load_error(
+    let printed = load_error(
         "[lichess]\ntoken = \"lip_verysecret\"\ntoken_fil = \"lip_alsosecret\"\n",
         &[("KNIGHTWATCH__LICHESS__TOKEN", "lip_mostsecret")],
         &[],
     );
-    assert!(!said.contains("secret"), "{said}");
-    insta::assert_snapshot!(said);
+    assert!(!printed.contains("secret"), "{printed}");
+    insta::assert_snapshot!(printed);
 }
 
 #[test]
@@ -599,14 +620,14 @@ fn account_settings_override_common_settings() {
     let alone = Settings::default();
     assert_eq!(alone.clone().for_account(None).ok(), Some(alone.clone()));
     assert_eq!(alone.state_name(), "lichess.org");
-    let gone = load_text(&text.replace("Bert", "Cleo")).unwrap();
+    let changed = load_text(&text.replace("Bert", "Cleo")).unwrap();
     let changes: Vec<String> = settings
-        .changes(&gone)
+        .changes(&changed)
         .iter()
         .map(ToString::to_string)
         .collect();
     for change in ["account `Bert`: is gone", "account `Cleo`: is new"] {
-        assert!(changes.iter().any(|told| told == change), "{changes:?}");
+        assert!(changes.iter().any(|shown| shown == change), "{changes:?}");
     }
 }
 
@@ -714,12 +735,15 @@ fn effective_settings_of_account_include_overrides() {
 #[test]
 fn many_problems_are_truncated() {
     let text: String = (0..12_000).map(|n| format!("wrong{n} = 1\n")).collect();
-    let said = load_error(&text, &[], &[]);
-    assert_eq!(said.matches("error: ").count(), 20, "{said}");
+    let printed = load_error(&text, &[], &[]);
+    assert_eq!(printed.matches("error: ").count(), 20, "{printed}");
     assert!(
-        said.contains("wrong0") && said.contains("wrong19"),
-        "{said}"
+        printed.contains("wrong0") && printed.contains("wrong19"),
+        "{printed}"
     );
-    assert!(said.contains("11980 more problems are not shown"), "{said}");
-    assert!(!said.contains("are missing here"), "{said}");
+    assert!(
+        printed.contains("11980 more problems are not shown"),
+        "{printed}"
+    );
+    assert!(!printed.contains("are missing here"), "{printed}");
 }

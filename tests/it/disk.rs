@@ -169,12 +169,12 @@ fn disk_full_loses_log_lines_only() {
     fs::remove_file(disk.filler()).unwrap();
     wait("the log goes on", || (bot.log().len() > full).then_some(()));
     let log = bot.log();
-    let told = log.matches(" missing here: ").count();
-    assert_eq!(told, 1, "{log}");
-    let told = log
+    let warnings = log.matches(" missing here: ").count();
+    assert_eq!(warnings, 1, "{log}");
+    let line = log
         .lines()
         .find(|line| line.contains("No space left on device"));
-    let words: Vec<&str> = told.unwrap().split_whitespace().take(2).collect();
+    let words: Vec<&str> = line.unwrap().split_whitespace().take(2).collect();
     // With the time, as the other lines have it.
     assert!(words[0].ends_with('Z') && words[1] == "WARN", "{words:?}");
     assert!(!log.contains("panicked"), "{log}");
@@ -205,9 +205,9 @@ fn disk_blocked_log_keeps_exit_code() {
         let (pipe, _reader) = full_pipe(home.path());
         for log in [PathBuf::from("/dev/full"), pipe] {
             let home = tempfile::tempdir().unwrap();
-            let told = format!("{code} with {}", log.display());
+            let outcome = format!("{code} with {}", log.display());
             let mut bot = Daemon::launch_at(&site, "lip_nobody", config, Vec::new(), home, log);
-            assert_eq!(bot.ended().code(), Some(code), "{told}");
+            assert_eq!(bot.ended().code(), Some(code), "{outcome}");
         }
     }
 }
@@ -265,8 +265,8 @@ fn disk_read_only_delays_control_socket() {
     let bot = launch(&site, &config, home, &log);
     site.sim.add_player(partner());
     wait_for_more_plies(&site, 4);
-    let told = bot.log().matches("will not reach this daemon").count();
-    assert_eq!(told, 1, "{}", bot.log());
+    let warnings = bot.log().matches("will not reach this daemon").count();
+    assert_eq!(warnings, 1, "{}", bot.log());
     disk.remount("rw");
     wait("the socket is there", || socket.exists().then_some(()));
     fs::remove_file(&socket).unwrap();

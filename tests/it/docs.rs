@@ -264,10 +264,10 @@ fn not_pasteable(block: &[&str]) -> Option<String> {
     let asks = ["sudo ", "knightwatch init", "knightwatch upgrade"];
     let goes_on =
         |line: &&&str| line.ends_with('\\') || line.ends_with("&&") || line.ends_with('|');
-    let asking = others
+    let command = others
         .iter()
         .find(|line| asks.iter().any(|word| line.contains(word)));
-    match asking {
+    match command {
         Some(line) if !goes_on(&line) => {
             Some(format!("it asks, and {last} comes after it: {line}"))
         }
@@ -566,9 +566,9 @@ fn prometheus_accepts_the_alert_rules() {
     else {
         return skip("promtool", "no promtool here (Debian: prometheus)");
     };
-    let said = String::from_utf8_lossy(&checked.stdout);
+    let printed = String::from_utf8_lossy(&checked.stdout);
     assert!(
-        checked.status.success() && said.contains("SUCCESS"),
+        checked.status.success() && printed.contains("SUCCESS"),
         "{checked:?}"
     );
 }

@@ -302,11 +302,11 @@ fn mistakes_in_the_options_end_the_start() {
         command.arg("run").arg("--config").arg(&config);
         command.env("HOME", home.path()).env_remove("LICHESS_TOKEN");
         let output = command.output().unwrap();
-        let said = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
-        assert_eq!(output.status.code(), Some(78), "{said}");
+        let printed = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        assert_eq!(output.status.code(), Some(78), "{printed}");
         assert!(
-            said.contains("engine own: ") && said.contains(expected),
-            "{said}"
+            printed.contains("engine own: ") && printed.contains(expected),
+            "{printed}"
         );
     }
 }
@@ -324,11 +324,11 @@ fn reload_with_a_wrong_option_changes_nothing() {
     let rule = "[[rule]]\nplay = { engine = \"own\", options = { Hsh = 4 } }\n";
     bot.configure(|text| text + rule);
     let output = bot.command("reload").output().unwrap();
-    let said = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
-    assert!(!output.status.success(), "{said}");
+    let printed = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+    assert!(!output.status.success(), "{printed}");
     assert!(
-        said.contains("the settings are unchanged") && said.contains("did you mean `Hash`?"),
-        "{said}"
+        printed.contains("the settings are unchanged") && printed.contains("did you mean `Hash`?"),
+        "{printed}"
     );
     bot.configure(|text| text.replace("Hsh", "Hash"));
     let output = bot.command("reload").output().unwrap();
@@ -348,11 +348,11 @@ fn reload_with_a_wrong_option_changes_nothing() {
         let line = "\"uci\"]\n";
         bot.configure(|text| text.replace(line, &format!("{line}{added}")));
         let output = bot.command("reload").output().unwrap();
-        let said = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
-        assert!(!output.status.success(), "{said}");
+        let printed = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        assert!(!output.status.success(), "{printed}");
         assert!(
-            said.contains("the settings are unchanged") && said.contains(words),
-            "{said}"
+            printed.contains("the settings are unchanged") && printed.contains(words),
+            "{printed}"
         );
         bot.configure(|text| text.replace(added, ""));
     }
@@ -360,12 +360,12 @@ fn reload_with_a_wrong_option_changes_nothing() {
     // An engine that cannot start only causes a warning, as at the start.
     bot.configure(|text| text + "[[engine.external]]\nname = \"gone\"\ncommand = [\"./gone\"]\n");
     let output = bot.command("reload").output().unwrap();
-    let said = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
-    assert!(output.status.success(), "{said}");
+    let printed = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+    assert!(output.status.success(), "{printed}");
     assert!(
-        said.contains("warning: engine `gone`: cannot start")
-            && said.contains("correct `command` of [[engine.external]]"),
-        "{said}"
+        printed.contains("warning: engine `gone`: cannot start")
+            && printed.contains("correct `command` of [[engine.external]]"),
+        "{printed}"
     );
 }
 

@@ -314,14 +314,18 @@ fn instances_with_one_token_leave_one_running() {
     wait("one of them gives up", || {
         (!one.is_running() || !two.is_running()).then_some(())
     });
-    let (mut gone, mut stays) = if one.is_running() {
+    let (mut stopped, mut running) = if one.is_running() {
         (two, one)
     } else {
         (one, two)
     };
-    assert_eq!(gone.ended().code(), Some(69), "{}", gone.log());
-    assert!(gone.log().contains("another instance"), "{}", gone.log());
-    assert!(stays.is_running());
+    assert_eq!(stopped.ended().code(), Some(69), "{}", stopped.log());
+    assert!(
+        stopped.log().contains("another instance"),
+        "{}",
+        stopped.log()
+    );
+    assert!(running.is_running());
 }
 
 #[test]

@@ -116,13 +116,13 @@ fn import_adds_games_once() {
     let arguments = ["import", "--account", "MYBOT", "games.pgn", "export.ndjson"];
     let output = run(state, &arguments);
     assert!(output.status.success(), "{output:?}");
-    let said = String::from_utf8(output.stdout).unwrap();
+    let printed = String::from_utf8(output.stdout).unwrap();
     assert_eq!(
-        said,
+        printed,
         "imported 4 games of MyBot; 0 already known\n\
          skipped 7 games: 1 of other players, 1 of variants that are not played, 1 without a result, 4 not valid\n"
     );
-    let aside = String::from_utf8(output.stderr).unwrap();
+    let diagnostics = String::from_utf8(output.stderr).unwrap();
     for part in [
         "games.pgn: game 5, line ",
         ", move 2.: ",
@@ -130,19 +130,19 @@ fn import_adds_games_once() {
         "export.ndjson: line 3: not a game as Lichess exports it",
         "export.ndjson: line 4: game 12345678, move 2: ",
     ] {
-        assert!(aside.contains(part), "{part}: {aside}");
+        assert!(diagnostics.contains(part), "{part}: {diagnostics}");
     }
     fs::write(state.join("broken.ndjson"), "{\"id\":\"zzzz\n").unwrap();
     let output = run(state, &["import", "broken.ndjson"]);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let before = stdout(state, &["export"]);
     // Again, and now the account is known from the records.
-    let said = stdout(state, &["import", "export.ndjson", "games.pgn"]);
-    assert!(said.starts_with("imported 0 games of "), "{said}");
-    assert!(said.contains("; 4 already known"), "{said}");
+    let printed = stdout(state, &["import", "export.ndjson", "games.pgn"]);
+    assert!(printed.starts_with("imported 0 games of "), "{printed}");
+    assert!(printed.contains("; 4 already known"), "{printed}");
     fs::write(state.join("own.pgn"), &before).unwrap();
-    let said = stdout(state, &["import", "own.pgn"]);
-    assert!(said.starts_with("imported 0 games of "), "{said}");
+    let printed = stdout(state, &["import", "own.pgn"]);
+    assert!(printed.starts_with("imported 0 games of "), "{printed}");
     assert_eq!(stdout(state, &["export"]), before);
     // Statistics.
     let list = stdout(state, &["games"]);
@@ -262,11 +262,11 @@ fn endings_survive_import_and_export() {
         + &game(hill, climb, "0-1");
     fs::write(state.join("games.pgn"), games).unwrap();
     let output = run(state, &["import", "--account", "MyBot", "games.pgn"]);
-    let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-    assert!(said.contains("imported 3 games"), "{said}");
+    let printed = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    assert!(printed.contains("imported 3 games"), "{printed}");
     assert!(
-        said.contains("game 4: the moves end in a win of White, but the result is 0-1"),
-        "{said}"
+        printed.contains("game 4: the moves end in a win of White, but the result is 0-1"),
+        "{printed}"
     );
     let json = stdout(state, &["games", "--json"]);
     for status in ["variantEnd", "cheat", "noStart"] {
@@ -346,9 +346,9 @@ fn import_takes_what_lichess_exports_while_bot_runs() {
         String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap()
     };
     // The records of the running bot have it.
-    let said = import(&bot.state());
+    let printed = import(&bot.state());
     assert_eq!(
-        said,
+        printed,
         format!("imported 0 games of {BOT}; 1 already known\n")
     );
     // Other records get the same game, and fetch it themselves if they are to.
@@ -363,21 +363,24 @@ fn import_takes_what_lichess_exports_while_bot_runs() {
         String::from_utf8(output.stdout).unwrap()
     };
     let other = tempfile::tempdir().unwrap();
-    let said = import(other.path());
-    assert_eq!(said, format!("imported 1 game of {BOT}; 0 already known\n"));
-    let said = fetch(other.path(), &["--since", "2020-01-01"]);
+    let printed = import(other.path());
     assert_eq!(
-        said,
+        printed,
+        format!("imported 1 game of {BOT}; 0 already known\n")
+    );
+    let printed = fetch(other.path(), &["--since", "2020-01-01"]);
+    assert_eq!(
+        printed,
         format!("imported 0 games of {BOT}; 1 already known\n")
     );
-    let said = fetch(other.path(), &["--since", "2100-01-01"]);
+    let printed = fetch(other.path(), &["--since", "2100-01-01"]);
     assert_eq!(
-        said,
+        printed,
         format!("imported 0 games of {BOT}; 0 already known\n")
     );
     let fetched = tempfile::tempdir().unwrap();
-    let said = fetch(fetched.path(), &["--account", "randy"]);
-    assert_eq!(said, "imported 1 game of Randy; 0 already known\n");
+    let printed = fetch(fetched.path(), &["--account", "randy"]);
+    assert_eq!(printed, "imported 1 game of Randy; 0 already known\n");
     let reader = Reader::open(&other.path().join(records.file_name().unwrap())).unwrap();
     let imported = reader.record(&game.id).unwrap().unwrap();
     let moves = |record: &knightwatch::store::Record| -> Vec<String> {
@@ -418,9 +421,9 @@ fn import_killed_leaves_intact_records() {
     child.0.wait().unwrap();
     assert!(is_intact(&file(state)));
     let start = Instant::now();
-    let said = stdout(state, &arguments);
+    let printed = stdout(state, &arguments);
     println!("{GAMES} games in {:?}", start.elapsed());
-    assert!(said.starts_with("imported "), "{said}");
+    assert!(printed.starts_with("imported "), "{printed}");
     let reader = Reader::open(&file(state)).unwrap();
     assert_eq!(reader.count(&Filter::default()).unwrap(), GAMES as u64);
     assert!(is_intact(&file(state)));

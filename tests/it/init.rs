@@ -127,8 +127,8 @@ fn init_on_empty_machine_sets_up_ready_bot() {
         "anna",
         "y",
     ];
-    let (code, said) = home.run(&["init"], &answers);
-    assert_eq!(code, Some(0), "{said}");
+    let (code, printed) = home.run(&["init"], &answers);
+    assert_eq!(code, Some(0), "{printed}");
     for part in [
         format!(
             "{}/account/oauth/token/create?scopes[]=bot:play&scopes[]=challenge:read&scopes[]=challenge:write&description=Knightwatch\n",
@@ -148,13 +148,13 @@ fn init_on_empty_machine_sets_up_ready_bot() {
         "Ready to play",
         "Next steps:\n  1. ",
     ] {
-        assert!(said.contains(part), "{part} in {said}");
+        assert!(printed.contains(part), "{part} in {printed}");
     }
     // The file is on the search path, and completed steps are not listed.
-    let (_, next) = said.split_once("Next steps:\n").unwrap();
-    assert!(next.contains(" run ") && !next.contains("2."), "{said}");
-    assert!(!next.contains("--config"), "{said}");
-    assert!(!said.contains(&token), "{said}");
+    let (_, next) = printed.split_once("Next steps:\n").unwrap();
+    assert!(next.contains(" run ") && !next.contains("2."), "{printed}");
+    assert!(!next.contains("--config"), "{printed}");
+    assert!(!printed.contains(&token), "{printed}");
     assert_eq!(site.sim.faults().request_count(Endpoint::Upgrade), 1);
 
     let settings = load(&home.config());
@@ -201,13 +201,13 @@ fn init_offers_engines_in_path() {
             format!("{}:/usr/bin:/bin", home.path("bin").display()),
         );
         let answers = [site.url.as_str(), &token, "", "", "", "", "n", answer, "n"];
-        let (_, said) = run_with_answers(&mut command, &answers);
+        let (_, printed) = run_with_answers(&mut command, &answers);
         assert!(
-            said.contains("Which engine plays: knightwatch, stockfish, fairymax?"),
-            "{said}"
+            printed.contains("Which engine plays: knightwatch, stockfish, fairymax?"),
+            "{printed}"
         );
         let settings = load(&home.path(&file)).engine;
-        assert_eq!(settings.default, expected, "{said}");
+        assert_eq!(settings.default, expected, "{printed}");
         let commands: Vec<_> = settings
             .external
             .iter()
@@ -231,13 +231,13 @@ fn init_without_typed_name_does_not_upgrade() {
     for rest in [["y", "Bert", "n"].as_slice(), &["y"], &["n", "n"], &[]] {
         let (home, token) = (Home::new(), site.sim.token_of("Anna"));
         let answers = [&[site.url.as_str(), &token, "", "", "", "", ""], rest].concat();
-        let (code, said) = home.run(&["init"], &answers);
+        let (code, printed) = home.run(&["init"], &answers);
         // All questions were answered, so the files are written.
-        assert_eq!(code, Some(0), "{said}");
+        assert_eq!(code, Some(0), "{printed}");
         assert!(home.config().exists() && home.token().exists());
         assert!(
-            said.contains(" upgrade ") && said.contains(" check "),
-            "{said}"
+            printed.contains(" upgrade ") && printed.contains(" check "),
+            "{printed}"
         );
     }
     assert_eq!(site.sim.faults().request_count(Endpoint::Upgrade), 0);
@@ -250,10 +250,10 @@ fn init_with_missing_answers_writes_nothing() {
     let answers = [site.url.as_str(), &token, "", "", "", ""];
     for number in 0..=answers.len() {
         let home = Home::new();
-        let (code, said) = home.run(&["init"], &answers[..number]);
-        assert_eq!(code, Some(1), "{said}");
-        assert!(said.contains("nothing was written"), "{said}");
-        assert_eq!(home.files(), [], "{said}");
+        let (code, printed) = home.run(&["init"], &answers[..number]);
+        assert_eq!(code, Some(1), "{printed}");
+        assert!(printed.contains("nothing was written"), "{printed}");
+        assert_eq!(home.files(), [], "{printed}");
     }
 }
 
@@ -278,43 +278,46 @@ fn init_with_unsuitable_token_reports_problem() {
     ] {
         let home = Home::new();
         // The token is rejected, so it asks again.
-        let (code, said) = home.run(&["init"], &[&site.url, token, "n"]);
-        assert!(code == Some(1) && said.contains(told), "{said}");
-        assert!(said.matches("The token (").count() == 2, "{said}");
+        let (code, printed) = home.run(&["init"], &[&site.url, token, "n"]);
+        assert!(code == Some(1) && printed.contains(told), "{printed}");
+        assert!(printed.matches("The token (").count() == 2, "{printed}");
 
-        let (code, said) = home.run(&["init"], &[&site.url, token, "y", "", "", "", "", "", "n"]);
-        assert_eq!(code, Some(0), "{said}");
-        assert!(!said.contains("a bot account now?"), "{said}");
+        let (code, printed) =
+            home.run(&["init"], &[&site.url, token, "y", "", "", "", "", "", "n"]);
+        assert_eq!(code, Some(0), "{printed}");
+        assert!(!printed.contains("a bot account now?"), "{printed}");
         assert!(home.token().exists());
     }
     let home = Home::new();
     let token = site.sim.token_of(BOT);
-    let (_, said) = home.run(&["init"], &[&site.url, &token]);
+    let (_, printed) = home.run(&["init"], &[&site.url, &token]);
     assert!(
-        said.contains("This is Knightwatch: a bot account, 100 games played"),
-        "{said}"
+        printed.contains("This is Knightwatch: a bot account, 100 games played"),
+        "{printed}"
     );
-    assert!(!said.contains("problem"), "{said}");
+    assert!(!printed.contains("problem"), "{printed}");
 }
 
 #[test]
 fn init_with_unreachable_server_continues() {
     let nobody = "http://127.0.0.1:9";
     let home = Home::new();
-    let (code, said) = home.run(
+    let (code, printed) = home.run(
         &["init"],
         &[nobody, "lip_me", "", "lip_me", "y", "", "", "", "", ""],
     );
-    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(code, Some(0), "{printed}");
     assert_eq!(
-        said.matches("It cannot be tested: cannot connect").count(),
+        printed
+            .matches("It cannot be tested: cannot connect")
+            .count(),
         2,
-        "{said}"
+        "{printed}"
     );
     assert_eq!(fs::read_to_string(home.token()).unwrap(), "lip_me\n");
     assert!(
-        said.contains(" upgrade ") && said.contains(" check "),
-        "{said}"
+        printed.contains(" upgrade ") && printed.contains(" check "),
+        "{printed}"
     );
 }
 
@@ -336,11 +339,11 @@ fn init_keeps_answers_and_asks_before_replacing() {
     let written = home.files();
 
     // It is kept, and checked.
-    let (code, said) = home.run(&["init"], &["", ""]);
-    assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("config.toml is kept"), "{said}");
-    assert!(said.contains("Ready to play"), "{said}");
-    assert!(!said.contains("upgrade"), "{said}");
+    let (code, printed) = home.run(&["init"], &["", ""]);
+    assert_eq!(code, Some(0), "{printed}");
+    assert!(printed.contains("config.toml is kept"), "{printed}");
+    assert!(printed.contains("Ready to play"), "{printed}");
+    assert!(!printed.contains("upgrade"), "{printed}");
     let written_to = |files: &[(PathBuf, String)]| {
         let mut files = files.to_vec();
         files.retain(|(path, _)| path.starts_with(home.path(".config")));
@@ -349,9 +352,9 @@ fn init_keeps_answers_and_asks_before_replacing() {
     assert_eq!(written_to(&home.files()), written_to(&written));
 
     // Empty answers keep all values, and the kept token is tested.
-    let (code, said) = home.run(&["init"], &["y", "", "", "", "", "", "", "", "n"]);
-    assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("This is Knightwatch"), "{said}");
+    let (code, printed) = home.run(&["init"], &["y", "", "", "", "", "", "", "", "n"]);
+    assert_eq!(code, Some(0), "{printed}");
+    assert!(printed.contains("This is Knightwatch"), "{printed}");
     assert_eq!(written_to(&home.files()), written_to(&written));
 
     // Settings that are not asked are kept in the backup.
@@ -366,8 +369,8 @@ fn init_keeps_answers_and_asks_before_replacing() {
         &["bot:play", "challenge:read", "challenge:write"],
     );
     let again = ["y", "", "y", "lip_second", "", "", "", "", "", "n"];
-    let (code, said) = home.run(&["init"], &again);
-    assert_eq!(code, Some(0), "{said}");
+    let (code, printed) = home.run(&["init"], &again);
+    assert_eq!(code, Some(0), "{printed}");
     let old = fs::read_to_string(home.path(".config/knightwatch/config.toml.old")).unwrap();
     assert!(old.contains("greeting"), "{old}");
     assert_eq!(fs::read_to_string(home.token()).unwrap(), "lip_second\n");
@@ -391,22 +394,22 @@ fn init_with_kept_configuration_checks_it() {
     fs::write(home.config(), &text).unwrap();
 
     token("Bert");
-    let (code, said) = home.run(&["init"], &["n", "y"]);
-    assert_eq!(code, Some(77), "{said}");
-    assert!(said.contains("Bert is not a bot account"), "{said}");
+    let (code, printed) = home.run(&["init"], &["n", "y"]);
+    assert_eq!(code, Some(77), "{printed}");
+    assert!(printed.contains("Bert is not a bot account"), "{printed}");
     // The same as check.
     assert_eq!(home.run(&["check"], &[]).0, Some(77));
 
     token("Anna");
-    let (code, said) = home.run(&["init"], &["n", "y", "Anna", "y"]);
-    assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("Anna is a bot account now"), "{said}");
-    assert!(said.contains("Ready to play"), "{said}");
+    let (code, printed) = home.run(&["init"], &["n", "y", "Anna", "y"]);
+    assert_eq!(code, Some(0), "{printed}");
+    assert!(printed.contains("Anna is a bot account now"), "{printed}");
+    assert!(printed.contains("Ready to play"), "{printed}");
 
     fs::write(home.config(), "engine.hash = 8\n").unwrap();
-    let (code, said) = home.run(&["init"], &["n", "y"]);
-    assert_eq!(code, Some(78), "{said}");
-    assert!(said.contains("hash_mib"), "{said}");
+    let (code, printed) = home.run(&["init"], &["n", "y"]);
+    assert_eq!(code, Some(78), "{printed}");
+    assert!(printed.contains("hash_mib"), "{printed}");
 }
 
 #[test]
@@ -418,21 +421,24 @@ fn init_uses_server_of_environment_as_default() {
         command.env("KNIGHTWATCH__LICHESS__URL", &site.url);
         run_with_answers(&mut command, answers)
     };
-    let (code, said) = run(&["", &token, "", "", "", "", "", "n"]);
-    assert_eq!(code, Some(0), "{said}");
+    let (code, printed) = run(&["", &token, "", "", "", "", "", "n"]);
+    assert_eq!(code, Some(0), "{printed}");
     assert!(
-        said.contains(&format!("Which server? [{}]", site.url)),
-        "{said}"
+        printed.contains(&format!("Which server? [{}]", site.url)),
+        "{printed}"
     );
-    assert!(said.contains("This is Knightwatch"), "{said}");
-    assert!(!said.contains("unset"), "{said}");
+    assert!(printed.contains("This is Knightwatch"), "{printed}");
+    assert!(!printed.contains("unset"), "{printed}");
     assert_eq!(load(&home.config()).lichess.address(), site.url);
 
     // A different server in the file would be overridden.
     let elsewhere = "http://127.0.0.1:9";
-    let (code, said) = run(&["y", elsewhere, "y", "", "", "", "", "", "", "n"]);
-    assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("unset KNIGHTWATCH__LICHESS__URL"), "{said}");
+    let (code, printed) = run(&["y", elsewhere, "y", "", "", "", "", "", "", "n"]);
+    assert_eq!(code, Some(0), "{printed}");
+    assert!(
+        printed.contains("unset KNIGHTWATCH__LICHESS__URL"),
+        "{printed}"
+    );
 }
 
 #[test]
@@ -444,10 +450,14 @@ fn init_with_kept_token_file_restricts_its_mode() {
     for (before, is_told) in [(0o644, true), (0o600, false), (0o400, false)] {
         fs::set_permissions(home.token(), PermissionsExt::from_mode(before)).unwrap();
         let answers = [site.url.as_str(), "n", "", "", "", "", "", "n"];
-        let (code, said) = home.run(&["init"], &answers);
-        assert_eq!(code, Some(0), "{said}");
-        assert_eq!(said.contains("changed its mode to 0600"), is_told, "{said}");
-        assert_eq!(mode(&home.token()), before & 0o600, "{said}");
+        let (code, printed) = home.run(&["init"], &answers);
+        assert_eq!(code, Some(0), "{printed}");
+        assert_eq!(
+            printed.contains("changed its mode to 0600"),
+            is_told,
+            "{printed}"
+        );
+        assert_eq!(mode(&home.token()), before & 0o600, "{printed}");
         fs::remove_file(home.config()).unwrap();
     }
 }
@@ -457,12 +467,15 @@ fn init_names_unusual_path_in_next_steps() {
     let site = Site::new([]);
     let (home, token) = (Home::new(), site.sim.token_of(BOT));
     let answers = [site.url.as_str(), token.as_str(), "", "", "", "", "", "n"];
-    let (_, said) = home.run(&["init", "--config", "./knightwatch.toml"], &answers);
-    let (_, next) = said.split_once("Next steps:\n").unwrap();
-    assert!(!next.contains("--config"), "{said}");
-    let (_, said) = home.run(&["init", "--config", "my bots/one.toml"], &answers);
-    let (_, next) = said.split_once("Next steps:\n").unwrap();
-    assert!(next.contains("check --config 'my bots/one.toml'"), "{said}");
+    let (_, printed) = home.run(&["init", "--config", "./knightwatch.toml"], &answers);
+    let (_, next) = printed.split_once("Next steps:\n").unwrap();
+    assert!(!next.contains("--config"), "{printed}");
+    let (_, printed) = home.run(&["init", "--config", "my bots/one.toml"], &answers);
+    let (_, next) = printed.split_once("Next steps:\n").unwrap();
+    assert!(
+        next.contains("check --config 'my bots/one.toml'"),
+        "{printed}"
+    );
     assert_eq!(mode(&home.path("my bots/token")), 0o600);
 }
 
@@ -487,37 +500,37 @@ fn init_with_unwritable_file_fails_before_questions() {
         let home = Home::new();
         prepare(&home);
         let before = home.files();
-        let (code, said) = home.run(&["init"], &[]);
-        assert_eq!(code, Some(1), "{said}");
+        let (code, printed) = home.run(&["init"], &[]);
+        assert_eq!(code, Some(1), "{printed}");
         assert!(
-            said.contains("cannot write") && said.contains(why),
-            "{said}"
+            printed.contains("cannot write") && printed.contains(why),
+            "{printed}"
         );
-        assert!(said.contains("--config FILE"), "{said}");
+        assert!(printed.contains("--config FILE"), "{printed}");
         assert!(
-            !said.contains('?'),
-            "it was noticed after a question: {said}"
+            !printed.contains('?'),
+            "it was noticed after a question: {printed}"
         );
         assert_eq!(home.files(), before);
     }
     // Not writable.
     let home = Home::new();
-    let (code, said) = home.run(&["init", "--config", "/proc/self/knightwatch/c.toml"], &[]);
-    assert_eq!(code, Some(1), "{said}");
+    let (code, printed) = home.run(&["init", "--config", "/proc/self/knightwatch/c.toml"], &[]);
+    assert_eq!(code, Some(1), "{printed}");
     assert!(
-        said.contains("cannot write") && !said.contains('?'),
-        "{said}"
+        printed.contains("cannot write") && !printed.contains('?'),
+        "{printed}"
     );
 }
 
 #[test]
 fn init_with_missing_root_directory_fails() {
     let home = Home::new();
-    let (code, said) = home.run(&["init", "--service", "--root", "image"], &[]);
-    assert_eq!(code, Some(1), "{said}");
+    let (code, printed) = home.run(&["init", "--service", "--root", "image"], &[]);
+    assert_eq!(code, Some(1), "{printed}");
     assert!(
-        said.contains("--root image is not a directory: mount the image"),
-        "{said}"
+        printed.contains("--root image is not a directory: mount the image"),
+        "{printed}"
     );
     assert!(!home.path("image").exists());
 }
@@ -530,21 +543,21 @@ fn init_service_sets_up_all_files() {
     fs::create_dir(&root).unwrap();
     let init = ["init", "--service", "--root", root.to_str().unwrap()];
     let answers = [site.url.as_str(), token.as_str(), "", "16", "", "", "", "y"];
-    let (code, said) = home.run(&init, &answers);
-    assert_eq!(code, Some(0), "{said}");
+    let (code, printed) = home.run(&init, &answers);
+    assert_eq!(code, Some(0), "{printed}");
     assert!(
-        said.contains(
+        printed.contains(
             "Ready to play, with 1 warning: install the program as /usr/local/bin/knightwatch\n"
         ),
-        "{said}"
+        "{printed}"
     );
     for part in [
         "install the program as /usr/local/bin/knightwatch",
         "systemctl enable --now knightwatch",
         "knightwatch status",
     ] {
-        let (_, next) = said.split_once("Next steps").unwrap();
-        assert!(next.contains(part), "{part} in {said}");
+        let (_, next) = printed.split_once("Next steps").unwrap();
+        assert!(next.contains(part), "{part} in {printed}");
     }
     let config = root.join("etc/knightwatch/config.toml");
     let kept = root.join("etc/knightwatch/token");
@@ -572,37 +585,37 @@ fn init_service_sets_up_all_files() {
     let check = ["check", "--config", config.to_str().unwrap()];
     let mut command = home.command(&check);
     let command = command.env("CREDENTIALS_DIRECTORY", kept.parent().unwrap());
-    let (code, said) = run_with_answers(command, &[]);
-    assert_eq!(code, Some(0), "{said}");
-    let (code, said) = home.run(&check, &[]);
-    assert_eq!(code, Some(78), "{said}");
-    assert!(said.contains("/etc/knightwatch/token"), "{said}");
-    let (code, said) = home.run(&["run", "--config", config.to_str().unwrap()], &[]);
-    assert_eq!(code, Some(78), "{said}");
+    let (code, printed) = run_with_answers(command, &[]);
+    assert_eq!(code, Some(0), "{printed}");
+    let (code, printed) = home.run(&check, &[]);
+    assert_eq!(code, Some(78), "{printed}");
+    assert!(printed.contains("/etc/knightwatch/token"), "{printed}");
+    let (code, printed) = home.run(&["run", "--config", config.to_str().unwrap()], &[]);
+    assert_eq!(code, Some(78), "{printed}");
     assert!(
-        said.contains("LoadCredential=token:/etc/knightwatch/token"),
-        "{said}"
+        printed.contains("LoadCredential=token:/etc/knightwatch/token"),
+        "{printed}"
     );
 
     // A second run replaces token, configuration and a changed unit only if confirmed.
     let file = root.join("etc/systemd/system/knightwatch.service");
     fs::write(&file, "[Service]\nNice=10\n").unwrap();
     let written = home.files();
-    let (code, said) = home.run(&init, &["n", "n", "n"]);
-    assert_eq!(code, Some(0), "{said}");
+    let (code, printed) = home.run(&init, &["n", "n", "n"]);
+    assert_eq!(code, Some(0), "{printed}");
     assert_eq!(home.files(), written);
     assert!(
-        said.contains("This is Knightwatch: a bot account"),
-        "{said}"
+        printed.contains("This is Knightwatch: a bot account"),
+        "{printed}"
     );
-    assert!(!said.contains("upgrade"), "{said}");
-    let (code, said) = home.run(&init, &[""]);
+    assert!(!printed.contains("upgrade"), "{printed}");
+    let (code, printed) = home.run(&init, &[""]);
     assert!(
-        code == Some(1) && said.contains("nothing was written"),
-        "{said}"
+        code == Some(1) && printed.contains("nothing was written"),
+        "{printed}"
     );
-    let (code, said) = home.run(&init, &["n", "y", "n"]);
-    assert_eq!(code, Some(0), "{said}");
+    let (code, printed) = home.run(&init, &["n", "y", "n"]);
+    assert_eq!(code, Some(0), "{printed}");
     assert!(
         fs::read_to_string(&file)
             .unwrap()
@@ -612,18 +625,18 @@ fn init_service_sets_up_all_files() {
     assert_eq!(
         fs::read_to_string(old).unwrap(),
         "[Service]\nNice=10\n",
-        "{said}"
+        "{printed}"
     );
 
     // With the program in the image, the next step is to start it.
     let program = root.join("usr/local/bin/knightwatch");
     fs::create_dir_all(program.parent().unwrap()).unwrap();
     fs::write(program, "").unwrap();
-    let (code, said) = home.run(&init, &["n", "y"]);
-    assert_eq!(code, Some(0), "{said}");
+    let (code, printed) = home.run(&init, &["n", "y"]);
+    assert_eq!(code, Some(0), "{printed}");
     assert!(
-        said.contains("Ready to play, with 1 warning: systemctl enable --now knightwatch\n"),
-        "{said}"
+        printed.contains("Ready to play, with 1 warning: systemctl enable --now knightwatch\n"),
+        "{printed}"
     );
     assert_eq!(fs::read_to_string(&kept).unwrap(), format!("{token}\n"));
 }
@@ -681,26 +694,32 @@ fn commands_of_root_find_service() {
             answers,
         ))
     };
-    let Some((code, said)) = as_root(&["check"], &[]) else {
+    let Some((code, printed)) = as_root(&["check"], &[]) else {
         return;
     };
-    assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("/etc/knightwatch/config.toml"), "{said}");
-    assert!(said.contains("sudo systemctl start knightwatch"), "{said}");
-    let (code, said) = as_root(&["games"], &[]).unwrap();
+    assert_eq!(code, Some(0), "{printed}");
     assert!(
-        code == Some(1) && said.contains("records of the service"),
-        "{said}"
+        printed.contains("/etc/knightwatch/config.toml"),
+        "{printed}"
+    );
+    assert!(
+        printed.contains("sudo systemctl start knightwatch"),
+        "{printed}"
+    );
+    let (code, printed) = as_root(&["games"], &[]).unwrap();
+    assert!(
+        code == Some(1) && printed.contains("records of the service"),
+        "{printed}"
     );
 
     // init as root still writes a user configuration, which then must be named.
     fs::remove_file(home.config()).unwrap();
     let answers = [site.url.as_str(), token.as_str(), "", "", "", "", "", "n"];
-    let (code, said) = as_root(&["init"], &answers).unwrap();
-    assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("init --service"), "{said}");
+    let (code, printed) = as_root(&["init"], &answers).unwrap();
+    assert_eq!(code, Some(0), "{printed}");
+    assert!(printed.contains("init --service"), "{printed}");
     let named = format!("check --config {}", home.config().display());
-    assert!(said.contains(&named), "{said}");
+    assert!(printed.contains(&named), "{printed}");
 }
 
 /// Runs `init` on a terminal, by `script`: waits for each question before answering, returns the output.
@@ -710,8 +729,8 @@ fn run_on_terminal(home: &Home, answers: &[(&str, &str)]) -> String {
 
 /// The same through this shell command.
 fn run_on_terminal_through(shell: &str, home: &Home, answers: &[(&str, &str)]) -> String {
-    let aside = tempfile::tempdir().unwrap();
-    let tty = aside.path().join("tty");
+    let folder = tempfile::tempdir().unwrap();
+    let tty = folder.path().join("tty");
     // A question that is never asked ends the test.
     let mut command = Command::new("timeout");
     command.args(["--foreground", "120", "script"]);

@@ -28,23 +28,26 @@ fn service_unit_is_installed_kept_and_removed() {
         run(&arguments)
     };
 
-    let (code, said) = service(&["uninstall"]);
+    let (code, printed) = service(&["uninstall"]);
     assert!(
-        code == Some(1) && said.contains("nothing to remove"),
-        "{said}"
+        code == Some(1) && printed.contains("nothing to remove"),
+        "{printed}"
     );
-    let (code, said) = service(&["install", "--dry-run"]);
-    assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("Would write ") && !unit.exists(), "{said}");
+    let (code, printed) = service(&["install", "--dry-run"]);
+    assert_eq!(code, Some(0), "{printed}");
+    assert!(
+        printed.contains("Would write ") && !unit.exists(),
+        "{printed}"
+    );
 
     for _ in 0..2 {
-        let (code, said) = service(&["install"]);
-        assert_eq!(code, Some(0), "{said}");
+        let (code, printed) = service(&["install"]);
+        assert_eq!(code, Some(0), "{printed}");
         assert!(
-            said.contains("systemctl enable --now knightwatch"),
-            "{said}"
+            printed.contains("systemctl enable --now knightwatch"),
+            "{printed}"
         );
-        assert!(said.contains("init --service"), "{said}");
+        assert!(printed.contains("init --service"), "{printed}");
     }
     let text = fs::read_to_string(&unit).unwrap();
     assert!(text.contains("\nExecStart=/usr/local/bin/knightwatch run --config /etc/"));
@@ -54,20 +57,20 @@ fn service_unit_is_installed_kept_and_removed() {
     let changed = format!("{text}# ours\n");
     fs::write(&unit, &changed).unwrap();
     for command in ["install", "uninstall"] {
-        let (code, said) = service(&[command]);
-        assert!(code == Some(1) && said.contains("--force"), "{said}");
+        let (code, printed) = service(&[command]);
+        assert!(code == Some(1) && printed.contains("--force"), "{printed}");
         assert_eq!(fs::read_to_string(&unit).unwrap(), changed);
     }
-    let (code, said) = service(&["install", "--force"]);
-    assert_eq!(code, Some(0), "{said}");
+    let (code, printed) = service(&["install", "--force"]);
+    assert_eq!(code, Some(0), "{printed}");
     assert_eq!(fs::read_to_string(&unit).unwrap(), text);
     let kept = unit.with_file_name("knightwatch.service.old");
     assert_eq!(fs::read_to_string(&kept).unwrap(), changed);
 
-    let (code, said) = service(&["uninstall", "--dry-run"]);
-    assert!(code == Some(0) && unit.exists(), "{said}");
-    let (code, said) = service(&["uninstall"]);
-    assert!(code == Some(0) && !unit.exists(), "{said}");
+    let (code, printed) = service(&["uninstall", "--dry-run"]);
+    assert!(code == Some(0) && unit.exists(), "{printed}");
+    let (code, printed) = service(&["uninstall"]);
+    assert!(code == Some(0) && !unit.exists(), "{printed}");
     assert!(kept.exists());
 }
 
@@ -89,21 +92,24 @@ fn service_of_an_image_follows_no_link_out_of_it() {
     };
     // The system of the image sees these below its own root.
     for target in [outside.as_path(), Path::new("/usr/lib/units")] {
-        let (code, said) = install(target);
-        assert_eq!(code, Some(0), "{said}");
+        let (code, printed) = install(target);
+        assert_eq!(code, Some(0), "{printed}");
         let unit = within(target);
         assert!(
-            unit.exists() && said.contains(unit.to_str().unwrap()),
-            "{said}"
+            unit.exists() && printed.contains(unit.to_str().unwrap()),
+            "{printed}"
         );
     }
-    let (code, said) = install(Path::new("../../../../../up"));
+    let (code, printed) = install(Path::new("../../../../../up"));
     assert!(
         code == Some(0) && within(Path::new("/up")).exists(),
-        "{said}"
+        "{printed}"
     );
-    let (code, said) = install(Path::new("/etc/systemd"));
-    assert!(code == Some(1) && said.contains("Is a directory"), "{said}");
+    let (code, printed) = install(Path::new("/etc/systemd"));
+    assert!(
+        code == Some(1) && printed.contains("Is a directory"),
+        "{printed}"
+    );
     assert_eq!(fs::read_dir(&outside).unwrap().count(), 0);
 }
 
@@ -118,9 +124,9 @@ fn service_without_systemd_is_refused() {
         &["service", "install", "--user"],
         &["service", "uninstall"],
     ] {
-        let (code, said) = run(arguments);
-        assert_eq!(code, Some(1), "{said}");
-        assert!(said.contains("systemd is not running here"), "{said}");
+        let (code, printed) = run(arguments);
+        assert_eq!(code, Some(1), "{printed}");
+        assert!(printed.contains("systemd is not running here"), "{printed}");
     }
 }
 
@@ -149,16 +155,16 @@ fn user_unit_is_installed_for_user() {
         return;
     }
     let unit = home.path().join(".config/systemd/user/knightwatch.service");
-    let (code, said) = run(&["service", "install", "--user", "--dry-run"]);
-    assert_eq!(code, Some(0), "{said}");
+    let (code, printed) = run(&["service", "install", "--user", "--dry-run"]);
+    assert_eq!(code, Some(0), "{printed}");
     assert!(
-        said.contains("Would run systemctl --user daemon-reload\n"),
-        "{said}"
+        printed.contains("Would run systemctl --user daemon-reload\n"),
+        "{printed}"
     );
     assert!(!unit.exists());
-    let (code, said) = run(&["service", "install", "--user"]);
-    assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("ran --user daemon-reload\n"), "{said}");
+    let (code, printed) = run(&["service", "install", "--user"]);
+    assert_eq!(code, Some(0), "{printed}");
+    assert!(printed.contains("ran --user daemon-reload\n"), "{printed}");
     let text = fs::read_to_string(&unit).unwrap();
     let program = env!("CARGO_BIN_EXE_knightwatch");
     assert!(
@@ -166,11 +172,11 @@ fn user_unit_is_installed_for_user() {
         "{text}"
     );
     assert_eq!(text, stdout(&["service", "print", "--user"]));
-    let (code, said) = run(&["service", "uninstall", "--user"]);
-    assert_eq!(code, Some(0), "{said}");
+    let (code, printed) = run(&["service", "uninstall", "--user"]);
+    assert_eq!(code, Some(0), "{printed}");
     assert!(
-        said.contains("ran --user disable --now knightwatch\n"),
-        "{said}"
+        printed.contains("ran --user disable --now knightwatch\n"),
+        "{printed}"
     );
     assert!(!unit.exists());
 }
@@ -219,9 +225,9 @@ fn manual_has_page_for_each_command() {
         assert!(text.contains(".SH SYNOPSIS"), "{text}");
     }
     assert!(home.path().join("knightwatch.1").exists());
-    let (code, said) = run(&["man", "/no/such/directory"]);
+    let (code, printed) = run(&["man", "/no/such/directory"]);
     assert!(
-        code == Some(1) && said.contains("cannot write to /no/such/directory"),
-        "{said}"
+        code == Some(1) && printed.contains("cannot write to /no/such/directory"),
+        "{printed}"
     );
 }

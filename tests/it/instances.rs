@@ -88,13 +88,13 @@ fn instances_second_on_machine_exits_first() {
     let opened = stream_count(&site);
     let mut second = Daemon::launch_as(&site, &site.sim.token_of(BOT), &socket_of(&first));
     assert_eq!(second.ended().code(), Some(69), "{}", second.log());
-    let told = format!(
+    let warning = format!(
         "knightwatch is already running and plays {BOT} (pid {})",
         first.pid()
     );
     let log = second.log();
     assert!(
-        log.contains(&told) && log.contains("knightwatch status"),
+        log.contains(&warning) && log.contains("knightwatch status"),
         "{log}"
     );
     assert_eq!(stream_count(&site), opened);
@@ -178,12 +178,12 @@ fn instances_older_stays_and_younger_exits() {
     let mut young = Daemon::start(&site, "");
     assert_eq!(young.ended().code(), Some(69), "{}", young.log());
     let log = young.log();
-    for told in [
+    for warning in [
         "error: another instance is using this token",
         "3 times",
         "its own account",
     ] {
-        assert!(log.contains(told), "{told}: {log}");
+        assert!(log.contains(warning), "{warning}: {log}");
     }
     wait("the older one is back", || {
         (online_count(&old) > logged_waits(&old).len()).then_some(())

@@ -323,16 +323,17 @@ fn matchmaking_daily_limit_declines_bots() {
     let accepts = || requests_of(&site, BOT, Endpoint::ChallengeAccept).len();
     let before = accepts();
     let players = ["Ann", "Ben", "Cleo"].map(|name| site.player(name));
-    let asked = players.each_ref().map(|player| player.challenge(&BLITZ));
+    let challenges = players.each_ref().map(|player| player.challenge(&BLITZ));
     // It has not counted the games that were played without it.
     let _bot = Daemon::start(&site, "games.concurrency = 1\n");
     let first = wait("the hundredth game is on", || {
-        asked.iter().position(|id| site.game(id).is_some())
+        challenges.iter().position(|id| site.game(id).is_some())
     });
-    let (status, _) = players[first].post(&format!("/api/bot/game/{}/abort", asked[first]), &[]);
+    let (status, _) =
+        players[first].post(&format!("/api/bot/game/{}/abort", challenges[first]), &[]);
     assert_eq!(status, 200);
-    for (player, id) in players.iter().zip(&asked) {
-        if *id != asked[first] {
+    for (player, id) in players.iter().zip(&challenges) {
+        if *id != challenges[first] {
             assert_eq!(player.answer(id), "later");
         }
     }
@@ -355,22 +356,22 @@ fn matchmaking_learns_lower_daily_limit() {
         ..SimOptions::default()
     });
     let players = others.map(|name| site.player(name));
-    let asked = players.each_ref().map(|player| player.challenge(&BLITZ));
+    let challenges = players.each_ref().map(|player| player.challenge(&BLITZ));
     let mut bot = Daemon::start(&site, "games.concurrency = 1\n");
     let mut played = Vec::new();
     while played.len() < 3 {
         let next = wait("the next game is on", || {
             let is_new = |id: &&String| site.game(id).is_some() && !played.contains(*id);
-            asked.iter().find(is_new).cloned()
+            challenges.iter().find(is_new).cloned()
         });
-        let player = asked.iter().position(|id| *id == next).unwrap();
+        let player = challenges.iter().position(|id| *id == next).unwrap();
         // The bot knows of the game, and so counts it.
         wait_for_log(&bot, &format!("game={next}"), 1);
         let (status, _) = players[player].post(&format!("/api/bot/game/{next}/abort"), &[]);
         assert_eq!(status, 200);
         played.push(next);
     }
-    for (player, id) in players.iter().zip(&asked) {
+    for (player, id) in players.iter().zip(&challenges) {
         if !played.contains(id) {
             assert_eq!(player.answer(id), "later");
         }

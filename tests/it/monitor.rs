@@ -138,8 +138,11 @@ fn page_command_prints_and_opens_address() {
     assert_eq!(std::fs::read_to_string(&opened).unwrap(), url.with_key());
     let output = open_with("exit 3");
     assert_eq!(output.status.code(), Some(1));
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("xdg-open cannot open a browser"), "{said}");
+    let printed = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        printed.contains("xdg-open cannot open a browser"),
+        "{printed}"
+    );
     assert_eq!(output.stdout, format!("{}\n", url.with_key()).as_bytes());
 }
 
@@ -162,8 +165,8 @@ fn page_command_without_page_fails() {
         .output()
         .unwrap();
     assert_eq!(output.status.code(), Some(1));
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("no page is open: web.listen"), "{said}");
+    let printed = String::from_utf8(output.stderr).unwrap();
+    assert!(printed.contains("no page is open: web.listen"), "{printed}");
 }
 
 #[test]
@@ -191,8 +194,8 @@ fn status_without_daemon_fails() {
     let directory = tempfile::tempdir().unwrap();
     let output = status(&directory.path().join("control.sock"), false);
     assert_eq!(output.status.code(), Some(1));
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("no daemon is running"), "{said}");
+    let printed = String::from_utf8(output.stderr).unwrap();
+    assert!(printed.contains("no daemon is running"), "{printed}");
 }
 
 #[test]
@@ -207,11 +210,11 @@ fn commands_without_usable_configuration_say_so() {
             .env("STATE_DIRECTORY", home.path())
             .output()
             .unwrap();
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert!(said.contains("hash_mibb"), "{said}");
+        let printed = String::from_utf8(output.stderr).unwrap();
+        assert!(printed.contains("hash_mibb"), "{printed}");
         assert!(
-            said.contains("trying the default control sockets"),
-            "{said}"
+            printed.contains("trying the default control sockets"),
+            "{printed}"
         );
     }
 }

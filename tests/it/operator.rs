@@ -184,8 +184,8 @@ fn operator_challenge_is_sent() {
         (["challenge", BOT, "3+2"], "is this account"),
         (["challenge", "Nobody7", "3+2"], "No such user"),
     ] {
-        let said = run_failing_command(&bot, &arguments);
-        assert!(said.contains(why), "{said}");
+        let printed = run_failing_command(&bot, &arguments);
+        assert!(printed.contains(why), "{printed}");
     }
     run_command(
         &bot,
@@ -240,8 +240,8 @@ fn operator_wrong_arguments_are_usage_errors() {
         (&["move-now", "../x"], "not the id of a game"),
         (&["pause", "now"], "unexpected argument"),
     ] {
-        let said = usage_error(&bot, arguments);
-        assert!(said.contains(why), "{arguments:?}: {said}");
+        let printed = usage_error(&bot, arguments);
+        assert!(printed.contains(why), "{arguments:?}: {printed}");
     }
     let calls = site.sim.faults().request_count(Endpoint::ChallengeCreate);
     assert_eq!(calls, 0);
@@ -255,9 +255,9 @@ fn challenge_status(site: &Site, id: &str) -> String {
 }
 
 /// Id of the challenge in a response.
-fn challenge_id(said: &str) -> String {
-    let id = said.split([' ', ';', '\n']).find(|word| word.len() == 8);
-    id.unwrap_or_else(|| panic!("{said}")).to_owned()
+fn challenge_id(printed: &str) -> String {
+    let id = printed.split([' ', ';', '\n']).find(|word| word.len() == 8);
+    id.unwrap_or_else(|| panic!("{printed}")).to_owned()
 }
 
 #[test]
@@ -268,7 +268,7 @@ fn operator_shutdown_cancels_open_challenge() {
         let id = challenge_id(&run_command(&bot, &["challenge", "Rival", "5+0"]));
         // A correspondence challenge is left to a later start.
         let slow = challenge_id(&run_command(&bot, &["challenge", "Anna", "2d"]));
-        let told = Instant::now();
+        let commanded_at = Instant::now();
         match by_signal {
             true => bot.signal("TERM"),
             false => {
@@ -276,7 +276,11 @@ fn operator_shutdown_cancels_open_challenge() {
             }
         }
         assert_eq!(bot.ended().code(), Some(0));
-        assert!(told.elapsed() < Duration::from_secs(20), "{}", bot.log());
+        assert!(
+            commanded_at.elapsed() < Duration::from_secs(20),
+            "{}",
+            bot.log()
+        );
         assert_eq!(challenge_status(&site, &id), "canceled");
         assert_eq!(challenge_status(&site, &slow), "created");
         for line in [
@@ -334,11 +338,11 @@ fn operator_closed_challenge_is_not_shown() {
     );
     site.sim.faults().add(late.from_user(BOT).times(1));
     std::thread::scope(|scope| {
-        let told = scope.spawn(|| run_command(&bot, &["challenge", "Rival", "5+0"]));
+        let command = scope.spawn(|| run_command(&bot, &["challenge", "Rival", "5+0"]));
         let (declined, _) = rival.post(&format!("/api/challenge/{}/decline", incoming()), &[]);
         assert_eq!(declined, 200);
-        let told = told.join().unwrap();
-        assert!(told.contains("Rival has declined"), "{told}");
+        let reply = command.join().unwrap();
+        assert!(reply.contains("Rival has declined"), "{reply}");
     });
     let shown = || status(&bot)["challenges"].clone();
     wait("it is not shown", || {
@@ -349,12 +353,12 @@ fn operator_closed_challenge_is_not_shown() {
     wait("it is shown", || {
         (shown().as_array()?.len() == 1).then_some(())
     });
-    let asked = Instant::now();
+    let started = Instant::now();
     rival.post(&format!("/api/challenge/{}/decline", incoming()), &[]);
     wait("it is not shown", || {
         (shown() == serde_json::json!([])).then_some(())
     });
-    assert!(asked.elapsed() < Duration::from_secs(20));
+    assert!(started.elapsed() < Duration::from_secs(20));
 }
 
 #[test]
@@ -562,17 +566,17 @@ fn operator_command_finds_bot_by_config() {
     };
     let program = || Command::new(env!("CARGO_BIN_EXE_knightwatch"));
     let config = bot.socket().with_file_name("config.toml");
-    let (code, said) = run(program().args(["status", "--config"]).arg(&config));
-    assert_eq!(code, Some(0), "{said}");
-    let (code, said) = run(program()
+    let (code, printed) = run(program().args(["status", "--config"]).arg(&config));
+    assert_eq!(code, Some(0), "{printed}");
+    let (code, printed) = run(program()
         .arg("status")
         .env("KNIGHTWATCH__DAEMON__SOCKET", bot.socket()));
-    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(code, Some(0), "{printed}");
     // The changes must be valid.
     bot.configure(|text| text + "[challenge]\nfriendly = true\n");
-    let (code, said) = run(program().args(["status", "--config"]).arg(&config));
-    assert_eq!(code, Some(78), "{said}");
-    assert!(said.contains("friendly"), "{said}");
+    let (code, printed) = run(program().args(["status", "--config"]).arg(&config));
+    assert_eq!(code, Some(78), "{printed}");
+    assert!(printed.contains("friendly"), "{printed}");
 }
 
 #[test]
@@ -584,8 +588,8 @@ fn operator_command_without_bot_fails() {
         .output()
         .unwrap();
     assert_eq!(output.status.code(), Some(1));
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("no daemon is running"), "{said}");
+    let printed = String::from_utf8(output.stderr).unwrap();
+    assert!(printed.contains("no daemon is running"), "{printed}");
 }
 
 #[test]
@@ -684,14 +688,14 @@ fn operator_reload_without_config_changes_nothing() {
             .arg(&socket)
             .output()
             .unwrap();
-        let said = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
-        assert_eq!(output.status.success(), done, "{said}");
+        let printed = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        assert_eq!(output.status.success(), done, "{printed}");
         let expected = if done {
             "nothing has changed"
         } else {
             "cannot read knightwatch.toml"
         };
-        assert!(said.contains(expected), "{said}");
+        assert!(printed.contains(expected), "{printed}");
         assert_ne!(challenge_and_wait(&anna, &BLITZ), "accepted");
     }
 }
@@ -717,13 +721,13 @@ fn operator_unreadable_overrides_are_reported_and_kept() {
         bot.restart();
         wait_online(&bot, life);
         let log = bot.log();
-        let told = log
+        let warning = log
             .lines()
             .rfind(|line| line.contains("starting without overrides"))
             .unwrap();
-        assert!(told.contains(why), "{told}");
-        let (_, aside) = told.split_once("it is kept as ").unwrap();
-        assert_eq!(std::fs::read_to_string(aside.trim()).unwrap(), text);
+        assert!(warning.contains(why), "{warning}");
+        let (_, renamed) = warning.split_once("it is kept as ").unwrap();
+        assert_eq!(std::fs::read_to_string(renamed.trim()).unwrap(), text);
         assert!(run_command(&bot, &["pause"]).contains("no new games"));
         assert_eq!(mode(&file), 0o600);
     }

@@ -456,10 +456,10 @@ fn init_from_other_bot_writes_configuration_and_token() {
     ];
     let output = knightwatch(home.path(), &arguments);
     assert!(output.status.success(), "{output:?}");
-    let said = text(&output.stdout);
-    assert!(said.contains("This is Anna: a bot account"), "{said}");
+    let printed = text(&output.stdout);
+    assert!(printed.contains("This is Anna: a bot account"), "{printed}");
     assert!(
-        !said.contains(&token) && !text(&output.stderr).contains(&token),
+        !printed.contains(&token) && !text(&output.stderr).contains(&token),
         "{output:?}"
     );
     let config = home.path().join("own/knightwatch.toml");

@@ -179,13 +179,13 @@ fn closed_analysis_stops_the_engine_soon() {
     let site = Site::new([NewUser::bot("Anna")]);
     let home = tempfile::tempdir().unwrap();
     let stub = home.path().join("stub");
-    let heard = home.path().join("heard");
+    let received = home.path().join("heard");
     script(
         &stub,
         &format!(
             "exec python3 {} --log {} -- {} uci",
             crate::engines::STUB,
-            heard.display(),
+            received.display(),
             env!("CARGO_BIN_EXE_knightwatch")
         ),
     );
@@ -203,8 +203,8 @@ fn closed_analysis_stops_the_engine_soon() {
     let since = Instant::now();
     drop(lines);
     wait("the engine is told to stop", || {
-        let heard = std::fs::read_to_string(&heard).unwrap_or_default();
-        heard.lines().any(|line| line == "stop").then_some(())
+        let received = std::fs::read_to_string(&received).unwrap_or_default();
+        received.lines().any(|line| line == "stop").then_some(())
     });
     let took = since.elapsed();
     println!("stopped after {took:?}");

@@ -144,14 +144,14 @@ fn game_is_recorded_listed_and_exported() {
         assert_eq!(games_in(&text), [(game.id.clone(), game.plies)], "{copied}");
     }
     // Under the same rules the challenge would be accepted again.
-    let said = stdout(&site, directory, &["explain", "LAST"]);
+    let printed = stdout(&site, directory, &["explain", "LAST"]);
     assert!(
-        said.starts_with(&format!("Challenge {} was accepted at ", game.id)),
-        "{said}"
+        printed.starts_with(&format!("Challenge {} was accepted at ", game.id)),
+        "{printed}"
     );
     assert!(
-        said.contains("Randy (") && said.contains("\nAccepted, "),
-        "{said}"
+        printed.contains("Randy (") && printed.contains("\nAccepted, "),
+        "{printed}"
     );
 
     let text = stdout(&site, directory, &["export"]);
@@ -179,12 +179,12 @@ fn game_is_recorded_listed_and_exported() {
     );
     assert!(!bare.contains("[%"), "{bare}");
     let output = directory.join("out.pgn");
-    let said = stdout(
+    let printed = stdout(
         &site,
         directory,
         &["export", "-o", output.to_str().unwrap()],
     );
-    assert!(said.ends_with("out.pgn: 1 game\n"), "{said}");
+    assert!(printed.ends_with("out.pgn: 1 game\n"), "{printed}");
     assert_eq!(fs::read_to_string(&output).unwrap(), text);
     // A failed export does not replace a file.
     let arguments = ["export", "nosuchid", "-o", output.to_str().unwrap()];
@@ -199,8 +199,8 @@ fn game_is_recorded_listed_and_exported() {
     ];
     let failed = knightwatch(&site, directory, &none);
     assert_eq!(failed.status.code(), Some(1), "{failed:?}");
-    let said = String::from_utf8(failed.stderr).unwrap();
-    assert!(said.contains("nothing is exported"), "{said}");
+    let printed = String::from_utf8(failed.stderr).unwrap();
+    assert!(printed.contains("nothing is exported"), "{printed}");
     assert_eq!(fs::read_to_string(&output).unwrap(), text);
     let months = fs::read_dir(file.with_extension("pgn")).unwrap();
     let months: Vec<_> = months.map(|month| month.unwrap().path()).collect();
@@ -215,8 +215,8 @@ fn records_missing_is_reported() {
     for command in ["games", "export"] {
         let output = knightwatch(&site, directory.path(), &[command]);
         assert_eq!(output.status.code(), Some(1));
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert!(said.contains("there are no records at"), "{said}");
+        let printed = String::from_utf8(output.stderr).unwrap();
+        assert!(printed.contains("there are no records at"), "{printed}");
     }
     fs::write(
         file(&site, directory.path()),
@@ -224,8 +224,8 @@ fn records_missing_is_reported() {
     )
     .unwrap();
     let output = knightwatch(&site, directory.path(), &["games"]);
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("not a database"), "{said}");
+    let printed = String::from_utf8(output.stderr).unwrap();
+    assert!(printed.contains("not a database"), "{printed}");
 }
 
 #[test]
@@ -396,9 +396,9 @@ fn damaged_file_does_not_stop_games() {
     wait_for_end(&file, &game.id);
     assert!(bot.log().contains("is damaged"), "{}", bot.log());
     let names = fs::read_dir(bot.state()).unwrap();
-    let aside = names.map(|entry| entry.unwrap().path());
-    let mut aside = aside.filter(|path| path.to_string_lossy().contains(".sqlite.damaged-"));
-    assert_eq!(fs::read(aside.next().unwrap()).unwrap(), [0xa5; 20_000]);
+    let damaged = names.map(|entry| entry.unwrap().path());
+    let mut damaged = damaged.filter(|path| path.to_string_lossy().contains(".sqlite.damaged-"));
+    assert_eq!(fs::read(damaged.next().unwrap()).unwrap(), [0xa5; 20_000]);
 }
 
 /// The bot with its records on a disk that only the mounted namespace sees.

@@ -46,8 +46,8 @@ fn replay(site: &Site, state: &Path, arguments: &[&str]) -> Output {
 pub(crate) fn replay_without_differences(site: &Site, state: &Path, arguments: &[&str]) -> String {
     let output = replay(site, state, arguments);
     let printed = String::from_utf8(output.stdout).unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}\n{printed}");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}\n{printed}");
     assert!(printed.contains(", 0 differences"), "{printed}");
     printed
 }
@@ -135,8 +135,8 @@ fn assert_changes_are_found(site: &Site, state: &Path, text: &str) {
     ] {
         let at = line(old);
         fs::write(&copy, text.replacen(old, new, 1)).unwrap();
-        let (said, printed) = replay_with_errors(site, state, &copy);
-        assert!(said.contains("decisions differ"), "{said}");
+        let (errors, printed) = replay_with_errors(site, state, &copy);
+        assert!(errors.contains("decisions differ"), "{errors}");
         let difference = printed.lines().find(|line| line.starts_with("! line "));
         let difference = difference.unwrap_or_else(|| panic!("{new}: {printed}"));
         let number = difference["! line ".len()..].split(':').next().unwrap();
@@ -174,8 +174,8 @@ fn assert_damage_is_reported(site: &Site, state: &Path, text: &str) {
         (String::new(), "the file is empty".to_owned(), false),
     ] {
         fs::write(&copy, damaged).unwrap();
-        let (said, out) = replay_with_errors(site, state, &copy);
-        assert!(said.contains(&expected), "{expected} in {said}");
+        let (errors, out) = replay_with_errors(site, state, &copy);
+        assert!(errors.contains(&expected), "{expected} in {errors}");
         assert_eq!(out.contains("0 differences"), printed, "{out}");
     }
     let (without_end, _) = text.trim_end().rsplit_once('\n').unwrap();
@@ -183,8 +183,8 @@ fn assert_damage_is_reported(site: &Site, state: &Path, text: &str) {
     let printed = replay_without_differences(site, state, &[copy.to_str().unwrap()]);
     assert!(printed.contains("the trace has no end"), "{printed}");
     let output = replay(site, state, &["nothere1"]);
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("no trace nothere1"), "{said}");
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert!(errors.contains("no trace nothere1"), "{errors}");
 }
 
 #[test]

@@ -155,7 +155,7 @@ fn token_is_in_no_output() {
 fn token_in_wrong_place_is_masked() {
     let home = tempfile::tempdir().unwrap();
     let config = home.path().join("config.toml");
-    let said = |arguments: &[&str], environment: Option<&str>| {
+    let printed = |arguments: &[&str], environment: Option<&str>| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_knightwatch"));
         command.args(arguments).current_dir(home.path()).env_clear();
         command.env("HOME", home.path());
@@ -174,9 +174,9 @@ fn token_in_wrong_place_is_masked() {
         for command in ["run", "check"] {
             fs::write(&config, format!("lichess.token_file = \"{secret}\"\n")).unwrap();
             for output in [
-                said(&[command, "--config", file], None),
-                said(&[command, "--set", &set], None),
-                said(&[command], Some(secret)),
+                printed(&[command, "--config", file], None),
+                printed(&[command, "--set", &set], None),
+                printed(&[command], Some(secret)),
             ] {
                 assert!(!output.contains("secret12345"), "{output}");
                 assert!(output.contains("looks like the token itself"), "{output}");
@@ -184,12 +184,12 @@ fn token_in_wrong_place_is_masked() {
             // The token file as configuration file.
             for text in [format!("{secret}\n"), format!("\u{feff} {secret} \r\n")] {
                 fs::write(&config, text).unwrap();
-                let output = said(&[command, "--config", file], None);
+                let output = printed(&[command, "--config", file], None);
                 assert!(!output.contains("secret12345"), "{output}");
                 assert!(output.contains("may be the token file"), "{output}");
             }
             fs::write(&config, format!("{secret} # mine\n[engine]\n")).unwrap();
-            let output = said(&[command, "--config", file], None);
+            let output = printed(&[command, "--config", file], None);
             assert!(!output.contains("secret12345"), "{output}");
         }
     }
@@ -207,9 +207,9 @@ fn arena_password_is_masked_in_errors() {
         .arg(&config)
         .output()
         .unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("may24bot:......"), "{said}");
-    assert!(!said.contains("hidden"), "{said}");
+    let printed = String::from_utf8(output.stderr).unwrap();
+    assert!(printed.contains("may24bot:......"), "{printed}");
+    assert!(!printed.contains("hidden"), "{printed}");
 }
 
 /// Runs `knightwatch join` with a control socket in a directory with this mode and owner: the request that the socket
@@ -242,25 +242,25 @@ fn connect_to_planted_socket(mode: u32, owner: Option<u32>) -> (String, String) 
     // The client may already be closed.
     let _ = client.write_all(b"{\"done\":\"joined \\u001b]0;pwned\\u0007\\u009b31m\\nred\"}\n");
     let output = child.wait_with_output().unwrap();
-    let said = [output.stdout, output.stderr].concat();
-    (received, String::from_utf8(said).unwrap())
+    let printed = [output.stdout, output.stderr].concat();
+    (received, String::from_utf8(printed).unwrap())
 }
 
 #[test]
 fn control_socket_of_other_user_is_not_used() {
-    let (received, said) = connect_to_planted_socket(0o700, None);
+    let (received, printed) = connect_to_planted_socket(0o700, None);
     assert!(received.contains("hunter2"), "{received}");
-    assert_eq!(said, "joined ]0;pwned31m\nred\n");
-    let (received, said) = connect_to_planted_socket(0o777, None);
+    assert_eq!(printed, "joined ]0;pwned31m\nred\n");
+    let (received, printed) = connect_to_planted_socket(0o777, None);
     assert_eq!(received, "");
-    assert!(said.contains("can be written to by others"), "{said}");
+    assert!(printed.contains("can be written to by others"), "{printed}");
     let user = fs::metadata("/proc/self").unwrap().uid();
     if user != 0 {
         return skip("root", "only root can give a directory to another user");
     }
-    let (received, said) = connect_to_planted_socket(0o755, Some(1));
+    let (received, printed) = connect_to_planted_socket(0o755, Some(1));
     assert_eq!(received, "");
-    assert!(said.contains("belongs to another user"), "{said}");
+    assert!(printed.contains("belongs to another user"), "{printed}");
 }
 
 #[test]
@@ -291,10 +291,10 @@ fn token_is_never_sent_unencrypted() {
             .env_remove("XDG_CONFIG_HOME")
             .output()
             .unwrap();
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(78), "{said}");
-        assert!(said.contains("unencrypted"), "{said}");
-        assert!(!said.contains("lip_secret"), "{said}");
+        let printed = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(78), "{printed}");
+        assert!(printed.contains("unencrypted"), "{printed}");
+        assert!(!printed.contains("lip_secret"), "{printed}");
     }
 }
 

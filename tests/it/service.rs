@@ -77,8 +77,8 @@ impl NotifySocket {
             let mut buffer = [0; 1024];
             let length = self.socket.recv(&mut buffer).ok()?;
             let text = String::from_utf8_lossy(&buffer[..length]).into_owned();
-            let said = text.lines().any(|line| line.starts_with(wanted));
-            said.then_some(text)
+            let printed = text.lines().any(|line| line.starts_with(wanted));
+            printed.then_some(text)
         })
     }
 }

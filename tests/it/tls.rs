@@ -422,12 +422,12 @@ fn unusable_ca_file_exits_with_78() {
                 .env("LICHESS_TOKEN", "lip_knightwatch")
                 .output()
                 .unwrap();
-            let said = String::from_utf8_lossy(&output.stdout).into_owned()
+            let printed = String::from_utf8_lossy(&output.stdout).into_owned()
                 + &String::from_utf8_lossy(&output.stderr);
-            assert_eq!(output.status.code(), Some(78), "{command}: {said}");
-            assert!(said.contains(name), "{command}: {said}");
-            assert!(said.contains("lichess.ca_file"), "{command}: {said}");
-            assert!(!said.contains("ca-certificates"), "{command}: {said}");
+            assert_eq!(output.status.code(), Some(78), "{command}: {printed}");
+            assert!(printed.contains(name), "{command}: {printed}");
+            assert!(printed.contains("lichess.ca_file"), "{command}: {printed}");
+            assert!(!printed.contains("ca-certificates"), "{command}: {printed}");
         }
     }
 }

@@ -47,17 +47,17 @@ fn token_changed_is_used_after_reload() {
         ("two words".to_owned(), "more than one word"),
     ] {
         write_token(&bot, &token);
-        let told = run_failing_command(&bot, &["reload"]);
+        let reply = run_failing_command(&bot, &["reload"]);
         assert!(
-            told.contains("the old one stays") && told.contains(why),
-            "{told}"
+            reply.contains("the old one stays") && reply.contains(why),
+            "{reply}"
         );
     }
     anna.play(&game, "e2e4");
     site.plies(&game, 2);
     write_token(&bot, NEW_TOKEN);
-    let told = run_command(&bot, &["reload"]);
-    assert!(told.contains("the new one is used from now on"), "{told}");
+    let reply = run_command(&bot, &["reload"]);
+    assert!(reply.contains("the new one is used from now on"), "{reply}");
     assert!(!bot.log().contains(NEW_TOKEN));
     revoke_old(&site);
     anna.play(&game, "d2d4");

@@ -592,9 +592,12 @@ fn arena_games_match_rules() {
     let pairing = advance_until(&site, "a pairing", || running_game(&site));
     site.plies(&pairing.id, 2);
     let log = bot.log();
-    let mut told = log.lines().filter(|line| line.contains("by rule `arenas`"));
-    assert!(told.clone().any(|line| line.contains(&pairing.id)), "{log}");
-    assert!(told.all(|line| !line.contains(&friendly)), "{log}");
+    let mut lines = log.lines().filter(|line| line.contains("by rule `arenas`"));
+    assert!(
+        lines.clone().any(|line| line.contains(&pairing.id)),
+        "{log}"
+    );
+    assert!(lines.all(|line| !line.contains(&friendly)), "{log}");
 }
 
 #[test]

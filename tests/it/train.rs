@@ -92,15 +92,15 @@ fn gpu_trainer_agrees_with_train() {
     let (folder, positions, start) = (at("games"), at("positions"), at("start.kwnn"));
     stdout(&datagen(&folder, &["--games", "30"]));
     let exported = ["--lambda", "0.8", "--validation", "0.3"];
-    let said = stdout(
+    let printed = stdout(
         &[
             &["export-positions", "--data", &folder, "--out", &positions],
             &exported[..],
         ]
         .concat(),
     );
-    let count = number_before("positions,", &said);
-    let held_out = number_before("of", said.split("them for").next().unwrap());
+    let count = number_before("positions,", &printed);
+    let held_out = number_before("of", printed.split("them for").next().unwrap());
     let length = |name: &str| {
         let path = Path::new(&positions).join(name);
         fs::metadata(path).unwrap().len() as usize
@@ -113,9 +113,9 @@ fn gpu_trainer_agrees_with_train() {
         command.env("JAX_PLATFORMS", "cpu").arg(trainer);
         command.args(["--data", &positions, "--out", network, "--hidden", "32"]);
         let output = command.args(["--batch", "64"]).args(more).output().unwrap();
-        let (said, errors) = (output.stdout, String::from_utf8(output.stderr).unwrap());
+        let (printed, errors) = (output.stdout, String::from_utf8(output.stderr).unwrap());
         assert!(output.status.success(), "{errors}");
-        String::from_utf8(said).unwrap()
+        String::from_utf8(printed).unwrap()
     };
 
     // Both find the same error in the same network, which is not changed at this rate.
@@ -123,31 +123,31 @@ fn gpu_trainer_agrees_with_train() {
     let like_gpu = [&["--buckets", "8", "--batch", "64"], &target[..]].concat();
     stdout(&train(&folder, &start, &like_gpu));
     let same = [&["--from", &start, "--rate", "1e-12"], &like_gpu[..]].concat();
-    let said = stdout(&train(&folder, &at("same.kwnn"), &same));
-    let epoch = said.lines().find(|line| line.starts_with("epoch "));
+    let printed = stdout(&train(&folder, &at("same.kwnn"), &same));
+    let epoch = printed.lines().find(|line| line.starts_with("epoch "));
     let expected = validation_error(epoch.unwrap());
-    let said = gpu_train(&at("unchanged.kwnn"), &["--from", &start, "--epochs", "0"]);
-    let found = validation_error(said.lines().last().unwrap());
+    let printed = gpu_train(&at("unchanged.kwnn"), &["--from", &start, "--epochs", "0"]);
+    let found = validation_error(printed.lines().last().unwrap());
     assert!((found - expected).abs() < 2e-6, "{found} {expected}");
 
     // It learns, and the engine plays with what it writes.
     let network = at("learned.kwnn");
-    let said = gpu_train(
+    let printed = gpu_train(
         &network,
         &["--from", &start, "--epochs", "4", "--rate", "0.01"],
     );
-    let learned = validation_error(said.lines().last().unwrap());
-    let losses: Vec<f64> = said
+    let learned = validation_error(printed.lines().last().unwrap());
+    let losses: Vec<f64> = printed
         .lines()
         .filter_map(|line| line.split("loss ").nth(1)?.split(',').next()?.parse().ok())
         .collect();
-    assert_eq!(losses.len(), 4, "{said}");
-    assert!(losses[3] < losses[0] / 2.0, "{said}");
+    assert_eq!(losses.len(), 4, "{printed}");
+    assert!(losses[3] < losses[0] / 2.0, "{printed}");
     stdout(&["match", &network, "none", "--games", "2", "--nodes", "50"]);
     // It continues from the weights as they were before they were rounded.
     let weights = at("learned.npz");
-    let said = gpu_train(&at("more.kwnn"), &["--from", &weights, "--epochs", "0"]);
-    let continued = validation_error(said.lines().last().unwrap());
+    let printed = gpu_train(&at("more.kwnn"), &["--from", &weights, "--epochs", "0"]);
+    let continued = validation_error(printed.lines().last().unwrap());
     assert!((continued - learned).abs() < 2e-6, "{continued} {learned}");
 }
 
@@ -160,14 +160,14 @@ fn trained_network_plays() {
     assert!(games(Path::new(&folder)) >= 30);
     let learn = |more: &[&str]| output(&train(&folder, &network, more));
     let six = ["--epochs", "6", "--batch", "64", "--rate", "0.05"];
-    let said = stdout(&train(&folder, &network, &six));
-    assert_eq!(fs::read_to_string(&log).unwrap(), said);
+    let printed = stdout(&train(&folder, &network, &six));
+    assert_eq!(fs::read_to_string(&log).unwrap(), printed);
     // The epoch with the lowest loss is kept.
     let after = |line: &str, words: &str| line.split(words).nth(1).unwrap()[..8].to_owned();
-    let epochs = said.lines().filter(|line| line.starts_with("epoch "));
+    let epochs = printed.lines().filter(|line| line.starts_with("epoch "));
     let losses: Vec<String> = epochs.map(|line| after(line, "validation ")).collect();
-    assert_eq!(losses.len(), 6, "{said}");
-    let best = said.lines().last().unwrap();
+    assert_eq!(losses.len(), 6, "{printed}");
+    let best = printed.lines().last().unwrap();
     assert_eq!(Some(&after(best, "best: validation ")), losses.iter().min());
     stdout(&["match", &network, "none", "--games", "2", "--nodes", "50"]);
     // Training continues from it, also with more units.
@@ -199,7 +199,7 @@ fn trained_network_plays() {
         let why = String::from_utf8(refused.stderr).unwrap();
         assert!(why.contains(words), "{why}");
         assert_eq!(fs::read(&network).unwrap(), whole);
-        assert_eq!(fs::read_to_string(&log).unwrap(), said);
+        assert_eq!(fs::read_to_string(&log).unwrap(), printed);
     }
 
     let file = archive::files(Path::new(&folder), archive::FILE_SUFFIX)
@@ -214,9 +214,9 @@ fn trained_network_plays() {
     assert_eq!(fs::read(&file).unwrap(), games);
     fs::write(&file, &games[..games.len() / 2]).unwrap();
     let why = String::from_utf8(learn(&[]).stderr).unwrap();
-    let told = format!("cannot use {}, which may be removed: ", file.display());
+    let warning = format!("cannot use {}, which may be removed: ", file.display());
     assert!(
-        why.contains(&told) && why.contains("it ends within a game"),
+        why.contains(&warning) && why.contains("it ends within a game"),
         "{why}"
     );
 }

@@ -10,7 +10,7 @@ use crate::common::python_with;
 use crate::terminal::on_terminal;
 
 /// Starts the program with these arguments, sends lines and closes the input.
-fn told(arguments: &[&str], lines: &str) -> Output {
+fn run_uci(arguments: &[&str], lines: &str) -> Output {
     let mut child = knightwatch(arguments)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -29,32 +29,32 @@ fn text(output: Output) -> String {
 
 #[test]
 fn program_without_arguments_is_an_engine_on_pipes_only() {
-    let said = text(told(&[], "uci\nisready\nquit\n"));
-    assert!(said.starts_with("id name Knightwatch "), "{said}");
-    assert!(said.ends_with("uciok\nreadyok\n"), "{said}");
-    let (code, said) = on_terminal(&[], &[]);
+    let printed = text(run_uci(&[], "uci\nisready\nquit\n"));
+    assert!(printed.starts_with("id name Knightwatch "), "{printed}");
+    assert!(printed.ends_with("uciok\nreadyok\n"), "{printed}");
+    let (code, printed) = on_terminal(&[], &[]);
     assert_eq!(code, Some(2));
-    assert!(said.contains("\nLook back:\n"), "{said}");
+    assert!(printed.contains("\nLook back:\n"), "{printed}");
 }
 
 #[test]
 fn end_of_input_ends_a_search_with_its_best_move() {
     for line in ["go depth 90", "go infinite", "go nodes 100000000000"] {
         let started = Instant::now();
-        let said = text(told(&[], &format!("position startpos\n{line}\n")));
+        let printed = text(run_uci(&[], &format!("position startpos\n{line}\n")));
         assert!(started.elapsed() < Duration::from_secs(30), "{line}");
-        let last = said.lines().last().unwrap();
-        assert!(last.starts_with("bestmove "), "{line}: {said}");
+        let last = printed.lines().last().unwrap();
+        assert!(last.starts_with("bestmove "), "{line}: {printed}");
     }
 }
 
 #[test]
 fn uci_lines_as_arguments_are_executed() {
-    let said = stdout(&["position startpos moves e2e4", "go depth 4", "moves"]);
-    let lines: Vec<&str> = said.lines().collect();
-    assert!(said.contains("info depth 4 "), "{said}");
-    assert!(lines[lines.len() - 2].starts_with("bestmove "), "{said}");
-    assert_eq!(lines[lines.len() - 1].split(' ').count(), 20, "{said}");
+    let printed = stdout(&["position startpos moves e2e4", "go depth 4", "moves"]);
+    let lines: Vec<&str> = printed.lines().collect();
+    assert!(printed.contains("info depth 4 "), "{printed}");
+    assert!(lines[lines.len() - 2].starts_with("bestmove "), "{printed}");
+    assert_eq!(lines[lines.len() - 1].split(' ').count(), 20, "{printed}");
     let refused = output(&["go nodes -5", "quit"]);
     assert_eq!(refused.status.code(), Some(1), "{refused:?}");
 }
@@ -62,25 +62,25 @@ fn uci_lines_as_arguments_are_executed() {
 /// As OpenBench calls an engine with a private network.
 #[test]
 fn bench_after_an_option_prints_nodes_and_speed_last() {
-    let said = stdout(&["setoption name EvalFile value <none>", "bench 3", "quit"]);
-    let last: Vec<&str> = said.lines().last().unwrap().split(' ').collect();
-    assert!(matches!(last[..], [_, "nodes", _, "nps"]), "{said}");
+    let printed = stdout(&["setoption name EvalFile value <none>", "bench 3", "quit"]);
+    let last: Vec<&str> = printed.lines().last().unwrap().split(' ').collect();
+    assert!(matches!(last[..], [_, "nodes", _, "nps"]), "{printed}");
 }
 
 #[test]
 fn lines_may_begin_with_the_name_of_a_subcommand() {
-    let said = stdout(&["bench 2", "quit"]);
-    assert!(said.ends_with(" nps\n"), "{said}");
-    let said = stdout(&["uci", "quit"]);
-    assert!(said.ends_with("uciok\n"), "{said}");
+    let printed = stdout(&["bench 2", "quit"]);
+    assert!(printed.ends_with(" nps\n"), "{printed}");
+    let printed = stdout(&["uci", "quit"]);
+    assert!(printed.ends_with("uciok\n"), "{printed}");
 }
 
 #[test]
 fn genfens_starts_from_start_position_or_book() {
     let fens = |book: &str| -> Vec<String> {
         // The blank at the end is there if OpenBench has no extra arguments.
-        let said = stdout(&[&format!("genfens 5 seed 3 book {book} "), "quit"]);
-        let fens = said
+        let printed = stdout(&[&format!("genfens 5 seed 3 book {book} "), "quit"]);
+        let fens = printed
             .lines()
             .filter_map(|line| line.strip_prefix("info string genfens "));
         fens.map(ToOwned::to_owned).collect()
@@ -109,10 +109,10 @@ fn genfens_starts_from_start_position_or_book() {
     ] {
         let refused = output(&arguments);
         assert_eq!(refused.status.code(), Some(1), "{refused:?}");
-        let said = String::from_utf8(refused.stdout).unwrap();
+        let printed = String::from_utf8(refused.stdout).unwrap();
         assert!(
-            said.starts_with("info string genfens: ") && said.contains(words),
-            "{said}"
+            printed.starts_with("info string genfens: ") && printed.contains(words),
+            "{printed}"
         );
     }
 }
@@ -127,17 +127,17 @@ fn xboard_session_plays_a_move_and_quits() {
     let mut stdin = child.stdin.take().unwrap();
     let talk = b"xboard\nprotover 2\naccepted ping\nnew\nlevel 40 5 0\nsd 4\npost\ntime 30000\nusermove e2e4\nping 1\n";
     stdin.write_all(talk).unwrap();
-    let mut heard = Vec::new();
+    let mut lines = Vec::new();
     for line in BufReader::new(child.stdout.take().unwrap()).lines() {
-        heard.push(line.unwrap());
-        if heard.last().unwrap() == "pong 1" {
+        lines.push(line.unwrap());
+        if lines.last().unwrap() == "pong 1" {
             break;
         }
     }
     stdin.write_all(b"result * {done}\nquit\n").unwrap();
     assert!(child.wait().unwrap().success());
-    assert!(heard.contains(&"feature done=1".to_owned()), "{heard:?}");
-    assert!(heard[heard.len() - 2].starts_with("move "), "{heard:?}");
+    assert!(lines.contains(&"feature done=1".to_owned()), "{lines:?}");
+    assert!(lines[lines.len() - 2].starts_with("move "), "{lines:?}");
 }
 
 #[test]

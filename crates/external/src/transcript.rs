@@ -55,17 +55,17 @@ impl Transcript {
 
     /// Lines of an engine that has exited which may say why: the last ones of its error output, or else of its output.
     pub(crate) fn last_lines(&self, errors: &str) -> Vec<String> {
-        let said = errors.lines().filter(|line| !line.trim().is_empty());
-        let mut said: Vec<String> = said
+        let shown = errors.lines().filter(|line| !line.trim().is_empty());
+        let mut shown: Vec<String> = shown
             .map(|line| printable(line, MAX_RECEIVED_CHARS))
             .collect();
-        if said.is_empty() {
+        if shown.is_empty() {
             let received = self.lines.iter().filter_map(|line| line.strip_prefix("< "));
             let received =
                 received.filter(|line| line.starts_with("info string ") || !is_usual(line));
-            said.extend(received.map(str::to_owned));
+            shown.extend(received.map(str::to_owned));
         }
-        said.split_off(said.len().saturating_sub(LAST_LINES_SHOWN))
+        shown.split_off(shown.len().saturating_sub(LAST_LINES_SHOWN))
     }
 
     /// The lines, with `>` before ours and `<` before the engine's.

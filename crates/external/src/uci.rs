@@ -23,8 +23,8 @@ pub(crate) fn start(
     channel.send("uci")?;
     let (mut name, mut options) = (None, Vec::new());
     channel.read_until("uciok", launch.timeout, |line| {
-        let said = || line.strip_prefix("id name ").map(str::to_owned);
-        name = name.take().or_else(said);
+        let id_name = || line.strip_prefix("id name ").map(str::to_owned);
+        name = name.take().or_else(id_name);
         if options.len() < MAX_OPTIONS {
             options.extend(EngineOption::parse_uci(line));
         }

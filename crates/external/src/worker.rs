@@ -48,14 +48,14 @@ impl Worker {
     ) -> Result<Self, EngineError> {
         let mut process = EngineProcess::start_in(&settings.launch, table, transcript)?;
         let configured = settings.configure(&mut process);
-        let said = process.take_transcript();
+        let received = process.take_transcript();
         if let Err(error) = configured {
-            *transcript = said;
+            *transcript = received;
             return Err(error);
         }
         Ok(Self {
             process,
-            transcript: said,
+            transcript: received,
             games: VecDeque::new(),
             strength: None,
             setup: GameSetup::default(),

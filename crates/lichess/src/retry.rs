@@ -236,7 +236,7 @@ mod tests {
         let plain = status(429, r#"{"error":"Too many requests. Try again later."}"#);
         let html = status(429, "<html></html>");
         let down = status(502, "<html></html>");
-        let no = status(400, r#"{"error":"Not your turn, or game already over"}"#);
+        let refusal = status(400, r#"{"error":"Not your turn, or game already over"}"#);
         let table = [
             (RequestKind::Move, named(3), 0, After(ms(3000))),
             (RequestKind::Move, named(3), 9, After(ms(3000))),
@@ -261,7 +261,7 @@ mod tests {
             (RequestKind::Move, broke(), 0, After(ms(0))),
             (RequestKind::Move, unreachable(), 0, After(ms(50))),
             (RequestKind::Move, late.clone(), 0, After(ms(0))),
-            (RequestKind::Move, no.clone(), 0, GiveUp),
+            (RequestKind::Move, refusal.clone(), 0, GiveUp),
             (RequestKind::Move, status(401, "<html>"), 0, After(ms(500))),
             (
                 RequestKind::Move,
@@ -278,7 +278,7 @@ mod tests {
             (RequestKind::Answer, down.clone(), 6, GiveUp),
             (RequestKind::Answer, plain.clone(), 0, After(ms(60_000))),
             (RequestKind::Answer, named(7200), 0, GiveUp),
-            (RequestKind::Answer, no, 0, GiveUp),
+            (RequestKind::Answer, refusal, 0, GiveUp),
             (
                 RequestKind::Answer,
                 status(403, "<html>"),

@@ -339,10 +339,10 @@ mod tests {
                     why: TokenFault::Empty,
                 },
             ] {
-                let said = error.to_string();
-                assert!(said.contains("/nowhere/lip_....../file/"), "{said}");
-                assert!(!said.to_lowercase().contains("secret"), "{said}");
-                assert!(!said.contains("a1B2"), "{said}");
+                let message = error.to_string();
+                assert!(message.contains("/nowhere/lip_....../file/"), "{message}");
+                assert!(!message.to_lowercase().contains("secret"), "{message}");
+                assert!(!message.contains("a1B2"), "{message}");
             }
         }
         let path = Path::new("/nix/store/0c5b3f2d7a8e9f1a2b3c-x/token");

@@ -215,11 +215,16 @@ impl Account {
             self.check_token();
         }
         // A proxy's 403 concerns the address, and passes.
-        if error.lichess_error().is_some_and(|no| no.code == 403) {
+        if error
+            .lichess_error()
+            .is_some_and(|response| response.code == 403)
+        {
             self.connection.on_forbidden(error)?;
             self.check_token();
         }
-        self.connection.rate_limited = error.error_response().is_some_and(|no| no.code == 429);
+        self.connection.rate_limited = error
+            .error_response()
+            .is_some_and(|response| response.code == 429);
         self.set_offline(error.to_string(), wait);
         Ok(())
     }

@@ -227,13 +227,13 @@ impl Account {
     /// Shuts down: moves being searched or posted are posted, then all tasks end. Returns the games that are still
     /// running.
     async fn leave(&mut self, timeout: Duration) -> Vec<GameId> {
-        let standing = self.pending_challenges();
+        let challenges = self.pending_challenges();
         let client = self.ctx.client.clone();
-        let take_back = cancel_all(&client, standing, &mut self.background);
+        let cancel_challenges = cancel_all(&client, challenges, &mut self.background);
         let (left, (), _) = tokio::join!(
             self.games.leave(timeout),
             self.tournaments.leave_all(timeout),
-            clock::timeout(timeout, take_back),
+            clock::timeout(timeout, cancel_challenges),
         );
         self.background.shutdown().await;
         left

@@ -285,8 +285,8 @@ impl Account {
         let refusal = failure.error_response();
         let day_limit = refusal.is_some_and(ErrorResponse::is_bot_day_limit);
         // A proxy's response says nothing about the user.
-        let said = failure.lichess_error().map(|refusal| refusal.code);
-        let why = match said {
+        let status_code = failure.lichess_error().map(|refusal| refusal.code);
+        let why = match status_code {
             _ if failure.is_rate_limited() => ChallengeFailure::Limited,
             Some(400) if day_limit => {
                 let named = refusal.and_then(ErrorResponse::requested_wait);
@@ -373,10 +373,10 @@ impl Account {
     /// Challenges of ours with a clock that wait for an answer, and the number of those being sent or canceled.
     pub(super) fn pending_challenges(&self) -> (Vec<ChallengeId>, usize) {
         let clocked = |it: &&Challenge| it.time_control.is_clock();
-        let standing = self.unanswered_challenges().filter(clocked);
-        let asking = usize::from(self.matchmaking.is_sending());
-        let in_flight = self.outgoing.in_flight() + asking + self.outgoing.canceling;
-        (standing.map(|it| it.id.clone()).collect(), in_flight)
+        let unanswered = self.unanswered_challenges().filter(clocked);
+        let sending = usize::from(self.matchmaking.is_sending());
+        let in_flight = self.outgoing.in_flight() + sending + self.outgoing.canceling;
+        (unanswered.map(|it| it.id.clone()).collect(), in_flight)
     }
 
     /// Challenges of ours that wait for an answer.
@@ -404,8 +404,8 @@ impl Account {
     pub(super) fn has_pending_challenges(&self) -> bool {
         let deadline = self.outgoing.cancel_deadline;
         let waits = deadline.is_some_and(|until| clock::now() < until);
-        let (standing, in_flight) = self.pending_challenges();
-        waits && (!standing.is_empty() || in_flight > 0)
+        let (unanswered, in_flight) = self.pending_challenges();
+        waits && (!unanswered.is_empty() || in_flight > 0)
     }
 
     /// Cancels a challenge of ours unless it has become a game.
@@ -475,13 +475,13 @@ pub(super) async fn cancel_unless_accepted(
 /// Cancels open challenges, and those in flight as soon as they are created: nobody would play the games.
 pub(super) async fn cancel_all(
     client: &Client,
-    (standing, mut in_flight): (Vec<ChallengeId>, usize),
+    (unanswered, mut in_flight): (Vec<ChallengeId>, usize),
     background: &mut Background,
 ) {
     let cancel = |id: ChallengeId| async move {
         let _ = client.cancel(&id).await;
     };
-    let on_its_way = async {
+    let cancel_in_flight = async {
         while in_flight > 0
             && let Some(created) = background.next_challenge().await
         {
@@ -491,8 +491,8 @@ pub(super) async fn cancel_all(
             }
         }
     };
-    let standing = futures::future::join_all(standing.into_iter().map(cancel));
-    tokio::join!(standing, on_its_way);
+    let cancel_unanswered = futures::future::join_all(unanswered.into_iter().map(cancel));
+    tokio::join!(cancel_unanswered, cancel_in_flight);
 }
 
 /// Decision and reason to report for a challenge that was closed.

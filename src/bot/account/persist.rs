@@ -143,10 +143,10 @@ pub(crate) fn set_aside(path: &Path) -> String {
         PathBuf::from(name)
     };
     // There may be one of the same second.
-    let free = (0..100).map(named).find(|aside| !aside.exists());
-    let aside = free.unwrap_or_else(|| named(0));
-    match fs::rename(path, &aside) {
-        Ok(()) => format!("it is kept as {}", aside.display()),
+    let free = (0..100).map(named).find(|renamed| !renamed.exists());
+    let renamed = free.unwrap_or_else(|| named(0));
+    match fs::rename(path, &renamed) {
+        Ok(()) => format!("it is kept as {}", renamed.display()),
         Err(error) => {
             format!("it cannot be renamed and is overwritten by the next change: {error}")
         }
@@ -251,13 +251,13 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("file");
         save(&path, "damaged").unwrap();
-        let told = set_aside(&path);
-        let (_, aside) = told.split_once("it is kept as ").unwrap();
-        assert_eq!(fs::read(aside).unwrap(), b"damaged");
+        let message = set_aside(&path);
+        let (_, renamed) = message.split_once("it is kept as ").unwrap();
+        assert_eq!(fs::read(renamed).unwrap(), b"damaged");
         assert!(!path.exists());
         save(&path, "again").unwrap();
         assert!(set_aside(&path).contains("it is kept as "));
-        assert_eq!(fs::read(aside).unwrap(), b"damaged");
+        assert_eq!(fs::read(renamed).unwrap(), b"damaged");
         assert!(set_aside(&path).contains("cannot be renamed"));
     }
 }

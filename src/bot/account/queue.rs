@@ -106,8 +106,8 @@ impl ChallengeQueue {
 
     /// Removes those for which `keep` is false.
     fn extract(&mut self, keep: impl Fn(&IncomingChallenge) -> bool) -> Vec<IncomingChallenge> {
-        let gone = self.0.extract_if(.., |waiting| !keep(&waiting.incoming));
-        gone.map(|waiting| waiting.incoming).collect()
+        let removed = self.0.extract_if(.., |waiting| !keep(&waiting.incoming));
+        removed.map(|waiting| waiting.incoming).collect()
     }
 }
 
@@ -175,8 +175,8 @@ mod tests {
         let mut queue = queue(start);
         let listed = [*incoming("ann1", start).challenge];
         // The last one came after the list was requested.
-        let gone = queue.take_unlisted(&listed, start + Duration::from_millis(2_500));
-        assert_eq!(ids(&gone), ["star", "bot1"]);
+        let removed = queue.take_unlisted(&listed, start + Duration::from_millis(2_500));
+        assert_eq!(ids(&removed), ["star", "bot1"]);
         let ann = "ann1".parse().unwrap();
         assert!(queue.remove(&ann).is_some() && queue.remove(&ann).is_none());
         assert_eq!(ids(&queue.clear()), ["ben1"]);

@@ -98,14 +98,14 @@ impl Account {
     /// Arenas that the account has joined or is going to join.
     fn arenas(&self) -> Vec<ArenaStatus> {
         let status = |(id, shown): (ArenaId, Option<events::Arena>)| {
-            let told = shown.as_ref();
+            let arena = shown.as_ref();
             ArenaStatus {
                 id: id.to_string(),
-                name: told.map(|told| told.name.clone()),
-                state: told.map(|told| told.stage.key().to_owned()),
-                rank: told.and_then(|told| told.rank),
-                players: told.map_or(0, |told| told.players),
-                text: told.map_or_else(String::new, |told| told.text.clone()),
+                name: arena.map(|arena| arena.name.clone()),
+                state: arena.map(|arena| arena.stage.key().to_owned()),
+                rank: arena.and_then(|arena| arena.rank),
+                players: arena.map_or(0, |arena| arena.players),
+                text: arena.map_or_else(String::new, |arena| arena.text.clone()),
             }
         };
         let arenas = self.tournaments.statuses().into_iter();
@@ -119,7 +119,7 @@ impl Account {
             let at = clock::format_date(quota.learned_at(limit, date)?);
             Some(format!("limit learned from a refusal at {at}"))
         };
-        let told = Limit::DAILY.map(|(limit, what, multiple)| LimitStatus {
+        let limits = Limit::DAILY.map(|(limit, what, multiple)| LimitStatus {
             name: what.to_owned(),
             note: multiple.map(str::to_owned).or_else(|| learned(limit)),
             used: quota.used(limit, date).into(),
@@ -128,7 +128,7 @@ impl Account {
                 .window_end(limit, date)
                 .map(|ends| seconds_until(ends, date)),
         });
-        told.to_vec()
+        limits.to_vec()
     }
 
     /// Open challenges for the status.

@@ -289,16 +289,16 @@ mod tests {
 
     #[test]
     fn watchdog_probes_in_one_silence_back_off() {
-        let heard = Instant::now();
+        let received = Instant::now();
         let snapshot = GameSnapshot {
             remaining: Duration::from_secs(8),
-            stream: Some((heard, LastActivity::since(heard))),
+            stream: Some((received, LastActivity::since(received))),
             ..snapshot(false, Activity::Listening)
         };
-        let mut requested_at = Some(heard - Duration::from_secs(60));
+        let mut requested_at = Some(received - Duration::from_secs(60));
         let mut times = Vec::new();
         for ms in (0..8_500).step_by(50) {
-            let now = heard + Duration::from_millis(ms);
+            let now = received + Duration::from_millis(ms);
             if needs_probe(&snapshot, requested_at, now) {
                 requested_at = Some(now);
                 times.push(ms);

@@ -166,8 +166,8 @@ mod tests {
             rating: None,
             ..words()
         };
-        let said = fill("{opponent} {rating}", &nobody);
-        assert_eq!(said.as_deref(), Some("{me} ?"), "only once");
+        let text = fill("{opponent} {rating}", &nobody);
+        assert_eq!(text.as_deref(), Some("{me} ?"), "only once");
     }
 
     #[test]
@@ -185,9 +185,9 @@ mod tests {
 
     #[test]
     fn long_line_is_cut_between_characters() {
-        let said = fit("é".repeat(200)).unwrap();
-        assert_eq!(said.chars().count(), MAX_CHAT_UTF16_UNITS);
-        assert!(said.ends_with("é…"));
+        let text = fit("é".repeat(200)).unwrap();
+        assert_eq!(text.chars().count(), MAX_CHAT_UTF16_UNITS);
+        assert!(text.ends_with("é…"));
         assert_eq!(fit("é".repeat(140)).unwrap(), "é".repeat(140));
         // Each of these has two UTF-16 code units.
         assert_eq!(
@@ -198,8 +198,8 @@ mod tests {
 
     #[test]
     fn control_characters_are_removed() {
-        let said = fit("\u{1b}[31mred\u{7}\n\u{202e}turned\u{0}").unwrap();
-        assert_eq!(said, "[31mredturned");
+        let text = fit("\u{1b}[31mred\u{7}\n\u{202e}turned\u{0}").unwrap();
+        assert_eq!(text, "[31mredturned");
         assert_eq!(fit("\u{200b}\n\t"), None);
     }
 }

@@ -174,11 +174,11 @@ mod tests {
         };
         assert_eq!(unlimited.limits().max_time, Some(UNLIMITED_MOVE_TIME));
         for (most, time) in [(1_000, 1_000), (8_000, 8_000), (60_000, 10_000)] {
-            let asked = Budget {
+            let budget = Budget {
                 at_most: Some(ms(most)),
                 ..unlimited
             };
-            assert_eq!(asked.limits().max_time, Some(ms(time)));
+            assert_eq!(budget.limits().max_time, Some(ms(time)));
         }
         let days = Budget {
             pace: Pace::Correspondence,

@@ -37,14 +37,11 @@ impl GameTask {
             let game = self.id.to_string();
             self.ctx.events.send(Event::DrawOffered { game, by });
         }
-        if let Some((by, asked)) = takeback_requested {
+        if let Some((by, pending)) = takeback_requested {
             let game = self.id.to_string();
-            let asked = Event::TakebackRequested {
-                game,
-                by,
-                pending: asked,
-            };
-            self.ctx.events.send(asked);
+            self.ctx
+                .events
+                .send(Event::TakebackRequested { game, by, pending });
         }
         for action in actions {
             self.take_side_action(action);

@@ -90,13 +90,13 @@ pub(crate) struct Clocks {
 impl Clocks {
     /// Time left now on our clock and on the opponent's, in milliseconds.
     fn remaining_ms(self, is_our_turn: bool) -> (u64, u64) {
-        let gone = match self.running {
+        let elapsed = match self.running {
             true => clock::since(self.at),
             false => Duration::ZERO,
         };
         let left = |time: Duration, runs: bool| {
             let left = if runs {
-                time.saturating_sub(gone)
+                time.saturating_sub(elapsed)
             } else {
                 time
             };

@@ -220,10 +220,10 @@ fn matchmaking_decline_backs_off() {
         .on_created(created("aaaaaaaa", "Ann"), "Ann".into());
     let other = declined("bbbbbbbb", "Ann", "later");
     assert_eq!(fixture.matchmaking.on_closed(&other), None);
-    let told = fixture
+    let reason = fixture
         .matchmaking
         .on_closed(&declined("aaaaaaaa", "Ann", "toofast"));
-    assert_eq!(told.as_deref(), Some("Ann has declined (tooFast)"));
+    assert_eq!(reason.as_deref(), Some("Ann has declined (tooFast)"));
     assert!(fixture.alone("Ann") && fixture.matchmaking.pending().is_none());
 }
 
@@ -233,10 +233,10 @@ fn matchmaking_event_before_response_counts() {
     let mut fixture = Fixture::eager(&["Ann"]);
     fixture.choice(0);
     assert!(!fixture.matchmaking.on_echo(&created("aaaaaaaa", "Ann")));
-    let told = fixture
+    let reason = fixture
         .matchmaking
         .on_closed(&declined("aaaaaaaa", "Ann", "generic"));
-    assert!(told.is_some());
+    assert!(reason.is_some());
     assert_eq!(fixture.next_action(1), Action::Wait);
     fixture
         .matchmaking

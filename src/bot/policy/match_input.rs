@@ -170,10 +170,10 @@ pub(super) fn first_objection(rule: &Rule, input: &MatchInput) -> Option<String>
 /// First condition of a rule that does not match; `None` if all match.
 fn first_mismatch(rule: &Match, input: &MatchInput) -> Option<String> {
     let flag = |wanted: Option<bool>, is: bool, yes: &str, no: &str| {
-        let said = if is { yes } else { no };
+        let text = if is { yes } else { no };
         wanted
             .filter(|wanted| *wanted != is)
-            .map(|_| said.to_owned())
+            .map(|_| text.to_owned())
     };
     let (base, increment, days) = match input.time {
         TimeControl::Clock { limit, increment } => (Some(limit), Some(increment), None),
@@ -274,8 +274,10 @@ fn first_mismatch(rule: &Match, input: &MatchInput) -> Option<String> {
         .or_else(|| range(rule.days, "days", number(days)))
         .or_else(|| flag(rule.rated, input.rated, "rated", "casual"))
         .or_else(|| {
-            let by_random_color = |wish| wish == ColorChoice::Random && input.facts.random_color;
-            let fits = |wanted: &OurColor| wanted.wish() == color || by_random_color(wanted.wish());
+            let by_random_color =
+                |choice| choice == ColorChoice::Random && input.facts.random_color;
+            let fits =
+                |wanted: &OurColor| wanted.choice() == color || by_random_color(wanted.choice());
             none_of(&rule.color, fits, || format!("our color {}", color.key()))
         })
         .or_else(|| none_of(&rule.rules, has_rule, || "without these extra rules".into()))

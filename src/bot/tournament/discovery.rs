@@ -165,7 +165,11 @@ impl Discovery {
                 clock::sleep(REQUEST_INTERVAL).await;
                 let allows_bots = match self.ctx.client.arena(id).await {
                     Ok(page) => page.bots_allowed,
-                    Err(failure) if failure.lichess_error().is_some_and(|no| no.code == 404) => {
+                    Err(failure)
+                        if failure
+                            .lichess_error()
+                            .is_some_and(|response| response.code == 404) =>
+                    {
                         false
                     }
                     Err(failure) => {

@@ -255,8 +255,8 @@ mod tests {
             ),
             (format!("{head}\n[7,\"timeout\"]\n"), "line 2 is damaged"),
         ] {
-            let said = error(&text);
-            assert!(said.starts_with(expected), "{text}: {said}");
+            let message = error(&text);
+            assert!(message.starts_with(expected), "{text}: {message}");
         }
     }
 

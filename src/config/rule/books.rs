@@ -19,7 +19,7 @@ pub enum Books {
 
 impl Books {
     /// Returns whether any book is used.
-    pub fn are_asked(&self) -> bool {
+    pub fn are_used(&self) -> bool {
         *self != Self::None
     }
 

@@ -205,7 +205,7 @@ pub enum OurColor {
 
 impl OurColor {
     /// The value on the wire.
-    pub fn wish(self) -> ColorChoice {
+    pub fn choice(self) -> ColorChoice {
         match self {
             Self::White => ColorChoice::White,
             Self::Black => ColorChoice::Black,

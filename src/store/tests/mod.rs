@@ -153,9 +153,9 @@ fn moved(id: &str, ply: u32, uci: &str, ours: bool) -> Moved {
 /// The moves of a game as events.
 fn moves(id: &str, all: &str, ours: Color) -> Vec<Event> {
     let parity = u32::from(ours == Color::White);
-    let told = (1..).zip(all.split(' '));
-    let told = told.map(|(ply, uci)| moved(id, ply, uci, ply % 2 == parity));
-    told.map(Event::Moved).collect()
+    let plies = (1..).zip(all.split(' '));
+    let events = plies.map(|(ply, uci)| moved(id, ply, uci, ply % 2 == parity));
+    events.map(Event::Moved).collect()
 }
 
 fn game_finished(id: &str, winner: Option<Color>, moves: &str) -> Event {
@@ -298,13 +298,13 @@ async fn game_end_without_moves_keeps_moves() {
     }
     drop(test.finish().await);
     test.start();
-    let Event::GameFinished(told) = game_finished("iiiiiiii", Some(Color::White), MOVES) else {
+    let Event::GameFinished(finished) = game_finished("iiiiiiii", Some(Color::White), MOVES) else {
         unreachable!()
     };
     test.bus.send(Event::GameFinished(GameFinished {
         moves: String::new(),
         plies: 0,
-        ..told
+        ..finished
     }));
     let reader = test.finish().await;
     let record = reader.record("iiiiiiii").unwrap().unwrap();
@@ -424,11 +424,11 @@ async fn damaged_file_is_renamed_and_replaced() {
         assert_eq!(reader.count(&Filter::default()).unwrap(), 1);
         let names = fs::read_dir(test.file().parent().unwrap()).unwrap();
         let names = names.map(|insert| insert.unwrap().path());
-        let aside: Vec<_> = names
+        let damaged: Vec<_> = names
             .filter(|path| path.to_string_lossy().contains(".damaged-"))
             .collect();
-        assert_eq!(aside.len(), 1, "{aside:?}");
-        assert_eq!(fs::read(&aside[0]).unwrap(), garbage);
+        assert_eq!(damaged.len(), 1, "{damaged:?}");
+        assert_eq!(fs::read(&damaged[0]).unwrap(), garbage);
     }
 }
 

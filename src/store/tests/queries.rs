@@ -94,10 +94,10 @@ fn tournaments_are_listed_with_scores() {
     let mut other = arena("june24bot");
     other.white.name = "Daywatch".to_owned();
     records.add(other, Outcome::Lost);
-    let told = |page| {
+    let query = |page| {
         let tournaments = records.reader().tournaments(page).unwrap().into_iter();
-        let told = tournaments.map(|one| (one.tournament, one.account, one.score));
-        told.collect::<Vec<_>>()
+        let rows = tournaments.map(|one| (one.tournament, one.account, one.score));
+        rows.collect::<Vec<_>>()
     };
     let row = |name: &str, account: &str, score| (name.to_owned(), account.to_owned(), score);
     let all = [
@@ -105,8 +105,8 @@ fn tournaments_are_listed_with_scores() {
         row("june24bot", "Knightwatch", [2, 1, 0]),
         row("may24bot", "Knightwatch", [0, 0, 1]),
     ];
-    assert_eq!(told(Page::first(50)), all);
-    assert_eq!(told(Page::first(1)), all[..1]);
+    assert_eq!(query(Page::first(50)), all);
+    assert_eq!(query(Page::first(1)), all[..1]);
 }
 
 #[test]
@@ -376,20 +376,20 @@ fn rating_history_is_daily_with_many_games() {
         .db
         .execute("UPDATE game SET started = started / 5", [])
         .unwrap();
-    let told = |records: &TestRecords| {
+    let query = |records: &TestRecords| {
         let mut all = records
             .reader()
             .rating_histories(&Filter::default())
             .unwrap();
         all.remove("blitz").unwrap()
     };
-    let few = told(&records);
+    let few = query(&records);
     assert_eq!(few.len(), 200);
     assert_eq!(few[199], (200 * DAY_MS / 5, 2199));
     let mut start = game_started("", Color::White, "Anna");
     start.white.rating = Some(1900);
     records.add(start, Outcome::Lost);
-    let many = told(&records);
+    let many = query(&records);
     // The last game of each day: days 0 to 40, and the day of the game that is one too many.
     assert_eq!(many.len(), 42);
     assert_eq!(many[0].1, 2003);
@@ -418,7 +418,7 @@ fn lists_are_sorted_by_key() {
     };
     records.add(days, Outcome::Won);
     let reader = records.reader();
-    let told = |by, ascending| {
+    let query = |by, ascending| {
         let order = Order { by, ascending };
         let games = reader.games_in_order(order, &Filter::default(), Page::first(9));
         let ids = games.unwrap().into_iter().map(|game| game.id);
@@ -433,8 +433,8 @@ fn lists_are_sorted_by_key() {
         (Sort::Clock, "5 3 4 1 2", "2 4 1 3 5"),
         (Sort::Plies, "5 3 2 1 4", "4 5 3 2 1"),
     ] {
-        assert_eq!(told(by, false), descending, "{by:?}");
-        assert_eq!(told(by, true), ascending, "{by:?}");
+        assert_eq!(query(by, false), descending, "{by:?}");
+        assert_eq!(query(by, true), ascending, "{by:?}");
         assert_eq!(by.key().parse(), Ok(by));
     }
 }
@@ -510,12 +510,12 @@ fn clock_statistics_are_by_speed() {
         records.db.execute(sql, values).unwrap();
     }
     let timings = records.reader().timings(&Filter::default()).unwrap();
-    let told: Vec<_> = timings
+    let found: Vec<_> = timings
         .iter()
         .map(|timing| (timing.speed.as_str(), timing.games, timing.flagged))
         .collect();
     // The opponent's losses on time and aborted games do not count.
-    assert_eq!(told, [("blitz", 3, 1), ("rapid", 1, 0)]);
+    assert_eq!(found, [("blitz", 3, 1), ("rapid", 1, 0)]);
     assert_eq!(timings[0].final_clock, Some(Duration::from_secs(4)));
     assert_eq!(timings[0].round_trip, Some(Duration::from_millis(50)));
     assert_eq!(
@@ -545,7 +545,7 @@ fn ratings_respect_the_filter() {
         records.add(start, Outcome::Won);
     }
     let reader = records.reader();
-    let told = |filter: Filter| {
+    let query = |filter: Filter| {
         let ratings = reader.ratings(&filter).unwrap().into_iter();
         ratings
             .map(|one| {
@@ -562,7 +562,7 @@ fn ratings_respect_the_filter() {
         "Daywatch bullet 1505 +0",
         "Knightwatch bullet 2004 +0",
     ];
-    assert_eq!(told(Filter::default()), all);
+    assert_eq!(query(Filter::default()), all);
     let histories = reader.rating_histories(&Filter::default()).unwrap();
     let kinds: Vec<_> = histories.keys().map(String::as_str).collect();
     let each = [
@@ -576,25 +576,25 @@ fn ratings_respect_the_filter() {
         account: Some(account.to_owned()),
         ..Filter::default()
     };
-    assert_eq!(told(of("daywatch")), [all[0], all[2]]);
+    assert_eq!(query(of("daywatch")), [all[0], all[2]]);
     let slower = Filter {
         speed: Some("blitz".to_owned()),
         ..of("Knightwatch")
     };
-    assert_eq!(told(slower), [all[1]]);
+    assert_eq!(query(slower), [all[1]]);
     let early = Filter {
         until: Some(3 * DAY_MS),
         ..Filter::default()
     };
     assert_eq!(
-        told(early),
+        query(early),
         ["Daywatch blitz 1501 +0", "Knightwatch blitz 2000 +0"]
     );
     let casual = Filter {
         rated: Some(false),
         ..Filter::default()
     };
-    assert!(told(casual).is_empty());
+    assert!(query(casual).is_empty());
 }
 
 /// The output of `EXPLAIN QUERY PLAN`, with 1 for every parameter.

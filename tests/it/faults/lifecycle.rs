@@ -173,11 +173,11 @@ fn f16_games_beyond_grace_period_are_resumed() {
     assert!(left.iter().all(|game| game.status == "started"), "{left:?}");
     let mut ids: Vec<&str> = left.iter().map(|game| game.id.as_str()).collect();
     ids.sort_unstable();
-    let told = format!(
+    let message = format!(
         "stopped: 2 games left on, taken up again at the next start: {}",
         ids.join(", ")
     );
-    assert!(bot.log().contains(&told), "{}", bot.log());
+    assert!(bot.log().contains(&message), "{}", bot.log());
     bot.crash_and_restart();
     for game in left {
         site.plies(&game.id, game.plies + 4);

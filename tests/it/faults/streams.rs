@@ -137,8 +137,8 @@ fn f08_stream_stays_open_while_queries_are_limited() {
     });
     let game = site.started(1).remove(0);
     site.plies(&game.id, 7);
-    let asked = requests_of(&site, BOT, Endpoint::Playing);
-    let limited = asked.iter().filter(|request| request.faulted).count();
+    let requests = requests_of(&site, BOT, Endpoint::Playing);
+    let limited = requests.iter().filter(|request| request.faulted).count();
     assert_eq!(limited, 1);
     assert_eq!(requests_of(&site, BOT, Endpoint::GameStream).len(), 1);
 }

@@ -99,10 +99,10 @@ fn block_list_outlives_server_and_restart() {
         let output = explain.args(["--user", user]).output().unwrap();
         String::from_utf8(output.stdout).unwrap()
     };
-    let told = explain(&bot, "Anna");
+    let explanation = explain(&bot, "Anna");
     assert!(
-        told.contains(&format!("\nDeclined, generic: {reason}\n")),
-        "{told}"
+        explanation.contains(&format!("\nDeclined, generic: {reason}\n")),
+        "{explanation}"
     );
 
     // The server and the file are gone, and the copies are used.
@@ -147,18 +147,21 @@ fn block_list_outlives_server_and_restart() {
         let text = std::fs::read_to_string(bot.state_file(".blocklists.json")?).ok()?;
         (!text.contains("\"cleo\"")).then_some(())
     });
-    let told = explain(&bot, "Cleo");
-    assert!(told.contains("not listed"), "{told}");
+    let explanation = explain(&bot, "Cleo");
+    assert!(explanation.contains("not listed"), "{explanation}");
     let warning = "Warning: cannot read the block list";
     assert!(
-        told.contains(warning) && told.contains("last copy with 1 name"),
-        "{told}"
+        explanation.contains(warning) && explanation.contains("last copy with 1 name"),
+        "{explanation}"
     );
     // A file is read, whether the bot has read it or not.
     std::fs::write(bot.state().join("../own.txt"), "Cleo\n").unwrap();
-    let told = explain(&bot, "Cleo");
-    assert!(told.contains("Cleo is on the block list"), "{told}");
-    assert!(!told.contains(warning), "{told}");
+    let explanation = explain(&bot, "Cleo");
+    assert!(
+        explanation.contains("Cleo is on the block list"),
+        "{explanation}"
+    );
+    assert!(!explanation.contains(warning), "{explanation}");
 }
 
 #[test]

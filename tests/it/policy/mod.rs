@@ -154,10 +154,10 @@ fn policy_window_limit_survives_crash() {
         let mut explain = bot.command("explain");
         explain.env("STATE_DIRECTORY", bot.state());
         let output = explain.args(["--user", "Bert"]).output().unwrap();
-        let said = String::from_utf8(output.stdout).unwrap();
+        let printed = String::from_utf8(output.stdout).unwrap();
         let used =
             "Bert had 1 of 2 in 1 hour by [challenge], Bert had 1 of 3 in 2 days by [challenge]";
-        said.contains(used).then_some(())
+        printed.contains(used).then_some(())
     });
 }
 
@@ -279,10 +279,10 @@ fn policy_rules_match_profile_of_challenger() {
         ])
         .output()
         .unwrap();
-    let said = String::from_utf8(output.stdout).unwrap();
+    let printed = String::from_utf8(output.stdout).unwrap();
     assert!(
-        said.ends_with("\nDeclined, casual: rule `fish`\n"),
-        "{said}"
+        printed.ends_with("\nDeclined, casual: rule `fish`\n"),
+        "{printed}"
     );
 }
 
@@ -713,21 +713,21 @@ fn policy_explain_lists_rules() {
     insta::assert_snapshot!(explain("", CHALLENGE));
     // The last line is the playing strength.
     let limited = "[engine]\nstrength = { adaptive = true, allow_rated = true }\n";
-    let said = explain(limited, CHALLENGE);
+    let printed = explain(limited, CHALLENGE);
     assert!(
-        said.ends_with("\nPlayed at 2200 Elo, for the opponent has 2200\n"),
-        "{said}"
+        printed.ends_with("\nPlayed at 2200 Elo, for the opponent has 2200\n"),
+        "{printed}"
     );
-    let said = explain("[engine]\nstrength = 1500\n", CHALLENGE);
+    let printed = explain("[engine]\nstrength = 1500\n", CHALLENGE);
     assert!(
-        said.contains("\nPlayed at full strength, for the game is rated"),
-        "{said}"
+        printed.contains("\nPlayed at full strength, for the game is rated"),
+        "{printed}"
     );
 }
 
 #[test]
 fn policy_explain_without_challenge_names_both_ways() {
-    for (arguments, told) in [
+    for (arguments, expected) in [
         (&["explain"][..], "<CHALLENGE|--user <NAME>>"),
         (&["explain", "--user", "A B"], "not the name of a user"),
     ] {
@@ -735,9 +735,9 @@ fn policy_explain_without_challenge_names_both_ways() {
             .args(arguments)
             .output()
             .unwrap();
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(2), "{said}");
-        assert!(said.contains(told), "{said}");
+        let printed = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{printed}");
+        assert!(printed.contains(expected), "{printed}");
     }
 }
 
@@ -761,15 +761,15 @@ fn policy_accept_is_dropped_with_its_challenge() {
         (accepts().len() == 4).then_some(())
     });
     let emil = site.player("Emil");
-    let gone = emil.challenge(&form);
+    let canceled_id = emil.challenge(&form);
     wait("it is to be accepted", || {
         bot.log().contains("accepting Emil's").then_some(())
     });
-    let (canceled, _) = emil.post(&format!("/api/challenge/{gone}/cancel"), &[]);
+    let (canceled, _) = emil.post(&format!("/api/challenge/{canceled_id}/cancel"), &[]);
     assert_eq!(canceled, 200);
     wait("it is gone", || {
-        let told = "Emil's challenge to 3+2 casual standard is no longer there";
-        bot.log().contains(told).then_some(())
+        let expected = "Emil's challenge to 3+2 casual standard is no longer there";
+        bot.log().contains(expected).then_some(())
     });
     // Later requests are sent later.
     let next = emil.start(&form);
@@ -778,7 +778,7 @@ fn policy_accept_is_dropped_with_its_challenge() {
         .filter_map(|visit| visit.game)
         .collect();
     assert!(accepted.contains(&next), "{accepted:?}");
-    assert!(!accepted.contains(&gone), "{accepted:?}");
+    assert!(!accepted.contains(&canceled_id), "{accepted:?}");
 }
 
 #[test]
@@ -825,16 +825,16 @@ fn policy_explain_takes_challenge_in_words() {
     let anna = [
         "--user", "Anna", "--rating", "1500", "--clock", "5+3", "--rated",
     ];
-    let (code, said) = explain(&anna);
+    let (code, printed) = explain(&anna);
     assert!(
-        said.starts_with("Anna (1500) asks for 5+3 blitz, rated, standard\n"),
-        "{said}"
+        printed.starts_with("Anna (1500) asks for 5+3 blitz, rated, standard\n"),
+        "{printed}"
     );
     assert!(
-        code == Some(0) && said.contains("\nAccepted, within [challenge]"),
-        "{said}"
+        code == Some(0) && printed.contains("\nAccepted, within [challenge]"),
+        "{printed}"
     );
-    let (_, said) = explain(&[
+    let (_, printed) = explain(&[
         "--user",
         "lichess.org/@/Anna",
         "--title",
@@ -843,12 +843,15 @@ fn policy_explain_takes_challenge_in_words() {
         "1900",
     ]);
     assert!(
-        said.starts_with("BOT Anna (1900) asks for 3+2 blitz, casual, standard\n"),
-        "{said}"
+        printed.starts_with("BOT Anna (1900) asks for 3+2 blitz, casual, standard\n"),
+        "{printed}"
     );
-    assert!(said.contains("\nDeclined, "), "{said}");
-    let (_, said) = explain(&["--user", "Anna", "--clock", "2d", "--variant", "chess960"]);
-    assert!(said.contains("correspondence, casual, chess960"), "{said}");
+    assert!(printed.contains("\nDeclined, "), "{printed}");
+    let (_, printed) = explain(&["--user", "Anna", "--clock", "2d", "--variant", "chess960"]);
+    assert!(
+        printed.contains("correspondence, casual, chess960"),
+        "{printed}"
+    );
     for (arguments, why) in [
         (&[][..], "<CHALLENGE|--user <NAME>>"),
         (&["--rating", "1500"], "--user"),
@@ -862,13 +865,13 @@ fn policy_explain_takes_challenge_in_words() {
             "did you mean `chess960`?",
         ),
     ] {
-        let (code, said) = explain(arguments);
-        assert!(code == Some(2) && said.contains(why), "{said}");
+        let (code, printed) = explain(arguments);
+        assert!(code == Some(2) && printed.contains(why), "{printed}");
     }
-    let (code, said) = explain(&["LAST"]);
+    let (code, printed) = explain(&["LAST"]);
     assert!(
-        code == Some(1) && said.contains("there are no records"),
-        "{said}"
+        code == Some(1) && printed.contains("there are no records"),
+        "{printed}"
     );
 }
 
@@ -923,26 +926,26 @@ fn policy_explain_takes_position_color_and_time_of_day() {
             .output()
             .unwrap();
         assert!(output.status.success(), "{output:?}");
-        let said = String::from_utf8(output.stdout).unwrap();
-        assert!(said.contains(expected), "{arguments:?}: {said}");
+        let printed = String::from_utf8(output.stdout).unwrap();
+        assert!(printed.contains(expected), "{arguments:?}: {printed}");
     }
 }
 
 #[test]
 fn policy_explain_reads_pause_and_quota() {
     let paused = [("lichess.org.overrides.json", "{\"paused\": true}")];
-    let said = explain_with_state(&paused, "", CHALLENGE);
+    let printed = explain_with_state(&paused, "", CHALLENGE);
     assert!(
-        said.ends_with("\nDeclined, later: the operator has paused the bot\n"),
-        "{said}"
+        printed.ends_with("\nDeclined, later: the operator has paused the bot\n"),
+        "{printed}"
     );
     let now = std::time::UNIX_EPOCH.elapsed().unwrap().as_secs();
     let quota =
         format!("{{\"used\": {{\"bot.vsBot.day\": {{\"since\": {now}, \"credits\": 100}}}}}}");
     let spent = [("lichess.org.quota.json", quota.as_str())];
-    let said = explain_with_state(&spent, "", CHALLENGE);
+    let printed = explain_with_state(&spent, "", CHALLENGE);
     assert!(
-        said.contains("\nDeclined, later: the daily limit of games against bots is reached"),
-        "{said}"
+        printed.contains("\nDeclined, later: the daily limit of games against bots is reached"),
+        "{printed}"
     );
 }

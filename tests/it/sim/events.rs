@@ -144,9 +144,9 @@ async fn stream_queue_drops_oldest_of_32_lines() {
         ids.push(site.game("days=1").await);
     }
     let mut events = site.stream("Blacky", "/api/stream/event").await;
-    let mut told = Vec::new();
+    let mut received = Vec::new();
     for _ in 0..32 {
-        told.push(text(&events.line().await["game"]["id"]));
+        received.push(text(&events.line().await["game"]["id"]));
     }
     events.quiet(Duration::from_millis(200)).await;
     let (_, playing) = site.get("Blacky", "/api/account/playing?nb=50").await;
@@ -157,7 +157,7 @@ async fn stream_queue_drops_oldest_of_32_lines() {
         .map(|game| text(&game["gameId"]))
         .collect();
     assert_eq!(all.len(), 40);
-    assert_eq!(told, all[8..]);
+    assert_eq!(received, all[8..]);
 }
 
 #[tokio::test]

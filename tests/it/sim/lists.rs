@@ -236,8 +236,8 @@ async fn blocked_user_cannot_challenge() {
 #[tokio::test]
 async fn token_revoked_is_rejected() {
     let site = Site::start().await;
-    let gone = site.request(Method::DELETE, "Bobby", "/api/token");
-    assert_eq!(gone.send().await.unwrap().status(), 204);
+    let revoked = site.request(Method::DELETE, "Bobby", "/api/token");
+    assert_eq!(revoked.send().await.unwrap().status(), 204);
     let (status, body) = site.get("Bobby", "/api/account").await;
     assert_eq!((status, &body["error"]), (401, &json!("No such token")));
 }
@@ -291,10 +291,10 @@ async fn lobby_and_unusual_requests_answered() {
         .header("Content-Type", "application/json")
         .body("{\"rated\":");
     assert_eq!(json.send().await.unwrap().status(), 400);
-    let asked = site.request(Method::OPTIONS, "", "/api/account");
-    let asked = asked.send().await.unwrap();
-    assert_eq!(asked.status(), 204);
-    assert_eq!(asked.headers()["access-control-allow-origin"], "*");
+    let preflight = site.request(Method::OPTIONS, "", "/api/account");
+    let preflight = preflight.send().await.unwrap();
+    assert_eq!(preflight.status(), 204);
+    assert_eq!(preflight.headers()["access-control-allow-origin"], "*");
     let mut events = site.stream("Blacky", "/api/stream/event").await;
     let head = site.request(Method::HEAD, "Blacky", "/api/stream/event");
     assert_eq!(head.send().await.unwrap().status(), 200);

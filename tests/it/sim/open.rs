@@ -100,8 +100,8 @@ async fn open_challenge_creator_cancels() {
     site.refused("Bobby", &cancel(&id), "", 404, "Not found")
         .await;
     site.ok("Anna", &cancel(&id)).await;
-    let gone = "The challenge has been canceled.";
-    site.refused("Whitey", &accept(&id, ""), "", 400, gone)
+    let error = "The challenge has been canceled.";
+    site.refused("Whitey", &accept(&id, ""), "", 400, error)
         .await;
     // Also its game, even where the players could not abort it, but only for an hour.
     let mut ids = Vec::new();

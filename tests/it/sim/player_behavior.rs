@@ -345,8 +345,8 @@ async fn player_burst_leaves_last_challenge() {
     }
     for id in &ids[..2] {
         let path = format!("/api/challenge/{id}/accept");
-        let gone = "The challenge has been canceled.";
-        site.refused("Whitey", &path, "", 400, gone).await;
+        let error = "The challenge has been canceled.";
+        site.refused("Whitey", &path, "", 400, error).await;
     }
     site.ok("Whitey", &format!("/api/challenge/{}/accept", ids[2]))
         .await;

@@ -110,10 +110,10 @@ async fn fact_20_rematch_offers_declined_and_withdrawn() {
         "it is not theirs"
     );
     assert!(site.sim.withdraw_rematch("Anna", &id));
-    let gone = next_rematch_event(&mut events).await;
-    assert_eq!(gone["type"], "challengeCanceled");
-    assert_eq!(gone["challenge"]["id"], next.as_str());
-    assert!(gone["compat"].is_object(), "unlike other challenges");
+    let canceled = next_rematch_event(&mut events).await;
+    assert_eq!(canceled["type"], "challengeCanceled");
+    assert_eq!(canceled["challenge"]["id"], next.as_str());
+    assert!(canceled["compat"].is_object(), "unlike other challenges");
     site.refused(
         "Blacky",
         &format!("/api/challenge/{next}/accept"),

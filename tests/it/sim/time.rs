@@ -276,9 +276,9 @@ async fn fact_10_takeback_shortens_move_list() {
             .await;
     };
     takeback("Give", "yes").await;
-    let asked = stream.full_state().await;
-    assert_eq!(asked["wtakeback"], true);
-    assert_eq!(asked["moves"], "e2e4 e7e5 g1f3");
+    let state = stream.full_state().await;
+    assert_eq!(state["wtakeback"], true);
+    assert_eq!(state["moves"], "e2e4 e7e5 g1f3");
     takeback("Take", "no").await;
     assert!(stream.full_state().await.get("wtakeback").is_none());
     // After a decline, the next request has to wait.

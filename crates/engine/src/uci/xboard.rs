@@ -206,8 +206,8 @@ impl Xboard {
             ["setboard", ref fen @ ..] => self.set_board(&fen.join(" ")),
             ["hint"] => self.show_hint(),
             ["bk"] => self.write("\tThe engine plays without a book here.\n"),
-            ["undo"] => self.take_back(1)?,
-            ["remove"] => self.take_back(2)?,
+            ["undo"] => self.undo_moves(1)?,
+            ["remove"] => self.undo_moves(2)?,
             ["hard"] => self.ponders = true,
             ["easy"] => {
                 self.ponders = false;
@@ -294,7 +294,7 @@ impl Xboard {
         self.analyze();
     }
 
-    fn take_back(&mut self, plies: usize) -> Result<(), CommandError> {
+    fn undo_moves(&mut self, plies: usize) -> Result<(), CommandError> {
         let left = self.game()?.moves().len().checked_sub(plies);
         let left = left.ok_or(NOT_LEGAL_NOW)?;
         self.cancel();

@@ -390,7 +390,10 @@ fn engine_that_is_just_starting_is_waited_for() {
 fn transcript_has_the_start_and_failures_before_a_search() {
     let says = |outcome: &Outcome, line: &str| {
         let transcript = &outcome.transcript;
-        assert!(transcript.iter().any(|said| said == line), "{transcript:?}");
+        assert!(
+            transcript.iter().any(|received| received == line),
+            "{transcript:?}"
+        );
     };
     let limits = || clock(Duration::from_secs(2));
     let engine = engine(stub(MOVE), 1);

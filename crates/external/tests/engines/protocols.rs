@@ -349,12 +349,12 @@ fn xboard_engine_is_told_the_opponent_of_each_game_again() {
     drop(engine);
     let received = fs::read_to_string(&log).unwrap();
     fs::remove_file(&log).unwrap();
-    let told: Vec<&str> = received
+    let sent: Vec<&str> = received
         .lines()
         .filter(|line| line.starts_with("name ") || *line == "computer")
         .collect();
     let (anna, bert) = (["name Anna", "computer"], ["name Bert"]);
-    assert_eq!(told, [&anna[..], &bert, &anna, &bert].concat());
+    assert_eq!(sent, [&anna[..], &bert, &anna, &bert].concat());
 }
 
 #[test]
@@ -459,9 +459,9 @@ fn wins_and_draws_are_asked_for_and_reported() {
     let limits = clock(Duration::from_secs(10));
     let (report, outcome) = search_game(&engine, 1, &play(""), limits, GameSetup::default());
     assert_eq!((report.wdl, outcome.fallback), (Some([71, 906, 23]), None));
-    let said = "< info string NNUE evaluation".to_owned();
+    let line = "< info string NNUE evaluation".to_owned();
     assert!(
-        outcome.transcript.contains(&said),
+        outcome.transcript.contains(&line),
         "{:?}",
         outcome.transcript
     );

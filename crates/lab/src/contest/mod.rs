@@ -169,10 +169,10 @@ mod tests {
         };
         let settings = [(); 2].map(|()| Setting::with_network(None));
         let stop = AtomicBool::new(false);
-        let mut heard = 0;
-        let stats = play(&options(6), &settings, &openings, &stop, |_| heard += 1);
+        let mut calls = 0;
+        let stats = play(&options(6), &settings, &openings, &stop, |_| calls += 1);
         let stats = stats.expect("a match");
-        assert_eq!((stats.count(), heard), (6, 3));
+        assert_eq!((stats.count(), calls), (6, 3));
         assert_eq!(stats.pairs, [0, 0, 3, 0, 0]);
         // No further pairs are played after the stop.
         let stats = play(&options(1_000), &settings, &openings, &stop, |_| {

@@ -319,8 +319,8 @@ async fn rate_limit_per_ip_pauses_all_accounts() {
     let server = Server::new(|line| match line {
         "GET /api/account" => Reply::Body("429 Too Many Requests", "text/html", "<html></html>"),
         "GET /api/account/playing?nb=9" => {
-            let no = r#"{"error":"Too many requests. Try again later."}"#;
-            Reply::Body("429 Too Many Requests", "application/json", no)
+            let refusal = r#"{"error":"Too many requests. Try again later."}"#;
+            Reply::Body("429 Too Many Requests", "application/json", refusal)
         }
         "POST /api/challenge/Anna" => {
             Reply::Body("429 Too Many Requests", "application/json", ADDRESS)

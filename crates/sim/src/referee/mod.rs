@@ -404,7 +404,7 @@ impl Referee {
             if !yes || self.plies() < 2 {
                 return Vec::new();
             }
-            self.take_back(if self.turn() == color { 2 } else { 1 }, now);
+            self.undo_moves(if self.turn() == color { 2 } else { 1 }, now);
             return vec![self.snapshot(now)];
         }
         match (
@@ -412,7 +412,7 @@ impl Referee {
             self.takeback.proposed[opponent],
             self.takeback.proposed[own],
         ) {
-            (true, true, _) => self.take_back(if self.turn() == color { 1 } else { 2 }, now),
+            (true, true, _) => self.undo_moves(if self.turn() == color { 1 } else { 2 }, now),
             (true, false, false)
                 if self.plies() >= 2 && self.can_propose_takeback_again(color, now) =>
             {
@@ -436,7 +436,7 @@ impl Referee {
         self.takeback.last_declined[color.index()].is_none_or(|last| now.since(last) >= pause)
     }
 
-    fn take_back(&mut self, plies: usize, now: SimTime) {
+    fn undo_moves(&mut self, plies: usize, now: SimTime) {
         let keep = self.plies().saturating_sub(plies);
         self.game.truncate(keep);
         let end = self

@@ -307,8 +307,8 @@ impl Rounds {
     /// Handles the return of a player.
     pub(crate) fn on_returned(&mut self, id: GameId, color: Color) -> Vec<Effect> {
         let round = self.all.get_mut(&id);
-        let is_told = round.is_some_and(|round| round.on_returned(color));
-        let effect = is_told.then_some(Effect::OpponentGone {
+        let is_reported = round.is_some_and(|round| round.on_returned(color));
+        let effect = is_reported.then_some(Effect::OpponentGone {
             game: id,
             to: !color,
             claim_in: None,
@@ -574,9 +574,9 @@ mod tests {
         let feed = stream.feed.clone();
         assert!(rounds.open_stream(game, stream).is_empty());
         assert!(rounds.tick(game, at(5)).is_empty());
-        let told = rounds.tick(game, at(6));
+        let effects = rounds.tick(game, at(6));
         assert!(matches!(
-            told[..],
+            effects[..],
             [Effect::OpponentGone {
                 to: Color::White,
                 claim_in: Some(24),

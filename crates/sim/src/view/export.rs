@@ -175,9 +175,10 @@ pub(crate) fn game_json(round: &Round, params: &Params, base: &str) -> Object {
         TimeControl::Days(days) => Some(days),
         TimeControl::Clock { .. } | TimeControl::Unlimited => None,
     };
-    let asked = |name| flag_or(params, name, false);
+    let is_requested = |name| flag_or(params, name, false);
     let clocks = history.iter().take(plies).map(|left| left.0);
-    let clocks = (asked("clocks") && !history.is_empty()).then(|| clocks.collect::<Vec<_>>());
+    let clocks =
+        (is_requested("clocks") && !history.is_empty()).then(|| clocks.collect::<Vec<_>>());
     let has_start = round.variant != Variant::Standard;
     object("id", round.id.to_string())
         .set("rated", round.rated)
@@ -199,8 +200,14 @@ pub(crate) fn game_json(round: &Round, params: &Params, base: &str) -> Object {
         .maybe("clocks", clocks)
         .maybe("clock", clock_json(round.time_control))
         .maybe("daysPerTurn", days)
-        .maybe("lastFen", asked("lastFen").then(|| game.position().fen()))
-        .maybe("pgn", asked("pgnInJson").then(|| pgn(round, params, base)))
+        .maybe(
+            "lastFen",
+            is_requested("lastFen").then(|| game.position().fen()),
+        )
+        .maybe(
+            "pgn",
+            is_requested("pgnInJson").then(|| pgn(round, params, base)),
+        )
 }
 
 fn san_line(game: &Game) -> String {

@@ -160,15 +160,15 @@ fn help_lists_every_command_in_one_line() {
 fn answers_are_not_commands() {
     // Otherwise two bots would answer each other forever.
     for (_, names, _) in ALL.iter().filter(|(command, ..)| *command != Command::Help) {
-        let said = answer(&format!("!{}", names[0]), SPECTATOR).unwrap();
-        assert_eq!(Command::parse(&said), None, "{said}");
+        let reply = answer(&format!("!{}", names[0]), SPECTATOR).unwrap();
+        assert_eq!(Command::parse(&reply), None, "{reply}");
     }
     assert_eq!(Command::parse(&answer("!help", OPPONENT).unwrap()), None);
 }
 
 #[test]
 fn score_is_hidden_from_opponent() {
-    for (evals, requester, told) in [
+    for (evals, requester, is_revealed) in [
         (Evals::Nobody, OPPONENT, false),
         (Evals::Nobody, SPECTATOR, false),
         (Evals::Spectators, OPPONENT, false),
@@ -178,12 +178,12 @@ fn score_is_hidden_from_opponent() {
         (Evals::Everybody, SPECTATOR, true),
     ] {
         for text in ["!eval", "!pv"] {
-            let said = ask(text, requester, Some(Source::Search), |settings| {
+            let reply = ask(text, requester, Some(Source::Search), |settings| {
                 settings.chat.evals = evals;
             });
             assert_eq!(
-                said.as_deref() != Some(SECRET),
-                told,
+                reply.as_deref() != Some(SECRET),
+                is_revealed,
                 "{text} of {requester:?} with {evals:?}"
             );
         }
@@ -208,8 +208,8 @@ fn moves_without_search_say_so() {
         ("!book", None, "I have not moved yet."),
         ("!time", None, "I have 2:05 left."),
     ] {
-        let said = ask(text, SPECTATOR, source, |_| {});
-        assert_eq!(said.as_deref(), Some(expected), "{text} after {source:?}");
+        let reply = ask(text, SPECTATOR, source, |_| {});
+        assert_eq!(reply.as_deref(), Some(expected), "{text} after {source:?}");
     }
 }
 
@@ -232,8 +232,8 @@ fn answers_follow_the_settings() {
         ("!draw", "I accept no draws in this game."),
         ("!challenge", "I play standard; rapid; casual."),
     ] {
-        let said = ask(text, OPPONENT, Some(Source::Book), change);
-        assert_eq!(said.as_deref(), Some(expected), "{text}");
+        let reply = ask(text, OPPONENT, Some(Source::Book), change);
+        assert_eq!(reply.as_deref(), Some(expected), "{text}");
     }
     let closed = ask("!challenge", OPPONENT, None, |settings| {
         settings.challenge.accept = false;

@@ -118,15 +118,15 @@ impl GameCore {
 
     /// Longest affordable wait before a retry. A clock that has run out by our count may have been given more time.
     pub(crate) fn max_backoff(&self, now: Instant) -> Duration {
-        let (remaining, gone) = (self.remaining(), self.elapsed(now));
-        if gone > remaining + CLOCK_SLACK {
+        let (remaining, elapsed) = (self.remaining(), self.elapsed(now));
+        if elapsed > remaining + CLOCK_SLACK {
             return MAX_BACKOFF;
         }
-        let least = match self.pending_move.failures() {
+        let min_backoff = match self.pending_move.failures() {
             0..MAX_FAST_RETRIES => Duration::from_millis(100),
             _ => Duration::from_secs(1),
         };
-        (remaining.saturating_sub(gone) / 10).clamp(least, MAX_BACKOFF)
+        (remaining.saturating_sub(elapsed) / 10).clamp(min_backoff, MAX_BACKOFF)
     }
 
     /// Measures the lag of our move, which has appeared at ply `at`, and returns its report and timing.

@@ -448,10 +448,10 @@ fn rules_set_play_settings() {
         )
     };
     let plain = PlaySettings::defaults(&settings);
-    assert!(plain.book.are_asked() && plain.chat && !plain.resign.enabled && plain.rules.is_none());
+    assert!(plain.book.are_used() && plain.chat && !plain.resign.enabled && plain.rules.is_none());
     // The first value counts, and reading ends with the rule that accepts.
     let ann = terms(json!({}));
-    assert!(!ann.book.are_asked() && !ann.chat && ann.resign.enabled);
+    assert!(!ann.book.are_used() && !ann.chat && ann.resign.enabled);
     assert!(!ann.draw.offer && ann.draw.accept);
     let think = MoveLimits {
         time: Some(Duration::from_millis(700)),
@@ -471,7 +471,7 @@ fn rules_set_play_settings() {
     rated_bot["rated"] = true.into();
     let arena = terms(rated_bot);
     assert!(
-        arena.book.are_asked() && !arena.draw.accept && arena.move_limits == MoveLimits::default()
+        arena.book.are_used() && !arena.draw.accept && arena.move_limits == MoveLimits::default()
     );
 }
 

@@ -37,10 +37,10 @@ fn strength_of_rule_overrides_section() {
 fn strength_rated_game_is_full_unless_allowed() {
     let limited = skill("[engine]\nstrength = 1500\n", json!({"rated": true}));
     assert_eq!(limited.elo, None);
-    let said = limited.description.unwrap();
+    let text = limited.description.unwrap();
     assert!(
-        said.contains("rated") && said.contains("sandbagging"),
-        "{said}"
+        text.contains("rated") && text.contains("sandbagging"),
+        "{text}"
     );
     let allowed = "[engine]\nstrength = { elo = 1500, allow_rated = true }\n";
     assert_eq!(elo(allowed, json!({"rated": true})), Some(1500));
@@ -63,9 +63,9 @@ fn strength_adaptive_follows_opponent() {
     assert_eq!(elo(adaptive, json!({"challenger": null})), Some(1500));
     let weaker = "[engine]\nstrength = { adaptive = true, offset = -150 }\n";
     assert_eq!(elo(weaker, rated(1700, false)), Some(1550));
-    let said = skill(adaptive, rated(2300, true)).description.unwrap();
+    let text = skill(adaptive, rated(2300, true)).description.unwrap();
     assert_eq!(
-        said,
+        text,
         "at 1900 Elo, for the opponent has 2300, which is uncertain"
     );
 }

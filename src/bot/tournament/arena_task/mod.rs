@@ -325,7 +325,11 @@ impl ArenaTask {
         let id = self.id.clone();
         let arena = match self.ctx.client.arena(&id).await {
             Ok(arena) => arena,
-            Err(failure) if failure.lichess_error().is_some_and(|no| no.code == 404) => {
+            Err(failure)
+                if failure
+                    .lichess_error()
+                    .is_some_and(|response| response.code == 404) =>
+            {
                 warn!(arena = %id, "there is no such arena");
                 self.known = true;
                 self.update_status(|arena| arena.text = "the arena no longer exists".to_owned());
@@ -411,7 +415,9 @@ impl ArenaTask {
         if !self.joined {
             self.set_slot_need(SlotNeed::None);
         }
-        let refused = failure.lichess_error().is_some_and(|no| no.code == 400);
+        let refused = failure
+            .lichess_error()
+            .is_some_and(|response| response.code == 400);
         if refused && failure.to_string().contains("pause") {
             info!(arena = %id, "Lichess pauses us in {name}; joining again in {} s", UNNAMED_PAUSE_WAIT.as_secs());
             self.respond(Ok(format!(
@@ -498,7 +504,11 @@ impl ArenaTask {
                     info!(arena = %id, "withdrawn");
                     return true;
                 }
-                Err(failure) if failure.lichess_error().is_some_and(|no| no.code == 404) => {
+                Err(failure)
+                    if failure
+                        .lichess_error()
+                        .is_some_and(|response| response.code == 404) =>
+                {
                     return true;
                 }
                 Err(failure) => match retry::decide(RequestKind::Withdrawal, &failure, attempt) {

@@ -114,11 +114,11 @@ async fn arena_state_contains_expiration() {
         hold(&site.sim, &now(true, BULLET));
         let pair = paired(&site, BOTS, "").await;
         let mut stream = site.game_stream(pair.white, &pair.id).await;
-        let told = stream.line().await["state"]["expiration"].clone();
-        assert_eq!(told.is_object(), expiration);
+        let announced = stream.line().await["state"]["expiration"].clone();
+        assert_eq!(announced.is_object(), expiration);
         if expiration {
-            assert_eq!(told["millisToMove"], 16_000);
-            assert!(told["idleMillis"].as_i64().unwrap() < 16_000);
+            assert_eq!(announced["millisToMove"], 16_000);
+            assert!(announced["idleMillis"].as_i64().unwrap() < 16_000);
         }
         site.play(pair.white, &pair.id, "e2e4").await;
         assert_eq!(

@@ -180,8 +180,8 @@ fn illegal_moves_and_unknown_commands_are_errors() {
 #[test]
 fn refused_position_makes_all_moves_illegal() {
     let mut engine = Engine::start();
-    let told = engine.answer("force\nsetboard 8/8/8/8/8/8/8/4K3 w - - 0 1");
-    assert_eq!(told, "tellusererror Illegal position: Black has no king");
+    let answer = engine.answer("force\nsetboard 8/8/8/8/8/8/8/4K3 w - - 0 1");
+    assert_eq!(answer, "tellusererror Illegal position: Black has no king");
     assert_eq!(
         engine.answer("usermove e2e4"),
         "Illegal move (no position): e2e4"
@@ -225,8 +225,8 @@ fn pondering_goes_on_after_the_expected_move() {
     engine.send("hard\npost\nforce\nsetboard 7k/8/8/8/8/8/R7/1R5K w - - 0 1\ngo");
     engine.expect("move ");
     // Pondering does not delay the answer.
-    let told = engine.answer("hint");
-    let hint = told.lines().find(|line| line.starts_with("Hint: K"));
+    let answer = engine.answer("hint");
+    let hint = answer.lines().find(|line| line.starts_with("Hint: K"));
     let square = hint
         .expect("a hint")
         .trim_start_matches("Hint: K")
@@ -277,9 +277,9 @@ fn chess960_castling_is_written_as_in_san() {
     let castles = "new\nvariant fischerandom\nforce\nsetboard 1r3k2/8/8/8/8/8/8/5KR1 w Gb - 0 1\nusermove O-O";
     assert_eq!(engine.answer(castles), "");
     // Only castling mates.
-    let told = engine
+    let answer = engine
         .answer("setboard 3k4/7R/8/8/8/8/8/2R1KR2 w F - 0 1\nusermove O-O\nusermove d8e8\nundo");
-    assert_eq!(told, "");
+    assert_eq!(answer, "");
     assert_eq!(engine.answer("usermove e2e4"), "Illegal move: e2e4");
 }
 

@@ -169,7 +169,7 @@ fn claim(request: &ApiRequest<'_>, victory: bool) -> ApiResult {
     let mut state = request.state();
     let (round, color) = player(request, &state)?;
     let id = round.id;
-    let gone = round.is_gone(!color, now);
+    let opponent_gone = round.is_gone(!color, now);
     let waits = if victory {
         round.referee.allows_claims() && round.referee.turn() != color
     } else {
@@ -179,9 +179,9 @@ fn claim(request: &ApiRequest<'_>, victory: bool) -> ApiResult {
         id,
         |referee| {
             if victory {
-                referee.claim_victory(color, gone, now)
+                referee.claim_victory(color, opponent_gone, now)
             } else {
-                referee.claim_draw(color, gone, now)
+                referee.claim_draw(color, opponent_gone, now)
             }
         },
         now,

@@ -155,12 +155,12 @@ fn created_by(request: &ApiRequest<'_>) -> ApiResult {
     let user = state.users.find(request.arg(0))?.id.clone();
     let arenas = state.arenas.iter().rev();
     let mine = arenas.filter(|arena| arena.created_by.as_ref() == Some(&user));
-    let asked_for = |arena: &&Arena| match request.params.get("status") {
+    let is_requested = |arena: &&Arena| match request.params.get("status") {
         None => true,
         Some(status) => status.parse() == Ok(arena.status.id()),
     };
     let nb = request.number("nb", MAX_LINES, MAX_LINES);
-    let lines = mine.filter(asked_for).take(nb);
+    let lines = mine.filter(is_requested).take(nb);
     Ok(Reply::lines(lines.map(|arena| {
         wire::json(&view::listed(&state, arena, now))
     })))
