@@ -101,7 +101,7 @@ async fn play_on_new_site(compare: bool, wanted: usize, times: &mut Times) -> Ou
             play: None,
             actions: None,
             keys: knightwatch::web::KeySources::default(),
-            outside: knightwatch::web::Outside::default(),
+            remote_access: knightwatch::web::RemoteAccess::default(),
         },
     )?;
     let (_stopper, stop) = bot::shutdown_channel();

@@ -265,10 +265,10 @@ impl ConsoleLog {
     pub(crate) fn table(&self) -> String {
         let mut rows: Vec<&Row> = self.rows.iter().collect();
         rows.sort_by_key(|row| row.tag);
-        let column_width = |of: fn(&Row) -> &str, least: usize| {
+        let column_width = |of: fn(&Row) -> &str, min: usize| {
             rows.iter()
                 .map(|row| of(row).chars().count())
-                .fold(least, usize::max)
+                .fold(min, usize::max)
         };
         let white = column_width(|row| &row.white, 5);
         let black = column_width(|row| &row.black, 5);

@@ -25,7 +25,7 @@ use watcher::{Limits, Watcher};
 use webhook::Webhook;
 
 /// Interval between looks at the status.
-const INTERVAL: Duration = Duration::from_secs(1);
+const WATCH_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Alerts of one target that wait for delivery. Further ones are dropped.
 const MAX_WAITING: usize = 64;
@@ -100,7 +100,7 @@ impl Alerts {
         if self.targets.is_empty() {
             return;
         }
-        let mut ticks = interval(INTERVAL);
+        let mut ticks = interval(WATCH_INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {

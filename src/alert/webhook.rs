@@ -15,7 +15,7 @@ use crate::input;
 use crate::lichess::web_client_builder;
 
 /// Delays between two attempts.
-const BACKOFF: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(300));
+const RETRY_BACKOFF: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(300));
 
 /// Attempts until an alert is given up: about half an hour.
 const MAX_ATTEMPTS: u32 = 14;
@@ -94,7 +94,7 @@ impl Webhook {
                         break;
                     }
                     Err(Failure { why, .. }) => {
-                        let delay = BACKOFF.delay(attempt - 1);
+                        let delay = RETRY_BACKOFF.delay(attempt - 1);
                         debug!("alert not sent: {host} {why}; next attempt in {delay:?}");
                         sleep(delay).await;
                     }

@@ -115,11 +115,9 @@ impl ChallengeQuery {
     #[must_use]
     pub fn with(mut self, fen: Option<String>, our_color: Option<Color>) -> Self {
         self.challenge.initial_fen = fen.or(self.challenge.initial_fen);
-        self.challenge.color = match our_color {
-            None => self.challenge.color,
-            Some(Color::White) => ColorChoice::Black,
-            Some(Color::Black) => ColorChoice::White,
-        };
+        if let Some(color) = our_color {
+            self.challenge.color = (!color).into();
+        }
         self
     }
 }

@@ -311,12 +311,9 @@ impl Match {
 
     /// The challenge for the next game.
     pub(super) fn challenge(&self) -> NewChallenge {
-        self.offer
-            .challenge(match self.attempt.as_ref().map(Attempt::color) {
-                Some(Color::White) => ColorChoice::White,
-                Some(Color::Black) => ColorChoice::Black,
-                None => ColorChoice::Random,
-            })
+        let color = self.attempt.as_ref().map(Attempt::color);
+        let choice = color.map_or(ColorChoice::Random, ColorChoice::from);
+        self.offer.challenge(choice)
     }
 
     pub(super) fn set_stage(&mut self, stage: Stage) {

@@ -79,8 +79,8 @@ impl<S> ReconnectingStream<S> {
     }
 
     /// Caps the wait before a lost stream is opened again, until the given time: see [`ReconnectPolicy::cap_wait`].
-    pub(super) fn cap_wait(&mut self, most: Duration, until: Instant) {
-        self.policy.cap_wait(most, until);
+    pub(super) fn cap_wait(&mut self, max: Duration, until: Instant) {
+        self.policy.cap_wait(max, until);
     }
 
     /// Drops a stream whose content cannot be used. It is opened again when the policy says so.

@@ -58,16 +58,16 @@ fn parse_open_files(limits: &str) -> Option<u64> {
     }
 }
 
-fn open_file_limit(most: u64, games: u64) -> Finding {
+fn open_file_limit(max: u64, games: u64) -> Finding {
     let needed = BASE_OPEN_FILES.saturating_add(OPEN_FILES_PER_GAME.saturating_mul(games));
-    if most >= needed {
+    if max >= needed {
         return Finding::ok(
             "files",
-            format!("{most} may be open, {needed} are needed at most"),
+            format!("{max} may be open, {needed} are needed at most"),
         );
     }
     let games = plural::count(games, "game", "games");
-    let text = format!("only {most} may be open, and {games} at once may need {needed}");
+    let text = format!("only {max} may be open, and {games} at once may need {needed}");
     Finding::warning("files", text).hint(format!(
         "ulimit -n {needed}, or LimitNOFILE={needed} in the unit; or fewer games.concurrency"
     ))
@@ -216,10 +216,10 @@ mod tests {
 
     #[test]
     fn open_file_limit_below_need_of_games_warns() {
-        let limits = |most: &str| {
+        let limits = |max: &str| {
             format!(
                 "Limit                     Soft Limit           Hard Limit           Units     \n\
-                 Max open files            {most}                 1048576              files     \n"
+                 Max open files            {max}                 1048576              files     \n"
             )
         };
         assert_eq!(parse_open_files(&limits("1024")), Some(1024));

@@ -13,6 +13,7 @@ use crate::book::GameOptions;
 use crate::bot::{ChallengeQuery, CommandError, argument, time_control};
 use crate::chess::{self, FenError, Position};
 use crate::config::unoffered;
+use crate::engine;
 use crate::events::{Color, Player, SPEEDS};
 use crate::lab::perft;
 use crate::lichess::model::address::{self, Page};
@@ -362,12 +363,12 @@ pub(super) fn listen_address(text: &str) -> Result<SocketAddr, &'static str> {
 }
 
 pub(super) fn threads(text: &str) -> Result<NonZeroUsize, String> {
-    let most = perft::MAX_THREADS;
+    let max = engine::MAX_THREADS;
     let number = text
         .parse()
         .ok()
-        .filter(|number: &NonZeroUsize| number.get() <= most);
-    number.ok_or_else(|| format!("expected a number from 1 to {most}"))
+        .filter(|number: &NonZeroUsize| number.get() <= max);
+    number.ok_or_else(|| format!("expected a number from 1 to {max}"))
 }
 
 pub(super) fn hash_mib() -> RangedU64ValueParser<usize> {

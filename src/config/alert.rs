@@ -105,9 +105,9 @@ impl AlertTarget {
             }
             _ => {}
         }
-        let mut range = |key, value: u64, least: u64, most: u64| {
-            if !(least..=most).contains(&value) {
-                problems.push((key, format!("{value} is not within {least} to {most}")));
+        let mut range = |key, value: u64, min: u64, max: u64| {
+            if !(min..=max).contains(&value) {
+                problems.push((key, format!("{value} is not within {min} to {max}")));
             }
         };
         range("offline_min", self.offline_min, 1, 1_440);

@@ -19,6 +19,12 @@ use super::web::Web;
 /// The largest `games.concurrency`: each game needs its own stream.
 pub const MAX_GAMES: usize = 1_000;
 
+/// The largest `engine.hash_mib`.
+pub const MAX_HASH_MIB: usize = 65_536;
+
+/// The largest `engine.threads`, that of the embedded engine.
+pub const MAX_THREADS: usize = 512;
+
 /// A contradiction, described in a sentence.
 pub(super) struct Contradiction {
     pub section: &'static str,
@@ -233,14 +239,16 @@ fn engine(engine: &Engine, findings: &mut Findings) {
     );
     let (hash, threads, overhead) = (engine.hash_mib, engine.threads, engine.move_overhead_ms);
     findings.add_if(
-        !(1..=65_536).contains(&hash),
+        !(1..=MAX_HASH_MIB).contains(&hash),
         &["hash_mib"],
-        format!("the hash is {hash} MiB, but it can be 1 to 65536"),
+        format!("the hash is {hash} MiB, but it can be 1 to {MAX_HASH_MIB}"),
     );
     findings.add_if(
-        threads > 512,
+        threads > MAX_THREADS,
         &["threads"],
-        format!("{threads} threads are more than the limit of 512; 0 uses one for each core"),
+        format!(
+            "{threads} threads are more than the limit of {MAX_THREADS}; 0 uses one for each core"
+        ),
     );
     findings.add_if(
         overhead > 10_000,
@@ -300,26 +308,26 @@ fn challenge(challenge: &Challenge, findings: &mut Findings) {
         ),
     );
 
-    let (base, most_base) = (challenge.min_base_s, challenge.max_base_s);
-    let (increment, most_increment) = (challenge.min_increment_s, challenge.max_increment_s);
-    let (days, most_days) = (challenge.min_days, challenge.max_days);
-    let (rating, most_rating) = (challenge.min_rating, challenge.max_rating);
+    let (base, max_base) = (challenge.min_base_s, challenge.max_base_s);
+    let (increment, max_increment) = (challenge.min_increment_s, challenge.max_increment_s);
+    let (days, max_days) = (challenge.min_days, challenge.max_days);
+    let (rating, max_rating) = (challenge.min_rating, challenge.max_rating);
     let ranges: [(u32, u32, &[&str]); 4] = [
-        (base, most_base, &["max_base_s", "min_base_s"]),
+        (base, max_base, &["max_base_s", "min_base_s"]),
         (
             increment,
-            most_increment,
+            max_increment,
             &["max_increment_s", "min_increment_s"],
         ),
-        (days, most_days, &["max_days", "min_days"]),
-        (rating, most_rating, &["max_rating", "min_rating"]),
+        (days, max_days, &["max_days", "min_days"]),
+        (rating, max_rating, &["max_rating", "min_rating"]),
     ];
     for (min, max, keys) in ranges {
-        let (most, least) = (keys[0], keys[1]);
-        let sentence = format!("{least} = {min} is more than {most} = {max}, {CONSEQUENCE}");
+        let (max_key, min_key) = (keys[0], keys[1]);
+        let sentence = format!("{min_key} = {min} is more than {max_key} = {max}, {CONSEQUENCE}");
         findings.add_if(min > max, keys, sentence);
     }
-    if base <= most_base && increment <= most_increment {
+    if base <= max_base && increment <= max_increment {
         findings.add_if(
             unreachable(challenge),
             &[
@@ -359,27 +367,14 @@ fn queue(challenge: &Challenge, findings: &mut Findings) {
 
 /// Returns whether no time control within the limits has one of the accepted speeds.
 fn unreachable(challenge: &Challenge) -> bool {
-    // Lichess estimates the length of a game by 40 moves.
-    let estimate = |base: u32, increment: u32| base.saturating_add(increment.saturating_mul(40));
-    let least = estimate(challenge.min_base_s, challenge.min_increment_s);
-    let most = estimate(challenge.max_base_s, challenge.max_increment_s);
-    let outside = |band: RangeInclusive<u32>| most < *band.start() || least > *band.end();
+    let min = Speed::estimate(challenge.min_base_s, challenge.min_increment_s);
+    let max = Speed::estimate(challenge.max_base_s, challenge.max_increment_s);
+    let is_outside = |range: RangeInclusive<u32>| max < *range.start() || min > *range.end();
     let speeds = &challenge.speeds;
     !speeds.is_empty()
         && speeds
             .iter()
-            .all(|speed| seconds(*speed).is_some_and(outside))
-}
-
-/// The estimated length in seconds of games of this speed, by Lichess's bounds; `None` without a clock.
-fn seconds(speed: Speed) -> Option<RangeInclusive<u32>> {
-    match speed {
-        Speed::Bullet => Some(30..=179),
-        Speed::Blitz => Some(180..=479),
-        Speed::Rapid => Some(480..=1499),
-        Speed::Classical => Some(1500..=u32::MAX),
-        Speed::Correspondence | Speed::UltraBullet | Speed::Unknown => None,
-    }
+            .all(|speed| speed.estimates().is_some_and(is_outside))
 }
 
 fn games(games: &Games, findings: &mut Findings) {
@@ -459,11 +454,11 @@ fn tournaments(tournaments: &Tournaments, findings: &mut Findings) {
         &["speeds"],
         format!("no speed is played, {CONSEQUENCE}"),
     );
-    let (least, most) = (tournaments.min_minutes, tournaments.max_minutes);
+    let (min, max) = (tournaments.min_minutes, tournaments.max_minutes);
     findings.add_if(
-        least > most,
+        min > max,
         &["max_minutes", "min_minutes"],
-        format!("min_minutes = {least} is more than max_minutes = {most}, {CONSEQUENCE}"),
+        format!("min_minutes = {min} is more than max_minutes = {max}, {CONSEQUENCE}"),
     );
     findings.add_if(
         tournaments.concurrency == 0,
@@ -485,7 +480,7 @@ fn draw(draw: &Draw, findings: &mut Findings) {
         "draws would be agreed after 0 level moves, that is before the engine has looked at the \
          game; the minimum is 1",
     );
-    let (most, max_win) = (draw.max_offers, draw.max_win_percent);
+    let (max_offers, max_win) = (draw.max_offers, draw.max_win_percent);
     findings.add_if(
         max_win > 33,
         &["max_win_percent"],
@@ -495,7 +490,7 @@ fn draw(draw: &Draw, findings: &mut Findings) {
         ),
     );
     findings.add_if(
-        draw.offer && most == 0,
+        draw.offer && max_offers == 0,
         &["max_offers", "offer"],
         "draws are offered, but 0 times in a game; to offer none write offer = false",
     );

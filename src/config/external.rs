@@ -16,9 +16,11 @@ pub const EMBEDDED_ENGINE: &str = "knightwatch";
 /// Upper limit of the processes of an engine.
 const MAX_PROCESSES: usize = 64;
 
-/// Upper limits of the threads and the hash table of a process.
-const MAX_THREADS: usize = 1_024;
-const MAX_HASH_MIB: usize = 1 << 20;
+/// Upper limit of the threads of a process.
+pub const MAX_EXTERNAL_THREADS: usize = 1_024;
+
+/// Upper limit of the hash table of a process, in MiB.
+pub const MAX_EXTERNAL_HASH_MIB: usize = 1 << 20;
 
 /// Options by name.
 pub type EngineOptions = BTreeMap<String, OptionValue>;
@@ -223,18 +225,18 @@ pub(super) fn problems(externals: &[External]) -> Vec<(usize, String)> {
         }
         if engine
             .threads
-            .is_some_and(|threads| !(1..=MAX_THREADS).contains(&threads))
+            .is_some_and(|threads| !(1..=MAX_EXTERNAL_THREADS).contains(&threads))
         {
             problems.push(format!(
-                "the engine {name} can have 1 to {MAX_THREADS} threads in each process"
+                "the engine {name} can have 1 to {MAX_EXTERNAL_THREADS} threads in each process"
             ));
         }
         if engine
             .hash_mib
-            .is_some_and(|mib| !(1..=MAX_HASH_MIB).contains(&mib))
+            .is_some_and(|mib| !(1..=MAX_EXTERNAL_HASH_MIB).contains(&mib))
         {
             problems.push(format!(
-                "the engine {name} can have a hash of 1 to {MAX_HASH_MIB} MiB in each process"
+                "the engine {name} can have a hash of 1 to {MAX_EXTERNAL_HASH_MIB} MiB in each process"
             ));
         }
         if engine.protocol == Protocol::Xboard && engine.nodes.is_some() {

@@ -52,7 +52,7 @@ section! {
         /// Whether the game is rated.
         pub rated: bool = true,
         /// Our color.
-        pub color: Side = Side::Balanced,
+        pub color: ColorPreference = ColorPreference::Balanced,
         /// The opponent's rating in this kind of game.
         pub rating: Option<Range>,
         /// The opponent's rating minus ours.
@@ -77,7 +77,7 @@ pub enum Order {
 /// The color to ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Side {
+pub enum ColorPreference {
     /// Pairs of games against the same opponent, one with each color.
     Balanced,
     White,

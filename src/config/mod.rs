@@ -66,21 +66,24 @@ use reader::{Leaf, Reader};
 pub use alert::{AlertFormat, AlertKind, AlertTarget};
 pub use arena_entry::{ArenaEntry, TeamEntry};
 pub use block_list::BlockList;
-pub use check::MAX_GAMES;
+pub use check::{MAX_GAMES, MAX_HASH_MIB, MAX_THREADS};
 pub use correspondence::Correspondence;
 pub use daemon::{Daemon, LogFormat, LogLevel};
 pub use diff::Change;
 pub use effective::effective_text;
 pub use etiquette::{Chat, Draw, Evals, LAST_PLACEHOLDERS, PLACEHOLDERS, Resign, Takebacks};
 pub use external::{
-    EMBEDDED_ENGINE, EngineOptions, External, OptionValue, Protocol, TimeManager, option_texts,
+    EMBEDDED_ENGINE, EngineOptions, External, MAX_EXTERNAL_HASH_MIB, MAX_EXTERNAL_THREADS,
+    OptionValue, Protocol, TimeManager, option_texts,
 };
 pub use lichess::Lichess;
-pub use matchmaking::{Matchmaking, Order, Profile, Side, time_control_problem, unoffered};
+pub use matchmaking::{
+    ColorPreference, Matchmaking, Order, Profile, time_control_problem, unoffered,
+};
 pub use problem::Error;
 pub use rule::{
-    Books, ClockSpec, Decline, EngineName, ExtraRule, FenPattern, Hours, Limit, Match, OurColor,
-    Pattern, Play, Range, Rule, TextPattern, Title, Window, Windows,
+    Books, ClockSpec, Decline, EngineName, ExtraRule, FenPattern, Hours, Limit, Match, Pattern,
+    Play, Range, Rule, TextPattern, Title, Window, Windows,
 };
 pub use settings::{
     Book, Challenge, Engine, Games, PgnFiles, Prefer, Records, SERVICE_STATE, Selection, Settings,

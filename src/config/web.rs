@@ -30,7 +30,7 @@ section! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WebKey {
     /// Permits everything.
-    Steer,
+    Operate,
     /// Permits to watch.
     Watch,
     /// Permits to read `/metrics`.
@@ -41,7 +41,7 @@ impl WebKey {
     /// The environment variable that holds the key if no file is set.
     pub fn variable(self) -> &'static str {
         match self {
-            Self::Steer => "WEB_KEY",
+            Self::Operate => "WEB_KEY",
             Self::Watch => "WEB_WATCH_KEY",
             Self::Metrics => "WEB_METRICS_KEY",
         }
@@ -50,7 +50,7 @@ impl WebKey {
     /// The systemd credential that holds the key if neither file nor variable is set.
     fn credential(self) -> &'static str {
         match self {
-            Self::Steer => "web-key",
+            Self::Operate => "web-key",
             Self::Watch => "web-watch-key",
             Self::Metrics => "web-metrics-key",
         }
@@ -73,7 +73,7 @@ impl Web {
             )
         })?;
         let has_key = || {
-            let mut keys = [WebKey::Steer, WebKey::Watch].into_iter();
+            let mut keys = [WebKey::Operate, WebKey::Watch].into_iter();
             keys.any(|key| {
                 self.key_file(key).is_some() || std::env::var_os(key.variable()).is_some()
             })
@@ -89,7 +89,7 @@ impl Web {
     /// The file of a key: the one that is set, or the systemd credential, if it exists and no variable is set.
     pub fn key_file(&self, key: WebKey) -> Option<PathBuf> {
         let file = match key {
-            WebKey::Steer => &self.key_file,
+            WebKey::Operate => &self.key_file,
             WebKey::Watch => &self.watch_key_file,
             WebKey::Metrics => &self.metrics_key_file,
         };

@@ -166,8 +166,8 @@ fn draws(draft: &mut Draft) {
             continue;
         };
         match whole(&value, 4_000) {
-            Some(least) if least > 0 => {
-                let matching = table([("rating", format!("..{}", least - 1).into())]);
+            Some(min) if min > 0 => {
+                let matching = table([("rating", format!("..{}", min - 1).into())]);
                 draft.rule(
                     matching,
                     ("play", play.into()),
@@ -210,7 +210,7 @@ fn conditions_of(draft: &mut Draft, prefix: &str, kind: Table) {
         matching.insert(key.to_owned(), value);
         matching
     };
-    for (theirs, ours, range_key, is_least) in [
+    for (theirs, ours, range_key, is_min) in [
         ("min_increment", "min_increment_s", "increment_s", true),
         ("max_increment", "max_increment_s", "increment_s", false),
         ("min_initial", "min_base_s", "base_s", true),
@@ -224,9 +224,9 @@ fn conditions_of(draft: &mut Draft, prefix: &str, kind: Table) {
         let Some((value, from)) = draft.take(&path) else {
             continue;
         };
-        let (range, reason) = match (whole(&value, 1_000_000_000), is_least) {
-            (Some(least), true) if least > 0 => (format!("..{}", least - 1), "tooFast"),
-            (Some(most), false) => (format!("{}..", most + 1), "tooSlow"),
+        let (range, reason) = match (whole(&value, 1_000_000_000), is_min) {
+            (Some(min), true) if min > 0 => (format!("..{}", min - 1), "tooFast"),
+            (Some(max), false) => (format!("{}..", max + 1), "tooSlow"),
             _ => {
                 draft.drop_key("it limits nothing", from);
                 continue;
@@ -413,8 +413,8 @@ fn matchmaking(draft: &mut Draft) {
         if let Some(Value::Bool(rated)) = take(draft, "rated") {
             entries.push(("rated", rated.into()));
         }
-        if let Some(most) = take(draft, "max_rating_diff").and_then(|value| whole(&value, 10_000)) {
-            entries.push(("rating_diff", format!("-{most}..{most}").into()));
+        if let Some(max) = take(draft, "max_rating_diff").and_then(|value| whole(&value, 10_000)) {
+            entries.push(("rating_diff", format!("-{max}..{max}").into()));
         }
         draft.drop_all(
             &format!("{prefix}multiplier"),

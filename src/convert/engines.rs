@@ -8,6 +8,7 @@ use super::Place;
 use super::draft::Draft;
 use super::values::{UNKNOWN_GAMES, VARIANTS, conditions, list, whole};
 use super::yaml::Value;
+use crate::config::{MAX_EXTERNAL_HASH_MIB, MAX_EXTERNAL_THREADS};
 
 /// Options that the embedded engine has as well, so that they are left to it.
 const COMMON: [&str; 5] = [
@@ -95,9 +96,12 @@ pub(super) fn convert(draft: &mut Draft, place: &Place, prefix: &str, games: Opt
     if protocol.is_none() && ponder == Some(Value::Bool(true)) {
         entries.push(("ponder", true.into()));
     }
-    for (theirs, ours, most) in [(threads, "threads", 1_024), (hash, "hash_mib", 1 << 20)] {
+    for (theirs, ours, max) in [
+        (threads, "threads", MAX_EXTERNAL_THREADS),
+        (hash, "hash_mib", MAX_EXTERNAL_HASH_MIB),
+    ] {
         let value = draft.value(&key(&format!("{map}{theirs}")));
-        let value = value.and_then(|value| whole(value, most));
+        let value = value.and_then(|value| whole(value, max as u32));
         entries.extend(
             value
                 .filter(|value| *value > 0)

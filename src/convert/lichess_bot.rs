@@ -216,9 +216,9 @@ fn challenges(draft: &mut Draft) {
     }
     if let Some((value, from)) = draft.take("challenge.rating_difference") {
         match whole(&value, 4_000) {
-            Some(most) => {
+            Some(max) => {
                 let remark = "ratings that differ by more are declined";
-                for range in [format!("{}..", most + 1), format!("..-{}", most + 1)] {
+                for range in [format!("{}..", max + 1), format!("..-{}", max + 1)] {
                     let matching = table([("rating_diff", range.into())]);
                     let reason = ("decline", "generic".into());
                     draft.rule(matching, reason, vec![from.clone()], remark);
@@ -228,12 +228,12 @@ fn challenges(draft: &mut Draft) {
         }
     }
     let age = draft.take("challenge.recent_bot_challenge_age");
-    let most = draft.take("challenge.max_recent_bot_challenges");
-    match (age, most) {
-        (Some((age, from)), Some((most, also))) => {
-            match (whole(&age, 30 * 86_400), whole(&most, 1_000)) {
-                (Some(age), Some(most)) if age > 0 && most > 0 => {
-                    let limit = table([("per_user", format!("{most}/{age}s").into())]);
+    let max = draft.take("challenge.max_recent_bot_challenges");
+    match (age, max) {
+        (Some((age, from)), Some((max, also))) => {
+            match (whole(&age, 30 * 86_400), whole(&max, 1_000)) {
+                (Some(age), Some(max)) if age > 0 && max > 0 => {
+                    let limit = table([("per_user", format!("{max}/{age}s").into())]);
                     let matching = table([("bot", true.into())]);
                     let remark = "counted across restarts";
                     draft.rule(matching, ("limit", limit.into()), vec![from, also], remark);
@@ -245,8 +245,8 @@ fn challenges(draft: &mut Draft) {
                 }
             }
         }
-        (age, most) => {
-            for (_, from) in age.into_iter().chain(most) {
+        (age, max) => {
+            for (_, from) in age.into_iter().chain(max) {
                 draft.drop_key("age and number are needed; see challenge.per_user", from);
             }
         }
@@ -415,8 +415,8 @@ fn profile(draft: &mut Draft, prefix: &str, mut known: Profile) -> Profile {
     let days = take("challenge_days");
     let variant = take("challenge_variant");
     let mode = take("challenge_mode");
-    let least = take("opponent_min_rating");
-    let most = take("opponent_max_rating");
+    let min = take("opponent_min_rating");
+    let max = take("opponent_max_rating");
     let difference = take("opponent_rating_difference");
     if let Some(bases) = bases {
         known.bases = numbers(bases);
@@ -439,11 +439,11 @@ fn profile(draft: &mut Draft, prefix: &str, mut known: Profile) -> Profile {
         let rated = mode.is_some_and(|mode| mode.to_string() != "casual");
         known.rated = Some(rated.into());
     }
-    if let Some(least) = least {
-        known.rating.0 = rating(least);
+    if let Some(min) = min {
+        known.rating.0 = rating(min);
     }
-    if let Some(most) = most {
-        known.rating.1 = rating(most);
+    if let Some(max) = max {
+        known.rating.1 = rating(max);
     }
     if let Some(difference) = difference {
         known.difference = rating(difference);
@@ -476,10 +476,10 @@ fn add_profile(draft: &mut Draft, name: Option<&str>, profile: &Profile) {
     entries.extend(profile.rated.clone().map(|rated| ("rated", rated)));
     let rating = match profile.rating {
         (None, None) => None,
-        (least, most) => Some(format!("{}..{}", least.unwrap_or(0), most.unwrap_or(4_000))),
+        (min, max) => Some(format!("{}..{}", min.unwrap_or(0), max.unwrap_or(4_000))),
     };
     entries.extend(rating.map(|rating| ("rating", rating.into())));
-    let difference = profile.difference.map(|most| format!("-{most}..{most}"));
+    let difference = profile.difference.map(|max| format!("-{max}..{max}"));
     entries.extend(difference.map(|difference| ("rating_diff", difference.into())));
     let remark =
         "a profile; `random` means rated games here, and of the variants standard and chess960";

@@ -30,7 +30,7 @@ use yaml::Value;
 const MIN_TOKEN_CHARS: usize = 12;
 
 /// Upper limit of a configuration file, in bytes.
-const MAX_BYTES: u64 = 256 << 10;
+const MAX_CONFIG_BYTES: u64 = 256 << 10;
 
 /// Options of `convert`.
 #[derive(Args, Clone, Debug)]
@@ -199,7 +199,7 @@ pub fn convert_command(
 /// # Errors
 /// When it cannot be read or is not the configuration of a known bot.
 pub fn convert(path: &Path) -> Result<Conversion, Error> {
-    let text = input::read_text(path, MAX_BYTES).map_err(FileError::reading(path))?;
+    let text = input::read_text(path, MAX_CONFIG_BYTES).map_err(FileError::reading(path))?;
     let leaves = yaml::read(&text).map_err(|error| Error::Syntax {
         path: path.to_owned(),
         line: error.line,
@@ -273,8 +273,8 @@ fn takebacks(draft: &mut Draft, path: &str) {
     };
     match whole(&value, 1_000) {
         Some(0) => draft.set("games", "takebacks", changed("never", "none"), vec![from]),
-        Some(most) => {
-            draft.set("games", "max_takebacks", same(most), vec![from]);
+        Some(max) => {
+            draft.set("games", "max_takebacks", same(max), vec![from]);
             draft.add(
                 "games",
                 vec![("takebacks", "humans".into())],

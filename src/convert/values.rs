@@ -4,6 +4,7 @@ use toml::{Table, Value as Toml};
 
 use super::draft::{Draft, Outcome, quoted};
 use super::yaml::Value;
+use crate::config::{MAX_HASH_MIB, MAX_THREADS};
 use crate::lichess::model::{Speed, Variant};
 
 /// No engine but ours.
@@ -39,14 +40,14 @@ pub(super) fn boolean(value: &Value) -> Outcome {
 }
 
 /// A whole number from 0 to `most`; larger ones are limited.
-pub(super) fn whole(value: &Value, most: u32) -> Option<u32> {
+pub(super) fn whole(value: &Value, max: u32) -> Option<u32> {
     let number = match value {
         Value::Int(number) => *number as f64,
         Value::Float(number) => *number,
         Value::Text(text) => text.trim().parse().ok()?,
         _ => return None,
     };
-    (number >= 0.0).then(|| number.round().min(f64::from(most)) as u32)
+    (number >= 0.0).then(|| number.round().min(f64::from(max)) as u32)
 }
 
 /// A whole number up to `MAX`, as a setting.
@@ -179,7 +180,7 @@ pub(super) fn draw_switch(draft: &mut Draft, key: &str) {
 pub(super) fn uci_options(draft: &mut Draft, prefix: &str) {
     let option = |name: &str| format!("{prefix}{name}");
     draft.map(&option("Hash"), "engine", "hash_mib", |value| {
-        match up_to::<65_536>(value) {
+        match up_to::<{ MAX_HASH_MIB as u32 }>(value) {
             Outcome::Same(hash) => changed(hash, "one table for all games"),
             other => other,
         }
@@ -188,7 +189,7 @@ pub(super) fn uci_options(draft: &mut Draft, prefix: &str) {
         &option("Threads"),
         "engine",
         "threads",
-        |value| match up_to::<512>(value) {
+        |value| match up_to::<{ MAX_THREADS as u32 }>(value) {
             Outcome::Same(threads) => changed(threads, "all games share them"),
             other => other,
         },

@@ -14,7 +14,7 @@ use super::{ENGINES_TIMEOUT, Error};
 use crate::book::Book;
 use crate::bot::{self, BookSet, BotParts, ReadToken, ReloadError, ReloadSettings};
 use crate::config::{self, Settings, Sources, TokenSource};
-use crate::engine::{Engine, EngineOptions};
+use crate::engine::{self, Engine, EngineOptions};
 use crate::events::Bus;
 use crate::external::{
     EngineProcess, ExternalEngine, ExternalSettings, FixedLimits, Launch, Protocol,
@@ -94,6 +94,9 @@ pub(super) fn assemble_all(
     }
     Ok(all)
 }
+
+/// The settings do not depend on the engine, so they have its limit a second time.
+const _: () = assert!(config::MAX_THREADS == engine::MAX_THREADS);
 
 /// Builds the parts of a bot from the settings.
 pub fn assemble(settings: &Arc<Settings>, token: Token, events: Bus) -> Result<BotParts, Error> {

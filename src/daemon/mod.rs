@@ -435,7 +435,7 @@ fn page(
             enabled: web::ALL_ACTIONS,
         }),
         keys: page_keys(settings),
-        outside: web::Outside {
+        remote_access: web::RemoteAccess {
             hosts: settings.web.hosts.clone(),
             trusted_proxies: settings.web.proxies().unwrap_or_default(),
         },
@@ -483,7 +483,7 @@ pub(crate) fn page_keys(settings: &Settings) -> KeySources {
     let directory = settings.records_directory();
     let name = format!("{}.page-key", settings.lichess.server_name());
     KeySources {
-        steer: source(WebKey::Steer),
+        operate: source(WebKey::Operate),
         watch: source(WebKey::Watch),
         metrics: source(WebKey::Metrics),
         generated: directory.map(|directory| directory.join(name)),

@@ -242,7 +242,7 @@ fn open_page(
             enabled: ALLOWED_ACTIONS,
         }),
         keys: web::KeySources::default(),
-        outside: web::Outside::default(),
+        remote_access: web::RemoteAccess::default(),
     };
     Page::open(address, config).with_context(|| {
         format!("cannot open the page on {address}: choose another address of this machine with --web, or port 0 for any free one")

@@ -7,7 +7,7 @@ use tokio::sync::broadcast;
 use super::Event;
 
 /// Events buffered for a slow subscriber before it loses the oldest.
-const CAPACITY: usize = 4096;
+const MAX_BUFFERED_EVENTS: usize = 4096;
 
 /// Broadcast channel of [`Event`]s. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -21,7 +21,7 @@ impl Bus {
     /// A bus without subscribers.
     pub fn new() -> Self {
         Self {
-            sender: broadcast::Sender::new(CAPACITY),
+            sender: broadcast::Sender::new(MAX_BUFFERED_EVENTS),
             parent: None,
         }
     }
@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn bus_without_subscribers_drops_events() {
         let bus = Bus::new();
-        for _ in 0..3 * CAPACITY {
+        for _ in 0..3 * MAX_BUFFERED_EVENTS {
             bus.send(Event::note("nobody listens"));
         }
     }
@@ -106,7 +106,7 @@ mod tests {
     fn slow_subscriber_lags_and_continues() {
         let bus = Bus::new();
         let mut receiver = bus.subscribe();
-        for n in 0..CAPACITY + 7 {
+        for n in 0..MAX_BUFFERED_EVENTS + 7 {
             bus.send(Event::note(n.to_string()));
         }
         assert!(matches!(

@@ -43,7 +43,7 @@ pub use pgn_files::{Grouping, PgnFiles};
 pub use reader::{ArenaResult, ChallengeDecision, Game, MoveRecord, Note, Reader, Record};
 pub use recorder::{Options, Recorder};
 pub use score::{Performance, WinDrawLoss, performance};
-pub use stats::{Overview, Rating};
+pub use stats::{DAY_MS, Overview, Rating};
 pub use timing::Timing;
 
 /// Time limit of waiting for another process that writes.

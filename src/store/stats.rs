@@ -14,7 +14,7 @@ use super::reader::{RATING_KIND, Reader, opening};
 use super::score::{Performance, WinDrawLoss, performance};
 
 /// A day in milliseconds.
-const DAY_MS: i64 = 86_400_000;
+pub const DAY_MS: i64 = 86_400_000;
 
 /// Upper limit of games in a performance.
 const MAX_PERFORMANCE_GAMES: usize = 100;

@@ -15,7 +15,7 @@ use super::convert::finished_event;
 use super::records::{ApiError, Params};
 use crate::chess::Variant;
 use crate::events::{Color, SPEEDS, VARIANTS, variant_ending};
-use crate::store::{self, Filter, Order, Outcome, Sort, utc_day_start};
+use crate::store::{self, DAY_MS, Filter, Order, Outcome, Sort, utc_day_start};
 
 /// Default number of games in a list.
 const DEFAULT_LIMIT: u32 = 50;
@@ -25,9 +25,6 @@ const MAX_LIMIT: u32 = 500;
 
 /// Maximum number of groups of a kind in the statistics.
 const MAX_GROUPS: usize = 100;
-
-/// A day in milliseconds.
-const DAY_MS: i64 = 86_400_000;
 
 /// Query parameters of a list of games. Empty ones are ignored.
 #[derive(Debug, Default, Deserialize)]

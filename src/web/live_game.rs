@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use super::wire::{self, ChatLine, ClockSetting, Clocks, GAME_ROOM, Game, GameResult, Move, Sides};
 use crate::chess::{self, CastlingNotation, Color, Position, Variant};
 use crate::events::{self, GameFinished, GameStarted, Moved, Offer, TimeControl, initial_position};
+use crate::seconds::DAY;
 
 /// Maximum number of moves of a principal variation while the engine is thinking.
 const MAX_THINKING_PV_MOVES: usize = 16;
@@ -14,9 +15,6 @@ const MAX_MOVE_PV_MOVES: usize = 8;
 
 /// Maximum number of chat lines stored per game.
 const MAX_CHAT_LINES: usize = 100;
-
-/// A day in milliseconds.
-const DAY_MS: u64 = 86_400_000;
 
 /// A game as sent to the page, with the board for updating it.
 #[derive(Clone, Debug)]
@@ -47,7 +45,7 @@ impl LiveGame {
         };
         let clock = ClockSetting::of(start.time_control);
         let days = match start.time_control {
-            TimeControl::Correspondence { days } => Some(u64::from(days) * DAY_MS),
+            TimeControl::Correspondence { days } => Some(u64::from(days) * DAY * 1_000),
             _ => None,
         };
         // In a resumed game the clocks come with the moves.

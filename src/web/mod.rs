@@ -45,7 +45,7 @@ pub use actions::{ALL_ACTIONS, Actions};
 pub use play_proxy::{ProxyRequest, ProxyResult, proxy};
 
 use auth::{Access, Keys, Rights};
-pub use auth::{KeyError, KeySource, KeySources, Outside};
+pub use auth::{KeyError, KeySource, KeySources, RemoteAccess};
 use records::Records;
 use sse::EventFeed;
 use state::PageState;
@@ -82,7 +82,7 @@ pub struct PageConfig {
     /// Sources of the keys.
     pub keys: KeySources,
     /// Rules for requests from other machines.
-    pub outside: Outside,
+    pub remote_access: RemoteAccess,
 }
 
 /// Reasons why the page cannot be opened.
@@ -131,7 +131,7 @@ impl Page {
     /// If a key cannot be used, if the address is in use, or if other machines can reach it and no key is chosen.
     pub fn open(address: SocketAddr, parts: PageConfig) -> Result<Self, OpenError> {
         let keys = Keys::load(&parts.keys)?;
-        if !address.ip().is_loopback() && !keys.answers_outside {
+        if !address.ip().is_loopback() && !keys.answers_remote {
             return Err(OpenError::KeyNeeded);
         }
         let listener = TcpListener::bind(address)?;
@@ -139,7 +139,7 @@ impl Page {
         let address = listener.local_addr()?;
         let closing = CancellationToken::new();
         let (closed_sender, closed) = oneshot::channel();
-        let access = Access::new(keys.clone(), parts.outside.clone());
+        let access = Access::new(keys.clone(), parts.remote_access.clone());
         let server = serve(listener, parts, access, closing.clone());
         let run = move || {
             if let Err(error) = block_on(server) {
@@ -164,7 +164,7 @@ impl Page {
 
     /// URL with the key, for watching and acting.
     pub fn url_with_key(&self) -> String {
-        format!("{}#key={}", self.url_without_key(), self.keys.steer)
+        format!("{}#key={}", self.url_without_key(), self.keys.operate)
     }
 
     /// URL without the key, for watching only.
@@ -339,7 +339,7 @@ fn probe(passed: bool, reason: &str) -> Response {
 
 /// `/events`: a snapshot followed by changes, until the client disconnects.
 async fn events(State(state): State<AppState>, Extension(rights): Extension<Rights>) -> Response {
-    match state.feed.open(rights == Rights::Steer) {
+    match state.feed.open(rights == Rights::Operate) {
         Some(stream) => {
             let kind = [(CONTENT_TYPE, "text/event-stream")];
             (kind, Body::from_stream(stream)).into_response()

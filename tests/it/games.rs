@@ -508,7 +508,7 @@ fn books_are_used_in_order() {
 }
 
 #[test]
-fn books_of_variants_are_asked_in_their_games() {
+fn books_of_variants_are_used_in_their_games() {
     let directory = tempfile::tempdir().unwrap();
     let book = |name: &str, lines: &str| book_of_lines(directory.path(), name, lines);
     let standard = book("standard", "e4 e6\nd4 f5\n");
@@ -567,7 +567,7 @@ fn books_of_variants_are_asked_in_their_games() {
 }
 
 #[test]
-fn embedded_books_of_variants_are_asked() {
+fn embedded_books_of_variants_are_used() {
     let site = Site::new([NewUser::bot("Anna")]);
     let variants = &Variant::ALL[1..];
     let bot = Daemon::start(

@@ -25,7 +25,9 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
     (
         "config",
-        &["chess", "input", "lichess", "plural", "spelling", "keys"],
+        &[
+            "chess", "input", "lichess", "plural", "seconds", "spelling", "keys",
+        ],
     ),
     (
         "bot",
@@ -45,6 +47,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "file_error",
             "input",
             "plural",
+            "seconds",
             "sync",
         ],
     ),
@@ -80,7 +83,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "web",
         &[
             "chess", "draw", "events", "input", "metrics", "serve", "store", "sync", "control",
-            "plural",
+            "plural", "seconds",
         ],
     ),
     (

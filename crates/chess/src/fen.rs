@@ -395,7 +395,7 @@ impl Position {
                 + count(Role::Bishop).saturating_sub(2)
                 + count(Role::Rook).saturating_sub(2)
                 + count(Role::Queen).saturating_sub(1);
-            let (may_be, most) = match variant {
+            let (may_be, max) = match variant {
                 Variant::Horde if color == Color::White => (kings == 0, 36),
                 Variant::Antichess => (true, 16),
                 // A king may just have exploded.
@@ -411,9 +411,9 @@ impl Position {
                 return Err(FenError::Kings(color, kings));
             } else if all == 0 && variant == Variant::Antichess && color != self.turn {
                 return Err(FenError::NoPieces(color));
-            } else if most > 16 {
+            } else if max > 16 {
                 // The total of crazyhouse is checked above.
-                if all > most {
+                if all > max {
                     return Err(FenError::Horde(all));
                 }
             } else if pawns > 8 {

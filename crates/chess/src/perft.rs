@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn perft_of_known_positions_matches() {
-        let most = if cfg!(debug_assertions) {
+        let max = if cfg!(debug_assertions) {
             200_000
         } else {
             200_000_000
@@ -97,7 +97,7 @@ mod tests {
             let position = Position::from_fen(fen).expect("a well-known position");
             assert_eq!(position.fen(), fen);
             for (depth, &count) in (1..).zip(counts) {
-                if count <= most {
+                if count <= max {
                     assert_eq!(perft(&position, depth), count, "{fen} at depth {depth}");
                 }
             }

@@ -186,12 +186,12 @@ impl Control {
     /// The weight of this search when threads are distributed: the reciprocal of the seconds it is going to take. A
     /// search without a clock, or one that ponders, gets the least.
     pub(crate) fn urgency(&self) -> f64 {
-        let (least, most) = (Duration::from_millis(1), Duration::from_secs(60));
+        let (min, max) = (Duration::from_millis(1), Duration::from_secs(60));
         let time = match self.budget() {
             Some(budget) if !self.is_pondering() => budget.soft,
-            _ => most,
+            _ => max,
         };
-        1.0 / time.clamp(least, most).as_secs_f64()
+        1.0 / time.clamp(min, max).as_secs_f64()
     }
 
     /// Adds nodes visited by a thread. Returns the sum over all threads.

@@ -41,6 +41,9 @@ pub use tunable::{ParameterError, Parameters, Setting, Tunable};
 pub use types::{Bound, Clock, Limits, Score, SearchInfo};
 pub use wdl::{MATERIALS, Wdl, WdlModel, material};
 
+/// Upper limit of the search threads of an engine.
+pub const MAX_THREADS: usize = 512;
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 

@@ -37,12 +37,12 @@ impl ThreadCache {
         self.entries.retain(|(other, ..)| *other != key);
         self.entries.push((key, data, Instant::now()));
         while let Some((_, _, stored)) = self.entries.first() {
-            let most = if stored.elapsed() > MAX_IDLE_TIME {
+            let max = if stored.elapsed() > MAX_IDLE_TIME {
                 MAX_IDLE_ENTRIES
             } else {
                 MAX_ENTRIES
             };
-            if self.entries.len() <= most.max(threads) {
+            if self.entries.len() <= max.max(threads) {
                 break;
             }
             self.entries.remove(0);

@@ -55,10 +55,10 @@ impl TimeBudget {
             (None, Some(clock)) => TimeBudget::from_clock(clock, ply),
             (None, None) => return limits.max_time.map(|time| within(time, false)),
         };
-        let most = limits.max_time.unwrap_or(Duration::MAX);
+        let max = limits.max_time.unwrap_or(Duration::MAX);
         Some(TimeBudget {
-            soft: budget.soft.min(most),
-            hard: budget.hard.min(most),
+            soft: budget.soft.min(max),
+            hard: budget.hard.min(max),
             ..budget
         })
     }
@@ -89,14 +89,14 @@ impl TimeBudget {
             .saturating_sub(lost)
             .max(usable.mul_f64(params::MIN_SHARE_DESPITE_LAG));
         let fair = pool / moves;
-        let most = usable.mul_f64(if moves == 1 {
+        let max = usable.mul_f64(if moves == 1 {
             params::MAX_LAST_MOVE_SHARE
         } else {
             percent(params::time_share_max())
         });
         TimeBudget {
-            soft: fair.mul_f64(percent(params::time_soft())).min(most),
-            hard: fair.mul_f64(percent(params::time_hard())).min(most),
+            soft: fair.mul_f64(percent(params::time_soft())).min(max),
+            hard: fair.mul_f64(percent(params::time_hard())).min(max),
             exact: false,
         }
     }
@@ -106,10 +106,10 @@ impl TimeBudget {
         let stable_iterations = progress.stable_iterations.min(params::STABILITY_MAX);
         let stability = percent(params::time_new_move())
             - f64::from(params::time_stability()) / 1000.0 * f64::from(stable_iterations);
-        let (least, most) = params::EFFORT_RANGE;
+        let (min, max) = params::EFFORT_RANGE;
         let effort = percent(params::time_effort())
             - percent(params::time_effort_discount()) * progress.best_move_share;
-        let effort = effort.clamp(least, most);
+        let effort = effort.clamp(min, max);
         let (rise, fall) = params::SCORE_DROP_RANGE;
         let dropped = |score_drop: i32, per_centipawn: i32| {
             f64::from(score_drop.clamp(rise, fall) * per_centipawn) / 1000.0
@@ -291,7 +291,7 @@ mod tests {
 
     #[test]
     fn budget_with_max_time_is_capped() {
-        let most = |max_time: u64, limits: Limits| {
+        let bounds = |max_time: u64, limits: Limits| {
             let max_time = Some(ms(max_time));
             let budget = TimeBudget::new(&Limits { max_time, ..limits }, 20);
             budget.map(|budget| (budget.soft, budget.hard))
@@ -304,11 +304,11 @@ mod tests {
             movetime: Some(ms(500)),
             ..Limits::default()
         };
-        assert_eq!(most(200, clock.clone()), Some((ms(200), ms(200))));
-        assert_eq!(most(200, movetime), Some((ms(200), ms(200))));
-        assert_eq!(most(200, Limits::default()), Some((ms(200), ms(200))));
+        assert_eq!(bounds(200, clock.clone()), Some((ms(200), ms(200))));
+        assert_eq!(bounds(200, movetime), Some((ms(200), ms(200))));
+        assert_eq!(bounds(200, Limits::default()), Some((ms(200), ms(200))));
         let free = TimeBudget::new(&clock, 20).map(|budget| (budget.soft, budget.hard));
-        assert_eq!(most(u64::MAX, clock), free);
+        assert_eq!(bounds(u64::MAX, clock), free);
     }
 
     #[test]

@@ -74,7 +74,7 @@ impl EngineOption {
             _ => after("default").map(str::to_owned),
         };
         let kind = match (word, number("min"), number("max")) {
-            (_, Some(least), Some(most)) => OptionKind::Spin(least..=most),
+            (_, Some(min), Some(max)) => OptionKind::Spin(min..=max),
             (Some("check"), ..) => OptionKind::check(),
             (Some("combo"), ..) => {
                 let choices = rest.split(" var ").skip(1);
@@ -99,9 +99,9 @@ impl EngineOption {
         let mut numbers = rest.split_whitespace().map(str::parse);
         let (kind, default) = match word {
             "spin" | "slider" => match (numbers.next(), numbers.next(), numbers.next()) {
-                (Some(Ok(value)), Some(Ok(least)), Some(Ok(most))) => {
+                (Some(Ok(value)), Some(Ok(min)), Some(Ok(max))) => {
                     let _: i64 = value;
-                    (OptionKind::Spin(least..=most), Some(value.to_string()))
+                    (OptionKind::Spin(min..=max), Some(value.to_string()))
                 }
                 _ => return None,
             },

@@ -638,7 +638,7 @@ impl Shared {
             }
             let left = job.bounds.latest.saturating_sub(elapsed);
             let left = left.min(job.bounds.hard).max(MIN_FALLBACK_TIME);
-            limits.max_time = Some(limits.max_time.map_or(left, |most| most.min(left)));
+            limits.max_time = Some(limits.max_time.map_or(left, |max| max.min(left)));
             limits.movetime = limits.movetime.map(|time| time.min(left));
         }
         let control = Arc::clone(&job.control);
@@ -688,11 +688,11 @@ impl Shared {
             }
             let awaited = state.queue.iter().filter(|job| job.is_awaited());
             let next = awaited.map(Job::latest_start).min();
-            let most = match state.running.is_empty() {
+            let max = match state.running.is_empty() {
                 true => MAX_SEARCH_TIME,
                 false => WATCH_INTERVAL,
             };
-            let wait = next.map_or(most, |next| most.min(next.saturating_duration_since(now)));
+            let wait = next.map_or(max, |next| max.min(next.saturating_duration_since(now)));
             let waited = self.changed.wait_timeout(state, wait);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }

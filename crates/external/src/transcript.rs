@@ -88,9 +88,9 @@ fn is_usual(line: &str) -> bool {
 }
 
 /// The start of a line without control characters and those that change the writing direction.
-pub(crate) fn printable(line: &str, most: usize) -> String {
+pub(crate) fn printable(line: &str, max: usize) -> String {
     let line = clean(&line.trim_end().replace('\t', " "));
-    line.chars().take(most).collect()
+    line.chars().take(max).collect()
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use clap::builder::RangedU64ValueParser;
 
 use super::openings::Openings;
 use knightwatch_chess::Variant;
-use knightwatch_engine::Elo;
+use knightwatch_engine::{Elo, MAX_THREADS};
 use knightwatch_util::match_stats::Sprt;
 
 /// `knightwatch datagen`
@@ -259,11 +259,8 @@ impl fmt::Display for MatchClock {
     }
 }
 
-/// Upper limit of a number of threads.
-const MAX_THREADS: u64 = 512;
-
 fn threads() -> RangedU64ValueParser<usize> {
-    RangedU64ValueParser::new().range(1..=MAX_THREADS)
+    RangedU64ValueParser::new().range(1..=MAX_THREADS as u64)
 }
 
 /// A number of at least 1.

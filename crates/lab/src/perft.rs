@@ -10,9 +10,6 @@ use anyhow::Context;
 use knightwatch_chess::perft::perft;
 use knightwatch_chess::{Game, Move, Position, Variant};
 
-/// Most threads.
-pub const MAX_THREADS: usize = 512;
-
 /// Largest hash table, in MiB.
 pub const MAX_HASH_MIB: u64 = 65_536;
 

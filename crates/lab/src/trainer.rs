@@ -264,8 +264,8 @@ fn train_and_save(
             loss.is_finite(),
             "the loss is not finite; try a lower --rate"
         );
-        let best_loss = best.as_ref().map_or(loss, |(least, _)| loss.min(*least));
-        if best.as_ref().is_none_or(|(least, _)| loss < *least) {
+        let best_loss = best.as_ref().map_or(loss, |(min, _)| loss.min(*min));
+        if best.as_ref().is_none_or(|(min, _)| loss < *min) {
             let scale = report.scale(settings.target.scale);
             let network = report.model.quantize(&name, scale)?;
             atomic_file::write(&options.out, &network.to_bytes())
@@ -345,8 +345,8 @@ impl EpochReport<'_> {
         } else {
             1.0
         };
-        let [least, most] = SCALE_RATIO_LIMITS;
-        scaled(trained, ratio.clamp(least, most))
+        let [min, max] = SCALE_RATIO_LIMITS;
+        scaled(trained, ratio.clamp(min, max))
     }
 }
 

@@ -158,7 +158,7 @@ impl ReconnectPolicy {
         };
         self.failures = self.failures.saturating_add(1);
         self.was_silent |= how == Disconnect::Silent;
-        let (wait, least) = match how {
+        let (wait, min) = match how {
             Disconnect::OpenFailed(Some(requested)) => (
                 backoff.max(requested.min(OPEN_LIMIT_WINDOW)),
                 MIN_LIMITED_WAIT,
@@ -167,7 +167,7 @@ impl ReconnectPolicy {
             _ => (backoff, Duration::ZERO),
         };
         let cap = self.wait_cap.filter(|&(_, until)| now < until);
-        cap.map_or(wait, |(max_wait, _)| wait.min(max_wait.max(least)))
+        cap.map_or(wait, |(max_wait, _)| wait.min(max_wait.max(min)))
             .max(self.until_open_allowed(now))
     }
 
@@ -253,8 +253,8 @@ mod tests {
                 policy.on_open(now);
                 opens.push(now);
                 // Sometimes long enough to count as healthy, which could fool a backoff alone.
-                let most = if random.u8(0..4) == 0 { 70_000 } else { 2_000 };
-                let lived = ms(random.u64(0..most));
+                let max = if random.u8(0..4) == 0 { 70_000 } else { 2_000 };
+                let lived = ms(random.u64(0..max));
                 now += lived;
                 now += policy.on_end(ways[random.usize(0..ways.len())], lived, now);
             }

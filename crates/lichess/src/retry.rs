@@ -322,13 +322,13 @@ mod tests {
                 "{error}"
             );
             for attempt in 0..10_000 {
-                let most = ms(if attempt < MAX_FAST_MOVE_RETRIES {
+                let max = ms(if attempt < MAX_FAST_MOVE_RETRIES {
                     1000
                 } else {
                     5000
                 });
                 assert!(
-                    matches!(decide(RequestKind::Move, &error, attempt), Retry::After(wait) if wait <= most)
+                    matches!(decide(RequestKind::Move, &error, attempt), Retry::After(wait) if wait <= max)
                 );
             }
         }

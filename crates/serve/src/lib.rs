@@ -71,7 +71,7 @@ pub async fn serve<L>(
     L::Addr: ClientAddress + Clone + Sync,
 {
     let permits = Arc::new(Semaphore::new(limits.max_connections));
-    let outside = Arc::new(Outside::default());
+    let remote = Arc::new(RemoteConnections::default());
     let stop = CancellationToken::new();
     let mut connections = JoinSet::new();
     let mut closing = pin!(closing);
@@ -84,7 +84,7 @@ pub async fn serve<L>(
         tokio::select! {
             () = &mut closing => break,
             (permit, (stream, address)) = accept => {
-                let Some(slot) = Slot::take(&outside, address.ip(), limits) else { continue };
+                let Some(slot) = Slot::take(&remote, address.ip(), limits) else { continue };
                 let (app, stop) = (app.clone(), stop.clone());
                 connections.spawn(async move {
                     let (_permit, _slot) = (permit, slot);
@@ -100,13 +100,13 @@ pub async fn serve<L>(
 
 /// Counts the connections from other machines.
 #[derive(Default)]
-struct Outside {
+struct RemoteConnections {
     by_address: Mutex<HashMap<IpAddr, usize>>,
     /// A refusal was logged since the number of connections was last below the limits.
-    warned: AtomicBool,
+    has_warned: AtomicBool,
 }
 
-impl Outside {
+impl RemoteConnections {
     fn lock(&self) -> MutexGuard<'_, HashMap<IpAddr, usize>> {
         self.by_address
             .lock()
@@ -115,45 +115,49 @@ impl Outside {
 }
 
 /// The place of a connection among those from other machines, if it is one.
-struct Slot(Option<(Arc<Outside>, IpAddr)>);
+struct Slot(Option<(Arc<RemoteConnections>, IpAddr)>);
 
 impl Slot {
     /// Takes a place; `None` if there is none left.
-    fn take(outside: &Arc<Outside>, address: IpAddr, limits: ServerLimits) -> Option<Self> {
+    fn take(
+        remote: &Arc<RemoteConnections>,
+        address: IpAddr,
+        limits: ServerLimits,
+    ) -> Option<Self> {
         let address = address.to_canonical();
         if address.is_loopback() {
             return Some(Self(None));
         }
-        let mut counts = outside.lock();
+        let mut counts = remote.lock();
         let all: usize = counts.values().sum();
-        let most = limits
+        let max = limits
             .max_connections
             .saturating_sub(limits.reserved_for_local);
         let own = counts.get(&address).copied().unwrap_or(0);
-        if all >= most || own >= limits.max_connections_per_address {
-            if !outside.warned.swap(true, Ordering::Relaxed) {
+        if all >= max || own >= limits.max_connections_per_address {
+            if !remote.has_warned.swap(true, Ordering::Relaxed) {
                 warn!(
-                    "connections are closed: {address} has {own} open, and other machines have {all} of {most} at most"
+                    "connections are closed: {address} has {own} open, and other machines have {all} of {max} at most"
                 );
             }
             return None;
         }
         *counts.entry(address).or_default() += 1;
-        Some(Self(Some((Arc::clone(outside), address))))
+        Some(Self(Some((Arc::clone(remote), address))))
     }
 }
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        let Some((outside, address)) = &self.0 else {
+        let Some((remote, address)) = &self.0 else {
             return;
         };
-        let mut counts = outside.lock();
+        let mut counts = remote.lock();
         if let Some(count) = counts.get_mut(address) {
             *count -= 1;
             if *count == 0 {
                 counts.remove(address);
-                outside.warned.store(false, Ordering::Relaxed);
+                remote.has_warned.store(false, Ordering::Relaxed);
             }
         }
     }
@@ -346,14 +350,14 @@ mod tests {
 
     #[test]
     fn one_address_cannot_take_all_connections() {
-        let outside = Arc::new(Outside::default());
+        let remote = Arc::new(RemoteConnections::default());
         let limits = ServerLimits {
             max_connections: 4,
             reserved_for_local: 1,
             max_connections_per_address: 2,
             ..LIMITS
         };
-        let take = |address: &str| Slot::take(&outside, address.parse().unwrap(), limits);
+        let take = |address: &str| Slot::take(&remote, address.parse().unwrap(), limits);
         let first = (take("192.0.2.1"), take("192.0.2.1"));
         assert!(first.0.is_some() && first.1.is_some());
         assert!(take("::ffff:192.0.2.1").is_none());

@@ -14,6 +14,7 @@ pub mod input;
 mod keys;
 pub mod match_stats;
 pub mod plural;
+pub mod seconds;
 #[cfg(feature = "signals")]
 pub mod signals;
 pub mod spelling;

@@ -13,9 +13,10 @@ use crate::bot::policy::ChallengeFacts;
 use crate::clock;
 use crate::config::{Settings, Window};
 use crate::lichess::model::{GameId, Username};
+use crate::seconds;
 
 /// Time for which an acceptance is kept at least.
-const DAY: Duration = Duration::from_secs(86_400);
+const MIN_RETENTION: Duration = Duration::from_secs(seconds::DAY);
 
 /// Maximum number of entries, besides those of running games: 200 times the games between bots that Lichess allows in a day.
 const MAX_ENTRIES: usize = 20_000;
@@ -95,7 +96,9 @@ impl AcceptedLog {
 
     /// Keeps entries for the longest window of the limits of these settings, and for 24 hours at least.
     pub fn keep_for(&mut self, settings: &Settings) {
-        self.kept_for = settings.longest_window().filter(|window| *window > DAY);
+        self.kept_for = settings
+            .longest_window()
+            .filter(|window| *window > MIN_RETENTION);
     }
 
     /// Returns what to write now. If the write fails, call [`force_rewrite`](Self::force_rewrite).
@@ -133,7 +136,7 @@ impl AcceptedLog {
     /// Drops entries that no longer count, and the oldest beyond the maximum, unless their games are running.
     pub fn prune(&mut self, now: SystemTime, is_running: impl Fn(&str) -> bool) {
         let at = clock::epoch_seconds(now);
-        let kept_for = self.kept_for.unwrap_or(DAY);
+        let kept_for = self.kept_for.unwrap_or(MIN_RETENTION);
         self.entries
             .retain(|entry| entry.is_within(kept_for, at) || is_running(&entry.id));
         let mut excess = self.entries.len().saturating_sub(MAX_ENTRIES);
@@ -233,7 +236,16 @@ mod tests {
 
     impl AcceptedLog {
         fn count(&self, limit: &str, user: Option<&str>, now: SystemTime) -> usize {
-            self.usage(limit, user, Window { max: 0, time: DAY }, now).0
+            self.usage(
+                limit,
+                user,
+                Window {
+                    max: 0,
+                    time: MIN_RETENTION,
+                },
+                now,
+            )
+            .0
         }
 
         fn full_until(
@@ -243,7 +255,16 @@ mod tests {
             max: u32,
             now: SystemTime,
         ) -> Option<SystemTime> {
-            self.usage(limit, user, Window { max, time: DAY }, now).1
+            self.usage(
+                limit,
+                user,
+                Window {
+                    max,
+                    time: MIN_RETENTION,
+                },
+                now,
+            )
+            .1
         }
     }
 
@@ -386,7 +407,7 @@ mod tests {
         assert_eq!(ids(&AcceptedLog::load(&path).unwrap()), ids(&accepted_log));
         assert_eq!(accepted_log.count("x", None, at(2)), 199);
         // Stale lines do not pile up.
-        let day = DAY.as_secs();
+        let day = MIN_RETENTION.as_secs();
         for n in 0..3 * MAX_STALE_LINES {
             let now = at((n as u64 + 1) * day);
             accepted_log.add(&id(n), None, "x", None, now);
@@ -408,10 +429,10 @@ mod tests {
         let is_running = |running: &str| running == id(0).as_str();
         accepted_log.prune(at(2), is_running);
         assert_eq!(accepted_log.entries.len(), MAX_ENTRIES);
-        accepted_log.prune(at(100 * DAY.as_secs()), is_running);
+        accepted_log.prune(at(100 * MIN_RETENTION.as_secs()), is_running);
         assert_eq!(ids(&accepted_log), [id(0).as_str()]);
         assert_eq!(accepted_log.limit(&id(0)), Some("long"));
-        accepted_log.prune(at(100 * DAY.as_secs()), |_| false);
+        accepted_log.prune(at(100 * MIN_RETENTION.as_secs()), |_| false);
         assert_eq!(ids(&accepted_log), [""; 0]);
     }
 
@@ -482,7 +503,7 @@ mod tests {
                 }
             }
             for pair in accepted.windows(max as usize + 1) {
-                prop_assert!(pair[pair.len() - 1] - pair[0] >= DAY.as_secs());
+                prop_assert!(pair[pair.len() - 1] - pair[0] >= MIN_RETENTION.as_secs());
             }
         }
     }

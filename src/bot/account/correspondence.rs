@@ -151,8 +151,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-
-    const DAY: u64 = 86_400;
+    use crate::seconds::DAY;
 
     fn info(id: &str, ours: bool, seconds: Option<u64>) -> Box<GameInfo> {
         let info = json!({

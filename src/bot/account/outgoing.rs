@@ -13,7 +13,7 @@ use crate::bot::account::quota::Limit;
 use crate::bot::account::slots::SlotHolder;
 use crate::bot::account::state_files::StateFile;
 use crate::bot::commands::{OutgoingChallenge, SHUTTING_DOWN};
-use crate::bot::matchmaking::{ChallengeFailure, Refusal};
+use crate::bot::matchmaking::{CHALLENGE_ECHO_TIMEOUT, ChallengeFailure, Refusal};
 use crate::clock;
 use crate::events::{self, Decision};
 use crate::lichess::model::{
@@ -21,9 +21,6 @@ use crate::lichess::model::{
 };
 use crate::lichess::retry::RequestKind;
 use crate::lichess::{Client, Error as Failure, ErrorResponse};
-
-/// A challenge whose response was lost is echoed on the event stream within this time, if it was created.
-const ECHO_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Reason reported when a challenge became a game before it could be canceled.
 const ALREADY_ACCEPTED: &str = "it was accepted before it could be canceled";
@@ -132,7 +129,7 @@ impl OutgoingChallenges {
     ) -> Option<Box<Challenge>> {
         let mut sent = self.take(|sent| sent.matches(to, source))?;
         if sent.echo.is_none() && sent.closed.is_none() {
-            sent.lost_until = Some(now + ECHO_TIMEOUT);
+            sent.lost_until = Some(now + CHALLENGE_ECHO_TIMEOUT);
             self.sent.push(sent);
             return None;
         }
@@ -615,7 +612,7 @@ mod tests {
                 .is_none()
         );
         assert_eq!(
-            outgoing.on_echo(&challenge("Ann"), now + ECHO_TIMEOUT),
+            outgoing.on_echo(&challenge("Ann"), now + CHALLENGE_ECHO_TIMEOUT),
             None
         );
         // Nor one whose response has arrived.

@@ -14,7 +14,7 @@ use crate::lichess::{root_cause, web_client_builder};
 use crate::plural;
 
 /// Upper limit of a list in bytes: about 20,000 names.
-const MAX_BYTES: usize = 256 * 1024;
+const MAX_LIST_BYTES: usize = 256 * 1024;
 
 /// Redirects that are followed.
 const MAX_REDIRECTS: usize = 5;
@@ -74,7 +74,7 @@ pub async fn fetch(list: &BlockList, etag: Option<&str>) -> Result<Fetched, Stri
         },
         BlockList::File(path) => {
             let path = path.clone();
-            let read = spawn_blocking(move || input::read(&path, MAX_BYTES as u64)).await;
+            let read = spawn_blocking(move || input::read(&path, MAX_LIST_BYTES as u64)).await;
             let bytes = read.map_err(|failure| failure.to_string())?;
             (bytes.map_err(|error| error.to_string())?, None)
         }
@@ -112,8 +112,8 @@ async fn download(
         .map(str::to_owned);
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(failed)? {
-        if body.len() + chunk.len() > MAX_BYTES {
-            return Err(format!("it has more than {} KiB", MAX_BYTES / 1024));
+        if body.len() + chunk.len() > MAX_LIST_BYTES {
+            return Err(format!("it has more than {} KiB", MAX_LIST_BYTES / 1024));
         }
         body.extend_from_slice(&chunk);
     }

@@ -19,10 +19,11 @@ use crate::lichess::model::Username;
 use crate::plural;
 
 /// Interval between two readings of a list.
-const INTERVAL: Duration = Duration::from_secs(24 * 3_600);
+const FETCH_INTERVAL: Duration = Duration::from_secs(24 * 3_600);
 
 /// Waits after a list could not be read.
-const BACKOFF: Backoff = Backoff::new(Duration::from_secs(60), Duration::from_secs(4 * 3_600));
+const FETCH_BACKOFF: Backoff =
+    Backoff::new(Duration::from_secs(60), Duration::from_secs(4 * 3_600));
 
 /// A reading is given up after this time: its task has panicked.
 const GIVE_UP_AFTER: Duration = Duration::from_secs(300);
@@ -135,7 +136,7 @@ impl BlockLists {
         match result {
             Ok(fetched) => {
                 scheduled.failures = 0;
-                scheduled.at = Some(now + INTERVAL);
+                scheduled.at = Some(now + FETCH_INTERVAL);
                 let Fetched::Names { parsed, etag } = fetched else {
                     debug!("the block list {name} is unchanged");
                     return false;
@@ -161,7 +162,7 @@ impl BlockLists {
                 changed
             }
             Err(why) => {
-                let delay = BACKOFF.delay(scheduled.failures);
+                let delay = FETCH_BACKOFF.delay(scheduled.failures);
                 scheduled.failures = scheduled.failures.saturating_add(1);
                 scheduled.at = Some(now + delay);
                 let is_first = scheduled.failures == 1;
@@ -285,10 +286,10 @@ mod tests {
         assert!(lists.on_fetched(&a, fetched("ann ben", "1"), now));
         assert!(!lists.on_fetched(&b, Err("gone".to_owned()), now));
         assert_eq!(
-            lists.take_due(now + BACKOFF.delay(0)),
+            lists.take_due(now + FETCH_BACKOFF.delay(0)),
             Some((b.clone(), None))
         );
-        let later = now + INTERVAL;
+        let later = now + FETCH_INTERVAL;
         assert_eq!(
             lists.take_due(later),
             Some((a.clone(), Some("1".to_owned())))

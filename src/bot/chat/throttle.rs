@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::lichess::model::Room;
 
 /// Period in which answers are counted.
-const WINDOW: Duration = Duration::from_secs(60);
+const ANSWER_WINDOW: Duration = Duration::from_secs(60);
 
 /// Rate limit of answers in the rooms of one game.
 #[derive(Clone, Debug, Default)]
@@ -25,7 +25,7 @@ impl Throttle {
             _ => &mut self.spectators,
         };
         while let Some(first) = answers.front()
-            && now.saturating_duration_since(*first) >= WINDOW
+            && now.saturating_duration_since(*first) >= ANSWER_WINDOW
         {
             answers.pop_front();
         }
@@ -40,7 +40,8 @@ impl Throttle {
     /// so.
     pub(crate) fn allow_hint(&mut self, room: &Room, now: Instant) -> bool {
         let last = &mut self.last_hint[usize::from(*room != Room::Player)];
-        let is_allowed = last.is_none_or(|last| now.saturating_duration_since(last) >= WINDOW);
+        let is_allowed =
+            last.is_none_or(|last| now.saturating_duration_since(last) >= ANSWER_WINDOW);
         if is_allowed {
             *last = Some(now);
         }

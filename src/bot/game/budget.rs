@@ -46,7 +46,7 @@ pub(crate) struct Budget<'a> {
     /// Configured limit for a move in a game without a clock.
     pub max_move_time: Duration,
     /// Limit that a rule sets for any move of this game.
-    pub at_most: Option<Duration>,
+    pub rule_max_time: Option<Duration>,
     /// Running games, including this one.
     pub games: usize,
     /// Configured number of concurrent games; with more, each gets less time.
@@ -57,9 +57,9 @@ impl Budget<'_> {
     /// Computes the search limits.
     pub(crate) fn limits(&self) -> Limits {
         let remaining = self.remaining.saturating_sub(self.elapsed);
-        let within = |most: Duration, share: u32| Limits {
+        let within = |max: Duration, share: u32| Limits {
             max_time: Some(
-                self.share_among_games((remaining / share).min(most))
+                self.share_among_games((remaining / share).min(max))
                     .max(MILLISECOND),
             ),
             ..Limits::default()
@@ -68,8 +68,8 @@ impl Budget<'_> {
             Pace::Unlimited => {
                 let usual = UNLIMITED_MOVE_TIME.min(self.max_move_time);
                 within(
-                    self.at_most
-                        .map_or(usual, |most| most.min(MAX_UNLIMITED_MOVE_TIME)),
+                    self.rule_max_time
+                        .map_or(usual, |max| max.min(MAX_UNLIMITED_MOVE_TIME)),
                     1,
                 )
             }
@@ -118,7 +118,7 @@ mod tests {
             lag,
             safety_margin: ms(50),
             max_move_time: ms(20_000),
-            at_most: None,
+            rule_max_time: None,
             games: 1,
             concurrency: 4,
         }
@@ -173,9 +173,9 @@ mod tests {
             ..budget(&lag)
         };
         assert_eq!(unlimited.limits().max_time, Some(UNLIMITED_MOVE_TIME));
-        for (most, time) in [(1_000, 1_000), (8_000, 8_000), (60_000, 10_000)] {
+        for (max, time) in [(1_000, 1_000), (8_000, 8_000), (60_000, 10_000)] {
             let budget = Budget {
-                at_most: Some(ms(most)),
+                rule_max_time: Some(ms(max)),
                 ..unlimited
             };
             assert_eq!(budget.limits().max_time, Some(ms(time)));

@@ -32,7 +32,7 @@ use crate::bot::trace::as_nanos;
 use crate::chess::Move;
 
 /// Time for an accepted move to appear on the stream.
-const ECHO_TIMEOUT: Duration = Duration::from_millis(1_500);
+const MOVE_ECHO_TIMEOUT: Duration = Duration::from_millis(1_500);
 
 /// Time for a reopened stream to show the board before the move is posted again regardless.
 const RESYNC_TIMEOUT: Duration = Duration::from_millis(1_500);
@@ -267,7 +267,7 @@ impl PendingMove {
         match answer {
             Ok(()) => {
                 self.state = State::AwaitingEcho(attempt);
-                Action::Wait(ECHO_TIMEOUT)
+                Action::Wait(MOVE_ECHO_TIMEOUT)
             }
             // A move that was played already is illegal afterwards, with one exception: after castling in place (Chess960:
             // g1h1 with the king on g1) the king can step to where the rook was. Never post that again without proof.
@@ -402,7 +402,7 @@ mod tests {
     fn accepted_move_stays_pending_until_echo() {
         let e4 = mv("e2e4");
         let mut pending = posting(e4);
-        assert_eq!(pending.on_response(Ok(())), Action::Wait(ECHO_TIMEOUT));
+        assert_eq!(pending.on_response(Ok(())), Action::Wait(MOVE_ECHO_TIMEOUT));
         assert!(pending.is_pending());
         assert_eq!(pending.on_board(THEIRS), Action::Cancel);
         assert!(!pending.is_pending());

@@ -48,7 +48,7 @@ const BACKOFF_AFTER_FAILURE: Duration = Duration::from_secs(60);
 const MAX_REMEMBERED_GAMES: usize = 100;
 
 /// A challenge whose response was lost is echoed on the event stream within this time, if it was created.
-const ECHO_TIMEOUT: Duration = Duration::from_secs(30);
+pub(super) const CHALLENGE_ECHO_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// State of the account.
 #[derive(Clone, Copy, Debug)]
@@ -433,7 +433,7 @@ impl Matchmaking {
                     BACKOFF_AFTER_FAILURE,
                     "no answer to the last challenge came through",
                 );
-                let until = clock::now() + ECHO_TIMEOUT;
+                let until = clock::now() + CHALLENGE_ECHO_TIMEOUT;
                 self.state = State::AwaitingEcho { choice, until };
                 // The event stream echoes a challenge once, and may have done so before.
                 if let Some(challenge) = shown {
@@ -502,7 +502,7 @@ impl Matchmaking {
     pub(super) fn on_late_acceptance(&mut self) {
         if let State::Canceling { pending, .. } = &self.state {
             let choice = pending.choice.clone();
-            let until = clock::now() + ECHO_TIMEOUT;
+            let until = clock::now() + CHALLENGE_ECHO_TIMEOUT;
             self.state = State::AwaitingEcho { choice, until };
         }
     }

@@ -13,6 +13,7 @@ use crate::backoff::Backoff;
 use crate::bot::account::persist::JsonState;
 use crate::clock;
 use crate::lichess::model::{Color, DeclineReason, TimeControl, Username, Variant};
+use crate::seconds::{DAY, HOUR, MINUTE};
 
 /// Reason why a challenge of ours did not become a game.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,10 +92,6 @@ impl std::fmt::Display for Refusal {
         }
     }
 }
-
-const MINUTE: u64 = 60;
-const HOUR: u64 = 60 * MINUTE;
-const DAY: u64 = 24 * HOUR;
 
 /// Longest backoff.
 const MAX_WAIT_S: u64 = 30 * DAY;

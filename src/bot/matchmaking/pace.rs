@@ -105,8 +105,7 @@ mod tests {
     use super::*;
     use crate::bot::account::quota::MatchmakingGame;
     use crate::lichess::model::GameId;
-
-    const DAY: u64 = 86_400;
+    use crate::seconds::DAY;
 
     fn at(seconds: u64) -> SystemTime {
         UNIX_EPOCH + Duration::from_secs(1_700_000_000 + seconds)

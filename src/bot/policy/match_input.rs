@@ -7,12 +7,11 @@ use serde::{Deserialize, Serialize};
 use crate::bot::game::header::GameHeader;
 use crate::clock;
 use crate::config::{
-    ClockSpec, EngineName, ExtraRule, FenPattern, Hours, Match, OurColor, Pattern, Range, Rule,
-    TextPattern, Title,
+    ClockSpec, EngineName, ExtraRule, FenPattern, Hours, Match, Pattern, Range, Rule, TextPattern,
+    Title,
 };
 use crate::lichess::model::{
-    Challenge, ChallengeUser, Color, ColorChoice, GameFull, Speed, TimeControl, User, Username,
-    Variant,
+    Challenge, ChallengeUser, ColorChoice, GameFull, Speed, TimeControl, User, Username, Variant,
 };
 
 /// An incoming challenge, or a game.
@@ -63,11 +62,7 @@ impl MatchInput {
             speed: challenge.speed,
             time: challenge.time_control,
             rated: challenge.rated,
-            color: match challenge.color {
-                ColorChoice::White => ColorChoice::Black,
-                ColorChoice::Black => ColorChoice::White,
-                ColorChoice::Random => ColorChoice::Random,
-            },
+            color: challenge.color.opposite(),
             at: clock::date(),
             facts: ChallengeFacts {
                 age_days,
@@ -96,10 +91,7 @@ impl MatchInput {
             speed: full.speed,
             time: full.time_control(),
             rated: full.rated,
-            color: match head.us {
-                Color::White => ColorChoice::White,
-                Color::Black => ColorChoice::Black,
-            },
+            color: head.us.into(),
             at: full.created().unwrap_or_else(clock::date),
             facts: ChallengeFacts::default(),
             tournament: head.tournament,
@@ -276,8 +268,7 @@ fn first_mismatch(rule: &Match, input: &MatchInput) -> Option<String> {
         .or_else(|| {
             let by_random_color =
                 |choice| choice == ColorChoice::Random && input.facts.random_color;
-            let fits =
-                |wanted: &OurColor| wanted.choice() == color || by_random_color(wanted.choice());
+            let fits = |wanted: &ColorChoice| *wanted == color || by_random_color(*wanted);
             none_of(&rule.color, fits, || format!("our color {}", color.key()))
         })
         .or_else(|| none_of(&rule.rules, has_rule, || "without these extra rules".into()))

@@ -35,7 +35,7 @@ fn limits(bounds: &Bounds) -> String {
         clock,
         bounds.movetime.map(|time| format!("for {}", seconds(time))),
         bounds
-            .at_most
+            .max_time
             .map(|time| format!("for at most {}", seconds(time))),
         bounds
             .depth

@@ -318,7 +318,7 @@ impl Replay {
         let fits = match found.source {
             Source::Only => moves == 1,
             Source::Book => {
-                moves > 1 && self.core.terms().book.are_asked() && game.repetitions() < 2
+                moves > 1 && self.core.terms().book.are_used() && game.repetitions() < 2
             }
             Source::Search | Source::Fallback => moves > 1,
         };

@@ -205,8 +205,8 @@ pub struct Bounds {
     /// Time left, increment, overhead of this move, and lag of each later move.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clock: Option<[u64; 4]>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub at_most: Option<u64>,
+    #[serde(rename = "at_most", skip_serializing_if = "Option::is_none")]
+    pub max_time: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub depth: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -222,7 +222,7 @@ impl From<&Limits> for Bounds {
             clock: limits.clock.map(|clock| {
                 [clock.remaining, clock.increment, clock.overhead, clock.lag].map(nanos)
             }),
-            at_most: limits.max_time.map(nanos),
+            max_time: limits.max_time.map(nanos),
             depth: limits.depth,
             nodes: limits.nodes,
             elo: limits.strength.map(|strength| strength.elo.get()),

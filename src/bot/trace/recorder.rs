@@ -283,9 +283,9 @@ impl Writer {
             open.any(|game| Some(game.as_str()) == stem)
         };
         traces.retain(|(_, path)| !is_open(path));
-        let most = keep.saturating_sub(self.open.len());
+        let max = keep.saturating_sub(self.open.len());
         traces.sort_unstable();
-        let surplus = traces.len().saturating_sub(most);
+        let surplus = traces.len().saturating_sub(max);
         for (_, path) in &traces[..surplus] {
             fs::remove_file(path)?;
         }

@@ -6,17 +6,16 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::plural;
+use crate::seconds::{DAY, HOUR, MINUTE};
 
 /// Upper limit of a window, for which acceptances are remembered.
 const MAX_WINDOW: Duration = Duration::from_secs(30 * DAY);
 
-const DAY: u64 = 86_400;
-
 /// Units of a window, the largest first: their letter, name and seconds.
 const UNITS: [(char, &str, &str, u64); 4] = [
     ('d', "day", "days", DAY),
-    ('h', "hour", "hours", 3_600),
-    ('m', "minute", "minutes", 60),
+    ('h', "hour", "hours", HOUR),
+    ('m', "minute", "minutes", MINUTE),
     ('s', "second", "seconds", 1),
 ];
 

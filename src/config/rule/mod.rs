@@ -103,7 +103,7 @@ pub struct Match {
     pub rated: Option<bool>,
     /// Our color.
     #[serde(deserialize_with = "one_or_many")]
-    pub color: Vec<OurColor>,
+    pub color: Vec<ColorChoice>,
     /// The challenge has one of these extra rules.
     #[serde(deserialize_with = "one_or_many")]
     pub rules: Vec<ExtraRule>,
@@ -190,27 +190,6 @@ keys! {
         NM = "NM",
         WNM = "WNM",
         LM = "LM",
-    }
-}
-
-/// The color that a challenge assigns to us.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum OurColor {
-    White,
-    Black,
-    /// Chosen by Lichess at random.
-    Random,
-}
-
-impl OurColor {
-    /// The value on the wire.
-    pub fn choice(self) -> ColorChoice {
-        match self {
-            Self::White => ColorChoice::White,
-            Self::Black => ColorChoice::Black,
-            Self::Random => ColorChoice::Random,
-        }
     }
 }
 

@@ -13,13 +13,13 @@ use crate::lichess::model::address::{self, Page};
 /// An inclusive range of whole numbers: `5`, `"10..20"`, `"10.."` or `"..20"`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
-    least: i64,
-    most: i64,
+    min: i64,
+    max: i64,
 }
 
 impl Range {
     pub fn contains(self, number: i64) -> bool {
-        (self.least..=self.most).contains(&number)
+        (self.min..=self.max).contains(&number)
     }
 
     fn read(text: &str) -> Option<Self> {
@@ -28,22 +28,22 @@ impl Range {
             number => number.parse().ok(),
         };
         let range = match text.split_once("..") {
-            Some((least, most)) => Self {
-                least: end(least, i64::MIN)?,
-                most: end(most, i64::MAX)?,
+            Some((min, max)) => Self {
+                min: end(min, i64::MIN)?,
+                max: end(max, i64::MAX)?,
             },
             None => Self::from(text.trim().parse::<i64>().ok()?),
         };
-        let bounded = range.least > i64::MIN || range.most < i64::MAX;
-        (bounded && range.least <= range.most).then_some(range)
+        let bounded = range.min > i64::MIN || range.max < i64::MAX;
+        (bounded && range.min <= range.max).then_some(range)
     }
 }
 
 impl From<i64> for Range {
     fn from(number: i64) -> Self {
         Self {
-            least: number,
-            most: number,
+            min: number,
+            max: number,
         }
     }
 }
@@ -57,11 +57,11 @@ impl Serialize for Range {
 /// As it is written in the configuration.
 impl fmt::Display for Range {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.least, self.most) {
-            (least, most) if least == most => write!(f, "{least}"),
-            (i64::MIN, most) => write!(f, "..{most}"),
-            (least, i64::MAX) => write!(f, "{least}.."),
-            (least, most) => write!(f, "{least}..{most}"),
+        match (self.min, self.max) {
+            (min, max) if min == max => write!(f, "{min}"),
+            (i64::MIN, max) => write!(f, "..{max}"),
+            (min, i64::MAX) => write!(f, "{min}.."),
+            (min, max) => write!(f, "{min}..{max}"),
         }
     }
 }

@@ -3,9 +3,6 @@
 use super::*;
 use crate::store::insert;
 
-/// A day in milliseconds.
-const DAY_MS: i64 = 86_400_000;
-
 /// A file with one game per day, from the second day of 1970.
 struct TestRecords {
     directory: TempDir,

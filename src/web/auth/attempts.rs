@@ -9,11 +9,11 @@ use tracing::warn;
 
 use crate::sync;
 
-/// Wrong keys of one address in a [`WINDOW`] until its requests are refused unseen.
+/// Wrong keys of one address in a [`ATTEMPT_WINDOW`] until its requests are refused unseen.
 const MAX_WRONG_KEYS: u32 = 20;
 
 /// Period in which wrong keys are counted.
-pub(super) const WINDOW: Duration = Duration::from_secs(60);
+pub(super) const ATTEMPT_WINDOW: Duration = Duration::from_secs(60);
 
 /// Upper limit of addresses that are counted; beyond it, counting starts over.
 const MAX_ADDRESSES: usize = 4_096;
@@ -60,7 +60,7 @@ impl Attempts {
 
     fn counts(&self, now: Instant) -> std::sync::MutexGuard<'_, Counts> {
         let mut counts = sync::lock(&self.0);
-        if now.duration_since(counts.since) >= WINDOW {
+        if now.duration_since(counts.since) >= ATTEMPT_WINDOW {
             *counts = Counts::new(now);
         }
         counts

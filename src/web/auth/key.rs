@@ -48,7 +48,7 @@ pub enum KeyError {
     InVariable(&'static str, KeyFault),
     /// Two keys are the same.
     #[error(
-        "the key to steer is also the key to {0}: choose another, or those who watch can steer"
+        "the key to operate is also the key to {0}: choose another, or those who watch can operate the bot"
     )]
     Same(&'static str),
     /// The system has no randomness.
@@ -108,9 +108,9 @@ impl fmt::Debug for KeySource {
 /// Sources of the keys of the page.
 #[derive(Clone, Debug, Default)]
 pub struct KeySources {
-    /// The key to steer, chosen by the operator.
-    pub steer: Option<KeySource>,
-    /// File for a generated key to steer, if none is chosen. Without a file it is new at each start.
+    /// The key to operate, chosen by the operator.
+    pub operate: Option<KeySource>,
+    /// File for a generated key to operate, if none is chosen. Without a file it is new at each start.
     pub generated: Option<PathBuf>,
     /// The key to watch.
     pub watch: Option<KeySource>,
@@ -136,9 +136,9 @@ impl KeySources {
 #[derive(Clone, Debug)]
 pub(in crate::web) struct Keys {
     /// Permits everything.
-    pub steer: Key,
-    /// The operator has chosen a key to steer or to watch, so requests from outside are answered.
-    pub answers_outside: bool,
+    pub operate: Key,
+    /// The operator has chosen a key to operate or to watch, so requests from outside are answered.
+    pub answers_remote: bool,
     /// Permits to read everything.
     pub watch: Option<Key>,
     /// Permits to read `/metrics`.
@@ -153,13 +153,13 @@ impl Keys {
     pub(in crate::web) fn load(sources: &KeySources) -> Result<Self, KeyError> {
         let read = |source: &Option<KeySource>| source.as_ref().map(KeySource::read).transpose();
         let (chosen, watch, metrics) = (
-            read(&sources.steer)?,
+            read(&sources.operate)?,
             read(&sources.watch)?,
             read(&sources.metrics)?,
         );
         let keys = Self {
-            answers_outside: chosen.is_some() || watch.is_some(),
-            steer: match chosen {
+            answers_remote: chosen.is_some() || watch.is_some(),
+            operate: match chosen {
                 Some(key) => key,
                 None => Key::load_or_create(sources.generated.as_deref())?,
             },
@@ -169,7 +169,7 @@ impl Keys {
         for (other, purpose) in [(&keys.watch, "watch"), (&keys.metrics, "read the metrics")] {
             if other
                 .as_ref()
-                .is_some_and(|other| keys.steer.is(other.0.as_bytes()))
+                .is_some_and(|other| keys.operate.is(other.0.as_bytes()))
             {
                 return Err(KeyError::Same(purpose));
             }
@@ -361,12 +361,12 @@ mod tests {
         let load = |text: &[u8]| {
             fs::write(&file, text).expect("written");
             Keys::load(&KeySources {
-                steer: Some(KeySource::File(file.clone())),
+                operate: Some(KeySource::File(file.clone())),
                 ..KeySources::default()
             })
         };
         let keys = load(b"0123456789abcdef\n").expect("a key");
-        assert!(keys.answers_outside && is(&keys.steer, "0123456789abcdef"));
+        assert!(keys.answers_remote && is(&keys.operate, "0123456789abcdef"));
         for (text, fault) in [
             (&b""[..], KeyFault::Empty),
             (b" \n", KeyFault::Empty),
@@ -383,7 +383,7 @@ mod tests {
         }
         let both = |key: &str| Some(KeySource::Variable("KEY", key.to_owned()));
         let same = Keys::load(&KeySources {
-            steer: both("0123456789abcdef"),
+            operate: both("0123456789abcdef"),
             watch: both("0123456789abcdef"),
             ..KeySources::default()
         });

@@ -77,12 +77,12 @@ pub(super) enum Rights {
     /// Reading everything.
     Watch,
     /// Everything.
-    Steer,
+    Operate,
 }
 
 /// Rules for requests from other machines.
 #[derive(Clone, Debug, Default)]
-pub struct Outside {
+pub struct RemoteAccess {
     /// Names by which this server is called, without a port. It can always be called by an IP address.
     pub hosts: Vec<String>,
     /// Proxies whose `X-Forwarded-*` headers count.
@@ -93,7 +93,7 @@ pub struct Outside {
 #[derive(Debug)]
 pub(super) struct Access {
     keys: Keys,
-    outside: Outside,
+    remote_access: RemoteAccess,
     attempts: Attempts,
 }
 
@@ -106,16 +106,16 @@ struct Client {
 }
 
 impl Access {
-    pub(super) fn new(keys: Keys, outside: Outside) -> Self {
+    pub(super) fn new(keys: Keys, remote_access: RemoteAccess) -> Self {
         Self {
             keys,
-            outside,
+            remote_access,
             attempts: Attempts::default(),
         }
     }
 
     fn is_trusted(&self, address: IpAddr) -> bool {
-        let mut proxies = self.outside.trusted_proxies.iter();
+        let mut proxies = self.remote_access.trusted_proxies.iter();
         proxies.any(|proxy| proxy.contains(&address))
     }
 
@@ -174,7 +174,7 @@ impl Access {
         };
         let (name, text) = (authority.host(), authority.as_str());
         let is_address = name.trim_matches(['[', ']']).parse::<IpAddr>().is_ok();
-        let mut hosts = self.outside.hosts.iter();
+        let mut hosts = self.remote_access.hosts.iter();
         !text.contains('@')
             && (is_address
                 || name.eq_ignore_ascii_case("localhost")
@@ -185,8 +185,8 @@ impl Access {
     fn rights_by_key(&self, headers: &HeaderMap) -> Option<Rights> {
         let rights = |presented: &[u8]| {
             let is = |key: &Option<key::Key>| key.as_ref().is_some_and(|key| key.is(presented));
-            if self.keys.steer.is(presented) {
-                Rights::Steer
+            if self.keys.operate.is(presented) {
+                Rights::Operate
             } else if is(&self.keys.watch) {
                 Rights::Watch
             } else if is(&self.keys.metrics) {
@@ -204,7 +204,7 @@ impl Access {
         let path = request.uri().path();
         let is_probe = PROBES.contains(&path) && request.method().is_safe();
         let Some(client) = self.client(peer, request) else {
-            return match (is_probe, self.keys.answers_outside) {
+            return match (is_probe, self.keys.answers_remote) {
                 (true, true) => Ok(Rights::Probe),
                 (_, true) => Err(Refusal::Elsewhere),
                 (_, false) => Err(Refusal::NotLocal),
@@ -214,7 +214,7 @@ impl Access {
             let by_key = self.rights_by_key(request.headers());
             return Ok(by_key.unwrap_or(Rights::Watch).max(Rights::Watch));
         }
-        if !self.keys.answers_outside {
+        if !self.keys.answers_remote {
             return Err(Refusal::NotLocal);
         }
         if self.attempts.is_blocked(client.address) {
@@ -268,7 +268,7 @@ impl IntoResponse for Refusal {
                 (StatusCode::UNAUTHORIZED, [(WWW_AUTHENTICATE, challenge)]).into_response()
             }
             Self::TooManyWrongKeys => {
-                let wait = [(RETRY_AFTER, attempts::WINDOW.as_secs().to_string())];
+                let wait = [(RETRY_AFTER, attempts::ATTEMPT_WINDOW.as_secs().to_string())];
                 (StatusCode::TOO_MANY_REQUESTS, wait).into_response()
             }
         }
@@ -339,13 +339,13 @@ pub(super) async fn authorize(
     response
 }
 
-/// Middleware that rejects requests without the key to steer with 403.
+/// Middleware that rejects requests without the key to operate with 403.
 pub(super) async fn require_key(
     Extension(rights): Extension<Rights>,
     request: Request,
     next: Next,
 ) -> Response {
-    if rights < Rights::Steer {
+    if rights < Rights::Operate {
         let body = "{\"error\":\"this needs the page's key: open the address that `knightwatch page` prints\"}\n";
         let headers = [
             ("content-type", "application/json"),
@@ -356,9 +356,9 @@ pub(super) async fn require_key(
     next.run(request).await
 }
 
-/// `GET /api/key`: reports whether the request has the key to steer.
+/// `GET /api/key`: reports whether the request has the key to operate.
 pub(super) async fn check_key(Extension(rights): Extension<Rights>) -> Response {
-    let valid = rights == Rights::Steer;
+    let valid = rights == Rights::Operate;
     axum::Json(serde_json::json!({ "valid": valid })).into_response()
 }
 
@@ -376,14 +376,14 @@ fn is_loopback_name(authority: &str) -> bool {
 mod tests {
     use super::*;
 
-    const STEER: &str = "0123456789abcdef-steer";
+    const OPERATE: &str = "0123456789abcdef-operate";
     const WATCH: &str = "0123456789abcdef-watch";
     const METRICS_KEY: &str = "0123456789abcdef-metrics";
 
     fn access(chosen: bool, proxies: &[&str]) -> Access {
         let key = |text: &str| Some(KeySource::Variable("KEY", text.to_owned())).filter(|_| chosen);
         let keys = Keys::load(&KeySources {
-            steer: key(STEER),
+            operate: key(OPERATE),
             watch: key(WATCH),
             metrics: key(METRICS_KEY),
             generated: None,
@@ -391,11 +391,11 @@ mod tests {
         let proxies = proxies
             .iter()
             .map(|proxy| proxy.parse().expect("a network"));
-        let outside = Outside {
+        let remote_access = RemoteAccess {
             hosts: vec!["bot.example.org".to_owned()],
             trusted_proxies: proxies.collect(),
         };
-        Access::new(keys.expect("keys"), outside)
+        Access::new(keys.expect("keys"), remote_access)
     }
 
     fn request(target: &str, headers: &[(&str, &str)]) -> Request {
@@ -457,29 +457,29 @@ mod tests {
     }
 
     #[test]
-    fn outside_needs_chosen_key() {
+    fn remote_access_needs_chosen_key() {
         let host = ("host", "bot.example.org");
-        let steer = ("x-knightwatch-key", STEER);
+        let operate = ("x-knightwatch-key", OPERATE);
         let closed = access(false, &[]);
         assert_eq!(
-            rights(&closed, "192.0.2.1", &[host, steer]),
+            rights(&closed, "192.0.2.1", &[host, operate]),
             Err(Refusal::NotLocal)
         );
         let open = access(true, &[]);
-        let from_outside = |headers: &[(&str, &str)]| rights(&open, "192.0.2.1", headers);
-        assert_eq!(from_outside(&[host]), Err(Refusal::KeyNeeded));
-        assert_eq!(from_outside(&[host, steer]), Ok(Rights::Steer));
+        let from_remote = |headers: &[(&str, &str)]| rights(&open, "192.0.2.1", headers);
+        assert_eq!(from_remote(&[host]), Err(Refusal::KeyNeeded));
+        assert_eq!(from_remote(&[host, operate]), Ok(Rights::Operate));
         assert_eq!(
-            from_outside(&[("host", "[2001:db8::1]:80"), steer]),
-            Ok(Rights::Steer)
+            from_remote(&[("host", "[2001:db8::1]:80"), operate]),
+            Ok(Rights::Operate)
         );
         assert_eq!(
-            from_outside(&[("host", "evil.example"), steer]),
+            from_remote(&[("host", "evil.example"), operate]),
             Err(Refusal::Elsewhere)
         );
         for (authorization, expected) in [
             (format!("Bearer {WATCH}"), Ok(Rights::Watch)),
-            (format!("bearer  {STEER}"), Ok(Rights::Steer)),
+            (format!("bearer  {OPERATE}"), Ok(Rights::Operate)),
             (
                 format!("Basic {}", BASE64_STANDARD.encode(format!("me:{WATCH}"))),
                 Ok(Rights::Watch),
@@ -489,11 +489,11 @@ mod tests {
                 Err(Refusal::KeyNeeded),
             ),
             (format!("Bearer {METRICS_KEY}"), Err(Refusal::KeyNeeded)),
-            (format!("Digest {STEER}"), Err(Refusal::KeyNeeded)),
-            (STEER.to_owned(), Err(Refusal::KeyNeeded)),
+            (format!("Digest {OPERATE}"), Err(Refusal::KeyNeeded)),
+            (OPERATE.to_owned(), Err(Refusal::KeyNeeded)),
         ] {
             let headers = [host, ("authorization", authorization.as_str())];
-            assert_eq!(from_outside(&headers), expected, "{authorization}");
+            assert_eq!(from_remote(&headers), expected, "{authorization}");
         }
         let bearer = format!("Bearer {METRICS_KEY}");
         let scrape = request("/metrics", &[host, ("authorization", &bearer)]);
@@ -502,7 +502,7 @@ mod tests {
         let probe = request("/livez", &[("host", "10.1.2.3:9664")]);
         assert_eq!(open.rights(peer, &probe), Ok(Rights::Probe));
         // A key in the address counts for nothing.
-        let in_address = request(&format!("/?key={STEER}"), &[host]);
+        let in_address = request(&format!("/?key={OPERATE}"), &[host]);
         assert_eq!(open.rights(peer, &in_address), Err(Refusal::KeyNeeded));
     }
 
@@ -514,9 +514,12 @@ mod tests {
             ("x-forwarded-host", "bot.example.org"),
             ("x-forwarded-proto", "https"),
             ("origin", "https://bot.example.org"),
-            ("x-knightwatch-key", STEER),
+            ("x-knightwatch-key", OPERATE),
         ];
-        assert_eq!(rights(&access, "10.1.2.3", &behind_tls), Ok(Rights::Steer));
+        assert_eq!(
+            rights(&access, "10.1.2.3", &behind_tls),
+            Ok(Rights::Operate)
+        );
         assert_eq!(
             rights(&access, "192.0.2.1", &behind_tls),
             Err(Refusal::Elsewhere)
@@ -546,11 +549,11 @@ mod tests {
         let refusals = (0..10_000).map(|_| rights(&access, "192.0.2.1", &guess));
         let counted = refusals.filter(|rights| *rights == Err(Refusal::KeyNeeded));
         assert!(counted.count() <= 100);
-        let right = [("host", "192.0.2.9"), ("x-knightwatch-key", STEER)];
+        let right = [("host", "192.0.2.9"), ("x-knightwatch-key", OPERATE)];
         assert_eq!(
             rights(&access, "192.0.2.1", &right),
             Err(Refusal::TooManyWrongKeys)
         );
-        assert_eq!(rights(&access, "192.0.2.2", &right), Ok(Rights::Steer));
+        assert_eq!(rights(&access, "192.0.2.2", &right), Ok(Rights::Operate));
     }
 }

@@ -8,7 +8,7 @@ use knightwatch::sim::NewUser;
 
 use crate::common::{BOT, Daemon, Site, wait};
 
-const STEER: &str = "steering-key-0123456789";
+const OPERATE: &str = "operating-key-0123456789";
 const WATCH: &str = "watching-key-0123456789";
 const METRICS: &str = "metrics-key-01234567890";
 
@@ -22,12 +22,12 @@ struct Public {
 impl Public {
     fn start(site: &Site, web: &str) -> Self {
         let home = tempfile::tempdir().unwrap();
-        for (name, key) in [("steer", STEER), ("watch", WATCH), ("metrics", METRICS)] {
+        for (name, key) in [("operate", OPERATE), ("watch", WATCH), ("metrics", METRICS)] {
             fs::write(home.path().join(name), format!("{key}\n")).unwrap();
         }
         let socket = home.path().join("control.sock");
         let config = format!(
-            "daemon = {{ socket = \"{}\" }}\n[web]\nlisten = \"0.0.0.0:0\"\nkey_file = \"steer\"\nwatch_key_file = \"watch\"\n\
+            "daemon = {{ socket = \"{}\" }}\n[web]\nlisten = \"0.0.0.0:0\"\nkey_file = \"operate\"\nwatch_key_file = \"watch\"\n\
              metrics_key_file = \"metrics\"\nhosts = [\"bot.example.org\"]\n{web}\n",
             socket.display()
         );
@@ -86,13 +86,13 @@ fn outsiders_see_nothing_without_the_right_key() {
         "/api/games",
         "/assets/app.js",
         "/nothing",
-        &format!("/?key={STEER}"),
+        &format!("/?key={OPERATE}"),
     ] {
         for headers in [HOST.to_owned(), with_key("guess-guess-guess")] {
             let answer = public.request("GET", path, &headers);
             assert_eq!(answer, (401, String::new()), "{path} {headers}");
         }
-        let foreign = format!("Host: evil.example\r\nAuthorization: Bearer {STEER}\r\n");
+        let foreign = format!("Host: evil.example\r\nAuthorization: Bearer {OPERATE}\r\n");
         assert_eq!(public.request("GET", path, &foreign), (403, String::new()));
     }
     for probe in ["/livez", "/readyz"] {
@@ -117,7 +117,7 @@ fn keys_permit_what_they_are_for() {
     assert_eq!(status("GET", "/", &with_key(METRICS)), 401);
     assert_eq!(status("POST", "/control/pause", &with_key(WATCH)), 403);
     // A browser sends the password to every page that asks for it, and the origin.
-    let password = "Authorization: Basic bWU6c3RlZXJpbmcta2V5LTAxMjM0NTY3ODk=\r\n";
+    let password = "Authorization: Basic bWU6b3BlcmF0aW5nLWtleS0wMTIzNDU2Nzg5\r\n";
     let page = format!("{HOST}{password}Origin: http://bot.example.org\r\n");
     let foreign = format!("{HOST}{password}Origin: http://evil.example\r\n");
     assert_eq!(status("POST", "/control/pause", &foreign), 403);
@@ -131,11 +131,11 @@ fn keys_permit_what_they_are_for() {
 }
 
 #[test]
-fn page_is_steered_behind_a_trusted_proxy_only() {
+fn page_is_operated_behind_a_trusted_proxy_only() {
     let site = Site::new([NewUser::bot("Anna")]);
     let tls = format!(
         "Host: 127.0.0.1\r\nX-Forwarded-Host: bot.example.org\r\nX-Forwarded-Proto: https\r\n\
-         Origin: https://bot.example.org\r\nX-Knightwatch-Key: {STEER}\r\n"
+         Origin: https://bot.example.org\r\nX-Knightwatch-Key: {OPERATE}\r\n"
     );
     let trusting = Public::start(&site, "trusted_proxies = [\"127.0.0.0/8\"]");
     assert_eq!(trusting.request("POST", "/control/pause", &tls).0, 204);
@@ -169,14 +169,14 @@ fn ten_thousand_guesses_are_refused_and_leave_one_line() {
     }
     assert_eq!(refused, 10_000);
     let from = |address: &str| {
-        let headers = format!("{}X-Forwarded-For: {address}\r\n", with_key(STEER));
+        let headers = format!("{}X-Forwarded-For: {address}\r\n", with_key(OPERATE));
         public.request("GET", "/", &headers).0
     };
     assert_eq!((from("192.0.2.1"), from("192.0.2.77")), (429, 200));
     let log = public.bot.log();
     let lines = log.matches("wrong key").count();
     assert!((1..=2).contains(&lines), "{log}");
-    for secret in [STEER, WATCH, METRICS, "guess-0"] {
+    for secret in [OPERATE, WATCH, METRICS, "guess-0"] {
         assert!(!log.contains(secret), "{log}");
     }
 }

@@ -159,8 +159,8 @@ impl Search<'_> {
         let Some(before) = self.frame_before(node.ply, 1).eval() else {
             return;
         };
-        let most = params::swing_max();
-        let bonus = ((-node.eval - before) * params::swing_slope()).clamp(-most, most);
+        let max = params::swing_max();
+        let bonus = ((-node.eval - before) * params::swing_slope()).clamp(-max, max);
         self.reward_prior_move(node.ply, bonus, History::add_butterfly);
     }
 

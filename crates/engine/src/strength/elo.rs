@@ -22,8 +22,8 @@ impl Elo {
     /// assert_eq!(Elo::nearest(3000), Elo::MAX);
     /// ```
     pub fn nearest(elo: i32) -> Elo {
-        let (least, most) = (i32::from(Self::MIN.0), i32::from(Self::MAX.0));
-        Elo(elo.clamp(least, most) as u16)
+        let (min, max) = (i32::from(Self::MIN.0), i32::from(Self::MAX.0));
+        Elo(elo.clamp(min, max) as u16)
     }
 
     /// The number.

@@ -292,11 +292,11 @@ fn think_time_varies_with_the_kind_of_move() {
         let mv = game.position().parse_uci(uci).expect("a move");
         let times = (0..200).map(|seed| think_time(&limits, game, mv, strength(1_500, seed)));
         let times: Vec<f64> = times.map(|time| time.as_secs_f64()).collect();
-        let (least, most) = (
+        let (min, max) = (
             times.iter().copied().fold(f64::INFINITY, f64::min),
             times.iter().copied().fold(0.0, f64::max),
         );
-        assert!(most > 3.0 * least, "{least} to {most}");
+        assert!(max > 3.0 * min, "{min} to {max}");
         times.iter().sum::<f64>() / times.len() as f64
     };
     let quiet = "r1bqkb1r/pppp1ppp/2n2n2/4p3/2B1P3/5N2/PPPP1PPP/RNBQK2R w KQkq - 4 4";

@@ -271,7 +271,7 @@ impl Table {
         let age = self.age.load(Relaxed);
         let cluster = self.cluster(key);
         let mut slot = &cluster.entries[0];
-        let mut least = i32::MAX;
+        let mut min = i32::MAX;
         let mut mv = hit.mv;
         for entry in &cluster.entries {
             let known = entry.read(key).map(Data).filter(|old| !old.is_empty());
@@ -284,8 +284,8 @@ impl Table {
                 break;
             }
             let priority = Data(entry.data()).priority(age);
-            if priority < least {
-                (slot, least) = (entry, priority);
+            if priority < min {
+                (slot, min) = (entry, priority);
             }
         }
         let value = value::to_table(hit.value, ply);

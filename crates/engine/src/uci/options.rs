@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{Elo, Parameters};
+use crate::{Elo, MAX_THREADS, Parameters};
 use knightwatch_chess::Variant;
 
 /// Special values of `EvalFile`: the embedded network, and none.
@@ -11,7 +11,6 @@ pub(super) const NO_NETWORK: &str = "<none>";
 
 pub(super) const DEFAULT_HASH_MIB: usize = 16;
 pub(super) const MAX_HASH_MIB: usize = 1 << 20;
-pub(super) const MAX_THREADS: usize = 512;
 pub(super) const MAX_MULTI_PV: usize = 256;
 pub(super) const DEFAULT_OVERHEAD_MS: u64 = 10;
 pub(super) const MAX_OVERHEAD_MS: u64 = 10_000;

@@ -4,13 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::options::{
-    EMBEDDED, EMPTY, MAX_HASH_MIB, MAX_MULTI_PV, MAX_OVERHEAD_MS, MAX_THREADS, NO_NETWORK,
-};
+use super::options::{EMBEDDED, EMPTY, MAX_HASH_MIB, MAX_MULTI_PV, MAX_OVERHEAD_MS, NO_NETWORK};
 use super::parse::{check, spin};
 use super::session::Session;
 use crate::nnue::{self, Network};
-use crate::{Elo, Parameters, Setting};
+use crate::{Elo, MAX_THREADS, Parameters, Setting};
 use knightwatch_chess::{CastlingNotation, Game, Variant};
 
 impl Session {
@@ -54,8 +52,8 @@ impl Session {
             "uci_showwdl" => self.shows_wdl = check(name, value)?,
             "uci_limitstrength" => self.is_limited = check(name, value)?,
             "uci_elo" => {
-                let (least, most) = (Elo::MIN.get().into(), Elo::MAX.get().into());
-                self.elo = Elo::nearest(spin(name, value, least, most)?);
+                let (min, max) = (Elo::MIN.get().into(), Elo::MAX.get().into());
+                self.elo = Elo::nearest(spin(name, value, min, max)?);
             }
             "uci_opponent" => check_opponent(value)?,
             "uci_engineabout" => {}

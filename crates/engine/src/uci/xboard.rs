@@ -16,10 +16,10 @@ use std::sync::{Arc, Mutex};
 use self::clock::Clocks;
 use self::format::{Notation, features, parse_move, thinking_line};
 use super::format::game_result;
-use super::options::{self, Kind, MAX_HASH_MIB, MAX_THREADS};
+use super::options::{self, Kind, MAX_HASH_MIB};
 use super::session::Session;
 use super::{Line, Lines};
-use crate::{Limits, Score, SearchHandle, SearchInfo};
+use crate::{Limits, MAX_THREADS, Score, SearchHandle, SearchInfo};
 use knightwatch_chess::{CastlingNotation, Color, Game, Move, Position, Variant};
 use knightwatch_util::sync::lock;
 

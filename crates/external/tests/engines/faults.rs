@@ -430,7 +430,7 @@ fn transcript_has_the_start_and_failures_before_a_search() {
 /// The times from the failure to our move, as docs/engines.md gives them.
 #[test]
 fn failed_engine_is_replaced_in_time() {
-    for (faults, most) in [
+    for (faults, max) in [
         ("--die-at 1", Duration::from_millis(500)),
         ("--illegal-at 1", Duration::from_millis(500)),
         ("--no-move-at 1", Duration::from_millis(500)),
@@ -459,6 +459,6 @@ fn failed_engine_is_replaced_in_time() {
             report.mv.is_some() && outcome.fallback.is_some(),
             "{faults}"
         );
-        assert!(took < most, "{faults}: {took:?}");
+        assert!(took < max, "{faults}: {took:?}");
     }
 }

@@ -12,7 +12,7 @@ use anyhow::{Context, ensure};
 pub use self::test_position::TestPosition;
 use crate::progress::Progress;
 use knightwatch_chess::Game;
-use knightwatch_engine::{Engine, EngineOptions, Limits, SearchInfo, Task};
+use knightwatch_engine::{Engine, EngineOptions, Limits, MAX_THREADS, SearchInfo, Task};
 use knightwatch_util::input;
 
 /// The largest test suite that is read.
@@ -37,7 +37,7 @@ pub struct EpdOptions {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub depth: Option<u32>,
     /// Search threads, at most 512
-    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=512))]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=MAX_THREADS as i64))]
     pub threads: u32,
     /// Size of the hash table in MiB, at most 65536
     #[arg(long, value_name = "MIB", default_value = "16", value_parser = clap::value_parser!(u32).range(1..=65_536))]
@@ -193,11 +193,8 @@ impl Totals {
             percent(solved, positions)
         );
         if self.max_points > 0 {
-            let (points, most) = (self.points, self.max_points);
-            text += &format!(
-                ", {points} of {most} points ({:.1} %)",
-                percent(points, most)
-            );
+            let (points, max) = (self.points, self.max_points);
+            text += &format!(", {points} of {max} points ({:.1} %)", percent(points, max));
         }
         if solved > 0 {
             let each = f64::from(solved);

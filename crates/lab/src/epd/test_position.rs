@@ -111,8 +111,8 @@ impl TestPosition {
         } else if !self.avoid.is_empty() {
             format!("not {}", list(&self.avoid))
         } else {
-            let most = self.max_points();
-            let best = self.points.iter().filter(|(_, points)| *points == most);
+            let max = self.max_points();
+            let best = self.points.iter().filter(|(_, points)| *points == max);
             list(&best.map(|(mv, _)| *mv).collect::<Vec<_>>())
         }
     }

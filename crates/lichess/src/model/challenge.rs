@@ -1,10 +1,10 @@
 //! Challenges, incoming and outgoing.
 
 use knightwatch_util::keys;
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::Color;
-use super::ids::{self, ChallengeId, ChallengeStatus, DeclineReason, Speed, Username, Variant};
+use super::ids::{ChallengeId, ChallengeStatus, DeclineReason, Speed, Username, Variant};
 use super::text;
 
 /// A challenge as it comes in events, in lists and in the response to our own challenge.
@@ -119,7 +119,7 @@ impl TimeControl {
     /// Estimated duration of a game for one side, in seconds, by Lichess's formula; `None` without a clock.
     pub fn estimate(self) -> Option<u32> {
         match self {
-            Self::Clock { limit, increment } => Some(ids::estimate(limit, increment)),
+            Self::Clock { limit, increment } => Some(Speed::estimate(limit, increment)),
             Self::Correspondence { .. } | Self::Unlimited | Self::Unknown => None,
         }
     }
@@ -179,7 +179,8 @@ impl std::fmt::Display for TimeControl {
 
 keys! {
     /// Color that the challenger asks for.
-    #[derive(Default)]
+    #[derive(Default, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
     pub enum ColorChoice {
         /// We play White.
         White = "white",
@@ -191,12 +192,29 @@ keys! {
     }
 }
 
+impl ColorChoice {
+    /// The color of the opponent.
+    #[must_use]
+    pub fn opposite(self) -> Self {
+        match self {
+            Self::White => Self::Black,
+            Self::Black => Self::White,
+            Self::Random => Self::Random,
+        }
+    }
+}
+
+impl From<Color> for ColorChoice {
+    fn from(color: Color) -> Self {
+        match color {
+            Color::White => Self::White,
+            Color::Black => Self::Black,
+        }
+    }
+}
+
 fn color_choice<'de, D: Deserializer<'de>>(from: D) -> Result<ColorChoice, D::Error> {
-    Ok(match text::color(from)? {
-        Some(Color::White) => ColorChoice::White,
-        Some(Color::Black) => ColorChoice::Black,
-        None => ColorChoice::Random,
-    })
+    Ok(text::color(from)?.map_or(ColorChoice::Random, ColorChoice::from))
 }
 
 /// Direction of a challenge.

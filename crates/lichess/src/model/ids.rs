@@ -1,6 +1,7 @@
 //! Ids and enumerations of the wire.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use knightwatch_util::keys;
@@ -207,11 +208,6 @@ keys! {
     } else Unknown
 }
 
-/// Estimated duration of a game for one side, in seconds: 40 moves, as Lichess counts.
-pub(super) fn estimate(limit: u32, increment: u32) -> u32 {
-    limit.saturating_add(increment.saturating_mul(40))
-}
-
 impl Speed {
     /// The keys of the speeds that bots may play.
     pub const BOT_KEYS: [&str; Self::KEYS.len() - 1] = {
@@ -219,16 +215,33 @@ impl Speed {
         bot_keys
     };
 
+    /// Estimated duration of a game for one side, in seconds: 40 moves, as Lichess counts.
+    pub fn estimate(limit: u32, increment: u32) -> u32 {
+        limit.saturating_add(increment.saturating_mul(40))
+    }
+
+    /// The [estimates](Self::estimate) of clocks of this speed; `None` for games without one.
+    pub fn estimates(self) -> Option<RangeInclusive<u32>> {
+        match self {
+            Self::UltraBullet => Some(0..=29),
+            Self::Bullet => Some(30..=179),
+            Self::Blitz => Some(180..=479),
+            Self::Rapid => Some(480..=1_499),
+            Self::Classical => Some(1_500..=21_599),
+            Self::Correspondence | Self::Unknown => None,
+        }
+    }
+
     /// The speed of a clock of `limit` and `increment` seconds.
     pub fn of_clock(limit: u32, increment: u32) -> Self {
-        match estimate(limit, increment) {
-            0..30 => Self::UltraBullet,
-            30..180 => Self::Bullet,
-            180..480 => Self::Blitz,
-            480..1500 => Self::Rapid,
-            1500..21600 => Self::Classical,
-            _ => Self::Correspondence,
-        }
+        let estimate = Self::estimate(limit, increment);
+        let is_within = |speed: &Self| {
+            speed
+                .estimates()
+                .is_some_and(|range| range.contains(&estimate))
+        };
+        let speed = Self::ALL.iter().copied().find(is_within);
+        speed.unwrap_or(Self::Correspondence)
     }
 }
 

@@ -85,10 +85,10 @@ impl Arena {
         self.enqueue_idle_bots(now);
         self.waiting.update(now);
         let waiting = self.waiting.len();
-        let most_wait = self.players.len() < SMALL_PLAYERS && active * 2 <= waiting * 3;
+        let majority_waits = self.players.len() < SMALL_PLAYERS && active * 2 <= waiting * 3;
         let wave_length = wave_length(self.config.estimate());
         let ready =
-            !self.paired_once || self.waiting.is_wave_complete(wave_length, now) || most_wait;
+            !self.paired_once || self.waiting.is_wave_complete(wave_length, now) || majority_waits;
         if waiting < 2 || !ready {
             return Vec::new();
         }

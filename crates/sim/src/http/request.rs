@@ -15,7 +15,7 @@ use crate::site::{ApiError, Feed, GameId, SimTime, SiteState, Topic, UserId};
 use crate::wire;
 
 pub(crate) const OK: &str = "{\"ok\":true}";
-pub(crate) const NDJSON: &str = "application/x-ndjson";
+pub(crate) const NDJSON_TYPE: &str = "application/x-ndjson";
 
 /// A request with what its row has extracted from it.
 pub(crate) struct ApiRequest<'a> {
@@ -144,7 +144,7 @@ impl Reply {
     /// NDJSON response with one line per item.
     pub(crate) fn lines(lines: impl IntoIterator<Item = String>) -> Self {
         Self::Text {
-            kind: NDJSON,
+            kind: NDJSON_TYPE,
             text: lines.into_iter().map(|line| line + "\n").collect(),
         }
     }

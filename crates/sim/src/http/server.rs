@@ -24,7 +24,7 @@ use crate::http::connection::Connection;
 use crate::http::error;
 use crate::http::handlers::TABLE;
 use crate::http::params::Params;
-use crate::http::request::{ApiRequest, NDJSON, Reply};
+use crate::http::request::{ApiRequest, NDJSON_TYPE, Reply};
 use crate::http::route::{self, Route, RouteMatch};
 use crate::http::stream::{StreamBody, pieces};
 use crate::sim::Sim;
@@ -36,7 +36,7 @@ const MAX_BODY_BYTES: usize = 64 * 1024;
 /// Time for receiving a request body, in wall time. The proxy in front of Lichess has the same limit.
 const BODY_TIMEOUT: Duration = Duration::from_secs(60);
 
-const JSON: &str = "application/json";
+const JSON_TYPE: &str = "application/json";
 
 /// Characters that are escaped again in a decoded path.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
@@ -328,17 +328,19 @@ async fn answer_authorized(
             let sim = request.sim.clone();
             let body = StreamBody::new(sim, topic, feed, connection, stream_faults);
             let unbuffered = [("x-accel-buffering", "no")];
-            (unbuffered, with_type(body.into_body(), NDJSON)).into_response()
+            (unbuffered, with_type(body.into_body(), NDJSON_TYPE)).into_response()
         }
-        Ok(Reply::Created(text)) => (StatusCode::CREATED, with_type(text, JSON)).into_response(),
+        Ok(Reply::Created(text)) => {
+            (StatusCode::CREATED, with_type(text, JSON_TYPE)).into_response()
+        }
         Ok(Reply::NoContent) => StatusCode::NO_CONTENT.into_response(),
         Ok(Reply::Later(reply)) => match reply(upload).await {
             Ok((status, text)) if text.is_empty() => status.into_response(),
-            Ok((status, text)) => (status, with_type(text, JSON)).into_response(),
+            Ok((status, text)) => (status, with_type(text, JSON_TYPE)).into_response(),
             Err(error) => error_response(&error),
         },
-        Ok(Reply::Lines(body)) => with_type(body, NDJSON),
-        Ok(Reply::Json(text)) => with_type(text, JSON),
+        Ok(Reply::Lines(body)) => with_type(body, NDJSON_TYPE),
+        Ok(Reply::Json(text)) => with_type(text, JSON_TYPE),
         Ok(Reply::Text { kind, text }) => with_type(text, kind),
         Err(error) => error_response(&error),
     };

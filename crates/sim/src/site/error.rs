@@ -84,8 +84,8 @@ impl ApiError {
     }
 
     /// Too many concurrent requests of this kind.
-    pub(crate) fn too_many_at_once(most: usize) -> Self {
-        Self::new(429, format!("Please only run {most} request(s) at a time"))
+    pub(crate) fn too_many_at_once(max: usize) -> Self {
+        Self::new(429, format!("Please only run {max} request(s) at a time"))
     }
 
     /// HTML response of the proxy in front of the site.

@@ -166,7 +166,7 @@ mod tests {
         let steady = player(1500.0, 45.0, 0.06);
         let new = Glicko::initial(1500.0);
         // (player, opponent, score, least and most gain)
-        for (me, other, score, least, most) in [
+        for (me, other, score, min, max) in [
             (steady, steady, 1.0, 4.0, 8.0),
             (steady, steady, 0.5, -0.01, 0.01),
             (steady, steady, 0.0, -8.0, -4.0),
@@ -189,7 +189,7 @@ mod tests {
         ] {
             let gain = me.after_game(other, score, 0.0).rating - me.rating;
             assert!(
-                (least..=most).contains(&gain),
+                (min..=max).contains(&gain),
                 "{me:?} {other:?} {score}: {gain}"
             );
         }

@@ -7,11 +7,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use knightwatch_util::seconds::{DAY, HOUR, MINUTE};
+
 use crate::quirks::Limiter;
 use crate::site::{ApiError, SimTime};
-
-const MINUTE: u64 = 60;
-const DAY: u64 = 24 * 3_600;
 
 /// Credits per user, token or address within a time window.
 #[derive(Clone, Copy, Debug)]
@@ -70,7 +69,7 @@ pub(crate) const TOKEN_TESTS: Limit = Limit::new("api.token.test", 10_000, 10 * 
 pub(crate) const ARENA_JOINS: Limit = Limit::new("tournament.join", 30, 10 * MINUTE);
 /// Arenas joined for the first time; user-created arenas cost 2.
 pub(crate) const ARENA_FIRST_JOINS: [Limit; 2] = [
-    Limit::new("tournament.user.join.fast", 8, 3_600),
+    Limit::new("tournament.user.join.fast", 8, HOUR),
     Limit::new("tournament.user.join.slow", 30, DAY),
 ];
 /// Games of one bot against the AI.

@@ -20,6 +20,7 @@ use crate::bot::account::persist::{self, JsonState};
 use crate::clock;
 use crate::lichess::model::GameId;
 use crate::lichess::retry::RequestKind;
+use crate::seconds::{DAY, HOUR, MINUTE};
 
 /// A limit of Lichess.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,10 +44,6 @@ pub(crate) enum Limit {
     /// Arenas joined for the first time in a day, at the same cost.
     ArenasDay,
 }
-
-const MINUTE: u64 = 60;
-const HOUR: u64 = 3_600;
-const DAY: u64 = 86_400;
 
 impl Limit {
     /// Limits shown in the status, their names, and which requests cost more than 1.
@@ -136,7 +133,7 @@ const MAX_WINDOW_DIFFERENCE: u64 = 120;
 
 /// Waits after a refused challenge, if Lichess does not name one.
 const REFUSAL_BACKOFF: Backoff =
-    Backoff::new(Duration::from_secs(MINUTE), Duration::from_secs(4 * 3_600));
+    Backoff::new(Duration::from_secs(MINUTE), Duration::from_secs(4 * HOUR));
 
 /// Used credits, pauses and refusals of one account. Times are seconds since the epoch.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -402,8 +399,8 @@ impl Quota {
                 (false, true) => all / 4,
                 (false, false) => 0,
             };
-            let most = all - reserved;
-            let full = self.used(limit, now) >= most;
+            let max = all - reserved;
+            let full = self.used(limit, now) >= max;
             self.window_end(limit, now).filter(|_| full)
         };
         if let Some(until) = limits.iter().filter_map(|(limit, _)| full(*limit)).max() {

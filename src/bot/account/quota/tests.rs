@@ -3,8 +3,6 @@ use proptest::prelude::*;
 use super::*;
 use crate::bot::account::persist;
 
-const HOUR: u64 = 3_600;
-
 fn at(seconds: u64) -> SystemTime {
     UNIX_EPOCH + Duration::from_secs(1_700_000_000 + seconds)
 }
@@ -20,13 +18,8 @@ fn secs(seconds: u64) -> Duration {
 #[test]
 fn quota_limits_match_lichess() {
     let table = [
-        (Limit::BotGames, "bot.vsBot.day", 100, 24 * HOUR),
-        (
-            Limit::ChallengesDay,
-            "challenge.create.user.day",
-            200,
-            24 * HOUR,
-        ),
+        (Limit::BotGames, "bot.vsBot.day", 100, DAY),
+        (Limit::ChallengesDay, "challenge.create.user.day", 200, DAY),
         (
             Limit::ChallengesMinute,
             "challenge.create.user.minute",
@@ -34,11 +27,11 @@ fn quota_limits_match_lichess() {
             60,
         ),
         (Limit::ChallengesAddress, "challenge.create.ip", 500, 600),
-        (Limit::AiGames, "setup.post.bot.ai", 20, 24 * HOUR),
+        (Limit::AiGames, "setup.post.bot.ai", 20, DAY),
         (Limit::EventStreams, "event.stream", 30, 600),
         (Limit::ArenaJoins, "tournament.join", 30, 600),
         (Limit::ArenasHour, "tournament.user.join.hour", 8, HOUR),
-        (Limit::ArenasDay, "tournament.user.join.day", 30, 24 * HOUR),
+        (Limit::ArenasDay, "tournament.user.join.day", 30, DAY),
     ];
     for (limit, key, credits, window) in table {
         assert_eq!((limit.key(), limit.credits()), (key, credits));
@@ -92,7 +85,7 @@ fn quota_challenge_costs_more_for_person() {
         quota.charge_challenge(true, at(second));
     }
     // 206 of 200: the day's window, opened by the first of all.
-    assert_eq!(quota.challenges_blocked_until(at(300)), Some(at(24 * HOUR)));
+    assert_eq!(quota.challenges_blocked_until(at(300)), Some(at(DAY)));
 }
 
 #[test]
@@ -114,7 +107,7 @@ fn quota_bot_game_is_counted_once() {
     assert_eq!(quota.used(Limit::AiGames, now), 1);
     assert_eq!(quota.last_matchmaking_game(now), Some((at(300), true)));
     // The next window begins with nothing, and with its own first game.
-    let next = at(24 * HOUR);
+    let next = at(DAY);
     assert_eq!(
         (
             quota.used(Limit::BotGames, next),
@@ -220,7 +213,7 @@ fn quota_proxy_pause_is_not_saved() {
 #[test]
 fn quota_wrong_clock_blocks_nothing_forever() {
     let mut quota = Quota::default();
-    let far = at(400 * 24 * HOUR);
+    let far = at(400 * DAY);
     quota.mark_exhausted(Limit::BotGames, secs(HOUR), far);
     quota.on_challenge_refused(Some(secs(HOUR)), far);
     quota.set_pauses([(RequestKind::Challenge, secs(HOUR))], far);
@@ -248,10 +241,10 @@ fn quota_survives_in_file() {
     persist::save(&path, "{\"used\":").unwrap();
     assert!(Quota::load(&path).is_err());
     // Numbers that no clock ever showed.
-    let most = u64::MAX;
+    let max = u64::MAX;
     let text = format!(
-        r#"{{"used":{{"bot.vsBot.day":{{"since":{most},"credits":7}}}},"made":{{"games":{0},"window":0,"last":{most}}},
-        "pauses":{{"challenge":{most}}},"refused":{{"until":{most},"unnamed":{0}}},"new":1}}"#,
+        r#"{{"used":{{"bot.vsBot.day":{{"since":{max},"credits":7}}}},"made":{{"games":{0},"window":0,"last":{max}}},
+        "pauses":{{"challenge":{max}}},"refused":{{"until":{max},"unnamed":{0}}},"new":1}}"#,
         u32::MAX
     );
     persist::save(&path, &text).unwrap();
@@ -338,10 +331,10 @@ fn quota_arena_joins_match_lichess() {
         now += 600;
     }
     assert_eq!(quota.used(Limit::ArenasDay, at(now)), 23);
-    assert_eq!(quota.enter_arena(discovered, at(now)), Err(at(24 * HOUR)));
-    quota.on_too_many_arenas(at(2 * 24 * HOUR));
-    let again = at(2 * 24 * HOUR + HOUR);
-    assert_eq!(quota.enter_arena(named, at(2 * 24 * HOUR)), Err(again));
+    assert_eq!(quota.enter_arena(discovered, at(now)), Err(at(DAY)));
+    quota.on_too_many_arenas(at(2 * DAY));
+    let again = at(2 * DAY + HOUR);
+    assert_eq!(quota.enter_arena(named, at(2 * DAY)), Err(again));
 }
 
 /// Counts games a minute apart, from this second on.
@@ -353,7 +346,6 @@ fn play(quota: &mut Quota, games: u64, from: u64) {
 
 #[test]
 fn quota_learns_lower_limit_from_refusal() {
-    const DAY: u64 = 24 * HOUR;
     let limit = Limit::BotGames;
     let mut quota = Quota::default();
     play(&mut quota, 50, 0);
@@ -405,7 +397,7 @@ fn quota_learns_nothing_from_incomplete_count() {
     let mut quota = Quota::default();
     play(&mut quota, 100, 0);
     assert_eq!(
-        quota.mark_exhausted(limit, secs(24 * HOUR - 6_000), at(6_000)),
+        quota.mark_exhausted(limit, secs(DAY - 6_000), at(6_000)),
         None
     );
     // Other limits are documented.

@@ -222,8 +222,8 @@ impl Command {
             Self::Wait => "There is nothing to wait for.".into(),
             Self::Unknown => format!("I do not know !{argument}. !help lists my commands."),
             Self::TooMany => {
-                let most = facts.chat.per_minute;
-                let commands = plural::count(most, "command", "commands");
+                let max = facts.chat.per_minute;
+                let commands = plural::count(max, "command", "commands");
                 format!("I answer {commands} a minute here. Please try again later.")
             }
         };
@@ -277,7 +277,7 @@ fn time(facts: &Facts<'_>) -> String {
 fn book(facts: &Facts<'_>) -> String {
     let from_book = facts.last.map(|(info, _)| info.source == Source::Book);
     match from_book {
-        _ if !facts.terms.book.are_asked() => "I play this game without a book.".into(),
+        _ if !facts.terms.book.are_used() => "I play this game without a book.".into(),
         None => "I have not moved yet.".into(),
         Some(true) => "My last move was from a book.".into(),
         Some(false) => "My last move was not from a book.".into(),

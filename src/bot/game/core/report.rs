@@ -2,9 +2,8 @@
 
 use super::GameCore;
 use crate::bot::game::status::{GameSnapshot, Pairing, RematchOffer};
-use crate::chess::Color;
 use crate::events::GameFinished;
-use crate::lichess::model::{ColorChoice, NewChallenge, Status, Variant};
+use crate::lichess::model::{NewChallenge, Status, Variant};
 use crate::plural;
 
 impl GameCore {
@@ -80,10 +79,7 @@ impl GameCore {
             challenge: NewChallenge {
                 time_control: match_input.time,
                 rated: match_input.rated,
-                color: match ours {
-                    Color::White => ColorChoice::White,
-                    Color::Black => ColorChoice::Black,
-                },
+                color: ours.into(),
                 variant: match_input.variant,
                 fen: set_up.then(|| header.initial.fen()),
             },

@@ -58,7 +58,7 @@ impl GameCore {
             lag: &self.lag,
             safety_margin: time_inputs.safety_margin,
             max_move_time: time_inputs.max_move_time,
-            at_most: self.terms.move_limits.time,
+            rule_max_time: self.terms.move_limits.time,
             games: time_inputs.games,
             concurrency: time_inputs.concurrency,
         };

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use super::Playing;
 use super::offer::Offer;
 use super::opponent_history::OpponentHistory;
-use crate::config::{ClockSpec, Order, Pattern, Profile, Settings, Side};
+use crate::config::{ClockSpec, ColorPreference, Order, Pattern, Profile, Settings};
 use crate::lichess::model::{Color, ColorChoice, User, Username};
 
 /// Candidates for one challenge: some have left, some are playing.
@@ -78,7 +78,8 @@ pub(super) fn return_game(
 ) -> Option<Choice> {
     history.return_games(now).find_map(|(user, offer, color)| {
         let wanted = |profile: &Profile| {
-            profile.color == Side::Balanced && offers(profile).any(|other| other == offer)
+            profile.color == ColorPreference::Balanced
+                && offers(profile).any(|other| other == offer)
         };
         let number = plan.profiles.iter().position(wanted)?;
         let bot = online_bots.bots.iter().find(|bot| bot.username == user)?;
@@ -89,7 +90,7 @@ pub(super) fn return_game(
         (is_free && plan.may_challenge(bot, &online_bots.me)).then(|| Choice {
             profile: plan.profiles[number].display_name(number),
             offer,
-            color: color_wish(color),
+            color: color.into(),
             users: vec![bot.username.clone()],
             pair: Some(PairGame::Second),
         })
@@ -159,10 +160,10 @@ pub(super) fn choose(
         Color::Black
     };
     let (color, pair) = match profile.color {
-        Side::Balanced => (color_wish(either), Some(PairGame::First)),
-        Side::White => (ColorChoice::White, None),
-        Side::Black => (ColorChoice::Black, None),
-        Side::Random => (ColorChoice::Random, None),
+        ColorPreference::Balanced => (either.into(), Some(PairGame::First)),
+        ColorPreference::White => (ColorChoice::White, None),
+        ColorPreference::Black => (ColorChoice::Black, None),
+        ColorPreference::Random => (ColorChoice::Random, None),
     };
     Ok(Choice {
         profile: profile.display_name(number),
@@ -288,13 +289,6 @@ fn no_opponent(others: bool, fitting: usize, until: Option<SystemTime>) -> NoOpp
     NoOpponent {
         reason: reason.to_owned(),
         until,
-    }
-}
-
-fn color_wish(color: Color) -> ColorChoice {
-    match color {
-        Color::White => ColorChoice::White,
-        Color::Black => ColorChoice::Black,
     }
 }
 

@@ -88,9 +88,9 @@ impl Clocks {
     /// Executes `time CENTISECONDS`; a clock that has run out may be negative.
     pub(super) fn set_remaining(&mut self, centiseconds: &str) -> Result<(), CommandError> {
         let number: i64 = centiseconds.parse().map_err(|_| BAD_ARGUMENT)?;
-        let most = Duration::from_secs_f64(MAX_SECONDS);
+        let max = Duration::from_secs_f64(MAX_SECONDS);
         let ms = number.max(0).unsigned_abs().saturating_mul(10);
-        self.remaining = Duration::from_millis(ms).min(most);
+        self.remaining = Duration::from_millis(ms).min(max);
         Ok(())
     }
 

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use crate::http::game_filter::GameFilter;
 use crate::http::params::Params;
-use crate::http::request::{ApiRequest, ApiResult, NDJSON, Reply};
+use crate::http::request::{ApiRequest, ApiResult, NDJSON_TYPE, Reply};
 use crate::http::route::{NO_TOKEN, Route, routes};
 use crate::round::Round;
 use crate::round::chat::Room;
@@ -173,7 +173,7 @@ fn game_reply(round: &Round, request: &ApiRequest<'_>, base: &str) -> Reply {
 
 fn games_reply(rounds: &[&Round], request: &ApiRequest<'_>, base: &str) -> Reply {
     let params: &Params = &request.params;
-    if request.accepts(NDJSON) {
+    if request.accepts(NDJSON_TYPE) {
         let games = rounds
             .iter()
             .map(|round| export::game_json(round, params, base));

@@ -4,7 +4,7 @@ use super::public::pgn_reply;
 use crate::arena::Arena;
 use crate::arena::entry::JoinRequest;
 use crate::http::arena_form::arena_form;
-use crate::http::request::{ApiRequest, ApiResult, NDJSON, Reply};
+use crate::http::request::{ApiRequest, ApiResult, NDJSON_TYPE, Reply};
 use crate::http::route::{NO_TOKEN, Route, Scopes, routes};
 use crate::round::Round;
 use crate::site::limits::ARENA_JOINS;
@@ -141,7 +141,7 @@ fn games(request: &ApiRequest<'_>) -> ApiResult {
     let rounds = ids.iter().filter_map(|id| state.rounds.get(*id));
     let rounds = rounds.filter(of_player);
     let base = &state.base_url;
-    if request.accepts(NDJSON) {
+    if request.accepts(NDJSON_TYPE) {
         let games = rounds.map(|round| export::game_json(round, &request.params, base));
         return Ok(Reply::lines(games.map(|game| wire::json(&game))));
     }

@@ -1,0 +1,10 @@
+//! Units of time in seconds.
+
+/// Seconds of a minute.
+pub const MINUTE: u64 = 60;
+
+/// Seconds of an hour.
+pub const HOUR: u64 = 60 * MINUTE;
+
+/// Seconds of a day.
+pub const DAY: u64 = 24 * HOUR;
