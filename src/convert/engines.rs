@@ -47,20 +47,7 @@ pub(super) fn convert(draft: &mut Draft, place: &Place, prefix: &str, games: Opt
     let directory = text(draft, "dir").unwrap_or_else(|| ".".to_owned());
     let program = Path::new(&directory).join(&file);
     let program = place.absolute(&program.to_string_lossy());
-    let mut command: Vec<String> = text(draft, "interpreter").into_iter().collect();
-    command.extend(
-        draft
-            .value(&key("interpreter_options"))
-            .iter()
-            .flat_map(|it| it.texts()),
-    );
-    command.push(program.clone());
-    for name in draft.names(&key("engine_options.")) {
-        if let Some((value, source)) = draft.take(&key(&format!("engine_options.{name}"))) {
-            command.push(format!("--{name}={value}"));
-            from.push(source);
-        }
-    }
+    let command = command(draft, prefix, &program, &mut from);
     let name = engine_name(&file, games);
     let mut entries = vec![
         ("name", Toml::from(name.as_str())),
@@ -108,30 +95,8 @@ pub(super) fn convert(draft: &mut Draft, place: &Place, prefix: &str, games: Opt
                 .map(|value| (ours, value.into())),
         );
     }
-    let mut options = Table::new();
-    for path in draft.paths(&key(map)) {
-        let option = path[key(map).len()..].to_owned();
-        // Names with a dot are commands, or tablebases in a form of that bot.
-        if option.contains('.') || COMMON.contains(&option.as_str()) {
-            continue;
-        }
-        let Some((value, source)) = draft.take(&path) else {
-            continue;
-        };
-        from.push(source);
-        let value = match value {
-            _ if [threads, hash].contains(&option.as_str()) => continue,
-            Value::Bool(value) => Toml::Boolean(value),
-            Value::Int(value) => Toml::Integer(value),
-            value => match value.to_string() {
-                path if path.starts_with("./") || path.starts_with("../") => {
-                    place.absolute(&path).into()
-                }
-                text => text.into(),
-            },
-        };
-        options.insert(option, value);
-    }
+    let mut options = options(draft, place, &key(map), &mut from);
+    options.retain(|name, _| ![threads, hash].contains(&name));
     if !options.is_empty() {
         entries.push(("options", Toml::Table(options)));
     }
@@ -160,6 +125,52 @@ pub(super) fn convert(draft: &mut Draft, place: &Place, prefix: &str, games: Opt
         }
         None => {}
     }
+}
+
+/// Program and arguments of the engine. Appends the places of the arguments to `from`.
+fn command(draft: &mut Draft, prefix: &str, program: &str, from: &mut Vec<String>) -> Vec<String> {
+    let key = |name: &str| format!("{prefix}{name}");
+    let interpreter = draft.value(&key("interpreter")).map(Value::to_string);
+    let interpreter = interpreter.filter(|text| !text.is_empty());
+    let mut command: Vec<String> = interpreter.into_iter().collect();
+    let options = draft.value(&key("interpreter_options"));
+    command.extend(options.iter().flat_map(|it| it.texts()));
+    command.push(program.to_owned());
+    for name in draft.names(&key("engine_options.")) {
+        if let Some((value, source)) = draft.take(&key(&format!("engine_options.{name}"))) {
+            command.push(format!("--{name}={value}"));
+            from.push(source);
+        }
+    }
+    command
+}
+
+/// The options below `prefix` that are not common to all engines. Appends their places to `from`.
+fn options(draft: &mut Draft, place: &Place, prefix: &str, from: &mut Vec<String>) -> Table {
+    let mut options = Table::new();
+    for path in draft.paths(prefix) {
+        let option = path[prefix.len()..].to_owned();
+        // Names with a dot are commands, or tablebases in a form of that bot.
+        if option.contains('.') || COMMON.contains(&option.as_str()) {
+            continue;
+        }
+        let Some((value, source)) = draft.take(&path) else {
+            continue;
+        };
+        from.push(source);
+        let value = match value {
+            Value::Bool(value) => Toml::Boolean(value),
+            Value::Int(value) => Toml::Integer(value),
+            value => match value.to_string() {
+                path if path.starts_with("./") || path.starts_with("../") => {
+                    place.absolute(&path).into()
+                }
+                text => text.into(),
+            },
+        };
+        options.insert(option, value);
+    }
+    options
 }
 
 /// The condition for the games that an engine of BotLi is named by, and those of them that are variants: `atomic_human`; or

@@ -13,7 +13,7 @@ use std::time::Duration;
 use sd_notify::NotifyState;
 use tokio::runtime::{self, Runtime};
 use tokio::sync::mpsc;
-use tokio::task::{JoinSet, spawn_blocking};
+use tokio::task::{JoinHandle, JoinSet, spawn_blocking};
 use tokio::time::{Instant, sleep_until};
 use tracing::{debug, error, info, warn};
 
@@ -274,6 +274,12 @@ async fn supervise(
         parts.unfinished_games = records.clone().map(left_open);
     }
     let page = page(&accounts, settings, &events, records);
+    let outputs = Outputs {
+        page,
+        traces,
+        recorder,
+        alerts,
+    };
     accounts.start(parts, stops);
     let mut watchdog = Watchdog::new();
     let mut deadline = None;
@@ -291,20 +297,7 @@ async fn supervise(
                     continue;
                 };
                 notify(&[NotifyState::Stopping]);
-                if let Some(page) = page {
-                    page.close().await;
-                }
-                if let Some(traces) = traces {
-                    traces.finish(RECORDS_FLUSH_TIMEOUT).await;
-                }
-                if let Some(recorder) = recorder {
-                    recorder.finish(RECORDS_FLUSH_TIMEOUT).await;
-                }
-                // Without the sender of the errors, no further alert can come.
-                drop(accounts);
-                if let Err(error) = alerts.await {
-                    warn!("the task of the alerts failed: {error}");
-                }
+                outputs.finish(accounts).await;
                 return outcome;
             }
             event = signals.next() => match event {
@@ -338,6 +331,33 @@ async fn supervise(
                     warn!("control socket or metrics task failed: {error}");
                 }
             }
+        }
+    }
+}
+
+/// What outlives the accounts at shutdown, until everything is written and sent.
+struct Outputs {
+    page: Option<Page>,
+    traces: Option<trace::Recorder>,
+    recorder: Option<Recorder>,
+    alerts: JoinHandle<()>,
+}
+
+impl Outputs {
+    async fn finish(self, accounts: Accounts) {
+        if let Some(page) = self.page {
+            page.close().await;
+        }
+        if let Some(traces) = self.traces {
+            traces.finish(RECORDS_FLUSH_TIMEOUT).await;
+        }
+        if let Some(recorder) = self.recorder {
+            recorder.finish(RECORDS_FLUSH_TIMEOUT).await;
+        }
+        // Without the sender of the errors, no further alert can come.
+        drop(accounts);
+        if let Err(error) = self.alerts.await {
+            warn!("the task of the alerts failed: {error}");
         }
     }
 }

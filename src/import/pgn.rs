@@ -8,7 +8,7 @@ use ring::digest;
 
 use super::{MAX_PLIES, Read, name, uci_moves};
 use crate::chess::pgn::{Outcome, Problem, ReadError, Reader, Record, Tags};
-use crate::chess::{Color, Termination, Variant};
+use crate::chess::{Color, Game, Position, Termination, Variant};
 use crate::events::{GameStarted, Player, TimeControl};
 use crate::lichess::model::Speed;
 use crate::lichess::model::address::{self, Page};
@@ -68,48 +68,19 @@ fn game(record: Record, server: &str, number: u64) -> Read {
         Outcome::Unknown if is_aborted => (None, "*".to_owned()),
         Outcome::Unknown => return Read::Skipped("without a result"),
     };
-    let to_move = record.game.position().turn();
-    let end = match record.game.termination() {
-        Some(Termination::Checkmate) if winner != Some(!to_move) => {
-            format!("checkmate of {to_move}")
-        }
-        Some(Termination::Stalemate) if winner.is_some() => format!("stalemate of {to_move}"),
-        Some(Termination::VariantWin(side)) if winner != Some(side) => format!("a win of {side}"),
-        Some(Termination::VariantDraw) if winner.is_some() => "a draw".to_owned(),
-        _ => String::new(),
-    };
-    if !end.is_empty() && record.outcome != Outcome::Unknown {
+    if record.outcome != Outcome::Unknown
+        && let Some(end) = contradicting_end(&record.game, winner)
+    {
         return Read::Broken(format!(
             "game {number}: the moves end in {end}, but the result is {result}"
         ));
     }
     let initial = record.game.initial();
-    let rules = initial.variant();
-    let is_startpos = *initial == Variant::Standard.start();
-    let named: String = tag("Variant")
-        .unwrap_or_default()
-        .to_lowercase()
-        .split_whitespace()
-        .collect();
-    let variant = match named.as_str() {
-        _ if rules != Variant::Standard => rules.key(),
-        "chess960" | "fischerandom" | "fischerrandom" => "chess960",
-        "fromposition" => "fromPosition",
-        _ if is_startpos => "standard",
-        _ => "fromPosition",
-    };
     let event = tag("Event").unwrap_or_default();
     let lower = event.to_lowercase();
+    let last_word = event.split(' ').next_back().unwrap_or_default();
+    let is_arena = address::after_host(last_word, Page::Arena).is_some();
     let time_control = time_control(tags.get("TimeControl"));
-    let named = Speed::ALL
-        .iter()
-        .find(|speed| lower.contains(&speed.key().to_lowercase()));
-    let speed = match (time_control, named) {
-        (TimeControl::Clock { limit, increment }, _) => Speed::of_clock(limit, increment),
-        (_, Some(speed)) => *speed,
-        (TimeControl::Unlimited, None) => Speed::Correspondence,
-        (_, None) => Speed::Unknown,
-    };
     let moves: Vec<String> = uci_moves(&record.game).collect();
     let started = started(tags);
     // Evaluations of others are not ours.
@@ -121,21 +92,12 @@ fn game(record: Record, server: &str, number: u64) -> Read {
         white: player(tags, Color::White),
         black: player(tags, Color::Black),
         our_color: Color::White,
-        speed: speed.to_string(),
+        speed: speed(time_control, &lower).to_string(),
         time_control,
         rated: lower.split(' ').any(|word| word == "rated"),
-        variant: variant.to_owned(),
-        initial_fen: (*initial != rules.start()).then(|| initial.fen()),
-        tournament: address::after_host(
-            event.split(' ').next_back().unwrap_or_default(),
-            Page::Arena,
-        )
-        .map(|_| {
-            name(address::id(
-                event.split(' ').next_back().unwrap_or_default(),
-                Page::Arena,
-            ))
-        }),
+        variant: variant(tag("Variant"), initial).to_owned(),
+        initial_fen: (*initial != initial.variant().start()).then(|| initial.fen()),
+        tournament: is_arena.then(|| name(address::id(last_word, Page::Arena))),
         engine: None,
         plies: moves.len() as u32 + 1,
     };
@@ -158,6 +120,46 @@ fn game(record: Record, server: &str, number: u64) -> Read {
         winner,
         result,
     }))
+}
+
+/// The end of the game on the board, if it does not agree with the winner.
+fn contradicting_end(game: &Game, winner: Option<Color>) -> Option<String> {
+    let to_move = game.position().turn();
+    match game.termination()? {
+        Termination::Checkmate if winner != Some(!to_move) => {
+            Some(format!("checkmate of {to_move}"))
+        }
+        Termination::Stalemate if winner.is_some() => Some(format!("stalemate of {to_move}")),
+        Termination::VariantWin(side) if winner != Some(side) => Some(format!("a win of {side}")),
+        Termination::VariantDraw if winner.is_some() => Some("a draw".to_owned()),
+        _ => None,
+    }
+}
+
+/// Lichess's key of the variant, by the tag and the initial position.
+fn variant(tag: Option<&str>, initial: &Position) -> &'static str {
+    let rules = initial.variant();
+    let named = tag.unwrap_or_default().to_lowercase();
+    let named: String = named.split_whitespace().collect();
+    match named.as_str() {
+        _ if rules != Variant::Standard => rules.key(),
+        "chess960" | "fischerandom" | "fischerrandom" => "chess960",
+        "fromposition" => "fromPosition",
+        _ if *initial == Variant::Standard.start() => "standard",
+        _ => "fromPosition",
+    }
+}
+
+/// The speed of a time control, or else that in the name of the event, in lower case.
+fn speed(time_control: TimeControl, event: &str) -> Speed {
+    let mut speeds = Speed::ALL.iter();
+    let named = speeds.find(|speed| event.contains(&speed.key().to_lowercase()));
+    match (time_control, named) {
+        (TimeControl::Clock { limit, increment }, _) => Speed::of_clock(limit, increment),
+        (_, Some(speed)) => *speed,
+        (TimeControl::Unlimited, None) => Speed::Correspondence,
+        (_, None) => Speed::Unknown,
+    }
 }
 
 /// The id on Lichess, or else one made of players, date and moves.

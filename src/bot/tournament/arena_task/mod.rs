@@ -18,6 +18,7 @@ use crate::bot::shutdown::Stage;
 use crate::clock;
 use crate::config::ArenaEntry;
 use crate::events::{self, ArenaStage, Event};
+use crate::lichess::Error;
 use crate::lichess::model::{Arena, ArenaId};
 use crate::lichess::retry::{self, RequestKind, Retry};
 use crate::plural;
@@ -378,7 +379,6 @@ impl ArenaTask {
     }
 
     async fn join(&mut self, arena: &Arena) -> Option<Duration> {
-        let (id, name) = (&arena.id, &arena.name);
         let wait = self
             .refusal
             .as_ref()
@@ -393,24 +393,39 @@ impl ArenaTask {
         self.joined = true;
         self.set_slot_need(initial_slot_need(arena));
         let joining = self.joining.borrow_and_update().clone();
-        let client = &self.ctx.client;
-        let answer = client
-            .join_arena(id, joining.team.as_deref(), joining.password.as_deref())
-            .await;
-        let Err(failure) = answer else {
-            self.refusal = None;
-            let begins = match arena.starts_in {
-                Some(left) => format!(", which begins in {} min", left.as_secs().div_ceil(60)),
-                None => String::new(),
-            };
-            self.respond(Ok(format!("joined {name}{begins}")));
-            self.publish(arena, "joined");
-            match self.observations.withdrawn {
-                0 => info!(name: "arena_joined", arena = %id, "joined {name}"),
-                _ => info!(arena = %id, "rejoined {name} after Lichess withdrew us"),
-            }
-            return Some(poll_interval(arena));
+        let (team, password) = (joining.team.as_deref(), joining.password.as_deref());
+        let answer = self.ctx.client.join_arena(&arena.id, team, password).await;
+        match answer {
+            Ok(()) => Some(self.on_joined(arena)),
+            Err(failure) => self.on_join_failed(arena, joining, &failure).await,
+        }
+    }
+
+    /// Reports that the arena was joined. Returns the wait before the next poll.
+    fn on_joined(&mut self, arena: &Arena) -> Duration {
+        let (id, name) = (&arena.id, &arena.name);
+        self.refusal = None;
+        let begins = match arena.starts_in {
+            Some(left) => format!(", which begins in {} min", left.as_secs().div_ceil(60)),
+            None => String::new(),
         };
+        self.respond(Ok(format!("joined {name}{begins}")));
+        self.publish(arena, "joined");
+        match self.observations.withdrawn {
+            0 => info!(name: "arena_joined", arena = %id, "joined {name}"),
+            _ => info!(arena = %id, "rejoined {name} after Lichess withdrew us"),
+        }
+        poll_interval(arena)
+    }
+
+    /// Decides what follows a failed join, and reports it. Returns the wait before the next poll; `None` to give up.
+    async fn on_join_failed(
+        &mut self,
+        arena: &Arena,
+        joining: ArenaEntry,
+        failure: &Error,
+    ) -> Option<Duration> {
+        let (id, name) = (&arena.id, &arena.name);
         self.joined = failure.may_have_worked();
         if !self.joined {
             self.set_slot_need(SlotNeed::None);
@@ -432,7 +447,7 @@ impl ArenaTask {
                 "cannot join {name} yet, trying again: {failure}"
             )));
             self.publish(arena, format!("cannot join yet, trying again: {failure}"));
-            return match retry::decide(RequestKind::Arena, &failure, 0) {
+            return match retry::decide(RequestKind::Arena, failure, 0) {
                 Retry::After(wait) => Some(wait.max(FAILURE_RETRY_WAIT)),
                 Retry::GiveUp => Some(REFUSED_POLL_INTERVAL),
             };
@@ -445,6 +460,12 @@ impl ArenaTask {
             [] => failure.to_string(),
             some => format!("{failure} ({})", some.join("; ")),
         };
+        self.on_refused(arena, joining, &why)
+    }
+
+    /// Tries again until the arena starts, then gives up.
+    fn on_refused(&mut self, arena: &Arena, joining: ArenaEntry, why: &str) -> Option<Duration> {
+        let (id, name) = (&arena.id, &arena.name);
         match arena.starts_in {
             None => {
                 warn!(arena = %id, "not joining {name}: {why}");
