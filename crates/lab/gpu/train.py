@@ -21,6 +21,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+# These constants are those of the Rust trainer; a test in crates/lab/src/trainer_tests.rs compares them.
 INPUTS = 768
 QA, QB = 255, 64
 RECORD = 36

@@ -15,14 +15,12 @@ use std::path::Path;
 
 use anyhow::Context;
 
-use super::contest::worker_pool;
-use super::dataset::Sources;
 use super::log::print_line;
 use super::options::ExportOptions;
 use super::sample::Sample;
 
 /// Bytes of a record.
-const RECORD_BYTES: usize = 36;
+pub(super) const RECORD_BYTES: usize = 36;
 
 /// Most positions in a file: 576 MiB, which a GPU can index with 32 bits.
 const FILE_POSITIONS: usize = 1 << 24;
@@ -33,14 +31,7 @@ const FILE_POSITIONS: usize = 1 << 24;
 /// # Errors
 /// When there are no games, or a file cannot be read or written.
 pub fn run(options: &ExportOptions) -> anyhow::Result<()> {
-    let threads = worker_pool::thread_count(options.threads);
-    let data = Sources::find(&options.data)?.load(
-        threads,
-        options.validation,
-        options.seed,
-        options.lambda,
-        Sample::new,
-    )?;
+    let (_, data) = options.data.load(options.validation)?;
     std::fs::create_dir_all(&options.out)
         .with_context(|| format!("cannot create {}", options.out.display()))?;
     for (at, part) in data.training.chunks(FILE_POSITIONS).enumerate() {

@@ -90,7 +90,7 @@ fn total(mut values: [f32; LANE]) -> f32 {
 }
 
 /// Larger scores, in centipawns, are not used to measure the network's scale.
-const UNDECIDED: i16 = 600;
+pub(super) const UNDECIDED: i16 = 600;
 
 /// Instruction set that the loops are compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

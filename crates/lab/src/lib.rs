@@ -39,7 +39,7 @@ mod uci_engine;
 mod variant_game;
 
 pub use options::{
-    CalibrateOptions, DatagenOptions, ExportOptions, FitVariantOptions, FitWdlOptions,
+    CalibrateOptions, DataOptions, DatagenOptions, ExportOptions, FitVariantOptions, FitWdlOptions,
     GauntletOptions, GrowOptions, MatchOptions, TrainOptions, TuneOptions,
 };
 

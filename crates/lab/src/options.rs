@@ -8,7 +8,10 @@ use std::time::Duration;
 use anyhow::ensure;
 use clap::builder::RangedU64ValueParser;
 
+use super::contest::worker_pool;
+use super::dataset::{Dataset, Sources};
 use super::openings::Openings;
+use super::sample::Sample;
 use knightwatch_chess::Variant;
 use knightwatch_engine::{Elo, MAX_THREADS};
 use knightwatch_util::match_stats::Sprt;
@@ -413,12 +416,47 @@ fn number(text: &str) -> Result<(String, i32), String> {
         .map_err(|_| "expected a whole number after the =".to_owned())
 }
 
+/// Games for training, and the positions made of them.
+#[derive(Clone, Debug, clap::Args)]
+pub struct DataOptions {
+    /// Directories (or files) of games
+    #[arg(long = "data", value_name = "DIR", required = true, num_args = 1..)]
+    pub paths: Vec<PathBuf>,
+    /// Weight of later positions of the game in the score, decreasing by this factor with every ply (0.0 to below 1.0)
+    #[arg(long, value_name = "L", default_value_t = 0.0, value_parser = share_below_one)]
+    pub lambda: f64,
+    /// [default: all cores]
+    #[arg(long, value_name = "N", value_parser = threads())]
+    pub threads: Option<usize>,
+    /// Seed of the order of the positions and of all other random choices
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    pub seed: u64,
+}
+
+impl DataOptions {
+    /// Number of threads.
+    pub(super) fn thread_count(&self) -> usize {
+        worker_pool::thread_count(self.threads)
+    }
+
+    /// Reads the positions, with those of a share of the games for validation. Returns the number of files as well.
+    ///
+    /// # Errors
+    /// When there are no games, or a file cannot be read.
+    pub(super) fn load(&self, validation: f64) -> anyhow::Result<(usize, Dataset)> {
+        let sources = Sources::find(&self.paths)?;
+        let threads = self.thread_count();
+        let data = sources.load(threads, validation, self.seed, self.lambda, Sample::new)?;
+        Ok((sources.len(), data))
+    }
+}
+
 /// `knightwatch train`
 #[derive(Clone, Debug, clap::Args)]
 pub struct TrainOptions {
-    /// Directories (or files) of games
-    #[arg(long, value_name = "DIR", required = true, num_args = 1..)]
-    pub data: Vec<PathBuf>,
+    /// Games and their positions.
+    #[command(flatten)]
+    pub data: DataOptions,
     /// Network file to write; the log has the same name with .log
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
@@ -428,9 +466,6 @@ pub struct TrainOptions {
     /// Output rows, chosen by the number of pieces
     #[arg(long, value_name = "B", default_value_t = 8)]
     pub buckets: usize,
-    /// [default: all cores]
-    #[arg(long, value_name = "N", value_parser = threads())]
-    pub threads: Option<usize>,
     /// Passes over the positions
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = some::<usize>())]
     pub epochs: usize,
@@ -443,9 +478,6 @@ pub struct TrainOptions {
     /// Weight of the result at the end of the run; it changes linearly [default: that of --wdl]
     #[arg(long, value_name = "W", value_parser = share)]
     pub final_wdl: Option<f64>,
-    /// Weight of later positions of the game in the score, decreasing by this factor with every ply (0.0 to below 1.0)
-    #[arg(long, value_name = "L", default_value_t = 0.0, value_parser = share_below_one)]
-    pub lambda: f64,
     /// Highest learning rate: reached after 0.5 % of the run, it decays to a hundredth along a cosine
     #[arg(long, value_name = "RATE", default_value_t = 0.001, value_parser = positive)]
     pub rate: f64,
@@ -470,32 +502,20 @@ pub struct TrainOptions {
     /// Name of the network [default: its file name]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
-    /// Seed of the initial weights and of the order of the positions
-    #[arg(long, value_name = "SEED", default_value_t = 1)]
-    pub seed: u64,
 }
 
 /// `knightwatch export-positions`
 #[derive(Clone, Debug, clap::Args)]
 pub struct ExportOptions {
-    /// Directories (or files) of games
-    #[arg(long, value_name = "DIR", required = true, num_args = 1..)]
-    pub data: Vec<PathBuf>,
+    /// Games and their positions.
+    #[command(flatten)]
+    pub data: DataOptions,
     /// Directory for the positions; files of the same name are replaced
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
-    /// Weight of later positions of the game in the score, as in `train`
-    #[arg(long, value_name = "L", default_value_t = 0.0, value_parser = share_below_one)]
-    pub lambda: f64,
     /// Share of the games used for validation (0.0 to 1.0)
     #[arg(long, value_name = "SHARE", default_value_t = 0.01, value_parser = share)]
     pub validation: f64,
-    /// [default: all cores]
-    #[arg(long, value_name = "N", value_parser = threads())]
-    pub threads: Option<usize>,
-    /// Seed of the order of the positions
-    #[arg(long, value_name = "SEED", default_value_t = 1)]
-    pub seed: u64,
 }
 
 /// `knightwatch fit-wdl`

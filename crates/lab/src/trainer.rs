@@ -15,8 +15,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail, ensure};
 
 use super::checkpoint::{Checkpoint, RunKey};
-use super::contest::worker_pool;
-use super::dataset::{Dataset, RUN, Sources};
+use super::dataset::{Dataset, RUN};
 use super::kernel::{Loss, SimdLevel, TILE, Target, Tile};
 use super::log::RunLog;
 use super::model::{CLIP, Model, Row};
@@ -79,7 +78,7 @@ impl TrainingSettings {
             rate: options.rate as f32,
             decay: options.decay as f32,
             threads,
-            seed: options.seed,
+            seed: options.data.seed,
         }
     }
 
@@ -92,8 +91,8 @@ impl TrainingSettings {
             batch: self.batch,
             wdl: [self.target.wdl, self.final_target.wdl],
             scale: self.target.scale,
-            lambda: options.lambda,
-            seed: options.seed,
+            lambda: options.data.lambda,
+            seed: options.data.seed,
         }
     }
 
@@ -104,7 +103,7 @@ impl TrainingSettings {
             "network: (768 -> {hidden}) x 2 -> 1 x {buckets}; wdl {} to {}, lambda {}, K {:.0}, batch {}, epochs {}, limit {:?}, rate {}, decay {}, seed {}, {} threads, {:?}",
             options.wdl,
             self.final_target.wdl,
-            options.lambda,
+            options.data.lambda,
             self.target.scale,
             self.batch,
             self.epochs,
@@ -163,9 +162,9 @@ pub fn run(options: &TrainOptions) -> anyhow::Result<()> {
     check_output(&options.out)?;
     let from = options.from.as_deref();
     let from = from.map(|path| open_network(path, shape)).transpose()?;
-    let threads = worker_pool::thread_count(options.threads);
+    let threads = options.data.thread_count();
     let began = Instant::now();
-    let (data, data_line) = load_data(options, threads)?;
+    let (data, data_line) = load_data(options)?;
     let settings = TrainingSettings::new(options, &data, threads);
     let key = settings.key(options, shape, &data);
     let (start, best) = match unfinished {
@@ -182,8 +181,8 @@ pub fn run(options: &TrainOptions) -> anyhow::Result<()> {
         None => {
             let model = match from {
                 Some(network) => Model::from_network(&network, settings.target.scale)
-                    .widened(shape.hidden, options.seed),
-                None => Model::random(shape, options.seed),
+                    .widened(shape.hidden, options.data.seed),
+                None => Model::random(shape, options.data.seed),
             };
             (Checkpoint::start(key, &model), None)
         }
@@ -217,20 +216,13 @@ pub fn run(options: &TrainOptions) -> anyhow::Result<()> {
 }
 
 /// Reads the positions of the games. The text describes them.
-fn load_data(options: &TrainOptions, threads: usize) -> anyhow::Result<(Dataset, String)> {
+fn load_data(options: &TrainOptions) -> anyhow::Result<(Dataset, String)> {
     let began = Instant::now();
-    let sources = Sources::find(&options.data)?;
-    let data = sources.load(
-        threads,
-        options.validation,
-        options.seed,
-        options.lambda,
-        Sample::new,
-    )?;
+    let (files, data) = options.data.load(options.validation)?;
     let (training_count, validation_count) = (data.training.len(), data.validation.len());
     let text = format!(
         "data: {} files, {} games, {} plies, {} positions kept ({:.1} a game, {:.1} %), {validation_count} for validation; read in {:.1} s",
-        sources.len(),
+        files,
         data.games,
         data.plies,
         training_count + validation_count,

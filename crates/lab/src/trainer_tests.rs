@@ -1,10 +1,12 @@
 //! Tests of the trainer: gradients against finite differences, and memorization.
 
 use super::*;
-use crate::kernel::sigmoid;
+use crate::export::RECORD_BYTES;
+use crate::kernel::{UNDECIDED, sigmoid};
 use crate::model::Layout;
 use knightwatch_chess::Position;
-use knightwatch_engine::nnue::LANE;
+use knightwatch_engine::nnue::features::INPUTS;
+use knightwatch_engine::nnue::{LANE, QA, QB};
 
 /// Positions of random games with random scores.
 fn samples(count: usize, seed: u64) -> Vec<Sample> {
@@ -334,4 +336,22 @@ fn scale_is_fitted() {
         .blocks,
         2
     );
+}
+
+#[test]
+fn gpu_trainer_has_the_same_constants() {
+    let script = include_str!("../gpu/train.py");
+    for line in [
+        format!("INPUTS = {INPUTS}"),
+        format!("QA, QB = {QA}, {QB}"),
+        format!("RECORD = {RECORD_BYTES}"),
+        format!("CLIP = {CLIP}"),
+        format!("BETA1, BETA2 = {BETA1}, {BETA2}"),
+        format!(
+            "WARM_UP, FINAL_RATE, ROUNDED_FROM = {WARM_UP}, {FINAL_RATE_FACTOR}, {ROUNDED_FROM}"
+        ),
+        format!("UNDECIDED = {UNDECIDED}"),
+    ] {
+        assert!(script.lines().any(|found| found == line), "{line}");
+    }
 }
