@@ -74,7 +74,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Whether the game task has recorded its end.
+    /// Returns whether the game task has recorded its end.
     pub fn has_ended(&self) -> bool {
         let last = self.entries.last();
         matches!(last, Some((_, _, Record::End(_))))
