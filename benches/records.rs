@@ -34,7 +34,7 @@ async fn main() -> Fallible<()> {
         server: "https://lichess.org/".to_owned(),
         files: None,
     };
-    let recorder = Recorder::start(options, Bus::new().subscribe())?;
+    let recorder = Recorder::start(options, Bus::new().subscribe(), |_| ())?;
     recorder.finish(Duration::from_secs(60)).await;
     fill(&file, games)?;
     let size = std::fs::metadata(&file)?.len() >> 20;
