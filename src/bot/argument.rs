@@ -109,9 +109,8 @@ pub fn variant(text: &str) -> Result<Variant, CommandError> {
 /// # Errors
 /// If it is not `white`, `black` or `random`.
 pub fn color(text: &str) -> Result<ColorChoice, CommandError> {
-    let choices = [ColorChoice::White, ColorChoice::Black, ColorChoice::Random];
-    let choice = choices.into_iter().find(|choice| choice.key() == text);
-    choice.ok_or_else(|| CommandError(format!("`{text}` is not white, black or random")))
+    ColorChoice::from_key(text)
+        .ok_or_else(|| CommandError(format!("`{text}` is not white, black or random")))
 }
 
 /// Parses how games are played: at an Elo, or with a number of seconds per move at most.

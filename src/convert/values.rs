@@ -39,7 +39,7 @@ pub(super) fn boolean(value: &Value) -> Outcome {
     }
 }
 
-/// A whole number from 0 to `most`; larger ones are limited.
+/// A whole number from 0 to `max`; larger ones are limited.
 pub(super) fn whole(value: &Value, max: u32) -> Option<u32> {
     let number = match value {
         Value::Int(number) => *number as f64,

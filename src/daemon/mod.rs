@@ -335,7 +335,7 @@ async fn supervise(
     }
 }
 
-/// What outlives the accounts at shutdown, until everything is written and sent.
+/// Outputs that outlive the accounts at shutdown, until everything is written and sent.
 struct Outputs {
     page: Option<Page>,
     traces: Option<trace::Recorder>,

@@ -109,10 +109,9 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
         server: format!("http://{address}/"),
         files: None,
     };
-    let metrics = parts.metrics.clone();
-    let on_change = move |error| metrics.set_records_error(error);
+    let (metrics, observer) = (parts.metrics.clone(), parts.metrics.clone());
+    let on_change = move |error| observer.set_records_error(error);
     let recorder = Recorder::start(records, parts.events.subscribe(), on_change)?;
-    let metrics = parts.metrics.clone();
     let counting = tokio::spawn(metrics.follow(parts.events.subscribe()));
     let bot = tokio::spawn(bot::run(parts, stop));
     add_opponents(&sim, options.games);

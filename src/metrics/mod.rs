@@ -365,7 +365,7 @@ fn health(state_age: Duration, offline: Option<Duration>, status: &Status) -> He
     }
 }
 
-/// Health after this time of failing to write the records, if it is `health` otherwise.
+/// Health with records that have failed for this time; `health` is that of everything else.
 fn health_of_records(health: Health, error: &str, failing: Duration) -> Health {
     if health != Health::Ok || failing < RECORDS_ALARM_AFTER {
         return health;

@@ -10,6 +10,7 @@ use crate::events::{
     Challenge, Event, GameFinished, GameStarted, Moved, Offer, Player, Score, TimeControl,
     initial_position,
 };
+use crate::seconds::DAY;
 
 /// Upper limit of a text from others, in characters.
 const MAX_TEXT_CHARS: usize = 500;
@@ -18,7 +19,7 @@ const MAX_TEXT_CHARS: usize = 500;
 const MAX_PV_PLIES: usize = 12;
 
 /// How long notes without a game are kept.
-const NOTE_RETENTION: Duration = Duration::from_secs(30 * 86_400);
+const NOTE_RETENTION: Duration = Duration::from_secs(30 * DAY);
 
 /// Plies that identify an opening.
 const OPENING_PLIES: usize = 4;

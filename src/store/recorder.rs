@@ -23,6 +23,7 @@ use super::{Error, insert, open, reader};
 use crate::backoff::Backoff;
 use crate::events::{Event, RecvError};
 use crate::plural;
+use crate::seconds::DAY;
 
 /// Upper limit of queued events: those of about 180 games, in about 8 MiB.
 const QUEUE_CAPACITY: usize = 16_384;
@@ -34,7 +35,7 @@ const MAX_BATCH: usize = 256;
 const PGN_RETRY_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Old notes are deleted when the file is opened, and then at this interval.
-const PRUNE_INTERVAL: Duration = Duration::from_secs(86_400);
+const PRUNE_INTERVAL: Duration = Duration::from_secs(DAY);
 
 /// Waits between attempts to write.
 const RETRY_BACKOFF: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(30));

@@ -12,9 +12,10 @@ use super::Error;
 use super::filter::{Conditions, Filter, GroupBy};
 use super::reader::{RATING_KIND, Reader, opening};
 use super::score::{Performance, WinDrawLoss, performance};
+use crate::seconds::DAY;
 
 /// A day in milliseconds.
-pub const DAY_MS: i64 = 86_400_000;
+pub const DAY_MS: i64 = 1_000 * DAY as i64;
 
 /// Upper limit of games in a performance.
 const MAX_PERFORMANCE_GAMES: usize = 100;
@@ -23,7 +24,7 @@ const MAX_PERFORMANCE_GAMES: usize = 100;
 const MAX_HISTORY_POINTS: usize = 200;
 
 /// Period of a rating's change.
-const CHANGE_PERIOD: Duration = Duration::from_secs(30 * 86_400);
+const CHANGE_PERIOD: Duration = Duration::from_secs(30 * DAY);
 
 /// Scores by key. Fast hashing is safe: the keys are few and not chosen by attackers.
 type Groups = FxHashMap<String, WinDrawLoss>;

@@ -19,6 +19,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "events",
             "file_error",
             "plural",
+            "seconds",
             "keys",
             "sync",
         ],

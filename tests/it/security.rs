@@ -214,7 +214,7 @@ fn arena_password_is_masked_in_errors() {
 
 /// Runs `knightwatch join` with a control socket in a directory with this mode and owner: the request that the socket
 /// received, and the output of the command.
-fn connect_to_planted_socket(mode: u32, owner: Option<u32>) -> (String, String) {
+fn connect_to_foreign_socket(mode: u32, owner: Option<u32>) -> (String, String) {
     let home = tempfile::tempdir().unwrap();
     fs::set_permissions(home.path(), Permissions::from_mode(0o755)).unwrap();
     // The fallback directory without XDG_RUNTIME_DIR.
@@ -248,17 +248,17 @@ fn connect_to_planted_socket(mode: u32, owner: Option<u32>) -> (String, String) 
 
 #[test]
 fn control_socket_of_other_user_is_not_used() {
-    let (received, printed) = connect_to_planted_socket(0o700, None);
+    let (received, printed) = connect_to_foreign_socket(0o700, None);
     assert!(received.contains("hunter2"), "{received}");
     assert_eq!(printed, "joined ]0;pwned31m\nred\n");
-    let (received, printed) = connect_to_planted_socket(0o777, None);
+    let (received, printed) = connect_to_foreign_socket(0o777, None);
     assert_eq!(received, "");
     assert!(printed.contains("can be written to by others"), "{printed}");
     let user = fs::metadata("/proc/self").unwrap().uid();
     if user != 0 {
         return skip("root", "only root can give a directory to another user");
     }
-    let (received, printed) = connect_to_planted_socket(0o755, Some(1));
+    let (received, printed) = connect_to_foreign_socket(0o755, Some(1));
     assert_eq!(received, "");
     assert!(printed.contains("belongs to another user"), "{printed}");
 }

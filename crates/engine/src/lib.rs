@@ -84,7 +84,7 @@ pub struct Task {
 }
 
 /// Handle of an engine; clones refer to the same engine. Dropping the last one shuts the engine down: running
-/// searches are stopped and result their results.
+/// searches are stopped and report their results.
 #[derive(Clone)]
 pub struct Engine {
     owner: Arc<Owner>,

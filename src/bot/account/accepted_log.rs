@@ -13,10 +13,10 @@ use crate::bot::policy::ChallengeFacts;
 use crate::clock;
 use crate::config::{Settings, Window};
 use crate::lichess::model::{GameId, Username};
-use crate::seconds;
+use crate::seconds::DAY;
 
 /// Time for which an acceptance is kept at least.
-const MIN_RETENTION: Duration = Duration::from_secs(seconds::DAY);
+const MIN_RETENTION: Duration = Duration::from_secs(DAY);
 
 /// Maximum number of entries, besides those of running games: 200 times the games between bots that Lichess allows in a day.
 const MAX_ENTRIES: usize = 20_000;
@@ -236,16 +236,11 @@ mod tests {
 
     impl AcceptedLog {
         fn count(&self, limit: &str, user: Option<&str>, now: SystemTime) -> usize {
-            self.usage(
-                limit,
-                user,
-                Window {
-                    max: 0,
-                    time: MIN_RETENTION,
-                },
-                now,
-            )
-            .0
+            let window = Window {
+                max: 0,
+                time: Duration::from_secs(DAY),
+            };
+            self.usage(limit, user, window, now).0
         }
 
         fn full_until(
@@ -255,16 +250,11 @@ mod tests {
             max: u32,
             now: SystemTime,
         ) -> Option<SystemTime> {
-            self.usage(
-                limit,
-                user,
-                Window {
-                    max,
-                    time: MIN_RETENTION,
-                },
-                now,
-            )
-            .1
+            let window = Window {
+                max,
+                time: Duration::from_secs(DAY),
+            };
+            self.usage(limit, user, window, now).1
         }
     }
 
@@ -407,9 +397,8 @@ mod tests {
         assert_eq!(ids(&AcceptedLog::load(&path).unwrap()), ids(&accepted_log));
         assert_eq!(accepted_log.count("x", None, at(2)), 199);
         // Stale lines do not pile up.
-        let day = MIN_RETENTION.as_secs();
         for n in 0..3 * MAX_STALE_LINES {
-            let now = at((n as u64 + 1) * day);
+            let now = at((n as u64 + 1) * DAY);
             accepted_log.add(&id(n), None, "x", None, now);
             accepted_log.prune(now, |_| false);
             write(&mut accepted_log, &path);
@@ -429,10 +418,10 @@ mod tests {
         let is_running = |running: &str| running == id(0).as_str();
         accepted_log.prune(at(2), is_running);
         assert_eq!(accepted_log.entries.len(), MAX_ENTRIES);
-        accepted_log.prune(at(100 * MIN_RETENTION.as_secs()), is_running);
+        accepted_log.prune(at(100 * DAY), is_running);
         assert_eq!(ids(&accepted_log), [id(0).as_str()]);
         assert_eq!(accepted_log.limit(&id(0)), Some("long"));
-        accepted_log.prune(at(100 * MIN_RETENTION.as_secs()), |_| false);
+        accepted_log.prune(at(100 * DAY), |_| false);
         assert_eq!(ids(&accepted_log), [""; 0]);
     }
 
@@ -503,7 +492,7 @@ mod tests {
                 }
             }
             for pair in accepted.windows(max as usize + 1) {
-                prop_assert!(pair[pair.len() - 1] - pair[0] >= MIN_RETENTION.as_secs());
+                prop_assert!(pair[pair.len() - 1] - pair[0] >= DAY);
             }
         }
     }

@@ -21,6 +21,7 @@ use crate::events::{self, Decision};
 use crate::lichess::Error as Failure;
 use crate::lichess::model::{Challenge, ChallengeId, Compat, DeclineReason, User, Username};
 use crate::lichess::retry::RequestKind;
+use crate::seconds::DAY;
 
 /// Accept requests in flight at once. Declines do not delay them.
 const MAX_CONCURRENT_ACCEPTS: usize = 4;
@@ -35,7 +36,7 @@ const MAX_CONCURRENT_DECLINES: usize = 4;
 const MAX_CONCURRENT_PROFILE_REQUESTS: usize = 1;
 
 /// Time for which a profile is used before it is requested again.
-const PROFILE_MAX_AGE: Duration = Duration::from_secs(24 * 3_600);
+const PROFILE_MAX_AGE: Duration = Duration::from_secs(DAY);
 
 /// While a challenge waits and a slot is free, the list of open challenges is read this often.
 const QUEUE_CHECK_INTERVAL: Duration = Duration::from_secs(3);
@@ -471,7 +472,7 @@ impl Account {
 /// Whole days since then.
 fn days_since(moment: SystemTime) -> u32 {
     let since = SystemTime::now().duration_since(moment);
-    (since.unwrap_or_default().as_secs() / 86_400)
+    (since.unwrap_or_default().as_secs() / DAY)
         .try_into()
         .unwrap_or(u32::MAX)
 }

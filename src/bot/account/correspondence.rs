@@ -12,10 +12,11 @@ use tracing::info;
 
 use crate::bot::game::status::StatusCell;
 use crate::lichess::model::{GameId, GameInfo};
+use crate::seconds::HOUR;
 
 /// A move that is due within this time does not wait for games with a clock. A game without a deadline ranks as if
 /// its move were due this long after the opponent's.
-const URGENT_WITHIN: Duration = Duration::from_secs(3_600);
+const URGENT_WITHIN: Duration = Duration::from_secs(HOUR);
 
 /// While games with a clock are running, others wait this long at most: they yield their threads to those anyway.
 const MAX_WAIT_FOR_CLOCKED: Duration = Duration::from_secs(600);

@@ -21,6 +21,7 @@ use crate::lichess::model::{
 };
 use crate::lichess::retry::RequestKind;
 use crate::lichess::{Client, Error as Failure, ErrorResponse};
+use crate::seconds::HOUR;
 
 /// Reason reported when a challenge became a game before it could be canceled.
 const ALREADY_ACCEPTED: &str = "it was accepted before it could be canceled";
@@ -287,7 +288,7 @@ impl Account {
             _ if failure.is_rate_limited() => ChallengeFailure::Limited,
             Some(400) if day_limit => {
                 let named = refusal.and_then(ErrorResponse::requested_wait);
-                let wait = named.unwrap_or(Duration::from_secs(3_600));
+                let wait = named.unwrap_or(Duration::from_secs(HOUR));
                 ChallengeFailure::Refused(Refusal::Limited(wait))
             }
             Some(400 | 404) => ChallengeFailure::Refused(Refusal::Denied),

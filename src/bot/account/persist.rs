@@ -14,13 +14,14 @@ use serde_json::Value;
 use tokio::task::spawn_blocking;
 use tracing::warn;
 
+use crate::seconds::DAY;
 use crate::{atomic_file, clock, input};
 
 /// 20,000 accepted challenges with profiles, which is the largest file.
 const MAX_FILE_BYTES: u64 = 32 * 1024 * 1024;
 
 /// The longest wait that a state file holds, in seconds: the client cuts the waits that a server demands to it.
-const MAX_WAIT_S: u64 = 2 * 86_400;
+const MAX_WAIT_S: u64 = 2 * DAY;
 
 /// The end of a wait in a state file, in seconds since the epoch, if it is to come. One further ahead than any wait is
 /// long is due to a wrong clock.

@@ -17,13 +17,14 @@ use crate::bot::account::persist::JsonState;
 use crate::config::{BlockList, Settings};
 use crate::lichess::model::Username;
 use crate::plural;
+use crate::seconds::{DAY, HOUR, MINUTE};
 
 /// Interval between two readings of a list.
-const FETCH_INTERVAL: Duration = Duration::from_secs(24 * 3_600);
+const FETCH_INTERVAL: Duration = Duration::from_secs(DAY);
 
 /// Waits after a list could not be read.
 const FETCH_BACKOFF: Backoff =
-    Backoff::new(Duration::from_secs(60), Duration::from_secs(4 * 3_600));
+    Backoff::new(Duration::from_secs(MINUTE), Duration::from_secs(4 * HOUR));
 
 /// A reading is given up after this time: its task has panicked.
 const GIVE_UP_AFTER: Duration = Duration::from_secs(300);

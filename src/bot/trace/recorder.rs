@@ -17,6 +17,7 @@ use tracing::{debug, warn};
 
 use super::{Header, Record, offset_nanos};
 use crate::lichess::model::GameId;
+use crate::seconds::DAY;
 
 /// Capacity of the queue: batches of about 500 moves.
 const MAX_QUEUED_BATCHES: usize = 4_096;
@@ -25,7 +26,7 @@ const MAX_QUEUED_BATCHES: usize = 4_096;
 pub(super) const MAX_FILE_BYTES: u64 = 8 << 20;
 
 /// The file of a game without new records for this long is closed, since its last batch may have been dropped.
-const CLOSE_AFTER: Duration = Duration::from_secs(24 * 3_600);
+const CLOSE_AFTER: Duration = Duration::from_secs(DAY);
 
 /// Options of the trace writer.
 #[derive(Clone, Debug)]

@@ -78,7 +78,7 @@ function searchSummary({ source, fallback, depth, elapsed_ms }) {
 	if (!isSearch(source)) return SOURCES[source] ?? source;
 	const time = elapsed_ms === null ? "" : `, ${formatDuration(elapsed_ms)}`;
 	const by = source === "fallback" ? `Embedded engine${fallback ? ` in place of ${fallback}` : ""}, ` : "";
-	// A mate or a dead draw is searched to the end of its depths, of which nothing is that long.
+	// The search of a mate or a dead draw goes on to the maximum depth, although no line is that long.
 	if (depth >= MAX_DEPTH) return `${by}searched to the end${time}`;
 	return `${by}${depth} ${depth === 1 ? "half-move" : "half-moves"} ahead${time}`;
 }

@@ -9,7 +9,7 @@ use tracing::warn;
 
 use crate::sync;
 
-/// Wrong keys of one address in a [`ATTEMPT_WINDOW`] until its requests are refused unseen.
+/// Wrong keys of one address in an [`ATTEMPT_WINDOW`] until its requests are refused unseen.
 const MAX_WRONG_KEYS: u32 = 20;
 
 /// Period in which wrong keys are counted.

@@ -12,16 +12,17 @@ use crate::site::effect::ScheduledAction;
 use crate::site::{
     AccountKind, ApiError, Effect, Feed, GameId, Limits, Notice, SimTime, Speed, UserId, Users,
 };
+use knightwatch_util::seconds::{DAY, HOUR};
 
 /// Time after which a real-time challenge goes offline unless its challenger is seen.
 const OFFLINE_AFTER: Duration = Duration::from_secs(20);
 /// Lifetime of open and of closed challenges.
-const OPEN_LIFETIME: Duration = Duration::from_secs(14 * 86_400);
-const CLOSED_LIFETIME: Duration = Duration::from_secs(3 * 3_600);
+const OPEN_LIFETIME: Duration = Duration::from_secs(14 * DAY);
+const CLOSED_LIFETIME: Duration = Duration::from_secs(3 * HOUR);
 /// Delay after which a challenge from an anonymous player is announced.
 const ANONYMOUS_DELAY: Duration = Duration::from_secs(2);
 /// Time in which the creator of an open challenge can cancel it or abort its game.
-const CREATOR_RIGHTS_FOR: Duration = Duration::from_secs(3_600);
+const CREATOR_RIGHTS_FOR: Duration = Duration::from_secs(HOUR);
 
 const NOT_FOR_YOU: &str = "The challenge is not for you to accept.";
 

@@ -13,9 +13,10 @@ use crate::site::time::parse_duration;
 use crate::time_control::TimeControl;
 
 use super::{Endpoint, Fault, FaultRule, Latency, Skew, StreamFault};
+use knightwatch_util::seconds::DAY;
 
 /// Longer times are rejected; they could overflow sums.
-const MAX_DURATION: Duration = Duration::from_secs(1_000 * 86_400);
+const MAX_DURATION: Duration = Duration::from_secs(1_000 * DAY);
 /// Longer than any client accepts.
 const MAX_LINE_BYTES: usize = 64 << 20;
 

@@ -10,6 +10,7 @@ use crate::http::params::Params;
 use crate::site::error::INVALID;
 use crate::site::{ApiError, SimTime, Speed, Variant};
 use crate::time_control::{DAYS_PER_TURN, MAX_INCREMENT_SECONDS, TimeControl, is_initial_time};
+use knightwatch_util::seconds::DAY;
 
 const RULES: [&str; 5] = [
     "noAbort",
@@ -20,7 +21,7 @@ const RULES: [&str; 5] = [
 ];
 
 /// Default and maximum lifetime of an open challenge.
-const DEFAULT_OPEN_LIFETIME: Duration = Duration::from_secs(24 * 3_600);
+const DEFAULT_OPEN_LIFETIME: Duration = Duration::from_secs(DAY);
 const MAX_OPEN_LIFETIME: Duration = Duration::from_secs(14 * 86_400);
 
 /// Parses the form of a challenge.

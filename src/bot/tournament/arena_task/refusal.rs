@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use crate::backoff::Backoff;
 use crate::config::ArenaEntry;
 use crate::lichess::model::Arena;
+use crate::seconds::HOUR;
 
 /// Interval between polls of an arena that has refused the account, until it starts. It is joined again as soon as
 /// the reasons on its page, or the arguments of the join, have changed.
@@ -12,7 +13,7 @@ pub(super) const REFUSED_POLL_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Waits before an unchanged arena is joined again: its password may have changed. They grow, since Lichess counts
 /// refused joins too.
-const REJOIN_BACKOFF: Backoff = Backoff::new(Duration::from_secs(600), Duration::from_secs(3_600));
+const REJOIN_BACKOFF: Backoff = Backoff::new(Duration::from_secs(600), Duration::from_secs(HOUR));
 
 /// The arena has refused the account.
 #[derive(Clone, Debug, PartialEq, Eq)]
