@@ -27,9 +27,9 @@ pub struct GameArgs {
     /// Omit moves played in fewer games
     #[arg(long, value_name = "N", default_value_t = GameOptions::default().min_games)]
     min_games: u32,
-    /// Omit moves after this many plies
-    #[arg(long, value_name = "N", default_value_t = GameOptions::default().max_ply)]
-    max_ply: u32,
+    /// Omit moves after this many plies, of games and of lines [default: 40 for games, none for lines]
+    #[arg(long, value_name = "N")]
+    max_ply: Option<u32>,
     /// Omit games of players with a lower rating, or none
     #[arg(long, value_name = "RATING", default_value_t = GameOptions::default().min_rating)]
     min_rating: u32,

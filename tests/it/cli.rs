@@ -430,6 +430,9 @@ fn book_is_built_and_probed() {
     std::fs::write(path("lines.txt"), "e4 e5 Nf3\n").unwrap();
     let built = stdout(&["book", "build", &path("lines.txt"), "-o", &path("mine.bin")]);
     assert!(built.contains("3 moves"), "{built}");
+    let (lines, short) = (path("lines.txt"), path("short.bin"));
+    let built = stdout(&["book", "build", &lines, "--max-ply", "2", "-o", &short]);
+    assert!(built.contains("2 moves of 2 positions"), "{built}");
     std::fs::write(path("games.pgn"), "1. e4 e5 1-0\n\n1. e4 c5 1/2-1/2\n").unwrap();
     let from_games = [
         "book",

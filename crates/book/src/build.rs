@@ -207,7 +207,8 @@ impl Builder {
             words.next();
         }
         let mut position = self.options.variant.start();
-        let mut has_moves = false;
+        let max_ply = self.options.max_ply.unwrap_or(u32::MAX);
+        let mut plies = 0;
         for (column, word) in words {
             let (number, san) = split_number(word);
             let at = |text| (column, format!("{}: {text}", move_label(&position)));
@@ -229,13 +230,15 @@ impl Builder {
                     "\"{san}\" drops a pawn, which no Polyglot book can express"
                 ))
             })?;
-            let stats = self.stats(&position, encoded);
-            stats.weight = stats.weight.saturating_add(weight);
-            stats.never_played |= never_played;
+            if plies < max_ply {
+                let stats = self.stats(&position, encoded);
+                stats.weight = stats.weight.saturating_add(weight);
+                stats.never_played |= never_played;
+            }
             position.play(mv);
-            has_moves = true;
+            plies += 1;
         }
-        self.lines += usize::from(has_moves);
+        self.lines += usize::from(plies > 0);
         Ok(())
     }
 }

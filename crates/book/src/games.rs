@@ -13,8 +13,9 @@ pub struct GameOptions {
     pub variant: Variant,
     /// Moves that occur in fewer games are ignored.
     pub min_games: u32,
-    /// Moves after this many plies are ignored.
-    pub max_ply: u32,
+    /// Moves after this many plies are ignored, in games and in lines. By default, 40 plies of a game and all of a line
+    /// are used.
+    pub max_ply: Option<u32>,
     /// Games with a player rated lower, or not at all, are ignored; 0 accepts all.
     pub min_rating: u32,
     /// Whether moves of strong players weigh more: the weight doubles for each 200 points above 1600.
@@ -26,12 +27,15 @@ impl Default for GameOptions {
         GameOptions {
             variant: Variant::Standard,
             min_games: 3,
-            max_ply: 40,
+            max_ply: None,
             min_rating: 0,
             by_rating: false,
         }
     }
 }
+
+/// Plies of a game that are used by default.
+const DEFAULT_MAX_PLY: u32 = 40;
 
 /// Ratings above this increase the weight of a player's moves.
 const BASE_RATING: u32 = 1600;
@@ -87,7 +91,8 @@ impl Games {
         };
         let points = [points(Color::White), points(Color::Black)];
         let mut position: Position = record.game.initial().clone();
-        for &mv in record.game.moves().iter().take(options.max_ply as usize) {
+        let max_ply = options.max_ply.unwrap_or(DEFAULT_MAX_PLY);
+        for &mv in record.game.moves().iter().take(max_ply as usize) {
             if let Some(encoded) = Record::write_move(mv) {
                 let stats = self
                     .moves
@@ -174,7 +179,7 @@ mod tests {
         assert_eq!(weights(twice, "e4 e5"), []);
         assert_eq!(weights(twice, "d4"), []);
         let short = GameOptions {
-            max_ply: 2,
+            max_ply: Some(2),
             ..options()
         };
         assert_eq!(weights(short, "e4"), [("e5".to_owned(), 1)]);
