@@ -659,8 +659,20 @@ fn misspelled_argument_gets_suggestion() {
 fn sim_with_invalid_users_fails_at_start() {
     for (arguments, word) in [
         (
-            &["--user", "Foo", "--user", "foo:bot"][..],
+            &["--user", "Tester", "--faults", "F16"][..],
             "different kinds",
+        ),
+        (
+            &["--user", "Foo:bot", "--user", "foo:bot"],
+            "users Foo and foo have the same name",
+        ),
+        (
+            &["--player", "Foo,copies=2", "--player", "Foo2"],
+            "players Foo2 and Foo2 have the same name",
+        ),
+        (
+            &["--team", "The Bots", "--team", "the bots!,password=x"],
+            "teams The Bots and the bots! have the same id, the-bots",
         ),
         (&["--player", "Xa,challenges=Foo,clock=37+1"], "37+1"),
         (&["--player", "Xa,challenges=Foo,clock=4d"], "4d"),

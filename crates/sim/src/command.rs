@@ -12,10 +12,10 @@ use crate::arena::options::ArenaOptions;
 use crate::options::{NewUser, SimOptions};
 use crate::players::PlayerOptions;
 use crate::quirks::{Quirk, Quirks};
-use crate::script::{Script, ScriptError, check_speed};
+use crate::script::{Script, ScriptError, check_names, check_speed, find_duplicate};
 use crate::sim::{Sim, warn_if_reachable};
 use crate::site::UserId;
-use crate::site::team::NewTeam;
+use crate::site::team::{NewTeam, TeamId};
 use knightwatch_util::plural;
 use knightwatch_util::signals::{OnHangup, Signals};
 
@@ -87,7 +87,7 @@ fn speed(text: &str) -> Result<f64, &'static str> {
     check_speed(text.parse().unwrap_or(f64::NAN))
 }
 
-/// Returns the users without duplicates. Users of the same name must be of the same kind.
+/// Returns the users of all sources without duplicates. Users of the same name must be of the same kind.
 fn unique_users(requested: impl Iterator<Item = NewUser>) -> io::Result<Vec<NewUser>> {
     let mut users: Vec<NewUser> = Vec::new();
     for user in requested {
@@ -109,6 +109,19 @@ fn unique_users(requested: impl Iterator<Item = NewUser>) -> io::Result<Vec<NewU
         }
     }
     Ok(users)
+}
+
+/// Checks that no two teams have the same id.
+fn check_teams(teams: &[NewTeam]) -> io::Result<()> {
+    let names = teams.iter().map(|team| team.name.as_str());
+    let Some([first, second]) = find_duplicate(names, TeamId::of) else {
+        return Ok(());
+    };
+    let text = format!(
+        "teams {first} and {second} have the same id, {}: rename or remove one",
+        TeamId::of(first)
+    );
+    Err(io::Error::new(io::ErrorKind::InvalidInput, text))
 }
 
 /// Returns the opponents of built-in players that are not users of the site.
@@ -212,7 +225,11 @@ struct SiteSetup {
 
 impl SiteSetup {
     fn new(args: SimArgs, script: Script) -> io::Result<SiteSetup> {
+        check_names(&args.users, &args.players)
+            .map_err(|text| io::Error::new(io::ErrorKind::InvalidInput, text))?;
         let users = unique_users(args.users.into_iter().chain(script.users))?;
+        let teams: Vec<NewTeam> = args.teams.into_iter().chain(script.teams).collect();
+        check_teams(&teams)?;
         let players: Vec<PlayerOptions> = args.players.into_iter().chain(script.players).collect();
         let unknown_opponents = unknown_opponents(&users, &players);
         let names = users
@@ -237,7 +254,7 @@ impl SiteSetup {
             faults: script.faults,
             ..SimOptions::default()
         });
-        for team in args.teams.into_iter().chain(script.teams) {
+        for team in teams {
             sim.add_team(team);
         }
         let mut arenas = Vec::new();

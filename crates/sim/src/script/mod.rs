@@ -1,5 +1,6 @@
 //! Simulator scripts: TOML files with users, players, arenas, quirks and faults.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
@@ -11,6 +12,7 @@ use crate::faults::{FaultRule, LIBRARY};
 use crate::options::NewUser;
 use crate::players::PlayerOptions;
 use crate::quirks::Quirks;
+use crate::site::UserId;
 use crate::site::id::check_name;
 use crate::site::team::NewTeam;
 use knightwatch_util::input;
@@ -99,6 +101,39 @@ pub(super) fn check_speed(speed: f64) -> Result<f64, &'static str> {
     }
 }
 
+/// Returns the first two names that have the same key.
+pub(super) fn find_duplicate<'a, K: Ord>(
+    names: impl Iterator<Item = &'a str>,
+    key: impl Fn(&str) -> K,
+) -> Option<[&'a str; 2]> {
+    let mut seen = BTreeMap::new();
+    for name in names {
+        if let Some(first) = seen.insert(key(name), name) {
+            return Some([first, name]);
+        }
+    }
+    None
+}
+
+/// Checks that no two users, and no two built-in players, of one source have the same name.
+pub(super) fn check_names(users: &[NewUser], players: &[PlayerOptions]) -> Result<(), String> {
+    let players: Vec<PlayerOptions> = players
+        .iter()
+        .cloned()
+        .flat_map(PlayerOptions::expand_copies)
+        .collect();
+    let users: Vec<&str> = users.iter().map(|user| user.name.as_str()).collect();
+    let players: Vec<&str> = players.iter().map(|player| player.name.as_str()).collect();
+    for (what, names) in [("users", users), ("players", players)] {
+        if let Some([first, second]) = find_duplicate(names.into_iter(), UserId::of) {
+            return Err(format!(
+                "{what} {first} and {second} have the same name: rename or remove one; case does not matter in names"
+            ));
+        }
+    }
+    Ok(())
+}
+
 #[derive(Deserialize)]
 #[serde(try_from = "RawUser")]
 struct User(NewUser);
@@ -165,6 +200,9 @@ impl Script {
         // Parsed again as a table: only quirks that are set may override those of another script.
         let table: Table = toml::from_str(text).map_err(invalid)?;
         let quirks = table.get("quirks").and_then(|quirks| quirks.as_table());
+        let users: Vec<NewUser> = raw.user.into_iter().map(|User(user)| user).collect();
+        check_names(&users, &raw.player)
+            .map_err(|text| ScriptError(format!("{origin}: {text}")))?;
         Ok(Self {
             description: raw.description,
             speed: raw.speed.map(|Speed(speed)| speed),
@@ -172,7 +210,7 @@ impl Script {
             limits: raw.limits,
             nginx_limit: raw.nginx_limit,
             quirks: quirks.cloned().unwrap_or_default(),
-            users: raw.user.into_iter().map(|User(user)| user).collect(),
+            users,
             players: raw.player,
             teams: raw.team,
             arenas: raw.arena,

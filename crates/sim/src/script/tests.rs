@@ -245,3 +245,15 @@ fn library_scripts_parse() {
         );
     }
 }
+
+#[test]
+fn names_of_a_script_are_unique() {
+    for (what, more) in [("user", ""), ("player", "kind = \"idle\"")] {
+        let one = |name: &str| format!("[[{what}]]\nname = \"{name}\"\n{more}\n");
+        let text = one("Anna") + &one("anna");
+        let error = Script::parse(&text, "test.toml").unwrap_err().to_string();
+        let said = format!("test.toml: {what}s Anna and anna have the same name");
+        assert!(error.starts_with(&said), "{error}");
+        assert!(Script::parse(&(one("Anna") + &one("Bert")), "test.toml").is_ok());
+    }
+}
