@@ -1,7 +1,8 @@
 //! PGN files next to the records, written as games end.
 
-use std::fs::{self, File};
+use std::fs::{self, DirBuilder, File};
 use std::io::{self, Seek, SeekFrom, Write};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use super::pgn::{Details, pgn_of};
@@ -52,7 +53,11 @@ impl PgnFiles {
     /// When the file cannot be written; no partial game is left then.
     pub(super) fn write_game(&self, record: &Record, server: &str) -> io::Result<()> {
         let text = pgn_of(record, server, self.details);
-        fs::create_dir_all(&self.directory)?;
+        let mut builder = DirBuilder::new();
+        builder
+            .recursive(true)
+            .mode(0o700)
+            .create(&self.directory)?;
         let path = self.path(record);
         if self.grouping == Grouping::Game {
             // A second attempt replaces the first.

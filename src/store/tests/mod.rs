@@ -1,6 +1,7 @@
 //! Events in, records out, with real files.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -515,6 +516,7 @@ async fn finished_games_are_written_to_pgn_files() {
         test.finish().await;
         assert_eq!(fs::read_to_string(test.pgn().join(name)).unwrap(), text);
     }
+        assert_eq!(fs::metadata(test.pgn()).unwrap().mode() & 0o777, 0o700);
 }
 
 #[test]
