@@ -10,7 +10,7 @@ use knightwatch::sim::{ChallengePlan, NewUser, PlayerKind, PlayerOptions, TimeCo
 use knightwatch::store::{Reader, Record};
 
 use crate::common::{BOT, Daemon, Site, skip, wait};
-use crate::replay::replay_without_differences;
+use crate::replay::{replay_without_differences, wait_for_trace};
 
 /// A program of the tests that speaks UCI: our own.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_knightwatch");
@@ -133,6 +133,7 @@ fn external_engine_plays_the_games() {
     assert_eq!(record.game.engine.as_deref(), Some("mate"));
     assert_eq!(moves_from(&record, "fallback"), 0, "{log}");
     assert!(moves_from(&record, "search") > 3, "{log}");
+    wait_for_trace(&site, &bot, &id, "\"end\"");
     let printed = replay_without_differences(&site, &bot.state(), &[&id]);
     for line in [
         "> setoption name UCI_Elo value 2000",
@@ -187,6 +188,7 @@ fn engine_that_dies_hangs_and_cheats_loses_no_game() {
     assert!(log.contains("no legal move"), "{log}");
     let record = record(&site, &bot, &id);
     assert!(moves_from(&record, "fallback") > 0, "{log}");
+    wait_for_trace(&site, &bot, &id, "\"end\"");
     let printed = replay_without_differences(&site, &bot.state(), &[&id]);
     assert!(printed.contains("by the embedded engine"), "{printed}");
     // The start of the process is part of the transcript.
@@ -404,6 +406,7 @@ fn xboard_engine_plays_the_games() {
     let record = record(&site, &bot, &id);
     assert_eq!(moves_from(&record, "fallback"), 0, "{log}");
     assert!(moves_from(&record, "search") > 3, "{log}");
+    wait_for_trace(&site, &bot, &id, "\"end\"");
     let printed = replay_without_differences(&site, &bot.state(), &[&id]);
     assert!(
         printed.contains("> level 0 0:") && printed.contains("< move "),
@@ -478,9 +481,10 @@ fn external_engine_plays_the_variants() {
         assert_eq!(moves_from(&record, "fallback"), 0, "{log}");
         assert!(moves_from(&record, "search") > 0, "{log}");
     }
-    let replays = games
-        .iter()
-        .map(|game| replay_without_differences(&site, &bot.state(), &[&game.id]));
+    let replays = games.iter().map(|game| {
+        wait_for_trace(&site, &bot, &game.id, "\"end\"");
+        replay_without_differences(&site, &bot.state(), &[&game.id])
+    });
     let printed: String = replays.collect();
     for variant in Variant::ALL {
         let line = format!("> setoption name UCI_Variant value {}", variant.uci());

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use super::super::trace::{self, Session, TraceFile};
+use super::super::trace::{self, TraceFile};
 use crate::bot::replay::compare::{Comparison, Summary};
 use crate::clock;
 use crate::plural;
@@ -32,6 +32,19 @@ pub enum CommandError {
         path: PathBuf,
         /// Line number.
         line: usize,
+    },
+    /// The last session has no end.
+    #[error(
+        "{}: the trace is incomplete, since it has no end{}: the game is running, the program was killed, or the file \
+         was cut",
+        path.display(),
+        line.map_or_else(String::new, |line| format!(" after line {line}"))
+    )]
+    NoEnd {
+        /// File of the trace.
+        path: PathBuf,
+        /// Number of the last line, if it is not a header.
+        line: Option<usize>,
     },
     /// Decisions differ.
     #[error("{0} decisions differ; see lines marked `!`")]
@@ -75,12 +88,6 @@ pub fn replay_command(options: &Options, out: &mut impl Write) -> Result<(), Com
     rate.into_iter().for_each(clock::set_scale);
     let summary = Comparison::new(out, options.search).run(&sessions)?;
     writeln!(out, "{}", summary_line(&summary))?;
-    if !sessions.last().is_some_and(Session::has_ended) {
-        writeln!(
-            out,
-            "the trace has no end: the game was running, or the file is not complete"
-        )?;
-    }
     match (error, summary) {
         (Some(error), _) => Err(unreadable(error)),
         (
@@ -90,7 +97,13 @@ pub fn replay_command(options: &Options, out: &mut impl Write) -> Result<(), Com
                 ..
             },
         ) => Err(CommandError::Gap { path, line }),
-        (None, Summary { differences: 0, .. }) => Ok(()),
+        (None, Summary { differences: 0, .. }) => match sessions.last() {
+            Some(last) if !last.has_ended() => {
+                let line = last.last_line();
+                Err(CommandError::NoEnd { path, line })
+            }
+            _ => Ok(()),
+        },
         (None, Summary { differences, .. }) => Err(CommandError::Differs(differences)),
     }
 }

@@ -123,7 +123,9 @@ impl<'a, W: Write> Comparison<'a, W> {
                 }
                 Record::Missing(count) => {
                     let count = plural::count(*count, "record is", "records are");
-                    let text = format!("{count} missing here: the disk was too slow");
+                    let text = format!(
+                        "{count} missing here: the disk was too slow, or the trace reached its limit"
+                    );
                     self.print(&replay, *at, &text)?;
                     self.summary.gap_line = Some(*line);
                     return Ok(None);
@@ -143,6 +145,12 @@ impl<'a, W: Write> Comparison<'a, W> {
                 )?;
                 diverged = true;
             }
+        }
+        if !session.has_ended() {
+            writeln!(
+                self.out,
+                "            the trace has no end here: the game is running, the program was killed, or the file was cut"
+            )?;
         }
         // Decisions at the end of the trace may have been cut off.
         replay.finish_update();

@@ -74,10 +74,15 @@ pub struct Session {
 }
 
 impl Session {
-    /// Returns whether the game task has recorded its end.
+    /// Returns whether the game task has ended this session. Otherwise the game is running, or the rest is lost.
     pub fn has_ended(&self) -> bool {
-        let last = self.entries.last();
-        matches!(last, Some((_, _, Record::End(_))))
+        let mut records = self.entries.iter();
+        records.any(|(_, _, record)| matches!(record, Record::End(_)))
+    }
+
+    /// Returns the number of its last line that could be read, if it is not the header.
+    pub fn last_line(&self) -> Option<usize> {
+        self.entries.last().map(|(line, ..)| *line)
     }
 }
 

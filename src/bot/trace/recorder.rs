@@ -232,7 +232,14 @@ impl Writer {
             let end = Record::End(format!(
                 "the trace reached its limit of {MAX_FILE_BYTES} bytes"
             ));
-            lines = format!("{}\n", serde_json::to_string(&(0, end))?);
+            let cut = Batch {
+                game: batch.game,
+                header: None,
+                entries: vec![(batch.entries.first().map_or(0, |(at, _)| *at), end)],
+                missing: 0,
+                last: batch.last,
+            };
+            lines = text(&cut, missing + count)?;
         }
         let written = open.append(&lines);
         open.missing = if written.is_ok() { 0 } else { missing + count };
@@ -450,6 +457,9 @@ mod tests {
         let trace = read(&home.path().join("game0001.jsonl")).unwrap();
         let entries = &trace.sessions[0].entries;
         assert!(entries.len() < 10 && trace.error.is_none());
-        assert!(matches!(&entries.last().unwrap().2, Record::End(_)));
+        assert!(matches!(
+            &entries[entries.len() - 2..],
+            [(_, _, Record::Missing(1)), (_, _, Record::End(_))]
+        ));
     }
 }

@@ -516,7 +516,7 @@ async fn finished_games_are_written_to_pgn_files() {
         test.finish().await;
         assert_eq!(fs::read_to_string(test.pgn().join(name)).unwrap(), text);
     }
-        assert_eq!(fs::metadata(test.pgn()).unwrap().mode() & 0o777, 0o700);
+    assert_eq!(fs::metadata(test.pgn()).unwrap().mode() & 0o777, 0o700);
 }
 
 #[test]
