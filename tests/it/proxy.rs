@@ -174,6 +174,37 @@ fn games_begin_soon_after_an_outage_of_stream_and_list() {
 }
 
 #[test]
+fn second_signal_ends_an_offline_bot_at_once() {
+    let site = Site::new([NewUser::bot("Anna")]);
+    let mut bot = Daemon::start(&site, "");
+    let anna = site.player("Anna");
+    let id = anna.start(&SLOW);
+    for endpoint in [Endpoint::EventStream, Endpoint::Playing, Endpoint::Move] {
+        let rule = bot_fault(endpoint, Fault::Reset);
+        site.sim.faults().add(rule.times(usize::MAX));
+    }
+    break_event_stream(&site);
+    anna.play(&id, "e2e4");
+    for line in ["offline, again in", "posting the move failed"] {
+        wait(line, || bot.log().contains(line).then_some(()));
+    }
+    bot.signal("TERM");
+    wait("the bot drains", || {
+        bot.log().contains("stopping").then_some(())
+    });
+    let stopping = Instant::now();
+    wait("a signal is a new request", || {
+        (stopping.elapsed() >= Duration::from_millis(100)).then_some(())
+    });
+    let signaled = Instant::now();
+    bot.signal("TERM");
+    assert_eq!(bot.ended().code(), Some(0), "{}", bot.log());
+    let took = signaled.elapsed();
+    assert!(took < Duration::from_secs(2), "{took:?}: {}", bot.log());
+    assert_eq!(site.game(&id).unwrap().status, "started");
+}
+
+#[test]
 fn proxy_401_is_not_fatal() {
     let site = Site::new([NewUser::bot("Anna")]);
     for endpoint in [

@@ -76,6 +76,9 @@ const MAX_LISTED_GAMES: u32 = 50;
 /// Time for game tasks to post their last move during shutdown.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(3);
 
+/// The same while the event stream is closed: Lichess is probably unreachable.
+const OFFLINE_LEAVE_TIMEOUT: Duration = Duration::from_millis(300);
+
 /// Time that shutdown waits for our challenges to be canceled. After it they are canceled without checking whether
 /// one was accepted just then.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);

@@ -10,7 +10,7 @@ use futures::FutureExt;
 use tokio::task::spawn_blocking;
 use tracing::{error, info};
 
-use super::{Account, LEAVE_TIMEOUT};
+use super::{Account, LEAVE_TIMEOUT, OFFLINE_LEAVE_TIMEOUT};
 use crate::backoff::Backoff;
 use crate::bot::account::file_names::rename_old;
 use crate::bot::account::login::{login, wait_rejecting};
@@ -72,6 +72,7 @@ pub(in crate::bot) async fn run(
         let ended = run.catch_unwind().await;
         // Without a valid token, or with another instance running, no game can be finished.
         let timeout = match &ended {
+            Ok(Ok(())) if account.connection.is_offline() => OFFLINE_LEAVE_TIMEOUT,
             Ok(Ok(())) => LEAVE_TIMEOUT,
             _ => Duration::ZERO,
         };
