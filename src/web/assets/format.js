@@ -114,7 +114,7 @@ const DRAW_TEXTS = {
 	agreement: "Draw by agreement",
 };
 
-const capitalize = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+export const capitalize = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 /** The result as a sentence for the player of color `me`, or for spectators if `me` is null. */
 export function resultSentence(game, me) {

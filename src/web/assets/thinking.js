@@ -2,7 +2,7 @@
 
 import { button, el, setText, syncList } from "./dom.js";
 import { moveNumbering } from "./chess.js";
-import { formatCount, formatDuration, formatPercent, whiteScore } from "./format.js";
+import { capitalize, formatCount, formatDuration, formatPercent, whiteScore } from "./format.js";
 
 const SOURCES = { book: "From the opening book", only: "The only legal move" };
 
@@ -70,17 +70,21 @@ function isSearch(source) {
 	return source === "search" || source === "fallback";
 }
 
-/** Depth that the embedded engine reaches only if nothing is left to search. */
+/** Largest depth of the embedded engine. It is reached only if more depth changes nothing, as in a mate or a draw. */
 const MAX_DEPTH = 127;
 
+/** How far a search has looked ahead. */
+function searchReach({ depth, mate }) {
+	if (depth < MAX_DEPTH) return `${depth} ${depth === 1 ? "half-move" : "half-moves"} ahead`;
+	return mate === null ? "searched to the end" : "forced mate found";
+}
+
 /** Summary for all users. */
-function searchSummary({ source, fallback, depth, elapsed_ms }) {
+export function searchSummary({ source, fallback, depth, mate, elapsed_ms }) {
 	if (!isSearch(source)) return SOURCES[source] ?? source;
-	const time = elapsed_ms === null ? "" : `, ${formatDuration(elapsed_ms)}`;
 	const by = source === "fallback" ? `Embedded engine${fallback ? ` in place of ${fallback}` : ""}, ` : "";
-	// The search of a mate or a dead draw goes on to the maximum depth, although no line is that long.
-	if (depth >= MAX_DEPTH) return `${by}searched to the end${time}`;
-	return `${by}${depth} ${depth === 1 ? "half-move" : "half-moves"} ahead${time}`;
+	const reach = searchReach({ depth, mate });
+	return `${by}${by ? reach : capitalize(reach)}${elapsed_ms === null ? "" : `, ${formatDuration(elapsed_ms)}`}`;
 }
 
 /** Details for experts. */

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use super::driver::Browser;
 use super::playing::{click, new_game};
-use super::{Demo, END, LEFT};
+use super::{Demo, END, LEFT, open_as_spectator};
 use crate::accounts;
 use crate::common::{BOT, Daemon, Site, signal, wait};
 use crate::etiquette::act;
@@ -104,6 +104,25 @@ fn game_is_shown_live_and_after_restart() {
     browser.run("location.hash = '#/bot';");
     browser.wait_for_text("[aria-label=Bot] .scrolls", "Accepted");
     bot.stop();
+}
+
+#[test]
+fn largest_depth_is_not_shown_as_half_moves() {
+    let Some((browser, _site, _bot, _url)) = open_as_spectator("") else {
+        return;
+    };
+    for (depth, mate, expected) in [
+        (1, None, "1 half-move ahead, "),
+        (126, Some(3), "126 half-moves ahead, "),
+        (127, Some(3), "Forced mate found, "),
+        (127, None, "Searched to the end, "),
+    ] {
+        let report = json!({ "source": "search", "depth": depth, "mate": mate, "elapsed_ms": 40 });
+        let shown = browser.run(&format!(
+            "return import('/assets/thinking.js').then(({{ searchSummary }}) => searchSummary({report}));"
+        ));
+        assert!(shown.as_str().unwrap().starts_with(expected), "{shown}");
+    }
 }
 
 #[test]
