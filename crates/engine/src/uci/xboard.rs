@@ -43,7 +43,7 @@ pub(super) fn run(lines: Lines<impl BufRead + Send>, session: Session) -> io::Re
             match event {
                 Event::Line(Line::Text(line)) if line == "quit" => return Some(Ok(())),
                 Event::Line(Line::Text(line)) => xboard.execute(&line),
-                Event::Line(Line::TooLong) => xboard.write("Error (line too long)"),
+                Event::Line(Line::TooLong) => xboard.refuse_long_line(),
                 Event::InputEnded(result) => return Some(result),
                 Event::Done(search, info) => xboard.search_done(search, &info),
             }
@@ -292,6 +292,14 @@ impl Xboard {
             }
         };
         self.analyze();
+    }
+
+    /// A line of that length is a `setboard` or damaged, so the position before it must not be played on.
+    fn refuse_long_line(&mut self) {
+        self.cancel();
+        (self.score, self.hint) = (None, None);
+        self.session.game = None;
+        self.write("tellusererror Illegal position: line too long; set the position again");
     }
 
     fn undo_moves(&mut self, plies: usize) -> Result<(), CommandError> {

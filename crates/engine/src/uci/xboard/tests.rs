@@ -193,6 +193,14 @@ fn refused_position_makes_all_moves_illegal() {
 }
 
 #[test]
+fn too_long_line_leaves_no_position() {
+    let mut engine = Engine::start();
+    engine.send(&format!("setboard {}", "8/".repeat(1 << 20)));
+    engine.expect("tellusererror Illegal position: line too long");
+    assert_eq!(engine.answer("go"), "Error (illegal position): go");
+}
+
+#[test]
 fn games_end_by_rule() {
     let mut engine = Engine::start();
     let answer =
@@ -305,6 +313,24 @@ fn quit_and_end_of_input_end_the_session() {
     engine.thread.take().expect("one").join().expect("no panic");
     engine.thread = Some(std::thread::spawn(|| {}));
     drop(Engine::start());
+}
+
+#[test]
+fn quit_and_end_of_input_make_no_move() {
+    for quit in [true, false] {
+        let mut engine = Engine::start();
+        engine.send("new\nlevel 0 600 0\npost\nusermove e2e4");
+        engine.expect("1 ");
+        if quit {
+            engine.send("quit");
+        }
+        engine.input = None;
+        let rest: Vec<String> = engine.output.iter().collect();
+        assert!(
+            !rest.iter().any(|line| line.starts_with("move ")),
+            "{rest:?}"
+        );
+    }
 }
 
 /// Commands in any order, with good and bad arguments, are answered without a panic.
