@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use knightwatch::events::{Bus, Color};
 use knightwatch::store::{Filter, GroupBy, Options, Outcome, Page, Reader, Recorder};
 use rusqlite::Connection;
+use tokio::sync::watch::Sender;
 
 /// Runs of each query.
 const RUNS: usize = 20;
@@ -34,7 +35,7 @@ async fn main() -> Fallible<()> {
         server: "https://lichess.org/".to_owned(),
         files: None,
     };
-    let recorder = Recorder::start(options, Bus::new().subscribe(), |_| ())?;
+    let recorder = Recorder::start(options, Bus::new().subscribe(), Sender::default())?;
     recorder.finish(Duration::from_secs(60)).await;
     fill(&file, games)?;
     let size = std::fs::metadata(&file)?.len() >> 20;

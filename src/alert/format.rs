@@ -107,6 +107,8 @@ pub(super) fn message(format: AlertFormat, alert: &Alert, server: &str) -> Messa
 fn title(alert: &Alert) -> String {
     let what = match (alert.kind, alert.resolved) {
         (AlertKind::Offline, true) => "online again".to_owned(),
+        (AlertKind::Records, true) => "records are written again".to_owned(),
+        (AlertKind::Records, false) => "records are not written".to_owned(),
         (kind, _) => kind.key().replace('_', " "),
     };
     let name = alert.account.as_deref().unwrap_or_default();

@@ -6,8 +6,11 @@ use std::time::{Duration, SystemTime};
 use super::Alert;
 use crate::config::AlertKind;
 use crate::events::{Color, Event, GameFinished, GameStarted, Moved, Source};
-use crate::metrics::Status;
+use crate::metrics::{RecordsStatus, Status};
 use crate::plural;
+
+/// Time for which the records cannot be written until it is reported. Another process may lock them for a moment.
+const RECORDS_ALARM_AFTER: Duration = Duration::from_secs(60);
 
 /// Thresholds of a target.
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +40,8 @@ pub(super) struct Watcher {
     /// Accounts and names of the daily limits that were reported.
     limits_reached: HashSet<(String, String)>,
     disk_reported: bool,
+    /// The records could not be written, which was reported.
+    records_reported: bool,
 }
 
 #[derive(Debug)]
@@ -57,6 +62,7 @@ impl Watcher {
             ratings: HashMap::new(),
             limits_reached: HashSet::new(),
             disk_reported: false,
+            records_reported: false,
         }
     }
 
@@ -214,6 +220,9 @@ impl Watcher {
         if let Some(free) = free_bytes {
             alerts.extend(self.disk(free, now));
         }
+        if let Some(records) = &status.records {
+            alerts.extend(self.records(records, now));
+        }
         alerts
     }
 
@@ -242,6 +251,30 @@ impl Watcher {
             }
         })
         .collect()
+    }
+
+    fn records(&mut self, records: &RecordsStatus, now: SystemTime) -> Option<Alert> {
+        let failing = Duration::from_secs(records.failing_s);
+        let (resolved, text) = match &records.failure {
+            Some(why) if !self.records_reported && failing >= RECORDS_ALARM_AFTER => {
+                let text = format!(
+                    "the records have not been written for {} s: {why}",
+                    failing.as_secs()
+                );
+                (false, text)
+            }
+            None if self.records_reported => (true, "the records are written again".to_owned()),
+            _ => return None,
+        };
+        self.records_reported = !resolved;
+        Some(Alert {
+            kind: AlertKind::Records,
+            resolved,
+            account: None,
+            game: None,
+            text,
+            since: now.checked_sub(failing).unwrap_or(now),
+        })
     }
 
     fn disk(&mut self, free: u64, now: SystemTime) -> Option<Alert> {
@@ -392,6 +425,32 @@ mod tests {
         let ratings = [2000, 2040, 2000, 1990, 1985, 1941, 1940, 1900, 1890];
         let alerts = ratings.map(|rating| watcher.on_event(&started("g", rating), at(0)).len());
         assert_eq!(alerts, [0, 0, 0, 1, 0, 0, 1, 0, 1]);
+    }
+
+    #[test]
+    fn records_that_are_not_written_are_reported_and_resolved_once() {
+        let mut watcher = watcher();
+        let mut status = Metrics::default().status();
+        let mut look = |failing_s| {
+            status.records = Some(RecordsStatus {
+                failure: (failing_s > 0).then(|| "the disk is full".to_owned()),
+                failing_s,
+                ..RecordsStatus::default()
+            });
+            let alerts = watcher.on_status(&status, None, at(1_000));
+            for alert in alerts.iter().filter(|alert| !alert.resolved) {
+                assert_eq!(alert.since, at(1_000 - failing_s));
+                assert!(
+                    alert.text.ends_with("for 60 s: the disk is full"),
+                    "{}",
+                    alert.text
+                );
+            }
+            kinds(&alerts)
+        };
+        let looks = [0, 59, 60, 61, 0, 0].map(&mut look);
+        let [fired, resolved] = [false, true].map(|resolved| vec![(AlertKind::Records, resolved)]);
+        assert_eq!(looks, [vec![], vec![], fired, vec![], resolved, vec![]]);
     }
 
     #[test]

@@ -80,6 +80,8 @@ keys! {
         EngineFallback = "engine_fallback",
         /// There is little space left for the records.
         Disk = "disk",
+        /// The records cannot be written.
+        Records = "records",
     }
 }
 

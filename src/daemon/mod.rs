@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use sd_notify::NotifyState;
 use tokio::runtime::{self, Runtime};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinHandle, JoinSet, spawn_blocking};
 use tokio::time::{Instant, sleep_until};
 use tracing::{debug, error, info, warn};
@@ -26,7 +26,7 @@ use crate::clock;
 use crate::config::{self, PgnFiles, Settings, Sources, WebKey};
 use crate::console;
 use crate::control::{self, Request, Response};
-use crate::events::Bus;
+use crate::events::{Bus, RecordsState};
 use crate::external::ExternalEngine;
 use crate::lichess::{self, Broker, Client, Endpoint, EndpointError, Token, TokenError};
 use crate::metrics::Metrics;
@@ -536,14 +536,18 @@ fn page_player(settings: &Settings) -> Option<web::PlaySite> {
     })
 }
 
-/// Starts the recorder, if enabled. Its failure does not stop the bot.
+/// Starts the recorder, if enabled, and shows its state in the metrics. Its failure does not stop the bot.
 fn recorder(settings: &Settings, events: &Bus, metrics: &Metrics) -> Option<(Recorder, PathBuf)> {
     let (records, server) = (&settings.records, &settings.lichess.url);
     if !records.enabled {
         return None;
     }
+    let (state, shown) = watch::channel(RecordsState::default());
+    metrics.show_records(shown);
     let Some(directory) = settings.records_directory() else {
-        warn!("records are disabled: there is no home directory; set records.directory");
+        let why = "there is no home directory; set records.directory";
+        warn!("records are disabled: {why}");
+        state.send_modify(|state| state.fail(why.to_owned()));
         return None;
     };
     let file = store::file_in(&directory, &settings.lichess.server_name());
@@ -568,10 +572,11 @@ fn recorder(settings: &Settings, events: &Bus, metrics: &Metrics) -> Option<(Rec
         file: file.clone(),
         server: server.to_string(),
     };
-    let metrics = metrics.clone();
-    let on_change = move |error| metrics.set_records_error(error);
-    let recorder = Recorder::start(options, events.subscribe(), on_change)
-        .inspect_err(|error| warn!("records are disabled: {error}"));
+    let recorder = Recorder::start(options, events.subscribe(), state.clone());
+    let recorder = recorder.inspect_err(|error| {
+        warn!("records are disabled: {error}");
+        state.send_modify(|state| state.fail(error.to_string()));
+    });
     Some((recorder.ok()?, file))
 }
 

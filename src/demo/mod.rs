@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use tokio::net::TcpListener;
-use tokio::sync::{broadcast, oneshot};
+use tokio::sync::{broadcast, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use url::Url;
@@ -19,7 +19,7 @@ use crate::bot::{self, BotParts, CommandHandle, ShutdownHandle};
 use crate::config::{Settings, Takebacks};
 use crate::console::ConsoleLog;
 use crate::daemon;
-use crate::events::{Bus, Event, RecvError};
+use crate::events::{Bus, Event, RecordsState, RecvError};
 use crate::lichess::Token;
 use crate::lichess::model::Speed;
 use crate::plural;
@@ -109,9 +109,10 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
         server: format!("http://{address}/"),
         files: None,
     };
-    let (metrics, observer) = (parts.metrics.clone(), parts.metrics.clone());
-    let on_change = move |error| observer.set_records_error(error);
-    let recorder = Recorder::start(records, parts.events.subscribe(), on_change)?;
+    let (state, shown) = watch::channel(RecordsState::default());
+    let recorder = Recorder::start(records, parts.events.subscribe(), state)?;
+    let metrics = parts.metrics.clone();
+    metrics.show_records(shown);
     let counting = tokio::spawn(metrics.follow(parts.events.subscribe()));
     let bot = tokio::spawn(bot::run(parts, stop));
     add_opponents(&sim, options.games);

@@ -10,7 +10,7 @@
 mod bus;
 mod win_probability;
 
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use serde::{Deserialize, Serialize};
 pub use tokio::sync::broadcast::error::RecvError;
@@ -35,6 +35,25 @@ pub const SPEEDS: [&str; model::Speed::KEYS.len() + 1] = {
     known.copy_from_slice(&model::Speed::KEYS);
     keys
 };
+
+/// State of the records, as their writer reports it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RecordsState {
+    /// Why they cannot be written, and since when; `None` while they can.
+    pub failure: Option<(String, Instant)>,
+    /// Why PGN files cannot be written; `None` while they can.
+    pub pgn_failure: Option<String>,
+    /// Events that are missing in the records since the start.
+    pub lost: u64,
+}
+
+impl RecordsState {
+    /// Notes a failure. Its time is that of the first failure in a row.
+    pub fn fail(&mut self, why: String) {
+        let since = self.failure.take().map(|(_, since)| since);
+        self.failure = Some((why, since.unwrap_or_else(Instant::now)));
+    }
+}
 
 /// Something that happened to an account or in one of its games.
 #[derive(Clone, Debug, PartialEq)]

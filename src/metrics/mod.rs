@@ -10,19 +10,22 @@ mod status;
 mod status_text;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use prometheus_client::metrics::histogram::Histogram;
 use tokio::sync::{broadcast, watch};
 
-use crate::events::{Color, Decision, Event, GameFinished, Moved, RecvError, Severity, Source};
+use crate::events::{
+    Color, Decision, Event, GameFinished, Moved, RecordsState, RecvError, Severity, Source,
+};
 use crate::sync::lock;
 
 pub use sample::{Quantiles, Sample};
 pub use status::{
     ArenaStatus, Counts, EngineStatus, ExternalStatus, GameStatus, Health, IdleStatus, Latency,
-    LimitStatus, LiveState, MatchStatus, OpenChallenge, RequestOutcomes, Status, StreamStatus,
+    LimitStatus, LiveState, MatchStatus, OpenChallenge, RecordsStatus, RequestOutcomes, Status,
+    StreamStatus,
 };
 
 /// Age of the current state from which the bot is unhealthy; the main loop writes it every second.
@@ -30,9 +33,6 @@ const STALE_AFTER: Duration = Duration::from_secs(15);
 
 /// Length of an outage from which the bot is unhealthy; a deploy of Lichess takes less.
 const OFFLINE_ALARM_AFTER: Duration = Duration::from_secs(120);
-
-/// From this time without writable records the bot is unhealthy. A copy or a repair of the file takes less.
-const RECORDS_ALARM_AFTER: Duration = Duration::from_secs(60);
 
 /// Upper bounds of the latency histograms, in seconds.
 const LATENCY_BUCKETS_SECONDS: [f64; 14] = [
@@ -52,12 +52,12 @@ struct Inner {
     /// Number and time of the heartbeats of the bot's loop.
     heartbeats: Mutex<(u64, Instant)>,
     totals: Mutex<Totals>,
-    /// Why the records cannot be written, and since when.
-    records_error: Mutex<Option<(String, Instant)>>,
     post: Histogram,
     reaction: Histogram,
     /// Metrics of each account, if these combine several.
     accounts: Vec<Metrics>,
+    /// State of the records, once it is known.
+    records: OnceLock<watch::Receiver<RecordsState>>,
 }
 
 /// Counters and samples since the start.
@@ -92,11 +92,16 @@ impl Metrics {
                 offline_since: Some(now),
                 ..Totals::default()
             }),
-            records_error: Mutex::default(),
             post: Histogram::new(LATENCY_BUCKETS_SECONDS),
             reaction: Histogram::new(LATENCY_BUCKETS_SECONDS),
             accounts,
+            records: OnceLock::new(),
         }))
+    }
+
+    /// Shows this state of the records. Only the first call has an effect.
+    pub fn show_records(&self, state: watch::Receiver<RecordsState>) {
+        let _ = self.0.records.set(state);
     }
 
     /// Marks this one of several accounts as stopped; `reason` is the error, if any.
@@ -127,15 +132,6 @@ impl Metrics {
     /// Reports changes of the current state, and that it was written again.
     pub fn subscribe(&self) -> watch::Receiver<(LiveState, Instant)> {
         self.0.live.subscribe()
-    }
-
-    /// Notes why the records cannot be written; `None` when they can be again.
-    pub fn set_records_error(&self, error: Option<String>) {
-        let mut records = lock(&self.0.records_error);
-        let since = records
-            .as_ref()
-            .map_or_else(Instant::now, |(_, since)| *since);
-        *records = error.map(|error| (error, since));
     }
 
     /// Notes that the bot's loop is alive. Called at least once a second, also while there is no connection.
@@ -245,17 +241,14 @@ impl Metrics {
 
     /// The current status.
     pub fn status(&self) -> Status {
-        let mut status = self.own();
-        if !self.0.accounts.is_empty() {
-            let accounts = self.0.accounts.iter().map(Self::status);
-            status = status.combine(accounts.collect());
-            self.retain_games(&status.live.games);
+        let own = self.own();
+        if self.0.accounts.is_empty() {
+            return own;
         }
-        if let Some((error, since)) = lock(&self.0.records_error).clone() {
-            status.health = health_of_records(status.health, &error, since.elapsed());
-            status.records_error = Some(error);
-        }
-        status
+        let accounts = self.0.accounts.iter().map(Self::status);
+        let combined = own.combine(accounts.collect());
+        self.retain_games(&combined.live.games);
+        combined
     }
 
     /// Returns whether the main loop of every account that has not ended is alive.
@@ -300,11 +293,21 @@ impl Metrics {
             },
             memory_mib: resident_mib(),
             page: None,
-            records_error: None,
+            records: self
+                .0
+                .records
+                .get()
+                .map(|state| RecordsStatus::of(&state.borrow())),
+            warnings: Vec::new(),
             accounts: Vec::new(),
         };
         let offline = totals.offline_since.map(|since| since.elapsed());
         status.health = health(updated_at.elapsed(), offline, &status);
+        status.warnings = status
+            .records
+            .iter()
+            .flat_map(RecordsStatus::warnings)
+            .collect();
         status
     }
 
@@ -362,19 +365,6 @@ fn health(state_age: Duration, offline: Option<Duration>, status: &Status) -> He
             game.our_turn_ms.unwrap_or(0) / 1_000
         )),
         None => Health::Ok,
-    }
-}
-
-/// Health with records that have failed for this time; `health` is that of everything else.
-fn health_of_records(health: Health, error: &str, failing: Duration) -> Health {
-    if health != Health::Ok || failing < RECORDS_ALARM_AFTER {
-        return health;
-    }
-    Health::Unhealthy {
-        reason: format!(
-            "the records have not been writable for {} s: {error}",
-            failing.as_secs()
-        ),
     }
 }
 

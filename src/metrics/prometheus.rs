@@ -172,11 +172,18 @@ impl Collector for Snapshot {
             "1 while paused by the operator",
             flag(live.paused),
         )?;
-        encoder.gauge(
-            "records_failing",
-            "1 while the records cannot be written",
-            flag(status.records_error.is_some()),
-        )?;
+        if let Some(records) = &status.records {
+            encoder.gauge(
+                "records_writable",
+                "1 while the records and their PGN files can be written",
+                flag(records.failure.is_none() && records.pgn_failure.is_none()),
+            )?;
+            encoder.counter(
+                "records_lost_events",
+                "Events that are missing in the records",
+                records.lost_events,
+            )?;
+        }
         if !status.accounts.is_empty() {
             encoder.account_gauges(&status.accounts)?;
         }

@@ -3,6 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::Quantiles;
+use super::status_text::span;
+use crate::events::RecordsState;
+use crate::plural;
 
 /// Current state of an account, written by the bot's main loop, or of several accounts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -73,9 +76,12 @@ pub struct Status {
     pub memory_mib: u64,
     /// URL of the page without its key, while it is open.
     pub page: Option<String>,
-    /// Why the records cannot be written now; events are kept until they can be.
+    /// State of the records, if they are enabled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub records_error: Option<String>,
+    pub records: Option<RecordsStatus>,
+    /// What the operator should correct, though games continue; sentences.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// Status of each account, if there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub accounts: Vec<Status>,
@@ -92,6 +98,46 @@ pub enum Health {
         /// Reason as a sentence.
         reason: String,
     },
+}
+
+/// State of the records.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordsStatus {
+    /// Why they cannot be written; `None` while they can.
+    pub failure: Option<String>,
+    /// Seconds for which they could not be written; 0 while they can.
+    pub failing_s: u64,
+    /// Why PGN files cannot be written; `None` while they can.
+    pub pgn_failure: Option<String>,
+    /// Events that are missing in the records since the start.
+    pub lost_events: u64,
+}
+
+impl RecordsStatus {
+    pub(super) fn of(state: &RecordsState) -> Self {
+        let failure = state.failure.as_ref();
+        Self {
+            failure: failure.map(|(why, _)| why.clone()),
+            failing_s: failure.map_or(0, |(_, since)| since.elapsed().as_secs()),
+            pgn_failure: state.pgn_failure.clone(),
+            lost_events: state.lost,
+        }
+    }
+
+    /// Warnings as sentences.
+    pub(super) fn warnings(&self) -> Vec<String> {
+        let failure = self.failure.as_ref().map(|why| {
+            let since = span(self.failing_s);
+            format!("the records have not been written for {since}: {why}")
+        });
+        let pgn = self.pgn_failure.as_ref();
+        let pgn = pgn.map(|why| format!("PGN files are not written: {why}"));
+        let lost = (self.lost_events > 0).then(|| {
+            let events = plural::count(self.lost_events, "event is", "events are");
+            format!("{events} missing in the records since the start")
+        });
+        [failure, pgn, lost].into_iter().flatten().collect()
+    }
 }
 
 /// An external engine.

@@ -111,6 +111,9 @@ impl fmt::Display for Status {
             Health::Ok => writeln!(f, "health   ok")?,
             Health::Unhealthy { reason } => writeln!(f, "health   UNHEALTHY: {reason}")?,
         }
+        for warning in &self.warnings {
+            writeln!(f, "WARNING  {warning}")?;
+        }
         for account in &self.accounts {
             writeln!(f, "account  {}", account.summary_line())?;
         }
@@ -126,9 +129,6 @@ impl fmt::Display for Status {
         }
         if let Some(page) = &self.page {
             writeln!(f, "page     {page} (with its key: knightwatch page)")?;
-        }
-        if let Some(error) = &self.records_error {
-            writeln!(f, "records  NOT WRITABLE: {error}")?;
         }
         let c = &self.counts;
         writeln!(
@@ -330,7 +330,7 @@ fn quantiles(quantiles: Quantiles) -> String {
 }
 
 /// A duration as `3 d 4 h`, `2 h 5 min` or `17 s`.
-fn span(seconds: u64) -> String {
+pub(super) fn span(seconds: u64) -> String {
     let (days, hours, minutes) = (seconds / 86_400, seconds / 3_600 % 24, seconds / 60 % 60);
     match (days, hours, minutes) {
         (0, 0, 0) => format!("{seconds} s"),

@@ -141,37 +141,6 @@ fn health_with_stuck_loop_or_long_outage_is_unhealthy() {
 }
 
 #[test]
-fn health_with_failing_records_is_unhealthy() {
-    let second = Duration::from_secs(1);
-    let after = |health: Health, failing| health_of_records(health, "disk full", failing);
-    assert_eq!(after(Health::Ok, 59 * second), Health::Ok);
-    let reason = "the records have not been writable for 61 s: disk full".to_owned();
-    let unhealthy = Health::Unhealthy { reason };
-    assert_eq!(after(Health::Ok, 61 * second), unhealthy);
-    let reason = "offline".to_owned();
-    let offline = Health::Unhealthy { reason };
-    assert_eq!(after(offline.clone(), 61 * second), offline);
-}
-
-#[test]
-fn failing_records_are_in_status_of_several_accounts() {
-    let metrics = Metrics::combined(vec![Metrics::default()]);
-    metrics.set_records_error(Some("disk full".to_owned()));
-    metrics.set_records_error(Some("read-only".to_owned()));
-    let status = metrics.status();
-    assert_eq!(status.records_error.as_deref(), Some("read-only"));
-    assert!(
-        status
-            .to_string()
-            .contains("records  NOT WRITABLE: read-only")
-    );
-    assert!(metrics.text().contains("knightwatch_records_failing 1.0"));
-    metrics.set_records_error(None);
-    assert_eq!(metrics.status().records_error, None);
-    assert!(metrics.text().contains("knightwatch_records_failing 0.0"));
-}
-
-#[test]
 fn text_is_in_prometheus_format() {
     let metrics = Metrics::default();
     metrics.count(&started("a", Color::White));

@@ -14,14 +14,14 @@ use std::thread::{self, Thread};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
-use tokio::sync::{broadcast, oneshot};
+use tokio::sync::{broadcast, oneshot, watch};
 use tokio::task::JoinHandle;
 use tracing::{debug, error, info, warn};
 
 use super::pgn_files::PgnFiles;
 use super::{Error, insert, open, reader};
 use crate::backoff::Backoff;
-use crate::events::{Event, RecvError};
+use crate::events::{Event, RecordsState, RecvError};
 use crate::plural;
 use crate::seconds::DAY;
 
@@ -61,6 +61,8 @@ struct Item {
 struct Shared {
     /// Events lost since the last log line about them.
     lost: AtomicU64,
+    /// What the status shows.
+    state: watch::Sender<RecordsState>,
     /// No more events will come, and no more attempts will be made.
     stopping: AtomicBool,
 }
@@ -76,18 +78,21 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Starts recording. Needs a tokio runtime. The file is opened on the recorder's thread, so that the caller does not wait
-    /// for the disk. `on_change` gets the error when events cannot be written, and `None` when they can be again.
+    /// Starts recording, and reports its state in `state`. Needs a tokio runtime. The file is opened on the recorder's
+    /// thread, so that the caller does not wait for the disk.
     ///
     /// # Errors
     /// When the thread cannot be spawned.
     pub fn start(
         options: Options,
         events: broadcast::Receiver<Arc<Event>>,
-        on_change: impl Fn(Option<String>) + Send + 'static,
+        state: watch::Sender<RecordsState>,
     ) -> io::Result<Self> {
         let (queue, items) = mpsc::sync_channel(QUEUE_CAPACITY);
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(Shared {
+            state,
+            ..Shared::default()
+        });
         let (stop, stopped) = oneshot::channel();
         let (done, thread_done) = oneshot::channel();
         let writer = Writer {
@@ -96,7 +101,6 @@ impl Recorder {
             db: None,
             failures: 0,
             last_error: None,
-            on_change: Box::new(on_change),
             pgn_error_logged: false,
             prune_at: Instant::now(),
         };
@@ -179,12 +183,15 @@ fn enqueue(queue: &SyncSender<Item>, event: Arc<Event>, shared: &Shared) -> bool
         }
         Err(TrySendError::Disconnected(_)) => {
             error!("records: the writer thread failed; games continue without records");
+            let why = "the writer thread failed; restart the program".to_owned();
+            shared.state.send_modify(|state| state.fail(why));
             false
         }
     }
 }
 
 fn add_lost(shared: &Shared, count: u64) {
+    shared.state.send_modify(|state| state.lost += count);
     if shared.lost.fetch_add(count, Ordering::Relaxed) == 0 {
         warn!("records: the queue is full; events are lost from here on");
     }
@@ -205,8 +212,6 @@ struct Writer {
     failures: u32,
     /// The last error that was logged.
     last_error: Option<String>,
-    /// Gets each new error, and `None` after the last.
-    on_change: Box<dyn Fn(Option<String>) + Send>,
     /// A failure to write PGN files was logged.
     pgn_error_logged: bool,
     /// When old notes are deleted next.
@@ -269,24 +274,32 @@ impl Writer {
             return Ok(());
         }
         let transaction = Transaction::new(db, TransactionBehavior::Immediate)?;
+        let mut skipped = 0;
         for Item { at, event } in batch {
             match insert::insert_event(&transaction, *at, event, self.options.files.is_some()) {
                 Err(error) if is_event_error(&error) => {
                     warn!("records: an event cannot be written and is skipped: {error}");
+                    skipped += 1;
                 }
                 other => other?,
             }
         }
-        Ok(transaction.commit()?)
+        transaction.commit()?;
+        if skipped > 0 {
+            self.shared.state.send_modify(|state| state.lost += skipped);
+        }
+        Ok(())
     }
 
     fn on_success(&mut self) {
         self.failures = 0;
+        self.shared
+            .state
+            .send_if_modified(|state| state.failure.take().is_some());
         let lost = self.shared.lost.swap(0, Ordering::Relaxed);
         let file = self.options.file.display();
         if self.last_error.take().is_some() {
             info!("records: {file} is writable again");
-            (self.on_change)(None);
         }
         if lost > 0 {
             let lost = plural::count(lost, "event is", "events are");
@@ -316,8 +329,9 @@ impl Writer {
             }
         }
         let text = error.to_string();
+        let why = format!("cannot write {file}: {text}");
+        self.shared.state.send_modify(|state| state.fail(why));
         if self.last_error.as_ref() != Some(&text) {
-            (self.on_change)(Some(text.clone()));
             warn!(
                 "records: cannot write {file}: {text}; games continue, events are kept until they can be written"
             );
@@ -344,7 +358,16 @@ impl Writer {
         let (Some(db), Some(files)) = (&self.db, &self.options.files) else {
             return;
         };
-        match write_pending_pgn(db, files, &self.options.server) {
+        let written = write_pending_pgn(db, files, &self.options.server);
+        let failure = written.as_ref().err();
+        let failure =
+            failure.map(|why| format!("cannot write in {}: {why}", files.directory.display()));
+        self.shared.state.send_if_modified(|state| {
+            let is_new = state.pgn_failure != failure;
+            state.pgn_failure = failure;
+            is_new
+        });
+        match written {
             Ok(()) if self.pgn_error_logged => {
                 self.pgn_error_logged = false;
                 info!("records: PGN files are written again");
@@ -430,7 +453,6 @@ mod tests {
             db: None,
             failures: 0,
             last_error: None,
-            on_change: Box::new(|_| ()),
             pgn_error_logged: false,
             prune_at: Instant::now(),
         };
@@ -460,8 +482,10 @@ mod tests {
             assert!(enqueue(&queue, event, &shared));
         }
         assert_eq!(shared.lost.load(Ordering::Relaxed), 3);
+        assert_eq!(shared.state.borrow().lost, 3);
         assert_eq!(items.try_iter().count(), 2);
         drop(items);
         assert!(!enqueue(&queue, Arc::new(Event::note("too late")), &shared));
+        assert!(shared.state.borrow().failure.is_some());
     }
 }

@@ -307,10 +307,15 @@ async fn metrics_text(State(state): State<AppState>) -> Response {
     ([(CONTENT_TYPE, METRICS_CONTENT_TYPE)], state.metrics.text()).into_response()
 }
 
-/// `/healthz`: 200 if healthy, else 503 and the reason.
+/// `/healthz`: 200 and the warnings if healthy, else 503 and the reason.
 async fn health(State(state): State<AppState>) -> Response {
-    match state.metrics.status().health {
-        Health::Ok => (StatusCode::OK, "ok\n").into_response(),
+    let status = state.metrics.status();
+    match status.health {
+        Health::Ok => {
+            let warnings = status.warnings.iter();
+            let warnings: String = warnings.map(|text| format!("warning: {text}\n")).collect();
+            (StatusCode::OK, format!("ok\n{warnings}")).into_response()
+        }
         Health::Unhealthy { reason } => {
             (StatusCode::SERVICE_UNAVAILABLE, format!("{reason}\n")).into_response()
         }

@@ -14,6 +14,7 @@ use serde_json::Value;
 use crate::common::{BOT, Daemon, Site, wait};
 use crate::operator::run_command;
 use crate::page::Url;
+use crate::records;
 
 fn status(socket: &Path, json: bool) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_knightwatch"));
@@ -96,6 +97,59 @@ fn status_shows_games_counts_and_health() {
     assert!(shown.status.success());
     let shown = String::from_utf8(shown.stdout).unwrap();
     assert!(shown.contains("1 won"), "{shown}");
+}
+
+#[test]
+fn health_warns_of_records_that_cannot_be_written() {
+    let site = Site::new([]);
+    let home = tempfile::tempdir().unwrap();
+    let file = records::file(&site, home.path());
+    // A directory in place of the file.
+    std::fs::create_dir(&file).unwrap();
+    let directory = home.path().display();
+    let bot = Daemon::start(
+        &site,
+        &format!("records = {{ directory = \"{directory}\" }}"),
+    );
+    let address = address(&bot);
+    let health = || {
+        let (code, text) = get(&address, "/healthz", &address);
+        assert!(code.contains(" 200 "), "{code} {text}");
+        text
+    };
+    let has_metric = |line: &str| {
+        let metrics = get(&address, "/metrics", &address).1;
+        assert!(
+            metrics.lines().any(|other| other == line),
+            "{line}: {metrics}"
+        );
+    };
+    let text = wait("the event stream is open", || {
+        Some(health()).filter(|text| text.lines().count() == 2)
+    });
+    let warning = "the records have not been written for ";
+    assert!(
+        text.starts_with(&format!("ok\nwarning: {warning}")),
+        "{text}"
+    );
+    has_metric("knightwatch_healthy 1.0");
+    has_metric("knightwatch_records_writable 0.0");
+    has_metric("knightwatch_records_lost_events_total 0");
+    let shown = run_command(&bot, &["status"]);
+    let lines = format!("health   ok\nWARNING  {warning}");
+    assert!(shown.contains(&lines), "{shown}");
+    let status = parsed(&bot.socket());
+    let text = status["warnings"][0].as_str().unwrap();
+    assert!(text.starts_with(warning), "{status}");
+    let failure = status["records"]["failure"].as_str().unwrap();
+    assert!(failure.contains(file.to_str().unwrap()), "{status}");
+
+    std::fs::remove_dir(&file).unwrap();
+    wait("the records are written", || {
+        (health() == "ok\n").then_some(())
+    });
+    has_metric("knightwatch_records_writable 1.0");
+    assert_eq!(parsed(&bot.socket())["warnings"], Value::Null);
 }
 
 #[test]

@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 use tempfile::TempDir;
+use tokio::sync::watch;
 
 use super::*;
 use crate::chess::Color;
 use crate::events::{
-    Bus, Challenge, Decision, Event, GameFinished, GameStarted, Moved, Player, SearchInfo, Source,
-    TimeControl, Timing,
+    Bus, Challenge, Decision, Event, GameFinished, GameStarted, Moved, Player, RecordsState,
+    SearchInfo, Source, TimeControl, Timing,
 };
 
 mod queries;
@@ -26,6 +27,7 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(60);
 struct TestRecorder {
     directory: TempDir,
     bus: Bus,
+    state: watch::Sender<RecordsState>,
     recorder: Option<Recorder>,
     files: Option<(Grouping, Details)>,
 }
@@ -41,6 +43,7 @@ impl TestRecorder {
         Self {
             directory: tempfile::tempdir().unwrap(),
             bus: Bus::new(),
+            state: watch::Sender::default(),
             recorder: None,
             files,
         }
@@ -56,7 +59,8 @@ impl TestRecorder {
                 details,
             }),
         };
-        self.recorder = Some(Recorder::start(options, self.bus.subscribe(), |_| ()).unwrap());
+        self.recorder =
+            Some(Recorder::start(options, self.bus.subscribe(), self.state.clone()).unwrap());
     }
 
     fn file(&self) -> PathBuf {
@@ -505,18 +509,22 @@ async fn finished_games_are_written_to_pgn_files() {
             (count == 2).then_some(())
         })
         .await;
+        let state = test.state.subscribe();
+        let fails = || state.borrow().pgn_failure.is_some();
+        wait("the failure is shown", || fails().then_some(())).await;
         fs::remove_file(test.pgn()).unwrap();
         // Tried again with the next event.
         test.bus.send(Event::note("anything"));
         test.finish().await;
+        assert_eq!(fs::metadata(test.pgn()).unwrap().mode() & 0o777, 0o700);
         let text = fs::read_to_string(test.pgn().join(name)).unwrap();
+        assert!(!fails());
         assert_eq!(text.matches("[Event ").count(), games, "{text}");
         // After a restart nothing is written twice.
         test.start();
         test.finish().await;
         assert_eq!(fs::read_to_string(test.pgn().join(name)).unwrap(), text);
     }
-    assert_eq!(fs::metadata(test.pgn()).unwrap().mode() & 0o777, 0o700);
 }
 
 #[test]
