@@ -145,7 +145,7 @@ class Card {
 		});
 		const value = whiteScore(game.thinking ?? game.moves.findLast((move) => move.thought)?.thought, game.ours);
 		const win = value?.win ?? 0.5;
-		this.share.style.height = `${100 * (below === "white" ? win : 1 - win)}%`;
+		this.share.style.transform = `scaleY(${below === "white" ? win : 1 - win})`;
 		this.share.className = `eval-fill ${below}`;
 		// The evaluation is hidden from a player of the game.
 		this.bar.hidden = userColor(game) !== null;

@@ -298,7 +298,7 @@ export class GameView {
 		const value = whiteScore(report, game.ours);
 		const below = this.#bottom();
 		const win = value?.win ?? 0.5;
-		this.evalFill.style.height = `${100 * (below === "white" ? win : 1 - win)}%`;
+		this.evalFill.style.transform = `scaleY(${below === "white" ? win : 1 - win})`;
 		this.evalFill.className = `eval-fill ${below}`;
 		this.evalBar.classList.toggle("unknown", !value);
 		setAttribute(this.evalBar, "aria-label", value ? `Evaluation ${value.text}` : "No evaluation");

@@ -64,8 +64,9 @@ impl Browser {
         };
         let directory = browser.profile.path().display();
         let options = json!({ "args": [
-            "--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--no-first-run",
-            "--disable-background-networking", "--disable-component-update", "--disable-sync",
+            "--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu",
+            "--disable-software-rasterizer", "--no-first-run", "--disable-background-networking",
+            "--disable-component-update", "--disable-sync",
             format!("--user-data-dir={directory}"), format!("--window-size={width},{height}"),
         ]});
         let wanted = json!({ "capabilities": { "alwaysMatch": {
