@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::driver::Browser;
 use super::playing::{NO_BISHOPS, click, fill_in, new_game, send};
-use super::{open_as_player, open_as_spectator};
+use super::{FAST_MOVES, open_as_player, open_as_spectator};
 use crate::common::{BOT, Daemon, Site};
 use crate::etiquette::act;
 use crate::page::Url;
@@ -18,9 +18,9 @@ fn plies(browser: &Browser, count: usize) {
 
 #[test]
 fn draw_decline_is_shown() {
-    let Some((browser, _site, _bot, url)) =
-        open_as_player("draw = { accept = false, offer = false }\n")
-    else {
+    let Some((browser, _site, _bot, url)) = open_as_player(&format!(
+        "draw = {{ accept = false, offer = false }}\n{FAST_MOVES}"
+    )) else {
         return;
     };
     new_game(&browser, "white", NO_BISHOPS);
@@ -46,7 +46,8 @@ fn draw_decline_is_shown() {
 
 #[test]
 fn takeback_answer_is_shown() {
-    let Some((browser, _site, _bot, url)) = open_as_player("games = { max_takebacks = 1 }\n")
+    let Some((browser, _site, _bot, url)) =
+        open_as_player(&format!("games = {{ max_takebacks = 1 }}\n{FAST_MOVES}"))
     else {
         return;
     };
@@ -69,7 +70,7 @@ fn takeback_answer_is_shown() {
 
 #[test]
 fn result_is_worded_for_player_and_spectator() {
-    let Some((browser, _site, _bot, url)) = open_as_player("") else {
+    let Some((browser, _site, _bot, url)) = open_as_player(FAST_MOVES) else {
         return;
     };
     new_game(&browser, "white", NO_BISHOPS);

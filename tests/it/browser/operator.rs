@@ -1,5 +1,6 @@
 //! Operator actions, decisions and finished games on the page.
 
+use super::FAST_MOVES;
 use super::driver::Browser;
 use crate::common::{Daemon, Site, wait};
 use crate::etiquette::act;
@@ -116,7 +117,7 @@ fn finished_games_are_filtered_and_replayed() {
         return;
     };
     let site = Site::new(["Anna", "Bert"].map(NewUser::human));
-    let (bot, url) = operator(&browser, &site, "");
+    let (bot, url) = operator(&browser, &site, FAST_MOVES);
     let lose = |name: &str| {
         let player = site.player(name);
         let white = [CLOCK[0], CLOCK[1], ("color", "white"), ("rated", "true")];
@@ -129,8 +130,7 @@ fn finished_games_are_filtered_and_replayed() {
         site.finished(&id);
         id
     };
-    for name in ["Anna", "Bert"] {
-        let id = lose(name);
+    for (id, name) in ["Anna", "Bert"].map(|name| (lose(name), name)) {
         browser.wait_for_text(&format!(".finished-games [data-game=\"{id}\"]"), name);
     }
     let open = url.without_key();

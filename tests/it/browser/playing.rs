@@ -5,7 +5,9 @@ use serde_json::json;
 use knightwatch::sim::NewUser;
 
 use super::driver::Browser;
-use super::{Demo, END, ENTER, ESCAPE, LEFT, UP, open_as_player, square, start_with_player};
+use super::{
+    Demo, END, ENTER, ESCAPE, FAST_MOVES, LEFT, UP, open_as_player, square, start_with_player,
+};
 use crate::common::{Site, wait};
 use crate::etiquette::{DEAD, act};
 use crate::operator::run_command;
@@ -159,7 +161,7 @@ fn premove_survives_lost_connection() {
 fn draw_offers_work_in_both_directions() {
     let draw =
         "draw = { min_move = 1, min_level_moves = 1, max_win_percent = 30, offer = false }\n";
-    let Some((browser, _site, bot, url)) = open_as_player(draw) else {
+    let Some((browser, _site, bot, url)) = open_as_player(&format!("{draw}{FAST_MOVES}")) else {
         return;
     };
     new_game(&browser, "white", DEAD);
