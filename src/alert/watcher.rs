@@ -40,7 +40,7 @@ pub(super) struct Watcher {
     /// Accounts and names of the daily limits that were reported.
     limits_reached: HashSet<(String, String)>,
     disk_reported: bool,
-    /// The records could not be written, which was reported.
+    /// Whether it was reported, and not resolved since, that the records cannot be written.
     records_reported: bool,
 }
 
@@ -254,13 +254,11 @@ impl Watcher {
     }
 
     fn records(&mut self, records: &RecordsStatus, now: SystemTime) -> Option<Alert> {
-        let failing = Duration::from_secs(records.failing_s);
+        let seconds = records.failing_s;
+        let failing = Duration::from_secs(seconds);
         let (resolved, text) = match &records.failure {
-            Some(why) if !self.records_reported && failing >= RECORDS_ALARM_AFTER => {
-                let text = format!(
-                    "the records have not been written for {} s: {why}",
-                    failing.as_secs()
-                );
+            Some(reason) if !self.records_reported && failing >= RECORDS_ALARM_AFTER => {
+                let text = format!("the records have not been written for {seconds} s: {reason}");
                 (false, text)
             }
             None if self.records_reported => (true, "the records are written again".to_owned()),

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use sd_notify::NotifyState;
 use tokio::runtime::{self, Runtime};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, JoinSet, spawn_blocking};
 use tokio::time::{Instant, sleep_until};
 use tracing::{debug, error, info, warn};
@@ -26,7 +26,7 @@ use crate::clock;
 use crate::config::{self, PgnFiles, Settings, Sources, WebKey};
 use crate::console;
 use crate::control::{self, Request, Response};
-use crate::events::{Bus, RecordsState};
+use crate::events::Bus;
 use crate::external::ExternalEngine;
 use crate::lichess::{self, Broker, Client, Endpoint, EndpointError, Token, TokenError};
 use crate::metrics::Metrics;
@@ -542,12 +542,13 @@ fn recorder(settings: &Settings, events: &Bus, metrics: &Metrics) -> Option<(Rec
     if !records.enabled {
         return None;
     }
-    let (state, shown) = watch::channel(RecordsState::default());
-    metrics.show_records(shown);
+    let state = metrics.track_records();
+    let report_disabled = |reason: String| {
+        warn!("records are disabled: {reason}");
+        state.send_if_modified(|state| state.fail(reason));
+    };
     let Some(directory) = settings.records_directory() else {
-        let why = "there is no home directory; set records.directory";
-        warn!("records are disabled: {why}");
-        state.send_modify(|state| state.fail(why.to_owned()));
+        report_disabled("there is no home directory; set records.directory".to_owned());
         return None;
     };
     let file = store::file_in(&directory, &settings.lichess.server_name());
@@ -572,11 +573,8 @@ fn recorder(settings: &Settings, events: &Bus, metrics: &Metrics) -> Option<(Rec
         file: file.clone(),
         server: server.to_string(),
     };
-    let recorder = Recorder::start(options, events.subscribe(), state.clone());
-    let recorder = recorder.inspect_err(|error| {
-        warn!("records are disabled: {error}");
-        state.send_modify(|state| state.fail(error.to_string()));
-    });
+    let recorder = Recorder::start(options, events.subscribe(), state.clone())
+        .inspect_err(|error| report_disabled(error.to_string()));
     Some((recorder.ok()?, file))
 }
 

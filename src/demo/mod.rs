@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use tokio::net::TcpListener;
-use tokio::sync::{broadcast, oneshot, watch};
+use tokio::sync::{broadcast, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use url::Url;
@@ -19,7 +19,7 @@ use crate::bot::{self, BotParts, CommandHandle, ShutdownHandle};
 use crate::config::{Settings, Takebacks};
 use crate::console::ConsoleLog;
 use crate::daemon;
-use crate::events::{Bus, Event, RecordsState, RecvError};
+use crate::events::{Bus, Event, RecvError};
 use crate::lichess::Token;
 use crate::lichess::model::Speed;
 use crate::plural;
@@ -109,10 +109,8 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
         server: format!("http://{address}/"),
         files: None,
     };
-    let (state, shown) = watch::channel(RecordsState::default());
-    let recorder = Recorder::start(records, parts.events.subscribe(), state)?;
     let metrics = parts.metrics.clone();
-    metrics.show_records(shown);
+    let recorder = Recorder::start(records, parts.events.subscribe(), metrics.track_records())?;
     let counting = tokio::spawn(metrics.follow(parts.events.subscribe()));
     let bot = tokio::spawn(bot::run(parts, stop));
     add_opponents(&sim, options.games);

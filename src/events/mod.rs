@@ -39,19 +39,22 @@ pub const SPEEDS: [&str; model::Speed::KEYS.len() + 1] = {
 /// State of the records, as their writer reports it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecordsState {
-    /// Why they cannot be written, and since when; `None` while they can.
+    /// Reason why they cannot be written, and since when; `None` while they can.
     pub failure: Option<(String, Instant)>,
-    /// Why PGN files cannot be written; `None` while they can.
+    /// Reason why PGN files cannot be written; `None` while they can.
     pub pgn_failure: Option<String>,
     /// Events that are missing in the records since the start.
     pub lost: u64,
 }
 
 impl RecordsState {
-    /// Notes a failure. Its time is that of the first failure in a row.
-    pub fn fail(&mut self, why: String) {
-        let since = self.failure.take().map(|(_, since)| since);
-        self.failure = Some((why, since.unwrap_or_else(Instant::now)));
+    /// Notes a failure. Its time is that of the first failure in a row. Returns whether the reason is a new one.
+    pub fn fail(&mut self, reason: String) -> bool {
+        let previous = self.failure.take();
+        let is_new = previous.as_ref().is_none_or(|(last, _)| *last != reason);
+        let since = previous.map_or_else(Instant::now, |(_, since)| since);
+        self.failure = Some((reason, since));
+        is_new
     }
 }
 

@@ -56,8 +56,8 @@ struct Inner {
     reaction: Histogram,
     /// Metrics of each account, if these combine several.
     accounts: Vec<Metrics>,
-    /// State of the records, once it is known.
-    records: OnceLock<watch::Receiver<RecordsState>>,
+    /// State of the records, if they are enabled.
+    records: OnceLock<watch::Sender<RecordsState>>,
 }
 
 /// Counters and samples since the start.
@@ -99,9 +99,9 @@ impl Metrics {
         }))
     }
 
-    /// Shows this state of the records. Only the first call has an effect.
-    pub fn show_records(&self, state: watch::Receiver<RecordsState>) {
-        let _ = self.0.records.set(state);
+    /// Shows the state of the records from now on. It is that of the returned sender, the same for all calls.
+    pub fn track_records(&self) -> watch::Sender<RecordsState> {
+        self.0.records.get_or_init(watch::Sender::default).clone()
     }
 
     /// Marks this one of several accounts as stopped; `reason` is the error, if any.

@@ -79,7 +79,7 @@ pub struct Status {
     /// State of the records, if they are enabled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub records: Option<RecordsStatus>,
-    /// What the operator should correct, though games continue; sentences.
+    /// Sentences about problems for the operator to correct, although games continue.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
     /// Status of each account, if there are several.
@@ -103,11 +103,11 @@ pub enum Health {
 /// State of the records.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordsStatus {
-    /// Why they cannot be written; `None` while they can.
+    /// Reason why they cannot be written; `None` while they can.
     pub failure: Option<String>,
     /// Seconds for which they could not be written; 0 while they can.
     pub failing_s: u64,
-    /// Why PGN files cannot be written; `None` while they can.
+    /// Reason why PGN files cannot be written; `None` while they can.
     pub pgn_failure: Option<String>,
     /// Events that are missing in the records since the start.
     pub lost_events: u64,
@@ -117,7 +117,7 @@ impl RecordsStatus {
     pub(super) fn of(state: &RecordsState) -> Self {
         let failure = state.failure.as_ref();
         Self {
-            failure: failure.map(|(why, _)| why.clone()),
+            failure: failure.map(|(reason, _)| reason.clone()),
             failing_s: failure.map_or(0, |(_, since)| since.elapsed().as_secs()),
             pgn_failure: state.pgn_failure.clone(),
             lost_events: state.lost,
@@ -126,12 +126,12 @@ impl RecordsStatus {
 
     /// Warnings as sentences.
     pub(super) fn warnings(&self) -> Vec<String> {
-        let failure = self.failure.as_ref().map(|why| {
-            let since = span(self.failing_s);
-            format!("the records have not been written for {since}: {why}")
+        let failure = self.failure.as_ref().map(|reason| {
+            let time = span(self.failing_s);
+            format!("the records have not been written for {time}: {reason}")
         });
         let pgn = self.pgn_failure.as_ref();
-        let pgn = pgn.map(|why| format!("PGN files are not written: {why}"));
+        let pgn = pgn.map(|reason| format!("PGN files are not written: {reason}"));
         let lost = (self.lost_events > 0).then(|| {
             let events = plural::count(self.lost_events, "event is", "events are");
             format!("{events} missing in the records since the start")

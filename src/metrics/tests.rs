@@ -141,6 +141,30 @@ fn health_with_stuck_loop_or_long_outage_is_unhealthy() {
 }
 
 #[test]
+fn failing_records_are_in_status_of_several_accounts() {
+    let metrics = Metrics::combined(vec![Metrics::default()]);
+    let state = metrics.track_records();
+    for (reason, is_new) in [
+        ("disk full", true),
+        ("read-only", true),
+        ("read-only", false),
+    ] {
+        let fail = |state: &mut RecordsState| state.fail(reason.to_owned());
+        assert_eq!(state.send_if_modified(fail), is_new);
+    }
+    let status = metrics.status();
+    let failure = |status: Status| status.records.unwrap().failure;
+    let shown = status.to_string();
+    let warning = shown.lines().find(|line| line.starts_with("WARNING  "));
+    assert!(warning.unwrap().ends_with(" s: read-only"), "{shown}");
+    assert_eq!(failure(status).as_deref(), Some("read-only"));
+    assert!(metrics.text().contains("knightwatch_records_writable 0.0"));
+    state.send_modify(|state| state.failure = None);
+    assert_eq!(failure(metrics.status()), None);
+    assert!(metrics.text().contains("knightwatch_records_writable 1.0"));
+}
+
+#[test]
 fn text_is_in_prometheus_format() {
     let metrics = Metrics::default();
     metrics.count(&started("a", Color::White));

@@ -61,7 +61,7 @@ struct Item {
 struct Shared {
     /// Events lost since the last log line about them.
     lost: AtomicU64,
-    /// What the status shows.
+    /// State that the metrics show.
     state: watch::Sender<RecordsState>,
     /// No more events will come, and no more attempts will be made.
     stopping: AtomicBool,
@@ -100,8 +100,6 @@ impl Recorder {
             shared: Arc::clone(&shared),
             db: None,
             failures: 0,
-            last_error: None,
-            pgn_error_logged: false,
             prune_at: Instant::now(),
         };
         let thread = thread::Builder::new().name("records".to_owned());
@@ -183,8 +181,8 @@ fn enqueue(queue: &SyncSender<Item>, event: Arc<Event>, shared: &Shared) -> bool
         }
         Err(TrySendError::Disconnected(_)) => {
             error!("records: the writer thread failed; games continue without records");
-            let why = "the writer thread failed; restart the program".to_owned();
-            shared.state.send_modify(|state| state.fail(why));
+            let reason = "the writer thread failed; restart the program".to_owned();
+            shared.state.send_if_modified(|state| state.fail(reason));
             false
         }
     }
@@ -210,10 +208,6 @@ struct Writer {
     db: Option<Connection>,
     /// Failed attempts in a row.
     failures: u32,
-    /// The last error that was logged.
-    last_error: Option<String>,
-    /// A failure to write PGN files was logged.
-    pgn_error_logged: bool,
     /// When old notes are deleted next.
     prune_at: Instant,
 }
@@ -293,12 +287,10 @@ impl Writer {
 
     fn on_success(&mut self) {
         self.failures = 0;
-        self.shared
-            .state
-            .send_if_modified(|state| state.failure.take().is_some());
+        let state = &self.shared.state;
         let lost = self.shared.lost.swap(0, Ordering::Relaxed);
         let file = self.options.file.display();
-        if self.last_error.take().is_some() {
+        if state.send_if_modified(|state| state.failure.take().is_some()) {
             info!("records: {file} is writable again");
         }
         if lost > 0 {
@@ -328,14 +320,10 @@ impl Writer {
                 Err(error) => debug!("records: cannot rename {file}: {error}"),
             }
         }
-        let text = error.to_string();
-        let why = format!("cannot write {file}: {text}");
-        self.shared.state.send_modify(|state| state.fail(why));
-        if self.last_error.as_ref() != Some(&text) {
-            warn!(
-                "records: cannot write {file}: {text}; games continue, events are kept until they can be written"
-            );
-            self.last_error = Some(text);
+        let reason = format!("cannot write {file}: {error}");
+        let state = &self.shared.state;
+        if state.send_if_modified(|state| state.fail(reason.clone())) {
+            warn!("records: {reason}; games continue, events are kept until they can be written");
         }
         false
     }
@@ -358,28 +346,21 @@ impl Writer {
         let (Some(db), Some(files)) = (&self.db, &self.options.files) else {
             return;
         };
-        let written = write_pending_pgn(db, files, &self.options.server);
-        let failure = written.as_ref().err();
-        let failure =
-            failure.map(|why| format!("cannot write in {}: {why}", files.directory.display()));
-        self.shared.state.send_if_modified(|state| {
-            let is_new = state.pgn_failure != failure;
-            state.pgn_failure = failure;
-            is_new
-        });
-        match written {
-            Ok(()) if self.pgn_error_logged => {
-                self.pgn_error_logged = false;
-                info!("records: PGN files are written again");
-            }
-            Ok(()) => {}
-            Err(why) if self.pgn_error_logged => debug!("records: cannot write PGN: {why}"),
-            Err(why) => {
-                self.pgn_error_logged = true;
-                warn!(
-                    "records: cannot write PGN in {}: {why}; trying again later",
-                    files.directory.display()
-                );
+        let directory = files.directory.display();
+        let error = write_pending_pgn(db, files, &self.options.server).err();
+        let failure = error
+            .as_ref()
+            .map(|error| format!("cannot write in {directory}: {error}"));
+        let mut previous = None;
+        self.shared
+            .state
+            .send_modify(|state| previous = std::mem::replace(&mut state.pgn_failure, failure));
+        match (error, previous) {
+            (None, None) => {}
+            (None, Some(_)) => info!("records: PGN files are written again"),
+            (Some(error), Some(_)) => debug!("records: cannot write PGN: {error}"),
+            (Some(error), None) => {
+                warn!("records: cannot write PGN in {directory}: {error}; trying again later");
             }
         }
     }
@@ -452,8 +433,6 @@ mod tests {
             shared: Arc::default(),
             db: None,
             failures: 0,
-            last_error: None,
-            pgn_error_logged: false,
             prune_at: Instant::now(),
         };
         let note = |days_ago: i64| Item {

@@ -15,6 +15,7 @@ use tempfile::TempDir;
 use crate::common::{BOT, Daemon, Site, wait};
 use crate::disk::{Disk, assert_fair, partner, wait_for_more_plies};
 use crate::games::{bot_mates, losing_player};
+use crate::operator;
 
 /// The records file of a site in a state directory.
 pub(crate) fn file(site: &Site, directory: &Path) -> PathBuf {
@@ -432,7 +433,13 @@ impl OnDisk {
             let logged = self.bot.log().contains("records: cannot write");
             logged.then_some(())
         });
+        assert!(self.failure().is_string());
         wait_for_more_plies(site, 6);
+    }
+
+    /// Why the records cannot be written, according to `status`; null while they can.
+    fn failure(&self) -> Value {
+        operator::status(&self.bot)["records"]["failure"].clone()
     }
 
     /// Waits until a copy of the file has this many moves of a game.
@@ -452,6 +459,12 @@ impl OnDisk {
             (record.moves.len() >= plies).then_some(record)
         })
     }
+
+    fn wait_for_recovery(&self) {
+        wait("the status has no failure", || {
+            self.failure().is_null().then_some(())
+        });
+    }
 }
 
 #[test]
@@ -469,6 +482,7 @@ fn full_disk_loses_no_recorded_move() {
     fs::remove_file(on.disk.filler()).unwrap();
     let plies = site.game(&id).unwrap().plies;
     let record = on.wait_for_moves(&id, plies);
+    on.wait_for_recovery();
     assert!(record.moves.iter().all(|played| played.at.is_some()));
     assert_fair(&site.sim.games());
 }
@@ -485,6 +499,7 @@ fn read_only_disk_loses_no_recorded_move() {
     on.disk.remount("rw");
     let plies = site.game(&id).unwrap().plies;
     let record = on.wait_for_moves(&id, plies);
+    on.wait_for_recovery();
     assert!(record.moves.iter().all(|played| played.at.is_some()));
     assert_fair(&site.sim.games());
 }
