@@ -16,6 +16,14 @@ const FINISHED_SLOT_MS = 8000;
 /** The color at the bottom of the board: that of the user, or else ours. */
 export const bottomColor = (game) => userColor(game) ?? game.ours;
 
+/** Shows White's score in an evaluation bar, by the share of the color below; hides the bar without a score. */
+export function showEvaluation(bar, score, below) {
+	const win = score?.win ?? 0.5;
+	bar.firstChild.style.transform = `scaleY(${below === "white" ? win : 1 - win})`;
+	bar.firstChild.className = `eval-fill ${below}`;
+	bar.classList.toggle("unknown", !score);
+}
+
 /** Whether the board is shown from Black's side; both sides of racing kings see it from White's. */
 export const isFlipped = (game, below) => below === "black" && game.variant !== "racingKings";
 
@@ -120,8 +128,7 @@ class Card {
 		}));
 		const row = (i) => el("span", { class: "row" }, Object.values(this.rows[i]));
 		this.score = el("span", { class: "quiet" });
-		this.share = el("span", { class: "eval-fill" });
-		this.bar = el("span", { class: "bar", "aria-hidden": "true" }, this.share);
+		this.bar = el("span", { class: "bar", "aria-hidden": "true" }, el("span"));
 		this.node = el(
 			"a",
 			{ class: "card", href: `#/game/${game.id}`, "data-game": game.id },
@@ -144,13 +151,10 @@ class Card {
 			showClock(clock, () => timeLeft(store.games.get(game.id) ?? game, color));
 		});
 		const value = whiteScore(game.thinking ?? game.moves.findLast((move) => move.thought)?.thought, game.ours);
-		const win = value?.win ?? 0.5;
-		this.share.style.transform = `scaleY(${below === "white" ? win : 1 - win})`;
-		this.share.className = `eval-fill ${below}`;
+		showEvaluation(this.bar, value, below);
 		// The evaluation is hidden from a player of the game.
 		this.bar.hidden = userColor(game) !== null;
 		this.score.hidden = this.bar.hidden && !game.result;
-		this.bar.classList.toggle("unknown", !value);
 		setText(this.score, game.result ? describeResult(game.result) : value ? `White ${value.text}` : "");
 		setAttribute(this.node, "title", describeGame(game));
 	}

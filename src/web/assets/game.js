@@ -5,7 +5,7 @@ import { attempt, boardCall, controlCall, get, hasKey, showToast } from "./api.j
 import { GameActions } from "./actions.js";
 import { Board } from "./board.js";
 import { Autoplay } from "./autoplay.js";
-import { bottomColor, isFlipped } from "./cards.js";
+import { bottomColor, isFlipped, showEvaluation } from "./cards.js";
 import { ChatPanel } from "./chat.js";
 import { afterMove, boardFromFen, explosionSquares, goalSquares, kingSquare, legalTargets, moveNumbering, moveSquares, opposite, parseUci, pocketsFromFen, premoveTargets, sanAsWords, sideToMove, squareName } from "./chess.js";
 import { Graph } from "./graph.js";
@@ -54,8 +54,7 @@ export class GameView {
 	#build() {
 		const tool = (name, label, act) => button(icon(name), act, { class: "tool", "aria-label": label, title: label });
 		const [top, bottom] = this.players;
-		this.evalFill = el("div", { class: "eval-fill" });
-		this.evalBar = el("div", { class: "evalbar", role: "img" }, this.evalFill);
+		this.evalBar = el("div", { class: "evalbar", role: "img" }, el("div"));
 		this.stateTag = el("p", { class: "tag", hidden: true });
 		const save = (text, what) => menuEntry("save", text, "", { "data-share": what, download: true });
 		this.downloads = { game: save("Download game (PGN)", "game"), picture: save("Download picture of the board", "picture"),
@@ -296,11 +295,7 @@ export class GameView {
 		const [report, ply, live] = this.#report();
 		this.thinking.show(game, report, ply, live);
 		const value = whiteScore(report, game.ours);
-		const below = this.#bottom();
-		const win = value?.win ?? 0.5;
-		this.evalFill.style.transform = `scaleY(${below === "white" ? win : 1 - win})`;
-		this.evalFill.className = `eval-fill ${below}`;
-		this.evalBar.classList.toggle("unknown", !value);
+		showEvaluation(this.evalBar, value, this.#bottom());
 		setAttribute(this.evalBar, "aria-label", value ? `Evaluation ${value.text}` : "No evaluation");
 		this.#showBoard();
 	}
