@@ -30,8 +30,16 @@ pub(crate) fn http_client() -> reqwest::Client {
 /// User name of the bot in every test.
 pub(crate) const BOT: &str = "Knightwatch";
 
+/// Configuration of a bot that moves at once, for tests that wait for its moves only. Follows the other configuration.
+pub(crate) const FAST_MOVES: &str = "\n[[rule]]\nplay = { max_nodes = 2000 }\n";
+
 /// Time limit of every wait, also on a slow machine.
 const DEADLINE: Duration = Duration::from_secs(120);
+
+/// Pause between two checks of a condition, at most; the first is [`SHORTEST_PAUSE`]. A check can cost a browser or a bot
+/// several milliseconds of processor time, which another test needs.
+const LONGEST_PAUSE: Duration = Duration::from_millis(60);
+const SHORTEST_PAUSE: Duration = Duration::from_millis(5);
 
 /// Number of lines of a bot's log that a failed test prints. A report of many tests is cut, and must still show the failed
 /// assertion.
@@ -46,12 +54,14 @@ pub(crate) fn time_scale_from_now(speed: f64) -> String {
 /// Waits until `condition` returns a value.
 pub(crate) fn wait<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
     let start = Instant::now();
+    let mut pause = SHORTEST_PAUSE;
     loop {
         if let Some(found) = condition() {
             return found;
         }
         assert!(start.elapsed() < DEADLINE, "timed out: {what}");
-        std::thread::sleep(Duration::from_millis(5));
+        std::thread::sleep(pause);
+        pause = (pause * 5 / 4).min(LONGEST_PAUSE);
     }
 }
 

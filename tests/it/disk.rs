@@ -13,7 +13,7 @@ use knightwatch::sim::{
     ChallengePlan, GameSummary, NewUser, PlayerKind, PlayerOptions, TimeControl,
 };
 
-use crate::common::{BOT, Daemon, Site, skip, wait};
+use crate::common::{BOT, Daemon, FAST_MOVES, Site, skip, wait};
 use crate::operator::{run_command, run_failing_command};
 
 /// Flag of `open(2)` on all supported Linux platforms.
@@ -148,8 +148,8 @@ fn disk_full_loses_log_lines_only() {
     let home = tempfile::tempdir_in(&disk.path).unwrap();
     let log = home.path().join("log");
     // Closing it would free space.
-    let config = "records = { enabled = false }";
-    let mut bot = launch(&site, config, home, &log);
+    let config = format!("records = {{ enabled = false }}{FAST_MOVES}");
+    let mut bot = launch(&site, &config, home, &log);
     bot.ready();
     site.sim.add_player(partner());
     wait_for_more_plies(&site, 2);
@@ -189,7 +189,7 @@ fn disk_full_loses_log_lines_only() {
 fn disk_blocked_log_stops_no_game() {
     let site = Site::new([NewUser::bot("Anna")]);
     let home = tempfile::tempdir().unwrap();
-    let mut bot = launch(&site, "", home, Path::new("/dev/full"));
+    let mut bot = launch(&site, FAST_MOVES, home, Path::new("/dev/full"));
     site.sim.add_player(partner());
     wait_for_more_plies(&site, 8);
     assert_eq!(bot.stop().code(), Some(0));
@@ -233,7 +233,7 @@ fn disk_unread_log_stops_no_game() {
     let site = Site::new([NewUser::bot("Anna")]);
     let home = tempfile::tempdir().unwrap();
     let (pipe, mut reader) = full_pipe(home.path());
-    let mut bot = launch(&site, "", home, &pipe);
+    let mut bot = launch(&site, FAST_MOVES, home, &pipe);
     site.sim.add_player(partner());
     wait_for_more_plies(&site, 10);
     let mut text = Vec::new();
@@ -259,7 +259,7 @@ fn disk_read_only_delays_control_socket() {
     let log = home.path().join("log");
     let socket = disk.path.join("control.sock");
     let config = format!(
-        "web.listen = \"\"\ndaemon = {{ socket = \"{}\" }}",
+        "web.listen = \"\"\ndaemon = {{ socket = \"{}\" }}{FAST_MOVES}",
         socket.display()
     );
     let bot = launch(&site, &config, home, &log);
@@ -282,7 +282,7 @@ fn disk_file_size_limit_loses_records_only() {
     std::fs::write(home.path().join("log"), "before\n".repeat((62 << 10) / 7)).unwrap();
     let limited = ["bash", "-c", "ulimit -f 64; exec \"$@\"", "limited"];
     let launcher = limited.map(str::to_owned).to_vec();
-    let mut bot = Daemon::launch_in(&site, "", launcher, home);
+    let mut bot = Daemon::launch_in(&site, FAST_MOVES, launcher, home);
     bot.ready();
     let full = |bot: &Daemon| bot.log().len() >= 64 << 10;
     site.sim.add_player(partner());
@@ -339,7 +339,7 @@ fn disk_full_log_file_stops_no_game() {
         "--set",
         "daemon.log_file_mib=1",
     ];
-    let bot = Daemon::start_with(&site, "", &arguments);
+    let bot = Daemon::start_with(&site, FAST_MOVES, &arguments);
     site.sim.add_player(partner());
     wait_for_more_plies(&site, 2);
     disk.fill(&file);

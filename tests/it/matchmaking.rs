@@ -9,7 +9,7 @@ use knightwatch::sim::{
 };
 use serde_json::Value;
 
-use crate::common::{BOT, Daemon, Site, requests_of, wait};
+use crate::common::{BOT, Daemon, FAST_MOVES, Site, requests_of, wait};
 use crate::operator::{run_command, run_failing_command};
 
 /// Challenges at once, with a short timeout.
@@ -88,7 +88,7 @@ fn wait_until_idle(bot: &Daemon, reason: &str) {
 fn matchmaking_idle_bot_plays_pair_then_waits() {
     let site = Site::new([NewUser::human("Anna")]);
     site.sim.add_player(fast_bot("Rival"));
-    let bot = Daemon::start(&site, EAGER);
+    let bot = Daemon::start(&site, &format!("{EAGER}{FAST_MOVES}"));
     let games = site.started(2);
     let ours = |game: &&GameSummary| game.white == BOT;
     assert_eq!(games.iter().filter(ours).count(), 1, "{games:?}");
@@ -232,7 +232,7 @@ fn matchmaking_opponents_take_turns() {
     for name in names {
         site.sim.add_player(fast_bot(name));
     }
-    let mut bot = Daemon::start(&site, &format!("{EAGER}color = \"white\"\n"));
+    let mut bot = Daemon::start(&site, &format!("{EAGER}color = \"white\"{FAST_MOVES}"));
     let mut met = BTreeSet::new();
     for number in 1..=names.len() {
         let games = site.started(number);

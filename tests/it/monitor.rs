@@ -11,7 +11,7 @@ use std::time::Duration;
 use knightwatch::sim::{ChallengePlan, NewUser, PlayerKind, PlayerOptions, TimeControl};
 use serde_json::Value;
 
-use crate::common::{BOT, Daemon, Site, wait};
+use crate::common::{BOT, Daemon, FAST_MOVES, Site, wait};
 use crate::operator::run_command;
 use crate::page::Url;
 use crate::records;
@@ -66,7 +66,7 @@ fn opponent(name: &str) -> PlayerOptions {
 #[test]
 fn status_shows_games_counts_and_health() {
     let site = Site::new([NewUser::human("Randy")]);
-    let bot = Daemon::start(&site, "");
+    let bot = Daemon::start(&site, FAST_MOVES);
     bot.ready();
     let socket = bot.socket();
     let mode = std::fs::metadata(&socket).unwrap().permissions().mode();

@@ -8,7 +8,7 @@ use knightwatch::sim::{
     TimeControl,
 };
 
-use crate::common::{BOT, Daemon, SLOW, Site, requests_of, wait};
+use crate::common::{BOT, Daemon, FAST_MOVES, SLOW, Site, requests_of, wait};
 
 /// Time limit for a running game to continue after a restart.
 const RESUME_TIMEOUT: Duration = Duration::from_secs(20);
@@ -135,7 +135,7 @@ fn rate_limited_event_stream_does_not_delay_games() {
     let site = Site::new([NewUser::bot("Patient")]);
     site.sim
         .add_player(PlayerOptions::new("Patient", PlayerKind::Random));
-    let bot = Daemon::start(&site, "");
+    let bot = Daemon::start(&site, FAST_MOVES);
     let polled = r#"{"error":"Please don't poll this endpoint, it is intended to be streamed."}"#;
     let faults = site.sim.faults();
     faults.add(bot_fault(Endpoint::EventStream, Fault::json(429, polled)).times(usize::MAX));
@@ -158,7 +158,7 @@ fn games_begin_soon_after_an_outage_of_stream_and_list() {
     });
     site.sim
         .add_player(PlayerOptions::new("Patient", PlayerKind::Random));
-    let bot = Daemon::start_with(&site, "", &["--time-scale", &SPEED.to_string()]);
+    let bot = Daemon::start_with(&site, FAST_MOVES, &["--time-scale", &SPEED.to_string()]);
     let polled = r#"{"error":"Please don't poll this endpoint, it is intended to be streamed."}"#;
     let faults = site.sim.faults();
     faults.add(bot_fault(Endpoint::EventStream, Fault::json(429, polled)).times(usize::MAX));

@@ -12,7 +12,7 @@ use rusqlite::Connection;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::common::{BOT, Daemon, Site, wait};
+use crate::common::{BOT, Daemon, FAST_MOVES, Site, wait};
 use crate::disk::{Disk, assert_fair, partner, wait_for_more_plies};
 use crate::games::{bot_mates, losing_player};
 use crate::operator;
@@ -242,7 +242,7 @@ fn records_disabled_writes_nothing() {
 #[test]
 fn killed_process_loses_at_most_the_last_move() {
     let site = Site::new([NewUser::bot("Anna")]);
-    let mut bot = Daemon::start(&site, "");
+    let mut bot = Daemon::start(&site, FAST_MOVES);
     let file = file(&site, &bot.state());
     let anna = site.player("Anna");
     let id = anna.start(&[
@@ -280,7 +280,7 @@ fn killed_process_loses_at_most_the_last_move() {
 #[test]
 fn game_ended_during_downtime_gets_its_result() {
     let site = Site::new([NewUser::bot("Anna")]);
-    let mut bot = Daemon::start(&site, "");
+    let mut bot = Daemon::start(&site, FAST_MOVES);
     let file = file(&site, &bot.state());
     let anna = site.player("Anna");
     let id = anna.start(&[
@@ -314,7 +314,7 @@ fn assert_intact(file: &Path) {
 #[test]
 fn killed_process_leaves_an_intact_file() {
     let site = Site::new([]);
-    let mut bot = Daemon::start(&site, "");
+    let mut bot = Daemon::start(&site, FAST_MOVES);
     let file = file(&site, &bot.state());
     for number in 0..4 {
         let partner = partner();
@@ -352,7 +352,7 @@ fn killed_process_leaves_an_intact_file() {
 #[test]
 fn locked_file_does_not_stop_games() {
     let site = Site::new([]);
-    let bot = Daemon::start(&site, "");
+    let bot = Daemon::start(&site, FAST_MOVES);
     let file = file(&site, &bot.state());
     site.sim.add_player(partner());
     wait_for_more_plies(&site, 4);
@@ -413,7 +413,7 @@ impl OnDisk {
     fn start(disk: Disk, site: &Site) -> Self {
         let records = disk.inside.join("records");
         let config = format!(
-            "records = {{ directory = \"{}\", pgn = \"all\" }}",
+            "records = {{ directory = \"{}\", pgn = \"all\" }}{FAST_MOVES}",
             records.display()
         );
         let home = tempfile::tempdir().unwrap();

@@ -26,7 +26,7 @@ use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 
-use crate::common::{BOT, Daemon, Site, wait};
+use crate::common::{BOT, Daemon, FAST_MOVES, Site, wait};
 
 /// Whether connections with streams are frozen, and the wakers of tasks that wait for them.
 #[derive(Default)]
@@ -229,14 +229,14 @@ fn opponent(clock: TimeControl) -> PlayerOptions {
     }
 }
 
-/// Starts a site, its proxy, and the bot.
-fn start(faults: impl IntoIterator<Item = FaultRule>) -> (Site, TlsProxy, Daemon) {
+/// Starts a site, its proxy, and the bot with this configuration.
+fn start(config: &str, faults: impl IntoIterator<Item = FaultRule>) -> (Site, TlsProxy, Daemon) {
     let site = Site::new([NewUser::human("Randy")]);
     faults
         .into_iter()
         .for_each(|rule| site.sim.faults().add(rule));
     let proxy = TlsProxy::start(&site);
-    let bot = Daemon::start(&site, &proxy.config());
+    let bot = Daemon::start(&site, &(proxy.config() + config));
     (site, proxy, bot)
 }
 
@@ -259,7 +259,7 @@ fn bot_fault(endpoint: Endpoint, fault: Fault) -> FaultRule {
 
 #[test]
 fn game_is_played_over_http_2_and_tls() {
-    let (site, proxy, _bot) = start([]);
+    let (site, proxy, _bot) = start(FAST_MOVES, []);
     assert_bot_wins(&site);
     let versions = proxy.versions.lock().unwrap();
     assert!(versions.len() > 10);
@@ -303,11 +303,14 @@ fn f06_f07_f09_closed_and_broken_streams_reopen() {
             },
         )
     };
-    let (site, _front, bot) = start([
-        broken(Endpoint::GameStream, StreamFault::Eof),
-        broken(Endpoint::GameStream, StreamFault::Reset).nth(2),
-        broken(Endpoint::EventStream, StreamFault::Eof),
-    ]);
+    let (site, _front, bot) = start(
+        FAST_MOVES,
+        [
+            broken(Endpoint::GameStream, StreamFault::Eof),
+            broken(Endpoint::GameStream, StreamFault::Reset).nth(2),
+            broken(Endpoint::EventStream, StreamFault::Eof),
+        ],
+    );
     assert_bot_wins(&site);
     assert!(site.sim.faults().request_count(Endpoint::GameStream) >= 3);
     assert!(bot.log().contains("game stream lost"), "{}", bot.log());
@@ -325,29 +328,35 @@ fn f08_f10_silent_streams_reopen() {
             },
         )
     };
-    let (site, _front, bot) = start([silent(Endpoint::GameStream), silent(Endpoint::EventStream)]);
+    let (site, _front, bot) = start(
+        FAST_MOVES,
+        [silent(Endpoint::GameStream), silent(Endpoint::EventStream)],
+    );
     assert_bot_wins(&site);
     assert!(bot.log().contains("silent"), "{}", bot.log());
 }
 
 #[test]
 fn failed_moves_are_retried() {
-    let (site, _front, _bot) = start([
-        bot_fault(Endpoint::Move, Fault::html(502)).nth(2),
-        bot_fault(Endpoint::Move, Fault::ResponseLost).nth(4),
-        bot_fault(Endpoint::Move, Fault::Reset).nth(6),
-        bot_fault(
-            Endpoint::Move,
-            Fault::json(429, r#"{"error":"Too many requests. Try again later."}"#),
-        )
-        .nth(8),
-    ]);
+    let (site, _front, _bot) = start(
+        FAST_MOVES,
+        [
+            bot_fault(Endpoint::Move, Fault::html(502)).nth(2),
+            bot_fault(Endpoint::Move, Fault::ResponseLost).nth(4),
+            bot_fault(Endpoint::Move, Fault::Reset).nth(6),
+            bot_fault(
+                Endpoint::Move,
+                Fault::json(429, r#"{"error":"Too many requests. Try again later."}"#),
+            )
+            .nth(8),
+        ],
+    );
     assert_bot_wins(&site);
 }
 
 #[test]
 fn frozen_stream_connection_does_not_block_moves() {
-    let (site, proxy, bot) = start([]);
+    let (site, proxy, bot) = start("", []);
     site.sim.add_player(opponent(TimeControl::clock(60, 0)));
     let id = site.started(1)[0].id.clone();
     let plies = || site.game(&id).map_or(0, |game| game.plies);
@@ -365,7 +374,7 @@ fn frozen_stream_connection_does_not_block_moves() {
 
 #[test]
 fn frozen_stream_connection_loses_no_short_game() {
-    let (site, proxy, bot) = start([]);
+    let (site, proxy, bot) = start("", []);
     site.sim.add_player(PlayerOptions {
         delay: Duration::from_secs(1)..=Duration::from_secs(1),
         ..opponent(TimeControl::clock(0, 3))

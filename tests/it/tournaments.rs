@@ -8,7 +8,7 @@ use knightwatch::sim::{
 };
 use serde_json::Value;
 
-use crate::common::{BOT, Daemon, Site, requests_of, wait};
+use crate::common::{BOT, Daemon, FAST_MOVES, Site, requests_of, wait};
 use crate::operator::{run_command, run_failing_command, status, wait_online};
 
 /// One game at a time, and an arena to join.
@@ -50,7 +50,6 @@ fn advance_until<T>(site: &Site, what: &str, mut condition: impl FnMut() -> Opti
         let found = condition();
         if found.is_none() {
             site.sim.advance(Duration::from_secs(1));
-            std::thread::sleep(Duration::from_millis(50));
         }
         found
     })
@@ -78,11 +77,12 @@ fn add_rival(site: &Site) {
 fn arena_joined_before_start_and_played() {
     let site = site(&arena(600));
     add_rival(&site);
-    let _bot = Daemon::start(&site, ONE);
+    let _bot = Daemon::start(&site, &format!("{ONE}{FAST_MOVES}"));
     wait("the bot is in the arena", || is_joined(&site).then_some(()));
     let ann = site.player("Ann");
     let clock = [("clock.limit", "10800"), ("clock.increment", "0")];
     let friendly = ann.start(&clock);
+    site.sim.advance(Duration::from_secs(590));
     let pairing = advance_until(&site, "a pairing", || running_game(&site));
     // Both sides move, though the one slot is taken.
     site.plies(&pairing.id, 4);

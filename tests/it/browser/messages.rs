@@ -4,8 +4,8 @@ use serde_json::json;
 
 use super::driver::Browser;
 use super::playing::{NO_BISHOPS, click, fill_in, new_game, send};
-use super::{FAST_MOVES, open_as_player, open_as_spectator};
-use crate::common::{BOT, Daemon, Site};
+use super::{open_as_player, open_as_spectator};
+use crate::common::{BOT, Daemon, FAST_MOVES, Site};
 use crate::etiquette::act;
 use crate::page::Url;
 

@@ -74,9 +74,6 @@ impl Drop for Demo {
     }
 }
 
-/// Configuration of a bot that moves at once, for tests that wait for its moves only.
-const FAST_MOVES: &str = "[[rule]]\nplay = { max_nodes = 2000 }\n";
-
 /// Starts a daemon on whose page Anna can play.
 fn start_with_player(site: &Site, config: &str) -> (Daemon, Url) {
     let arguments = ["--set", "web.play_as=Anna", "--set", "book.enabled=false"];

@@ -1,8 +1,7 @@
 //! Operator actions, decisions and finished games on the page.
 
-use super::FAST_MOVES;
 use super::driver::Browser;
-use crate::common::{Daemon, Site, wait};
+use crate::common::{Daemon, FAST_MOVES, Site, wait};
 use crate::etiquette::act;
 use crate::operator::run_command;
 use crate::page::Url;

@@ -5,13 +5,10 @@ use serde_json::json;
 use knightwatch::sim::NewUser;
 
 use super::driver::Browser;
-use super::{
-    Demo, END, ENTER, ESCAPE, FAST_MOVES, LEFT, UP, open_as_player, square, start_with_player,
-};
-use crate::common::{Site, wait};
+use super::{Demo, END, ENTER, ESCAPE, LEFT, UP, open_as_player, square, start_with_player};
+use crate::common::{FAST_MOVES, Site, wait};
 use crate::etiquette::{DEAD, act};
 use crate::operator::run_command;
-use crate::page::Url;
 
 /// Initial position without bishops: in no opening book.
 pub(super) const NO_BISHOPS: &str = "rn1qk1nr/pppppppp/8/8/8/8/PPPPPPPP/RN1QK1NR w KQkq - 0 1";
@@ -133,16 +130,16 @@ fn premove_survives_lost_connection() {
     let Some(browser) = Browser::open(1400, 900) else {
         return;
     };
-    let demo = Demo::start();
+    let site = Site::new([NewUser::in_browser("Anna")]);
+    let (_bot, url) = start_with_player(&site, "");
     browser.track_streams();
-    browser.go(&demo.url);
+    browser.go(&url.with_key());
     browser.until("document.querySelector('#new').checkVisibility()");
     queue_premove(&browser);
     let id = browser.run("return document.querySelector('.card[aria-current]').dataset.game;");
     browser.disconnect();
     browser.wait_for_text("#status", "Connection lost");
     browser.until("document.title.startsWith('Connection lost')");
-    let url = Url::find(&format!("{}\n", demo.url)).unwrap();
     let now = format!("/control/move-now?game={}", id.as_str().unwrap());
     assert_eq!(url.request("POST", &now, &url.key_header(), "").0, 204);
     wait("the bot has moved while the page is disconnected", || {
@@ -198,11 +195,9 @@ fn draw_offers_work_in_both_directions() {
 
 #[test]
 fn challenge_decline_is_shown() {
-    let Some(browser) = Browser::open(1400, 900) else {
+    let Some((browser, _site, _bot, url)) = open_as_player(FAST_MOVES) else {
         return;
     };
-    let demo = Demo::start();
-    browser.go(&demo.url);
     new_game(&browser, "white", "7k/8/8/8/8/8/1R6/R5K1 w - - 0 1");
     click(&browser, "b2", "b7");
     browser.wait_for_piece("g8", "black king");
@@ -219,7 +214,7 @@ fn challenge_decline_is_shown() {
     browser.click("dialog button[type=submit]");
     browser.wait_for_text("dialog [role=alert]", "Declined: ");
     browser.until("!document.querySelector('dialog button[type=submit]').disabled");
-    browser.assert_clean(&demo.url);
+    browser.assert_clean(&url.with_key());
 }
 
 #[test]
@@ -265,11 +260,11 @@ fn challenge_waiting_for_slot_says_so() {
 
 #[test]
 fn premove_takeback_and_chat_work() {
-    let Some(browser) = Browser::open(1400, 900) else {
+    let Some((browser, _site, _bot, url)) = open_as_player("games = { max_takebacks = 1 }\n")
+    else {
         return;
     };
-    let demo = Demo::start();
-    browser.go(&demo.url);
+    browser.until("document.querySelector('#new').checkVisibility()");
     browser.click("#new");
     // An empty required field gets the focus; a hidden one does not block the form.
     browser.click("input[name=time][value=custom]");
@@ -286,7 +281,7 @@ fn premove_takeback_and_chat_work() {
     browser.wait_for_piece("d3", "white pawn");
     browser.until("document.querySelectorAll('.moves button').length >= 5");
 
-    // The bot of the demo accepts takebacks, also while it searches.
+    // Takebacks are accepted, also while the bot searches.
     browser.click("[data-act=takeback]");
     browser.wait_for_piece("d2", "white pawn");
     browser.until("document.querySelectorAll('.moves button').length < 5");
@@ -294,16 +289,14 @@ fn premove_takeback_and_chat_work() {
     browser.fill(".chat input", &format!("!name{ENTER}"));
     browser.wait_for_text(".chat .lines", "!name");
     browser.until("[...document.querySelectorAll('.chat .lines b')].some((from) => from.textContent === 'Knightwatch')");
-    browser.assert_clean(&demo.url);
+    browser.assert_clean(&url.with_key());
 }
 
 #[test]
 fn game_is_played_by_keyboard() {
-    let Some(browser) = Browser::open(1400, 900) else {
+    let Some((browser, _site, _bot, url)) = open_as_player(FAST_MOVES) else {
         return;
     };
-    let demo = Demo::start();
-    browser.go(&demo.url);
     browser.until("document.querySelector('#new').checkVisibility()");
 
     // `n` opens the form, Escape closes it.
@@ -355,7 +348,7 @@ fn game_is_played_by_keyboard() {
     browser.wait_for_piece("a8", "white queen");
     browser.until("document.activeElement.dataset.square === 'a8'");
     browser.until("document.getElementById('move').value === ''");
-    browser.assert_clean(&demo.url);
+    browser.assert_clean(&url.with_key());
 }
 
 #[test]
@@ -363,9 +356,9 @@ fn page_without_key_is_read_only() {
     let Some(browser) = Browser::open(1200, 800) else {
         return;
     };
-    let demo = Demo::start();
-    let (open, _) = demo.url.split_once("#key").unwrap();
-    browser.go(open);
+    let site = Site::new([NewUser::in_browser("Anna")]);
+    let (_bot, url) = start_with_player(&site, "");
+    browser.go(&url.without_key());
     browser.wait_for_text("#banner", "This window only watches");
     assert_eq!(
         browser.run("return document.getElementById('new').hidden;"),
@@ -377,7 +370,7 @@ fn page_without_key_is_read_only() {
     let said = "document.body.textContent.split('This window only watches').length - 1";
     assert_eq!(browser.run(&format!("return {said};")), 1);
     // A page that is already open accepts the key.
-    browser.go(&demo.url);
+    browser.go(&url.with_key());
     browser.until("document.querySelector('#new').checkVisibility()");
     browser.until("document.querySelector('#banner').hidden && location.hash === ''");
 }

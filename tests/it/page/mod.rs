@@ -11,7 +11,7 @@ use std::time::Duration;
 use knightwatch::sim::NewUser;
 use serde_json::Value;
 
-use crate::common::{BOT, Daemon, Killed, Site, signal, wait};
+use crate::common::{BOT, Daemon, FAST_MOVES, Killed, Site, signal, wait};
 
 /// Address and key of a page.
 #[derive(Clone, Debug)]
@@ -191,7 +191,7 @@ fn page_receives_snapshot_and_changes_across_restarts() {
         present: true,
         ..NewUser::human("Anna")
     }]);
-    let mut bot = Daemon::start(&site, "");
+    let mut bot = Daemon::start(&site, FAST_MOVES);
     let url = Url::of(&bot, 1);
     let all = wait("the page shows the bot online", || {
         let all = url.events().snapshot();
