@@ -36,10 +36,11 @@ pub(crate) const FAST_MOVES: &str = "\n[[rule]]\nplay = { max_nodes = 2000 }\n";
 /// Time limit of every wait, also on a slow machine.
 const DEADLINE: Duration = Duration::from_secs(120);
 
-/// Pause between two checks of a condition, at most; the first is [`SHORTEST_PAUSE`]. A check can cost a browser or a bot
-/// several milliseconds of processor time, which another test needs.
-const LONGEST_PAUSE: Duration = Duration::from_millis(60);
+/// First pause between two checks of a condition; each is longer than the one before.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(5);
+
+/// Upper limit of the pause: a check can cost several milliseconds of processor time, which other tests need.
+const LONGEST_PAUSE: Duration = Duration::from_millis(60);
 
 /// Number of lines of a bot's log that a failed test prints. A report of many tests is cut, and must still show the failed
 /// assertion.

@@ -98,6 +98,12 @@ fn game_is_played_by_mouse() {
     browser.wait_for_piece("h6", "black pawn");
     browser.until("document.querySelectorAll('.moves button').length >= 2");
 
+    // The bot of the demo accepts takebacks.
+    browser.click("[data-act=takeback]");
+    browser.wait_for_piece("h7", "black pawn");
+    click(&browser, "h7", "h6");
+    browser.until("document.querySelectorAll('.moves button').length >= 2");
+
     // Resigning needs a confirmation.
     browser.click("[data-act=resign]");
     browser.wait_for_text("[data-act=resign]", "Really resign?");

@@ -29,10 +29,15 @@ fn start(browser: &Browser, variant: Variant, color: &str) -> String {
 fn our_turn(url: &Url, id: &str, plies: Option<usize>) -> Value {
     wait("the bot has moved", || {
         let game = url.json(&format!("/api/game/{id}"));
-        let is_new = Some(game["moves"].as_array()?.len()) > plies || game["result"].is_object();
+        if game["result"].is_object() {
+            return Some(game);
+        }
+        let is_new = Some(game["moves"].as_array()?.len()) > plies;
         let turn = game["fen"].as_str()?.split(' ').nth(1)?;
         let bot = game["ours"].as_str()?;
-        (is_new && (game["result"].is_object() || !bot.starts_with(turn))).then_some(game)
+        // The last position is known before the result.
+        let has_move = !game["legal"].as_array()?.is_empty();
+        (is_new && has_move && !bot.starts_with(turn)).then_some(game)
     })
 }
 
