@@ -45,7 +45,11 @@ fn is_joined(site: &Site) -> bool {
 }
 
 /// Advances the time until the condition holds.
-fn advance_until<T>(site: &Site, what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn advance_until<T>(
+    site: &Site,
+    what: &str,
+    mut condition: impl FnMut() -> Option<T>,
+) -> T {
     wait(what, || {
         let found = condition();
         if found.is_none() {

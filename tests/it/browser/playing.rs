@@ -140,7 +140,7 @@ fn premove_survives_lost_connection() {
     let (_bot, url) = start_with_player(&site, "");
     browser.track_streams();
     browser.go(&url.with_key());
-    browser.until("document.querySelector('#new').checkVisibility()");
+    browser.wait_visible("#new");
     queue_premove(&browser);
     let id = browser.run("return document.querySelector('.card[aria-current]').dataset.game;");
     browser.disconnect();
@@ -270,7 +270,6 @@ fn premove_takeback_and_chat_work() {
     else {
         return;
     };
-    browser.until("document.querySelector('#new').checkVisibility()");
     browser.click("#new");
     // An empty required field gets the focus; a hidden one does not block the form.
     browser.click("input[name=time][value=custom]");
@@ -303,7 +302,7 @@ fn game_is_played_by_keyboard() {
     let Some((browser, _site, _bot, url)) = open_as_player(FAST_MOVES) else {
         return;
     };
-    browser.until("document.querySelector('#new').checkVisibility()");
+    browser.wait_visible("#new");
 
     // `n` opens the form, Escape closes it.
     browser.press(&["n"]);
@@ -377,7 +376,7 @@ fn page_without_key_is_read_only() {
     assert_eq!(browser.run(&format!("return {said};")), 1);
     // A page that is already open accepts the key.
     browser.go(&url.with_key());
-    browser.until("document.querySelector('#new').checkVisibility()");
+    browser.wait_visible("#new");
     browser.until("document.querySelector('#banner').hidden && location.hash === ''");
 }
 
@@ -386,7 +385,7 @@ fn chess960_castling_is_king_onto_rook() {
     let Some((browser, site, _bot, url)) = open_as_player("") else {
         return;
     };
-    browser.until("document.querySelector('#new').checkVisibility()");
+    browser.wait_visible("#new");
     site.player("Anna").start(&[
         ("variant", "chess960"),
         (

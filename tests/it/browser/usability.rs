@@ -186,7 +186,7 @@ fn keyboard_reaches_board_and_keeps_focus() {
     let site = Site::new([NewUser::human("Bert"), NewUser::in_browser("Anna")]);
     let (_bot, url) = start_with_player(&site, "games = { concurrency = 4 }\n");
     browser.go(&url.with_key());
-    browser.until("document.querySelector('#new').checkVisibility()");
+    browser.wait_visible("#new");
     // The first tab stop is the link to the board.
     new_game(&browser, "white", "8/P6k/8/8/8/8/8/K7 w - - 0 1");
     browser.go("about:blank");

@@ -266,7 +266,7 @@ fn demo_keeps_records_until_exit() {
     };
     let mut demo = Demo::start();
     browser.go(&demo.url);
-    browser.until("document.querySelector('#new').checkVisibility()");
+    browser.wait_visible("#new");
     new_game(&browser, "white", "7k/8/8/8/8/8/1R6/R5K1 w - - 0 1");
     click(&browser, "b2", "b7");
     browser.wait_for_piece("g8", "black king");
