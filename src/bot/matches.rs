@@ -461,6 +461,7 @@ impl Match {
 mod tests {
     use super::*;
     use crate::lichess::model::{TimeControl, Variant};
+    use crate::seconds::CENTURY;
 
     fn at(seconds: u64) -> SystemTime {
         UNIX_EPOCH + Duration::from_secs(1_700_000_000 + seconds)
@@ -543,7 +544,7 @@ mod tests {
 
     #[test]
     fn match_wrong_clock_delays_nothing() {
-        for retry_at in [clock::epoch_seconds(at(100 * 365 * 86_400)), u64::MAX] {
+        for retry_at in [clock::epoch_seconds(at(CENTURY)), u64::MAX] {
             let mut matches = matches(1);
             matches.iter_mut().next().unwrap().retry_at = retry_at;
             let saved = matches.to_json();

@@ -59,6 +59,7 @@ use std::time::Duration;
 
 use crate::input;
 use crate::lichess::{CREDENTIALS_VARIABLE, Token, TokenError, TokenFault};
+use crate::seconds::CENTURY;
 use layers::{Layer, RawAccount};
 use problem::{Place, Problem};
 use reader::{Leaf, Reader};
@@ -94,7 +95,6 @@ pub use web::{Web, WebKey};
 
 /// A duration in seconds, limited to a century.
 pub(crate) fn seconds(seconds: u64) -> Duration {
-    const CENTURY: u64 = 100 * 365 * 86_400;
     Duration::from_secs(seconds.min(CENTURY))
 }
 

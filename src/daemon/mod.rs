@@ -32,6 +32,7 @@ use crate::lichess::{self, Broker, Client, Endpoint, EndpointError, Token, Token
 use crate::metrics::Metrics;
 use crate::plural;
 use crate::provider::{BoardEngine, Engines, Offer, Provider};
+use crate::seconds::CENTURY;
 use crate::signals::{OnHangup, SignalEvent, Signals};
 use crate::sim;
 use crate::store::{self, Recorder};
@@ -46,8 +47,8 @@ use systemd::{Watchdog, notify, notify_status};
 /// Worker threads of the async runtime; the engine has its own threads.
 const NETWORK_THREADS: usize = 2;
 
-/// A hundred years: blocking threads are never stopped.
-const THREAD_KEEP_ALIVE: Duration = Duration::from_secs(100 * 365 * 86_400);
+/// Blocking threads are never stopped.
+const THREAD_KEEP_ALIVE: Duration = Duration::from_secs(CENTURY);
 
 /// Time limit for external engines to name their options before the first game.
 const ENGINES_TIMEOUT: Duration = Duration::from_secs(3);

@@ -8,6 +8,7 @@ use super::status::{
     Status,
 };
 use crate::plural;
+use crate::seconds::{DAY, HOUR, MINUTE};
 
 /// `Friday Arena (may24bot), running, number 3 of 12, we are in it`
 impl fmt::Display for ArenaStatus {
@@ -312,7 +313,7 @@ impl fmt::Display for GameStatus {
 /// A clock as `1:23` or `1:02:03`; below ten seconds with tenths.
 fn clock(millis: u64) -> String {
     let (seconds, tenths) = (millis / 1_000, millis / 100 % 10);
-    match (seconds / 3_600, seconds / 60 % 60, seconds % 60) {
+    match (seconds / HOUR, seconds / MINUTE % 60, seconds % 60) {
         (0, 0, seconds) if seconds < 10 => format!("0:{seconds:02}.{tenths}"),
         (0, minutes, seconds) => format!("{minutes}:{seconds:02}"),
         (hours, minutes, seconds) => format!("{hours}:{minutes:02}:{seconds:02}"),
@@ -331,7 +332,7 @@ fn quantiles(quantiles: Quantiles) -> String {
 
 /// A duration as `3 d 4 h`, `2 h 5 min` or `17 s`.
 pub(super) fn span(seconds: u64) -> String {
-    let (days, hours, minutes) = (seconds / 86_400, seconds / 3_600 % 24, seconds / 60 % 60);
+    let (days, hours, minutes) = (seconds / DAY, seconds / HOUR % 24, seconds / MINUTE % 60);
     match (days, hours, minutes) {
         (0, 0, 0) => format!("{seconds} s"),
         (0, 0, _) => format!("{minutes} min {} s", seconds % 60),

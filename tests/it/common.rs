@@ -225,6 +225,21 @@ impl Site {
             Some(self.sim.games()).filter(|games| games.len() >= count)
         })
     }
+
+    /// Advances the site's time, a second at a time, until `condition` returns a value.
+    pub(crate) fn advance_until<T>(
+        &self,
+        what: &str,
+        mut condition: impl FnMut() -> Option<T>,
+    ) -> T {
+        wait(what, || {
+            let found = condition();
+            if found.is_none() {
+                self.sim.advance(Duration::from_secs(1));
+            }
+            found
+        })
+    }
 }
 
 impl Drop for Site {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 const ALLOWED: &[(&str, &[&str])] = &[
     ("events", &["chess", "engine", "lichess", "keys"]),
     ("draw", &["atomic_file", "chess", "file_error", "input"]),
-    ("metrics", &["events", "plural", "sync"]),
+    ("metrics", &["events", "plural", "seconds", "sync"]),
     (
         "store",
         &[

@@ -10,7 +10,6 @@ use knightwatch::sim::{
 use serde_json::Value;
 
 use crate::common::{BOT, Daemon, SLOW, Site, wait};
-use crate::tournaments::advance_until;
 
 /// A built-in player who challenges the bot to one game.
 fn challenger(variant: chess::Variant) -> PlayerOptions {
@@ -132,7 +131,7 @@ fn arena_of_a_variant_is_played() {
         &site,
         "resign.enabled = false\ntournaments.join = [\"atomicar\"]\n[[rule]]\nplay = { max_depth = 2 }\n",
     );
-    let game = advance_until(&site, "a pairing", || site.sim.games().into_iter().next());
+    let game = site.advance_until("a pairing", || site.sim.games().into_iter().next());
     let game = site.finished(&game.id);
     let (_, pgn) = site.player("Ann").get(&format!("/game/export/{}", game.id));
     let (played, status, outcome) = end_by_rules(pgn.as_str().unwrap());

@@ -343,9 +343,7 @@ fn victory_or_draw_is_claimed_against_absent_opponent() {
         });
         let game = site.started(1).remove(0);
         site.plies(&game.id, 2);
-        let game = wait("the game is claimed", || {
-            site.sim.advance(Duration::from_secs(1));
-            std::thread::sleep(Duration::from_millis(50));
+        let game = site.advance_until("the game is claimed", || {
             site.game(&game.id).filter(|game| game.status != "started")
         });
         assert_eq!((game.status, game.result), ("timeout", result), "{game:?}");
