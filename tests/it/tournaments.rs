@@ -44,21 +44,6 @@ fn is_joined(site: &Site) -> bool {
     bot_result(site).is_some_and(|player| player.get("withdraw").is_none())
 }
 
-/// Advances the time until the condition holds.
-pub(crate) fn advance_until<T>(
-    site: &Site,
-    what: &str,
-    mut condition: impl FnMut() -> Option<T>,
-) -> T {
-    wait(what, || {
-        let found = condition();
-        if found.is_none() {
-            site.sim.advance(Duration::from_secs(1));
-        }
-        found
-    })
-}
-
 /// Running game of the bot in the arena.
 fn running_game(site: &Site) -> Option<GameSummary> {
     let games = site.sim.games().into_iter();
@@ -87,7 +72,7 @@ fn arena_joined_before_start_and_played() {
     let clock = [("clock.limit", "10800"), ("clock.increment", "0")];
     let friendly = ann.start(&clock);
     site.sim.advance(Duration::from_secs(590));
-    let pairing = advance_until(&site, "a pairing", || running_game(&site));
+    let pairing = site.advance_until("a pairing", || running_game(&site));
     // Both sides move, though the one slot is taken.
     site.plies(&pairing.id, 4);
     assert_eq!(site.game(&friendly).unwrap().status, "started");
@@ -156,7 +141,7 @@ fn arena_drain_withdraws_and_restart_rejoins() {
     assert!(!is_joined(&site));
     // A leader who leaves has to wait for ten seconds.
     bot.crash_and_restart();
-    advance_until(&site, "the bot is back", || is_joined(&site).then_some(()));
+    site.advance_until("the bot is back", || is_joined(&site).then_some(()));
 }
 
 #[test]
@@ -176,14 +161,14 @@ fn arena_rejoined_after_unplayed_game() {
     let bot = Daemon::start(&site, ONE);
     wait("the bot is in the arena", || is_joined(&site).then_some(()));
     bot.signal("STOP");
-    let out = advance_until(&site, "the bot is withdrawn", || {
+    let out = site.advance_until("the bot is withdrawn", || {
         bot_result(&site).filter(|player| player["withdraw"] == true)
     });
     assert_eq!(out["score"], 0);
     assert!(site.sim.games().iter().any(|game| game.status == "noStart"));
     bot.signal("CONT");
     wait("the bot is back", || is_joined(&site).then_some(()));
-    let pairing = advance_until(&site, "the next pairing", || running_game(&site));
+    let pairing = site.advance_until("the next pairing", || running_game(&site));
     site.plies(&pairing.id, 4);
 }
 
@@ -323,7 +308,7 @@ fn arena_result_is_reported() {
     site.sim.add_arena(&arena(0)).unwrap();
     add_rival(&site);
     let bot = Daemon::start_with(&site, ONE, &["--time-scale", "10"]);
-    let pairing = advance_until(&site, "a pairing", || running_game(&site));
+    let pairing = site.advance_until("a pairing", || running_game(&site));
     assert_eq!(site.finished(&pairing.id).status, "mate");
     site.sim.advance(Duration::from_secs(3_600));
     wait("the report", || {
@@ -334,6 +319,13 @@ fn arena_result_is_reported() {
         assert!(report.contains(" points, performance "), "{report}");
         Some(())
     });
+    // A change of other settings does not begin it again.
+    let requests = || site.sim.faults().request_count(Endpoint::ArenaShow);
+    let before = requests();
+    run_command(&bot, &["block", "Nobody"]);
+    site.player("Ann")
+        .start(&[("clock.limit", "60"), ("clock.increment", "0")]);
+    assert_eq!(requests(), before);
 }
 
 /// Number of players in each of these arenas.
@@ -593,7 +585,7 @@ fn arena_games_match_rules() {
     let bot = Daemon::start(&site, &format!("{ONE}{rule}"));
     let ann = site.player("Ann");
     let friendly = ann.challenge(&[("clock.limit", "60"), ("clock.increment", "0")]);
-    let pairing = advance_until(&site, "a pairing", || running_game(&site));
+    let pairing = site.advance_until("a pairing", || running_game(&site));
     site.plies(&pairing.id, 2);
     let log = bot.log();
     let mut lines = log.lines().filter(|line| line.contains("by rule `arenas`"));
@@ -614,7 +606,7 @@ fn arena_survives_crash_during_game() {
     site.sim.add_arena(&arena(0)).unwrap();
     add_rival(&site);
     let mut bot = Daemon::start(&site, ONE);
-    let first = advance_until(&site, "a pairing", || running_game(&site));
+    let first = site.advance_until("a pairing", || running_game(&site));
     let before = site.plies(&first.id, 6).plies;
     bot.crash_and_restart();
     wait_online(&bot, 2);
@@ -622,7 +614,7 @@ fn arena_survives_crash_during_game() {
     // The site's clock does not matter here.
     assert_eq!((end.status, end.plies > before), ("mate", true));
     assert!(is_joined(&site));
-    let second = advance_until(&site, "the next pairing", || {
+    let second = site.advance_until("the next pairing", || {
         running_game(&site).filter(|game| game.id != first.id)
     });
     site.plies(&second.id, 4);

@@ -57,6 +57,8 @@ pub(super) struct Tournaments {
     discovered: mpsc::UnboundedReceiver<(ArenaEntry, Candidate)>,
     discovered_sender: mpsc::UnboundedSender<(ArenaEntry, Candidate)>,
     arenas: HashMap<ArenaId, ArenaHandle>,
+    /// Named arenas that are over or have refused us: not joined again until our settings change.
+    ended: HashSet<ArenaId>,
     /// The arenas and their times, for discovery.
     periods: watch::Sender<HashMap<ArenaId, PeriodReceiver>>,
     /// Arenas that the operator has left.
@@ -95,6 +97,7 @@ impl Tournaments {
             discovered,
             discovered_sender,
             arenas: HashMap::new(),
+            ended: HashSet::new(),
             periods: watch::Sender::default(),
             left: watch::Sender::new(overrides.left_arenas.iter().cloned().collect()),
             paused: watch::Sender::new(overrides.paused),
@@ -116,13 +119,20 @@ impl Tournaments {
                 }
                 event = self.events.recv() => {
                     if let Some(ArenaEvent::Finished(arena)) = &event {
-                        self.arenas.remove(arena);
-                        self.publish_periods();
+                        self.on_finished(arena);
                     }
                     return event;
                 }
             }
         }
+    }
+
+    fn on_finished(&mut self, arena: &ArenaId) {
+        let handle = self.arenas.remove(arena);
+        if handle.is_some_and(|handle| handle.found.is_none() && !handle.leave.is_cancelled()) {
+            self.ended.insert(arena.clone());
+        }
+        self.publish_periods();
     }
 
     /// Applies changed settings or overrides. Returns the arenas that are left because they no longer match.
@@ -132,9 +142,13 @@ impl Tournaments {
         by_operator: &[ArenaEntry],
     ) -> Vec<ArenaId> {
         let before = std::mem::replace(&mut self.ctx, ctx.clone());
-        self.update_named(by_operator);
         let wanted = &ctx.settings.tournaments;
-        if before.settings.tournaments == *wanted {
+        let is_unchanged = before.settings.tournaments == *wanted;
+        if !is_unchanged {
+            self.ended.clear();
+        }
+        self.update_named(by_operator);
+        if is_unchanged {
             return Vec::new();
         }
         let is_unwanted = |handle: &ArenaHandle| {
@@ -162,9 +176,11 @@ impl Tournaments {
                 handle.leave.cancel();
             }
         }
+        self.ended
+            .retain(|arena| named().any(|joining| joining.id == *arena));
         for joining in named() {
             let left = self.left.borrow().contains(&joining.id);
-            if !left {
+            if !left && !self.ended.contains(&joining.id) {
                 self.join_or_update(joining.clone(), None, None);
             }
         }
@@ -191,6 +207,7 @@ impl Tournaments {
     /// Joins an arena for the operator.
     pub(super) fn join(&mut self, joining: ArenaEntry, responder: Option<Responder>) {
         self.left.send_if_modified(|left| left.remove(&joining.id));
+        self.ended.remove(&joining.id);
         self.join_or_update(joining, None, responder);
     }
 
