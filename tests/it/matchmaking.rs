@@ -509,6 +509,18 @@ fn matchmaking_shutdown_cancels_challenge_in_flight() {
 }
 
 #[test]
+fn matchmaking_cancels_no_challenge_that_may_be_accepted() {
+    let site = Site::new([silent_bot("Statue")]);
+    let down = FaultRule::on(Endpoint::ChallengeShow, Fault::html(502)).from_user(BOT);
+    site.sim.faults().add(down.times(2));
+    let _bot = Daemon::start(&site, EAGER);
+    wait("the challenge is canceled", || {
+        (request_count(&site.sim, Endpoint::ChallengeCancel) >= 1).then_some(())
+    });
+    assert!(request_count(&site.sim, Endpoint::ChallengeShow) >= 3);
+}
+
+#[test]
 fn matchmaking_lost_event_stream_loses_no_challenge() {
     let site = Site::new([silent_bot("Statue")]);
     let unhurried = EAGER.replace("challenge_timeout_s = 2", "challenge_timeout_s = 30");

@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use knightwatch::sim::{
-    Endpoint, Fault, FaultRule, NewUser, PlayerKind, PlayerOptions, SimOptions,
+    Endpoint, Fault, FaultRule, NewUser, PlayerKind, PlayerOptions, SimOptions, StreamFault,
 };
 use knightwatch::store::{Page, Reader};
 use serde_json::Value;
@@ -611,6 +611,24 @@ fn operator_challenge_with_lost_response_is_tracked() {
     assert_eq!(incoming().as_array().unwrap().len(), 1);
     assert!(bot.stop().success());
     assert_eq!(incoming(), Value::Array(Vec::new()));
+}
+
+#[test]
+fn operator_challenge_with_lost_response_and_echo_is_found() {
+    let site = site();
+    let lost = FaultRule::on(Endpoint::ChallengeCreate, Fault::ResponseLost);
+    site.sim.faults().add(lost.from_user(BOT));
+    let bot = Daemon::start(&site, "");
+    wait_online(&bot, 1);
+    site.sim
+        .break_streams(Some(BOT), None, StreamFault::Silence);
+    run(&bot, &["challenge", "Rival", "3+2"]);
+    wait("it is created", || {
+        let (_, list) = site.player("Rival").get("/api/challenge");
+        (list["in"].as_array()?.len() == 1).then_some(())
+    });
+    site.sim.break_streams(Some(BOT), None, StreamFault::Reset);
+    wait_for_log(&bot, "challenge was created although its response was lost");
 }
 
 #[test]

@@ -85,6 +85,11 @@ impl IncomingChallenges {
         known.map(|known| known.apply_to(input)).is_some()
     }
 
+    /// Evaluates this challenge again when a list names it.
+    fn forget(&mut self, id: &ChallengeId) {
+        self.seen.retain(|seen| seen != id);
+    }
+
     /// Returns whether somebody has sent us this challenge lately.
     pub(super) fn has_seen(&self, id: &ChallengeId) -> bool {
         self.seen.contains(id)
@@ -179,9 +184,12 @@ impl Account {
                 let answer = with_retries(RequestKind::Answer, || client.decline(&id, reason));
                 (answer.await, id)
             };
-            self.background.spawn(request, |_, (answer, id)| {
+            self.background.spawn(request, |account, (answer, id)| {
                 if let Err(failure) = answer {
                     info!(challenge = %id, "cannot decline: {failure}");
+                    if failure.lichess_error().is_none() {
+                        account.incoming.forget(&id);
+                    }
                 }
             });
         }
@@ -318,7 +326,7 @@ impl Account {
             self.release_challenge(challenge);
         }
         if failure.lichess_error().is_none() {
-            self.incoming.seen.retain(|id| *id != challenge.id);
+            self.incoming.forget(&challenge.id);
         }
         self.publish_challenge(challenge, Decision::Dropped, failure.to_string());
     }
@@ -343,6 +351,7 @@ impl Account {
         let declined = (challenge.id.clone(), reason);
         if let Some((oldest, _)) = self.incoming.declines.push(declined) {
             debug!(challenge = %oldest, "not declining the challenge: too many are being declined");
+            self.incoming.forget(&oldest);
         }
         self.send_answers();
     }
@@ -423,6 +432,8 @@ impl Account {
     pub(super) fn on_challenges_listed(&mut self, list: Vec<Challenge>, requested_at: Instant) {
         for gone in self.incoming.queue.take_unlisted(&list, requested_at) {
             self.report_withdrawn(&gone.challenge);
+            // It is listed again if the challenger was only offline for a while.
+            self.incoming.forget(&gone.challenge.id);
         }
         // Queued challenges first, in their order, then new ones.
         self.reassess_queue();

@@ -105,6 +105,7 @@ impl Account {
                 account.on_challenges_request_done();
                 match list {
                     Ok(list) => {
+                        account.find_lost_challenges(&list.outgoing);
                         account.on_own_challenges_listed(&list.outgoing);
                         account.on_challenges_listed(list.incoming, requested_at);
                     }

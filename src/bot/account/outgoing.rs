@@ -9,6 +9,7 @@ use tracing::{info, warn};
 
 use super::{Account, CANCEL_TIMEOUT};
 use crate::bot::account::background::{Background, with_retries};
+use crate::bot::account::missed_results::is_not_found;
 use crate::bot::account::quota::Limit;
 use crate::bot::account::slots::SlotHolder;
 use crate::bot::account::state_files::StateFile;
@@ -156,6 +157,15 @@ impl OutgoingChallenges {
         None
     }
 
+    /// Returns whether this may be a challenge whose response was lost.
+    fn may_be_lost(&self, challenge: &Challenge, now: Instant) -> bool {
+        let to = challenge.dest_user.as_ref().map(|user| &user.name);
+        let is_lost = |sent: &Sent| sent.lost_until.is_some_and(|until| now < until);
+        self.sent
+            .iter()
+            .any(|sent| is_lost(sent) && Some(&sent.to) == to)
+    }
+
     /// Challenges echoed before their responses.
     pub(super) fn echoes(&self) -> impl Iterator<Item = &Challenge> {
         self.sent.iter().filter_map(|sent| sent.echo.as_deref())
@@ -192,6 +202,19 @@ impl Account {
             }
             Some(ChallengeSource::Rematch) => self.track_rematch(Box::new(challenge.clone())),
             Some(ChallengeSource::Match) => self.track_match_challenge(Box::new(challenge.clone())),
+        }
+    }
+
+    /// Handles the list of our open challenges: the echo of one whose response was lost may be lost as well.
+    pub(super) fn find_lost_challenges(&mut self, open: &[Challenge]) {
+        for challenge in open {
+            let may_be_lost = self.matchmaking.awaits_echo(challenge)
+                || self.outgoing.may_be_lost(challenge, clock::now());
+            let mut known = self.unanswered_challenges();
+            if may_be_lost && known.all(|known| known.id != challenge.id) {
+                drop(known);
+                self.on_own_challenge(challenge);
+            }
         }
     }
 
@@ -447,23 +470,29 @@ impl Account {
     }
 }
 
-/// Cancels a challenge of ours, with retries; `false` if it was accepted just now: canceling would abort the game.
+/// Cancels a challenge of ours, with retries; `false` if it was accepted just now: canceling would abort the game. While
+/// Lichess cannot be asked whether it was, it is not canceled.
 pub(super) async fn cancel_unless_accepted(
     client: &Client,
     id: &ChallengeId,
 ) -> Result<bool, Failure> {
-    let is_accepted = async || {
-        let shown = client.challenge_by_id(id).await;
-        shown.is_ok_and(|shown| shown.status == ChallengeStatus::Accepted)
+    let is_accepted = async || match client.challenge_by_id(id).await {
+        Ok(shown) => Ok(shown.status == ChallengeStatus::Accepted),
+        // Lichess no longer shows it.
+        Err(failure) if is_not_found(&failure) => Ok(false),
+        Err(failure) => Err(failure),
     };
     with_retries(RequestKind::Answer, async || {
-        if is_accepted().await {
+        if is_accepted().await? {
             return Ok(false);
         }
         match client.cancel(id).await {
             Ok(()) => Ok(true),
             // It may have been accepted in between.
-            Err(failure) if failure.lichess_error().is_some() && is_accepted().await => Ok(false),
+            Err(failure) if failure.lichess_error().is_some() => match is_accepted().await {
+                Ok(true) => Ok(false),
+                _ => Err(failure),
+            },
             Err(failure) => Err(failure),
         }
     })

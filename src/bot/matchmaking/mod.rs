@@ -443,6 +443,15 @@ impl Matchmaking {
         }
     }
 
+    /// Returns whether this may be the challenge whose response was lost.
+    pub(super) fn awaits_echo(&self, challenge: &Challenge) -> bool {
+        let to = challenge.dest_user.as_ref().map(|user| &user.name);
+        match &self.state {
+            State::AwaitingEcho { choice, .. } => to.is_some_and(|to| choice.users.contains(to)),
+            _ => false,
+        }
+    }
+
     /// Handles an echo. Whether it is the challenge whose response was lost.
     pub(super) fn on_echo(&mut self, challenge: &Challenge) -> bool {
         let Some(to) = challenge.dest_user.as_ref().map(|user| user.name.clone()) else {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use knightwatch::sim::{
     ChallengePlan, ColorChoice, Endpoint, Fault, FaultRule, NewUser, PlayerKind, PlayerOptions,
-    SimOptions, TimeControl,
+    SimOptions, StreamFault, TimeControl,
 };
 
 use crate::common::{BOT, Daemon, Player, Site, requests_of, wait};
@@ -317,6 +317,43 @@ fn policy_queue_serves_by_preference() {
     wait("the place is free for another bot", || {
         (challenge_and_wait(&rival, &BLITZ) == "accepted").then_some(())
     });
+}
+
+#[test]
+fn policy_dropped_challenge_is_answered_when_listed_again() {
+    let site = site();
+    let bot = Daemon::start(&site, "games.concurrency = 1\n");
+    let [anna, bert] = ["Anna", "Bert"].map(|name| site.player(name));
+    let first = anna.start(&[BLITZ[0], BLITZ[1], ("color", "white")]);
+    let id = bert.challenge(&BLITZ);
+    wait_for_log(&bot, &id, "is queued");
+    // As while the challenger is offline.
+    let empty = Fault::json(200, r#"{"in":[],"out":[]}"#);
+    let unlisted = FaultRule::on(Endpoint::ChallengeList, empty).from_user(BOT);
+    site.sim.faults().add(unlisted.times(1));
+    site.sim.break_streams(Some(BOT), None, StreamFault::Reset);
+    wait_for_log(&bot, &id, "no longer there");
+    abort(&anna, &first);
+    site.sim.break_streams(Some(BOT), None, StreamFault::Reset);
+    assert_eq!(bert.answer(&id), "accepted");
+}
+
+#[test]
+fn policy_decline_failed_in_outage_is_repeated() {
+    let site = Site::with(SimOptions {
+        users: vec![NewUser::bot(BOT), NewUser::human("Anna")],
+        speed: 10.0,
+        ..SimOptions::default()
+    });
+    let down = FaultRule::on(Endpoint::ChallengeDecline, Fault::html(502));
+    // All attempts.
+    site.sim.faults().add(down.from_user(BOT).times(7));
+    let bot = Daemon::start_with(&site, "", &["--time-scale", "10"]);
+    let anna = site.player("Anna");
+    let id = anna.challenge(&[("days", "2")]);
+    wait_for_log(&bot, &id, "cannot decline");
+    site.sim.break_streams(Some(BOT), None, StreamFault::Reset);
+    assert_eq!(anna.answer(&id), "tooslow");
 }
 
 #[test]
