@@ -491,6 +491,7 @@ mod tests {
     fn end(status: &str, winner: Option<Color>, result: &str) -> Event {
         Event::GameFinished(GameFinished {
             game: "abcdefgh".to_owned(),
+            our_color: None,
             status: status.to_owned(),
             winner,
             result: result.to_owned(),

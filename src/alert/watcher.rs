@@ -339,6 +339,7 @@ mod tests {
     fn finished(game: &str, status: &str, winner: Option<Color>) -> Event {
         Event::GameFinished(GameFinished {
             game: game.to_owned(),
+            our_color: None,
             status: status.to_owned(),
             winner,
             result: "*".to_owned(),

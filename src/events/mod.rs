@@ -513,6 +513,8 @@ keys! {
 pub struct GameFinished {
     /// The game's id.
     pub game: String,
+    /// Our color, if it is known.
+    pub our_color: Option<Color>,
     /// Status of the server: `mate`, `resign`, `outoftime`, `stalemate`, `draw`, `aborted`, ...
     pub status: String,
     /// The winner; `None` for a draw or a game that does not count.

@@ -84,6 +84,9 @@ fn combined(engine: EngineStatus, accounts: &[Status]) -> LiveState {
         limits: Vec::new(),
         stream: most_silent.filter(|_| all_open),
         games: active().flat_map(|live| live.games.clone()).collect(),
+        suspended_games: active()
+            .flat_map(|live| live.suspended_games.clone())
+            .collect(),
         requests: requests(accounts),
         stuck_game_recoveries: all().map(|live| live.stuck_game_recoveries).sum(),
         engine: EngineStatus {

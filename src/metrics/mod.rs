@@ -9,7 +9,6 @@ mod sample;
 mod status;
 mod status_text;
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -17,7 +16,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use tokio::sync::{broadcast, watch};
 
 use crate::events::{
-    Color, Decision, Event, GameFinished, Moved, RecordsState, RecvError, Severity, Source,
+    Decision, Event, GameFinished, Moved, RecordsState, RecvError, Severity, Source,
 };
 use crate::sync::lock;
 
@@ -28,7 +27,7 @@ pub use status::{
     StreamStatus,
 };
 
-/// Age of the current state from which the bot is unhealthy; the main loop writes it every second.
+/// Time without a sign of the main loop from which the bot is unhealthy; there is one every second.
 const STALE_AFTER: Duration = Duration::from_secs(15);
 
 /// Length of an outage from which the bot is unhealthy; a deploy of Lichess takes less.
@@ -64,8 +63,6 @@ struct Inner {
 #[derive(Default)]
 struct Totals {
     counts: Counts,
-    /// Our color in each running game, and since when it is known.
-    our_colors: BTreeMap<String, (Color, Instant)>,
     post: Sample,
     reaction: Sample,
     nodes_per_second: Sample,
@@ -125,7 +122,6 @@ impl Metrics {
 
     /// Replaces the current state.
     pub fn set_live(&self, live: LiveState) {
-        self.retain_games(&live.games);
         self.0.live.send_replace((live, Instant::now()));
     }
 
@@ -143,14 +139,6 @@ impl Metrics {
     /// Count of heartbeats.
     pub fn heartbeats(&self) -> u64 {
         lock(&self.0.heartbeats).0
-    }
-
-    /// Forgets games that are no longer running: their end may never be reported.
-    fn retain_games(&self, games: &[GameStatus]) {
-        let is_running = |game: &String| games.iter().any(|other| other.id == *game);
-        lock(&self.0.totals)
-            .our_colors
-            .retain(|game, (_, since)| is_running(game) || since.elapsed() < STALE_AFTER);
     }
 
     /// Counts events until the last sender is dropped.
@@ -196,13 +184,9 @@ impl Metrics {
                 };
                 *counter += 1;
             }
-            Event::GameStarted(started) => {
-                totals.counts.started += 1;
-                let ours = (started.our_color, Instant::now());
-                totals.our_colors.insert(started.game.clone(), ours);
-            }
+            Event::GameStarted(_) => totals.counts.started += 1,
             Event::Moved(moved) if moved.ours => self.moved(&mut totals, moved),
-            Event::GameFinished(finished) => totals.finished(finished),
+            Event::GameFinished(finished) => totals.counts.finished(finished),
             Event::Note {
                 severity: Severity::Error,
                 ..
@@ -246,9 +230,7 @@ impl Metrics {
             return own;
         }
         let accounts = self.0.accounts.iter().map(Self::status);
-        let combined = own.combine(accounts.collect());
-        self.retain_games(&combined.live.games);
-        combined
+        own.combine(accounts.collect())
     }
 
     /// Returns whether the main loop of every account that has not ended is alive.
@@ -302,7 +284,9 @@ impl Metrics {
             accounts: Vec::new(),
         };
         let offline = totals.offline_since.map(|since| since.elapsed());
-        status.health = health(updated_at.elapsed(), offline, &status);
+        // Before the login there is no state, only heartbeats.
+        let alive_at = updated_at.max(lock(&self.0.heartbeats).1);
+        status.health = health(alive_at.elapsed(), offline, &status);
         status.warnings = status
             .records
             .iter()
@@ -317,28 +301,26 @@ impl Metrics {
     }
 }
 
-impl Totals {
+impl Counts {
     fn finished(&mut self, finished: &GameFinished) {
-        let ours = self.our_colors.remove(&finished.game).map(|(ours, _)| ours);
-        let counts = &mut self.counts;
-        match (finished.winner, ours) {
-            (Some(winner), Some(ours)) if winner == ours => counts.won += 1,
+        match (finished.winner, finished.our_color) {
+            (Some(winner), Some(ours)) if winner == ours => self.won += 1,
             (Some(_), Some(_)) => {
-                counts.lost += 1;
+                self.lost += 1;
                 if finished.status == "outoftime" {
-                    counts.lost_on_time += 1;
+                    self.lost_on_time += 1;
                 }
             }
-            // The start of the game was missed, so our color is unknown.
+            // The game ended before anything else was known of it.
             (Some(_), None) => {}
-            (None, _) if finished.result == "*" => counts.aborted += 1,
-            (None, _) => counts.drawn += 1,
+            (None, _) if finished.result == "*" => self.aborted += 1,
+            (None, _) => self.drawn += 1,
         }
     }
 }
 
-/// Health from the age of the current state, the length of the outage and the games.
-fn health(state_age: Duration, offline: Option<Duration>, status: &Status) -> Health {
+/// Health from the time since the main loop last ran, the length of the outage and the games.
+fn health(silence: Duration, offline: Option<Duration>, status: &Status) -> Health {
     let unhealthy = |reason: String| Health::Unhealthy { reason };
     if status.live.stage == ENDED {
         let reason = status.live.stopped.as_ref();
@@ -346,10 +328,10 @@ fn health(state_age: Duration, offline: Option<Duration>, status: &Status) -> He
             unhealthy(format!("the account has stopped: {reason}"))
         });
     }
-    if state_age > STALE_AFTER {
+    if silence > STALE_AFTER {
         return unhealthy(format!(
             "the main loop of the bot has been stuck for {} s",
-            state_age.as_secs()
+            silence.as_secs()
         ));
     }
     if let Some(offline) = offline.filter(|offline| *offline > OFFLINE_ALARM_AFTER) {

@@ -37,6 +37,9 @@ pub struct LiveState {
     pub stream: Option<StreamStatus>,
     /// Running games.
     pub games: Vec<GameStatus>,
+    /// Ids of correspondence games in which nothing is to be done; they have no stream.
+    #[serde(skip)]
+    pub suspended_games: Vec<String>,
     /// Requests by kind and outcome since the start.
     pub requests: Vec<RequestOutcomes>,
     /// Stuck games that the watchdog recovered since the start.

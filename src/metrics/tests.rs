@@ -18,9 +18,10 @@ fn started(game: &str, our_color: Color) -> Event {
     })
 }
 
-fn finished(game: &str, status: &str, winner: Option<Color>, result: &str) -> Event {
+fn finished(ours: Color, status: &str, winner: Option<Color>, result: &str) -> Event {
     Event::GameFinished(GameFinished {
-        game: game.to_owned(),
+        game: "a".to_owned(),
+        our_color: Some(ours),
         status: status.to_owned(),
         winner,
         result: result.to_owned(),
@@ -62,22 +63,16 @@ fn game(id: &str, our_turn_ms: Option<u64>) -> GameStatus {
 #[test]
 fn finished_games_are_counted_by_our_result() {
     let metrics = Metrics::default();
-    for (index, (ours, status, winner, result)) in [
+    for (ours, status, winner, result) in [
         (Color::White, "mate", Some(Color::White), "1-0"),
         (Color::Black, "resign", Some(Color::White), "1-0"),
         (Color::Black, "outoftime", Some(Color::White), "1-0"),
         (Color::White, "draw", None, "1/2-1/2"),
         (Color::White, "aborted", None, "*"),
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        let id = index.to_string();
-        metrics.count(&started(&id, ours));
-        metrics.count(&finished(&id, status, winner, result));
+    ] {
+        metrics.count(&finished(ours, status, winner, result));
     }
     let counts = metrics.status().counts;
-    assert_eq!(counts.started, 5);
     assert_eq!((counts.won, counts.drawn, counts.lost), (1, 1, 2));
     assert_eq!((counts.aborted, counts.lost_on_time), (1, 1));
 }
@@ -165,10 +160,24 @@ fn failing_records_are_in_status_of_several_accounts() {
 }
 
 #[test]
+fn health_before_login_depends_on_heartbeats() {
+    let metrics = Metrics::default();
+    let long_ago = Instant::now() - 20 * Duration::from_secs(1);
+    metrics
+        .0
+        .live
+        .send_replace((LiveState::default(), long_ago));
+    metrics.heartbeat();
+    assert_eq!(metrics.status().health, Health::Ok);
+    lock(&metrics.0.heartbeats).1 = long_ago;
+    assert!(matches!(metrics.status().health, Health::Unhealthy { .. }));
+}
+
+#[test]
 fn text_is_in_prometheus_format() {
     let metrics = Metrics::default();
     metrics.count(&started("a", Color::White));
-    metrics.count(&finished("a", "mate", Some(Color::White), "1-0"));
+    metrics.count(&finished(Color::White, "mate", Some(Color::White), "1-0"));
     metrics.count(&moved(Source::Book, 0, 2));
     metrics.set_live(LiveState {
         games: vec![game("a", Some(40))],

@@ -117,6 +117,7 @@ fn add(db: &Connection, game: &ImportedGame) -> rusqlite::Result<bool> {
     }
     let end = GameFinished {
         game: id.clone(),
+        our_color: Some(game.start.our_color),
         status: game.status.clone(),
         winner: game.winner,
         result: game.result.clone(),

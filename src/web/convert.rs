@@ -121,6 +121,7 @@ pub(super) fn finished_event(game: &store::Game, status: &str) -> events::GameFi
     let score = game.result.clone().unwrap_or_else(|| "*".to_owned());
     events::GameFinished {
         game: game.id.clone(),
+        our_color: Some(game.color),
         winner: match score.as_str() {
             "1-0" => Some(Color::White),
             "0-1" => Some(Color::Black),

@@ -590,6 +590,7 @@ mod tests {
         let mut live = played(&OPENING[..3]);
         let end = GameFinished {
             game: "abcdefgh".to_owned(),
+            our_color: None,
             status: "resign".to_owned(),
             winner: Some(Color::White),
             result: "1-0".to_owned(),

@@ -140,8 +140,9 @@ impl EventFeed {
                         }
                     }
                     Err(RecvError::Lagged(missed)) => {
-                        let running = metrics.status().live.games.into_iter().map(|game| game.id);
-                        let running: Vec<String> = running.collect();
+                        let live = metrics.status().live;
+                        let mut running = live.suspended_games;
+                        running.extend(live.games.into_iter().map(|game| game.id));
                         let mut state = self.lock();
                         state.page.on_lagged(missed, &running, now());
                         self.publish_snapshot(&mut state);

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::common::{BOT, Daemon, Site, requests_of, time_scale_from_now, wait};
 use crate::etiquette::act;
+use crate::operator::status;
 
 /// How much faster than real time the site and the bot run.
 const SPEED: f64 = 10.0;
@@ -98,6 +99,9 @@ fn correspondence_suspended_game_survives_crash() {
             line.contains(&id) && line.contains("won against Anna (1500): resignation, 2 moves")
         };
         lines.any(end).then_some(())
+    });
+    wait("it is counted", || {
+        (status(&bot)["counts"]["won"] == 1).then_some(())
     });
 }
 

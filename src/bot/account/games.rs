@@ -130,6 +130,11 @@ impl Games {
         self.running.contains_key(id)
     }
 
+    /// Correspondence games without a task.
+    pub(super) fn suspended_ids(&self) -> impl Iterator<Item = &GameId> {
+        self.suspended.ids()
+    }
+
     /// Returns whether this game is running, with or without a task.
     fn is_unfinished(&self, id: &GameId) -> bool {
         self.is_running(id) || self.suspended.contains(id)

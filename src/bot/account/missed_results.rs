@@ -65,13 +65,14 @@ async fn fetch_result(client: &Client, me: &Username, id: &GameId) -> Option<Gam
     match fetch_game(client, id).await {
         Ok(Some(full)) if full.state.status.is_over() => {
             let moves = moves_of(&full, me);
+            let our_color = full.color_of(me);
             let GameState { status, winner, .. } = full.state;
-            Some(game::game_finished(id, status, winner, moves))
+            Some(game::game_finished(id, our_color, status, winner, moves))
         }
         Ok(Some(_)) => None,
         Ok(None) => {
             let unknown = Status::UnknownFinish;
-            Some(game::game_finished(id, unknown, None, String::new()))
+            Some(game::game_finished(id, None, unknown, None, String::new()))
         }
         Err(failure) => {
             debug!(game = %id, "cannot read the result: {failure}");

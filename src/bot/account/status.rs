@@ -12,7 +12,7 @@ use crate::clock;
 use crate::events;
 use crate::external::ExternalEngine;
 use crate::lichess::Outcome;
-use crate::lichess::model::{ArenaId, Challenge};
+use crate::lichess::model::{ArenaId, Challenge, GameId};
 use crate::lichess::retry::RequestKind;
 use crate::metrics::{
     ArenaStatus, EngineStatus, ExternalStatus, IdleStatus, LimitStatus, LiveState, Metrics,
@@ -83,6 +83,7 @@ impl Account {
             limits: self.limits(),
             stream: self.connection.activity().as_ref().map(stream_status),
             games,
+            suspended_games: self.games.suspended_ids().map(GameId::to_string).collect(),
             requests: requests.to_vec(),
             stuck_game_recoveries: self.watchdog.recoveries(),
             stopped: None,

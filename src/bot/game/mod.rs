@@ -509,7 +509,7 @@ impl GameTask {
     fn trace_end(&mut self, reason: ExitReason) {
         let text = match self.final_status {
             Some((status, winner)) => {
-                let end = publish::game_finished(&self.id, status, winner, String::new());
+                let end = publish::game_finished(&self.id, None, status, winner, String::new());
                 let board = self.core.game().map(|(_, game_moves)| game_moves.game());
                 format!(
                     "{}: {}, {}",

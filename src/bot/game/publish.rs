@@ -64,7 +64,10 @@ impl GameTask {
         }
         let game = self.core.game();
         let moves = game.map(|(header, game_moves)| game_moves.uci(header.castling));
-        let end = game_finished(&self.id, status, winner, moves.unwrap_or_default());
+        let our_color = game.map(|(header, _)| header.us);
+        let our_color = our_color.or(self.info.as_ref().map(|info| info.color));
+        let moves = moves.unwrap_or_default();
+        let end = game_finished(&self.id, our_color, status, winner, moves);
         info!(name: "game_finished", game = %self.id, "{}", self.core.describe_end(&end));
         self.ctx.events.send(Event::GameFinished(end));
         self.final_status = Some((status, winner));
@@ -76,12 +79,14 @@ impl GameTask {
 /// The event for the end of a game. `moves` are in UCI notation, separated by spaces.
 pub(in crate::bot) fn game_finished(
     id: &GameId,
+    our_color: Option<Color>,
     status: Status,
     winner: Option<Color>,
     moves: String,
 ) -> GameFinished {
     GameFinished {
         game: id.to_string(),
+        our_color,
         status: status.key().into(),
         winner,
         result: result(status, winner).into(),

@@ -171,6 +171,7 @@ fn game_finished(id: &str, winner: Option<Color>, moves: &str) -> Event {
     };
     Event::GameFinished(GameFinished {
         game: id.to_owned(),
+        our_color: None,
         status: if winner.is_some() { "resign" } else { "draw" }.to_owned(),
         winner,
         result: result.to_owned(),

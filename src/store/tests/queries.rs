@@ -40,6 +40,7 @@ impl TestRecords {
             Outcome::Open => return,
             Outcome::Void => Event::GameFinished(GameFinished {
                 game: id,
+                our_color: None,
                 status: "aborted".to_owned(),
                 winner: None,
                 result: "*".to_owned(),

@@ -38,6 +38,7 @@ fn moved(id: &str, ply: u32, uci: &str) -> Event {
 fn finished(id: &str) -> Event {
     Event::GameFinished(GameFinished {
         game: id.to_owned(),
+        our_color: None,
         status: "mate".to_owned(),
         winner: Some(Color::Black),
         result: "0-1".to_owned(),
