@@ -498,7 +498,8 @@ impl State {
         let assignment = match without_main {
             Some(at) => &mut self.assignments[at],
             None => self.assignments.iter_mut().find(|assignment| {
-                assignment.free_thread_id().is_some() && !assignment.job.control.is_stopped()
+                let wants_helper = assignment.free_thread_id().is_some_and(|id| id > 0);
+                wants_helper && !assignment.job.control.is_stopped()
             })?,
         };
         let thread_id = assignment.free_thread_id()?;
@@ -529,6 +530,39 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use knightwatch_chess::Position;
+
+    #[test]
+    fn search_waits_for_stopping_search_of_its_game() {
+        let pool = Pool::new(1, 2);
+        let mut state = lock(&pool.state);
+        let add = |state: &mut State, game_id| {
+            let task = Task {
+                game_id,
+                game: Game::new(Position::startpos()),
+                limits: Limits::default(),
+                on_info: Box::new(|_| {}),
+                on_done: Box::new(|_| {}),
+            };
+            let job = Arc::new(Job::new(task, state.table.clone()));
+            state.assignments.push_back(Assignment {
+                job: job.clone(),
+                busy: Vec::new(),
+                threads: 1,
+            });
+            job
+        };
+        let first = add(&mut state, 1);
+        assert!(matches!(state.next_assignment(), Some((job, 0)) if Arc::ptr_eq(&job, &first)));
+        first.control.stop();
+        let second = add(&mut state, 1);
+        // The histories of the game are still in use.
+        assert!(state.next_assignment().is_none());
+        let other = add(&mut state, 2);
+        assert!(matches!(state.next_assignment(), Some((job, 0)) if Arc::ptr_eq(&job, &other)));
+        state.release(&first, 0);
+        assert!(matches!(state.next_assignment(), Some((job, 0)) if Arc::ptr_eq(&job, &second)));
+    }
 
     #[test]
     fn shares_follow_urgency() {

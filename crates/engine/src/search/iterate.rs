@@ -91,7 +91,8 @@ impl Search<'_> {
         if last_best.is_some() && !self.control.is_pondering() {
             self.thread_data.last_score = Some((ply, best.last_value));
         }
-        if last_best.is_none_or(|last_best| last_best != (best.mv, best.last_value)) {
+        // A helper's last report is its vote, which only a complete iteration changes.
+        if is_main && last_best.is_none_or(|last_best| last_best != (best.mv, best.last_value)) {
             // The unfinished iteration has found a better move, or it is the first one.
             on_line(self, 0, completed);
         }
