@@ -12,6 +12,7 @@ use std::io::{self, BufRead};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{self, SyncSender};
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use self::clock::Clocks;
 use self::format::{Notation, features, parse_move, thinking_line};
@@ -98,6 +99,8 @@ struct Search {
     number: u64,
     handle: SearchHandle,
     purpose: Purpose,
+    /// Start of the engine's turn: of the search, or of the ponder hit.
+    began: Instant,
 }
 
 struct Xboard {
@@ -340,6 +343,7 @@ impl Xboard {
                 .ponderhit_with(&self.clocks.limits(moves, self.session.overhead))
         {
             search.purpose = Purpose::Move;
+            search.began = Instant::now();
             return Ok(());
         }
         self.cancel();
@@ -418,6 +422,7 @@ impl Xboard {
             number,
             handle,
             purpose,
+            began: Instant::now(),
         });
     }
 
@@ -451,7 +456,7 @@ impl Xboard {
         let search = self
             .search
             .take_if(|search| search.number == number && search.purpose == Purpose::Move);
-        let (Some(_), Some(game), Some(mv)) = (search, &mut self.session.game, info.mv) else {
+        let (Some(search), Some(game), Some(mv)) = (search, &mut self.session.game, info.mv) else {
             return;
         };
         let text = match self.session.notation {
@@ -462,7 +467,8 @@ impl Xboard {
             notation => mv.uci(notation).to_string(),
         };
         game.play(mv);
-        self.clocks.moved(game.moves().len(), info.elapsed);
+        self.clocks
+            .moved(game.moves().len(), search.began.elapsed());
         (self.score, self.hint) = (Some(info.score), info.ponder);
         self.write(&format!("move {text}"));
         let is_over = self.end_game();
@@ -548,7 +554,10 @@ impl Xboard {
             (Kind::Check(_), "0") => "false",
             (_, value) => value,
         };
+        // Otherwise a search would go on with what it has, and fill a cleared table with it.
+        self.cancel_if(|purpose| purpose != Purpose::Move);
         let set = self.session.set_named_option(option.name, value);
+        self.analyze();
         set.map_err(|_| BAD_ARGUMENT)
     }
 }
