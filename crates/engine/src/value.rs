@@ -55,12 +55,13 @@ pub(crate) const fn from_table(value: Value, ply: usize) -> Value {
     }
 }
 
-/// Converts to a public score, in which mates are counted in moves.
+/// Converts to a public score, in which mates are counted in moves of the side that mates. In some variants a game is
+/// lost by one's own move, or won already by that of the opponent; both count as one move.
 pub(crate) fn to_score(value: Value) -> Score {
     if value >= MIN_MATE {
-        Score::Mate((MATE - value + 1) / 2)
+        Score::Mate(((MATE - value + 1) / 2).max(1))
     } else if value <= -MIN_MATE {
-        Score::Mate(-(MATE + value) / 2)
+        Score::Mate(-(MATE + value + 1) / 2)
     } else {
         Score::Centipawns(value)
     }
@@ -77,6 +78,10 @@ mod tests {
         assert_eq!(to_score(mated_in(0)), Score::Mate(0));
         assert_eq!(to_score(mated_in(2)), Score::Mate(-1));
         assert_eq!(to_score(mated_in(4)), Score::Mate(-2));
+        // By one's own move, and by the opponent's last one.
+        assert_eq!(to_score(mated_in(1)), Score::Mate(-1));
+        assert_eq!(to_score(mated_in(3)), Score::Mate(-2));
+        assert_eq!(to_score(mate_in(0)), Score::Mate(1));
         assert_eq!(to_score(-35), Score::Centipawns(-35));
     }
 

@@ -41,9 +41,9 @@ impl Search<'_> {
     }
 
     /// Returns whether the side to move can repeat a position of this search. In antichess it may have to capture
-    /// instead.
+    /// instead; in three-check a move back that gives check leads to another position.
     pub(super) fn has_upcoming_repetition(&self, pos: &Position) -> bool {
-        if pos.variant() == Variant::Antichess {
+        if matches!(pos.variant(), Variant::Antichess | Variant::ThreeCheck) {
             return false;
         }
         let current = self.keys.len() - 1;

@@ -23,6 +23,7 @@ impl Search<'_> {
         if node.depth > params::razor_depth() || !hopeless || is_mate(node.alpha) {
             return None;
         }
+        self.quiescence_ply = node.ply;
         let value = self.quiesce::<NonPvNode>(node.pos, node.ply, node.alpha, node.alpha + 1);
         (value <= node.alpha).then_some(value)
     }

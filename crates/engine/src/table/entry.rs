@@ -2,7 +2,7 @@
 //!
 //! The first word is the key xor the data. If one word comes from one write and the other from another, the pair fits
 //! no key (except with probability 2^-64) and counts as a miss (Hyatt and Mann, "A lock-less transposition table
-//! implementation for parallel search", 2002). `tests/it/table_races.rs` checks all interleavings.
+//! implementation for parallel search", 2002). `crates/engine/tests/table_races.rs` checks all interleavings.
 
 use super::atomic::{AtomicU64, Ordering::Relaxed};
 
