@@ -286,9 +286,10 @@ fn check_with_unwritable_directory_warns() {
     let set = format!("records.directory={}", missing.display());
     let (code, text) = code_and_text(&knightwatch(&site, BOT, &["check", "--set", &set]));
     assert_eq!(code, Some(0), "{text}");
-    for topic in ["records", "disk"] {
-        assert!(text.contains(&format!("ok       {topic}")), "{text}");
-    }
+    assert!(text.contains("ok       records"), "{text}");
+    // Fast or slow: that of the directory above it.
+    let disk = format!("disk           {} stores a page in", home.path().display());
+    assert!(text.contains(&disk), "{text}");
     assert_eq!(std::fs::read_dir(home.path()).unwrap().count(), 1);
 }
 
