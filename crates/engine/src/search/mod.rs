@@ -192,8 +192,7 @@ impl<'a> Search<'a> {
         cut: bool,
     ) -> Value {
         if depth <= 0 {
-            self.quiescence_ply = ply;
-            return self.quiesce::<N>(pos, ply, alpha, beta);
+            return self.start_quiescence::<N>(pos, ply, alpha, beta);
         }
         self.enter_node::<N>(ply);
         if self.aborted {

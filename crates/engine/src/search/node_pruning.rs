@@ -23,8 +23,8 @@ impl Search<'_> {
         if node.depth > params::razor_depth() || !hopeless || is_mate(node.alpha) {
             return None;
         }
-        self.quiescence_ply = node.ply;
-        let value = self.quiesce::<NonPvNode>(node.pos, node.ply, node.alpha, node.alpha + 1);
+        let (alpha, beta) = (node.alpha, node.alpha + 1);
+        let value = self.start_quiescence::<NonPvNode>(node.pos, node.ply, alpha, beta);
         (value <= node.alpha).then_some(value)
     }
 }

@@ -60,8 +60,7 @@ impl Search<'_> {
         let child_ply = node.ply + 1;
         let mut child = node.pos.clone();
         self.make_move(&mut child, mv, node.ply);
-        self.quiescence_ply = child_ply;
-        let mut value = -self.quiesce::<NonPvNode>(&child, child_ply, -raised, 1 - raised);
+        let mut value = -self.start_quiescence::<NonPvNode>(&child, child_ply, -raised, 1 - raised);
         if value >= raised && shallow > 0 {
             value = -self.search::<NonPvNode>(
                 &child,

@@ -12,8 +12,20 @@ use crate::{Bound, params, see};
 use knightwatch_chess::{Generate, Position, Variant};
 
 impl Search<'_> {
+    /// The value of a position after all sensible captures, in a quiescence search that starts there.
+    pub(super) fn start_quiescence<N: NodeType>(
+        &mut self,
+        pos: &Position,
+        ply: usize,
+        alpha: Value,
+        beta: Value,
+    ) -> Value {
+        self.quiescence_ply = ply;
+        self.quiesce::<N>(pos, ply, alpha, beta)
+    }
+
     /// The value of a position after all sensible captures.
-    pub(super) fn quiesce<N: NodeType>(
+    fn quiesce<N: NodeType>(
         &mut self,
         pos: &Position,
         ply: usize,
