@@ -234,6 +234,12 @@ impl Error {
             .is_some_and(|response| response.code == 401)
     }
 
+    /// Returns whether Lichess does not know what was requested.
+    pub fn is_not_found(&self) -> bool {
+        self.lichess_error()
+            .is_some_and(|response| response.code == 404)
+    }
+
     /// Returns whether the status is 429.
     pub fn is_rate_limited(&self) -> bool {
         self.code() == Some(429)

@@ -85,6 +85,13 @@ impl IncomingChallenges {
         known.map(|known| known.apply_to(input)).is_some()
     }
 
+    /// Our answer has failed. Unless Lichess itself has refused it, the challenge is evaluated again when a list names it.
+    fn on_answer_failed(&mut self, id: &ChallengeId, failure: &Failure) {
+        if failure.lichess_error().is_none() {
+            self.forget(id);
+        }
+    }
+
     /// Evaluates this challenge again when a list names it.
     fn forget(&mut self, id: &ChallengeId) {
         self.seen.retain(|seen| seen != id);
@@ -187,9 +194,7 @@ impl Account {
             self.background.spawn(request, |account, (answer, id)| {
                 if let Err(failure) = answer {
                     info!(challenge = %id, "cannot decline: {failure}");
-                    if failure.lichess_error().is_none() {
-                        account.incoming.forget(&id);
-                    }
+                    account.incoming.on_answer_failed(&id, &failure);
                 }
             });
         }
@@ -325,9 +330,7 @@ impl Account {
         if !failure.may_have_worked() && !self.games.is_running(&challenge.id) {
             self.release_challenge(challenge);
         }
-        if failure.lichess_error().is_none() {
-            self.incoming.forget(&challenge.id);
-        }
+        self.incoming.on_answer_failed(&challenge.id, &failure);
         self.publish_challenge(challenge, Decision::Dropped, failure.to_string());
     }
 

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use tracing::info;
 
-use super::missed_results::{fetch_game, is_not_found};
+use super::missed_results::fetch_game;
 use super::outgoing::{ChallengeSource, SendResult, is_for_bot, slot_holder};
 use super::{Account, MAX_LISTED_GAMES};
 use crate::bot::account::quota::Limit;
@@ -59,7 +59,7 @@ impl Account {
             .spawn(request, move |account, (found, challenge, responder)| {
                 let user = &challenge.user;
                 let problem = match found {
-                    Err(error) if is_not_found(&error) => format!("there is no user {user}"),
+                    Err(error) if error.is_not_found() => format!("there is no user {user}"),
                     Ok(found) if found.disabled => format!("the account {user} is closed"),
                     // Without an answer, the first challenge tells.
                     Ok(_) | Err(_) => return account.add_match(challenge, pairs, responder),
@@ -491,7 +491,7 @@ async fn look_up(client: &Client, id: &GameId) -> Result<Outcome, Error> {
             ChallengeStatus::Canceled | ChallengeStatus::Accepted => Outcome::Nothing,
             _ => Outcome::Open(Box::new(challenge)),
         }),
-        Err(error) if is_not_found(&error) => Ok(Outcome::Nothing),
+        Err(error) if error.is_not_found() => Ok(Outcome::Nothing),
         Err(error) => Err(error),
     }
 }

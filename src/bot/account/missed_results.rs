@@ -90,18 +90,13 @@ pub(super) async fn fetch_game(
     let opened = clock::timeout(STREAM_TIMEOUT, client.game(id, STREAM_TIMEOUT)).await;
     let mut stream = match opened.unwrap_or(Err(late.clone())) {
         Ok(stream) => stream,
-        Err(failure) if is_not_found(&failure) => return Ok(None),
+        Err(failure) if failure.is_not_found() => return Ok(None),
         Err(failure) => return Err(failure),
     };
     match stream.next().await {
         Some(Ok(GameEvent::Full(full))) => Ok(Some(full)),
         _ => Err(late),
     }
-}
-
-/// Returns whether Lichess does not know what was requested.
-pub(super) fn is_not_found(failure: &Failure) -> bool {
-    failure.lichess_error().is_some_and(|it| it.code == 404)
 }
 
 /// Moves in the notation that the bot uses while a game is running, so that the records match them.

@@ -8,7 +8,6 @@ use tokio::sync::{Mutex, Semaphore};
 use tracing::{info, warn};
 
 use super::Account;
-use super::missed_results::is_not_found;
 use super::outgoing::{ChallengeSource, SendResult, closing_reason, slot_holder};
 use crate::bot::BotParts;
 use crate::bot::account::overrides::OperatorOverrides;
@@ -425,7 +424,7 @@ impl Account {
                 }
                 _ => {}
             },
-            Err(failure) if is_not_found(&failure) => {
+            Err(failure) if failure.is_not_found() => {
                 if let Some(challenge) = self.operator.pending.remove(id) {
                     let why = "it has expired without an answer";
                     info!(challenge = %id, "the operator's challenge was closed: {why}");

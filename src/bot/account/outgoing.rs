@@ -9,7 +9,6 @@ use tracing::{info, warn};
 
 use super::{Account, CANCEL_TIMEOUT};
 use crate::bot::account::background::{Background, with_retries};
-use crate::bot::account::missed_results::is_not_found;
 use crate::bot::account::quota::Limit;
 use crate::bot::account::slots::SlotHolder;
 use crate::bot::account::state_files::StateFile;
@@ -138,32 +137,22 @@ impl OutgoingChallenges {
         sent.echo
     }
 
-    /// Handles an echo. Returns the origin of the challenge if its response was lost.
-    pub(super) fn on_echo(
-        &mut self,
-        challenge: &Challenge,
-        now: Instant,
-    ) -> Option<ChallengeSource> {
+    /// A challenge was created. Returns its origin if its response was lost.
+    fn take_lost(&mut self, challenge: &Challenge, now: Instant) -> Option<ChallengeSource> {
         self.sent
             .retain(|sent| sent.lost_until.is_none_or(|until| now < until));
         let to = &challenge.dest_user.as_ref()?.name;
-        if let Some(sent) = self.take(|sent| sent.to == *to && sent.lost_until.is_some()) {
-            return Some(sent.source);
-        }
-        let mut waiting = self.sent.iter_mut();
-        if let Some(sent) = waiting.find(|sent| sent.to == *to) {
-            sent.echo = Some(Box::new(challenge.clone()));
-        }
-        None
+        let lost = self.take(|sent| sent.to == *to && sent.lost_until.is_some())?;
+        Some(lost.source)
     }
 
-    /// Returns whether this may be a challenge whose response was lost.
-    fn may_be_lost(&self, challenge: &Challenge, now: Instant) -> bool {
+    /// Handles an echo that may have come before the response.
+    fn on_echo(&mut self, challenge: &Challenge) {
         let to = challenge.dest_user.as_ref().map(|user| &user.name);
-        let is_lost = |sent: &Sent| sent.lost_until.is_some_and(|until| now < until);
-        self.sent
-            .iter()
-            .any(|sent| is_lost(sent) && Some(&sent.to) == to)
+        let mut waiting = self.sent.iter_mut();
+        if let Some(sent) = waiting.find(|sent| Some(&sent.to) == to) {
+            sent.echo = Some(Box::new(challenge.clone()));
+        }
     }
 
     /// Challenges echoed before their responses.
@@ -186,12 +175,31 @@ impl Sent {
 impl Account {
     /// Handles an echo of a challenge of ours.
     pub(super) fn on_own_challenge(&mut self, challenge: &Challenge) {
-        let now = clock::now();
-        let source = match self.matchmaking.on_echo(challenge) {
+        self.matchmaking.on_echo(challenge);
+        if !self.track_if_lost(challenge) {
+            self.outgoing.on_echo(challenge);
+        }
+    }
+
+    /// Handles the list of our open challenges: the echo of one whose response was lost may be lost as well.
+    pub(super) fn find_lost_challenges(&mut self, open: &[Challenge]) {
+        for challenge in open {
+            let is_known = self
+                .unanswered_challenges()
+                .any(|known| known.id == challenge.id);
+            if !is_known {
+                self.track_if_lost(challenge);
+            }
+        }
+    }
+
+    /// Tracks a challenge of ours if it may be one whose response was lost. Whether it may.
+    fn track_if_lost(&mut self, challenge: &Challenge) -> bool {
+        let source = match self.matchmaking.on_lost_found(challenge) {
             true => None,
-            false => match self.outgoing.on_echo(challenge, now) {
+            false => match self.outgoing.take_lost(challenge, clock::now()) {
                 Some(source) => Some(source),
-                None => return,
+                None => return false,
             },
         };
         info!(challenge = %challenge.id, "challenge was created although its response was lost");
@@ -203,19 +211,7 @@ impl Account {
             Some(ChallengeSource::Rematch) => self.track_rematch(Box::new(challenge.clone())),
             Some(ChallengeSource::Match) => self.track_match_challenge(Box::new(challenge.clone())),
         }
-    }
-
-    /// Handles the list of our open challenges: the echo of one whose response was lost may be lost as well.
-    pub(super) fn find_lost_challenges(&mut self, open: &[Challenge]) {
-        for challenge in open {
-            let may_be_lost = self.matchmaking.awaits_echo(challenge)
-                || self.outgoing.may_be_lost(challenge, clock::now());
-            let mut known = self.unanswered_challenges();
-            if may_be_lost && known.all(|known| known.id != challenge.id) {
-                drop(known);
-                self.on_own_challenge(challenge);
-            }
-        }
+        true
     }
 
     /// Sends a challenge of the operator, of a rematch or of a match. `bot`: whether it is for a bot, if known. During
@@ -479,7 +475,7 @@ pub(super) async fn cancel_unless_accepted(
     let is_accepted = async || match client.challenge_by_id(id).await {
         Ok(shown) => Ok(shown.status == ChallengeStatus::Accepted),
         // Lichess no longer shows it.
-        Err(failure) if is_not_found(&failure) => Ok(false),
+        Err(failure) if failure.is_not_found() => Ok(false),
         Err(failure) => Err(failure),
     };
     with_retries(RequestKind::Answer, async || {
@@ -489,10 +485,11 @@ pub(super) async fn cancel_unless_accepted(
         match client.cancel(id).await {
             Ok(()) => Ok(true),
             // It may have been accepted in between.
-            Err(failure) if failure.lichess_error().is_some() => match is_accepted().await {
-                Ok(true) => Ok(false),
-                _ => Err(failure),
-            },
+            Err(failure)
+                if failure.lichess_error().is_some() && is_accepted().await.unwrap_or(false) =>
+            {
+                Ok(false)
+            }
             Err(failure) => Err(failure),
         }
     })
@@ -583,8 +580,10 @@ mod tests {
         // Echo before the response is given up.
         let mut outgoing = OutgoingChallenges::default();
         outgoing.add(ann.clone(), ChallengeSource::Operator);
-        assert_eq!(outgoing.on_echo(&challenge("Ben"), now), None);
-        assert_eq!(outgoing.on_echo(&challenge("Ann"), now), None);
+        for name in ["Ben", "Ann"] {
+            assert_eq!(outgoing.take_lost(&challenge(name), now), None);
+            outgoing.on_echo(&challenge(name));
+        }
         assert_eq!(outgoing.echoes().count(), 1);
         let shown = outgoing
             .on_response_lost(&ann, ChallengeSource::Operator, now)
@@ -601,21 +600,21 @@ mod tests {
         );
         assert_eq!(outgoing.in_flight(), 0);
         assert_eq!(
-            outgoing.on_echo(&challenge("Ann"), now),
+            outgoing.take_lost(&challenge("Ann"), now),
             Some(ChallengeSource::Rematch)
         );
-        assert_eq!(outgoing.on_echo(&challenge("Ann"), now), None);
+        assert_eq!(outgoing.take_lost(&challenge("Ann"), now), None);
     }
 
     #[test]
     fn outgoing_closed_before_response_is_reported() {
-        let (now, ann) = (Instant::now(), Username::new("Ann"));
+        let ann = Username::new("Ann");
         let mut outgoing = OutgoingChallenges::default();
         outgoing.on_closed(Box::new(challenge("Ann")));
         outgoing.add(ann.clone(), ChallengeSource::Operator);
         // An earlier challenge.
         outgoing.on_closed(Box::new(challenge("Ann")));
-        outgoing.on_echo(&challenge("Ann"), now);
+        outgoing.on_echo(&challenge("Ann"));
         assert_eq!(outgoing.echoes().count(), 1);
         outgoing.on_closed(Box::new(challenge("Ann")));
         assert_eq!(outgoing.echoes().count(), 0);
@@ -642,12 +641,12 @@ mod tests {
                 .is_none()
         );
         assert_eq!(
-            outgoing.on_echo(&challenge("Ann"), now + CHALLENGE_ECHO_TIMEOUT),
+            outgoing.take_lost(&challenge("Ann"), now + CHALLENGE_ECHO_TIMEOUT),
             None
         );
         // Nor one whose response has arrived.
         outgoing.add(ann.clone(), ChallengeSource::Operator);
         outgoing.on_response(&ann, ChallengeSource::Operator);
-        assert_eq!(outgoing.on_echo(&challenge("Ann"), now), None);
+        assert_eq!(outgoing.take_lost(&challenge("Ann"), now), None);
     }
 }

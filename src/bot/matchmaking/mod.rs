@@ -437,32 +437,27 @@ impl Matchmaking {
                 self.state = State::AwaitingEcho { choice, until };
                 // The event stream echoes a challenge once, and may have done so before.
                 if let Some(challenge) = shown {
-                    self.on_echo(&challenge);
+                    self.on_lost_found(&challenge);
                 }
             }
         }
     }
 
-    /// Returns whether this may be the challenge whose response was lost.
-    pub(super) fn awaits_echo(&self, challenge: &Challenge) -> bool {
+    /// Handles an echo that comes before the response.
+    pub(super) fn on_echo(&mut self, challenge: &Challenge) {
         let to = challenge.dest_user.as_ref().map(|user| &user.name);
-        match &self.state {
-            State::AwaitingEcho { choice, .. } => to.is_some_and(|to| choice.users.contains(to)),
-            _ => false,
+        if let State::Sending { choice, shown, .. } = &mut self.state
+            && to.is_some_and(|to| choice.users.contains(to))
+        {
+            *shown = Some(Box::new(challenge.clone()));
         }
     }
 
-    /// Handles an echo. Whether it is the challenge whose response was lost.
-    pub(super) fn on_echo(&mut self, challenge: &Challenge) -> bool {
-        let Some(to) = challenge.dest_user.as_ref().map(|user| user.name.clone()) else {
-            return false;
-        };
-        match &mut self.state {
-            State::Sending { choice, shown, .. } if choice.users.contains(&to) => {
-                *shown = Some(Box::new(challenge.clone()));
-                false
-            }
-            State::AwaitingEcho { choice, .. } if choice.users.contains(&to) => {
+    /// A challenge was created. Whether it is the one whose response was lost.
+    pub(super) fn on_lost_found(&mut self, challenge: &Challenge) -> bool {
+        let to = challenge.dest_user.as_ref().map(|user| user.name.clone());
+        match (&self.state, to) {
+            (State::AwaitingEcho { choice, .. }, Some(to)) if choice.users.contains(&to) => {
                 self.on_created(Box::new(challenge.clone()), to);
                 true
             }

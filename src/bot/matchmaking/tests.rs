@@ -232,7 +232,12 @@ fn matchmaking_event_before_response_counts() {
     // Declined before the response.
     let mut fixture = Fixture::eager(&["Ann"]);
     fixture.choice(0);
-    assert!(!fixture.matchmaking.on_echo(&created("aaaaaaaa", "Ann")));
+    assert!(
+        !fixture
+            .matchmaking
+            .on_lost_found(&created("aaaaaaaa", "Ann"))
+    );
+    fixture.matchmaking.on_echo(&created("aaaaaaaa", "Ann"));
     let reason = fixture
         .matchmaking
         .on_closed(&declined("aaaaaaaa", "Ann", "generic"));
@@ -264,12 +269,21 @@ fn matchmaking_lost_response_is_found_by_echo() {
         .matchmaking
         .on_not_created(&"Ann".into(), ChallengeFailure::Lost);
     assert_eq!(fixture.next_action(5), Action::Wait);
-    assert!(fixture.matchmaking.on_echo(&created("aaaaaaaa", "Ann")));
+    assert!(
+        fixture
+            .matchmaking
+            .on_lost_found(&created("aaaaaaaa", "Ann"))
+    );
     assert!(matches!(fixture.next_action(21), Action::Cancel(_)));
     // The event stream may have echoed it before; it does so once.
     let mut fixture = Fixture::eager(&["Ann"]);
     fixture.choice(0);
-    assert!(!fixture.matchmaking.on_echo(&created("aaaaaaaa", "Ann")));
+    assert!(
+        !fixture
+            .matchmaking
+            .on_lost_found(&created("aaaaaaaa", "Ann"))
+    );
+    fixture.matchmaking.on_echo(&created("aaaaaaaa", "Ann"));
     fixture
         .matchmaking
         .on_not_created(&"Ann".into(), ChallengeFailure::Lost);
@@ -286,7 +300,11 @@ fn matchmaking_lost_response_is_found_by_echo() {
         .matchmaking
         .on_not_created(&"Ann".into(), ChallengeFailure::Lost);
     assert_eq!(fixture.next_action(31), Action::Wait);
-    assert!(!fixture.matchmaking.on_echo(&created("aaaaaaaa", "Ann")));
+    assert!(
+        !fixture
+            .matchmaking
+            .on_lost_found(&created("aaaaaaaa", "Ann"))
+    );
     fixture.choice(61);
 }
 

@@ -165,13 +165,7 @@ impl Discovery {
                 clock::sleep(REQUEST_INTERVAL).await;
                 let allows_bots = match self.ctx.client.arena(id).await {
                     Ok(page) => page.bots_allowed,
-                    Err(failure)
-                        if failure
-                            .lichess_error()
-                            .is_some_and(|response| response.code == 404) =>
-                    {
-                        false
-                    }
+                    Err(failure) if failure.is_not_found() => false,
                     Err(failure) => {
                         info!(arena = %id, "cannot read {}: {failure}", arena.name);
                         continue;

@@ -326,11 +326,7 @@ impl ArenaTask {
         let id = self.id.clone();
         let arena = match self.ctx.client.arena(&id).await {
             Ok(arena) => arena,
-            Err(failure)
-                if failure
-                    .lichess_error()
-                    .is_some_and(|response| response.code == 404) =>
-            {
+            Err(failure) if failure.is_not_found() => {
                 warn!(arena = %id, "there is no such arena");
                 self.known = true;
                 self.update_status(|arena| arena.text = "the arena no longer exists".to_owned());
@@ -525,11 +521,7 @@ impl ArenaTask {
                     info!(arena = %id, "withdrawn");
                     return true;
                 }
-                Err(failure)
-                    if failure
-                        .lichess_error()
-                        .is_some_and(|response| response.code == 404) =>
-                {
+                Err(failure) if failure.is_not_found() => {
                     return true;
                 }
                 Err(failure) => match retry::decide(RequestKind::Withdrawal, &failure, attempt) {
