@@ -141,6 +141,11 @@ impl Metrics {
         lock(&self.0.heartbeats).0
     }
 
+    /// Time since the last heartbeat.
+    fn silence(&self) -> Duration {
+        lock(&self.0.heartbeats).1.elapsed()
+    }
+
     /// Counts events until the last sender is dropped.
     pub async fn follow(self, mut events: broadcast::Receiver<Arc<Event>>) {
         loop {
@@ -237,7 +242,7 @@ impl Metrics {
     pub fn is_alive(&self) -> bool {
         let is_alive = |metrics: &Self| {
             let is_ended = metrics.0.live.borrow().0.stage == ENDED;
-            is_ended || lock(&metrics.0.heartbeats).1.elapsed() < STALE_AFTER
+            is_ended || metrics.silence() < STALE_AFTER
         };
         match self.0.accounts.is_empty() {
             true => is_alive(self),
@@ -256,7 +261,7 @@ impl Metrics {
 
     /// Status without the accounts.
     fn own(&self) -> Status {
-        let (mut live, updated_at) = self.0.live.borrow().clone();
+        let mut live = self.0.live.borrow().0.clone();
         let totals = lock(&self.0.totals);
         live.engine.nodes_per_second = totals.nodes_per_second.quantiles(1.0).p50 as u64;
         live.engine.hashfull_permille = totals.hashfull;
@@ -284,9 +289,7 @@ impl Metrics {
             accounts: Vec::new(),
         };
         let offline = totals.offline_since.map(|since| since.elapsed());
-        // Before the login there is no state, only heartbeats.
-        let alive_at = updated_at.max(lock(&self.0.heartbeats).1);
-        status.health = health(alive_at.elapsed(), offline, &status);
+        status.health = health(self.silence(), offline, &status);
         status.warnings = status
             .records
             .iter()

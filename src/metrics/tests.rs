@@ -70,9 +70,11 @@ fn finished_games_are_counted_by_our_result() {
         (Color::White, "draw", None, "1/2-1/2"),
         (Color::White, "aborted", None, "*"),
     ] {
+        metrics.count(&started("a", ours));
         metrics.count(&finished(ours, status, winner, result));
     }
     let counts = metrics.status().counts;
+    assert_eq!(counts.started, 5);
     assert_eq!((counts.won, counts.drawn, counts.lost), (1, 1, 2));
     assert_eq!((counts.aborted, counts.lost_on_time), (1, 1));
 }
