@@ -156,6 +156,12 @@ impl Engine {
         self.pool().new_game();
     }
 
+    /// Frees the histories of a game that has ended, about 4 MiB for each of its threads. Games without a search for a
+    /// long time, and all but the latest 64, lose theirs anyway.
+    pub fn end_game(&self, game_id: u64) {
+        self.pool().end_game(game_id);
+    }
+
     /// Sets the network and parameters of future searches, and clears everything learned so far.
     pub fn set(&self, setting: Setting) {
         self.pool().set(setting);

@@ -8,6 +8,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
@@ -43,6 +44,8 @@ pub(super) struct Job {
     helper_results: Mutex<BTreeMap<usize, SearchInfo>>,
     /// Taken by the main thread.
     callbacks: Mutex<Option<(OnInfo, OnDone)>>,
+    /// See [`Pool::end_game`].
+    game_has_ended: AtomicBool,
 }
 
 impl Job {
@@ -63,6 +66,7 @@ impl Job {
             table,
             helper_results: Mutex::default(),
             callbacks: Mutex::new(Some((on_info, on_done))),
+            game_has_ended: AtomicBool::new(false),
         }
     }
 
@@ -261,6 +265,17 @@ impl Pool {
         self.lock().clear();
     }
 
+    /// Drops what was learned in a game, also what its running searches learn.
+    pub(crate) fn end_game(&self, game_id: u64) {
+        let mut state = self.lock();
+        state.cache.remove_game(game_id);
+        let running = state.assignments.iter();
+        for assignment in running.filter(|assignment| assignment.job.game_id == game_id) {
+            let job = &assignment.job;
+            job.game_has_ended.store(true, Ordering::Relaxed);
+        }
+    }
+
     /// Starts a pondering search, unless one that does not ponder is running: then returns false. Does not block.
     pub(crate) fn start_ponder(self: &Arc<Pool>, job: Arc<Job>) -> bool {
         let state = self.lock();
@@ -359,7 +374,8 @@ impl Pool {
                     .unwrap_or_else(PoisonError::into_inner);
                 continue;
             };
-            let kept = state.cache.remove((job.game_id, thread_id));
+            let threads = state.configured_threads;
+            let kept = state.cache.remove((job.game_id, thread_id), threads);
             let (setting, generation) = (state.setting.clone(), state.generation);
             drop(state);
             let mut data = kept.unwrap_or_else(|| ThreadData::new(&setting));
@@ -371,7 +387,7 @@ impl Pool {
             };
             state = self.lock();
             state.release(&job, thread_id);
-            if generation == state.generation {
+            if generation == state.generation && !job.game_has_ended.load(Ordering::Relaxed) {
                 state.keep_thread_data((job.game_id, thread_id), data);
             }
             if let Some(answer) = answer {

@@ -134,6 +134,10 @@ pub(super) async fn play(
             break reason;
         }
     };
+    if reason != ExitReason::Suspended {
+        let game_id = choice::game_id_hash(&task.id);
+        task.ctx.engine.end_game(game_id);
+    }
     task.wind_down(reason).await;
     task.trace_end(reason);
     reason
