@@ -15,11 +15,17 @@ use crate::etiquette::act;
 use crate::operator::run_command;
 use crate::page::Url;
 
+/// A free port that no connection is given meanwhile: below those that Linux chooses itself.
+fn free_port() -> u16 {
+    std::iter::repeat_with(|| fastrand::u16(10_000..32_000))
+        .find(|&port| TcpListener::bind(("127.0.0.1", port)).is_ok())
+        .unwrap()
+}
+
 /// Configuration of a daemon with its socket in this directory and its page on a fixed free port, so that the page keeps its
 /// address over restarts. Also returns the port.
 pub(super) fn fixed_port_config(home: &TempDir) -> (String, u16) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
+    let port = free_port();
     let socket = home.path().join("control.sock");
     let config = format!(
         "web.listen = \"127.0.0.1:{port}\"\ndaemon = {{ socket = \"{}\" }}",
@@ -220,11 +226,6 @@ fn board_and_moves_fill_height() {
     };
     let demo = Demo::start();
     let (open, _) = demo.url.split_once('#').unwrap();
-    let rect = |selector: &str, side: &str| {
-        let script =
-            format!("return document.querySelector('{selector}').getBoundingClientRect().{side};");
-        browser.run(&script).as_f64().unwrap()
-    };
     let mut boards = Vec::new();
     let mut lists = Vec::new();
     // A read-only page has a banner above the board.
@@ -238,18 +239,19 @@ fn board_and_moves_fill_height() {
             browser.until(&format!(
                 "document.querySelector('#banner').hidden !== {banner}"
             ));
-            let fits = format!(
-                "document.querySelector('.tools').getBoundingClientRect().bottom <= {height}"
-            );
-            browser.until(&fits);
-            assert!(
-                rect(".tools", "bottom") > f64::from(height) - 30.0,
-                "{width} {banner}"
-            );
-            let ends = [".panel", ".board-area"].map(|part| rect(part, "bottom").round());
-            assert_eq!(ends[0], ends[1]);
-            boards.push(rect(".game-view .board", "height"));
-            lists.push(rect(".movesbox", "height"));
+            // In one script: the games go on, and what is next to the board changes with them.
+            let sizes = browser.until(&format!(
+                "(() => {{
+                    const rect = (part) => document.querySelector(part).getBoundingClientRect();
+                    const tools = rect('.tools').bottom;
+                    if (tools <= {height} - 30 || tools > {height}) return null;
+                    const ends = ['.panel', '.board-area'].map((part) => Math.round(rect(part).bottom));
+                    if (ends[0] !== ends[1]) return null;
+                    return [rect('.game-view .board').height, rect('.movesbox').height];
+                }})()"
+            ));
+            boards.push(sizes[0].as_f64().unwrap());
+            lists.push(sizes[1].as_f64().unwrap());
         }
     }
     assert!(
