@@ -170,8 +170,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
 }
 
 fn explain(arguments: ExplainArgs) -> anyhow::Result<()> {
-    let settings = check::with_service_defaults(settings(arguments.config)?);
-    let settings = settings.for_account(arguments.account.as_deref())?;
+    let settings = settings(arguments.config)?.for_account(arguments.account.as_deref())?;
     let mut out = io::stdout().lock();
     let query = match (arguments.query.query(), arguments.challenge) {
         (Some(query), _) => query,
@@ -299,7 +298,7 @@ fn runtime() -> io::Result<Runtime> {
 fn settings(arguments: ConfigArgs) -> anyhow::Result<Settings> {
     let settings = Settings::load(&Sources::from_process(arguments.config, arguments.set))?;
     logging::start_as(settings.daemon.log_level, settings.daemon.log_format);
-    Ok(settings)
+    Ok(settings.with_service_defaults())
 }
 
 /// The beginning of a day in UTC, in milliseconds since 1970.

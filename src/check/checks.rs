@@ -15,14 +15,16 @@ use crate::bot::block_lists::{self, Fetched};
 use crate::chess::{CastlingNotation, Game, Variant};
 use crate::config::{BlockList, Settings, Takebacks, TokenSource};
 use crate::control;
+use crate::credentials::readable_by_others;
 use crate::daemon;
 use crate::engine::{Engine, EngineOptions, Limits};
 use crate::external::{Deadlines, EngineError, EngineProcess, ExternalSettings, Go};
 use crate::lichess::model::{self, TokenInfo, User, Username};
-use crate::lichess::{Client, Error, readable_by_others};
+use crate::lichess::{Client, Error};
 use crate::logging;
 use crate::plural;
 use crate::store::{self, Filter, Reader};
+use crate::web::Page;
 
 /// Duration of the test search.
 const ENGINE_TEST_TIME: Duration = Duration::from_millis(300);
@@ -488,9 +490,15 @@ fn records(settings: &Settings, lost: bool) -> Finding {
 /// The address of the page.
 fn web_page(settings: &Settings) -> Finding {
     match settings.web.address() {
-        Ok(Some(_)) if let Err(error) = daemon::page_keys(settings).check() => {
-            Finding::problem("page", Cause::Configuration, error.to_string())
-                .hint("the page is not opened without its keys; see [web] in config.example.toml")
+        Ok(Some(address))
+            if let Err(error) = Page::check(address, &daemon::page_keys(settings)) =>
+        {
+            Finding::problem(
+                "page",
+                Cause::Configuration,
+                format!("on {address}: {error}"),
+            )
+            .hint("the page is not opened without its keys; see [web] in config.example.toml")
         }
         Ok(Some(address)) => {
             let text = format!(

@@ -15,7 +15,8 @@ pub use upgrade::{UpgradeError, upgrade};
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::process::ExitCode;
 
-use crate::config::{Lichess, SERVICE_STATE, SERVICE_TOKEN, Settings};
+use crate::config::{Lichess, SERVICE_TOKEN, Settings};
+use crate::credentials::is_unresolved;
 use crate::lichess::model::{TokenInfo, User};
 use crate::lichess::{Client, Error, TokenError};
 
@@ -33,7 +34,7 @@ const MISCONFIGURED: u8 = 78;
 /// # Errors
 /// When stdout cannot be written to, or the runtime cannot be started.
 pub fn check_command(settings: &Settings) -> anyhow::Result<ExitCode> {
-    let settings = with_service_defaults(settings.clone());
+    let settings = settings.clone().with_service_defaults();
     let report = runtime()?.block_on(check(&settings));
     writeln!(io::stdout(), "{report}")?;
     Ok(ExitCode::from(report.exit_code()))
@@ -72,16 +73,6 @@ pub fn runtime() -> io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-}
-
-/// Adds the state directory that the systemd unit sets, if these are the settings of the service.
-#[must_use]
-pub fn with_service_defaults(mut settings: Settings) -> Settings {
-    if settings.is_of_service() && std::env::var_os("STATE_DIRECTORY").is_none() {
-        let directory = &mut settings.records.directory;
-        directory.get_or_insert_with(|| SERVICE_STATE.into());
-    }
-    settings
 }
 
 /// Scopes that the token needs.
@@ -136,9 +127,10 @@ fn connect(settings: &Settings) -> Result<Client, Finding> {
             ),
         ));
     };
-    let token = source.read().map_err(|error| match error {
+    let token = source.read().map_err(|error| match &error {
         // The message says what to do, and the token may be valid.
-        TokenError::NoCredentials(_) | TokenError::NotAName => {
+        TokenError::NotAName => Finding::problem("token", Cause::Configuration, error.to_string()),
+        TokenError::Unreadable { path, .. } if is_unresolved(path) => {
             Finding::problem("token", Cause::Configuration, error.to_string())
         }
         _ => no_token(

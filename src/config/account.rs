@@ -10,7 +10,7 @@ use toml::{Spanned, Value};
 
 use super::layers::{Layer, PER_ACCOUNT_SECTIONS, RawAccount};
 use super::problem::{Place, Problem};
-use super::reader::{IsIntact, Locate, Reader, resolve_token};
+use super::reader::{IsIntact, Locate, Reader, resolve_secret};
 use super::schema::{self, InvalidValue};
 use super::{
     Error, Settings, Sources, TOKEN_VARIABLE, TokenSource, check, is_set, merge, place_of,
@@ -47,7 +47,7 @@ impl Reader<'_> {
                 }
             };
             let token_file = token_file.and_then(|(path, place)| {
-                let resolved = resolve_token(&path, base, self.environment);
+                let resolved = resolve_secret(&path, base, self.environment);
                 resolved
                     .map(PathBuf::from)
                     .map_err(|message| self.problems.push(Problem::new(place, message)))
@@ -318,13 +318,13 @@ impl Settings {
 
     /// The reloaded settings of this account, or of the only one; `None` if the account was removed.
     pub fn reloaded_for(self, name: Option<&str>) -> Option<Self> {
-        match name {
-            Some(name) => self
-                .account
-                .into_iter()
-                .find(|one| one.is_account_name(name)),
-            None => Some(self),
-        }
+        let Some(name) = name else { return Some(self) };
+        let mut accounts = self.account.into_iter();
+        let account = accounts.find(|one| one.is_account_name(name))?;
+        Some(Self {
+            warnings: self.warnings,
+            ..account
+        })
     }
 
     /// The base name of the state files of this account: `SERVER`, or `ACCOUNT@SERVER` with several accounts.

@@ -11,7 +11,7 @@ use super::correspondence::Correspondence;
 use super::etiquette::{Chat, Draw, LAST_PLACEHOLDERS, PLACEHOLDERS, Resign};
 use super::external;
 use super::lichess::Lichess;
-use super::matchmaking;
+use super::matchmaking::{self, Matchmaking};
 use super::rule::ClockSpec;
 use super::settings::{Book, Challenge, Engine, Games, PgnFiles, Records, Settings, Tournaments};
 use super::web::Web;
@@ -103,16 +103,10 @@ pub(super) fn contradictions(settings: &Settings) -> Vec<Contradiction> {
             .in_section("matchmaking")
             .add(keys, profile, sentence);
     }
-    let Games {
-        concurrency: all,
-        reserved_for_humans: reserved,
-        ..
-    } = settings.games;
     findings.in_section("games").add_if(
-        settings.matchmaking.enabled && reserved == all && all > 0,
+        settings.matchmaking.enabled && settings.games.are_reserved(),
         &["reserved_for_humans", "concurrency"],
-        "all slots are reserved for humans, so none is left for the games of [matchmaking]; reserve one less, or \
-         write enabled = false there",
+        ALL_RESERVED,
     );
     correspondence(
         &settings.correspondence,
@@ -190,6 +184,25 @@ fn records(records: &Records, findings: &mut Findings) {
         ),
     );
 }
+
+/// The first reason why matchmaking could not be switched on with these settings.
+pub(super) fn seek_problem(settings: &Settings) -> Option<String> {
+    let matchmaking = Matchmaking {
+        enabled: true,
+        ..settings.matchmaking.clone()
+    };
+    let mut found = matchmaking::contradictions(&matchmaking).into_iter();
+    match found.next() {
+        Some((_, _, why)) => Some(why),
+        None => settings
+            .games
+            .are_reserved()
+            .then(|| ALL_RESERVED.to_owned()),
+    }
+}
+
+const ALL_RESERVED: &str = "all slots are reserved for humans, so none is left for the games of [matchmaking]; reserve one less, or \
+                            write enabled = false there";
 
 fn web(settings: &Settings, findings: &mut Findings) {
     let Web { play_as, .. } = &settings.web;
@@ -522,7 +535,7 @@ fn chat(chat: &Chat, findings: &mut Findings) {
         (&chat.motd, &["motd"], false),
     ];
     for (text, keys, last) in texts {
-        let length = text.chars().count();
+        let length = text.encode_utf16().count();
         findings.add_if(
             length > MAX_CHAT_UTF16_UNITS,
             keys,

@@ -8,7 +8,7 @@ use super::diff::{is_empty, redacted};
 use super::layers::{Layer, RawAccount};
 use super::problem::Place;
 use super::schema::table_of;
-use super::{Error, Layered, Settings, Sources, TOKEN_VARIABLE, TokenSource, merge_layers, schema};
+use super::{Error, Layered, Settings, Sources, TOKEN_VARIABLE, TokenSource, leaf_of, schema};
 use crate::lichess::model::address::{self, Page};
 
 /// The origin of a value that no layer sets.
@@ -83,14 +83,9 @@ fn token(source: Option<&TokenSource>) -> String {
 
 fn write_sections(settings: &Settings, layers: &[&Layer], text: &mut String) {
     let table = table_of(settings);
-    let merged = merge_layers(layers);
     let origin = |section: &str, key: &str| {
-        let value = merged
-            .get_table(section)
-            .ok()
-            .and_then(|mut keys| keys.remove(key));
-        let origin = value.as_ref().and_then(config::Value::origin);
-        origin.unwrap_or(DEFAULT).to_owned()
+        let leaf = leaf_of(section, &[key], layers);
+        leaf.map_or(DEFAULT.to_owned(), |leaf| leaf.place.describe())
     };
     for section in schema::sections() {
         if *section == "rule" {

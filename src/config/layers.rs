@@ -10,7 +10,7 @@ use toml::{Spanned, Value};
 
 use super::block_list::BlockList;
 use super::problem::{Excerpt, Place, Problem, SourceFile};
-use super::reader::{IsIntact, Leaf, Locate, Reader, resolve, resolve_token};
+use super::reader::{IsIntact, Leaf, Locate, Reader, resolve, resolve_secret};
 use super::rule::RawRule;
 use super::{TOKEN_VARIABLE, schema};
 use crate::lichess::model::clip;
@@ -299,7 +299,7 @@ impl Reader<'_> {
             _ => Vec::new(),
         };
         let resolve = match key {
-            "token_file" => resolve_token,
+            "token_file" | "key_file" | "watch_key_file" | "metrics_key_file" => resolve_secret,
             _ => resolve,
         };
         for path in paths {

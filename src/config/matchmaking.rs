@@ -98,12 +98,6 @@ impl Matchmaking {
         }
     }
 
-    /// First contradiction of these settings, if they are enabled.
-    pub fn problem(&self) -> Option<String> {
-        let mut found = contradictions(self).into_iter();
-        found.next().map(|(_, _, why)| why)
-    }
-
     /// Time in which others may come first.
     pub fn idle(&self) -> Duration {
         seconds(self.idle_s)

@@ -57,8 +57,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::credentials::CREDENTIALS_VARIABLE;
 use crate::input;
-use crate::lichess::{CREDENTIALS_VARIABLE, Token, TokenError, TokenFault};
+use crate::lichess::{Token, TokenError, TokenFault};
 use crate::seconds::CENTURY;
 use layers::{Layer, RawAccount};
 use problem::{Place, Problem};
@@ -109,6 +110,9 @@ pub const SERVICE_CONFIG: &str = "/etc/knightwatch/config.toml";
 
 /// The token file of the system service, readable only by root. The unit passes it on as a credential.
 pub const SERVICE_TOKEN: &str = "/etc/knightwatch/token";
+
+/// Directory of the files that the unit passes to the service as credentials.
+const SERVICE_CREDENTIALS: &str = "/etc/knightwatch";
 
 /// The name of the systemd credential that holds the token.
 const CREDENTIAL: &str = "token";
@@ -337,10 +341,17 @@ fn is_one_word(text: &str) -> bool {
     !word.is_empty() && !word.contains(|c: char| c.is_whitespace() || "=[#".contains(c))
 }
 
-/// Merges the layers; each value knows its origin.
+/// Merges the layers: the last one that has a setting gives its whole value. `config` alone would merge tables.
 fn merge_layers(layers: &[&Layer]) -> config::Config {
-    let sources = layers.iter().map(|layer| (*layer).clone()).collect();
-    let layered = config::Config::builder().add_source::<Vec<Layer>>(sources);
+    let leaves = layers.iter().flat_map(|layer| &layer.leaves);
+    let last: BTreeMap<_, _> = leaves
+        .map(|leaf| ((leaf.section, leaf.key), leaf))
+        .collect();
+    let merged = Layer {
+        leaves: last.into_values().cloned().collect(),
+        ..Layer::default()
+    };
+    let layered = config::Config::builder().add_source(merged);
     layered.build().expect("layers can be read")
 }
 

@@ -227,19 +227,23 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Masks everything that may be a secret: tokens, values of `token` and `password`, and passwords of arenas and teams.
+/// Masks everything that may be a secret: tokens, all that follows a `token =` or `password =`, and passwords of arenas and
+/// teams.
 ///
 /// Letters become dots, so that carets still point at their columns.
 fn without_secrets(text: &str) -> String {
     let masked_text = without_passwords(&redact_tokens(text));
-    let Some((key, value)) = masked_text.split_once('=') else {
-        return masked_text;
+    let mut equals = masked_text.match_indices('=').map(|(at, _)| at);
+    let is_secret = |at: &usize| {
+        let key = masked_text[..*at].trim_end().trim_end_matches(['"', '\'']);
+        let last = key
+            .rsplit(|c: char| !(c.is_alphanumeric() || c == '_' || c == '-'))
+            .next();
+        matches!(last, Some("token" | "password"))
     };
-    let name = key.trim().trim_matches(['"', '\'']);
-    let last = name.rsplit('.').next().unwrap_or_default();
-    match last {
-        "token" | "password" => format!("{key}={}", masked(value)),
-        _ => masked_text,
+    match equals.find(is_secret) {
+        Some(at) => masked_text[..=at].to_owned() + &masked(&masked_text[at + 1..]),
+        None => masked_text,
     }
 }
 
@@ -267,9 +271,17 @@ fn is_address(id: &str) -> bool {
     id == "localhost" || id.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Masks `PASSWORD` in `ID:PASSWORD`.
+/// Masks `PASSWORD` in `ID:PASSWORD` and in `https://HOST/tournament/ID:PASSWORD`.
 fn without_password(word: &str) -> String {
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '@');
+    let hidden = |password: &str| -> String { password.chars().map(|_| '.').collect() };
+    if let Some((scheme, rest)) = word.split_once("://") {
+        let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+        return match path.split_once(':') {
+            Some((id, password)) => format!("{scheme}://{host}/{id}:{}", hidden(password)),
+            None => word.to_owned(),
+        };
+    }
     match word.split_once(':') {
         Some((id, password))
             if !id.is_empty()
@@ -277,8 +289,7 @@ fn without_password(word: &str) -> String {
                 && !password.starts_with([' ', '/'])
                 && !is_address(id) =>
         {
-            let hidden: String = password.chars().map(|_| '.').collect();
-            format!("{id}:{hidden}")
+            format!("{id}:{}", hidden(password))
         }
         _ => word.to_owned(),
     }
@@ -299,6 +310,18 @@ mod tests {
             (
                 "join = [\"may24bot:pass word\", \"battle01@our-team:x\", \"june1bot\"]",
                 "join = [\"may24bot:.........\", \"battle01@our-team:.\", \"june1bot\"]",
+            ),
+            (
+                "tournaments = { password = \"hunter2\", speeds = [\"blizt\"] }",
+                "tournaments = { password = \".......\", ...... = [\".....\"] }",
+            ),
+            (
+                "join = [\"https://lichess.org/tournament/may24bot:secret\", \"bad\"]",
+                "join = [\"https://lichess.org/tournament/may24bot:......\", \"bad\"]",
+            ),
+            (
+                "url = \"http://localhost:9663/\"",
+                "url = \"http://localhost:9663/\"",
             ),
             (
                 "`our-team:secret` does not fit",

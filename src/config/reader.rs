@@ -10,7 +10,7 @@ use toml::{Spanned, Value};
 
 use super::problem::{Place, Problem};
 use super::schema::{self, InvalidValue};
-use crate::lichess::{self, CREDENTIALS_VARIABLE};
+use crate::credentials::{self, CREDENTIALS_VARIABLE};
 
 /// Whether the lines of a span are free of syntax errors.
 pub(super) type IsIntact<'a> = &'a dyn Fn(Range<usize>) -> bool;
@@ -108,16 +108,18 @@ impl Reader<'_> {
     }
 }
 
-/// Resolves the path of a token. Outside of the service `%d` is kept: most commands read no token, and reading one reports why
-/// it is missing.
-pub(super) fn resolve_token(
+/// Resolves the path of a secret. Outside of the service `%d` is kept: most commands read no secrets, and reading one reports
+/// why it is missing.
+pub(super) fn resolve_secret(
     path: &str,
     base: &Path,
     environment: &BTreeMap<String, String>,
 ) -> Result<String, String> {
-    resolve(path, base, environment).or_else(|why| match lichess::is_credential(Path::new(path)) {
-        true => Ok(path.to_owned()),
-        false => Err(why),
+    resolve(path, base, environment).or_else(|why| {
+        match credentials::is_unresolved(Path::new(path)) {
+            true => Ok(path.to_owned()),
+            false => Err(why),
+        }
     })
 }
 

@@ -311,11 +311,12 @@ impl InvalidValue {
     ) -> Self {
         let quotes = if unquoted { ", without quotes" } else { "" };
         let shown = match text {
-            Some(text) => text.to_owned(),
-            None => value.to_string(),
+            _ if key == "password" => "the value".to_owned(),
+            Some(text) => format!("`{}`", clip(text, MAX_VALUE_CHARS)),
+            None => format!("`{}`", clip(&value.to_string(), MAX_VALUE_CHARS)),
         };
         Self {
-            message: format!("`{}` does not fit `{key}`", clip(&shown, MAX_VALUE_CHARS)),
+            message: format!("{shown} does not fit `{key}`"),
             hint: Some(format!("`{key}` is {expected}{quotes}")),
         }
     }

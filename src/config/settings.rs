@@ -19,8 +19,9 @@ use super::rule::{Books, ClockSpec, Limit, Pattern, Play, Rule, Windows};
 use super::seconds;
 use super::strength::Strength;
 use super::variant_books::VariantBooks;
-use super::web::Web;
-use super::{SERVICE_CONFIG, TokenSource};
+use super::web::{Web, WebKey};
+use super::{SERVICE_CONFIG, SERVICE_CREDENTIALS, TokenSource};
+use crate::credentials::CREDENTIALS_VARIABLE;
 use crate::lichess::model::{Speed, Variant};
 
 /// The state directory of the systemd unit.
@@ -330,9 +331,46 @@ impl Settings {
         }
     }
 
+    /// Adds the state directory that the systemd unit sets, if these are the settings of the service.
+    #[must_use]
+    pub fn with_service_defaults(mut self) -> Self {
+        if self.is_of_service() && std::env::var_os("STATE_DIRECTORY").is_none() {
+            let accounts = self.account.iter_mut();
+            let directories = accounts.map(|account| &mut account.records.directory);
+            for directory in directories.chain([&mut self.records.directory]) {
+                directory.get_or_insert_with(|| SERVICE_STATE.into());
+            }
+        }
+        self
+    }
+
     /// Returns whether these settings are from the configuration file of the system service.
     pub fn is_of_service(&self) -> bool {
         self.file.as_deref() == Some(Path::new(SERVICE_CONFIG))
+    }
+
+    /// The file of a key of the page: the one that is set, or if there is no variable either, the systemd credential, or
+    /// outside of the service its source file.
+    pub fn web_key_file(&self, key: WebKey) -> Option<PathBuf> {
+        if let Some(file) = self.web.key_file_set(key) {
+            return Some(file.to_owned());
+        }
+        if std::env::var_os(key.variable()).is_some() {
+            return None;
+        }
+        let credentials = std::env::var_os(CREDENTIALS_VARIABLE).map(PathBuf::from);
+        let of_service = self.is_of_service().then(|| SERVICE_CREDENTIALS.into());
+        let mut files = credentials
+            .filter(|directory| directory.is_absolute())
+            .into_iter()
+            .chain(of_service)
+            .map(|directory: PathBuf| directory.join(key.credential()));
+        files.find(|file| file.exists())
+    }
+
+    /// The first reason why matchmaking could not be switched on.
+    pub fn seek_problem(&self) -> Option<String> {
+        super::check::seek_problem(self)
     }
 
     /// Returns whether any games use books.
@@ -458,5 +496,12 @@ impl Challenge {
     /// Time after which a queued challenge is declined.
     pub fn queue_timeout(&self) -> Duration {
         seconds(self.queue_timeout_s)
+    }
+}
+
+impl Games {
+    /// Returns whether all slots are reserved for humans.
+    pub(super) fn are_reserved(&self) -> bool {
+        self.concurrency > 0 && self.reserved_for_humans == self.concurrency
     }
 }

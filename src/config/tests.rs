@@ -44,6 +44,67 @@ fn later_layer_overrides_earlier() {
 }
 
 #[test]
+fn later_layer_replaces_tables_as_a_whole() {
+    let (_directory, mut sources) = written(
+        "engine.strength = { elo = 1500, allow_rated = true }\nbook.variants = { atomic = 'a.bin' }\n",
+    );
+    let shown = effective_text(&sources, None).expect("valid settings");
+    let line = shown.lines().find(|line| line.starts_with("strength"));
+    assert!(
+        line.is_some_and(|line| line.contains("config.toml")),
+        "{shown}"
+    );
+    sources.set = vec![
+        ("engine.strength".to_owned(), "{ elo = 1200 }".to_owned()),
+        ("book.variants".to_owned(), "{}".to_owned()),
+    ];
+    let settings = Settings::load(&sources).expect("valid settings");
+    assert!(!settings.engine.strength.allow_rated);
+    assert_eq!(settings.book.variants, Book::default().variants);
+    // Both together would be an error.
+    sources.set[0].1 = "{ adaptive = true }".to_owned();
+    assert!(Settings::load(&sources).is_ok());
+}
+
+#[test]
+fn directory_of_service_is_that_of_all_accounts() {
+    let account = Settings {
+        file: Some(SERVICE_CONFIG.into()),
+        ..Settings::default()
+    };
+    let settings = Settings {
+        account: vec![account.clone()],
+        ..account
+    };
+    let settings = settings.with_service_defaults();
+    assert_eq!(settings.data_directories(), [Path::new(SERVICE_STATE)]);
+    assert_eq!(
+        settings.account[0].data_directories(),
+        [Path::new(SERVICE_STATE)]
+    );
+    let other = Settings::default().with_service_defaults();
+    assert_eq!(other, Settings::default());
+}
+
+#[test]
+fn password_of_wrong_type_is_not_shown() {
+    let (_directory, sources) = written("tournaments.password = 123456\n");
+    let error = Settings::load(&sources).expect_err("a number").to_string();
+    assert!(
+        error.contains("the value does not fit `password`"),
+        "{error}"
+    );
+    assert!(!error.contains("123456"), "{error}");
+}
+
+#[test]
+fn text_of_chat_is_measured_in_utf16() {
+    let (_directory, sources) = written(&format!("chat.greeting = '{}'\n", "🙂".repeat(100)));
+    let error = Settings::load(&sources).expect_err("too long").to_string();
+    assert!(error.contains("200 characters"), "{error}");
+}
+
+#[test]
 fn environment_without_file_is_sufficient() {
     let (_directory, mut sources) = written("");
     sources.environment = environment(&[

@@ -48,7 +48,7 @@ impl WebKey {
     }
 
     /// The systemd credential that holds the key if neither file nor variable is set.
-    fn credential(self) -> &'static str {
+    pub(super) fn credential(self) -> &'static str {
         match self {
             Self::Operate => "web-key",
             Self::Watch => "web-watch-key",
@@ -61,44 +61,28 @@ impl Web {
     /// The address on which the page, `/metrics` and the probes are served; `None` if they are off.
     ///
     /// # Errors
-    /// A sentence about what is wrong with the address: not an address, or one that others can reach without a key.
+    /// A sentence that it is not an address.
     pub fn address(&self) -> Result<Option<SocketAddr>, String> {
         if self.listen.is_empty() {
             return Ok(None);
         }
-        let address: SocketAddr = self.listen.parse().map_err(|_| {
+        let address = self.listen.parse().map_err(|_| {
             format!(
                 "`{}` is not an address with a port, such as 127.0.0.1:9664",
                 self.listen
             )
         })?;
-        let has_key = || {
-            let mut keys = [WebKey::Operate, WebKey::Watch].into_iter();
-            keys.any(|key| {
-                self.key_file(key).is_some() || std::env::var_os(key.variable()).is_some()
-            })
-        };
-        if !address.ip().is_loopback() && !has_key() {
-            return Err(format!(
-                "other machines can reach `{address}`, so it needs a key: set web.key_file, or listen on 127.0.0.1"
-            ));
-        }
         Ok(Some(address))
     }
 
-    /// The file of a key: the one that is set, or the systemd credential, if it exists and no variable is set.
-    pub fn key_file(&self, key: WebKey) -> Option<PathBuf> {
+    /// The file of a key that is set.
+    pub(super) fn key_file_set(&self, key: WebKey) -> Option<&Path> {
         let file = match key {
             WebKey::Operate => &self.key_file,
             WebKey::Watch => &self.watch_key_file,
             WebKey::Metrics => &self.metrics_key_file,
         };
-        file.clone().or_else(|| {
-            let directory = std::env::var_os("CREDENTIALS_DIRECTORY")?;
-            let credential = Path::new(&directory).join(key.credential());
-            let is_set = std::env::var_os(key.variable()).is_some();
-            (!is_set && credential.exists()).then_some(credential)
-        })
+        file.as_deref()
     }
 
     /// The trusted proxies.

@@ -14,13 +14,14 @@ use super::{ENGINES_TIMEOUT, Error};
 use crate::book::Book;
 use crate::bot::{self, BookSet, BotParts, ReadToken, ReloadError, ReloadSettings};
 use crate::config::{self, Settings, Sources, TokenSource};
+use crate::credentials;
 use crate::engine::{self, Engine, EngineOptions};
 use crate::events::Bus;
 use crate::external::{
     EngineProcess, ExternalEngine, ExternalSettings, FixedLimits, Launch, Protocol,
 };
 use crate::lichess::model::Variant;
-use crate::lichess::{self, Client, Token};
+use crate::lichess::{Client, Token};
 use crate::sync;
 
 /// Reads the token of an account.
@@ -34,7 +35,7 @@ fn token(settings: &Settings) -> Result<Token, Error> {
         None => error.into(),
     })?;
     if let TokenSource::File(path) = source
-        && let Some(mode) = lichess::readable_by_others(path)
+        && let Some(mode) = credentials::readable_by_others(path)
     {
         let path = path.display();
         warn!("others can read the token in {path} (mode {mode:04o}): chmod 600 {path}");

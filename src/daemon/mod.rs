@@ -26,6 +26,7 @@ use crate::clock;
 use crate::config::{self, PgnFiles, Settings, Sources, WebKey};
 use crate::console;
 use crate::control::{self, Request, Response};
+use crate::credentials;
 use crate::events::Bus;
 use crate::external::ExternalEngine;
 use crate::lichess::{self, Broker, Client, Endpoint, EndpointError, Token, TokenError};
@@ -485,9 +486,9 @@ pub(crate) fn page_keys(settings: &Settings) -> KeySources {
     let source = |key: WebKey| {
         let variable = key.variable();
         let value = std::env::var(variable).ok();
-        match settings.web.key_file(key) {
+        match settings.web_key_file(key) {
             Some(path) => {
-                if let Some(mode) = lichess::readable_by_others(&path) {
+                if let Some(mode) = credentials::readable_by_others(&path) {
                     let path = path.display();
                     warn!("others can read the key in {path} (mode {mode:04o}): chmod 600 {path}");
                 }

@@ -7,7 +7,8 @@ use super::token::identify;
 use super::{Init, Plan};
 use crate::config::Lichess;
 use crate::convert;
-use crate::lichess::{Token, readable_by_others};
+use crate::credentials::readable_by_others;
+use crate::lichess::Token;
 
 impl Init {
     /// Plans the configuration converted from this file, and the token file.

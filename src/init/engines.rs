@@ -41,17 +41,24 @@ pub(super) struct Program {
 }
 
 impl Init {
-    /// Asks which engine plays, if there are others than the embedded one. Returns the settings of another one.
-    pub(super) fn ask_engine(&self) -> anyhow::Result<Option<Program>> {
+    /// Asks which engine plays, if there are others than the embedded one. Returns the settings of another one. `known` plays
+    /// now.
+    pub(super) fn ask_engine(&self, known: &str) -> anyhow::Result<Option<Program>> {
         let path = self.sources.environment.get("PATH").map(String::as_str);
         let found = found_in(path.unwrap_or_default());
+        let names = found.iter().map(|program| program.name);
+        let names: Vec<&str> = [EMBEDDED_ENGINE].into_iter().chain(names).collect();
+        let is_found = names.contains(&known);
+        if !is_found {
+            self.prompt.print(format_args!(
+                "The engine {known} is not in PATH. To keep it, copy its [[engine.external]] from the replaced file."
+            ))?;
+        }
         if found.is_empty() {
             return Ok(None);
         }
-        let names = found.iter().map(|program| program.name);
-        let names: Vec<&str> = [EMBEDDED_ENGINE].into_iter().chain(names).collect();
         let question = format!("Which engine plays: {}?", names.join(", "));
-        let default = EMBEDDED_ENGINE.to_owned();
+        let default = if is_found { known } else { EMBEDDED_ENGINE }.to_owned();
         let name = self.prompt.value(&question, (&default, &default), |name| {
             let is_known = names.contains(&name.as_str());
             is_known

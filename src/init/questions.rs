@@ -12,7 +12,8 @@ use super::token::TokenChoice;
 use super::{Init, Plan};
 use crate::check;
 use crate::config::{self, Protocol, SERVICE_TOKEN, Settings};
-use crate::lichess::{Endpoint, is_credential, readable_by_others};
+use crate::credentials::{is_unresolved, readable_by_others};
+use crate::lichess::Endpoint;
 
 /// The environment variable that sets the server.
 pub(super) const SERVER_VARIABLE: &str = "KNIGHTWATCH__LICHESS__URL";
@@ -28,12 +29,15 @@ impl Init {
             None => known.lichess.address().to_owned(),
         };
         let address = prompt.value("Which server?", (&address, &address), |address: &String| {
-            let endpoint = Endpoint::parse(address);
+            let endpoint = match (server.insecure, address.parse()) {
+                (true, Ok(url)) => Endpoint::insecure(url),
+                _ => Endpoint::parse(address),
+            };
             endpoint.map(drop).map_err(|error| error.to_string())
         })?;
         server.url = address.parse()?;
         let token_file = match known.lichess.token_file {
-            Some(file) if self.place.service.is_none() && !is_credential(&file) => file,
+            Some(file) if self.place.service.is_none() && !is_unresolved(&file) => file,
             _ => self.place.token.clone(),
         };
         files::test_write(&token_file)?;
@@ -61,7 +65,7 @@ impl Init {
         let rated = prompt.yes("Play rated games?", known.challenge.rated)?;
         let seeks =
             bots && prompt.yes("Challenge other bots when idle?", known.matchmaking.enabled)?;
-        let engine = self.ask_engine()?;
+        let engine = self.ask_engine(&known.engine.default)?;
 
         plan.has_token = !matches!(choice, TokenChoice::Later);
         plan.server = Some(server.address().to_owned());
@@ -80,6 +84,12 @@ impl Init {
             .to_owned();
         let quote = |value: &str| toml::Value::from(value).to_string();
         writeln!(text, "url = {}", quote(server.address()))?;
+        if server.insecure {
+            writeln!(text, "insecure = true")?;
+        }
+        if let Some(url) = &server.engine_url {
+            writeln!(text, "engine_url = {}", quote(url.as_str()))?;
+        }
         if let Some(file) = &server.ca_file {
             writeln!(text, "ca_file = {}", quote(&file.to_string_lossy()))?;
         }

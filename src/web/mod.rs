@@ -99,6 +99,16 @@ pub enum OpenError {
     Io(#[from] io::Error),
 }
 
+impl Keys {
+    /// Checks whether the page may be opened on this address.
+    fn check_address(&self, address: SocketAddr) -> Result<(), OpenError> {
+        match address.ip().is_loopback() || self.answers_remote {
+            true => Ok(()),
+            false => Err(OpenError::KeyNeeded),
+        }
+    }
+}
+
 /// A site on which a user plays against the bot.
 pub struct PlaySite {
     /// Name of the user.
@@ -125,15 +135,21 @@ struct AppState {
 }
 
 impl Page {
+    /// Checks whether the page can be opened on this address with the keys that are chosen.
+    ///
+    /// # Errors
+    /// If a key cannot be used, or if other machines can reach the address and no key is chosen.
+    pub fn check(address: SocketAddr, keys: &KeySources) -> Result<(), OpenError> {
+        keys.load_chosen()?.check_address(address)
+    }
+
     /// Opens the page on this address; port 0 selects a free port.
     ///
     /// # Errors
     /// If a key cannot be used, if the address is in use, or if other machines can reach it and no key is chosen.
     pub fn open(address: SocketAddr, parts: PageConfig) -> Result<Self, OpenError> {
         let keys = Keys::load(&parts.keys)?;
-        if !address.ip().is_loopback() && !keys.answers_remote {
-            return Err(OpenError::KeyNeeded);
-        }
+        keys.check_address(address)?;
         let listener = TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;

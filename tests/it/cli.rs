@@ -351,7 +351,8 @@ fn service_config_without_credentials_lists_games() {
     let file = home.path().join("config.toml");
     // As in the documentation; only the service has the credentials.
     let written = "[lichess]\ntoken_file = \"%d/token\"\n[records]\ndirectory = \"records\"\n\
-                   [daemon]\nsocket = \"bot.sock\"\n";
+                   [daemon]\nsocket = \"bot.sock\"\n[[alert]]\nurl_file = \"%d/alert\"\n\
+                   [web]\nlisten = \"0.0.0.0:9664\"\nkey_file = \"%d/web-key\"\n";
     std::fs::write(&file, written).unwrap();
     let failure = |command: &[&str]| {
         let given = ["--config", file.to_str().unwrap()];

@@ -222,7 +222,44 @@ fn init_offers_engines_in_path() {
             .iter()
             .any(|it| it.protocol == Protocol::Xboard);
         assert_eq!(speaks_xboard, expected == "fairymax");
+
+        // The earlier answers are the defaults.
+        let again = ["y", "", "", "", "", "", "", "n", "", "n"];
+        let (_, printed) = run_with_answers(&mut command, &again);
+        assert_eq!(
+            load(&home.path(&file)).engine.default,
+            expected,
+            "{printed}"
+        );
+        fs::remove_dir_all(home.path("bin")).unwrap();
+        let (_, printed) = run_with_answers(&mut command, &again);
+        let warning = format!("The engine {expected} is not in PATH");
+        assert_eq!(
+            printed.contains(&warning),
+            expected != "knightwatch",
+            "{printed}"
+        );
     }
+}
+
+#[test]
+fn init_keeps_how_the_server_is_reached() {
+    let site = Site::new([NewUser::bot(BOT)]);
+    let home = Home::new();
+    fs::create_dir_all(home.config().parent().unwrap()).unwrap();
+    fs::write(home.token(), site.sim.token_of(BOT)).unwrap();
+    fs::set_permissions(home.token(), fs::Permissions::from_mode(0o600)).unwrap();
+    fs::write(
+        home.config(),
+        "[lichess]\nurl = 'http://192.0.2.1:1'\ninsecure = true\nengine_url = 'http://192.0.2.2:1'\ntoken_file = 'token'\n",
+    )
+    .unwrap();
+    // The server is kept and cannot be reached; the token is kept, too.
+    let (_, printed) = home.run(&["init"], &["y", "", "", "", "", "", "", "", "", "n"]);
+    let server = load(&home.config()).lichess;
+    assert!(server.insecure, "{printed}");
+    assert_eq!(server.address(), "http://192.0.2.1:1");
+    assert_eq!(server.engine_url.unwrap().as_str(), "http://192.0.2.2:1/");
 }
 
 #[test]

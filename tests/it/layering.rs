@@ -27,7 +27,14 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "config",
         &[
-            "chess", "input", "lichess", "plural", "seconds", "spelling", "keys",
+            "chess",
+            "credentials",
+            "input",
+            "lichess",
+            "plural",
+            "seconds",
+            "spelling",
+            "keys",
         ],
     ),
     (

@@ -662,11 +662,18 @@ fn matchmaking_is_switched_by_command() {
     assert!(run_command(&bot, &["status"]).contains("seeking  on"));
     restart(&mut bot);
     wait_for_log(&bot, "challenged Statue", 2);
+    // Settings that matchmaking could not use are not taken while it is on.
+    bot.configure(|text| text.replace("enabled = false", "enabled = false\nreserved_games = 100"));
+    let refused = run_failing_command(&bot, &["reload"]);
+    assert!(refused.contains("the settings are unchanged"), "{refused}");
+    assert!(
+        refused.contains("100 games a day are reserved"),
+        "{refused}"
+    );
     run_command(&bot, &["seek", "off"]);
     wait("the challenge is taken back", || {
         (request_count(&site.sim, Endpoint::ChallengeCancel) > 0).then_some(())
     });
-    bot.configure(|text| text.replace("enabled = false", "enabled = false\nreserved_games = 100"));
     run_command(&bot, &["reload"]);
     let refused = run_failing_command(&bot, &["seek", "on"]);
     assert!(

@@ -32,10 +32,7 @@ pub use stream::{
     EventStream, ExportStream, GameStream, LastActivity, Line, LineSplitter, MAX_LINE_BYTES,
     Ndjson, Raw, RawGameStream, StreamError,
 };
-pub use token::{
-    CREDENTIALS_VARIABLE, Token, TokenError, TokenFault, is_credential, readable_by_others,
-    redact_prefixed_tokens, redact_tokens,
-};
+pub use token::{Token, TokenError, TokenFault, redact_prefixed_tokens, redact_tokens};
 
 /// Runs the example of the README.
 #[cfg(doctest)]

@@ -29,13 +29,6 @@ pub enum TokenError {
     )]
     /// The value of `token_file` looks like a token.
     NotAName,
-    #[error(
-        "the token file {} cannot be read: %d stands for the service's credentials directory, and CREDENTIALS_DIRECTORY is not \
-         set; to run by hand, set it to the directory of the file, such as /etc/knightwatch",
-        display_path(.0)
-    )]
-    /// systemd passes no credentials.
-    NoCredentials(PathBuf),
     /// The content of the token file is not a token.
     #[error("the token file {} {why}", display_path(path))]
     InFile {
@@ -190,9 +183,6 @@ impl Token {
             path: path.into(),
             why,
         };
-        if is_credential(path) {
-            return Err(TokenError::NoCredentials(path.into()));
-        }
         let bytes =
             input::read(path, MAX_TOKEN_FILE_BYTES).map_err(|error| match error.kind() {
                 io::ErrorKind::FileTooLarge => in_file(TokenFault::Long),
@@ -229,43 +219,6 @@ impl fmt::Debug for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Token(…)")
     }
-}
-
-/// Environment variable that holds the directory of a systemd service's credentials: `%d` in paths.
-pub const CREDENTIALS_VARIABLE: &str = "CREDENTIALS_DIRECTORY";
-
-/// Returns whether a path still begins with `%d/`, because [`CREDENTIALS_VARIABLE`] is not set.
-pub fn is_credential(path: &Path) -> bool {
-    path.strip_prefix("%d")
-        .is_ok_and(|rest| rest.components().next().is_some())
-}
-
-/// The mode of a file that others than its owner can read; `None` otherwise.
-///
-/// Credentials of systemd are exempt. Only the service can reach them; systemd grants it access by an ACL, whose mask looks
-/// like group permissions.
-pub fn readable_by_others(path: &Path) -> Option<u32> {
-    #[cfg(unix)]
-    {
-        let credentials = std::env::var_os(CREDENTIALS_VARIABLE).map(PathBuf::from);
-        open_mode(path, credentials.as_deref())
-    }
-    #[cfg(not(unix))]
-    {
-        let _ = path;
-        None
-    }
-}
-
-#[cfg(unix)]
-fn open_mode(path: &Path, credentials: Option<&Path>) -> Option<u32> {
-    use std::os::unix::fs::PermissionsExt;
-    let is_credential = |directory: &Path| directory.is_absolute() && path.starts_with(directory);
-    if credentials.is_some_and(is_credential) {
-        return None;
-    }
-    let mode = std::fs::metadata(path).ok()?.permissions().mode() & 0o777;
-    (mode & 0o044 != 0).then_some(mode)
 }
 
 #[cfg(test)]
@@ -333,7 +286,6 @@ mod tests {
                     path: path.clone(),
                     why: String::new(),
                 },
-                TokenError::NoCredentials(path.clone()),
                 TokenError::InFile {
                     path: path.clone(),
                     why: TokenFault::Empty,
@@ -398,28 +350,5 @@ mod tests {
                 .to_string()
                 .contains("it is a directory")
         );
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn token_file_readable_by_others_is_detected() {
-        use std::os::unix::fs::PermissionsExt;
-        let file = tempfile::NamedTempFile::new().unwrap();
-        for (mode, open) in [
-            (0o600, None),
-            (0o640, Some(0o640)),
-            (0o644, Some(0o644)),
-            (0o400, None),
-        ] {
-            std::fs::set_permissions(file.path(), std::fs::Permissions::from_mode(mode)).unwrap();
-            assert_eq!(open_mode(file.path(), None), open, "{mode:o}");
-            // As systemd passes credentials to a service.
-            let credentials = file.path().parent();
-            assert_eq!(open_mode(file.path(), credentials), None, "{mode:o}");
-            for elsewhere in ["", "/run/credentials/knightwatch.service"] {
-                let found = open_mode(file.path(), Some(Path::new(elsewhere)));
-                assert_eq!(found, open, "{mode:o}");
-            }
-        }
     }
 }

@@ -7,12 +7,15 @@ use std::io::{self, BufRead, Read};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
+use super::credentials;
+
 /// Opens a file for reading.
 ///
 /// # Errors
 /// When the file cannot be opened or is not a regular file.
 pub fn open(path: &Path) -> io::Result<File> {
-    let kind = fs::metadata(path)?.file_type();
+    let metadata = fs::metadata(path).map_err(|error| credentials::explain(path, error))?;
+    let kind = metadata.file_type();
     let other = if kind.is_file() {
         return File::open(path);
     } else if kind.is_dir() {

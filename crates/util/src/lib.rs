@@ -1,4 +1,4 @@
-//! Files, text, counts, suggestions, keys, locks, match statistics, clock and signals for the crates of Knightwatch.
+//! Files, credentials, text, counts, suggestions, keys, locks, match statistics, clock and signals for the crates of Knightwatch.
 //!
 //! The modules `clock` and `signals` need tokio and a feature of the same name.
 
@@ -9,6 +9,7 @@ pub mod atomic_file;
 pub mod backoff;
 #[cfg(feature = "clock")]
 pub mod clock;
+pub mod credentials;
 pub mod file_error;
 pub mod input;
 mod keys;

@@ -73,6 +73,13 @@ impl Account {
         };
         let old = Arc::clone(&self.operator.settings);
         let adopted = old.with_reloadable(&new);
+        if self.operator.overrides.seek == Some(true)
+            && let Some(why) = adopted.seek_problem()
+        {
+            let why = format!("{UNUSABLE}: `seek on` has switched on [matchmaking]: {why}");
+            error!("{why}");
+            return responder.fail(why);
+        }
         let (now, mut later) = (old.changes(&adopted), adopted.changes(&new));
         if adopted.has_books() && self.ctx.books.is_empty() {
             later.push(Change {

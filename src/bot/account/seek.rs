@@ -84,11 +84,11 @@ impl Account {
         if self.ctx.settings.matchmaking.enabled == on {
             return responder.succeed(format!("matchmaking is {state} already"));
         }
-        let mut settings = self.operator.base_settings().matchmaking.clone();
-        let configured = std::mem::replace(&mut settings.enabled, on);
-        if let Some(why) = settings.problem() {
+        let settings = self.operator.base_settings();
+        if on && let Some(why) = settings.seek_problem() {
             return responder.fail(format!("[matchmaking] cannot be used: {why}"));
         }
+        let configured = settings.matchmaking.enabled;
         self.operator.overrides.seek = (on != configured).then_some(on);
         self.publish_note(format!("matchmaking is switched {state} by the operator"));
         self.apply_settings();

@@ -1,12 +1,13 @@
 //! Reader of rules and of other lists of tables, which have the same form.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
 
 use super::super::problem::{Place, Problem};
-use super::super::reader::{IsIntact, Leaf, ListedTable, Locate, Reader, resolve};
+use super::super::reader::{IsIntact, Leaf, ListedTable, Locate, Reader, resolve, resolve_secret};
 use super::super::schema::{self, TableList};
 use crate::spelling::choices;
 
@@ -22,6 +23,17 @@ pub(crate) struct RawRule {
     pub place: Place,
     /// Whether all keys were valid.
     pub is_complete: bool,
+}
+
+/// Resolves the path of a program. It is absolute, since an engine may be started in another directory.
+fn resolve_program(
+    path: &str,
+    base: &Path,
+    environment: &BTreeMap<String, String>,
+) -> Result<String, String> {
+    let path = resolve(path, base, environment)?;
+    let absolute = std::path::absolute(path).map_err(|error| error.to_string())?;
+    Ok(absolute.to_string_lossy().into_owned())
 }
 
 impl Reader<'_> {
@@ -78,10 +90,13 @@ impl Reader<'_> {
     /// Resolves the paths in a table of a list: of a file, a directory, or a program with a slash.
     fn resolve_paths(&mut self, table: &mut Table, base: &Path, place: &Place) {
         for (key, value) in table {
-            let path = match (key.as_str(), value) {
-                ("url_file" | "directory", Value::String(path)) => path,
+            let (resolve, path): (fn(&str, &Path, _) -> _, _) = match (key.as_str(), value) {
+                ("url_file", Value::String(path)) => (resolve_secret, path),
+                ("directory", Value::String(path)) => (resolve, path),
                 ("command", Value::Array(words)) => match words.first_mut() {
-                    Some(Value::String(program)) if program.contains('/') => program,
+                    Some(Value::String(program)) if program.contains('/') => {
+                        (resolve_program, program)
+                    }
                     _ => continue,
                 },
                 _ => continue,
@@ -220,5 +235,18 @@ impl Reader<'_> {
         };
         self.reject(&place, format!("{what} has no key `{name}`"), hint);
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn program_does_not_depend_on_the_current_directory() {
+        // A configuration file named without a directory.
+        let program = resolve_program("bin/a", Path::new(""), &BTreeMap::new());
+        let expected = std::env::current_dir().expect("a directory").join("bin/a");
+        assert_eq!(program, Ok(expected.display().to_string()));
     }
 }

@@ -119,16 +119,12 @@ pub struct KeySources {
 }
 
 impl KeySources {
-    /// Reads the chosen keys.
-    ///
-    /// # Errors
-    /// When one cannot be read or used.
-    pub fn check(&self) -> Result<(), KeyError> {
-        let chosen = Self {
+    /// Reads the chosen keys, and generates one to operate if there is none. It is not kept.
+    pub(in crate::web) fn load_chosen(&self) -> Result<Keys, KeyError> {
+        Keys::load(&Self {
             generated: None,
             ..self.clone()
-        };
-        Keys::load(&chosen).map(drop)
+        })
     }
 }
 

@@ -201,19 +201,42 @@ fn smuggled_request_needs_its_own_key() {
 }
 
 #[test]
-fn public_address_without_key_is_a_configuration_error() {
+fn page_is_not_opened_on_public_address_without_key() {
+    let site = Site::new([NewUser::bot("Anna")]);
+    let home = tempfile::tempdir().unwrap();
+    let socket = home.path().join("control.sock");
+    let config = format!(
+        "web.listen = \"0.0.0.0:0\"\ndaemon.socket = \"{}\"",
+        socket.display()
+    );
+    let log = home.path().join("log");
+    let bot = Daemon::launch_at(
+        &site,
+        &site.sim.token_of(BOT),
+        &config,
+        Vec::new(),
+        home,
+        log,
+    );
+    bot.ready();
+    let log = bot.log();
+    let warning = "no page, /metrics and /healthz on 0.0.0.0:0: other machines can reach the address, so it needs a key: \
+                   set web.key_file";
+    assert!(log.contains(warning), "{log}");
+    assert!(!log.contains("the page: http://"), "{log}");
+}
+
+#[test]
+fn mistakes_about_access_are_configuration_errors() {
     let home = tempfile::tempdir().unwrap();
     let config = home.path().join("config.toml");
     let load = |web: &str| {
         fs::write(&config, format!("[web]\n{web}\n")).unwrap();
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_knightwatch"));
         command.arg("config").arg("--config").arg(&config);
-        command.env_remove("WEB_KEY").env_remove("WEB_WATCH_KEY");
         let output = command.output().unwrap();
         String::from_utf8(output.stderr).unwrap()
     };
-    let refused = load("listen = \"0.0.0.0:9664\"");
-    assert!(refused.contains("set web.key_file"), "{refused}");
     let proxies = load("trusted_proxies = [\"10.0.0.0/8\", \"example.org\"]");
     assert!(
         proxies.contains("`example.org` is not an address"),
