@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::socket_owner::untrusted_peer;
 use super::{Candidate, Request, Response, candidates};
+use crate::lichess::model::address::{self, Page};
 use crate::lichess::model::clean;
 use crate::metrics::{Health, Status};
 
@@ -43,7 +44,9 @@ pub struct SocketArgs {
 impl SocketArgs {
     /// Sends a request to the selected bot and account.
     pub(super) fn send(&self, request: &Request) -> Result<Response, Error> {
-        send_request_for(self.socket.as_deref(), self.account.as_deref(), request)
+        let account = self.account.as_deref();
+        let account = account.map(|name| address::id(name, Page::User));
+        send_request_for(self.socket.as_deref(), account, request)
     }
 }
 

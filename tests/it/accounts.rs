@@ -297,7 +297,14 @@ fn accounts_panic_restarts_only_its_account() {
     for game in [&first, &third] {
         anna.post(&format!("/api/bot/game/{game}/resign"), &[]);
     }
-    run_command(&bot, &["pause", "--account", BOT]);
+    run_command(
+        &bot,
+        &[
+            "pause",
+            "--account",
+            &format!("https://lichess.org/@/{BOT}"),
+        ],
+    );
     assert_eq!(
         bot.log().matches("account task panicked").count(),
         1,
