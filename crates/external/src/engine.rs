@@ -29,7 +29,10 @@ pub(crate) const LIMIT_STRENGTH: &str = "UCI_LimitStrength";
 const SHOW_WDL: &str = "UCI_ShowWDL";
 
 /// Options for the threads, by their names in engines.
-const THREADS: [&str; 2] = ["Threads", "Number of Threads"];
+pub(crate) const THREADS: [&str; 2] = ["Threads", "Number of Threads"];
+
+/// Option of UCI engines for the size of the hash table.
+pub(crate) const HASH: &str = "Hash";
 
 /// Option for the number of lines.
 pub(crate) const MULTI_PV: &str = "MultiPV";
@@ -190,9 +193,26 @@ impl EngineProcess {
         self.find_option(name).map(|option| &option.kind)
     }
 
-    /// The value that an option has without a setting.
-    pub(crate) fn default_of(&self, name: &str) -> Option<String> {
-        self.find_option(name)?.default.clone()
+    /// Gives an option this value, or without one its default.
+    ///
+    /// # Errors
+    /// When the engine has exited.
+    pub(crate) fn reset_option(
+        &mut self,
+        name: &str,
+        value: Option<String>,
+    ) -> Result<(), EngineError> {
+        if let ProtocolState::Lines(options) = &mut self.protocol
+            && value.is_none()
+        {
+            options.remove(name);
+            return Ok(());
+        }
+        let default = || self.find_option(name)?.default.clone();
+        match value.or_else(default) {
+            Some(value) => self.send_option(name, &value),
+            None => Ok(()),
+        }
     }
 
     pub(crate) fn abilities(&self) -> Abilities {
@@ -312,7 +332,7 @@ impl EngineProcess {
                 Some(command) => self.channel.send(&command),
                 None => self.set_options([("memory", &*mib.to_string())]),
             },
-            _ => self.set_options([("Hash", &*mib.to_string())]),
+            _ => self.set_options([(HASH, &*mib.to_string())]),
         }
     }
 

@@ -25,6 +25,9 @@ const STOP_CLOCK_SHARE: u32 = 16;
 /// Time limit of a search without any limit on time.
 pub(crate) const MAX_SEARCH_TIME: Duration = Duration::from_secs(600);
 
+/// Time limit of an analysis without any limit on time. Its owner stops it before.
+const MAX_ANALYSIS_TIME: Duration = Duration::from_secs(24 * 3600);
+
 /// Facts about a game besides its moves, for an engine.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GameSetup {
@@ -61,9 +64,13 @@ pub(crate) struct Job {
 
 impl Job {
     pub(crate) fn new(purpose: Purpose, task: Task, setup: Arc<GameSetup>) -> Self {
+        let longest = match purpose {
+            Purpose::Move | Purpose::Ponder => MAX_SEARCH_TIME,
+            Purpose::Analysis => MAX_ANALYSIS_TIME,
+        };
         Self {
             purpose,
-            bounds: Bounds::of(&task.limits, &task.game),
+            bounds: Bounds::within(longest, &task.limits, &task.game),
             since: Instant::now(),
             control: Arc::default(),
             span: Span::current(),
@@ -133,7 +140,12 @@ pub(crate) struct Bounds {
 
 impl Bounds {
     pub(crate) fn of(limits: &Limits, game: &Game) -> Self {
-        let (soft, hard) = time_bounds(limits, game).unwrap_or((MAX_SEARCH_TIME, MAX_SEARCH_TIME));
+        Self::within(MAX_SEARCH_TIME, limits, game)
+    }
+
+    /// `longest` is the limit if these limits have none on time.
+    fn within(longest: Duration, limits: &Limits, game: &Game) -> Self {
+        let (soft, hard) = time_bounds(limits, game).unwrap_or((longest, longest));
         let by_clock = Limits {
             clock: limits.clock,
             ..Limits::default()

@@ -213,7 +213,9 @@ impl ExternalEngine {
         let job = Job::new(Purpose::Move, task, setup);
         let handle = ExternalHandle::of(&job);
         let mut state = shared.lock();
-        let is_free = state.idle.len() > state.queue.len();
+        let interruptible = state.interruptible.iter();
+        let stoppable = interruptible.filter(|control| !control.was_ponder_hit());
+        let is_free = state.idle.len() + stoppable.count() > state.queue.len();
         let misses = state.record(job.task.game_id).misses;
         if let Some(why) = state.unable(&job.task) {
             shared.refuse(state, job, why);
@@ -224,10 +226,10 @@ impl ExternalEngine {
         } else {
             state.queue.push(job);
             let is_needed = state.idle.len() < state.queue.len();
-            while is_needed
-                && let Some(control) = state.interruptible.pop()
-                && !control.interrupt()
-            {}
+            let mut interruptible = state.interruptible.iter();
+            if is_needed && let Some(at) = interruptible.rposition(|control| control.interrupt()) {
+                state.interruptible.remove(at);
+            }
             drop(state);
             shared.changed.notify_all();
         }
@@ -544,7 +546,6 @@ impl Shared {
         let is_awaited = job.is_awaited();
         if is_awaited {
             state.searches += 1;
-            state.record(job.task.game_id).misses = 0;
         }
         let control = Arc::clone(&job.control);
         control.set_kill_deadline(is_awaited.then(|| job.kill_deadline()));
@@ -553,12 +554,17 @@ impl Shared {
         drop(state);
         self.changed.notify_all();
         let found = worker.search(job, &self.settings, share, last);
+        // A handle that is dropped later must not stop what the process does then.
+        control.set_running(None);
         job.end_pondering();
         let is_other = |other: &Arc<Control>| !Arc::ptr_eq(other, &control);
         let mut state = self.lock();
         state.interruptible.retain(is_other);
         state.running.retain(|(_, other)| is_other(other));
         state.searches -= usize::from(is_awaited);
+        if job.is_awaited() {
+            state.record(job.task.game_id).misses = 0;
+        }
         found
     }
 

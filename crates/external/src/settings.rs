@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::channel::{EngineError, Launch};
-use super::engine::{EngineProcess, PONDER};
+use super::engine::{EngineProcess, HASH, PONDER, THREADS};
 
 /// Limits of every search of an engine, such as one node for Maia.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -56,5 +56,21 @@ impl ExternalSettings {
         }
         let options = self.options.iter();
         process.set_options(options.map(|(name, value)| (&**name, &**value)))
+    }
+
+    /// The value that these settings give an option of the engine, if any.
+    pub(crate) fn option(&self, name: &str) -> Option<String> {
+        let is = |other: &str| other.eq_ignore_ascii_case(name);
+        let mut options = self.options.iter();
+        if let Some((_, value)) = options.find(|(other, _)| is(other)) {
+            return Some(value.clone());
+        }
+        if THREADS.into_iter().any(is) {
+            return self.threads.map(|threads| threads.to_string());
+        }
+        if is(HASH) {
+            return self.hash_mib.map(|mib| mib.to_string());
+        }
+        (is(PONDER) && self.ponder).then(|| true.to_string())
     }
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use knightwatch_chess::Color;
-use knightwatch_engine::{Score, SearchInfo, Strength, Task};
+use knightwatch_engine::{Elo, Score, SearchInfo, Task};
 use tracing::warn;
 
 use super::channel::{EngineError, Protocol};
@@ -32,7 +32,7 @@ pub(crate) struct Worker {
     pub process: EngineProcess,
     /// Games that it has played, the latest last.
     games: VecDeque<u64>,
-    strength: Option<Strength>,
+    strength: Option<Elo>,
     /// Facts about the current game that the process has been told.
     setup: GameSetup,
     /// Lines since the last search, at first those of the start.
@@ -106,7 +106,6 @@ impl Worker {
         self.process.clear()?;
         let switch = self.process.stop_switch();
         job.control.set_running(Some(Running::Process(switch)));
-        self.set_strength(job.task.limits.strength)?;
         self.enter_game(job, settings)?;
         let now = Instant::now();
         let left = job.deadline().saturating_duration_since(now);
@@ -154,8 +153,13 @@ impl Worker {
     /// Announces a game that the process does not know, and the settings of a game that it has not played last.
     fn enter_game(&mut self, job: &Job, settings: &ExternalSettings) -> Result<(), EngineError> {
         let (setup, game) = (&*job.setup, job.task.game_id);
-        if setup.options != self.setup.options {
+        let has_other_options = setup.options != self.setup.options;
+        if has_other_options {
             self.set_game_options(setup, settings)?;
+        }
+        let strength = job.task.limits.strength;
+        if has_other_options || self.strength != strength.map(|strength| strength.elo) {
+            self.set_strength(strength.map(|strength| strength.elo), setup, settings)?;
         }
         if setup.opponent != self.setup.opponent {
             self.process.set_opponent(setup.opponent.as_ref())?;
@@ -181,18 +185,13 @@ impl Worker {
         setup: &GameSetup,
         settings: &ExternalSettings,
     ) -> Result<(), EngineError> {
-        let has = |list: &[(String, String)], name: &str| {
-            list.iter()
-                .find(|(other, _)| other.eq_ignore_ascii_case(name))
-                .map(|(_, value)| value.clone())
-        };
         for (name, _) in &self.setup.options {
-            if has(&setup.options, name).is_some() {
-                continue;
-            }
-            let usual = has(&settings.options, name).or_else(|| self.process.default_of(name));
-            if let Some(value) = usual {
-                self.process.send_option(name, &value)?;
+            if !setup
+                .options
+                .iter()
+                .any(|(other, _)| other.eq_ignore_ascii_case(name))
+            {
+                self.process.reset_option(name, settings.option(name))?;
             }
         }
         for (name, value) in &setup.options {
@@ -207,16 +206,33 @@ impl Worker {
         Ok(())
     }
 
-    fn set_strength(&mut self, strength: Option<Strength>) -> Result<(), EngineError> {
-        if self.strength.map(|strength| strength.elo) == strength.map(|strength| strength.elo) {
-            return Ok(());
+    /// Limits the strength. It comes after the options of the game, which have the same names.
+    fn set_strength(
+        &mut self,
+        strength: Option<Elo>,
+        setup: &GameSetup,
+        settings: &ExternalSettings,
+    ) -> Result<(), EngineError> {
+        match (strength, self.strength) {
+            (Some(elo), _) => {
+                self.process.set_clamped(ELO, i64::from(elo.get()))?;
+                self.process.send_option(LIMIT_STRENGTH, "true")?;
+            }
+            (None, Some(_)) => {
+                let usual = |name: &str| {
+                    let mut options = setup.options.iter();
+                    let of_game = options.find(|(other, _)| other.eq_ignore_ascii_case(name));
+                    let value = of_game.map(|(_, value)| value.clone());
+                    value.or_else(|| settings.option(name))
+                };
+                if let Some(elo) = usual(ELO) {
+                    self.process.send_option(ELO, &elo)?;
+                }
+                self.process
+                    .reset_option(LIMIT_STRENGTH, usual(LIMIT_STRENGTH))?;
+            }
+            (None, None) => {}
         }
-        if let Some(strength) = strength {
-            let elo = i64::from(strength.elo.get());
-            self.process.set_clamped(ELO, elo)?;
-        }
-        let limited = if strength.is_some() { "true" } else { "false" };
-        self.process.send_option(LIMIT_STRENGTH, limited)?;
         self.strength = strength;
         Ok(())
     }

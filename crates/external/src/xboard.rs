@@ -274,6 +274,8 @@ impl Xboard {
             }
         };
         let mut position = game.initial().clone();
+        // Not that of the position: in Chess960 it may have no castling rights but those of standard chess.
+        let notation = position.castling_notation();
         for (ply, &mv) in game.moves().iter().enumerate() {
             if ply >= known {
                 let prefix = if self.features.usermove {
@@ -281,7 +283,10 @@ impl Xboard {
                 } else {
                     ""
                 };
-                channel.send(&format!("{prefix}{}", self.notation(&position, mv)))?;
+                channel.send(&format!(
+                    "{prefix}{}",
+                    self.move_text(notation, &position, mv)
+                ))?;
             }
             position.play(mv);
         }
@@ -296,8 +301,8 @@ impl Xboard {
         Ok(())
     }
 
-    fn notation(&self, position: &Position, mv: Move) -> String {
-        let notation = position.castling_notation();
+    /// A move in the form that the engine wants; `notation` is that of its game.
+    fn move_text(&self, notation: CastlingNotation, position: &Position, mv: Move) -> String {
         let castles_960 = notation == CastlingNotation::KingTakesRook && mv.is_castle();
         match self.features.san || castles_960 {
             true => position.san(mv),
@@ -344,7 +349,8 @@ impl Xboard {
                     clocks.moves_to_go.unwrap_or(0),
                     base / 60,
                     base % 60,
-                    clocks.increment.as_secs(),
+                    // The lag has been subtracted, so rounding down would lose a second.
+                    (clocks.increment + Duration::from_millis(500)).as_secs(),
                 ))?;
                 Some(clocks)
             }
@@ -456,6 +462,22 @@ mod tests {
         assert!(features.chess960 && features.smp && features.memory);
         assert_eq!(features.options[0].name, "Style");
         assert_eq!(features.done, Some(true));
+    }
+
+    #[test]
+    fn castling_is_written_as_the_game_wants_it() {
+        // In Chess960, too, only castling of standard chess may be left.
+        let position = Position::from_fen("4k3/8/8/8/8/8/8/R3K3 w Q - 0 1").expect("a position");
+        let castle = position.parse_san("O-O-O").expect("a legal move");
+        for (notation, text) in [
+            (CastlingNotation::Standard, "e1c1"),
+            (CastlingNotation::KingTakesRook, "O-O-O"),
+        ] {
+            assert_eq!(
+                Xboard::default().move_text(notation, &position, castle),
+                text
+            );
+        }
     }
 
     #[test]

@@ -72,7 +72,7 @@ fn wait_until_ready(engine: &ExternalEngine) {
 }
 
 /// Waits for a condition.
-fn wait_until(what: &str, is_true: impl Fn() -> bool) {
+fn wait_until(what: &str, mut is_true: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(60);
     while !is_true() {
         assert!(Instant::now() < deadline, "never: {what}");

@@ -55,7 +55,8 @@ fn xboard_engine_is_told_moves_and_clocks() {
         opponent_time: Some(Duration::from_secs(70)),
         ..GameSetup::default()
     };
-    let limits = clock(Duration::from_secs(90));
+    let mut limits = clock(Duration::from_secs(90));
+    limits.clock.as_mut().unwrap().increment = Duration::from_secs(2);
     for (moves, best) in [("", "g1f3"), ("g1f3 g8f6 f3g1 f6g8", "g1f3")] {
         let (report, outcome) =
             search_game(&engine, 1, &play(moves), limits.clone(), setup.clone());
@@ -76,8 +77,8 @@ fn xboard_engine_is_told_moves_and_clocks() {
     fs::remove_file(&log).unwrap();
     let expected = "xboard protover_2 accepted_done accepted_myname accepted_setboard accepted_ping accepted_usermove \
         accepted_memory accepted_smp accepted_name accepted_option accepted_variants accepted_done cores_2 memory_16 \
-        option_Style=Calm ping_1 new name_Anna computer easy post force ping_2 force ping_3 level_0_1:29_0 time_8995 otim_7000 \
-        go force usermove_g8f6 usermove_f3g1 usermove_f6g8 ping_4 level_0_1:29_0 time_8995 otim_7000 go";
+        option_Style=Calm ping_1 new name_Anna computer easy post force ping_2 force ping_3 level_0_1:29_2 time_8995 otim_7000 \
+        go force usermove_g8f6 usermove_f3g1 usermove_f6g8 ping_4 level_0_1:29_2 time_8995 otim_7000 go";
     let close = |received: &str| {
         // The clock has lost some milliseconds.
         received.strip_prefix("time ").map_or_else(
@@ -251,6 +252,14 @@ fn engines_play_the_variants_that_they_know() {
 
 #[test]
 fn options_of_a_game_end_with_it() {
+    let hash = vec![("Hash".to_owned(), "2".to_owned())];
+    for (options, hash_mib) in [(hash, None), (Vec::new(), Some(2))] {
+        check_options_of_games(&options, hash_mib);
+    }
+}
+
+/// Plays games with and without options on an engine with these settings, which give it 2 MiB of hash.
+fn check_options_of_games(options: &[(String, String)], hash_mib: Option<usize>) {
     let log = std::env::temp_dir().join(format!("options-{}", std::process::id()));
     let log = log.to_str().unwrap();
     let go = format!("echo \"$line\" >> {log}; echo bestmove e2e4");
@@ -262,7 +271,8 @@ fn options_of_a_game_end_with_it() {
         "echo option name UCI_Opponent type string default; echo uciok",
     );
     let engine = start(ExternalSettings {
-        options: vec![("Hash".to_owned(), "2".to_owned())],
+        options: options.to_vec(),
+        hash_mib,
         ..settings(launch, 1)
     });
     wait_until_ready(&engine);
@@ -294,6 +304,40 @@ fn options_of_a_game_end_with_it() {
         setoption name UCI_Opponent value GM 2500 human Anna\ngo nodes 5\ngo nodes 5\n\
         setoption name hash value 2\nsetoption name UCI_Opponent value GM 2500 human Bert\ngo nodes 5\n";
     assert_eq!(received, expected);
+}
+
+#[test]
+fn options_of_a_game_end_with_it_without_a_protocol() {
+    let log = std::env::temp_dir().join(format!("line-options-{}", std::process::id()));
+    let script = format!(
+        "while read -r line; do echo \"$line\" >> {}; echo e2e4; done",
+        log.display()
+    );
+    let launch = Launch {
+        protocol: Protocol::Lines,
+        ..Launch::new(["sh", "-c", &script])
+    };
+    let engine = start(settings(launch, 1));
+    wait_until_ready(&engine);
+    let level = GameSetup {
+        options: vec![("level".to_owned(), "1".to_owned())],
+        ..GameSetup::default()
+    };
+    for (game, setup) in [(1, level), (2, GameSetup::default())] {
+        let limits = clock(Duration::from_secs(10));
+        let (_, outcome) = search_game(&engine, game, &play(""), limits, setup);
+        assert_eq!(outcome.fallback, None);
+    }
+    let received = fs::read_to_string(&log).unwrap();
+    fs::remove_file(&log).unwrap();
+    let levels = received.lines().map(|line| {
+        let request: serde_json::Value = serde_json::from_str(line).unwrap();
+        request["options"]["level"].clone()
+    });
+    assert_eq!(
+        levels.collect::<Vec<_>>(),
+        ["1".into(), serde_json::Value::Null]
+    );
 }
 
 #[test]
@@ -375,51 +419,98 @@ fn uci_engine_is_told_both_clocks() {
     assert!(received.starts_with("go wtime 5000 btime 59"), "{received}");
 }
 
-#[test]
-fn strength_is_set_within_the_range_of_the_engine() {
-    let log = std::env::temp_dir().join(format!("strength-{}", std::process::id()));
+/// Strength and options of a game, and why the embedded engine plays it, if it does.
+type StrengthGame<'a> = (Option<u16>, &'a [(&'a str, &'a str)], Option<&'a str>);
+
+/// The options that an engine gets for games.
+fn options_for_games(options: &[(&str, &str)], games: &[StrengthGame<'_>]) -> Vec<String> {
+    let owned = |options: &[(&str, &str)]| -> Vec<(String, String)> {
+        let options = options.iter();
+        options
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect()
+    };
+    let log = tempfile::NamedTempFile::new().unwrap();
     let mut launch = stub(MOVE);
     let script = launch.command.last_mut().unwrap();
-    let listen = format!("setoption*) echo \"$line\" >> {};; go*) ", log.display());
+    let listen = format!(
+        "setoption*) echo \"$line\" >> {};; go*) ",
+        log.path().display()
+    );
     *script = script.replace("go*) ", &listen).replace(
         "echo uciok",
         "echo option name UCI_LimitStrength type check default false; \
          echo option name UCI_Elo type spin default 1350 min 1350 max 2850; echo uciok",
     );
-    let engine = start(settings(launch, 1));
+    let engine = start(ExternalSettings {
+        options: owned(options),
+        ..settings(launch, 1)
+    });
     wait_until_ready(&engine);
-    for (elo, fallback) in [
-        (Some(1_500), None),
-        (Some(1_200), Some("its UCI_Elo does not take this strength")),
-        (Some(2_600), None),
-        (None, None),
-    ] {
+    fs::write(log.path(), "").unwrap();
+    for (game, (elo, options, fallback)) in (1..).zip(games) {
         let limits = Limits {
             strength: elo.map(|elo| Strength {
-                elo: Elo::nearest(elo),
+                elo: Elo::nearest(elo.into()),
                 seed: 1,
             }),
             ..clock(Duration::from_secs(10))
         };
-        let (_, outcome) = search_game(&engine, 1, &play(""), limits, GameSetup::default());
-        assert_eq!(outcome.fallback.as_deref(), fallback, "{elo:?}");
+        let setup = GameSetup {
+            options: owned(options),
+            ..GameSetup::default()
+        };
+        let (_, outcome) = search_game(&engine, game, &play(""), limits, setup);
+        assert_eq!(outcome.fallback.as_deref(), *fallback, "{elo:?}");
     }
-    let received = fs::read_to_string(&log).unwrap();
-    fs::remove_file(&log).unwrap();
-    assert_eq!(
-        received
-            .replace("setoption name ", "")
-            .replace(" value ", "=")
-            .lines()
-            .collect::<Vec<_>>(),
-        [
-            "UCI_Elo=1500",
-            "UCI_LimitStrength=true",
-            "UCI_Elo=2600",
-            "UCI_LimitStrength=true",
-            "UCI_LimitStrength=false"
-        ]
-    );
+    let received = fs::read_to_string(log.path()).unwrap();
+    let received = received
+        .replace("setoption name ", "")
+        .replace(" value ", "=");
+    received.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn strength_is_set_within_the_range_of_the_engine() {
+    let too_low = Some("its UCI_Elo does not take this strength");
+    let games = [
+        (Some(1_500), &[][..], None),
+        (Some(1_200), &[], too_low),
+        (Some(2_600), &[], None),
+        (None, &[], None),
+    ];
+    let expected = [
+        "UCI_Elo=1500",
+        "UCI_LimitStrength=true",
+        "UCI_Elo=2600",
+        "UCI_LimitStrength=true",
+        "UCI_LimitStrength=false",
+    ];
+    assert_eq!(options_for_games(&[], &games), expected);
+}
+
+#[test]
+fn strength_of_a_game_leaves_that_of_the_settings() {
+    let limited = [("UCI_LimitStrength", "true"), ("UCI_Elo", "2000")];
+    let games = [(Some(1_500), &[][..], None), (None, &[], None)];
+    let expected = [
+        "UCI_Elo=1500",
+        "UCI_LimitStrength=true",
+        "UCI_Elo=2000",
+        "UCI_LimitStrength=true",
+    ];
+    assert_eq!(options_for_games(&limited, &games), expected);
+    // The options of a game end before the next one gets its strength.
+    let games = [(None, &limited[..], None), (Some(1_800), &[], None)];
+    let expected = [
+        "UCI_LimitStrength=true",
+        "UCI_Elo=2000",
+        "UCI_LimitStrength=false",
+        "UCI_Elo=1350",
+        "UCI_Elo=1800",
+        "UCI_LimitStrength=true",
+    ];
+    assert_eq!(options_for_games(&[], &games), expected);
 }
 
 #[test]

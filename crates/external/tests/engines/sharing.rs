@@ -2,14 +2,16 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use knightwatch_chess::{Game, Position};
-use knightwatch_engine::{Limits, Task};
-use knightwatch_external::{ExternalSettings, GameSetup, Launch};
+use knightwatch_engine::{Limits, SearchInfo, Task};
+use knightwatch_external::{ExternalEngine, ExternalHandle, ExternalSettings, GameSetup, Launch};
 
-use super::{clock, engine, search_game, settings, start, stub, wait_until_ready};
+use super::{
+    clock, engine, play, search_game, settings, start, stub, wait_until, wait_until_ready,
+};
 
 /// An engine that takes a quarter of a second for a move, whatever its clock says.
 const SLOW: &str = "sleep 0.25; echo info depth 3 score cp 20 pv e2e4; echo bestmove e2e4";
@@ -120,6 +122,88 @@ fn pondering_is_continued_by_a_hit_and_ends_for_others() {
     let (report, outcome) = search_game(&engine, 2, &game, limits.clone(), setup);
     assert_eq!((report.depth, outcome.fallback), (1, None));
     assert!(!handle.ponderhit_with(&limits));
+}
+
+/// A task of a game, its beginning, and its end.
+fn watched(game_id: u64, limits: Limits) -> (Task, Receiver<()>, Receiver<SearchInfo>) {
+    let (began, beginning) = channel();
+    let (sender, result) = channel();
+    let task = Task {
+        game_id,
+        game: Game::new(Position::startpos()),
+        limits,
+        on_info: Box::new(move |_| {
+            let _ = began.send(());
+        }),
+        on_done: Box::new(move |report| drop(sender.send(report))),
+    };
+    (task, beginning, result)
+}
+
+/// Starts an analysis, once a process is free, and waits until it has begun.
+fn analyze(engine: &ExternalEngine) -> ExternalHandle {
+    let mut started = None;
+    wait_until("the analysis starts", || {
+        let (task, beginning, _) = watched(3, Limits::default());
+        let handle = engine.start_analysis(task).unwrap_or_default();
+        started = handle.map(|handle| (handle, beginning));
+        started.is_some()
+    });
+    let (handle, beginning) = started.unwrap();
+    beginning.recv_timeout(Duration::from_secs(60)).unwrap();
+    handle
+}
+
+#[test]
+fn analysis_that_has_ended_stops_no_game() {
+    let log = tempfile::NamedTempFile::new().unwrap();
+    let go = "echo info depth 1 score cp 1 pv e2e4; \
+              case \"$line\" in *infinite*) read -r line;; *) sleep 0.3;; esac; echo bestmove e2e4";
+    let mut launch = stub(go);
+    let script = launch.command.last_mut().unwrap();
+    let listen = format!("stop) echo stop >> {};; go*) ", log.path().display());
+    *script = script.replace("go*) ", &listen);
+    let engine = engine(launch, 1);
+    wait_until_ready(&engine);
+    let analysis = analyze(&engine);
+    let limits = clock(Duration::from_secs(60));
+    // It ends the analysis.
+    let (task, beginning, result) = watched(1, limits.clone());
+    let search = engine.start(task, Arc::default());
+    beginning.recv_timeout(Duration::from_secs(60)).unwrap();
+    drop(analysis);
+    result.recv_timeout(Duration::from_secs(60)).unwrap();
+    drop(search);
+    // Whatever the process has read by now.
+    search_game(&engine, 1, &play(""), limits, GameSetup::default());
+    assert_eq!(std::fs::read_to_string(log.path()).unwrap(), "");
+}
+
+#[test]
+fn game_gets_its_engine_back_from_a_search_that_no_game_waits_for() {
+    let go = "echo info depth 1 score cp 1 pv e2e4; \
+              case \"$line\" in *infinite*) read -r line;; *\"nodes 7\"*) sleep 2;; esac; echo bestmove e2e4";
+    let engine = engine(stub(go), 1);
+    wait_until_ready(&engine);
+    let slow = Limits {
+        nodes: Some(7),
+        ..clock(Duration::from_secs(60))
+    };
+    let (task, beginning, result) = watched(2, slow);
+    let other = engine.start(task, Arc::default());
+    beginning.recv_timeout(Duration::from_secs(60)).unwrap();
+    let search_in = |seconds| {
+        let limits = clock(Duration::from_secs(seconds));
+        let (_, outcome) = search_game(&engine, 1, &play(""), limits, GameSetup::default());
+        outcome.fallback
+    };
+    for _ in 0..2 {
+        assert!(search_in(1).is_some());
+    }
+    result.recv_timeout(Duration::from_secs(60)).unwrap();
+    let analysis = analyze(&engine);
+    assert_eq!(search_in(60), None);
+    drop((analysis, other));
 }
 
 /// Games of a minute, with Stockfish on two processes: `cargo test --release -- --ignored NAME` prints who has moved.
