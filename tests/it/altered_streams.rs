@@ -134,6 +134,32 @@ fn malformed_optional_fields_do_not_stop_a_game() {
 }
 
 #[test]
+fn move_before_the_first_line_is_answered() {
+    let site = Site::with(two_bots());
+    let url = start_proxy(&site, |_, line| {
+        let moves = line["state"]["moves"].as_str().unwrap_or_default();
+        let Some((before, _)) = moves.rsplit_once(' ') else {
+            return vec![line];
+        };
+        // As Lichess computes the line that starts a stream, a move may come first.
+        let state = line["state"].clone();
+        let older = with(&state, json!({ "moves": before }));
+        vec![state, with(&line, json!({ "state": older }))]
+    });
+    let mut bot = bot_with_proxy(&url, &site, 1.0, "");
+    let anna = site.player("Anna");
+    let id = anna.start(&SLOW);
+    anna.play(&id, "a2a3");
+    site.plies(&id, 2);
+    bot.crash();
+    anna.play(&id, "h2h3");
+    bot.restart();
+    site.plies(&id, 4);
+    // The list of games, which would show it later, opens the stream again.
+    assert_eq!(requests_of(&site, BOT, Endpoint::GameStream).len(), 2);
+}
+
+#[test]
 fn listed_game_is_resumed_after_a_wrong_end() {
     let site = Site::with(SimOptions {
         speed: 10.0,

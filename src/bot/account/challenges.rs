@@ -1,7 +1,7 @@
 //! Answering incoming challenges.
 
 use std::collections::VecDeque;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use tracing::{debug, info};
@@ -174,15 +174,27 @@ impl Account {
             let client = self.ctx.client.clone();
             let request = async move {
                 let _permit = permit;
-                let send = || client.accept(&id);
-                let answer = with_retries_within(ACCEPT_RETRY_TIME, RequestKind::Answer, send);
-                (answer.await, incoming)
+                // A repetition is refused if the attempt before it has worked.
+                let may_have_worked = AtomicBool::new(false);
+                let send = async || {
+                    client.accept(&id).await.inspect_err(|failure| {
+                        may_have_worked.fetch_or(failure.may_have_worked(), Ordering::Relaxed);
+                    })
+                };
+                let answer =
+                    with_retries_within(ACCEPT_RETRY_TIME, RequestKind::Answer, send).await;
+                (answer, incoming, may_have_worked.into_inner())
             };
             self.background
-                .spawn(request, |account, (answer, incoming)| match answer {
-                    Ok(()) => debug!(challenge = %incoming.challenge.id, "accepted"),
-                    Err(failure) => account.on_accept_failed(incoming, failure),
-                });
+                .spawn(
+                    request,
+                    |account, (answer, incoming, may_have_worked)| match answer {
+                        Ok(()) => debug!(challenge = %incoming.challenge.id, "accepted"),
+                        Err(failure) => {
+                            account.on_accept_failed(incoming, failure, may_have_worked);
+                        }
+                    },
+                );
         }
         while let Some(((id, reason), permit)) = self.incoming.declines.next() {
             let client = self.ctx.client.clone();
@@ -306,16 +318,23 @@ impl Account {
         {
             info!(challenge = %oldest.id, "not accepting the challenge: too many are being accepted");
             self.release_challenge(&oldest);
+            self.incoming.forget(&oldest.id);
             self.publish_challenge(&oldest, Decision::Dropped, "too many at once".to_owned());
         }
         self.send_answers();
     }
 
-    /// Handles a failed accept request.
-    fn on_accept_failed(&mut self, incoming: IncomingChallenge, failure: Failure) {
+    /// Handles a failed accept request. `may_have_worked`: an attempt may have been accepted all the same.
+    fn on_accept_failed(
+        &mut self,
+        incoming: IncomingChallenge,
+        failure: Failure,
+        may_have_worked: bool,
+    ) {
         let challenge = &incoming.challenge;
         info!(challenge = %challenge.id, "cannot accept: {failure}");
-        if failure.is_rate_limited() || matches!(failure, Failure::Paused(..)) {
+        let is_paused = failure.is_rate_limited() || matches!(failure, Failure::Paused(..));
+        if is_paused && !may_have_worked {
             self.release_challenge(challenge);
             let is_bot_day_limit = self.note_bot_game_limit(&failure);
             // When the pause is over, its slot may be taken.
@@ -325,9 +344,8 @@ impl Account {
             // Decline, so that nobody waits for a game that cannot start.
             return self.decline(challenge, DeclineReason::Later, failure.to_string());
         }
-        // The accept may have worked all the same; then the game takes its slot. Otherwise the challenge is evaluated
-        // again when a list names it.
-        if !failure.may_have_worked() && !self.games.is_running(&challenge.id) {
+        // If it has worked, the game takes its slot. Otherwise the challenge is evaluated again when a list names it.
+        if !may_have_worked && !self.games.is_known(&challenge.id) {
             self.release_challenge(challenge);
         }
         self.incoming.on_answer_failed(&challenge.id, &failure);
@@ -375,7 +393,7 @@ impl Account {
         if let Some(incoming) = self.incoming.queue.remove(id) {
             self.report_withdrawn(&incoming.challenge);
         }
-        if !self.games.is_running(id) {
+        if !self.games.is_known(id) {
             self.games.slots.release(id);
         }
     }

@@ -79,7 +79,7 @@ impl GameTask {
         let is_allowed = self.timers.abort.is_some() && self.wait_extensions < MAX_EXTENSIONS;
         if is_allowed {
             self.wait_extensions += 1;
-            self.timers.abort = Some(clock::now() + FIRST_MOVE_EXTENSION);
+            self.timers.abort = self.timers.abort.map(|at| at + FIRST_MOVE_EXTENSION);
         }
         is_allowed
     }

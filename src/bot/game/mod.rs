@@ -28,7 +28,7 @@ use tokio::task::JoinError;
 use tracing::{debug, info, warn};
 
 use super::AccountContext;
-use super::trace::{Header, Record, Trace};
+use super::trace::{Header, Record, STREAM_OPEN, Trace};
 use crate::bot::game::core::GameCore;
 use crate::bot::game::header::{GameHeader, UnsupportedGame};
 use crate::bot::game::moves::{Change, MovesUpdate};
@@ -230,7 +230,8 @@ impl GameTask {
         match event {
             StreamEvent::Opened => {
                 debug!(game = %self.id, "stream open");
-                self.trace(arrived, || Record::Note("the stream is open".to_owned()));
+                self.core.on_stream_opened();
+                self.trace(arrived, || Record::Note(STREAM_OPEN.to_owned()));
             }
             StreamEvent::Item(Raw { line, event }) => {
                 self.trace(arrived, || Record::Line(line));
@@ -258,7 +259,7 @@ impl GameTask {
     /// Takes a line of the stream.
     fn on_event(&mut self, event: GameEvent, arrived: Instant) {
         match event {
-            GameEvent::Full(full) => self.on_full(&full, arrived),
+            GameEvent::Full(full) => self.on_full(*full, arrived),
             GameEvent::State(state) => self.on_state(&state, arrived, false),
             GameEvent::Chat(line) => self.on_chat(line, arrived),
             GameEvent::OpponentGone(gone) => self.on_opponent_gone(gone, arrived),
@@ -302,15 +303,16 @@ impl GameTask {
         }
     }
 
-    /// Takes the first line of a stream.
-    fn on_full(&mut self, full: &GameFull, arrived: Instant) {
+    /// Takes the `gameFull` of a stream.
+    fn on_full(&mut self, full: GameFull, arrived: Instant) {
         if self.core.game().is_none() {
-            match GameHeader::read(full, &self.ctx.me, self.info.as_deref()) {
-                Ok(header) => self.start_game(header, full, arrived),
+            match GameHeader::read(&full, &self.ctx.me, self.info.as_deref()) {
+                Ok(header) => self.start_game(header, &full, arrived),
                 Err(unsupported) => return self.reject_unsupported(&unsupported),
             }
         }
-        self.on_state(&full.state, arrived, true);
+        let (state, arrived) = self.core.on_full_state(full.state, arrived);
+        self.on_state(&state, arrived, true);
     }
 
     fn start_game(&mut self, header: GameHeader, full: &GameFull, now: Instant) {

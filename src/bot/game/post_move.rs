@@ -56,6 +56,10 @@ impl GameTask {
             return;
         };
         let (game, rejected) = (game_moves.game(), self.core.pending_move().rejected_moves());
+        let legal = game.position().legal_moves();
+        if !rejected.is_empty() && legal.iter().all(|mv| rejected.contains(mv)) {
+            return self.on_no_move();
+        }
         let terms = self.core.terms();
         let in_book = game_moves.ply() < terms.strength.book_plies();
         let books = self.ctx.books.of(header.variant);
@@ -137,7 +141,7 @@ impl GameTask {
         self.pondering.expected_move = search.and_then(|search| search.ponder);
         let score = search.map(|search| search.score);
         let (decision, action) = self.core.on_move_chosen(choice);
-        if let (Some(decision), Some(score)) = (decision, score) {
+        if let Some(decision) = decision {
             self.announce_decision(decision, score);
         }
         if let Some(why) = self.core.draw_refusal_on_move() {
@@ -159,19 +163,20 @@ impl GameTask {
     }
 
     /// Announces a draw offer or resignation that goes with our move.
-    fn announce_decision(&mut self, decision: DrawResignDecision, score: Score) {
+    fn announce_decision(&mut self, decision: DrawResignDecision, score: Option<Score>) {
+        let score = score.map_or(String::new(), |score| format!(" ({score})"));
         let game = self.core.game();
         let number = game.map_or(1, |(_, game_moves)| game_moves.position().fullmove_number());
         match decision {
             DrawResignDecision::Play => {}
             DrawResignDecision::Draw if self.core.is_draw_offered() => self.announce(format!(
-                "accepting the draw at move {number}: we are not likely to win ({score})"
+                "accepting the draw at move {number}: we are not likely to win{score}"
             )),
             DrawResignDecision::Draw => self.announce(format!(
-                "offering a draw at move {number}: neither side is likely to win ({score})"
+                "offering a draw at move {number}: neither side is likely to win{score}"
             )),
             DrawResignDecision::Resign => self.announce(format!(
-                "resigning at move {number}: the game is lost ({score})"
+                "resigning at move {number}: the game is lost{score}"
             )),
         }
     }

@@ -17,6 +17,9 @@ use crate::events::{Event, Offer, Severity};
 use crate::lichess::Error;
 use crate::lichess::model::{GameState, OpponentGone, Status};
 
+/// Time until a game is aborted whose stream is not open.
+const ABORT_RETRY: Duration = Duration::from_secs(2);
+
 /// Time until a game without a clock is suspended if no quick reply is expected.
 const MIN_LINGER: Duration = Duration::from_secs(2);
 
@@ -163,6 +166,10 @@ impl GameTask {
                     self.move_now();
                 }
             }
+            Timer::Abort if !self.game_stream.is_open() => {
+                // The opponent may have moved.
+                self.timers.abort = Some(clock::now() + ABORT_RETRY);
+            }
             Timer::Abort => {
                 self.trace(clock::now(), || Record::Timer(TimerKind::Abort));
                 let again = self.core.terms().abort_after;
@@ -171,9 +178,9 @@ impl GameTask {
             }
             Timer::Claim => {
                 self.timers.claim = None;
-                self.last_claim = Some(clock::now());
                 self.trace(clock::now(), || Record::Timer(TimerKind::Claim));
                 if let Some(action) = self.core.claimable() {
+                    self.last_claim = Some(clock::now());
                     self.take_side_action(action);
                 }
             }

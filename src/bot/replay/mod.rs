@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use super::trace::{
-    Bounds, Decision, EffectiveSettings, FoundMove, Header, Record, TimerKind, nanos,
+    Bounds, Decision, EffectiveSettings, FoundMove, Header, Record, STREAM_OPEN, TimerKind, nanos,
 };
 use crate::bot::game::core::{ChatContext, ChatRequest, GameCore, StateUpdate, TimeInputs};
 use crate::bot::game::header::GameHeader;
@@ -130,7 +130,8 @@ impl Replay {
                         Err(unsupported) => return Outcome::Unsupported(unsupported.to_string()),
                     }
                 }
-                self.on_state(full.state, at, true)
+                let (state, at) = self.core.on_full_state(full.state, at);
+                self.on_state(state, at, true)
             }
             GameEvent::State(state) => self.on_state(state, at, false),
             GameEvent::Chat(line) => {
@@ -301,6 +302,7 @@ impl Replay {
                 let answer = self.core.answer(&request, &context);
                 self.expect(answer.map(Decision::Chat));
             }
+            Record::Note(note) if note == STREAM_OPEN => self.core.on_stream_opened(),
             Record::Decision(..) | Record::Note(_) | Record::End(_) | Record::Missing(_) => {}
         }
         Ok(())
@@ -339,6 +341,11 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::bot::game::choice::ChosenMove;
+    use crate::bot::game::draw_resign::DrawResignDecision;
+    use crate::chess::Game;
+    use crate::config::Draw;
+    use crate::engine::{Score, Searcher, Setting};
 
     fn full(fen: &str, moves: &str, time: &str) -> String {
         format!(
@@ -380,6 +387,81 @@ mod tests {
             game.on_line(&state("e2e4", "mate")),
             Outcome::Over
         ));
+    }
+
+    fn state(moves: &str, fields: &str) -> String {
+        format!(
+            r#"{{"type":"gameState","moves":"{moves}","wtime":9000,"btime":9000,"winc":0,"binc":0,"status":"started"{fields}}}"#
+        )
+    }
+
+    #[test]
+    fn state_before_an_older_full_counts() {
+        let plies = |game: &Replay| game.core.game().map(|(_, game_moves)| game_moves.ply());
+        // The stream of a new game: the first move comes before the line that starts the game.
+        let mut game = replay();
+        assert!(matches!(
+            game.on_line(&state("e2e4 e7e5", "")),
+            Outcome::Nothing
+        ));
+        let first = game.on_line(&full("startpos", "", "180000"));
+        assert!(matches!(first, Outcome::Think(..)), "{first:?}");
+        assert_eq!(plies(&game), Some(2));
+        // A stream that was opened again.
+        game.on_line(&state("e2e4 e7e5 g1f3", ""));
+        game.core.on_stream_opened();
+        game.on_line(&state("e2e4 e7e5 g1f3 b8c6", ""));
+        game.on_line(&full("startpos", "e2e4 e7e5 g1f3", "180000"));
+        assert_eq!(plies(&game), Some(4));
+        // A takeback while the stream was closed.
+        game.core.on_stream_opened();
+        game.on_line(&full("startpos", "e2e4 e7e5", "180000"));
+        assert_eq!(plies(&game), Some(2));
+        // A state that is older.
+        game.core.on_stream_opened();
+        game.on_line(&state("e2e4", ""));
+        game.on_line(&full("startpos", "e2e4 e7e5", "180000"));
+        assert_eq!(plies(&game), Some(2));
+    }
+
+    #[test]
+    fn draw_is_accepted_with_a_move_that_needs_no_search() {
+        let settings = Settings {
+            draw: Draw {
+                accept: true,
+                min_move: 1,
+                min_level_moves: 1,
+                ..Draw::default()
+            },
+            ..Settings::default()
+        };
+        let mut game = replay();
+        game.on_line(&full("startpos", "", "180000"));
+        game.core.apply_rules(&settings, None);
+        let chosen = |uci: &str, search| ChosenMove {
+            mv: Position::startpos().parse_uci(uci).expect("a legal move"),
+            source: Source::Search,
+            search,
+            transcript: Vec::new(),
+            fallback: None,
+        };
+        let mut searcher = Searcher::new(1, &Setting::default());
+        let one_ply = Limits {
+            depth: Some(1),
+            ..Limits::default()
+        };
+        let mut level = searcher.search(&Game::new(Position::startpos()), &one_ply);
+        (level.score, level.wdl) = (Score::Centipawns(0), Some([0, 1000, 0]));
+        for (fields, expected) in [
+            ("", None),
+            (",\"bdraw\":true", Some(DrawResignDecision::Draw)),
+        ] {
+            game.core
+                .on_move_chosen(chosen("a2a3", Some(level.clone())));
+            game.on_line(&state("a2a3 a7a6", fields));
+            let (decision, _) = game.core.on_move_chosen(chosen("h2h3", None));
+            assert_eq!(decision, expected, "{fields}");
+        }
     }
 
     proptest! {

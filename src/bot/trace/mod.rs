@@ -157,6 +157,9 @@ pub enum Record {
     Missing(u64),
 }
 
+/// Note that the stream of the game was opened.
+pub const STREAM_OPEN: &str = "the stream is open";
+
 /// Timer that leads to a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

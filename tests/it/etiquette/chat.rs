@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use knightwatch::sim::{Endpoint, Fault, FaultRule};
+use knightwatch::sim::{Endpoint, Fault, FaultRule, NewUser, SimOptions};
 use serde_json::Value;
 
 use super::{CLOCK, act, count_requests, site, start_game};
-use crate::common::{BOT, Daemon, Player, wait};
+use crate::common::{BOT, Daemon, Player, Site, wait};
 
 /// Chat lines of the bot so far, in the `player` or the `spectator` room.
 fn bot_lines(player: &Player<'_>, id: &str, room: &str) -> Vec<String> {
@@ -221,6 +221,28 @@ fn chat_rate_limit_pauses_chat_only() {
         (bot.log().matches("chat refused").count() >= 4).then_some(())
     });
     assert_eq!(count_requests(&site, Endpoint::Chat), 1, "{}", bot.log());
+}
+
+#[test]
+fn chat_wait_never_shortens_the_wait() {
+    let site = Site::with(SimOptions {
+        speed: 10.0,
+        users: vec![NewUser::bot(BOT), NewUser::human("Anna")],
+        ..SimOptions::default()
+    });
+    let config = "games = { abort_after_s = 100 }\n";
+    let _bot = Daemon::start_with(&site, config, &["--time-scale", "10"]);
+    let anna = site.player("Anna");
+    let game = anna.start(&[CLOCK[0], CLOCK[1], ("color", "white")]);
+    wait_for_chat(&anna, &game, "player", "Good luck");
+    send_chat(&anna, &game, "!wait");
+    wait_for_chat(&anna, &game, "player", "I will wait one more minute");
+    let then = site.sim.elapsed() + Duration::from_secs(110);
+    wait("it would be over by now", || {
+        (site.sim.elapsed() > then).then_some(())
+    });
+    assert_eq!(site.game(&game).unwrap().status, "started");
+    assert_eq!(site.finished(&game).status, "aborted");
 }
 
 #[test]

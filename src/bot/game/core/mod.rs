@@ -70,6 +70,15 @@ pub(crate) struct GameCore {
     /// The opponent's takeback requests in this position.
     takeback_request_count: u32,
     throttle: Throttle,
+    early_states: EarlyStates,
+}
+
+/// States that come before the `gameFull` of their stream. Lichess subscribes to the game before it computes that line from
+/// what it had read earlier, so it may be older than they are.
+#[derive(Clone, Debug, Default)]
+struct EarlyStates {
+    is_over: bool,
+    latest: Option<(GameState, Instant)>,
 }
 
 /// A turn, from the state that began it.
@@ -178,6 +187,7 @@ impl GameCore {
             draw_offer_count: 0,
             takeback_request_count: 0,
             throttle: Throttle::default(),
+            early_states: EarlyStates::default(),
         }
     }
 
@@ -274,6 +284,30 @@ impl GameCore {
         })
     }
 
+    /// A stream was opened.
+    pub(crate) fn on_stream_opened(&mut self) {
+        self.early_states = EarlyStates::default();
+    }
+
+    /// Takes the state of the `gameFull` of a stream. Returns the newest state that the stream has shown, with its arrival.
+    pub(crate) fn on_full_state(
+        &mut self,
+        state: GameState,
+        arrived: Instant,
+    ) -> (GameState, Instant) {
+        self.early_states.is_over = true;
+        let is_newer = |early: &GameState| {
+            let tail = early.moves.strip_prefix(&state.moves);
+            tail.is_some_and(|tail| {
+                tail.starts_with(' ') || state.moves.is_empty() && !tail.is_empty()
+            })
+        };
+        match self.early_states.latest.take() {
+            Some((early, arrived)) if is_newer(&early) => (early, arrived),
+            _ => (state, arrived),
+        }
+    }
+
     /// Applies a state of the stream. `fresh`: the state is in the first line of a new stream. Returns `None` before the
     /// first `gameFull`, which contains the whole state.
     ///
@@ -285,6 +319,9 @@ impl GameCore {
         arrived: Instant,
         fresh: bool,
     ) -> Result<Option<StateUpdate>, InvalidMoves> {
+        if !self.early_states.is_over {
+            self.early_states.latest = Some((state.clone(), arrived));
+        }
         let Some((header, game_moves)) = &mut self.game else {
             return Ok(None);
         };
@@ -387,6 +424,14 @@ impl GameCore {
         format!("declining the draw: {why}")
     }
 
+    /// Returns whether a draw is accepted after the searches so far.
+    fn accepts_draw(&self) -> bool {
+        let game = self.game();
+        game.is_some_and(|(_, game_moves)| {
+            self.score_trend.accepts(game_moves.ply(), &self.terms.draw)
+        })
+    }
+
     /// Returns whether the opponent's draw offer is open.
     pub(crate) fn is_draw_offered(&self) -> bool {
         self.opponent_offers_draw
@@ -408,7 +453,7 @@ impl GameCore {
         })
     }
 
-    /// Takes the chosen move. Returns the draw or resign decision of a searched move, and the next action.
+    /// Takes the chosen move. Returns the draw or resign decision, if there was one to make, and the next action.
     pub(crate) fn on_move_chosen(
         &mut self,
         choice: ChosenMove,
@@ -430,6 +475,9 @@ impl GameCore {
                 self.turn.decision = self.score_trend.decide(situation, draw, resign);
                 decision = Some(self.turn.decision);
             }
+        } else if self.opponent_offers_draw && self.accepts_draw() {
+            self.turn.decision = DrawResignDecision::Draw;
+            decision = Some(self.turn.decision);
         }
         let action = self.pending_move.on_move_chosen(choice.mv);
         self.chosen = Some(choice);
