@@ -125,6 +125,15 @@ pub fn import_command(
         path: options.records.clone(),
         error,
     };
+    if let Source::Files(files) = &options.source {
+        // Nothing is imported, and no file is created, if it cannot end well.
+        for file in files.iter().filter(|file| !is_stdin(file)) {
+            open(file).map_err(FileError::reading(file))?;
+        }
+        if options.accounts.is_empty() && !options.records.exists() {
+            return Err(Error::NoAccount);
+        }
+    }
     let importer = Importer::open(&options.records, &options.server).map_err(records_error)?;
     let recorded = importer.accounts().map_err(records_error)?;
     let spelled: BTreeSet<String> = recorded
@@ -218,7 +227,7 @@ struct Import<'a, W> {
 impl<W: Write> Import<'_, W> {
     fn file(&mut self, path: &Path) -> Result<(), Error> {
         let unreadable = &FileError::reading(path);
-        let mut text: Box<dyn BufRead> = match path.as_os_str() == "-" {
+        let mut text: Box<dyn BufRead> = match is_stdin(path) {
             true => Box::new(BufReader::new(io::stdin())),
             false => Box::new(BufReader::new(open(path).map_err(unreadable)?)),
         };
@@ -377,6 +386,11 @@ impl<W: Write> Import<'_, W> {
 fn open(path: &Path) -> io::Result<File> {
     // `<(...)` of a shell and `/dev/stdin` are no regular files, for which there is `-`.
     input::open(path)
+}
+
+/// Returns whether a path means the standard input.
+fn is_stdin(path: &Path) -> bool {
+    path.as_os_str() == "-"
 }
 
 /// The moves of a game in UCI, as the bot records them.

@@ -4,8 +4,9 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
+use tracing::warn;
 
-use super::pgn::{Details, pgn_of};
+use super::pgn::{Details, pgn_of, playable_moves};
 use super::{ChallengeDecision, Error, Filter, Game, GroupBy, Page, Rating, Reader, WinDrawLoss};
 use crate::atomic_file;
 use crate::events::{Player, TimeControl};
@@ -26,8 +27,8 @@ pub enum CommandError {
     Missing(PathBuf),
     /// The file is damaged.
     #[error(
-        "the records at {} are damaged: {error}; `sqlite3 {} .recover` saves what can be read, and a running bot begins a \
-         new file",
+        "the records at {} are damaged: {error}; `sqlite3 {} .recover` saves what can be read, and the bot begins a new file \
+         when it is restarted",
         file.display(),
         file.display()
     )]
@@ -269,6 +270,12 @@ fn export(
         let record = reader.record(id).map_err(read_error)?;
         let record = record.filter(|record| record.game.plies > 0);
         let record = record.ok_or_else(|| CommandError::NoGame(id.clone()))?;
+        let (readable, plies) = (playable_moves(&record), record.game.plies);
+        if u64::try_from(readable).is_ok_and(|readable| readable < u64::from(plies)) {
+            warn!(
+                "records: of the {plies} half-moves of game {id}, those after {readable} are missing or damaged"
+            );
+        }
         let gap = if number > 0 { "\n" } else { "" };
         let text = pgn_of(&record, reader.server(), options.details);
         write!(out, "{gap}{text}")?;

@@ -55,6 +55,12 @@ pub enum Error {
     /// There is no file.
     #[error("there are no records at {}", .0.display())]
     Missing(PathBuf),
+    /// The file cannot be looked at.
+    #[error("{0}; the records of the service need sudo")]
+    Denied(io::Error),
+    /// It is something else, such as a directory.
+    #[error("it is not a file")]
+    NoFile,
     /// The file has a later schema version.
     #[error("created by a newer knightwatch (schema version {0}); upgrade this one")]
     Newer(i64),

@@ -2,6 +2,8 @@
 //!
 //! Lists and statistics use covering indexes, so that 100,000 games take a few milliseconds: `cargo bench --bench records`.
 
+use std::fs;
+use std::io;
 use std::path::Path;
 use std::time::Duration;
 
@@ -25,7 +27,10 @@ pub(super) const RATING_KIND: &str =
 /// How many games of an account are searched for the one that shows the rating change of another.
 const MAX_NEIGHBOR_GAMES: u32 = 50;
 
-/// A game that started longer ago than this is considered over, in milliseconds.
+/// Speed of games without a clock.
+const CORRESPONDENCE: &str = "correspondence";
+
+/// A game with a clock that started longer ago than this is considered over, in milliseconds.
 const MAX_GAME_DURATION_MS: i64 = 6 * 3_600_000;
 
 /// A game without its moves.
@@ -196,9 +201,14 @@ impl Reader {
     /// # Errors
     /// When there is no file, or none that this program can read.
     pub fn open(file: &Path) -> Result<Self, Error> {
-        // Opening a FIFO would wait for a writer.
-        if !file.is_file() {
-            return Err(Error::Missing(file.to_owned()));
+        match fs::metadata(file) {
+            Ok(metadata) if metadata.is_file() => {}
+            // Opening a FIFO would wait for a writer.
+            Ok(_) => return Err(Error::NoFile),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                return Err(Error::Denied(error));
+            }
+            Err(_) => return Err(Error::Missing(file.to_owned())),
         }
         let mut db = read_only(file)?;
         match schema::expect_current(&db) {
@@ -356,15 +366,19 @@ fn rating_change(db: &Connection, game: &Game) -> rusqlite::Result<Option<i64>> 
     let Some((_, after)) = next.optional()?.filter(|(then, _)| finished <= *then) else {
         return Ok(None);
     };
+    let may_be_running = match game.speed.as_str() {
+        CORRESPONDENCE => format!("speed = '{CORRESPONDENCE}'"),
+        _ => format!("started > ?2 - {MAX_GAME_DURATION_MS}"),
+    };
     let sql = format!(
-    "SELECT EXISTS (
+        "SELECT EXISTS (
          SELECT 1 FROM (
-             SELECT * FROM game WHERE account = ?1 AND started <= ?2 AND started > ?2 - {MAX_GAME_DURATION_MS}
+             SELECT * FROM game WHERE account = ?1 AND started <= ?2 AND {may_be_running}
              ORDER BY started DESC LIMIT {MAX_NEIGHBOR_GAMES}
          )
          WHERE id <> ?4 AND rated = 1 AND {RATING_KIND} = ?3 AND coalesce(finished, ?2 + 1) > ?2
      )"
-);
+    );
     let mut concurrent = db.prepare(&sql)?;
     let concurrent: bool =
         concurrent.query_row((name, started, kind, &game.id), |row| row.get(0))?;

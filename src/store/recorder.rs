@@ -100,6 +100,7 @@ impl Recorder {
             shared: Arc::clone(&shared),
             db: None,
             failures: 0,
+            was_replaced: false,
             prune_at: Instant::now(),
         };
         let thread = thread::Builder::new().name("records".to_owned());
@@ -208,6 +209,8 @@ struct Writer {
     db: Option<Connection>,
     /// Failed attempts in a row.
     failures: u32,
+    /// A damaged file was replaced since the last success.
+    was_replaced: bool,
     /// When old notes are deleted next.
     prune_at: Instant,
 }
@@ -287,6 +290,7 @@ impl Writer {
 
     fn on_success(&mut self) {
         self.failures = 0;
+        self.was_replaced = false;
         let state = &self.shared.state;
         let lost = self.shared.lost.swap(0, Ordering::Relaxed);
         let file = self.options.file.display();
@@ -305,8 +309,8 @@ impl Writer {
         let file = self.options.file.display();
         let damaged = error.is_damage();
         // Only once: if the new file is damaged as well, it is the disk.
-        if damaged && self.failures == 0 {
-            self.failures = 1;
+        if damaged && !self.was_replaced {
+            self.was_replaced = true;
             match rename_damaged(&self.options.file) {
                 Ok(renamed) => {
                     error!(
@@ -433,6 +437,7 @@ mod tests {
             shared: Arc::default(),
             db: None,
             failures: 0,
+            was_replaced: false,
             prune_at: Instant::now(),
         };
         let note = |days_ago: i64| Item {

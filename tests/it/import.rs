@@ -175,6 +175,26 @@ fn import_adds_games_once() {
 }
 
 #[test]
+fn import_of_a_missing_file_imports_nothing() {
+    let state = tempfile::tempdir().unwrap();
+    let state = state.path();
+    fs::write(state.join("good.json"), EXPORT).unwrap();
+    let arguments = ["import", "--account", "MyBot", "good.json", "none.pgn"];
+    let output = run(state, &arguments);
+    let why = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        !output.status.success() && why.contains("none.pgn"),
+        "{why}"
+    );
+    assert!(!file(state).exists());
+    // Nor without an account.
+    let output = run(state, &["import", "good.json"]);
+    let why = String::from_utf8(output.stderr).unwrap();
+    assert!(why.contains("whose games are meant"), "{why}");
+    assert!(!file(state).exists());
+}
+
+#[test]
 fn import_since_a_day_applies_to_files() {
     let state = tempfile::tempdir().unwrap();
     let state = state.path();

@@ -439,6 +439,32 @@ async fn damaged_file_is_renamed_and_replaced() {
 }
 
 #[tokio::test]
+async fn damaged_file_is_replaced_after_another_failure() {
+    let mut test = TestRecorder::closed(None);
+    fs::create_dir_all(test.file()).unwrap();
+    test.start();
+    test.bus.send(Event::GameStarted(game_started(
+        "eeeeeeee",
+        Color::White,
+        "Anna",
+    )));
+    wait("the file cannot be opened", || {
+        let failure = test.state.borrow().failure.clone();
+        failure.filter(|(why, _)| why.contains("cannot write"))
+    })
+    .await;
+    assert!(matches!(Reader::open(&test.file()), Err(Error::NoFile)));
+    fs::remove_dir(test.file()).unwrap();
+    fs::write(test.file(), "this is no database, whatever its name says").unwrap();
+    wait("a new file is used", || {
+        let reader = Reader::open(&test.file()).ok()?;
+        (reader.count(&Filter::default()).ok()? == 1).then_some(())
+    })
+    .await;
+    test.finish().await;
+}
+
+#[tokio::test]
 async fn foreign_file_is_not_touched() {
     let mut test = TestRecorder::closed(None);
     fs::create_dir_all(test.file().parent().unwrap()).unwrap();

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::store::insert;
+use crate::store::pgn::playable_moves;
 
 /// A file with one game per day, from the second day of 1970.
 struct TestRecords {
@@ -482,6 +483,34 @@ fn rating_change_follows_from_next_game() {
          WHERE id = '4'";
     records.db.execute(sql, []).unwrap();
     assert_eq!(changes(&records)[3..5], [None, None]);
+    // Games without a clock run for weeks.
+    let sql = "UPDATE game SET speed = 'correspondence', finished = started + 1";
+    records.db.execute(sql, []).unwrap();
+    assert_eq!(changes(&records)[4], Some(5));
+    let sql = format!("UPDATE game SET finished = {} WHERE id = '1'", 6 * DAY_MS);
+    records.db.execute(&sql, []).unwrap();
+    assert_eq!(changes(&records)[4], None);
+}
+
+#[test]
+fn damaged_moves_end_a_game() {
+    let mut records = TestRecords::new();
+    let id = "1";
+    records.add(game_started("", Color::White, "Anna"), Outcome::Won);
+    let plies = |records: &TestRecords| {
+        let record = records.reader().record(id).unwrap().unwrap();
+        assert!(record.game.plies > 2);
+        playable_moves(&record)
+    };
+    assert!(plies(&records) > 2);
+    let damage = "UPDATE move SET uci = 'e2e9' WHERE ply = 3";
+    records.db.execute(damage, []).unwrap();
+    assert_eq!(plies(&records), 2);
+    records
+        .db
+        .execute("DELETE FROM move WHERE ply = 2", [])
+        .unwrap();
+    assert_eq!(plies(&records), 1);
 }
 
 #[test]
