@@ -430,7 +430,7 @@ pub enum BookCommand {
         knightwatch book build games.pgn --min-games 5 --max-ply 24 -o mine.bin\n  \
         knightwatch book build atomic.pgn --variant atomic -o atomic.bin\n\n\
         A move of a game has weight 2 if its side won and 1 for a draw; a line has the weight given in it, or 10. \
-        The options that omit moves and games apply to PGN files; lines are taken whole."
+        The options that omit moves and games apply to PGN files; lines are taken up to --max-ply."
     )]
     Build {
         /// Text files with lines of moves, and PGN files, whose names end in `.pgn`

@@ -132,6 +132,12 @@ pub(super) fn contradictions(settings: &Settings) -> Vec<Contradiction> {
         &["log_file_mib"],
         "a log file of 0 MiB holds no line; the minimum is 1",
     );
+    let socket = settings.daemon.socket.as_deref();
+    findings.in_section("daemon").add_if(
+        socket.is_some_and(|socket| socket.as_os_str().len() > MAX_SOCKET_PATH_BYTES),
+        &["socket"],
+        format!("the path of a socket has at most {MAX_SOCKET_PATH_BYTES} bytes"),
+    );
     findings.in_section("daemon").add_if(
         !(1..=MAX_LOG_FILES).contains(&settings.daemon.log_files),
         &["log_files"],
@@ -200,6 +206,9 @@ pub(super) fn seek_problem(settings: &Settings) -> Option<String> {
             .then(|| ALL_RESERVED.to_owned()),
     }
 }
+
+/// Upper limit of the path of a control socket, in bytes: `sun_path` of Linux without the end.
+const MAX_SOCKET_PATH_BYTES: usize = 107;
 
 const ALL_RESERVED: &str = "all slots are reserved for humans, so none is left for the games of [matchmaking]; reserve one less, or \
                             write enabled = false there";

@@ -98,6 +98,13 @@ fn password_of_wrong_type_is_not_shown() {
 }
 
 #[test]
+fn socket_with_a_long_path_is_rejected() {
+    let (_directory, sources) = written(&format!("daemon.socket = '/{}'\n", "s".repeat(107)));
+    let error = Settings::load(&sources).expect_err("too long").to_string();
+    assert!(error.contains("at most 107 bytes"), "{error}");
+}
+
+#[test]
 fn text_of_chat_is_measured_in_utf16() {
     let (_directory, sources) = written(&format!("chat.greeting = '{}'\n", "🙂".repeat(100)));
     let error = Settings::load(&sources).expect_err("too long").to_string();

@@ -37,16 +37,21 @@ pub(super) struct Service {
     program: PathBuf,
 }
 
+fn check_root(root: Option<&Path>) -> anyhow::Result<()> {
+    match root.filter(|root| !root.is_dir()) {
+        Some(root) => bail!(
+            "--root {} is not a directory: mount the image there first",
+            shell_quoted(root)
+        ),
+        None => Ok(()),
+    }
+}
+
 impl Service {
     /// # Errors
     /// When the root directory does not exist, or the service cannot start this program from its path.
     pub(super) fn new(root: Option<PathBuf>) -> anyhow::Result<Self> {
-        if let Some(root) = root.as_deref().filter(|root| !root.is_dir()) {
-            bail!(
-                "--root {} is not a directory: mount the image there first",
-                shell_quoted(root)
-            );
-        }
+        check_root(root.as_deref())?;
         let this = this_program();
         let program = match &root {
             Some(root) => {
@@ -67,6 +72,16 @@ impl Service {
                 None => INSTALL_PATH.into(),
             },
         };
+        Ok(Self { root, program })
+    }
+
+    /// The service that is installed, wherever this program is.
+    ///
+    /// # Errors
+    /// When the root directory does not exist.
+    pub(super) fn installed(root: Option<PathBuf>) -> anyhow::Result<Self> {
+        check_root(root.as_deref())?;
+        let program = INSTALL_PATH.into();
         Ok(Self { root, program })
     }
 

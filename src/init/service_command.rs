@@ -78,8 +78,12 @@ impl ServiceCommand {
                     writeln!(io::stderr(), "note: {remark}")?;
                 }
             }
-            Self::Install { place, force } => Unit::new(place)?.install(force, out)?,
-            Self::Uninstall { place, force } => Unit::new(place)?.uninstall(force, out)?,
+            Self::Install { place, force } => {
+                Unit::new(place, Service::new)?.install(force, out)?;
+            }
+            Self::Uninstall { place, force } => {
+                Unit::new(place, Service::installed)?.uninstall(force, out)?;
+            }
         }
         Ok(())
     }
@@ -99,7 +103,11 @@ struct Unit {
 }
 
 impl Unit {
-    fn new(place: PlaceArgs) -> anyhow::Result<Self> {
+    /// `service_of` gives the service below a root directory.
+    fn new(
+        place: PlaceArgs,
+        service_of: impl FnOnce(Option<PathBuf>) -> anyhow::Result<Service>,
+    ) -> anyhow::Result<Self> {
         let PlaceArgs {
             user,
             root,
@@ -132,7 +140,7 @@ impl Unit {
                 program_name()
             );
         }
-        let service = Service::new(root.clone())?;
+        let service = service_of(root.clone())?;
         Ok(Self {
             path: service.unit_file(),
             text: service.unit(),

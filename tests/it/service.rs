@@ -135,6 +135,21 @@ fn systemd_notify_failure_is_logged_once() {
 }
 
 #[test]
+fn service_is_removed_by_a_program_that_it_could_not_start() {
+    let home = tempfile::tempdir().unwrap();
+    // The service has no access to the directory of temporary files.
+    let program = home.path().join("knightwatch");
+    std::fs::copy(env!("CARGO_BIN_EXE_knightwatch"), &program).unwrap();
+    let run = |command: &str| {
+        let mut process = std::process::Command::new(&program);
+        let output = process.args(["service", command, "--dry-run"]).output();
+        String::from_utf8(output.unwrap().stderr).unwrap()
+    };
+    assert!(run("install").contains("the service cannot start"));
+    assert!(run("uninstall").contains("nothing to remove"));
+}
+
+#[test]
 fn unit_reload_reports_result() {
     assert_eq!(
         unit_setting("ExecReload"),

@@ -94,6 +94,9 @@ impl<'de> Deserialize<'de> for Range {
     }
 }
 
+/// Upper limit of a user name on Lichess, in characters.
+const MAX_USERNAME_CHARS: usize = 30;
+
 /// A pattern of user names, in which `*` matches any text, ignoring case.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String")]
@@ -140,10 +143,12 @@ impl TryFrom<String> for Pattern {
     fn try_from(text: String) -> Result<Self, String> {
         let name = address::id(&text, Page::User);
         let fits = |letter: char| letter.is_ascii_alphanumeric() || "_-*".contains(letter);
-        match !name.is_empty() && name.chars().all(fits) {
+        let letters = name.chars().filter(|letter| *letter != '*').count();
+        let is_short = letters <= MAX_USERNAME_CHARS && name.len() <= 2 * MAX_USERNAME_CHARS;
+        match !name.is_empty() && is_short && name.chars().all(fits) {
             true => Ok(Self(name.to_owned())),
             false => {
-                Err("expected a name, in which * stands for any letters, as in \"Bot-*\"".into())
+                Err("expected a name of at most 30 letters, in which * stands for any letters, as in \"Bot-*\"".into())
             }
         }
     }
