@@ -31,6 +31,13 @@ impl Init {
             Some(token) if !token_file.exists() || prompt.yes(replace, false)? => Some(token),
             _ => None,
         };
+        if conversion.token.is_none() {
+            let what = match token_file.exists() {
+                true => format!("the one in {} is used", token_file.display()),
+                false => format!("put it into {}", token_file.display()),
+            };
+            prompt.print(format_args!("{} holds no token: {what}", file.display()))?;
+        }
         plan.has_token = new.is_some() || token_file.exists();
         plan.server = Some(server.address().to_owned());
         let token = match new {

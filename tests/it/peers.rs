@@ -477,6 +477,28 @@ fn init_from_other_bot_writes_configuration_and_token() {
 }
 
 #[test]
+fn init_from_without_a_token_says_which_one_is_used() {
+    let home = TempDir::new().unwrap();
+    fs::write(home.path().join("config.yml"), "token: xxxxxxxx\n").unwrap();
+    let from = ["init", "--from", "config.yml", "--config"];
+    let init = |config| {
+        let output = knightwatch(home.path(), &[&from[..], &[config]].concat());
+        text(&output.stdout).to_owned()
+    };
+    let printed = init("one.toml");
+    assert!(
+        printed.contains("config.yml holds no token: put it into"),
+        "{printed}"
+    );
+    fs::write(home.path().join("token"), "lip_of_another").unwrap();
+    let printed = init("two.toml");
+    assert!(
+        printed.contains("config.yml holds no token: the one in"),
+        "{printed}"
+    );
+}
+
+#[test]
 fn comparison_names_every_key_of_both_peers() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/comparison.md");
     let page = fs::read_to_string(page).unwrap();

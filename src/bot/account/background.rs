@@ -1,5 +1,6 @@
 //! Background requests of an account, each with the handler of its result.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use tokio::task::JoinError;
@@ -14,7 +15,11 @@ use crate::lichess::retry::{self, RequestKind, Retry};
 
 /// Requests that are running.
 #[derive(Default)]
-pub(super) struct Background(SpannedJoinSet<Completion>);
+pub(super) struct Background {
+    running: SpannedJoinSet<Completion>,
+    /// Completed requests that [`next_challenge`](Self::next_challenge) was not looking for.
+    postponed: VecDeque<Completion>,
+}
 
 /// Completed request.
 pub(super) struct Completion {
@@ -46,7 +51,7 @@ impl Background {
         request: impl Future<Output = T> + Send + 'static,
         handle: impl FnOnce(&mut Account, T) -> Result<(), Error> + Send + 'static,
     ) {
-        self.0.spawn(async move {
+        self.running.spawn(async move {
             let result = request.await;
             Completion {
                 handle: Box::new(|account| {
@@ -65,7 +70,7 @@ impl Background {
         abandon: impl FnOnce(T) -> Option<ChallengeId> + Send + 'static,
         handle: impl FnOnce(&mut Account, T) + Send + 'static,
     ) {
-        self.0.spawn(async move {
+        self.running.spawn(async move {
             let result = request.await;
             Completion {
                 handle: Box::new(|account| match account {
@@ -82,23 +87,28 @@ impl Background {
 
     /// Waits for the next completed request. `None` if none is running.
     pub(super) async fn next(&mut self) -> Option<Result<Completion, JoinError>> {
-        self.0.join_next().await
+        match self.postponed.pop_front() {
+            Some(completion) => Some(Ok(completion)),
+            None => self.running.join_next().await,
+        }
     }
 
     /// Waits for the next request that has sent or canceled a challenge. Returns the created challenge, if any.
     pub(super) async fn next_challenge(&mut self) -> Option<Option<ChallengeId>> {
         loop {
-            if let Ok(completion) = self.0.join_next().await?
-                && completion.is_challenge
-            {
-                return Some((completion.handle)(None).unwrap_or(None));
+            match self.running.join_next().await? {
+                Ok(completion) if completion.is_challenge => {
+                    return Some((completion.handle)(None).unwrap_or(None));
+                }
+                Ok(other) => self.postponed.push_back(other),
+                Err(_) => {}
             }
         }
     }
 
     /// Aborts all requests.
     pub(super) async fn shutdown(&mut self) {
-        self.0.shutdown().await;
+        self.running.shutdown().await;
     }
 }
 
@@ -158,6 +168,18 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn other_completions_wait_for_their_turn() {
+        let mut background = Background::default();
+        background.spawn(async {}, |_, ()| {});
+        background.spawn_challenge(async {}, |()| None, |_, ()| {});
+        assert!(background.next_challenge().await.is_some());
+        assert!(background.next_challenge().await.is_none());
+        let other = background.next().await;
+        assert!(other.is_some_and(|other| other.is_ok_and(|other| !other.is_challenge)));
+        assert!(background.next().await.is_none());
+    }
 
     #[tokio::test]
     async fn answer_timeout_is_retried() {

@@ -83,6 +83,9 @@ const OFFLINE_LEAVE_TIMEOUT: Duration = Duration::from_millis(300);
 /// one was accepted just then.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// Time for the last changes of the state files, on a slow disk.
+const FINAL_SAVES_TIMEOUT: Duration = Duration::from_secs(3);
+
 /// Entries kept in each list of past challenges, games and accounts.
 const MAX_REMEMBERED: usize = 1000;
 
@@ -238,6 +241,10 @@ impl Account {
             self.tournaments.leave_all(timeout),
             clock::timeout(timeout, cancel_challenges),
         );
+        let saves = clock::timeout(FINAL_SAVES_TIMEOUT, self.finish_saves());
+        if saves.await.is_err() {
+            warn!("the last changes of the state files are not saved yet; leaving without them");
+        }
         self.background.shutdown().await;
         left
     }

@@ -93,6 +93,11 @@ impl PersistedState {
         (state, history)
     }
 
+    /// Returns whether a save of any file is in progress.
+    fn is_saving_any(&self) -> bool {
+        self.save_queues.iter().any(SaveQueue::is_writing)
+    }
+
     /// Returns whether a save of this file is in progress.
     pub(super) fn is_saving(&self, file: StateFile) -> bool {
         self.save_queues[file as usize].is_writing()
@@ -163,6 +168,18 @@ impl Account {
             self.save(file);
         } else if file == StateFile::Overrides {
             self.on_overrides_saved(failure.as_deref());
+        }
+    }
+
+    /// Waits until all changes are saved. Saves that have failed are repeated once.
+    pub(super) async fn finish_saves(&mut self) {
+        self.retry_failed_saves();
+        while self.state.is_saving_any()
+            && let Some(completion) = self.background.next().await
+        {
+            if let Err(error) = self.on_completion(completion) {
+                debug!("while the state files are saved: {error}");
+            }
         }
     }
 

@@ -74,7 +74,7 @@ impl<'de> Deserialize<'de> for Range {
             type Value = Range;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a number or a range, as in 5, \"10..20\", \"10..\" or \"..20\"")
+                f.write_str("a number or a range from the lower to the upper bound, as in 5, \"10..20\", \"10..\" or \"..20\"")
             }
 
             fn visit_i64<E: de::Error>(self, number: i64) -> Result<Range, E> {

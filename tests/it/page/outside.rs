@@ -206,7 +206,7 @@ fn page_is_not_opened_on_public_address_without_key() {
     let home = tempfile::tempdir().unwrap();
     let socket = home.path().join("control.sock");
     let config = format!(
-        "web.listen = \"0.0.0.0:0\"\ndaemon.socket = \"{}\"",
+        "daemon = {{ socket = \"{}\" }}\n[web]\nlisten = \"0.0.0.0:0\"\n",
         socket.display()
     );
     let log = home.path().join("log");
