@@ -152,6 +152,7 @@ impl Matches {
         opponent: Username,
         offer: Offer,
         pairs: u32,
+        human: bool,
     ) -> Result<(), String> {
         if self.against(&opponent).is_some() {
             return Err(format!(
@@ -179,7 +180,7 @@ impl Matches {
             retry_at: 0,
             retry_reason: String::new(),
             ended: None,
-            human: false,
+            human,
         });
         Ok(())
     }
@@ -481,8 +482,8 @@ mod tests {
             rated: false,
         };
         let mut matches = Matches::default();
-        matches.add("Rival".into(), offer, pairs).unwrap();
-        assert!(matches.add("RIVAL".into(), offer, pairs).is_err());
+        matches.add("Rival".into(), offer, pairs, false).unwrap();
+        assert!(matches.add("RIVAL".into(), offer, pairs, false).is_err());
         matches
     }
 

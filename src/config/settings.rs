@@ -501,7 +501,7 @@ impl Challenge {
 
 impl Games {
     /// Returns whether all slots are reserved for humans.
-    pub(super) fn are_reserved(&self) -> bool {
+    pub fn are_reserved(&self) -> bool {
         self.concurrency > 0 && self.reserved_for_humans == self.concurrency
     }
 }

@@ -136,6 +136,15 @@ fn operator_block_survives_crash() {
 }
 
 #[test]
+fn operator_unblock_names_another_block() {
+    let site = site();
+    let bot = Daemon::start(&site, "challenge.block = [\"Riv*\"]\n");
+    run_command(&bot, &["block", "rival"]);
+    let done = run_command(&bot, &["unblock", "Rival"]);
+    assert!(done.contains("Riv* blocks the same name"), "{done}");
+}
+
+#[test]
 fn operator_move_now_plays_at_once() {
     let site = site();
     let bot = Daemon::start(&site, "book = { enabled = false }\n");

@@ -270,6 +270,27 @@ fn arena_left_while_paused() {
 }
 
 #[test]
+fn arena_withdrawal_that_fails_is_repeated() {
+    let site = Site::with(SimOptions {
+        users: vec![NewUser::bot(BOT), NewUser::bot("Ann")],
+        speed: 10.0,
+        ..SimOptions::default()
+    });
+    site.sim.add_arena(&arena(36_000)).unwrap();
+    let bot = Daemon::start_with(&site, ONE, &["--time-scale", "10"]);
+    wait("the bot is in the arena", || is_joined(&site).then_some(()));
+    let broken = FaultRule::on(Endpoint::ArenaWithdraw, Fault::html(502)).from_user(BOT);
+    site.sim.faults().add(broken.times(1_000));
+    run_command(&bot, &["pause"]);
+    wait("it gives up for now", || {
+        let status = run_command(&bot, &["status"]);
+        status.contains("the withdrawal has failed").then_some(())
+    });
+    site.sim.faults().clear();
+    wait("the bot is out of it", || (!is_joined(&site)).then_some(()));
+}
+
+#[test]
 fn arena_reload_follows_config() {
     let site = site(&arena(3_600));
     let other = ArenaOptions {
@@ -373,6 +394,32 @@ fn arena_discovery_finds_team_arenas() {
     assert_eq!(player_counts(&site, ["elsewher"]), [0]);
     let log = bot.log();
     assert!(!log.contains("sesame") && !log.contains("mellon"), "{log}");
+}
+
+#[test]
+fn arena_team_is_asked_again_after_an_outage() {
+    let site = Site::with(SimOptions {
+        users: vec![NewUser::bot(BOT), NewUser::bot("Ann")],
+        speed: 10.0,
+        ..SimOptions::default()
+    });
+    site.sim.add_team(NewTeam {
+        leader: Some("Leader".to_owned()),
+        ..NewTeam::new("Our Bots")
+    });
+    add_arena(&site, "ourfirst", 20_000, |options| {
+        options.team = Some("Our Bots".to_owned());
+    });
+    let broken = FaultRule::on(Endpoint::TeamJoin, Fault::html(502)).from_user(BOT);
+    site.sim.faults().add(broken);
+    let config = "[tournaments]\nteams = [\"our-bots\"]\njoin_teams = true\n";
+    let bot = Daemon::start_with(&site, config, &["--time-scale", "10"]);
+    wait("it could not join", || {
+        bot.log().contains("not in the team our-bots").then_some(())
+    });
+    wait("the bot takes part", || {
+        (player_counts(&site, ["ourfirst"]) == [1]).then_some(())
+    });
 }
 
 #[test]

@@ -305,7 +305,7 @@ impl Account {
             self.state.accepted_log.add(id, user, limit, facts, now);
             self.save(StateFile::Accepted);
         }
-        let number = self.games.rematches.next_number(challenge);
+        let number = self.games.rematches.number_after(challenge, clock::now());
         self.games.rematches.record(challenge.id.clone(), number);
         self.games
             .slots

@@ -61,14 +61,25 @@ impl Account {
                 let problem = match found {
                     Err(error) if error.is_not_found() => format!("there is no user {user}"),
                     Ok(found) if found.disabled => format!("the account {user} is closed"),
-                    // Without an answer, the first challenge tells.
-                    Ok(_) | Err(_) => return account.add_match(challenge, pairs, responder),
+                    Ok(found) => {
+                        let human = Some(!found.is_bot());
+                        return account.add_match(challenge, pairs, human, responder);
+                    }
+                    // The first challenge tells.
+                    Err(_) => return account.add_match(challenge, pairs, None, responder),
                 };
                 responder.fail(problem);
             });
     }
 
-    fn add_match(&mut self, challenge: OutgoingChallenge, pairs: u32, responder: Responder) {
+    /// `human`: whether the opponent is a person, if that is known.
+    fn add_match(
+        &mut self,
+        challenge: OutgoingChallenge,
+        pairs: u32,
+        human: Option<bool>,
+        responder: Responder,
+    ) {
         let OutgoingChallenge { user, params } = challenge;
         if self.ctx.is_stopping() {
             return responder.fail(SHUTTING_DOWN);
@@ -81,7 +92,12 @@ impl Account {
             variant: params.variant,
             rated: params.rated,
         };
-        if let Err(why) = self.state.matches.add(user.clone(), offer, pairs) {
+        if human == Some(false) && self.ctx.settings.games.are_reserved() {
+            return responder
+                .fail("all slots are reserved for humans: see games.reserved_for_humans");
+        }
+        let matches = &mut self.state.matches;
+        if let Err(why) = matches.add(user.clone(), offer, pairs, human.unwrap_or(false)) {
             return responder.fail(why);
         }
         let paused = match self.operator.overrides.paused {

@@ -117,6 +117,7 @@ impl OperatorState {
                     ..Match::default()
                 },
                 play: play.clone(),
+                by_operator: true,
                 ..Rule::default()
             };
             let rules = &mut Arc::make_mut(&mut settings).rule;
@@ -228,7 +229,14 @@ impl Account {
         }
         self.publish_note(format!("{who} is no longer blocked by the operator"));
         self.apply_settings();
-        let done = format!("{who} is no longer blocked");
+        let name = who.to_string();
+        let mut others = self.ctx.settings.challenge.block.iter();
+        let done = match others.find(|other| other.matches(&name)) {
+            Some(other) => {
+                format!("the block of {who} is removed, but {other} blocks the same name")
+            }
+            None => format!("{who} is no longer blocked"),
+        };
         self.save_and_respond(done, responder);
     }
 
@@ -249,7 +257,10 @@ impl Account {
 
     /// Applies to games that start from now on.
     fn play(&mut self, who: Pattern, play: Play, responder: Responder) {
-        self.operator.play.retain(|(other, _)| *other != who);
+        let name = who.to_string();
+        self.operator
+            .play
+            .retain(|(other, _)| !other.to_string().eq_ignore_ascii_case(&name));
         let done = match play == Play::default() {
             true => format!("the next games against {who} follow the rules again"),
             false => format!(
@@ -259,7 +270,8 @@ impl Account {
         };
         self.publish_note(format!("operator: {done}"));
         if play != Play::default() {
-            self.operator.play.push((who, play));
+            // The latest command counts.
+            self.operator.play.insert(0, (who, play));
         }
         self.apply_settings();
         responder.succeed(done);

@@ -15,10 +15,13 @@ use crate::bot::commands::{OutgoingChallenge, SHUTTING_DOWN};
 use crate::bot::game::status::RematchOffer;
 use crate::clock;
 use crate::events::Decision;
-use crate::lichess::model::{Challenge, GameId, Username};
+use crate::lichess::model::{Challenge, GameId, TimeControl, Username, Variant};
 
 /// Time for an answer to our offer. Shorter than its slot is reserved.
 const OFFER_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// Time after a game in which a challenge to the same game counts as a rematch.
+const REMATCH_TIME: Duration = Duration::from_secs(60);
 
 /// Reasons reported for the end of an offer.
 const BY_REMATCH: &str = "our offer of a rematch";
@@ -29,7 +32,17 @@ const OPPONENT_CHALLENGES: &str = "the opponent challenges us";
 pub(super) struct Rematches {
     /// Games that are rematches, and their number in a row.
     numbers: VecDeque<(GameId, u32)>,
+    /// The last game whose opponent we may offer a rematch.
+    last: Option<LastGame>,
     offer: Option<Offer>,
+}
+
+#[derive(Debug)]
+struct LastGame {
+    id: GameId,
+    opponent: Username,
+    terms: (TimeControl, Variant, bool),
+    ended: Instant,
 }
 
 #[derive(Debug)]
@@ -52,6 +65,20 @@ impl Rematches {
     pub(super) fn next_number(&self, challenge: &Challenge) -> u32 {
         let previous = challenge.rematch_of.as_ref();
         previous.map_or(0, |previous| self.number_of(previous) + 1)
+    }
+
+    /// Number of the game that a challenge will become, when we decide about a rematch after it. Bots cannot say that they
+    /// want one, so a challenge to the same game soon after its end counts.
+    pub(super) fn number_after(&self, challenge: &Challenge, now: Instant) -> u32 {
+        let is_same = |last: &&LastGame| {
+            let from = challenge.challenger.as_ref().map(|user| &user.name);
+            let terms = (challenge.time_control, challenge.variant, challenge.rated);
+            from == Some(&last.opponent) && terms == last.terms && now - last.ended < REMATCH_TIME
+        };
+        match self.last.as_ref().filter(is_same) {
+            Some(last) if challenge.rematch_of.is_none() => self.number_of(&last.id) + 1,
+            _ => self.next_number(challenge),
+        }
     }
 
     /// Records the number of a game.
@@ -83,13 +110,20 @@ impl Account {
     pub(super) fn offer_rematch(&mut self, previous: &GameId, rematch: RematchOffer) {
         let (to, human) = (&rematch.to, rematch.human);
         let now = clock::now();
+        let terms = &rematch.challenge;
+        self.games.rematches.last = Some(LastGame {
+            id: previous.clone(),
+            opponent: to.clone(),
+            terms: (terms.time_control, terms.variant, terms.rated),
+            ended: now,
+        });
         let is_playing = self.games.slots.games_against(Some(to), true, now) > 0;
         let busy = is_playing || self.incoming.is_waiting() || self.games.slots.is_full(human, now);
         let already_rematch =
             self.games.rematches.number_of(previous) > 0 || self.games.rematches.offer.is_some();
         let settings = &self.ctx.settings;
         let is_own_account = settings.is_own_account(to.as_str());
-        let blocked = settings.challenge.blocks(to.as_str());
+        let blocked = self.is_never_challenged(to);
         // The match decides who plays next, and with which color.
         let in_match = self.state.matches.has_game(previous);
         if is_own_account || blocked || busy || already_rematch || in_match || !self.accepts_games()
@@ -121,6 +155,16 @@ impl Account {
                 info!("no rematch with {}: {failure}", offer.user);
             }
         });
+    }
+
+    /// Returns whether this user is never challenged, by a setting or a list.
+    fn is_never_challenged(&self, user: &Username) -> bool {
+        let (settings, name) = (&self.ctx.settings, user.as_str());
+        let mut blocked = settings.matchmaking.block.iter();
+        let is_listed = self.state.block_lists.all_names().contains(&user.id());
+        settings.challenge.blocks(name)
+            || blocked.any(|pattern| pattern.matches(name))
+            || is_listed && !settings.accepts_by_name(name)
     }
 
     /// Tracks our offer. The game may be running by now.
@@ -195,9 +239,33 @@ mod tests {
     fn challenge(rematch_of: Option<&str>) -> Challenge {
         let challenge = json!({
             "id": "thisgame", "variant": {"key": "standard"}, "speed": "blitz", "rematchOf": rematch_of,
+            "challenger": {"id": "ann", "name": "Ann"},
             "timeControl": {"type": "clock", "limit": 180, "increment": 2},
         });
         serde_json::from_value(challenge).unwrap()
+    }
+
+    #[test]
+    fn challenge_to_the_same_game_is_a_rematch_for_a_while() {
+        let (mut rematches, now) = (Rematches::default(), Instant::now());
+        let again = challenge(None);
+        assert_eq!(rematches.number_after(&again, now), 0);
+        let mut last = |opponent: &str, rated| {
+            rematches.last = Some(LastGame {
+                id: "lastgame".parse().unwrap(),
+                opponent: opponent.into(),
+                terms: (again.time_control, again.variant, rated),
+                ended: now,
+            });
+            rematches.number_after(&again, now)
+        };
+        assert_eq!((last("Bob", false), last("Ann", true)), (0, 0));
+        assert_eq!(last("ann", false), 1);
+        rematches.record("lastgame".parse().unwrap(), 1);
+        assert_eq!(rematches.number_after(&again, now), 2);
+        assert_eq!(rematches.number_after(&again, now + REMATCH_TIME), 0);
+        // Policy asks for what Lichess calls a rematch.
+        assert_eq!(rematches.next_number(&again), 0);
     }
 
     #[test]

@@ -166,6 +166,14 @@ pub fn rank(settings: &Settings, input: &MatchInput) -> Rank {
     Rank::new(priority, preference)
 }
 
+/// The rules with the numbers that those of the configuration have in it.
+fn numbered(rules: &[Rule]) -> impl Iterator<Item = (usize, &Rule)> {
+    let by_operator = rules.iter().filter(|rule| rule.by_operator).count();
+    // Those of the operator come first.
+    let numbers = (0..).map(move |at: usize| at.saturating_sub(by_operator));
+    numbers.zip(rules)
+}
+
 /// Name of a rule, or its number.
 fn rule_label(number: usize, rule: &Rule) -> String {
     match rule.name.as_str() {
@@ -269,7 +277,7 @@ impl Evaluator {
     /// Returns whether a rule accepts.
     fn check_rules(&mut self, rules: &[Rule], input: &MatchInput) -> Result<bool, ChallengeAnswer> {
         let mut limited = false;
-        for (number, rule) in rules.iter().enumerate() {
+        for (number, rule) in numbered(rules) {
             let name = rule_label(number, rule);
             if let Some(mismatch) = match_input::first_objection(rule, input) {
                 self.record(name, format!("does not match: {mismatch}"));

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{MatchInput, PlayingStrength, match_input, rule_label};
+use super::{MatchInput, PlayingStrength, match_input, numbered, rule_label};
 use crate::config::{self, Books, Play, Settings, Takebacks};
 use crate::engine::Limits;
 use crate::plural;
@@ -74,7 +74,7 @@ impl PlaySettings {
     /// Settings of the matching rules, else of the sections. Rules that decline apply to challenges only.
     pub fn of(settings: &Settings, game: &MatchInput) -> Self {
         let (mut play, mut labels) = (Play::default(), Vec::new());
-        for (number, rule) in settings.rule.iter().enumerate() {
+        for (number, rule) in numbered(&settings.rule) {
             if rule.decline.is_some() || match_input::first_objection(rule, game).is_some() {
                 continue;
             }

@@ -58,6 +58,8 @@ pub(super) struct Discovery {
     members: HashSet<String>,
     /// Teams that the account is not in, for which the reason was logged.
     reported_teams: HashSet<String>,
+    /// Teams that have been asked to take the account.
+    asked_teams: HashSet<String>,
 }
 
 impl Discovery {
@@ -76,6 +78,7 @@ impl Discovery {
             allows_bots: HashMap::new(),
             members: HashSet::new(),
             reported_teams: HashSet::new(),
+            asked_teams: HashSet::new(),
         }
     }
 
@@ -111,7 +114,9 @@ impl Discovery {
             match listed {
                 Ok(listed) => {
                     let mut listed = listed;
-                    listed.retain(|arena| member || arena.team.is_none());
+                    let is_open =
+                        |arena: &ListedArena| arena.team.is_none() && arena.battle_teams.is_empty();
+                    listed.retain(|arena| member || is_open(arena));
                     candidates.extend(listed.into_iter().map(|arena| Candidate {
                         team: Some(team.clone()),
                         arena,
@@ -210,11 +215,20 @@ impl Discovery {
         let obstacle = match client.team(team).await {
             Ok(found) if found.joined == Some(true) => None,
             Ok(_) if !join => Some("tournaments.join_teams is off".to_owned()),
-            Ok(_) if self.reported_teams.contains(team) => return false,
+            Ok(_) if self.asked_teams.contains(team) => return false,
             Ok(found) if found.requested => Some(REQUESTED.to_owned()),
             Ok(_) => {
                 let password = membership.password.as_deref();
-                match client.join_team(team, TEAM_REQUEST_MESSAGE, password).await {
+                let joined = client.join_team(team, TEAM_REQUEST_MESSAGE, password).await;
+                // After an outage or a limit it is asked again.
+                let is_answered = match &joined {
+                    Ok(()) => true,
+                    Err(failure) => failure.lichess_error().is_some() && !failure.is_rate_limited(),
+                };
+                if is_answered {
+                    self.asked_teams.insert(team.clone());
+                }
+                match joined {
                     // A team may let its leaders decide.
                     Ok(()) => match client.team(team).await {
                         Ok(found) if found.joined == Some(true) => {

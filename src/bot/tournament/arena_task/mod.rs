@@ -24,6 +24,9 @@ use crate::lichess::retry::{self, RequestKind, Retry};
 use crate::plural;
 use refusal::{JoinRefusal, REFUSED_POLL_INTERVAL};
 
+/// Time until a withdrawal that has failed is repeated.
+const WITHDRAWAL_INTERVAL: Duration = Duration::from_secs(60);
+
 /// Interval between polls of an arena that the account has joined.
 const JOINED_POLL_INTERVAL: Duration = Duration::from_secs(20);
 
@@ -223,9 +226,14 @@ impl ArenaTask {
             if *paused.borrow_and_update() {
                 self.respond(Ok("it will be joined when the bot resumes".to_owned()));
                 self.withdraw_if_joined().await;
-                self.update_status(|arena| arena.text = "out until the bot resumes".to_owned());
+                let text = match self.joined {
+                    true => "paused, but still in the arena: the withdrawal has failed",
+                    false => "out until the bot resumes",
+                };
+                self.update_status(|arena| arena.text = text.to_owned());
                 tokio::select! {
                     _ = paused.changed() => continue,
+                    () = clock::sleep(WITHDRAWAL_INTERVAL), if self.joined => continue,
                     () = leave.cancelled() => break ExitReason::Leave,
                     () = shutdown.reached(Stage::Draining) => break ExitReason::Shutdown,
                 }
@@ -248,6 +256,12 @@ impl ArenaTask {
             }
         };
         self.withdraw_if_joined().await;
+        while self.joined && end == ExitReason::Leave {
+            tokio::select! {
+                () = clock::sleep(WITHDRAWAL_INTERVAL) => self.withdraw_if_joined().await,
+                () = shutdown.reached(Stage::Draining) => break,
+            }
+        }
         self.update_status(|arena| {
             if end != ExitReason::Done && arena.stage != ArenaStage::Over {
                 arena.text = "left".to_owned();
@@ -265,8 +279,10 @@ impl ArenaTask {
     async fn withdraw_if_joined(&mut self) {
         self.set_slot_need(SlotNeed::None);
         self.observations.seen = false;
-        if std::mem::take(&mut self.joined) || !self.known {
-            self.known |= self.withdraw().await;
+        if self.joined || !self.known {
+            let is_out = self.withdraw().await;
+            self.known |= is_out;
+            self.joined = !is_out;
         }
     }
 
