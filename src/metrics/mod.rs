@@ -9,6 +9,7 @@ mod sample;
 mod status;
 mod status_text;
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -26,6 +27,9 @@ pub use status::{
     LimitStatus, LiveState, MatchStatus, OpenChallenge, RecordsStatus, RequestOutcomes, Status,
     StreamStatus,
 };
+
+/// Upper limit of games whose end is awaited; the end of a few may be missed.
+const MAX_BEGUN_GAMES: usize = 4_096;
 
 /// Time without a sign of the main loop from which the bot is unhealthy; there is one every second.
 const STALE_AFTER: Duration = Duration::from_secs(15);
@@ -69,6 +73,8 @@ struct Totals {
     hashfull: u32,
     offline_since: Option<Instant>,
     missed_events: u64,
+    /// Plies of the running games when they began or were resumed.
+    begun_at: HashMap<String, u32>,
 }
 
 impl Default for Metrics {
@@ -103,9 +109,17 @@ impl Metrics {
 
     /// Marks this one of several accounts as stopped; `reason` is the error, if any.
     pub fn set_ended(&self, reason: Option<String>) {
-        let account = self.0.live.borrow().0.account.clone();
+        let LiveState {
+            account,
+            requests,
+            stuck_game_recoveries,
+            ..
+        } = self.0.live.borrow().0.clone();
         self.set_live(LiveState {
             account,
+            // Counters do not fall.
+            requests,
+            stuck_game_recoveries,
             stage: ENDED.to_owned(),
             stopped: reason,
             ..LiveState::default()
@@ -189,9 +203,18 @@ impl Metrics {
                 };
                 *counter += 1;
             }
-            Event::GameStarted(_) => totals.counts.started += 1,
+            Event::GameStarted(started) => {
+                totals.counts.started += 1;
+                if totals.begun_at.len() >= MAX_BEGUN_GAMES {
+                    totals.begun_at.clear();
+                }
+                totals.begun_at.insert(started.game.clone(), started.plies);
+            }
             Event::Moved(moved) if moved.ours => self.moved(&mut totals, moved),
-            Event::GameFinished(finished) => totals.counts.finished(finished),
+            Event::GameFinished(finished) => {
+                totals.begun_at.remove(&finished.game);
+                totals.counts.finished(finished);
+            }
             Event::Note {
                 severity: Severity::Error,
                 ..
@@ -203,6 +226,11 @@ impl Metrics {
     }
 
     fn moved(&self, totals: &mut Totals, moved: &Moved) {
+        // The moves of a resumed game from before are reported, too.
+        let begun_at = totals.begun_at.get(&moved.game);
+        if begun_at.is_some_and(|plies| moved.ply <= *plies) {
+            return;
+        }
         totals.counts.moves += 1;
         if let Some(timing) = moved.timing {
             totals.post.add(timing.round_trip);

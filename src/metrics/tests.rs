@@ -61,6 +61,33 @@ fn game(id: &str, our_turn_ms: Option<u64>) -> GameStatus {
 }
 
 #[test]
+fn moves_from_before_the_start_are_not_counted() {
+    let metrics = Metrics::default();
+    let Event::GameStarted(mut resumed) = started("a", Color::White) else {
+        unreachable!("it is a start");
+    };
+    resumed.plies = 2;
+    metrics.count(&Event::GameStarted(resumed));
+    for ply in 1..=3 {
+        let mut moved = Moved::example("a", Source::Search);
+        moved.ply = ply;
+        metrics.count(&Event::Moved(moved));
+    }
+    assert_eq!(metrics.status().counts.moves, 1);
+}
+
+#[test]
+fn counters_of_a_stopped_account_stay() {
+    let metrics = Metrics::default();
+    metrics.set_live(LiveState {
+        stuck_game_recoveries: 3,
+        ..LiveState::default()
+    });
+    metrics.set_ended(None);
+    assert_eq!(metrics.status().live.stuck_game_recoveries, 3);
+}
+
+#[test]
 fn finished_games_are_counted_by_our_result() {
     let metrics = Metrics::default();
     for (ours, status, winner, result) in [

@@ -28,14 +28,19 @@ pub(super) fn from_record(record: &Record, server: &str) -> LiveGame {
     let mut live = LiveGame::new(&start, server, started);
     let clocks = &live.view.clocks;
     let mut left = [clocks.white_ms, clocks.black_ms];
-    for played in &record.moves {
+    // The last known clock of each side; the initial one until its first move.
+    let mut known = left;
+    for (played, ply) in record.moves.iter().zip(0..) {
         let mover = live.position().turn().index();
         left[mover] = played.clock_ms.map(|clock| clock.max(0).unsigned_abs());
+        let is_first = ply < 2;
+        known[mover] = left[mover].or(known[mover].filter(|_| !is_first));
         if !live.play(&played.uci, (left[0], left[1])) {
             break;
         }
         live.add_search_info(search_info(played).as_ref());
     }
+    [live.view.clocks.white_ms, live.view.clocks.black_ms] = known;
     for note in &record.notes {
         add_note(&mut live, note);
     }

@@ -142,6 +142,18 @@ pub(super) struct GameResult {
     pub text: String,
 }
 
+impl GameResult {
+    /// The result of a game of which only the end is known; `text` says why.
+    pub(super) fn unknown(text: &str) -> Self {
+        Self {
+            outcome: "unknown",
+            score: "*".to_owned(),
+            status: "unknownFinish".to_owned(),
+            text: text.to_owned(),
+        }
+    }
+}
+
 /// Search information, from our point of view.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct SearchInfo {

@@ -134,8 +134,11 @@ export class Board {
 	 * moved back. */
 	dragPiece(square, clientX, clientY) {
 		const entry = this.pieces.get(square);
-		if (!entry) return;
 		const dragged = clientX !== undefined;
+		// The piece may have left its square meanwhile.
+		this.dragged?.classList.remove("dragged");
+		this.dragged = dragged ? entry?.node : null;
+		if (!entry) return this.layers.drag.replaceChildren();
 		entry.node.classList.toggle("dragged", dragged);
 		const [x, y] = [this.x(square), this.y(square)];
 		this.layers.drag.replaceChildren(

@@ -19,6 +19,9 @@ const STAGE_LABELS = { running: "Running", planned: "Planned", over: "Over" };
 
 const DECISION_LABELS = { accepted: "Accepted", queued: "Queued", declined: "Declined", dropped: "Dropped" };
 
+/** Key of an entry with a time, which is shown with its date from the next day on. */
+const keyOfDay = (item) => JSON.stringify([item, new Date().toDateString()]);
+
 export class BotView {
 	constructor() {
 		this.state = el("p", { class: "state" });
@@ -78,14 +81,14 @@ export class BotView {
 		];
 		this.controls.forEach((control, at) => setAttribute(control, "disabled", stopping || disabled[at]));
 		this.noChallenges.hidden = snapshot.challenges.length > 0;
-		syncList(this.challenges, snapshot.challenges.toReversed(), challengeRow);
+		syncList(this.challenges, snapshot.challenges.toReversed(), challengeRow, keyOfDay);
 		this.noArenas.hidden = snapshot.arenas.length > 0;
 		// The simulator has no tournament pages.
 		const url = ({ id }) => (server && !snapshot.play ? `${server}/tournament/${id}` : null);
 		const arenas = snapshot.arenas.toReversed().map((one) => ({ ...one, url: url(one) }));
-		syncList(this.arenas, Object.keys(STAGE_LABELS).flatMap((stage) => arenas.filter((one) => one.stage === stage)), arenaRow);
+		syncList(this.arenas, Object.keys(STAGE_LABELS).flatMap((stage) => arenas.filter((one) => one.stage === stage)), arenaRow, keyOfDay);
 		syncList(this.settings, settingRows(snapshot.settings), settingRow);
-		syncList(this.log, snapshot.log.toReversed(), noteItem);
+		syncList(this.log, snapshot.log.toReversed(), noteItem, keyOfDay);
 	}
 
 	async #run(name, text) {

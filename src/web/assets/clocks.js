@@ -15,14 +15,16 @@ export function timeLeft(game, side) {
 	const { at, running } = game.clocks;
 	const ms = game.clocks[`${side}_ms`];
 	if (ms === null || isUnlimited(game)) return null;
-	return running === side && !game.result ? Math.max(0, ms - (now() - at)) : ms;
+	return running === side && !game.result ? Math.max(0, ms - Math.max(0, now() - at)) : ms;
 }
 
 /** Time left of a side after so many moves, in ms; null if unknown. */
 export function timeLeftAt(game, side, plies) {
 	if (isUnlimited(game)) return null;
-	const known = game.moves.slice(0, plies).findLast((move) => move[`${side}_ms`] !== null);
-	return known?.[`${side}_ms`] ?? game.clock?.start_ms ?? null;
+	const moves = game.moves.slice(0, plies);
+	const known = moves.findLast((move) => move[`${side}_ms`] !== null);
+	if (known) return known[`${side}_ms`];
+	return moves.some(({ by }) => by === side) ? null : (game.clock?.start_ms ?? null);
 }
 
 const clockNodes = new Map();

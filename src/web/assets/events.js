@@ -12,29 +12,47 @@ const FULL_RETRY_MS = 5000;
 /** Time after which a hidden window closes its stream: browsers allow six connections per site over all windows. */
 const HIDDEN_TIMEOUT_MS = 30_000;
 
-/** Calls `onEvent` for every event of a stream until it ends. */
+/** Time without any data after which a connection is lost. The daemon sends a comment every ten seconds. */
+const SILENCE_MS = 30_000;
+
+/** Reads the next part; fails if none comes in time, as when the other end is gone without a word. */
+async function readPart(reader) {
+	let timer = 0;
+	const silence = new Promise((_, reject) => (timer = setTimeout(() => reject(new Error("silence")), SILENCE_MS)));
+	try {
+		return await Promise.race([reader.read(), silence]);
+	} finally {
+		clearTimeout(timer);
+	}
+}
+
+/** Calls `onEvent(kind, data, began)` for every event of a stream until it ends; `began` is when its first part arrived. */
 async function readEvents(body, onEvent) {
 	const reader = body.pipeThrough(new TextDecoderStream()).getReader();
 	let rest = "";
+	let began = 0;
 	for (;;) {
-		const { value, done } = await reader.read();
+		const { value, done } = await readPart(reader);
 		if (done) return;
+		const arrived = Date.now();
+		if (!rest) began = arrived;
 		const events = (rest + value).split("\n\n");
 		rest = events.pop();
 		for (const event of events) {
 			const [, kind, data] = /^event: (.*)\ndata: (.*)$/.exec(event) ?? [];
 			if (!KINDS.includes(kind)) continue;
 			try {
-				onEvent(kind, JSON.parse(data));
+				onEvent(kind, JSON.parse(data), began);
 			} catch (error) {
 				// An error of a handler does not end the stream.
 				reportError(error);
 			}
+			began = arrived;
 		}
 	}
 }
 
-/** Calls `onEvent(kind, data)` for every event and `onDisconnect(why)` when the stream has ended: `full`, `lost` or `hidden`.
+/** Calls `onEvent(kind, data, began)` for every event and `onDisconnect(why)` when the stream has ended: `full`, `lost` or `hidden`.
  * The stream of a hidden window stays open while `keepOpen()` returns true. */
 export function listen(url, onEvent, onDisconnect, keepOpen) {
 	let source = null;
@@ -57,6 +75,8 @@ export function listen(url, onEvent, onDisconnect, keepOpen) {
 		} catch {
 			// The connection was lost or aborted.
 		}
+		// It may be open although nothing comes.
+		controller.abort();
 		if (source !== controller) return;
 		source = null;
 		onDisconnect(why);

@@ -424,6 +424,8 @@ export class GameView {
 		const move = game.moves[this.#shownPly() - 1];
 		await attempt(async () => {
 			const text = what === "PGN" ? await get(`/game/${game.id}${PGN_PATH}`) : (move?.fen ?? game.start_fen);
+			// Only pages over HTTPS or of this machine may use it.
+			if (!navigator.clipboard) throw new Error("This browser copies only over HTTPS or on localhost. Downloads work everywhere.");
 			await navigator.clipboard.writeText(text);
 			showToast(`${what} copied.`);
 		});

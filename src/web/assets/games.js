@@ -13,6 +13,9 @@ const FINISHED_SHOWN_MS = 6000;
 /** Polling interval for a running game that is only known from the records, in ms. */
 const POLL_MS = 1000;
 
+/** Time until a game that could not be loaded is requested again, in ms. */
+const FAILED_RETRY_MS = 5000;
+
 /** Loads a game that is not in the store; null if there is none. */
 async function fetchGame(id) {
 	try {
@@ -35,6 +38,8 @@ export class GamesView {
 		this.requestedId = null;
 		/** Whether the shown game was finished when it was opened. */
 		this.wasOver = false;
+		/** Whether the requested game could not be loaded. */
+		this.failed = false;
 	}
 
 	/** Whether a game of the past is requested and shown. */
@@ -48,14 +53,18 @@ export class GamesView {
 		this.ply = ply;
 		this.loading = Boolean(id && store.snapshot && !store.games.has(id));
 		if (this.loading) {
-			const game = await attempt(() => fetchGame(id));
+			const answer = await attempt(async () => ({ game: await fetchGame(id) }));
 			if (this.requestedId !== id) return;
 			this.loading = false;
-			if (game && !game.result) {
+			this.failed = !answer;
+			const game = answer?.game;
+			if (this.failed || (game && !game.result)) {
 				clearTimeout(this.retryTimer);
-				this.retryTimer = setTimeout(() => this.requestedId === id && !store.games.has(id) && this.openGame(id), POLL_MS);
+				const again = () => this.requestedId === id && !store.games.has(id) && this.openGame(id, ply);
+				this.retryTimer = setTimeout(again, this.failed ? FAILED_RETRY_MS : POLL_MS);
 			}
-			if (!game || game.result || this.stored?.id !== id || game.moves.length !== this.stored.moves.length) {
+			// After a failure the shown game stays.
+			if (!this.failed && (!game || game.result || this.stored?.id !== id || game.moves.length !== this.stored.moves.length)) {
 				this.stored = game;
 				// Forces an update if it is shown already.
 				this.game = null;
@@ -110,7 +119,15 @@ export class GamesView {
 
 	#showPlaceholder() {
 		const [heading, text] = this.placeholder.querySelectorAll("h1, p");
-		setText(heading, this.requestedId ? "There is no such game" : "No game is running");
-		setText(text, this.requestedId ? `The game ${this.requestedId} was not found.` : status().long);
+		if (!this.requestedId) {
+			setText(heading, "No game is running");
+			setText(text, status().long);
+		} else if (this.failed) {
+			setText(heading, "The game cannot be loaded");
+			setText(text, `The game ${this.requestedId} is requested again.`);
+		} else {
+			setText(heading, "There is no such game");
+			setText(text, `The game ${this.requestedId} was not found.`);
+		}
 	}
 }

@@ -47,8 +47,8 @@ export function onDisconnect(why) {
 	notifyListeners("connection");
 }
 
-export function onEvent(kind, data) {
-	eventHandlers[kind](data);
+export function onEvent(kind, data, began) {
+	eventHandlers[kind](data, began);
 	notifyListeners(kind, kind === "game" ? data.id : (data.game ?? null));
 }
 
@@ -61,12 +61,13 @@ function pushBounded(list, item) {
 }
 
 const eventHandlers = {
-	snapshot(data) {
+	snapshot(data, began) {
 		store.snapshot = data;
 		const finished = data.games.filter((game) => game.result).reverse();
 		const games = [...data.games.filter((game) => !game.result), ...finished];
 		store.games = new Map(games.map((game) => [game.id, game]));
-		store.clockOffset = data.now - Date.now();
+		// It may take seconds to arrive.
+		store.clockOffset = data.now - began;
 		store.connected = true;
 	},
 	game(game) {
@@ -95,8 +96,8 @@ const eventHandlers = {
 		const known = store.games.get(game);
 		if (known) pushBounded(known.chat, line);
 	},
-	status(data) {
-		store.clockOffset = data.now - Date.now();
+	status(data, began) {
+		store.clockOffset = data.now - began;
 		Object.assign(store.snapshot, data);
 	},
 	note(note) {

@@ -163,13 +163,17 @@ impl PageState {
                 self.add_note(now, Severity::Info, None, text);
                 return vec![Change::Status, Change::Note];
             }
-            Event::Offline { reason, .. } => {
+            Event::Offline { reason, retry_in } => {
                 let subject = account
                     .map(|account| format!("{account} is "))
                     .unwrap_or_default();
                 let text = format!("{subject}offline: {reason}");
                 self.add_note(now, Severity::Warning, None, text);
-                return vec![Change::Status, Change::Note];
+                let mut changes = vec![Change::Status, Change::Note];
+                if let (Some(account), None) = (account, retry_in) {
+                    changes.extend(self.end_games_of(account));
+                }
+                return changes;
             }
             _ => {}
         }
@@ -324,14 +328,25 @@ impl PageState {
                 self.running.push(live);
                 continue;
             }
-            live.set_result(GameResult {
-                outcome: "unknown",
-                score: "*".to_owned(),
-                status: "unknownFinish".to_owned(),
-                text: "its end was missed".to_owned(),
-            });
+            live.set_result(GameResult::unknown("its end was missed"));
             self.archive(live);
         }
+    }
+
+    /// Archives the running games of an account that has stopped. Returns the changes.
+    fn end_games_of(&mut self, account: &str) -> Vec<Change> {
+        let of_account = |live: &LiveGame| live.start.us().name.eq_ignore_ascii_case(account);
+        let (ended, running) = std::mem::take(&mut self.running)
+            .into_iter()
+            .partition(of_account);
+        self.running = running;
+        let mut changes = Vec::new();
+        for mut live in ended {
+            changes.push(Change::Game(live.view.id.clone()));
+            live.set_result(GameResult::unknown("the account has stopped"));
+            self.archive(live);
+        }
+        changes
     }
 
     fn add_note(&mut self, at: u64, severity: Severity, game: Option<String>, text: String) {

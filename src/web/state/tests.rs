@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use serde_json::Value;
 
 use super::*;
@@ -60,6 +62,35 @@ fn events_after(state: &mut PageState, event: &Event) -> Vec<(String, Value)> {
     let changes = state.on_event(event, 7);
     let frames = changes.iter().filter_map(|change| state.frame(change, 7));
     frames.map(|frame| read(&frame)).collect()
+}
+
+#[test]
+fn games_of_a_stopped_account_end() {
+    let mut state = PageState::new(None, true, &[]);
+    for (id, account) in [("abcd", "Anna"), ("efgh", "Bert")] {
+        let Event::GameStarted(mut start) = started(id) else {
+            unreachable!("it is a start");
+        };
+        start.black.name = account.to_owned();
+        state.on_event(&Event::GameStarted(start), 0);
+    }
+    let offline = |retry_in| Event::ForAccount {
+        account: "anna".to_owned(),
+        event: Box::new(Event::Offline {
+            reason: "the token was rejected".to_owned(),
+            retry_in,
+        }),
+    };
+    let of_games = |events: Vec<(String, Value)>| -> Vec<Value> {
+        let games = events.into_iter().filter(|(name, _)| name == "game");
+        games.map(|(_, game)| game).collect()
+    };
+    let retried = offline(Some(Duration::from_secs(1)));
+    assert!(of_games(events_after(&mut state, &retried)).is_empty());
+    let ended = of_games(events_after(&mut state, &offline(None)));
+    assert_eq!(ended.len(), 1);
+    assert_eq!(ended[0]["id"], "abcd");
+    assert_eq!(ended[0]["result"]["text"], "the account has stopped");
 }
 
 #[test]
