@@ -156,7 +156,11 @@ enum SanMove {
 
 impl SanMove {
     fn read(text: &str) -> Option<SanMove> {
-        let text = text.trim_end_matches(['+', '#', '!', '?']);
+        let marks = ['+', '#', '!', '?'];
+        let text = text.trim_end_matches(marks);
+        // Older games mark en passant.
+        let text = text.strip_suffix("e.p.").unwrap_or(text);
+        let text = text.trim_end_matches(marks);
         match text {
             "O-O" | "0-0" | "o-o" => return Some(SanMove::Castle { short: true }),
             "O-O-O" | "0-0-0" | "o-o-o" => return Some(SanMove::Castle { short: false }),
@@ -286,6 +290,8 @@ mod tests {
             ("bxa8=N#", "b7a8n"),
             ("ba8R", "b7a8r"),
             ("exd6", "e5d6"),
+            ("exd6e.p.", "e5d6"),
+            ("exd6+e.p.!", "e5d6"),
             ("Rhf1", "h1f1"),
             ("R1a2", "a1a2"),
         ] {

@@ -115,7 +115,7 @@ pub fn run(options: &DatagenOptions) -> anyhow::Result<()> {
         }
         Ok(())
     })?;
-    writer.write()?;
+    writer.write_last(&abort)?;
     writer.progress.clear();
     print_line(&writer.describe());
     Ok(())
@@ -247,11 +247,13 @@ impl Player {
                 break outcome;
             }
             let plies = played.game.plies.len();
-            if plies >= MAX_PLIES || adjudicated && plies >= DRAW_FROM && drawn_plies >= DRAW_PLIES
-            {
+            if adjudicated && plies >= DRAW_FROM && drawn_plies >= DRAW_PLIES {
                 break Outcome::Draw;
             }
             game.play(mv);
+            if plies >= MAX_PLIES {
+                break outcome_by_rules(&game).unwrap_or(Outcome::Draw);
+            }
         };
         played.game.outcome = outcome;
         Some(played)
@@ -345,6 +347,24 @@ impl GameWriter<'_> {
             let message = format!("{error:#}; keeping the games and trying again later");
             let _ = writeln!(std::io::stderr(), "{message}");
         }
+    }
+
+    /// Writes the last games. If they cannot be written, it is tried again until `abort` is set.
+    fn write_last(&mut self, abort: &AtomicBool) -> anyhow::Result<()> {
+        while let Err(error) = self.write() {
+            if abort.load(Ordering::Relaxed) {
+                return Err(error);
+            }
+            self.progress.clear();
+            let message =
+                format!("{error:#}; trying again until it works, or until a second signal");
+            let _ = writeln!(std::io::stderr(), "{message}");
+            let until = Instant::now() + MIN_WRITE_INTERVAL;
+            while Instant::now() < until && !abort.load(Ordering::Relaxed) {
+                std::thread::sleep(Duration::from_millis(200));
+            }
+        }
+        Ok(())
     }
 
     fn write(&mut self) -> anyhow::Result<()> {

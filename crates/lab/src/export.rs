@@ -34,6 +34,7 @@ pub fn run(options: &ExportOptions) -> anyhow::Result<()> {
     let (_, data) = options.data.load(options.validation)?;
     std::fs::create_dir_all(&options.out)
         .with_context(|| format!("cannot create {}", options.out.display()))?;
+    remove_parts(&options.out)?;
     for (at, part) in data.training.chunks(FILE_POSITIONS).enumerate() {
         write(&options.out.join(format!("training-{at:02}.samples")), part)?;
     }
@@ -45,6 +46,21 @@ pub fn run(options: &ExportOptions) -> anyhow::Result<()> {
         data.validation.len(),
         options.out.display()
     ));
+    Ok(())
+}
+
+/// Removes the files of an earlier export, which may have had more of them.
+fn remove_parts(folder: &Path) -> anyhow::Result<()> {
+    for at in 0.. {
+        let path = folder.join(format!("training-{at:02}.samples"));
+        match std::fs::remove_file(&path) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => break,
+            Err(error) => {
+                return Err(error).with_context(|| format!("cannot remove {}", path.display()));
+            }
+        }
+    }
     Ok(())
 }
 
@@ -73,6 +89,22 @@ fn record(sample: &Sample) -> [u8; RECORD_BYTES] {
 mod tests {
     use super::*;
     use knightwatch_chess::Position;
+
+    #[test]
+    fn files_of_an_earlier_export_are_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let names = [
+            "training-00.samples",
+            "training-01.samples",
+            "validation.samples",
+        ];
+        for name in names {
+            std::fs::write(folder.path().join(name), "").unwrap();
+        }
+        remove_parts(folder.path()).unwrap();
+        let left = names.map(|name| folder.path().join(name).exists());
+        assert_eq!(left, [false, false, true]);
+    }
 
     #[test]
     fn records_are_seen_by_the_side_to_move() {

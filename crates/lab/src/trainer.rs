@@ -171,8 +171,9 @@ pub fn run(options: &TrainOptions) -> anyhow::Result<()> {
         Some((checkpoint, network)) => {
             checkpoint.check(&key)?;
             ensure!(
-                checkpoint.epochs < settings.epochs,
-                "cannot resume: all {} epochs are finished",
+                checkpoint.epochs <= settings.epochs,
+                "cannot resume: {} epochs are finished, and --epochs is {}",
+                checkpoint.epochs,
                 settings.epochs
             );
             let loss = checkpoint.best_loss;

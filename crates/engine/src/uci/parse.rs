@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use crate::{Clock, Limits};
-use knightwatch_chess::{Color, Game, Position, Variant};
+use knightwatch_chess::{Color, Game, MoveError, Position, Variant};
 
 pub(super) fn number<T: FromStr<Err = ParseIntError>>(what: &str, word: &str) -> Result<T, String> {
     word.parse()
@@ -110,15 +110,21 @@ pub fn read_limits(
                     }
                 }
                 "searchmoves" => {
-                    while let Some(mv) = words
-                        .peek()
-                        .and_then(|word| game.position().parse_uci(word).ok())
-                    {
-                        limits.search_moves.push(mv);
+                    let mut illegal = Vec::new();
+                    while let Some(word) = words.peek() {
+                        match game.position().parse_uci(word) {
+                            Ok(mv) => limits.search_moves.push(mv),
+                            // The next parameter.
+                            Err(MoveError::Malformed(_)) => break,
+                            Err(_) => illegal.push(*word),
+                        }
                         words.next();
                     }
                     if limits.search_moves.is_empty() {
                         return Err("go: no legal move after searchmoves".to_owned());
+                    }
+                    if !illegal.is_empty() {
+                        return Err(format!("go: ignored `{}`", illegal.join(" ")));
                     }
                 }
                 _ => return Err(format!("go: ignored `{word}`")),

@@ -157,6 +157,11 @@ fn go_respects_limits() {
     let info = output.lines().rev().nth(1).unwrap_or_default();
     assert!(info.ends_with(&format!(" pv {played}")), "{output}");
     assert_eq!(best(&run_session("go depth 3 searchmoves a2a3\n")), "a2a3");
+    // A move that is not legal does not hide those after it.
+    let output = run_session("go searchmoves e2e5 a2a3 depth 3\n");
+    assert_eq!(best(&output), "a2a3");
+    assert!(output.contains("ignored `e2e5`"), "{output}");
+    assert!(output.contains("depth 3"), "{output}");
     for moves in ["2", "20000", "4294967295"] {
         let position = "position fen 7k/8/8/8/8/8/R7/1R5K w - - 0 1";
         let output = run_session(&format!("{position}\ngo mate {moves}\n"));

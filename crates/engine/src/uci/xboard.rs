@@ -547,6 +547,7 @@ impl Xboard {
         let options = options::all();
         let option = options
             .iter()
+            .filter(|option| format::is_announced(option.name))
             .find(|option| option.name.eq_ignore_ascii_case(name.trim()))
             .ok_or("no such option")?;
         let value = match (&option.kind, value) {

@@ -48,10 +48,8 @@ pub fn run(options: &MatchOptions) -> anyhow::Result<()> {
     let mut progress = Progress::default();
     let stats = play(options, &settings, &openings, &stop, |stats| {
         result = sprt.and_then(|sprt| sprt.result(stats));
-        if result.is_some() {
-            stop.store(true, Ordering::Relaxed);
-        }
         progress.show(|| describe(stats, sprt));
+        result.is_some()
     })?;
     progress.clear();
     let seconds = progress.elapsed().as_secs_f64();
@@ -65,14 +63,14 @@ pub fn run(options: &MatchOptions) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Plays until all games are played or `stop` is set; `on_pair` is called after every pair. Pairs that finish after the stop
-/// do not count.
+/// Plays until all games are played, `stop` is set, or `on_pair`, which is called after every pair, returns true: then the
+/// pairs that are still played do not count.
 fn play(
     options: &MatchOptions,
     settings: &[Setting; 2],
     openings: &Openings,
     stop: &AtomicBool,
-    mut on_pair: impl FnMut(&MatchStats),
+    mut on_pair: impl FnMut(&MatchStats) -> bool,
 ) -> anyhow::Result<MatchStats> {
     let pairs = options.games.div_ceil(2);
     let taken = AtomicU64::new(0);
@@ -99,10 +97,12 @@ fn play(
     };
     let mut stats = MatchStats::default();
     let threads = worker_pool::thread_count(options.setup.threads);
+    let mut is_decided = false;
     worker_pool::run(threads, next, worker, |points| {
-        if !stop.load(Ordering::Relaxed) || stats.count() == 0 {
+        if !is_decided {
             stats.add(points);
-            on_pair(&stats);
+            is_decided = on_pair(&stats);
+            stop.fetch_or(is_decided, Ordering::Relaxed);
         }
         Ok(())
     })?;
@@ -170,15 +170,17 @@ mod tests {
         let settings = [(); 2].map(|()| Setting::with_network(None));
         let stop = AtomicBool::new(false);
         let mut calls = 0;
-        let stats = play(&options(6), &settings, &openings, &stop, |_| calls += 1);
+        let stats = play(&options(6), &settings, &openings, &stop, |_| {
+            calls += 1;
+            false
+        });
         let stats = stats.expect("a match");
         assert_eq!((stats.count(), calls), (6, 3));
         assert_eq!(stats.pairs, [0, 0, 3, 0, 0]);
-        // No further pairs are played after the stop.
-        let stats = play(&options(1_000), &settings, &openings, &stop, |_| {
-            stop.store(true, Ordering::Relaxed);
-        });
+        // No further pairs count after the decision.
+        let stats = play(&options(1_000), &settings, &openings, &stop, |_| true);
         assert_eq!(stats.expect("a match").count(), 2);
+        assert!(stop.load(Ordering::Relaxed));
     }
 
     #[test]

@@ -166,7 +166,7 @@ pub(crate) fn play_game<E>(
         }
         game.play(mv);
     }
-    Ok(Outcome::Draw)
+    Ok(outcome_by_rules(&game).unwrap_or(Outcome::Draw))
 }
 
 #[cfg(test)]

@@ -20,6 +20,11 @@ const UCI_ONLY: [&str; 9] = [
     "UCI_EngineAbout",
 ];
 
+/// Returns whether an option of UCI is one in this protocol, too.
+pub(super) fn is_announced(name: &str) -> bool {
+    !UCI_ONLY.contains(&name)
+}
+
 /// The answer to `protover`.
 pub(super) fn features() -> String {
     let mut text = format!(

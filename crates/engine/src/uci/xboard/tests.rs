@@ -132,6 +132,11 @@ fn features_and_options_are_listed() {
         engine.answer("option Color=red"),
         "Error (no such option): option Color=red"
     );
+    // What XBoard has commands for.
+    assert_eq!(
+        engine.answer("option UCI_Variant=atomic"),
+        "Error (no such option): option UCI_Variant=atomic"
+    );
 }
 
 #[test]
