@@ -616,6 +616,38 @@ fn sim_without_terminal_ignores_sighup() {
 }
 
 #[test]
+fn sim_player_in_a_team_is_a_bot() {
+    let mut child = knightwatch(&[
+        "sim",
+        "--listen",
+        "127.0.0.1:0",
+        "--team",
+        "The Bots,members=Echo",
+        "--player",
+        "Echo,rating=2200",
+    ])
+    .stdout(Stdio::piped())
+    .stderr(Stdio::null())
+    .spawn()
+    .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let line = lines.next().unwrap().unwrap();
+    let (_, address) = line.split_once("http://").unwrap();
+    let address = address.split_whitespace().next().unwrap();
+    let mut stream = TcpStream::connect(address.trim_end_matches('/')).unwrap();
+    let request = "GET /api/user/Echo HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(
+        answer.contains("\"title\":\"BOT\"") && answer.contains("2200"),
+        "{answer}"
+    );
+    signal(&child, "TERM");
+    child.wait().unwrap();
+}
+
+#[test]
 fn sim_without_users_explains_how_to_connect() {
     let mut child = knightwatch(&["sim", "--listen", "127.0.0.1:0"])
         .stdout(Stdio::piped())

@@ -27,8 +27,8 @@ pub struct SimArgs {
     pub listen: SocketAddr,
     /// Add a user, a bot with `:bot`; the token is `lip_` and the name in lower case. `:guest` is a player without an
     /// account, who plays through the Board API with the token as a visitor does in their browser; `:browser` is a
-    /// human who is always online without a stream, as on the page of a bot with `web.play_as`, and to whom every bot
-    /// accepts takeback proposals
+    /// human who is always online without a stream, as on the page of a bot with `web.play_as`, and who may
+    /// propose takebacks to every bot
     #[arg(long = "user", value_name = "NAME[:bot|:guest|:browser]")]
     pub users: Vec<NewUser>,
     /// Create an arena, as in `Friday,clock=60+0,minutes=10,starts-in=30s,bots,rated`; further keys: id, variant,
@@ -193,10 +193,7 @@ pub async fn run_command(
     let quiet = args.quiet;
     let setup = SiteSetup::new(args, script)?;
     setup.print(address, &descriptions, &mut io::stdout().lock())?;
-    let SiteSetup { sim, players, .. } = setup;
-    for player in players {
-        sim.add_player(player);
-    }
+    let sim = setup.sim;
     let printer = async {
         match quiet {
             true => pending().await,
@@ -214,7 +211,7 @@ struct SiteSetup {
     sim: Sim,
     /// Names of the users, and whether they are bots.
     users: Vec<(String, bool)>,
-    /// Built-in players, not added yet.
+    /// Built-in players.
     players: Vec<PlayerOptions>,
     /// Ids of the arenas with their options.
     arenas: Vec<(String, ArenaOptions)>,
@@ -254,6 +251,10 @@ impl SiteSetup {
             faults: script.faults,
             ..SimOptions::default()
         });
+        // Before teams and arenas, whose unknown users are humans.
+        for player in &players {
+            sim.add_player(player.clone());
+        }
         for team in teams {
             sim.add_team(team);
         }

@@ -109,6 +109,12 @@ async fn challenge_checks_in_order_of_site() {
     let fast = "clock.limit=15&clock.increment=0";
     let bots = "Bots cannot play UltraBullet. Choose a slower time control.";
     refused("Anna", "Blacky", fast, bots).await;
+    // A bot's form is not valid.
+    let (status, error) = site.post("Blacky", "/api/challenge/Anna", fast).await;
+    assert_eq!(
+        (status, &error["error"]["global"][0]),
+        (400, &"Invalid speed".into())
+    );
 }
 
 #[tokio::test]

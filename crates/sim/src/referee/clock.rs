@@ -140,14 +140,14 @@ impl Clock {
         self.turn = !self.turn;
     }
 
-    /// Halves the time and drops the increment of this side; `false` if it already did. With an increment above 1/60 of
+    /// Halves the time and drops the increment of this side; `false` if it already did. With an increment above 1/40 of
     /// the initial time only the increment is dropped.
     pub(super) fn berserk(&mut self, color: Color, now: SimTime) -> bool {
         let configured = self.initial;
         if std::mem::replace(&mut self.berserk[color.index()], true) {
             return false;
         }
-        if configured.0 >= 60 * self.increment.0 {
+        if configured.0 >= 40 * self.increment.0 {
             let remaining = self.remaining(color, now);
             self.remaining[color.index()] = Centis((remaining.0 - configured.0 / 2).max(0));
         }

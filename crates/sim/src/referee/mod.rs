@@ -25,7 +25,7 @@ pub(crate) use outcome::{ActionOutcome, GameError, StateSnapshot, Status};
 use clock::{Clock, CorrespondenceClock, Timing};
 use move_text::MoveText;
 
-/// A game that reaches this ply is a draw.
+/// A move after this many plies makes the game a draw.
 const MAX_PLY: usize = 600;
 /// Minimum number of plies between two draw offers of one side.
 const DRAW_OFFER_INTERVAL_PLIES: usize = 20;
@@ -205,7 +205,7 @@ impl Referee {
                 return ActionOutcome::accepted(snapshots);
             }
         }
-        if self.absolute_ply() >= MAX_PLY {
+        if self.absolute_ply() > MAX_PLY {
             self.finish(Status::Draw, None, now, &mut snapshots);
             return ActionOutcome::accepted(snapshots);
         }

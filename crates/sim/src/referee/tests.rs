@@ -140,13 +140,13 @@ fn threefold_between_humans_must_be_claimed() {
 }
 
 #[test]
-fn ply_600_from_fullmove_number_draws() {
+fn move_after_ply_601_draws() {
     let mut referee = from("4k3/7p/8/8/8/8/P7/4K3 w - - 0 300");
-    play(&mut referee, "a2a3 h7h6");
-    let outcome = referee.play(Color::White, "a3a4", false, START);
+    play(&mut referee, "a2a3 h7h6 a3a4");
+    let outcome = referee.play(Color::Black, "h6h5", false, START);
     assert_eq!(outcome.result, Ok(()));
     assert_eq!(outcome.snapshots[0].status, Status::Draw);
-    assert_eq!(outcome.snapshots[0].moves, "a2a3 h7h6");
+    assert_eq!(outcome.snapshots[0].moves, "a2a3 h7h6 a3a4");
 }
 
 #[test]

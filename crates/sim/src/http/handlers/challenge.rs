@@ -5,6 +5,7 @@ use crate::http::auth::{authorize, bearer};
 use crate::http::challenge_form as form;
 use crate::http::request::{ApiRequest, ApiResult, Reply};
 use crate::http::route::{NO_TOKEN, Route, Scopes, routes};
+use crate::site::Speed;
 use crate::site::limits::CHALLENGES_PER_ADDRESS;
 use crate::site::{ApiError, Topic};
 use crate::view::challenge::{list_challenges, show_challenge};
@@ -39,6 +40,10 @@ fn create(request: &ApiRequest<'_>) -> ApiResult {
     let config = form::challenge_config(&request.params)?;
     let now = request.now();
     let mut state = request.state();
+    if state.users.get(me).bot && Speed::of(config.time_control) == Speed::UltraBullet {
+        let error = ("global", "Invalid speed".to_owned());
+        return Err(ApiError::invalid_form(vec![error]));
+    }
     state
         .limits
         .charge(&CHALLENGES_PER_ADDRESS, &request.address, 1, now)?;
