@@ -7,6 +7,7 @@ use serde_json::json;
 use tracing::warn;
 
 use super::pgn::{Details, pgn_of, playable_moves};
+use super::reader::is_bad_value;
 use super::{ChallengeDecision, Error, Filter, Game, GroupBy, Page, Rating, Reader, WinDrawLoss};
 use crate::atomic_file;
 use crate::events::{Player, TimeControl};
@@ -266,8 +267,15 @@ fn export(
     if ids.is_empty() {
         return Err(CommandError::NoGames);
     }
-    for (number, id) in ids.iter().enumerate() {
-        let record = reader.record(id).map_err(read_error)?;
+    let mut written = 0;
+    for id in &ids {
+        let record = match reader.record(id) {
+            Err(Error::Sql(error)) if is_bad_value(&error) && options.ids.is_empty() => {
+                warn!("records: game {id:?} is left out, since its row is damaged: {error}");
+                continue;
+            }
+            record => record.map_err(read_error)?,
+        };
         let record = record.filter(|record| record.game.plies > 0);
         let record = record.ok_or_else(|| CommandError::NoGame(id.clone()))?;
         let (readable, plies) = (playable_moves(&record), record.game.plies);
@@ -276,11 +284,12 @@ fn export(
                 "records: of the {plies} half-moves of game {id}, those after {readable} are missing or damaged"
             );
         }
-        let gap = if number > 0 { "\n" } else { "" };
+        let gap = if written > 0 { "\n" } else { "" };
+        written += 1;
         let text = pgn_of(&record, reader.server(), options.details);
         write!(out, "{gap}{text}")?;
     }
-    Ok(ids.len())
+    Ok(written)
 }
 
 fn open(file: &Path) -> Result<Reader, CommandError> {

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Params, Row, params_from_iter};
 use serde::Serialize;
+use tracing::warn;
 
 use super::filter::{Conditions, Filter, Order, Outcome, Page};
 use super::{BUSY_TIMEOUT, Error, open, schema};
@@ -238,7 +239,7 @@ impl Reader {
         self.games_in_order(Order::default(), filter, page)
     }
 
-    /// Games in the given order.
+    /// Games in the given order. One whose row is damaged is left out, with a warning.
     pub fn games_in_order(
         &self,
         order: Order,
@@ -246,12 +247,9 @@ impl Reader {
         page: Page,
     ) -> Result<Vec<Game>, Error> {
         let (sql, conditions) = games_query(order, filter, page);
-        Ok(rows(
-            &self.db,
-            &sql,
-            params_from_iter(conditions.values),
-            game,
-        )?)
+        let values = params_from_iter(conditions.values);
+        let games = rows(&self.db, &sql, values, readable_game)?;
+        Ok(games.into_iter().flatten().collect())
     }
 
     /// Our rating change in a rated game, if later games show it.
@@ -454,6 +452,27 @@ pub(super) fn games_query(order: Order, filter: &Filter, page: Page) -> (String,
         order.sql()
     );
     (sql, conditions)
+}
+
+/// A game, unless its row has values that none can have.
+fn readable_game(row: &Row<'_>) -> rusqlite::Result<Option<Game>> {
+    match game(row) {
+        Err(error) if is_bad_value(&error) => {
+            let id: String = row.get(0).unwrap_or_default();
+            warn!("records: game {id:?} is left out, since its row is damaged: {error}");
+            Ok(None)
+        }
+        read => read.map(Some),
+    }
+}
+
+/// Returns whether a row has a value that does not fit its column.
+pub(super) fn is_bad_value(error: &rusqlite::Error) -> bool {
+    use rusqlite::Error::{FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType};
+    matches!(
+        error,
+        FromSqlConversionFailure(..) | IntegralValueOutOfRange(..) | InvalidColumnType(..)
+    )
 }
 
 fn game(row: &Row<'_>) -> rusqlite::Result<Game> {

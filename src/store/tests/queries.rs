@@ -493,6 +493,31 @@ fn rating_change_follows_from_next_game() {
 }
 
 #[test]
+fn game_with_a_damaged_row_is_left_out() {
+    let mut records = TestRecords::new();
+    for _ in 0..2 {
+        records.add(game_started("", Color::White, "Anna"), Outcome::Won);
+    }
+    let damage = "UPDATE game SET account_rating = -1 WHERE id = '1'";
+    records.db.execute(damage, []).unwrap();
+    let games = records.reader().games(&Filter::default(), Page::first(9));
+    let ids = games.unwrap().into_iter().map(|game| game.id);
+    assert_eq!(ids.collect::<Vec<_>>(), ["2"]);
+    let options = ExportOptions {
+        file: records.directory.path().join("games.sqlite"),
+        accounts: Vec::new(),
+        ids: Vec::new(),
+        filter: Filter::default(),
+        details: Details::ALL,
+        output: None,
+    };
+    let mut out = Vec::new();
+    export_command(&options, &mut out).unwrap();
+    let pgn = String::from_utf8(out).unwrap();
+    assert_eq!(pgn.matches("[Event ").count(), 1, "{pgn}");
+}
+
+#[test]
 fn damaged_moves_end_a_game() {
     let mut records = TestRecords::new();
     let id = "1";
