@@ -230,7 +230,7 @@ fn chat_wait_never_shortens_the_wait() {
         users: vec![NewUser::bot(BOT), NewUser::human("Anna")],
         ..SimOptions::default()
     });
-    let config = "games = { abort_after_s = 70 }\n";
+    let config = "games = { abort_after_s = 200 }\n";
     let _bot = Daemon::start_with(&site, config, &["--time-scale", "10"]);
     let anna = site.player("Anna");
     let game = anna.start(&[CLOCK[0], CLOCK[1], ("color", "white")]);

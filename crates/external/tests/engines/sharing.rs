@@ -182,7 +182,7 @@ fn analysis_that_has_ended_stops_no_game() {
 #[test]
 fn game_gets_its_engine_back_from_a_search_that_no_game_waits_for() {
     let go = "echo info depth 1 score cp 1 pv e2e4; \
-              case \"$line\" in *infinite*) read -r line;; *\"nodes 7\"*) sleep 2;; esac; echo bestmove e2e4";
+              case \"$line\" in *infinite*) read -r line;; *\"nodes 7\"*) sleep 4;; esac; echo bestmove e2e4";
     let engine = engine(stub(go), 1);
     wait_until_ready(&engine);
     let slow = Limits {
