@@ -11,7 +11,7 @@ use super::correspondence::Correspondence;
 use super::etiquette::{Chat, Draw, LAST_PLACEHOLDERS, PLACEHOLDERS, Resign};
 use super::external;
 use super::lichess::Lichess;
-use super::matchmaking::{self, Matchmaking};
+use super::matchmaking;
 use super::rule::ClockSpec;
 use super::settings::{Book, Challenge, Engine, Games, PgnFiles, Records, Settings, Tournaments};
 use super::web::Web;
@@ -106,7 +106,8 @@ pub(super) fn contradictions(settings: &Settings) -> Vec<Contradiction> {
     findings.in_section("games").add_if(
         settings.matchmaking.enabled && settings.games.are_reserved(),
         &["reserved_for_humans", "concurrency"],
-        ALL_RESERVED,
+        "all slots are reserved for humans, so none is left for the games of [matchmaking]; reserve one less, or \
+         write enabled = false there",
     );
     correspondence(
         &settings.correspondence,
@@ -191,27 +192,16 @@ fn records(records: &Records, findings: &mut Findings) {
     );
 }
 
-/// The first reason why matchmaking could not be switched on with these settings.
+/// The first reason why matchmaking could not be switched on with these settings, which have no contradictions.
 pub(super) fn seek_problem(settings: &Settings) -> Option<String> {
-    let matchmaking = Matchmaking {
-        enabled: true,
-        ..settings.matchmaking.clone()
-    };
-    let mut found = matchmaking::contradictions(&matchmaking).into_iter();
-    match found.next() {
-        Some((_, _, why)) => Some(why),
-        None => settings
-            .games
-            .are_reserved()
-            .then(|| ALL_RESERVED.to_owned()),
-    }
+    let mut settings = settings.clone();
+    settings.matchmaking.enabled = true;
+    let mut found = contradictions(&settings).into_iter();
+    found.next().map(|contradiction| contradiction.sentence)
 }
 
 /// Upper limit of the path of a control socket, in bytes: `sun_path` of Linux without the end.
 const MAX_SOCKET_PATH_BYTES: usize = 107;
-
-const ALL_RESERVED: &str = "all slots are reserved for humans, so none is left for the games of [matchmaking]; reserve one less, or \
-                            write enabled = false there";
 
 fn web(settings: &Settings, findings: &mut Findings) {
     let Web { play_as, .. } = &settings.web;

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 use tracing::warn;
 
-use super::pgn::{Details, pgn_of, playable_moves};
-use super::reader::is_bad_value;
+use super::pgn::{Details, pgn_and_plies};
+use super::reader::{is_bad_value, warn_of_bad_row};
 use super::{ChallengeDecision, Error, Filter, Game, GroupBy, Page, Rating, Reader, WinDrawLoss};
 use crate::atomic_file;
 use crate::events::{Player, TimeControl};
@@ -271,14 +271,15 @@ fn export(
     for id in &ids {
         let record = match reader.record(id) {
             Err(Error::Sql(error)) if is_bad_value(&error) && options.ids.is_empty() => {
-                warn!("records: game {id:?} is left out, since its row is damaged: {error}");
+                warn_of_bad_row(id, &error);
                 continue;
             }
             record => record.map_err(read_error)?,
         };
         let record = record.filter(|record| record.game.plies > 0);
         let record = record.ok_or_else(|| CommandError::NoGame(id.clone()))?;
-        let (readable, plies) = (playable_moves(&record), record.game.plies);
+        let (text, readable) = pgn_and_plies(&record, reader.server(), options.details);
+        let plies = record.game.plies;
         if u64::try_from(readable).is_ok_and(|readable| readable < u64::from(plies)) {
             warn!(
                 "records: of the {plies} half-moves of game {id}, those after {readable} are missing or damaged"
@@ -286,7 +287,6 @@ fn export(
         }
         let gap = if written > 0 { "\n" } else { "" };
         written += 1;
-        let text = pgn_of(&record, reader.server(), options.details);
         write!(out, "{gap}{text}")?;
     }
     Ok(written)

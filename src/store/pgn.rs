@@ -26,12 +26,21 @@ impl Details {
 
 /// A game as PGN. Ends at the first missing or illegal move.
 pub fn pgn_of(record: &Record, server: &str, details: Details) -> String {
+    pgn_and_plies(record, server, details).0
+}
+
+/// A game as PGN, and the number of its moves before the first missing or illegal one.
+pub(super) fn pgn_and_plies(record: &Record, server: &str, details: Details) -> (String, usize) {
     let game = &record.game;
-    let board = board_of(record);
-    let played = record.moves.iter().take(board.moves().len());
-    let comments: Vec<_> = played
-        .map(|played| move_comment(played, game.color, details))
-        .collect();
+    let initial = initial_position(&game.variant, game.initial_fen.as_deref());
+    let mut board = chess::Game::new(initial.unwrap_or_else(Position::startpos));
+    let mut comments = Vec::with_capacity(record.moves.len());
+    for (played, ply) in record.moves.iter().zip(1..) {
+        if played.ply != ply || board.push_uci(&played.uci).is_err() {
+            break;
+        }
+        comments.push(move_comment(played, game.color, details));
+    }
     let outcome = match game.result.as_deref() {
         Some("1-0") => pgn::Outcome::Win(Color::White),
         Some("0-1") => pgn::Outcome::Win(Color::Black),
@@ -45,25 +54,8 @@ pub fn pgn_of(record: &Record, server: &str, details: Details) -> String {
     if comments.iter().any(|comment| comment.eval.is_some()) {
         tags.set("Annotator", ANNOTATOR);
     }
-    pgn::write(&tags, &board, &comments, outcome)
-}
-
-/// Number of moves before the first missing or illegal one.
-pub(super) fn playable_moves(record: &Record) -> usize {
-    board_of(record).moves().len()
-}
-
-/// The game up to the first missing or illegal move.
-fn board_of(record: &Record) -> chess::Game {
-    let game = &record.game;
-    let initial = initial_position(&game.variant, game.initial_fen.as_deref());
-    let mut board = chess::Game::new(initial.unwrap_or_else(Position::startpos));
-    for (played, ply) in record.moves.iter().zip(1..) {
-        if played.ply != ply || board.push_uci(&played.uci).is_err() {
-            break;
-        }
-    }
-    board
+    let text = pgn::write(&tags, &board, &comments, outcome);
+    (text, board.moves().len())
 }
 
 /// The evaluation for the position after our move, from White's point of view.

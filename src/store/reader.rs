@@ -459,11 +459,16 @@ fn readable_game(row: &Row<'_>) -> rusqlite::Result<Option<Game>> {
     match game(row) {
         Err(error) if is_bad_value(&error) => {
             let id: String = row.get(0).unwrap_or_default();
-            warn!("records: game {id:?} is left out, since its row is damaged: {error}");
+            warn_of_bad_row(&id, &error);
             Ok(None)
         }
         read => read.map(Some),
     }
+}
+
+/// Logs that a game is left out.
+pub(super) fn warn_of_bad_row(id: &str, error: &rusqlite::Error) {
+    warn!("records: game {id:?} is left out, since its row is damaged: {error}");
 }
 
 /// Returns whether a row has a value that does not fit its column.

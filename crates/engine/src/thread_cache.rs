@@ -38,7 +38,7 @@ impl ThreadCache {
         if !is_helper(key) || self.helpers() + 1 < threads {
             return None;
         }
-        let mut data = self.remove_first(|other| is_helper(*other))?;
+        let mut data = self.remove_oldest_helper()?;
         data.clear();
         Some(data)
     }
@@ -50,7 +50,7 @@ impl ThreadCache {
         self.entries.retain(|(other, ..)| *other != key);
         self.entries.push((key, data, Instant::now()));
         while self.helpers() >= threads.max(1) {
-            self.remove_first(|key| is_helper(*key));
+            self.remove_oldest_helper();
         }
         while let Some((key, _, stored)) = self.entries.iter().find(|(key, ..)| !is_helper(*key)) {
             let limit = if stored.elapsed() > MAX_IDLE_TIME {
@@ -79,8 +79,8 @@ impl ThreadCache {
         keys.filter(|key| is_helper(*key)).count()
     }
 
-    fn remove_first(&mut self, wanted: impl Fn(&CacheKey) -> bool) -> Option<ThreadData> {
-        let index = self.entries.iter().position(|(key, ..)| wanted(key))?;
+    fn remove_oldest_helper(&mut self) -> Option<ThreadData> {
+        let index = self.entries.iter().position(|(key, ..)| is_helper(*key))?;
         Some(self.entries.remove(index).1)
     }
 }

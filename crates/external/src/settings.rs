@@ -16,6 +16,13 @@ pub struct FixedLimits {
     pub movetime: Option<Duration>,
 }
 
+/// The value of an option in a list.
+pub(crate) fn value_of(options: &[(String, String)], name: &str) -> Option<String> {
+    let mut options = options.iter();
+    let found = options.find(|(other, _)| other.eq_ignore_ascii_case(name));
+    found.map(|(_, value)| value.clone())
+}
+
 /// Settings of an external engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExternalSettings {
@@ -61,9 +68,8 @@ impl ExternalSettings {
     /// The value that these settings give an option of the engine, if any.
     pub(crate) fn option(&self, name: &str) -> Option<String> {
         let is = |other: &str| other.eq_ignore_ascii_case(name);
-        let mut options = self.options.iter();
-        if let Some((_, value)) = options.find(|(other, _)| is(other)) {
-            return Some(value.clone());
+        if let Some(value) = value_of(&self.options, name) {
+            return Some(value);
         }
         if THREADS.into_iter().any(is) {
             return self.threads.map(|threads| threads.to_string());

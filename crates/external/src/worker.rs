@@ -13,7 +13,7 @@ use super::go::{Clocks, Go};
 use super::info::Info;
 use super::job::{Bounds, GameSetup, Job, Running, deadlines};
 use super::process::ProcessTable;
-use super::settings::ExternalSettings;
+use super::settings::{ExternalSettings, value_of};
 
 /// Games that a process knows, so that switching between them is not announced as a new game.
 const MAX_KNOWN_GAMES: usize = 16;
@@ -186,11 +186,7 @@ impl Worker {
         settings: &ExternalSettings,
     ) -> Result<(), EngineError> {
         for (name, _) in &self.setup.options {
-            if !setup
-                .options
-                .iter()
-                .any(|(other, _)| other.eq_ignore_ascii_case(name))
-            {
+            if value_of(&setup.options, name).is_none() {
                 self.process.reset_option(name, settings.option(name))?;
             }
         }
@@ -219,12 +215,7 @@ impl Worker {
                 self.process.send_option(LIMIT_STRENGTH, "true")?;
             }
             (None, Some(_)) => {
-                let usual = |name: &str| {
-                    let mut options = setup.options.iter();
-                    let of_game = options.find(|(other, _)| other.eq_ignore_ascii_case(name));
-                    let value = of_game.map(|(_, value)| value.clone());
-                    value.or_else(|| settings.option(name))
-                };
+                let usual = |name| value_of(&setup.options, name).or_else(|| settings.option(name));
                 if let Some(elo) = usual(ELO) {
                     self.process.send_option(ELO, &elo)?;
                 }

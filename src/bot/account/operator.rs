@@ -216,7 +216,7 @@ impl Account {
     }
 
     fn unblock(&mut self, who: &Pattern, responder: Responder) {
-        let same = |other: &Pattern| other.to_string().eq_ignore_ascii_case(&who.to_string());
+        let same = |other: &Pattern| other.is_same(who);
         let blocked = &mut self.operator.overrides.blocked;
         let before = blocked.len();
         blocked.retain(|other| !same(other));
@@ -257,10 +257,7 @@ impl Account {
 
     /// Applies to games that start from now on.
     fn play(&mut self, who: Pattern, play: Play, responder: Responder) {
-        let name = who.to_string();
-        self.operator
-            .play
-            .retain(|(other, _)| !other.to_string().eq_ignore_ascii_case(&name));
+        self.operator.play.retain(|(other, _)| !other.is_same(&who));
         let done = match play == Play::default() {
             true => format!("the next games against {who} follow the rules again"),
             false => format!(

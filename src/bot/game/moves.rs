@@ -114,10 +114,7 @@ impl GameMoves {
     /// The move list is not playable.
     pub(crate) fn update(&mut self, moves: &str) -> Result<Change, InvalidMoves> {
         let from = self.ply();
-        let tail = moves
-            .strip_prefix(&self.text)
-            .filter(|tail| self.text.is_empty() || tail.is_empty() || tail.starts_with(' '));
-        match tail {
+        match moves_after(moves, &self.text) {
             Some(tail) => {
                 if let Err(unplayable) = play_all(&mut self.game, tail) {
                     self.game.truncate(from);
@@ -149,6 +146,13 @@ impl GameMoves {
         self.text = moves.into();
         Ok(change)
     }
+}
+
+/// The moves of a list after those of another one; `None` if it does not begin with them.
+pub(crate) fn moves_after<'a>(moves: &'a str, known: &str) -> Option<&'a str> {
+    moves
+        .strip_prefix(known)
+        .filter(|tail| known.is_empty() || tail.is_empty() || tail.starts_with(' '))
 }
 
 fn play_all(game: &mut Game, moves: &str) -> Result<(), InvalidMoves> {

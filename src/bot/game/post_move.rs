@@ -56,8 +56,8 @@ impl GameTask {
             return;
         };
         let (game, rejected) = (game_moves.game(), self.core.pending_move().rejected_moves());
-        let legal = game.position().legal_moves();
-        if !rejected.is_empty() && legal.iter().all(|mv| rejected.contains(mv)) {
+        let is_rejected = |mv| rejected.contains(mv);
+        if !rejected.is_empty() && game.position().legal_moves().iter().all(is_rejected) {
             return self.on_no_move();
         }
         let terms = self.core.terms();

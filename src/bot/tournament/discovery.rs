@@ -114,9 +114,7 @@ impl Discovery {
             match listed {
                 Ok(listed) => {
                     let mut listed = listed;
-                    let is_open =
-                        |arena: &ListedArena| arena.team.is_none() && arena.battle_teams.is_empty();
-                    listed.retain(|arena| member || is_open(arena));
+                    listed.retain(|arena| member || needs_no_team(arena));
                     candidates.extend(listed.into_iter().map(|arena| Candidate {
                         team: Some(team.clone()),
                         arena,
@@ -254,6 +252,11 @@ impl Discovery {
     }
 }
 
+/// Returns whether an arena is neither for the members of a team nor a battle of teams.
+fn needs_no_team(arena: &ListedArena) -> bool {
+    arena.team.is_none() && arena.battle_teams.is_empty()
+}
+
 /// An arena of a list.
 #[derive(Clone, Debug)]
 pub(super) struct Candidate {
@@ -287,7 +290,7 @@ impl Candidate {
         // Arenas of the site's list are not sent our password, nor joined for a team that the operator has not named.
         let open = match self.team {
             Some(_) => !arena.private || !wanted.password.is_empty(),
-            None => !arena.private && arena.team.is_none() && arena.battle_teams.is_empty(),
+            None => !arena.private && needs_no_team(arena),
         };
         looked_for
             && open

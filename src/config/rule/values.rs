@@ -103,6 +103,11 @@ const MAX_USERNAME_CHARS: usize = 30;
 pub struct Pattern(String);
 
 impl Pattern {
+    /// Returns whether both are the same pattern, which may be written in another case.
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.0.eq_ignore_ascii_case(&other.0)
+    }
+
     /// Returns whether this name matches.
     pub fn matches(&self, name: &str) -> bool {
         wildcard(&self.0.to_ascii_lowercase(), &name.to_ascii_lowercase())

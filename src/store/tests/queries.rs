@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::store::insert;
-use crate::store::pgn::playable_moves;
+use crate::store::pgn::pgn_and_plies;
 
 /// A file with one game per day, from the second day of 1970.
 struct TestRecords {
@@ -525,7 +525,7 @@ fn damaged_moves_end_a_game() {
     let plies = |records: &TestRecords| {
         let record = records.reader().record(id).unwrap().unwrap();
         assert!(record.game.plies > 2);
-        playable_moves(&record)
+        pgn_and_plies(&record, SERVER, Details::ALL).1
     };
     assert!(plies(&records) > 2);
     let damage = "UPDATE move SET uci = 'e2e9' WHERE ply = 3";

@@ -21,7 +21,7 @@ use crate::bot::game::draw_resign::{
     DrawResignDecision, ScoreTrend, Situation, chances, resign_by,
 };
 use crate::bot::game::header::GameHeader;
-use crate::bot::game::moves::{Change, GameMoves, InvalidMoves, MovesUpdate};
+use crate::bot::game::moves::{Change, GameMoves, InvalidMoves, MovesUpdate, moves_after};
 use crate::bot::game::pending_move::{Action, BoardUpdate, PendingMove, PostFailure};
 use crate::bot::game::status::{Clocks, SuspendedGame};
 use crate::bot::policy::{ChallengeFacts, MatchInput, PlaySettings};
@@ -297,10 +297,8 @@ impl GameCore {
     ) -> (GameState, Instant) {
         self.early_states.is_over = true;
         let is_newer = |early: &GameState| {
-            let tail = early.moves.strip_prefix(&state.moves);
-            tail.is_some_and(|tail| {
-                tail.starts_with(' ') || state.moves.is_empty() && !tail.is_empty()
-            })
+            let more = moves_after(&early.moves, &state.moves);
+            more.is_some_and(|more| !more.is_empty())
         };
         match self.early_states.latest.take() {
             Some((early, arrived)) if is_newer(&early) => (early, arrived),
