@@ -34,8 +34,7 @@ const MISCONFIGURED: u8 = 78;
 /// # Errors
 /// When stdout cannot be written to, or the runtime cannot be started.
 pub fn check_command(settings: &Settings) -> anyhow::Result<ExitCode> {
-    let settings = settings.clone().with_service_defaults();
-    let report = runtime()?.block_on(check(&settings));
+    let report = runtime()?.block_on(check(settings));
     writeln!(io::stdout(), "{report}")?;
     Ok(ExitCode::from(report.exit_code()))
 }

@@ -392,23 +392,12 @@ fn token_source(
         }
         (true, None) => Some(TokenSource::Environment),
         (false, Some(file)) => Some(TokenSource::File(file.clone())),
-        (false, None) => service_token(settings, sources).map(TokenSource::File),
+        (false, None) => {
+            let credentials = sources.environment.get(CREDENTIALS_VARIABLE);
+            let file = settings.find_credential(credentials.map(Path::new), CREDENTIAL);
+            file.map(TokenSource::File)
+        }
     }
-}
-
-/// The token of the service, which needs no setting: the systemd credential, or outside of the service its source file.
-fn service_token(settings: &Settings, sources: &Sources) -> Option<PathBuf> {
-    let directory = sources.environment.get(CREDENTIALS_VARIABLE).map(Path::new);
-    let credential = directory
-        .filter(|directory| directory.is_absolute())
-        .map(|directory| directory.join(CREDENTIAL));
-    let behind = settings
-        .is_of_service()
-        .then(|| PathBuf::from(SERVICE_TOKEN));
-    credential
-        .into_iter()
-        .chain(behind)
-        .find(|path| path.exists())
 }
 
 /// Returns whether an environment variable is set and not blank.

@@ -359,12 +359,20 @@ impl Settings {
             return None;
         }
         let credentials = std::env::var_os(CREDENTIALS_VARIABLE).map(PathBuf::from);
-        let of_service = self.is_of_service().then(|| SERVICE_CREDENTIALS.into());
-        let mut files = credentials
-            .filter(|directory| directory.is_absolute())
-            .into_iter()
-            .chain(of_service)
-            .map(|directory: PathBuf| directory.join(key.credential()));
+        self.find_credential(credentials.as_deref(), key.credential())
+    }
+
+    /// A secret of the service, which needs no setting: the systemd credential of this name, or outside of the service its
+    /// source file.
+    pub(super) fn find_credential(
+        &self,
+        credentials: Option<&Path>,
+        name: &str,
+    ) -> Option<PathBuf> {
+        let credentials = credentials.filter(|directory| directory.is_absolute());
+        let of_service = self.is_of_service().then(|| Path::new(SERVICE_CREDENTIALS));
+        let directories = credentials.into_iter().chain(of_service);
+        let mut files = directories.map(|directory| directory.join(name));
         files.find(|file| file.exists())
     }
 

@@ -7,8 +7,8 @@ use serde::de::value::SeqAccessDeserializer;
 use serde::de::{self, IntoDeserializer, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::lichess::model::TimeControl;
 use crate::lichess::model::address::{self, Page};
+use crate::lichess::model::{TimeControl, Username};
 
 /// An inclusive range of whole numbers: `5`, `"10..20"`, `"10.."` or `"..20"`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,9 +94,6 @@ impl<'de> Deserialize<'de> for Range {
     }
 }
 
-/// Upper limit of a user name on Lichess, in characters.
-const MAX_USERNAME_CHARS: usize = 30;
-
 /// A pattern of user names, in which `*` matches any text, ignoring case.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String")]
@@ -149,7 +146,7 @@ impl TryFrom<String> for Pattern {
         let name = address::id(&text, Page::User);
         let fits = |letter: char| letter.is_ascii_alphanumeric() || "_-*".contains(letter);
         let letters = name.chars().filter(|letter| *letter != '*').count();
-        let is_short = letters <= MAX_USERNAME_CHARS && name.len() <= 2 * MAX_USERNAME_CHARS;
+        let is_short = letters <= Username::MAX_CHARS && name.len() <= 2 * Username::MAX_CHARS;
         match !name.is_empty() && is_short && name.chars().all(fits) {
             true => Ok(Self(name.to_owned())),
             false => {

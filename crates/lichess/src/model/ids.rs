@@ -83,6 +83,9 @@ const MAX_NAME_CHARS: usize = 40;
 pub struct Username(Box<str>);
 
 impl Username {
+    /// Upper limit of a valid name, in characters.
+    pub const MAX_CHARS: usize = 30;
+
     /// Removes control characters and cuts overlong names, since names are printed to terminals and logs.
     pub fn new(name: &str) -> Self {
         Self(text::clip(name, MAX_NAME_CHARS).into())
@@ -91,7 +94,7 @@ impl Username {
     /// Returns whether this is a valid user name: 2 to 30 letters, digits, `_` and `-`.
     pub fn is_valid(name: &str) -> bool {
         let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-        (2..=30).contains(&name.len()) && name.chars().all(fits)
+        (2..=Self::MAX_CHARS).contains(&name.len()) && name.chars().all(fits)
     }
 
     /// The name as text.
