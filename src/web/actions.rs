@@ -1,8 +1,8 @@
 //! Operator actions of the page, executed like requests on the control socket.
 
+use axum::Json;
 use axum::extract::{Path, State};
-use axum::http::StatusCode;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::records::{ApiError, Params};
 use crate::control::{Dispatcher, Request, Response};
@@ -31,12 +31,18 @@ pub(super) struct ActionParams {
     move_s: Option<u64>,
 }
 
+/// What an action has done.
+#[derive(Debug, Serialize)]
+pub(super) struct ActionResult {
+    done: String,
+}
+
 /// `POST /control/ACTION`: executes an action.
 pub(super) async fn run(
     State(actions): State<Actions>,
     Path(action): Path<String>,
     Params(params): Params<ActionParams>,
-) -> Result<StatusCode, ApiError> {
+) -> Result<Json<ActionResult>, ApiError> {
     if !actions.enabled.contains(&action.as_str()) {
         return Err(ApiError::NotFound("there is no such action"));
     }
@@ -57,6 +63,7 @@ pub(super) async fn run(
     };
     match actions.dispatcher.dispatch(None, request).await {
         Response::Error(why) => Err(ApiError::BadRequest(why)),
-        Response::Done(_) | Response::Status(_) => Ok(StatusCode::NO_CONTENT),
+        Response::Done(done) => Ok(Json(ActionResult { done })),
+        Response::Status(_) => unreachable!("none of these requests asks for the status"),
     }
 }

@@ -37,6 +37,7 @@ use tokio::sync::{broadcast, oneshot};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
+use url::form_urlencoded;
 
 use crate::events::Event;
 use crate::metrics::{Health, Metrics};
@@ -180,7 +181,10 @@ impl Page {
 
     /// URL with the key, for watching and acting.
     pub fn url_with_key(&self) -> String {
-        format!("{}#key={}", self.url_without_key(), self.keys.operate)
+        let key = self.keys.operate.to_string();
+        // Browsers change some characters of a fragment.
+        let key: String = form_urlencoded::byte_serialize(key.as_bytes()).collect();
+        format!("{}#key={key}", self.url_without_key())
     }
 
     /// URL without the key, for watching only.

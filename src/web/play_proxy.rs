@@ -1,14 +1,16 @@
 //! Proxy to the site on which a user plays against the bot, and the settings of this user.
 
+use std::error::Error;
 use std::future::Future;
 
 use axum::Router;
-use axum::body::{self, Bytes};
+use axum::body::{self, Body, Bytes};
 use axum::extract::{Request, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use http_body_util::LengthLimitError;
 use serde::Deserialize;
 use url::form_urlencoded;
 
@@ -50,9 +52,7 @@ async fn handle<A: Future<Output = ProxyResult>>(
         let why = "only POST requests are forwarded".to_owned();
         return Err(ApiError::Upstream(StatusCode::METHOD_NOT_ALLOWED, why));
     }
-    let body = body::to_bytes(body, MAX_BODY_BYTES)
-        .await
-        .map_err(|_| too_long())?;
+    let body = read_body(body).await?;
     let request = ProxyRequest {
         path: head.uri.path().to_owned(),
         form: form_urlencoded::parse(&body).into_owned().collect(),
@@ -75,8 +75,9 @@ pub(super) async fn forward(
 ) -> Response {
     let path = request.uri().path().to_owned();
     let (head, body) = request.into_parts();
-    let Ok(body) = body::to_bytes(body, MAX_BODY_BYTES).await else {
-        return too_long().into_response();
+    let body = match read_body(body).await {
+        Ok(body) => body,
+        Err(error) => return error.into_response(),
     };
     let fen = form_urlencoded::parse(&body).find(|(name, _)| name == "fen");
     let problem = fen.and_then(|(_, fen)| position_problem(&fen));
@@ -94,9 +95,20 @@ pub(super) async fn forward(
     response
 }
 
-fn too_long() -> ApiError {
-    let why = format!("the request is longer than {MAX_BODY_BYTES} bytes");
-    ApiError::Upstream(StatusCode::PAYLOAD_TOO_LARGE, why)
+/// Reads the body of a request.
+async fn read_body(body: Body) -> Result<Bytes, ApiError> {
+    let body = body::to_bytes(body, MAX_BODY_BYTES).await;
+    body.map_err(|error| {
+        if error
+            .source()
+            .is_some_and(<dyn Error>::is::<LengthLimitError>)
+        {
+            let why = format!("the request is longer than {MAX_BODY_BYTES} bytes");
+            ApiError::Upstream(StatusCode::PAYLOAD_TOO_LARGE, why)
+        } else {
+            ApiError::BadRequest(format!("the request did not arrive as a whole: {error}"))
+        }
+    })
 }
 
 /// Why no game can begin with a position, if none can. Lichess only says `invalidFen`.

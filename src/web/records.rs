@@ -27,6 +27,9 @@ use crate::store::{self, Details, Filter, Reader, pgn_of};
 /// Maximum number of concurrent PGN downloads; each occupies a thread.
 const MAX_DOWNLOADS: usize = 4;
 
+/// Maximum number of concurrent queries; each occupies a thread until it ends, even if nobody waits for its result.
+const MAX_QUERIES: usize = 2;
+
 /// Minimum size of a chunk of a download, in bytes; the last one may be smaller.
 const CHUNK_BYTES: usize = 64 * 1024;
 
@@ -98,6 +101,7 @@ impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for Params<T> {
 #[derive(Clone, Debug)]
 pub(super) struct Records {
     file: Option<Arc<Path>>,
+    queries: Arc<Semaphore>,
     downloads: Arc<Semaphore>,
 }
 
@@ -105,6 +109,7 @@ impl Records {
     pub(super) fn new(file: Option<PathBuf>) -> Self {
         Self {
             file: file.map(Into::into),
+            queries: Arc::new(Semaphore::new(MAX_QUERIES)),
             downloads: Arc::new(Semaphore::new(MAX_DOWNLOADS)),
         }
     }
@@ -114,7 +119,7 @@ impl Records {
         self.file.is_some()
     }
 
-    /// Runs a query on a blocking thread.
+    /// Runs a query on a blocking thread, when one is free.
     pub(super) async fn query<T, F>(&self, query: F) -> Result<T, ApiError>
     where
         T: Send + 'static,
@@ -131,7 +136,12 @@ impl Records {
     {
         let file = self.file.clone();
         let file = file.ok_or(ApiError::NotFound("no records are kept here"))?;
-        let task = spawn_blocking(move || query(Reader::open(&file)?));
+        // The semaphore is never closed.
+        let permit = Arc::clone(&self.queries).acquire_owned().await;
+        let task = spawn_blocking(move || {
+            let _permit = permit;
+            query(Reader::open(&file)?)
+        });
         task.await.map_err(|_| ApiError::TaskFailed)?
     }
 
@@ -153,8 +163,8 @@ impl Records {
         let permit = Arc::clone(&self.downloads).try_acquire_owned();
         let permit = permit.map_err(|_| ApiError::Busy(busy))?;
         // Errors of opening the file are reported before the response begins.
-        let found = self.with_reader(move |reader| Ok((reader.ids(&filter)?, reader)));
-        let (ids, reader) = found.await?;
+        let found = self.with_reader(move |reader| Ok((reader.ids(&filter)?, reader, permit)));
+        let (ids, reader, permit) = found.await?;
         let (chunks, receiver) = mpsc::channel(CHUNK_BUFFER);
         spawn_blocking(move || {
             write_games(&reader, &ids, &chunks);

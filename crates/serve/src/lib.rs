@@ -5,9 +5,8 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::pin::{Pin, pin};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -26,9 +25,15 @@ use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
-use tokio::time::{Sleep, sleep, timeout};
+use tokio::time::{Instant, Sleep, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
+
+/// Upper limit of the head of a request, in bytes. A client that sends more gets 431.
+const MAX_HEAD_BYTES: usize = 32 * 1024;
+
+/// Minimum interval between two warnings about closed connections.
+const WARNING_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Limits of a server.
 #[derive(Clone, Copy, Debug)]
@@ -37,8 +42,8 @@ pub struct ServerLimits {
     pub max_connections: usize,
     /// Connections of these that only clients on this machine may use.
     pub reserved_for_local: usize,
-    /// Concurrent connections of one address of another machine. Further ones are closed at once, as are those beyond the
-    /// ones that are not reserved.
+    /// Concurrent connections of one address of another machine, or one IPv6 network ([`network`]). Further ones are
+    /// closed at once, as are those beyond the ones that are not reserved.
     pub max_connections_per_address: usize,
     /// Time limit for the head of a request, and for an idle connection.
     pub head_timeout: Duration,
@@ -98,19 +103,44 @@ pub async fn serve<L>(
     while connections.join_next().await.is_some() {}
 }
 
+/// The address, or the network of 64 bits from which an IPv6 client can take its addresses. The limits of a client hold
+/// for all of them together.
+pub fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => {
+            let prefix = address.to_bits() & !u128::from(u64::MAX);
+            Ipv6Addr::from_bits(prefix).into()
+        }
+        address => address,
+    }
+}
+
 /// Counts the connections from other machines.
 #[derive(Default)]
-struct RemoteConnections {
-    by_address: Mutex<HashMap<IpAddr, usize>>,
-    /// A refusal was logged since the number of connections was last below the limits.
-    has_warned: AtomicBool,
+struct RemoteConnections(Mutex<RemoteCounts>);
+
+#[derive(Default)]
+struct RemoteCounts {
+    by_network: HashMap<IpAddr, usize>,
+    warned_at: Option<Instant>,
 }
 
 impl RemoteConnections {
-    fn lock(&self) -> MutexGuard<'_, HashMap<IpAddr, usize>> {
-        self.by_address
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, RemoteCounts> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl RemoteCounts {
+    /// Returns whether a warning is due, and takes note of it.
+    fn is_warning_due(&mut self) -> bool {
+        let is_due = self
+            .warned_at
+            .is_none_or(|at| at.elapsed() >= WARNING_INTERVAL);
+        if is_due {
+            self.warned_at = Some(Instant::now());
+        }
+        is_due
     }
 }
 
@@ -124,40 +154,39 @@ impl Slot {
         address: IpAddr,
         limits: ServerLimits,
     ) -> Option<Self> {
-        let address = address.to_canonical();
-        if address.is_loopback() {
+        if address.to_canonical().is_loopback() {
             return Some(Self(None));
         }
+        let network = network(address);
         let mut counts = remote.lock();
-        let all: usize = counts.values().sum();
+        let all: usize = counts.by_network.values().sum();
         let max = limits
             .max_connections
             .saturating_sub(limits.reserved_for_local);
-        let own = counts.get(&address).copied().unwrap_or(0);
+        let own = counts.by_network.get(&network).copied().unwrap_or(0);
         if all >= max || own >= limits.max_connections_per_address {
-            if !remote.has_warned.swap(true, Ordering::Relaxed) {
+            if counts.is_warning_due() {
                 warn!(
-                    "connections are closed: {address} has {own} open, and other machines have {all} of {max} at most"
+                    "connections are closed: {network} has {own} open, and other machines have {all} of {max} at most"
                 );
             }
             return None;
         }
-        *counts.entry(address).or_default() += 1;
-        Some(Self(Some((Arc::clone(remote), address))))
+        *counts.by_network.entry(network).or_default() += 1;
+        Some(Self(Some((Arc::clone(remote), network))))
     }
 }
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        let Some((remote, address)) = &self.0 else {
+        let Some((remote, network)) = &self.0 else {
             return;
         };
-        let mut counts = remote.lock();
-        if let Some(count) = counts.get_mut(address) {
+        let counts = &mut remote.lock().by_network;
+        if let Some(count) = counts.get_mut(network) {
             *count -= 1;
             if *count == 0 {
-                counts.remove(address);
-                remote.has_warned.store(false, Ordering::Relaxed);
+                counts.remove(network);
             }
         }
     }
@@ -189,6 +218,7 @@ async fn handle_connection<S, A>(
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(limits.head_timeout)
+        .max_buf_size(MAX_HEAD_BYTES)
         .serve_connection(TokioIo::new(stream), service);
     let mut connection = pin!(connection);
     let result = tokio::select! {
@@ -358,6 +388,12 @@ mod tests {
             ..LIMITS
         };
         let take = |address: &str| Slot::take(&remote, address.parse().unwrap(), limits);
+        {
+            let of_one_network = (take("2001:db8::1"), take("2001:db8::2"));
+            assert!(of_one_network.0.is_some() && of_one_network.1.is_some());
+            assert!(take("2001:db8::3").is_none());
+            assert!(take("2001:db8:0:1::1").is_some());
+        }
         let first = (take("192.0.2.1"), take("192.0.2.1"));
         assert!(first.0.is_some() && first.1.is_some());
         assert!(take("::ffff:192.0.2.1").is_none());
@@ -380,6 +416,19 @@ mod tests {
         assert!(read_to_end(third).await.ends_with("hello"));
         assert!(!read_to_end(half).await.contains("hello"));
         assert_eq!(read_to_end(idle).await, "");
+    }
+
+    #[tokio::test]
+    async fn long_head_is_rejected() {
+        let (address, _close) = server().await;
+        let start = "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nX: ";
+        let long = format!("{start}{}\r\n\r\n", "x".repeat(MAX_HEAD_BYTES / 2));
+        let long = connect(address, &long).await;
+        assert!(read_to_end(long).await.ends_with("hello"));
+        // Nothing is left unread, so the connection is not reset.
+        let too_long = format!("{start:x<MAX_HEAD_BYTES$}");
+        let too_long = connect(address, &too_long).await;
+        assert!(read_to_end(too_long).await.starts_with("HTTP/1.1 431 "));
     }
 
     #[tokio::test]

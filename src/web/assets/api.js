@@ -3,26 +3,43 @@
 const KEY_STORAGE = "knightwatch-key";
 const KEY_HEADER = "x-knightwatch-key";
 
-/** Moves the key from the address to the local storage, so that it is not visible. */
-function readKey() {
-	const found = /^#key=(.+)$/.exec(location.hash);
-	if (found) {
-		localStorage.setItem(KEY_STORAGE, found[1]);
-		history.replaceState(null, "", location.pathname);
+/** A text of an address without its percent-encoding. */
+function decoded(text) {
+	try {
+		return decodeURIComponent(text);
+	} catch {
+		return text;
 	}
-	return localStorage.getItem(KEY_STORAGE);
 }
 
 /** A path as an address without the user name and password of the page's own, with which browsers refuse to fetch. */
 export const absolute = (path) => location.origin + path;
 
-let key = readKey();
+/** Whether the daemon accepts these headers; undefined if it does not answer. */
+async function accepts(headers) {
+	const result = await fetch(absolute("/api/key"), { headers }).then((response) => response.json()).catch(() => null);
+	return result?.valid;
+}
+
+/** Moves the key from the address to the local storage, so that it is not visible. A wrong one does not replace another. */
+async function readKey() {
+	const found = /^#key=(.+)$/.exec(location.hash);
+	const stored = localStorage.getItem(KEY_STORAGE);
+	if (!found) return stored;
+	const given = decoded(found[1]);
+	history.replaceState(null, "", location.pathname);
+	if (stored !== null && (await accepts({ [KEY_HEADER]: given })) === false) return stored;
+	localStorage.setItem(KEY_STORAGE, given);
+	return given;
+}
+
+let key = await readKey();
 
 /** Whether a window without a key may act: it has the key as the password with which it was opened. */
-const signedIn = key === null && (await fetch(absolute("/api/key")).then((response) => response.json()).catch(() => null))?.valid === true;
+const signedIn = key === null && (await accepts({})) === true;
 
 // Reloads the page when it gets another key.
-addEventListener("hashchange", () => readKey() !== key && location.reload());
+addEventListener("hashchange", async () => (await readKey()) !== key && location.reload());
 addEventListener("storage", (event) => event.key === KEY_STORAGE && event.newValue && event.newValue !== key && location.reload());
 
 /** Request headers with the key, if any. */
@@ -43,8 +60,7 @@ function dropKey() {
 export async function checkKey() {
 	if (key === null) return;
 	const checked = key;
-	const result = await fetch(absolute("/api/key"), { headers: { [KEY_HEADER]: checked } }).then((response) => response.json()).catch(() => null);
-	if (result?.valid === false && key === checked) dropKey();
+	if ((await accepts(keyHeaders())) === false && key === checked) dropKey();
 }
 
 export const WATCH_ONLY_TEXT = "This window only watches. To do more, open the page's address with its key: knightwatch page prints it, and the demo at its start.";
@@ -119,14 +135,21 @@ export const controlCall = (call) => post(`/control/${call}`);
 
 const toastNode = document.getElementById("toasts");
 
+/** Time to read a character, in ms. */
+const MS_PER_CHARACTER = 60;
+
 /** Shows a short message for a few seconds. */
 export function showToast(text, bad = false) {
+	const shortest = bad ? 8000 : 3000;
 	toastNode.textContent = text;
 	toastNode.className = bad ? "bad" : "";
 	toastNode.hidden = false;
 	clearTimeout(showToast.timer);
-	showToast.timer = setTimeout(() => (toastNode.hidden = true), bad ? 8000 : 3000);
+	showToast.timer = setTimeout(() => (toastNode.hidden = true), Math.max(shortest, MS_PER_CHARACTER * text.length));
 }
+
+/** Shows what a `/control/` request has done. */
+export const showDone = ({ done }) => showToast(sentence(done));
 
 /** Runs an action; shows its error and returns null if it fails. */
 export async function attempt(action) {

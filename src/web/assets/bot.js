@@ -1,7 +1,7 @@
 // View of the bot: status, operator actions, challenges, tournaments, log, settings.
 
 import { button, confirmButton, dataTable, el, setAttribute, setText, syncList } from "./dom.js";
-import { attempt, controlCall, hasKey, showToast, WATCH_ONLY_TEXT } from "./api.js";
+import { attempt, controlCall, hasKey, showDone, WATCH_ONLY_TEXT } from "./api.js";
 import { offersControl, store } from "./store.js";
 import { accountStates, status } from "./status.js";
 import { formatTime, playerLabel, variantLabel } from "./format.js";
@@ -27,7 +27,7 @@ export class BotView {
 		this.state = el("p", { class: "state" });
 		this.versionLine = el("p", { class: "quiet" });
 		this.controls = Object.entries(CONTROLS).map(([name, [text, question]]) => {
-			const run = () => this.#run(name, text);
+			const run = () => this.#run(name);
 			const attributes = { "data-control": name };
 			return question ? confirmButton(text, question, run, attributes) : button(text, run, attributes);
 		});
@@ -91,17 +91,17 @@ export class BotView {
 		syncList(this.log, snapshot.log.toReversed(), noteItem, keyOfDay);
 	}
 
-	async #run(name, text) {
-		if ((await attempt(() => controlCall(name))) !== null) showToast(`${text}: done.`);
+	async #run(name) {
+		const result = await attempt(() => controlCall(name));
+		if (result !== null) showDone(result);
+		return result;
 	}
 
 	async #block(event) {
 		event.preventDefault();
 		const user = this.user.value.trim();
 		const action = event.submitter?.value ?? "block";
-		if ((await attempt(() => controlCall(`${action}?user=${encodeURIComponent(user)}`))) === null) return;
-		this.user.value = "";
-		showToast(action === "block" ? `${user} is blocked.` : `${user} is not blocked any more.`);
+		if ((await this.#run(`${action}?user=${encodeURIComponent(user)}`)) !== null) this.user.value = "";
 	}
 }
 

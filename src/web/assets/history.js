@@ -19,6 +19,9 @@ const filterField = (text, attributes, kind) => el("label", { class: kind }, tex
  * first one, and on a busy disk after the second. */
 const REFRESH_DELAYS_MS = [1000, 10_000];
 
+/** Delay after the last change of a filter, in ms: a name is typed in several steps. */
+const FILTER_DELAY_MS = 200;
+
 /** Filters by day, and the number of days to the midnight that they mean. */
 const DAY_FILTERS = { since: 0, until: 1 };
 
@@ -40,7 +43,7 @@ const ASCENDING_FIRST = ["opponent"];
 export class HistoryView {
 	constructor() {
 		this.account = filterField("Account", { name: "account", size: 9 });
-		this.form = el("form", { class: "filters", role: "search", "aria-label": "Filter games", onsubmit: (event) => event.preventDefault(), oninput: () => this.#filter() },
+		this.form = el("form", { class: "filters", role: "search", "aria-label": "Filter games", onsubmit: (event) => event.preventDefault(), oninput: () => this.#filterSoon() },
 			filterField("Opponent", { type: "search", name: "text", placeholder: "Search" }),
 			filterSelect("result", "Result", Object.entries(OUTCOME_LABELS).filter(([key]) => key !== "unknown")),
 			filterSelect("speed", "Speed", ["bullet", "blitz", "rapid", "classical", "correspondence"].map((speed) => [speed, speed])),
@@ -78,6 +81,11 @@ export class HistoryView {
 		this.ascending = this.sort === by ? !this.ascending : ASCENDING_FIRST.includes(by);
 		this.sort = by;
 		this.#filter();
+	}
+
+	#filterSoon() {
+		clearTimeout(this.filterTimer);
+		this.filterTimer = setTimeout(() => !this.node.hidden && this.#filter(), FILTER_DELAY_MS);
 	}
 
 	/** Loads the games and updates the address, so that the filter can be bookmarked. */

@@ -1,12 +1,13 @@
 //! Limit on wrong keys from outside, by address.
 
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use tracing::warn;
 
+use crate::serve::network;
 use crate::sync;
 
 /// Wrong keys of one address in an [`ATTEMPT_WINDOW`] until its requests are refused unseen.
@@ -73,17 +74,6 @@ impl Counts {
             since,
             by_address: HashMap::new(),
             warned: false,
-        }
-    }
-}
-
-/// The address, or the network of 64 bits that an IPv6 client can take its addresses from.
-fn network(address: IpAddr) -> IpAddr {
-    match address {
-        IpAddr::V4(_) => address,
-        IpAddr::V6(address) => {
-            let prefix = address.to_bits() & !u128::from(u64::MAX);
-            Ipv6Addr::from_bits(prefix).into()
         }
     }
 }

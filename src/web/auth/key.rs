@@ -48,9 +48,9 @@ pub enum KeyError {
     InVariable(&'static str, KeyFault),
     /// Two keys are the same.
     #[error(
-        "the key to operate is also the key to {0}: choose another, or those who watch can operate the bot"
+        "the key to {0} is also the key to {1}: choose another, or those who have the one to {1} can {0}"
     )]
-    Same(&'static str),
+    Same(&'static str, &'static str),
     /// The system has no randomness.
     #[error(transparent)]
     Random(#[from] io::Error),
@@ -162,12 +162,18 @@ impl Keys {
             watch,
             metrics,
         };
-        for (other, purpose) in [(&keys.watch, "watch"), (&keys.metrics, "read the metrics")] {
-            if other
-                .as_ref()
-                .is_some_and(|other| keys.operate.is(other.0.as_bytes()))
-            {
-                return Err(KeyError::Same(purpose));
+        let all = [
+            (Some(&keys.operate), "operate the bot"),
+            (keys.watch.as_ref(), "watch"),
+            (keys.metrics.as_ref(), "read the metrics"),
+        ];
+        for (at, (key, purpose)) in all.iter().enumerate() {
+            for (other, other_purpose) in &all[at + 1..] {
+                if let (Some(key), Some(other)) = (key, other)
+                    && key.is(other.0.as_bytes())
+                {
+                    return Err(KeyError::Same(purpose, other_purpose));
+                }
             }
         }
         Ok(keys)
@@ -378,12 +384,26 @@ mod tests {
             );
         }
         let both = |key: &str| Some(KeySource::Variable("KEY", key.to_owned()));
-        let same = Keys::load(&KeySources {
-            operate: both("0123456789abcdef"),
-            watch: both("0123456789abcdef"),
-            ..KeySources::default()
-        });
-        assert!(matches!(same, Err(KeyError::Same("watch"))));
+        let load = |operate, watch, metrics| {
+            Keys::load(&KeySources {
+                operate,
+                watch,
+                metrics,
+                generated: None,
+            })
+        };
+        let [one, other] = ["0123456789abcdef", "fedcba9876543210"];
+        let same = load(both(one), both(one), None);
+        assert!(matches!(
+            same,
+            Err(KeyError::Same("operate the bot", "watch"))
+        ));
+        let same = load(both(one), both(other), both(other));
+        assert!(matches!(
+            same,
+            Err(KeyError::Same("watch", "read the metrics"))
+        ));
+        assert!(load(both(one), both(other), None).is_ok());
     }
 
     #[test]

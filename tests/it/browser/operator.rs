@@ -49,12 +49,12 @@ fn operator_controls_and_decisions_are_shown() {
 
     browser.fill("input[name=user]", "Bert");
     browser.click("[aria-label=Bot] form button");
-    browser.wait_for_text("#toasts", "Bert is blocked.");
+    browser.wait_for_text("#toasts", "Blocked Bert;");
     let bert = site.player("Bert");
     assert_eq!(bert.answer(&bert.challenge(&CLOCK)), "generic");
     browser.fill("input[name=user]", "Bert");
     browser.click("[aria-label=Bot] form [value=unblock]");
-    browser.wait_for_text("#toasts", "Bert is not blocked any more.");
+    browser.wait_for_text("#toasts", "Bert is no longer blocked;");
     assert_eq!(bert.answer(&bert.challenge(&CLOCK)), "accepted");
 
     let arenas = "[aria-label=Bot] h2 + p + .scrolls a[href*=rehearse]";

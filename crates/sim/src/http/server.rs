@@ -1,6 +1,7 @@
 //! Request pipeline: parameters, authentication, faults and headers around the [handlers](crate::http::handlers).
 
 use std::convert::Infallible;
+use std::error::Error;
 use std::time::Duration;
 
 use axum::Router;
@@ -13,7 +14,7 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures::StreamExt;
-use http_body_util::BodyExt;
+use http_body_util::{BodyExt, LengthLimitError};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 use knightwatch_chess::Color;
@@ -106,7 +107,14 @@ async fn respond(
     };
     let body = match tokio::time::timeout(BODY_TIMEOUT, to_bytes(body, MAX_BODY_BYTES)).await {
         Ok(Ok(body)) => body,
-        Ok(Err(_)) => return error_response(&ApiError::new(413, "Request body too large")),
+        Ok(Err(error))
+            if error
+                .source()
+                .is_some_and(<dyn Error>::is::<LengthLimitError>) =>
+        {
+            return error_response(&ApiError::new(413, "Request body too large"));
+        }
+        Ok(Err(_)) => return error_response(&ApiError::new(400, "Incomplete request body")),
         Err(_) => return error_response(&ApiError::new(408, "Request timeout")),
     };
     let delay_before = matched.delay();
