@@ -27,7 +27,7 @@ const MAX_REASON_CHARS: usize = 30;
 struct Style {
     /// Whether to use escape sequences for color.
     color: bool,
-    /// Columns of the terminal; lines are cut to it.
+    /// Columns of the terminal; lines are cut to it. Without a limit if stdout is no terminal.
     width: usize,
 }
 
@@ -36,7 +36,11 @@ impl Style {
     fn of_terminal() -> Self {
         let terminal = io::stdout().is_terminal();
         let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        let width = terminal_size::terminal_size().map_or(120, |(width, _)| usize::from(width.0));
+        let width = match terminal {
+            true => terminal_size::terminal_size_of(io::stdout())
+                .map_or(120, |(width, _)| usize::from(width.0)),
+            false => usize::MAX,
+        };
         Self {
             color: terminal && !no_color,
             width,

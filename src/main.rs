@@ -18,6 +18,7 @@ use knightwatch::{
     lab, logging, sim, store, uci,
 };
 use tokio::runtime::Runtime;
+use tracing::Level;
 
 fn main() -> ExitCode {
     if let Some(missing) = missing_cpu_feature() {
@@ -66,7 +67,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
             return init::run(options);
         }
         Command::Convert(options) => {
-            convert::convert_command(&options, &mut io::stdout().lock(), &mut io::stderr())?;
+            convert::convert_command(&options, &mut io::stdout().lock(), &mut Diagnostics)?;
         }
         Command::Service(command) => command.run(&mut io::stdout().lock())?,
         Command::Completions { shell } => Cli::write_completions(shell, &mut io::stdout().lock())?,
@@ -240,7 +241,7 @@ fn import_games(arguments: ImportArgs) -> anyhow::Result<()> {
             false => arguments.account,
         },
     };
-    import::import_command(&options, &mut io::stdout().lock(), &mut io::stderr())?;
+    import::import_command(&options, &mut io::stdout().lock(), &mut Diagnostics)?;
     Ok(())
 }
 
@@ -273,14 +274,13 @@ fn book_command(command: BookCommand) -> anyhow::Result<()> {
             variant,
             games,
         } => {
-            let mut diagnostics = io::stderr();
             let options = book::BuildOptions {
                 files,
                 output,
                 games: games.of(variant),
-                progress: diagnostics.is_terminal(),
+                progress: io::stderr().is_terminal(),
             };
-            book::build_command(&options, &mut out, &mut diagnostics)?;
+            book::build_command(&options, &mut out, &mut Diagnostics)?;
         }
         BookCommand::Grow(options) => lab::grow::run(&options, &mut out)?,
     }
@@ -316,8 +316,9 @@ fn resolve_socket(mut arguments: SocketArgs) -> anyhow::Result<SocketArgs> {
             Err(error) if named => return Err(error.into()),
             // A configuration that was not named may be unrelated, and a running bot does not need a valid one.
             Err(error) => {
-                logging::print(&error.to_string());
+                logging::print(Level::WARN, &error.to_string());
                 logging::print(
+                    Level::WARN,
                     "warning: the configuration is not used; trying the default control sockets",
                 );
             }
@@ -354,6 +355,21 @@ fn records(settings: &Settings) -> PathBuf {
     )
 }
 
+/// Stderr for messages without which a command goes on: if it cannot be written to, nobody reads them.
+struct Diagnostics;
+
+impl Write for Diagnostics {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let _ = io::stderr().write_all(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let _ = io::stderr().flush();
+        Ok(())
+    }
+}
+
 /// Prints the error and returns its exit code.
 fn report_error(error: &anyhow::Error) -> ExitCode {
     let cause = |kind| {
@@ -367,7 +383,7 @@ fn report_error(error: &anyhow::Error) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     if let Some(error) = error.downcast_ref::<config::Error>() {
-        logging::print(&error.to_string());
+        logging::print(Level::ERROR, &error.to_string());
         return ExitCode::from(78);
     }
     let color = io::stderr().is_terminal()
@@ -377,12 +393,13 @@ fn report_error(error: &anyhow::Error) -> ExitCode {
     } else {
         "error:"
     };
-    logging::print(&format!("{heading} {error:#}"));
+    logging::print(Level::ERROR, &format!("{heading} {error:#}"));
     let code = error
         .downcast_ref::<daemon::Error>()
         .map_or(1, daemon::Error::exit_code);
     if matches!(code, 77 | 78) {
         logging::print(
+            Level::ERROR,
             "hint: knightwatch check lists what is missing, knightwatch init asks for it",
         );
     }
@@ -405,10 +422,12 @@ fn install_panic_hook() {
         if let Some(why) = message.strip_prefix("OS can't spawn worker thread: ")
             && std::thread::current().name() == Some("main")
         {
-            logging::print(&format!(
-                "error: cannot start: the system allows no more threads: {why}"
-            ));
             logging::print(
+                Level::ERROR,
+                &format!("error: cannot start: the system allows no more threads: {why}"),
+            );
+            logging::print(
+                Level::ERROR,
                 "hint: raise the limit on processes and threads: ulimit -u, TasksMax in the unit, pids.max of the container",
             );
             logging::flush();

@@ -179,11 +179,12 @@ pub fn import_command(
             .try_for_each(|(client, name)| import.export(server, client, name)),
     };
     let outcome = outcome.and_then(|()| import.flush());
-    import.print_summary(out)?;
+    let printed = import.print_summary(out);
     let is_nothing_valid = import.broken > 0 && import.added + import.known == 0;
     match outcome {
         Ok(()) if is_nothing_valid => Err(Error::NothingValid),
-        outcome => outcome,
+        Ok(()) => Ok(printed?),
+        failed => failed,
     }
 }
 

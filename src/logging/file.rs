@@ -14,6 +14,8 @@ pub(super) struct RotatingFile {
     /// Number of files in all, at least 1.
     files: u32,
     open: Option<File>,
+    /// A full file could not be renamed, which was reported.
+    is_stuck: bool,
 }
 
 impl RotatingFile {
@@ -23,20 +25,33 @@ impl RotatingFile {
             max_bytes,
             files,
             open: None,
+            is_stuck: false,
         }
     }
 
-    /// Opens the file, for so many further bytes.
+    /// Opens the file, for so many further bytes. A full one that cannot be renamed is written to as before.
     ///
     /// # Errors
-    /// If it cannot be opened, or it is full and cannot be renamed. The next call tries again.
+    /// If it cannot be opened. The next call tries again.
     pub(super) fn open(&mut self, bytes: usize) -> io::Result<&mut File> {
         let open = self.open.take().filter(|file| self.is_current(file));
         let mut file = open.map_or_else(|| self.create(), Ok)?;
         let size = file.metadata()?.len();
         if size > 0 && size + bytes as u64 > self.max_bytes {
-            self.rotate()?;
-            file = self.create()?;
+            match self.rotate() {
+                Ok(()) => {
+                    self.is_stuck = false;
+                    file = self.create()?;
+                }
+                Err(error) if !self.is_stuck => {
+                    self.is_stuck = true;
+                    let path = self.path.display();
+                    super::warn_on_stderr(&format!(
+                        "daemon.log_file {path} is full and cannot be renamed, so it grows: {error}"
+                    ));
+                }
+                Err(_) => {}
+            }
         }
         Ok(self.open.insert(file))
     }
@@ -125,6 +140,22 @@ mod tests {
         assert_eq!(text("log"), "alone\n");
         assert_eq!(text("log.1"), "line   8\n");
         assert_eq!(fs::metadata(path).unwrap().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn full_file_that_cannot_be_renamed_grows() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("log");
+        let older = home.path().join("log.1");
+        fs::create_dir_all(older.join("not empty")).unwrap();
+        let mut file = RotatingFile::new(path.clone(), 10, 2);
+        for line in ["line one\n", "line two\n"] {
+            file.write_all(line.as_bytes()).unwrap();
+        }
+        assert_eq!(fs::read_to_string(&path).unwrap(), "line one\nline two\n");
+        fs::remove_dir_all(&older).unwrap();
+        file.write_all(b"line three\n").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "line three\n");
     }
 
     #[test]

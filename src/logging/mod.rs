@@ -13,17 +13,21 @@ use std::fmt;
 use std::fs;
 use std::io::{self, IsTerminal, Write};
 use std::panic::PanicHookInfo;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{LazyLock, OnceLock};
 
+use rustix::fs::{Access, AtFlags, CWD};
 use tracing::{Level, Metadata, error, warn};
 use tracing_subscriber::field::RecordFields;
+use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::fmt::format::{DefaultFields, JsonFields, Writer};
 use tracing_subscriber::fmt::time::FormatTime;
 use tracing_subscriber::fmt::{self as fmt_layer, FormatFields, MakeWriter};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::{EnvFilter, Layer, Registry};
 
+use crate::atomic_file;
 use crate::config::{Daemon, LogFormat, LogLevel};
 use file::RotatingFile;
 use json::JsonLine;
@@ -46,7 +50,8 @@ pub fn start(level: LogLevel) {
     start_as(level, LogFormat::Text);
 }
 
-/// Starts logging in this form. `RUST_LOG`, if set, overrides the level with its own filter.
+/// Starts logging in this form. `RUST_LOG` may change the level, also of single targets: `debug`, `knightwatch=trace`,
+/// `hyper=debug`.
 ///
 /// A second call has no effect.
 pub fn start_as(level: LogLevel, format: LogFormat) {
@@ -60,6 +65,7 @@ pub fn start_daemon(daemon: &Daemon) {
     let Some(path) = &daemon.log_file else {
         return start_as(daemon.log_level, daemon.log_format);
     };
+    let path = atomic_file::follow_links(path).unwrap_or_else(|_| path.clone());
     let mut file = RotatingFile::new(path.clone(), daemon.log_file_bytes(), daemon.log_files);
     let opened = file.open(0).map(drop);
     FILE.get_or_init(|| Queue::start(file, file_warning));
@@ -73,17 +79,27 @@ pub fn start_daemon(daemon: &Daemon) {
 /// Tests whether the log file can be written, if there is to be one. A file that did not exist is removed again.
 ///
 /// # Errors
-/// If it cannot be opened.
+/// If it cannot be opened, or not be renamed when it is full.
 pub fn test_file(daemon: &Daemon) -> io::Result<()> {
     let Some(path) = &daemon.log_file else {
         return Ok(());
     };
+    let path = atomic_file::follow_links(path)?;
     let is_new = !path.exists();
     RotatingFile::new(path.clone(), daemon.log_file_bytes(), daemon.log_files).create()?;
-    match is_new {
-        true => fs::remove_file(path),
-        false => Ok(()),
+    if is_new {
+        fs::remove_file(&path)?;
     }
+    let directory = path.parent().filter(|path| !path.as_os_str().is_empty());
+    let directory = directory.unwrap_or(Path::new("."));
+    let access = Access::WRITE_OK | Access::EXEC_OK;
+    rustix::fs::accessat(CWD, directory, access, AtFlags::EACCESS).map_err(|error| {
+        let directory = directory.display();
+        let text = format!(
+            "{directory} is not writable, so that the file cannot be renamed when it is full"
+        );
+        io::Error::new(error.kind(), text)
+    })
 }
 
 /// Names the only account of the process in JSON lines. With several accounts, spans name them.
@@ -93,7 +109,11 @@ pub fn set_account(name: &str) {
 
 fn start_layers(level: LogLevel, format: LogFormat, to_file: bool) {
     let ours = format!("warn,knightwatch={}", level.key());
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(ours));
+    let given = std::env::var(EnvFilter::DEFAULT_ENV).unwrap_or_default();
+    let (filter, problem) = match EnvFilter::try_new(directives(&ours, &given)) {
+        Ok(filter) => (filter, None),
+        Err(problem) => (EnvFilter::new(&ours), Some(problem)),
+    };
     let mut layers = vec![stderr_layer(format)];
     if to_file {
         layers.push(file_layer(format));
@@ -105,6 +125,22 @@ fn start_layers(level: LogLevel, format: LogFormat, to_file: bool) {
         LazyLock::force(&STDERR);
         STARTED.store(true, Ordering::Relaxed);
         JSON.store(format == LogFormat::Json, Ordering::Relaxed);
+        if let Some(problem) = problem {
+            warn!("the variable RUST_LOG is ignored: {problem}");
+        }
+    }
+}
+
+/// The directives of a filter: ours, and those of `RUST_LOG`, which replace them. Without ours, a directive for one target
+/// would turn off all others.
+fn directives(ours: &str, given: &str) -> String {
+    let is_for_all = |directive: &str| directive.parse::<LevelFilter>().is_ok();
+    let mut each = given.split(',').map(str::trim);
+    // An empty text is a level to the parser.
+    if each.any(|directive| !directive.is_empty() && is_for_all(directive)) {
+        given.to_owned()
+    } else {
+        format!("{ours},{given}")
     }
 }
 
@@ -197,6 +233,11 @@ fn stderr_warning(text: &str) -> String {
     }
 }
 
+/// Queues a warning about the log itself for stderr.
+fn warn_on_stderr(text: &str) {
+    STDERR.push(format!("{}\n", stderr_warning(text)).into_bytes());
+}
+
 /// A warning about the log itself, as a line of the file: like those of `tracing_subscriber`.
 fn file_warning(text: &str) -> String {
     if JSON.load(Ordering::Relaxed) {
@@ -206,17 +247,46 @@ fn file_warning(text: &str) -> String {
     format!("{time}  WARN {text}")
 }
 
+/// Returns whether stderr is the journal. Processes below a unit inherit its variable, with another stderr.
 fn is_journal() -> bool {
-    std::env::var_os("JOURNAL_STREAM").is_some()
+    static IS_JOURNAL: LazyLock<bool> = LazyLock::new(|| {
+        let stream = std::env::var("JOURNAL_STREAM").unwrap_or_default();
+        let own = rustix::fs::fstat(io::stderr());
+        own.is_ok_and(|own| stream == format!("{}:{}", own.st_dev, own.st_ino))
+    });
+    *IS_JOURNAL
 }
 
-/// Queues a line for stderr and the log file, unchanged, after all logged lines; works before [`start`], too. Never blocks.
-pub fn print(line: &str) {
-    let line = format!("{line}\n").into_bytes();
+/// Queues a text for stderr and the log file, after all logged lines; works before [`start`], too. Only the journal gets
+/// the level. Never blocks.
+pub fn print(level: Level, text: &str) {
+    let line = format!("{text}\n").into_bytes();
     if let Some(file) = FILE.get() {
         file.push(line.clone());
     }
-    STDERR.push(line);
+    STDERR.push(match is_journal() {
+        true => with_syslog_level(syslog_level(level), &line),
+        false => line,
+    });
+}
+
+/// The level in syslog, which the journal calls priority.
+fn syslog_level(level: Level) -> u8 {
+    match level {
+        Level::ERROR => 3,
+        Level::WARN => 4,
+        Level::INFO => 6,
+        Level::DEBUG | Level::TRACE => 7,
+    }
+}
+
+/// Begins each line of a text with its syslog level, such as `<6>`.
+fn with_syslog_level(level: u8, text: &[u8]) -> Vec<u8> {
+    let prefix = format!("<{level}>");
+    let lines = text.split_inclusive(|byte| *byte == b'\n');
+    lines
+        .flat_map(|line| [prefix.as_bytes(), line].concat())
+        .collect()
 }
 
 /// Waits until all lines so far are written, for at most a second for each output.
@@ -227,9 +297,10 @@ pub fn flush() {
     }
 }
 
-/// Logs a panic as an error, so that control characters in its message are escaped. Returns false before [`start`].
+/// Logs a panic as an error, so that control characters in its message are escaped. Returns false before [`start`], and
+/// if errors are not logged.
 pub fn log_panic(panic: &PanicHookInfo<'_>) -> bool {
-    if !STARTED.load(Ordering::Relaxed) {
+    if !STARTED.load(Ordering::Relaxed) || !tracing::enabled!(Level::ERROR) {
         return false;
     }
     let thread = std::thread::current();
@@ -250,7 +321,7 @@ pub fn log_panic(panic: &PanicHookInfo<'_>) -> bool {
     true
 }
 
-/// Creates the writers of log lines: with `journal`, each line begins with its syslog level, such as `<6>`.
+/// Creates the writers of log lines: with `journal`, each line begins with its syslog level.
 struct LineMaker {
     journal: bool,
 }
@@ -265,33 +336,25 @@ impl<'a> MakeWriter<'a> for LineMaker {
     }
 
     fn make_writer_for(&'a self, meta: &Metadata<'_>) -> LineWriter {
-        let level = match *meta.level() {
-            Level::ERROR => 3,
-            Level::WARN => 4,
-            Level::INFO => 6,
-            Level::DEBUG | Level::TRACE => 7,
-        };
         LineWriter {
-            level: self.journal.then_some(level),
+            level: self.journal.then(|| syslog_level(*meta.level())),
         }
     }
 }
 
 /// Writer of one log line into the queue.
 struct LineWriter {
-    /// The syslog level, until it is written.
+    /// The syslog level, if lines begin with it.
     level: Option<u8>,
 }
 
 impl Write for LineWriter {
     /// Takes a whole line at once, as the subscriber writes it.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let mut line = Vec::with_capacity(bytes.len() + 3);
-        if let Some(level) = self.level.take() {
-            write!(line, "<{level}>")?;
-        }
-        line.extend_from_slice(bytes);
-        STDERR.push(line);
+        STDERR.push(match self.level {
+            Some(level) => with_syslog_level(level, bytes),
+            None => bytes.to_vec(),
+        });
         Ok(bytes.len())
     }
 
@@ -314,5 +377,48 @@ impl Write for FileLine {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rust_log_changes_only_what_it_names() {
+        let ours = "warn,knightwatch=info";
+        let enabled = |given: &str| {
+            let filter = EnvFilter::try_new(directives(ours, given)).expect("a filter");
+            filter.to_string()
+        };
+        let has = |given: &str, directive: &str| {
+            enabled(given).split(',').any(|found| found == directive)
+        };
+        assert!(has("", "warn") && has("", "knightwatch=info"));
+        assert!(has("other=debug", "knightwatch=info") && has("other=debug", "other=debug"));
+        assert!(has("knightwatch=debug", "knightwatch=debug"));
+        assert!(!has("knightwatch=debug", "knightwatch=info"));
+        assert!(has("debug", "debug") && !has("debug", "knightwatch=info"));
+        assert!(EnvFilter::try_new(directives(ours, "other=loud")).is_err());
+    }
+
+    #[test]
+    fn each_line_of_a_text_has_its_level() {
+        let text = with_syslog_level(3, b"one\ntwo\n");
+        assert_eq!(text, b"<3>one\n<3>two\n");
+    }
+
+    #[test]
+    fn file_test_leaves_links_as_they_are() {
+        let home = tempfile::tempdir().expect("a directory");
+        let link = home.path().join("link");
+        std::os::unix::fs::symlink("target", &link).expect("linked");
+        let daemon = Daemon {
+            log_file: Some(link.clone()),
+            ..Daemon::default()
+        };
+        test_file(&daemon).expect("writable");
+        assert!(fs::symlink_metadata(&link).expect("there").is_symlink());
+        assert!(!home.path().join("target").exists());
     }
 }

@@ -105,7 +105,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &["backoff", "chess", "clock", "engine", "external", "lichess"],
     ),
     ("console", &["chess", "events", "lichess", "plural"]),
-    ("logging", &["config", "plural"]),
+    ("logging", &["atomic_file", "config", "plural"]),
     ("daemon", &["*"]),
     ("check", &["*"]),
     ("demo", &["*"]),

@@ -35,6 +35,7 @@ pub struct Builder {
     positions: BTreeMap<u64, BTreeMap<u16, MoveStats>>,
     lines: usize,
     problems: Vec<Problem>,
+    more_problems: usize,
     games: Games,
     options: GameOptions,
 }
@@ -60,11 +61,16 @@ pub struct Problem {
     pub message: String,
 }
 
+/// Maximum number of problems that are reported.
+const MAX_PROBLEMS: usize = 20;
+
 /// Error of building a book: the first problem of each bad line; empty if there was no move at all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BuildError {
-    /// Skipped lines and games, with the reason.
+    /// The first bad lines, with the reason.
     pub problems: Vec<Problem>,
+    /// Number of further bad lines.
+    pub more: usize,
 }
 
 impl fmt::Display for BuildError {
@@ -74,12 +80,17 @@ impl fmt::Display for BuildError {
             None => {
                 return write!(
                     f,
-                    "no lines of moves to build a book from, and no moves in enough games"
+                    "no lines of moves to build a book from, and no moves in enough games; --min-games and \
+                     --min-rating say which games and moves count"
                 );
             }
             Some(first) => write!(f, "{first}")?,
         }
-        problems.try_for_each(|problem| write!(f, "\n{problem}"))
+        problems.try_for_each(|problem| write!(f, "\n{problem}"))?;
+        if self.more > 0 {
+            write!(f, "\nand {} more", self.more)?;
+        }
+        Ok(())
     }
 }
 
@@ -134,8 +145,14 @@ impl Builder {
 
     /// Adds a text of lines. Errors refer to it as `name` and are reported by [`Builder::finish`].
     pub fn add(&mut self, name: &str, text: &str) {
+        // Some editors begin a file with a byte order mark.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         for (index, line) in text.lines().enumerate() {
             if let Err((column, message)) = self.add_line(line) {
+                if self.problems.len() >= MAX_PROBLEMS {
+                    self.more_problems += 1;
+                    continue;
+                }
                 self.problems.push(Problem {
                     file: name.to_owned(),
                     line: index + 1,
@@ -176,8 +193,10 @@ impl Builder {
             stats.weight = stats.weight.saturating_add(points);
         }
         if !self.problems.is_empty() || self.positions.is_empty() {
-            let problems = self.problems;
-            return Err(BuildError { problems });
+            return Err(BuildError {
+                problems: self.problems,
+                more: self.more_problems,
+            });
         }
         let mut bytes = Vec::new();
         for (key, moves) in self.positions {
@@ -224,7 +243,12 @@ impl Builder {
                     "\"{mark}\" is not one of the marks ! !! !? ?! ? ??"
                 ))
             })?;
-            let mv = position.parse_san(san).map_err(|e| at(e.to_string()))?;
+            let mv = position.parse_san(san).map_err(|error| {
+                at(match san.starts_with('[') {
+                    true => format!("{error}; games are read from files whose names end in .pgn"),
+                    false => error.to_string(),
+                })
+            })?;
             let encoded = Record::write_move(mv).ok_or_else(|| {
                 at(format!(
                     "\"{san}\" drops a pawn, which no Polyglot book can express"
@@ -444,5 +468,22 @@ mod tests {
             assert_eq!(error.problems, []);
             assert!(error.to_string().contains("no lines"));
         }
+    }
+
+    #[test]
+    fn byte_order_mark_is_skipped() {
+        let with_mark = build("\u{feff}30 e4 e5").unwrap();
+        assert_eq!(with_mark, build("30 e4 e5").unwrap());
+    }
+
+    #[test]
+    fn first_problems_are_reported() {
+        let error = build(&"[Event \"?\"]\n".repeat(MAX_PROBLEMS + 7)).unwrap_err();
+        assert_eq!((error.problems.len(), error.more), (MAX_PROBLEMS, 7));
+        let text = error.to_string();
+        assert!(
+            text.contains("names end in .pgn") && text.ends_with("and 7 more"),
+            "{text}"
+        );
     }
 }

@@ -91,6 +91,10 @@ pub fn build_command(
         name: options.output.display().to_string(),
         cause,
     })?;
+    atomic_file::check_directory(&options.output).map_err(|cause| Error::Unwritable {
+        name: options.output.display().to_string(),
+        cause,
+    })?;
     let mut builder = Builder::with_games(options.games);
     for path in &options.files {
         let unreadable = FileError::reading(path);

@@ -21,8 +21,9 @@ async fn main() -> ExitCode {
     let colors = io::stderr().is_terminal()
         && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     // `RUST_LOG`, if set, overrides the level with its own filter.
-    let filter = EnvFilter::try_from_default_env()
-        .unwrap_or_else(|_| EnvFilter::new("warn,knightwatch=info"));
+    let given = std::env::var(EnvFilter::DEFAULT_ENV).ok();
+    let given = given.filter(|given| !given.is_empty());
+    let filter = EnvFilter::new(given.as_deref().unwrap_or("warn,knightwatch=info"));
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_target(false)

@@ -5,7 +5,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use tempfile::Builder;
 
@@ -113,7 +113,7 @@ fn write_with_mode<T, E: From<io::Error>>(
         special_file.flush()?;
         return Ok(result);
     }
-    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let path = follow_links(path)?;
     let Some(name) = path.file_name() else {
         return Err(io::Error::from(io::ErrorKind::IsADirectory).into());
     };
@@ -136,6 +136,28 @@ fn write_with_mode<T, E: From<io::Error>>(
     file.get_ref().sync_all()?;
     temporary.persist(path).map_err(|failed| failed.error)?;
     Ok(result)
+}
+
+/// Maximum number of links that are followed to a file that does not exist, as in Linux.
+const MAX_LINKS: usize = 40;
+
+/// The path behind symbolic links, also if there is no file yet.
+///
+/// # Errors
+///
+/// If the links form a loop.
+pub fn follow_links(path: &Path) -> io::Result<PathBuf> {
+    let mut path = path.to_owned();
+    for _ in 0..MAX_LINKS {
+        if let Ok(whole) = fs::canonicalize(&path) {
+            return Ok(whole);
+        }
+        let Ok(target) = fs::read_link(&path) else {
+            return Ok(path);
+        };
+        path = path.parent().unwrap_or(Path::new("")).join(target);
+    }
+    Err(io::Error::other("too many levels of symbolic links"))
 }
 
 #[cfg(test)]
@@ -190,6 +212,12 @@ mod tests {
         assert!(fs::symlink_metadata(&link).expect("there").is_symlink());
         let mode = fs::metadata(&file).expect("there").permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
+        fs::remove_file(&file).expect("removed");
+        write(&link, b"again").expect("written");
+        assert_eq!(fs::read_to_string(&file).expect("read"), "again");
+        assert!(fs::symlink_metadata(&link).expect("there").is_symlink());
+        symlink("loop", folder.path().join("loop")).expect("linked");
+        assert!(write(&folder.path().join("loop"), b"in vain").is_err());
     }
 
     #[test]
