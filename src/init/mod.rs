@@ -270,6 +270,9 @@ impl Init {
             return Ok(());
         };
         let (path, text) = (service.unit_file(), service.unit());
+        if !path.exists() && service.packaged_unit().is_some() {
+            return Ok(());
+        }
         if let Ok(old) = fs::read(&path) {
             let kept = files::backup_path(&path);
             let replace = format_args!(

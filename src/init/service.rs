@@ -21,6 +21,9 @@ const INSTALL_PATH: &str = "/usr/local/bin/knightwatch";
 /// The installed unit file.
 const UNIT_FILE: &str = "/etc/systemd/system/knightwatch.service";
 
+/// Directories of the units of packages.
+const PACKAGE_UNIT_DIRECTORIES: [&str; 2] = ["/usr/lib/systemd/system", "/lib/systemd/system"];
+
 /// Exists while systemd is running.
 const SYSTEMD_RUNTIME_DIRECTORY: &str = "/run/systemd/system";
 
@@ -116,6 +119,15 @@ impl Service {
         unit(&self.program)
     }
 
+    /// The unit of a package that is the same, so that none needs to be installed.
+    pub(super) fn packaged_unit(&self) -> Option<PathBuf> {
+        let unit = self.unit();
+        let places = PACKAGE_UNIT_DIRECTORIES
+            .map(|directory| self.place(&format!("{directory}/knightwatch.service")));
+        let is_same = |place: &PathBuf| fs::read(place).is_ok_and(|text| text == unit.as_bytes());
+        places.into_iter().find(is_same)
+    }
+
     /// Returns whether the unit can be installed: into another root, or if systemd is running.
     pub(super) fn has_systemd(&self) -> bool {
         self.root.is_some() || is_systemd_running()
@@ -207,6 +219,15 @@ pub(super) fn printed_unit() -> (String, Option<String>) {
 
 fn unit(program: &Path) -> String {
     UNIT.replace(INSTALL_PATH, &program.to_string_lossy())
+}
+
+/// The unit of this version with the program that an installed unit starts.
+pub(super) fn unit_like(installed: &str, for_user: bool) -> Option<String> {
+    let unit = if for_user { USER_UNIT } else { UNIT };
+    let start = installed
+        .lines()
+        .find_map(|line| line.strip_prefix("ExecStart="))?;
+    Some(unit.replace(INSTALL_PATH, start.split_whitespace().next()?))
 }
 
 /// The unit for the systemd of a user, with the path of this program.

@@ -100,6 +100,8 @@ struct Unit {
     /// The configuration that the service reads.
     config: PathBuf,
     missing_program: Option<PathBuf>,
+    /// The unit of a package that is the same.
+    packaged: Option<PathBuf>,
 }
 
 impl Unit {
@@ -132,6 +134,7 @@ impl Unit {
                 dry_run,
                 config,
                 missing_program: None,
+                packaged: None,
             });
         }
         if root.is_none() && !sources.superuser && !dry_run {
@@ -149,6 +152,7 @@ impl Unit {
             dry_run,
             config: service.place(SERVICE_CONFIG),
             missing_program: service.missing_program().map(Into::into),
+            packaged: service.packaged_unit(),
         })
     }
 
@@ -177,6 +181,10 @@ impl Unit {
     }
 
     fn install(&self, force: bool, out: &mut impl Write) -> anyhow::Result<()> {
+        if let Some(packaged) = self.packaged.as_ref().filter(|_| !self.path.exists()) {
+            writeln!(out, "{} is installed already", shell_quoted(packaged))?;
+            return self.print_next_steps(out);
+        }
         let mut files = Vec::new();
         if let Some(text) = self.replaceable(force)? {
             let path = backup_path(&self.path);
@@ -242,7 +250,11 @@ impl Unit {
         if !self.path.exists() {
             bail!("there is no unit {path}: nothing to remove");
         }
-        self.replaceable(force)?;
+        let installed = fs::read_to_string(&self.path).unwrap_or_default();
+        // This program may be elsewhere than the one that the unit starts.
+        if service::unit_like(&installed, self.user).is_none_or(|unit| unit != installed) {
+            self.replaceable(force)?;
+        }
         if !self.dry_run {
             test_write(&self.path)?;
         }

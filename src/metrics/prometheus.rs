@@ -215,6 +215,12 @@ impl Collector for Snapshot {
             "Running games in which it is our turn",
             our_turn.count() as f64,
         )?;
+        let overdue = live.games.iter().filter(|game| game.overdue);
+        encoder.gauge(
+            "games_overdue",
+            "Running games in which our move is overdue",
+            overdue.count() as f64,
+        )?;
         encoder.gauge(
             "oldest_turn_seconds",
             "Longest current wait for a move of ours, thinking included",

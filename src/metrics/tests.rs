@@ -222,6 +222,7 @@ fn text_is_in_prometheus_format() {
         "knightwatch_games_finished_total{result=\"won\"} 1",
         "knightwatch_oldest_turn_seconds 0.04",
         "knightwatch_games_our_turn 1.0",
+        "knightwatch_games_overdue 0.0",
         "knightwatch_requests_total{kind=\"event_stream\",outcome=\"done\"} 3",
         "knightwatch_move_post_seconds_count 1",
         "# EOF",

@@ -72,6 +72,26 @@ fn service_unit_is_installed_kept_and_removed() {
     let (code, printed) = service(&["uninstall"]);
     assert!(code == Some(0) && !unit.exists(), "{printed}");
     assert!(kept.exists());
+
+    // A program in another place, which is no reason to refuse.
+    let elsewhere = text.replace("/usr/local/bin/", "/opt/knightwatch/");
+    fs::write(&unit, &elsewhere).unwrap();
+    assert_eq!(service(&["install"]).0, Some(1));
+    let (code, printed) = service(&["uninstall"]);
+    assert!(code == Some(0) && !unit.exists(), "{printed}");
+
+    // The unit of a package.
+    let packaged = home
+        .path()
+        .join("usr/lib/systemd/system/knightwatch.service");
+    fs::create_dir_all(packaged.parent().unwrap()).unwrap();
+    fs::write(&packaged, &text).unwrap();
+    let (code, printed) = service(&["install"]);
+    assert!(code == Some(0) && !unit.exists(), "{printed}");
+    assert!(printed.contains("is installed already") && printed.contains("enable --now"));
+    fs::write(&packaged, &elsewhere).unwrap();
+    let (code, printed) = service(&["install"]);
+    assert!(code == Some(0) && unit.exists(), "{printed}");
 }
 
 #[test]

@@ -21,6 +21,10 @@ struct Service {
 
 impl Service {
     fn start(url: &str, variables: &[(&str, &str)]) -> Self {
+        Self::start_with_stderr(url, variables, Stdio::piped())
+    }
+
+    fn start_with_stderr(url: &str, variables: &[(&str, &str)], stderr: Stdio) -> Self {
         let runtime = tempfile::tempdir().unwrap();
         let command = Command::new(env!("CARGO_BIN_EXE_knightwatch"))
             .args([
@@ -40,7 +44,7 @@ impl Service {
             .env_remove("XDG_CONFIG_HOME")
             .envs(variables.iter().copied())
             .stdin(Stdio::null())
-            .stderr(Stdio::piped())
+            .stderr(stderr)
             .spawn();
         let child = Killed(command.unwrap());
         Self { child, runtime }
@@ -159,14 +163,48 @@ fn unit_reload_reports_result() {
 
 #[test]
 fn journal_lines_have_levels_and_no_colors() {
+    let (stderr, writer) = std::io::pipe().unwrap();
+    let pipe = rustix::fs::fstat(&writer).unwrap();
+    let stream = format!("{}:{}", pipe.st_dev, pipe.st_ino);
     // The server is unreachable, which logs a warning.
-    let mut service = Service::start("http://127.0.0.1:9", &[("JOURNAL_STREAM", "8:1")]);
-    let lines = BufReader::new(service.child.0.stderr.take().unwrap()).lines();
+    let url = "http://127.0.0.1:9";
+    let variables = [("JOURNAL_STREAM", &*stream)];
+    let _service = Service::start_with_stderr(url, &variables, writer.into());
+    let lines = BufReader::new(stderr).lines();
     let warning = lines.map_while(Result::ok).find(|line| {
         assert!(line.starts_with('<') && !line.contains('\x1b'), "{line}");
         line.starts_with("<4>")
     });
     assert!(warning.is_some());
+}
+
+#[test]
+fn lines_elsewhere_than_the_journal_have_no_levels() {
+    let url = "http://127.0.0.1:9";
+    let mut service = Service::start(url, &[("JOURNAL_STREAM", "8:1")]);
+    let mut lines = BufReader::new(service.child.0.stderr.take().unwrap()).lines();
+    let first = lines.next().unwrap().unwrap();
+    assert!(!first.starts_with('<') && first.contains('Z'), "{first}");
+}
+
+#[test]
+fn error_that_ends_the_service_has_its_level_in_the_journal() {
+    let (stderr, writer) = std::io::pipe().unwrap();
+    let pipe = rustix::fs::fstat(&writer).unwrap();
+    let stream = format!("{}:{}", pipe.st_dev, pipe.st_ino);
+    let variables = [
+        ("JOURNAL_STREAM", &*stream),
+        ("KNIGHTWATCH__DAEMON__GRACE_S", "long"),
+    ];
+    let _service = Service::start_with_stderr("http://127.0.0.1:9", &variables, writer.into());
+    let lines: Vec<String> = BufReader::new(stderr)
+        .lines()
+        .map_while(Result::ok)
+        .collect();
+    assert!(
+        lines.len() > 1 && lines.iter().all(|line| line.starts_with("<3>")),
+        "{lines:?}"
+    );
 }
 
 /// The value of a setting in the unit file.
@@ -187,7 +225,7 @@ fn unit_stop_timeout_exceeds_grace_period() {
 
 #[test]
 fn unit_does_not_restart_after_fatal_exit_codes() {
-    assert_eq!(unit_setting("RestartPreventExitStatus"), "69 77 78");
+    assert_eq!(unit_setting("RestartPreventExitStatus"), "69 77 78 243");
 }
 
 #[test]
