@@ -32,6 +32,11 @@ impl PieceTo {
     fn index(self) -> usize {
         usize::from(self.0)
     }
+
+    /// Returns whether it is a move. Positions after none have little in common, so nothing is learned about them.
+    fn is_move(self) -> bool {
+        self != PieceTo::NONE
+    }
 }
 
 /// The moves that led to a node, latest first: 1, 2 and 4 plies ago.
@@ -174,7 +179,7 @@ impl History {
         bonus: i32,
     ) {
         let piece_to = PieceTo::new(piece, mv).index();
-        for before in prior_moves {
+        for before in prior_moves.iter().filter(|before| before.is_move()) {
             add_with_gravity(&mut self.continuation[before.index()][piece_to], bonus);
         }
     }
@@ -332,8 +337,11 @@ impl CorrectionHistory {
         add_with_gravity(&mut self.pawns[side][keys.pawns], bonus);
         add_with_gravity(&mut self.pieces[0][side][keys.pieces[0]], bonus);
         add_with_gravity(&mut self.pieces[1][side][keys.pieces[1]], bonus);
+        if !keys.last.is_move() {
+            return;
+        }
         add_with_gravity(&mut self.moves[side][keys.last.index()], bonus);
-        for earlier in keys.earlier {
+        for earlier in keys.earlier.into_iter().filter(|earlier| earlier.is_move()) {
             let row = &mut self.continuation[earlier.index()];
             add_with_gravity(&mut row[keys.last.index()], bonus);
         }

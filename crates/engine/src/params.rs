@@ -156,6 +156,8 @@ tunables! {
     futility_base = 72 in 0..=150 step 8;
     /// Futility pruning: margin per reduced ply.
     futility_slope = 76 in 30..=150 step 6;
+    /// Futility pruning: additional margin of checks.
+    futility_check = 60 in 0..=300 step 20;
     /// Futility pruning: maximum reduced depth.
     futility_depth = 9 in 5..=12 step 1;
     /// Pruning of quiet moves: history worth one ply of the reduced depth, in hundreds.
@@ -206,6 +208,8 @@ tunables! {
     lmr_noisy_slope = 170 in 80..=300 step 16;
     /// Cut nodes.
     lmr_cut = 1400 in 400..=2600 step 160;
+    /// Expected all nodes: this percentage of the base, divided by the depth plus 1.
+    lmr_all = 100 in 0..=200 step 20;
     /// Cut nodes without a TT move.
     lmr_no_tt_move = 1370 in 0..=2400 step 160;
     /// Not improving.

@@ -27,12 +27,12 @@ impl Search<'_> {
     pub(super) fn extension<N: NodeType>(&mut self, node: &Node, mv: Move) -> Extension {
         // Undo the effect of the previous move's extension.
         self.frame(node.ply).double_extensions = self.frame_before(node.ply, 1).double_extensions;
-        let is_tested = !N::ROOT && Some(mv) == node.tt_move && node.excluded.is_none();
-        match node.hit {
-            Some(hit) if is_tested && self.may_be_singular(node, &hit) => {
-                self.test_singularity::<N>(node, &hit)
-            }
-            _ => Extension::By(0),
+        if N::ROOT || Some(mv) != node.tt_move {
+            return Extension::By(0);
+        }
+        match self.hit_to_test(node) {
+            Some(hit) => self.test_singularity::<N>(node, &hit),
+            None => Extension::By(0),
         }
     }
 
@@ -43,13 +43,19 @@ impl Search<'_> {
         i32::from(child.in_check() && extension <= 0 && !is_long)
     }
 
-    fn may_be_singular(&self, node: &Node, hit: &Hit) -> bool {
+    /// The TT entry, if its move is to be tested for singularity.
+    pub(super) fn hit_to_test(&self, node: &Node) -> Option<Hit> {
         let is_long = node.ply >= MAX_EXTENSION_FACTOR * self.iteration;
-        node.depth >= params::singular_depth() + i32::from(node.was_pv)
-            && hit.depth >= node.depth - params::singular_tt_depth()
-            && hit.bound != Bound::Upper
-            && !is_mate(hit.value)
-            && !is_long
+        let is_deep = node.depth >= params::singular_depth() + i32::from(node.was_pv);
+        if is_long || !is_deep || node.tt_move.is_none() {
+            return None;
+        }
+        // There is none in the test itself.
+        node.hit.filter(|hit| {
+            hit.depth >= node.depth - params::singular_tt_depth()
+                && hit.bound != Bound::Upper
+                && !is_mate(hit.value)
+        })
     }
 
     fn test_singularity<N: NodeType>(&mut self, node: &Node, hit: &Hit) -> Extension {

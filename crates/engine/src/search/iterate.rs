@@ -5,7 +5,7 @@ use super::draws::variant_value;
 use super::root::RootMove;
 use crate::time::Progress;
 use crate::value::{DRAW, INFINITE, MATE, MAX_PLY, Value, is_mate, mate_in, mated_in, to_score};
-use crate::{Score, SearchInfo, params};
+use crate::{Bound, Score, SearchInfo, params};
 use knightwatch_chess::Move;
 
 /// Called with the index and depth of a line that an iteration has completed.
@@ -88,8 +88,13 @@ impl Search<'_> {
         self.flush_nodes();
         let best = &self.root[0];
         // The game may never reach a position that was only pondered on.
-        if last_best.is_some() && !self.control.is_pondering() {
-            self.thread_data.last_score = Some((ply, best.last_value));
+        if let Some((_, score)) = last_best
+            && !self.control.is_pondering()
+        {
+            // The unfinished iteration may have a bound only.
+            let is_exact = best.bound == Bound::Exact;
+            let score = if is_exact { best.last_value } else { score };
+            self.thread_data.last_score = Some((ply, score));
         }
         // A helper's last report is its vote, which only a complete iteration changes.
         if is_main && last_best.is_none_or(|last_best| last_best != (best.mv, best.last_value)) {

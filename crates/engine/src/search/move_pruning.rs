@@ -8,7 +8,7 @@ use super::node::Node;
 use super::reductions::{PLY, plies};
 use crate::value::{Value, is_mate};
 use crate::{params, see};
-use knightwatch_chess::Variant;
+use knightwatch_chess::{Move, Variant};
 
 /// Lower limit of the reduced depth, for quiet moves with a very bad history.
 const MIN_REDUCED: i32 = -1;
@@ -37,7 +37,7 @@ pub(super) fn prune_move(node: &Node, candidate: &Candidate, alpha: Value) -> Pr
         return PruneDecision::SkipQuiets;
     }
     let (without_history, reduced) = reduced_depths(node, candidate);
-    if let Some(hope) = futile(node, reduced, alpha) {
+    if let Some(hope) = futile(node, candidate.board_move.mv, reduced, alpha) {
         PruneDecision::Futile(hope)
     } else if has_failed_too_often(node, candidate, without_history)
         || quiet_loses_material(node, candidate, reduced)
@@ -77,10 +77,15 @@ fn comes_too_late(node: &Node, candidate: &Candidate) -> bool {
 }
 
 /// Futility pruning: a quiet move will not raise the evaluation above alpha. Returns the upper bound.
-fn futile(node: &Node, reduced: i32, alpha: Value) -> Option<Value> {
-    let hope = node.eval + params::futility_base() + params::futility_slope() * reduced;
-    let applies = !node.in_check && reduced <= params::futility_depth() && !is_mate(alpha);
-    (applies && hope <= alpha).then_some(hope)
+fn futile(node: &Node, mv: Move, reduced: i32, alpha: Value) -> Option<Value> {
+    let mut hope = node.eval + params::futility_base() + params::futility_slope() * reduced;
+    if node.in_check || reduced > params::futility_depth() || is_mate(alpha) || hope > alpha {
+        return None;
+    }
+    if node.pos.gives_check(mv) {
+        hope += params::futility_check();
+    }
+    (hope <= alpha).then_some(hope)
 }
 
 /// History pruning: the move has a bad history.

@@ -56,6 +56,8 @@ impl Search<'_> {
             && node.estimate >= beta
             && node.eval >= bar
             && node.has_pieces
+            // The test for singularity asks the same question with real moves.
+            && self.hit_to_test(node).is_none()
             // The side without a move wins.
             && node.pos.variant() != Variant::Antichess
             && !is_mate(beta)

@@ -53,10 +53,15 @@ impl Search<'_> {
         best: &BestSoFar,
         child: &Position,
     ) -> i32 {
+        let is_all_node = !node.cut && node.beta - node.alpha == 1;
         let many_cutoffs = self.frame(node.ply + 1).cutoffs > params::lmr_cutoffs_min();
         let table_noisy = node.tt_move.is_some_and(Move::is_noisy);
         let term = |holds: bool, by: i32| if holds { by } else { 0 };
         let sum = term(node.cut, params::lmr_cut())
+            + term(
+                is_all_node,
+                candidate.reduction * params::lmr_all() / (100 * (node.depth + 1)),
+            )
             + term(!node.improving, params::lmr_not_improving())
             + term(node.cut && node.lacks_tt_move(), params::lmr_no_tt_move())
             + term(table_noisy, params::lmr_tt_noisy())
