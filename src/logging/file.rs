@@ -1,5 +1,5 @@
 //! Log file of limited size: a full file is renamed to `NAME.1`, an older one to `NAME.2` and so on, and the oldest is
-//! overwritten.
+//! overwritten. A full file that cannot be renamed begins again.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -29,7 +29,7 @@ impl RotatingFile {
         }
     }
 
-    /// Opens the file, for so many further bytes. A full one that cannot be renamed is written to as before.
+    /// Opens the file, for so many further bytes.
     ///
     /// # Errors
     /// If it cannot be opened. The next call tries again.
@@ -43,14 +43,15 @@ impl RotatingFile {
                     self.is_stuck = false;
                     file = self.create()?;
                 }
-                Err(error) if !self.is_stuck => {
-                    self.is_stuck = true;
-                    let path = self.path.display();
-                    super::warn_on_stderr(&format!(
-                        "daemon.log_file {path} is full and cannot be renamed, so it grows: {error}"
-                    ));
+                Err(error) => {
+                    file.set_len(0)?;
+                    if !std::mem::replace(&mut self.is_stuck, true) {
+                        let path = self.path.display();
+                        super::warn_on_stderr(&format!(
+                            "daemon.log_file {path} is full and cannot be renamed, so it begins again: {error}"
+                        ));
+                    }
                 }
-                Err(_) => {}
             }
         }
         Ok(self.open.insert(file))
@@ -143,19 +144,20 @@ mod tests {
     }
 
     #[test]
-    fn full_file_that_cannot_be_renamed_grows() {
+    fn full_file_that_cannot_be_renamed_begins_again() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("log");
         let older = home.path().join("log.1");
         fs::create_dir_all(older.join("not empty")).unwrap();
-        let mut file = RotatingFile::new(path.clone(), 10, 2);
-        for line in ["line one\n", "line two\n"] {
+        let mut file = RotatingFile::new(path.clone(), 20, 2);
+        for line in ["line one\n", "line two\n", "line three\n"] {
             file.write_all(line.as_bytes()).unwrap();
         }
-        assert_eq!(fs::read_to_string(&path).unwrap(), "line one\nline two\n");
-        fs::remove_dir_all(&older).unwrap();
-        file.write_all(b"line three\n").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "line three\n");
+        fs::remove_dir_all(&older).unwrap();
+        file.write_all(b"line number four\n").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "line number four\n");
+        assert_eq!(fs::read_to_string(&older).unwrap(), "line three\n");
     }
 
     #[test]
