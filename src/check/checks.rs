@@ -212,7 +212,12 @@ async fn unreachable(settings: &Settings, error: &Error) -> Finding {
 fn log_file(settings: &Settings) -> Option<Finding> {
     let path = settings.daemon.log_file.as_ref()?.display();
     let finding = match logging::test_file(&settings.daemon) {
-        Ok(()) => Finding::ok("log file", path.to_string()),
+        Ok(true) => Finding::ok("log file", path.to_string()),
+        Ok(false) => {
+            let text = format!("{path} is in a directory that is not writable");
+            Finding::warning("log file", text)
+                .hint("a full file cannot be renamed: it begins again, and its older lines are lost")
+        }
         Err(error) => Finding::warning("log file", format!("cannot write to {path}: {error}")).hint(
             "the bot logs to stderr only: set another daemon.log_file; if the bot runs as another user, run check as \
              that user",

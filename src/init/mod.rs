@@ -270,7 +270,7 @@ impl Init {
             return Ok(());
         };
         let (path, text) = (service.unit_file(), service.unit());
-        if !path.exists() && service.packaged_unit().is_some() {
+        if path.symlink_metadata().is_err() && service.packaged_unit().is_some() {
             return Ok(());
         }
         if let Ok(old) = fs::read(&path) {

@@ -221,6 +221,14 @@ fn unit(program: &Path) -> String {
     UNIT.replace(INSTALL_PATH, &program.to_string_lossy())
 }
 
+/// The unit of a package for the systemd of a user, if it is the same.
+pub(super) fn packaged_user_unit(unit: &str) -> Option<PathBuf> {
+    let places = ["/usr/lib", "/lib"]
+        .map(|directory| format!("{directory}/systemd/user/knightwatch.service"));
+    let is_same = |place: &String| fs::read(place).is_ok_and(|text| text == unit.as_bytes());
+    places.into_iter().find(is_same).map(Into::into)
+}
+
 /// The unit of this version with the program that an installed unit starts.
 pub(super) fn unit_like(installed: &str, for_user: bool) -> Option<String> {
     let unit = if for_user { USER_UNIT } else { UNIT };

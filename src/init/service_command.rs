@@ -126,15 +126,16 @@ impl Unit {
             let config = config.context("there is no home directory for the unit: set HOME")?;
             let directory = config.parent().and_then(Path::parent);
             let directory = directory.context("there is no directory for the unit: set HOME")?;
+            let text = service::user_unit()?;
             return Ok(Self {
+                packaged: service::packaged_user_unit(&text),
                 path: directory.join("systemd/user/knightwatch.service"),
-                text: service::user_unit()?,
+                text,
                 user,
                 root,
                 dry_run,
                 config,
                 missing_program: None,
-                packaged: None,
             });
         }
         if root.is_none() && !sources.superuser && !dry_run {
@@ -181,7 +182,8 @@ impl Unit {
     }
 
     fn install(&self, force: bool, out: &mut impl Write) -> anyhow::Result<()> {
-        if let Some(packaged) = self.packaged.as_ref().filter(|_| !self.path.exists()) {
+        let is_free = self.path.symlink_metadata().is_err();
+        if let Some(packaged) = self.packaged.as_ref().filter(|_| is_free) {
             writeln!(out, "{} is installed already", shell_quoted(packaged))?;
             return self.print_next_steps(out);
         }

@@ -65,6 +65,8 @@ pub fn start_daemon(daemon: &Daemon) {
     let Some(path) = &daemon.log_file else {
         return start_as(daemon.log_level, daemon.log_format);
     };
+    // Opening may warn.
+    JSON.store(daemon.log_format == LogFormat::Json, Ordering::Relaxed);
     let path = atomic_file::follow_links(path).unwrap_or_else(|_| path.clone());
     let mut file = RotatingFile::new(path.clone(), daemon.log_file_bytes(), daemon.log_files);
     let opened = file.open(0).map(drop);
@@ -76,13 +78,14 @@ pub fn start_daemon(daemon: &Daemon) {
     }
 }
 
-/// Tests whether the log file can be written, if there is to be one. A file that did not exist is removed again.
+/// Tests whether the log file can be written, if there is to be one. A file that did not exist is removed again. Returns
+/// whether it can be renamed when it is full.
 ///
 /// # Errors
-/// If it cannot be opened, or not be renamed when it is full.
-pub fn test_file(daemon: &Daemon) -> io::Result<()> {
+/// If it cannot be opened.
+pub fn test_file(daemon: &Daemon) -> io::Result<bool> {
     let Some(path) = &daemon.log_file else {
-        return Ok(());
+        return Ok(true);
     };
     let path = atomic_file::follow_links(path)?;
     let is_new = !path.exists();
@@ -90,16 +93,14 @@ pub fn test_file(daemon: &Daemon) -> io::Result<()> {
     if is_new {
         fs::remove_file(&path)?;
     }
+    if path.exists() && !path.is_file() {
+        // A device is never full.
+        return Ok(true);
+    }
     let directory = path.parent().filter(|path| !path.as_os_str().is_empty());
     let directory = directory.unwrap_or(Path::new("."));
     let access = Access::WRITE_OK | Access::EXEC_OK;
-    rustix::fs::accessat(CWD, directory, access, AtFlags::EACCESS).map_err(|error| {
-        let directory = directory.display();
-        let text = format!(
-            "{directory} is not writable, so that the file cannot be renamed when it is full"
-        );
-        io::Error::new(error.kind(), text)
-    })
+    Ok(rustix::fs::accessat(CWD, directory, access, AtFlags::EACCESS).is_ok())
 }
 
 /// Names the only account of the process in JSON lines. With several accounts, spans name them.
@@ -135,10 +136,12 @@ fn start_layers(level: LogLevel, format: LogFormat, to_file: bool) {
 /// would turn off all others.
 fn directives(ours: &str, given: &str) -> String {
     let is_for_all = |directive: &str| directive.parse::<LevelFilter>().is_ok();
-    let mut each = given.split(',').map(str::trim);
-    // An empty text is a level to the parser.
-    if each.any(|directive| !directive.is_empty() && is_for_all(directive)) {
-        given.to_owned()
+    // To the parser, an empty text is a level, and white space is part of a target.
+    let each = given.split(',').map(str::trim);
+    let each: Vec<&str> = each.filter(|directive| !directive.is_empty()).collect();
+    let given = each.join(",");
+    if each.into_iter().any(is_for_all) {
+        given
     } else {
         format!("{ours},{given}")
     }
@@ -398,7 +401,9 @@ mod tests {
         assert!(has("other=debug", "knightwatch=info") && has("other=debug", "other=debug"));
         assert!(has("knightwatch=debug", "knightwatch=debug"));
         assert!(!has("knightwatch=debug", "knightwatch=info"));
-        assert!(has("debug", "debug") && !has("debug", "knightwatch=info"));
+        for given in ["debug", " debug\n", "debug, hyper=warn"] {
+            assert!(has(given, "debug") && !has(given, "knightwatch=info"));
+        }
         assert!(EnvFilter::try_new(directives(ours, "other=loud")).is_err());
     }
 
@@ -417,7 +422,7 @@ mod tests {
             log_file: Some(link.clone()),
             ..Daemon::default()
         };
-        test_file(&daemon).expect("writable");
+        assert!(test_file(&daemon).expect("writable"));
         assert!(fs::symlink_metadata(&link).expect("there").is_symlink());
         assert!(!home.path().join("target").exists());
     }

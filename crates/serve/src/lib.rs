@@ -29,7 +29,7 @@ use tokio::time::{Instant, Sleep, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
 
-/// Upper limit of the head of a request, in bytes. A client that sends more gets 431.
+/// Upper limit of the head of a request, in bytes, which a last read may exceed. A client that sends more gets 431.
 const MAX_HEAD_BYTES: usize = 32 * 1024;
 
 /// Minimum interval between two warnings about closed connections.

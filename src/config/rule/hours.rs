@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use jiff::Timestamp;
 use jiff::civil::Time;
-use jiff::tz::TimeZone;
+use jiff::tz::{TimeZone, TimeZoneDatabase};
 use serde::{Deserialize, Serialize};
 
 /// A part of each day, which may go beyond midnight.
@@ -61,8 +61,12 @@ impl TryFrom<String> for Hours {
             return Err("expected two different times");
         }
         let named = |zone| {
+            // The database of the system may lack old names.
             TimeZone::get(zone)
-                .map_err(|_| "expected two times with a time zone that this machine knows, as in UTC or Europe/Berlin")
+                .or_else(|_| TimeZoneDatabase::bundled().get(zone))
+                .map_err(
+                    |_| "expected two times with a known time zone, as in UTC or Europe/Berlin",
+                )
         };
         let zone = zone.map(named).transpose()?;
         Ok(Self {

@@ -21,13 +21,18 @@ async function accepts(headers) {
 	return result?.valid;
 }
 
+/** Whether a text can be a key: requests with other characters in a header fail. */
+const canBeKey = (text) => text !== null && /^[\x21-\x7e]+$/.test(text);
+
 /** Moves the key from the address to the local storage, so that it is not visible. A wrong one does not replace another. */
 async function readKey() {
 	const found = /^#key=(.+)$/.exec(location.hash);
-	const stored = localStorage.getItem(KEY_STORAGE);
+	const item = localStorage.getItem(KEY_STORAGE);
+	const stored = canBeKey(item) ? item : null;
 	if (!found) return stored;
 	const given = decoded(found[1]);
 	history.replaceState(null, "", location.pathname);
+	if (!canBeKey(given)) return stored;
 	if (stored !== null && (await accepts({ [KEY_HEADER]: given })) === false) return stored;
 	localStorage.setItem(KEY_STORAGE, given);
 	return given;

@@ -56,6 +56,15 @@ fn operator_controls_and_decisions_are_shown() {
     browser.click("[aria-label=Bot] form [value=unblock]");
     browser.wait_for_text("#toasts", "Bert is no longer blocked;");
     assert_eq!(bert.answer(&bert.challenge(&CLOCK)), "accepted");
+    // A link with a wrong key, or with one that no request can carry, does not replace the key.
+    for wrong in ["wrong-wrong-wrong-wrong", "%E2%82%AC"] {
+        browser.run(&format!("location.hash = '#key={wrong}';"));
+        browser.until("!location.href.includes('#key')");
+        browser.until("document.readyState === 'complete'");
+        let kept = browser.run("return localStorage.getItem('knightwatch-key');");
+        assert_eq!(kept, url.key.as_str());
+    }
+    browser.run("location.hash = '#/bot';");
 
     let arenas = "[aria-label=Bot] h2 + p + .scrolls a[href*=rehearse]";
     assert_eq!(browser.text(arenas), "");
