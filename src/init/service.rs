@@ -21,8 +21,8 @@ const INSTALL_PATH: &str = "/usr/local/bin/knightwatch";
 /// The installed unit file.
 const UNIT_FILE: &str = "/etc/systemd/system/knightwatch.service";
 
-/// Directories of the units of packages.
-const PACKAGE_UNIT_DIRECTORIES: [&str; 2] = ["/usr/lib/systemd/system", "/lib/systemd/system"];
+/// Directories of the units of packages, below which are those of the system and of users.
+const PACKAGE_UNIT_DIRECTORIES: [&str; 2] = ["/usr/lib/systemd", "/lib/systemd"];
 
 /// Exists while systemd is running.
 const SYSTEMD_RUNTIME_DIRECTORY: &str = "/run/systemd/system";
@@ -121,11 +121,7 @@ impl Service {
 
     /// The unit of a package that is the same, so that none needs to be installed.
     pub(super) fn packaged_unit(&self) -> Option<PathBuf> {
-        let unit = self.unit();
-        let places = PACKAGE_UNIT_DIRECTORIES
-            .map(|directory| self.place(&format!("{directory}/knightwatch.service")));
-        let is_same = |place: &PathBuf| fs::read(place).is_ok_and(|text| text == unit.as_bytes());
-        places.into_iter().find(is_same)
+        packaged_unit("system", &self.unit(), |path| self.place(path))
     }
 
     /// Returns whether the unit can be installed: into another root, or if systemd is running.
@@ -223,10 +219,15 @@ fn unit(program: &Path) -> String {
 
 /// The unit of a package for the systemd of a user, if it is the same.
 pub(super) fn packaged_user_unit(unit: &str) -> Option<PathBuf> {
-    let places = ["/usr/lib", "/lib"]
-        .map(|directory| format!("{directory}/systemd/user/knightwatch.service"));
-    let is_same = |place: &String| fs::read(place).is_ok_and(|text| text == unit.as_bytes());
-    places.into_iter().find(is_same).map(Into::into)
+    packaged_unit("user", unit, |path| path.into())
+}
+
+/// The unit of a package in the directory of this name, if it has this text.
+fn packaged_unit(directory: &str, unit: &str, place: impl Fn(&str) -> PathBuf) -> Option<PathBuf> {
+    let places = PACKAGE_UNIT_DIRECTORIES
+        .map(|parent| place(&format!("{parent}/{directory}/knightwatch.service")));
+    let is_same = |place: &PathBuf| fs::read(place).is_ok_and(|text| text == unit.as_bytes());
+    places.into_iter().find(is_same)
 }
 
 /// The unit of this version with the program that an installed unit starts.

@@ -31,7 +31,7 @@ pub(super) struct ActionParams {
     move_s: Option<u64>,
 }
 
-/// What an action has done.
+/// Response to an action that succeeded.
 #[derive(Debug, Serialize)]
 pub(super) struct ActionResult {
     done: String,

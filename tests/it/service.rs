@@ -1,6 +1,6 @@
 //! Integration with systemd: notifications, watchdog, journal, and the unit file.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, PipeReader, pipe};
 use std::os::unix::net::UnixDatagram;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -22,6 +22,17 @@ struct Service {
 impl Service {
     fn start(url: &str, variables: &[(&str, &str)]) -> Self {
         Self::start_with_stderr(url, variables, Stdio::piped())
+    }
+
+    /// Starts it with a pipe that stands for the journal.
+    fn start_in_journal(url: &str, variable: Option<(&str, &str)>) -> (Self, PipeReader) {
+        let (stderr, writer) = pipe().unwrap();
+        let about = rustix::fs::fstat(&writer).unwrap();
+        let stream = format!("{}:{}", about.st_dev, about.st_ino);
+        let stream = ("JOURNAL_STREAM", stream.as_str());
+        let variables: Vec<_> = variable.into_iter().chain([stream]).collect();
+        let service = Self::start_with_stderr(url, &variables, writer.into());
+        (service, stderr)
     }
 
     fn start_with_stderr(url: &str, variables: &[(&str, &str)], stderr: Stdio) -> Self {
@@ -163,13 +174,8 @@ fn unit_reload_reports_result() {
 
 #[test]
 fn journal_lines_have_levels_and_no_colors() {
-    let (stderr, writer) = std::io::pipe().unwrap();
-    let pipe = rustix::fs::fstat(&writer).unwrap();
-    let stream = format!("{}:{}", pipe.st_dev, pipe.st_ino);
     // The server is unreachable, which logs a warning.
-    let url = "http://127.0.0.1:9";
-    let variables = [("JOURNAL_STREAM", &*stream)];
-    let _service = Service::start_with_stderr(url, &variables, writer.into());
+    let (_service, stderr) = Service::start_in_journal("http://127.0.0.1:9", None);
     let lines = BufReader::new(stderr).lines();
     let warning = lines.map_while(Result::ok).find(|line| {
         assert!(line.starts_with('<') && !line.contains('\x1b'), "{line}");
@@ -189,14 +195,8 @@ fn lines_elsewhere_than_the_journal_have_no_levels() {
 
 #[test]
 fn error_that_ends_the_service_has_its_level_in_the_journal() {
-    let (stderr, writer) = std::io::pipe().unwrap();
-    let pipe = rustix::fs::fstat(&writer).unwrap();
-    let stream = format!("{}:{}", pipe.st_dev, pipe.st_ino);
-    let variables = [
-        ("JOURNAL_STREAM", &*stream),
-        ("KNIGHTWATCH__DAEMON__GRACE_S", "long"),
-    ];
-    let _service = Service::start_with_stderr("http://127.0.0.1:9", &variables, writer.into());
+    let wrong = ("KNIGHTWATCH__DAEMON__GRACE_S", "long");
+    let (_service, stderr) = Service::start_in_journal("http://127.0.0.1:9", Some(wrong));
     let lines: Vec<String> = BufReader::new(stderr)
         .lines()
         .map_while(Result::ok)

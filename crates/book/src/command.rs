@@ -87,14 +87,12 @@ pub fn build_command(
     diagnostics: &mut impl Write,
 ) -> Result<(), CommandError> {
     let inputs: Vec<&Path> = options.files.iter().map(PathBuf::as_path).collect();
-    atomic_file::check_not_input(&options.output, &inputs).map_err(|cause| Error::Unwritable {
-        name: options.output.display().to_string(),
-        cause,
-    })?;
-    atomic_file::check_directory(&options.output).map_err(|cause| Error::Unwritable {
-        name: options.output.display().to_string(),
-        cause,
-    })?;
+    atomic_file::check_not_input(&options.output, &inputs)
+        .and_then(|()| atomic_file::check_directory(&options.output))
+        .map_err(|cause| Error::Unwritable {
+            name: options.output.display().to_string(),
+            cause,
+        })?;
     let mut builder = Builder::with_games(options.games);
     for path in &options.files {
         let unreadable = FileError::reading(path);

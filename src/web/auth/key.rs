@@ -162,18 +162,13 @@ impl Keys {
             watch,
             metrics,
         };
-        let all = [
-            (Some(&keys.operate), "operate the bot"),
-            (keys.watch.as_ref(), "watch"),
-            (keys.metrics.as_ref(), "read the metrics"),
-        ];
-        for (at, (key, purpose)) in all.iter().enumerate() {
-            for (other, other_purpose) in &all[at + 1..] {
-                if let (Some(key), Some(other)) = (key, other)
-                    && key.is(other.0.as_bytes())
-                {
-                    return Err(KeyError::Same(purpose, other_purpose));
-                }
+        let operate = (Some(&keys.operate), "operate the bot");
+        let watch = (keys.watch.as_ref(), "watch");
+        let metrics = (keys.metrics.as_ref(), "read the metrics");
+        for [one, other] in [[operate, watch], [operate, metrics], [watch, metrics]] {
+            let both = one.0.zip(other.0);
+            if both.is_some_and(|(key, other)| key.is(other.0.as_bytes())) {
+                return Err(KeyError::Same(one.1, other.1));
             }
         }
         Ok(keys)
