@@ -48,8 +48,8 @@ pub use knightwatch_lichess as lichess;
 pub use knightwatch_serve as serve;
 pub use knightwatch_sim as sim;
 pub use knightwatch_util::{
-    atomic_file, backoff, clock, credentials, file_error, input, keys, match_stats, plural,
-    seconds, signals, spelling, sync,
+    atomic_file, backoff, clock, credentials, file_error, input, keys, log_filter, match_stats,
+    plural, seconds, signals, spelling, sync,
 };
 
 pub mod alert;

@@ -20,7 +20,6 @@ use std::sync::{LazyLock, OnceLock};
 use rustix::fs::{Access, AtFlags, CWD};
 use tracing::{Level, Metadata, error, warn};
 use tracing_subscriber::field::RecordFields;
-use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::fmt::format::{DefaultFields, JsonFields, Writer};
 use tracing_subscriber::fmt::time::FormatTime;
 use tracing_subscriber::fmt::{self as fmt_layer, FormatFields, MakeWriter};
@@ -29,6 +28,7 @@ use tracing_subscriber::{EnvFilter, Layer, Registry};
 
 use crate::atomic_file;
 use crate::config::{Daemon, LogFormat, LogLevel};
+use crate::log_filter;
 use file::RotatingFile;
 use json::JsonLine;
 use queue::Queue;
@@ -111,7 +111,7 @@ pub fn set_account(name: &str) {
 fn start_layers(level: LogLevel, format: LogFormat, to_file: bool) {
     let ours = format!("warn,knightwatch={}", level.key());
     let given = std::env::var(EnvFilter::DEFAULT_ENV).unwrap_or_default();
-    let (filter, problem) = match EnvFilter::try_new(directives(&ours, &given)) {
+    let (filter, problem) = match EnvFilter::try_new(log_filter::merge(&ours, &given)) {
         Ok(filter) => (filter, None),
         Err(problem) => (EnvFilter::new(&ours), Some(problem)),
     };
@@ -129,21 +129,6 @@ fn start_layers(level: LogLevel, format: LogFormat, to_file: bool) {
         if let Some(problem) = problem {
             warn!("the variable RUST_LOG is ignored: {problem}");
         }
-    }
-}
-
-/// The directives of a filter: ours, and those of `RUST_LOG`, which replace them. Without ours, a directive for one target
-/// would turn off all others.
-fn directives(ours: &str, given: &str) -> String {
-    let is_for_all = |directive: &str| directive.parse::<LevelFilter>().is_ok();
-    // To the parser, an empty text is a level, and white space is part of a target.
-    let each = given.split(',').map(str::trim);
-    let each: Vec<&str> = each.filter(|directive| !directive.is_empty()).collect();
-    let given = each.join(",");
-    if each.into_iter().any(is_for_all) {
-        given
-    } else {
-        format!("{ours},{given}")
     }
 }
 
@@ -391,7 +376,7 @@ mod tests {
     fn rust_log_changes_only_what_it_names() {
         let ours = "warn,knightwatch=info";
         let enabled = |given: &str| {
-            let filter = EnvFilter::try_new(directives(ours, given)).expect("a filter");
+            let filter = EnvFilter::try_new(log_filter::merge(ours, given)).expect("a filter");
             filter.to_string()
         };
         let has = |given: &str, directive: &str| {
@@ -404,7 +389,7 @@ mod tests {
         for given in ["debug", " debug\n", "debug, hyper=warn"] {
             assert!(has(given, "debug") && !has(given, "knightwatch=info"));
         }
-        assert!(EnvFilter::try_new(directives(ours, "other=loud")).is_err());
+        assert!(EnvFilter::try_new(log_filter::merge(ours, "other=loud")).is_err());
     }
 
     #[test]

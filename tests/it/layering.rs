@@ -105,7 +105,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &["backoff", "chess", "clock", "engine", "external", "lichess"],
     ),
     ("console", &["chess", "events", "lichess", "plural"]),
-    ("logging", &["atomic_file", "config", "plural"]),
+    (
+        "logging",
+        &["atomic_file", "config", "log_filter", "plural"],
+    ),
     ("daemon", &["*"]),
     ("check", &["*"]),
     ("demo", &["*"]),

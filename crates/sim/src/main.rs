@@ -5,7 +5,10 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use knightwatch_sim::{SimArgs, run_command, shutdown_signal};
+use knightwatch_util::log_filter;
 use tracing_subscriber::EnvFilter;
+
+const DEFAULT_FILTER: &str = "warn,knightwatch=info";
 
 /// Lichess on localhost for testing bots
 #[derive(Parser)]
@@ -20,12 +23,9 @@ async fn main() -> ExitCode {
     let args = Cli::parse().args;
     let colors = io::stderr().is_terminal()
         && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    // `RUST_LOG`, if set, overrides the level with its own filter.
-    let given = std::env::var(EnvFilter::DEFAULT_ENV).ok();
-    let given = given.filter(|given| !given.is_empty());
-    let filter = EnvFilter::new(given.as_deref().unwrap_or("warn,knightwatch=info"));
+    let given = std::env::var(EnvFilter::DEFAULT_ENV).unwrap_or_default();
     tracing_subscriber::fmt()
-        .with_env_filter(filter)
+        .with_env_filter(EnvFilter::new(log_filter::merge(DEFAULT_FILTER, &given)))
         .with_target(false)
         .with_ansi(colors)
         .with_writer(io::stderr)

@@ -1,4 +1,5 @@
-//! Files, credentials, text, counts, suggestions, keys, locks, match statistics, clock and signals for the crates of Knightwatch.
+//! Files, credentials, text, counts, suggestions, keys, locks, log filters, match statistics, clock and signals for the
+//! crates of Knightwatch.
 //!
 //! The modules `clock` and `signals` need tokio and a feature of the same name.
 
@@ -13,6 +14,7 @@ pub mod credentials;
 pub mod file_error;
 pub mod input;
 mod keys;
+pub mod log_filter;
 pub mod match_stats;
 pub mod plural;
 pub mod seconds;
