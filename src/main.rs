@@ -415,7 +415,7 @@ fn install_panic_hook() {
             if why.starts_with("Broken pipe") {
                 std::process::exit(0);
             }
-            eprintln!("error: cannot write to stdout: {why}");
+            let _ = writeln!(io::stderr(), "error: cannot write to stdout: {why}");
             std::process::exit(1);
         }
         // Unwinding would wait forever for the threads of a runtime that could not be started.

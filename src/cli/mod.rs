@@ -92,9 +92,10 @@ impl Cli {
         let matches = definitions.try_get_matches_from_mut(std::env::args_os());
         let matches = matches.unwrap_or_else(|help_or_error| {
             let printed = help_or_error.print().and_then(|()| io::stdout().flush());
+            let to_stdout = !help_or_error.use_stderr();
             std::process::exit(match printed {
-                Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-                    eprintln!("error: cannot write to stdout: {error}");
+                Err(error) if to_stdout && error.kind() != io::ErrorKind::BrokenPipe => {
+                    let _ = writeln!(io::stderr(), "error: cannot write to stdout: {error}");
                     1
                 }
                 _ => help_or_error.exit_code(),

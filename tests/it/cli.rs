@@ -222,6 +222,18 @@ fn full_stdout_is_reported() {
 }
 
 #[test]
+fn full_stderr_keeps_exit_code() {
+    for (arguments, code) in [
+        (&["no-such-command"][..], 2),
+        (&["run", "--config", "/no/such.toml"], 78),
+    ] {
+        let full = std::fs::File::options().write(true).open("/dev/full");
+        let status = knightwatch(arguments).stderr(full.unwrap()).status();
+        assert_eq!(status.unwrap().code(), Some(code), "{arguments:?}");
+    }
+}
+
+#[test]
 fn closed_stdout_ends_silently() {
     let mut child = knightwatch(&["perft", "5", "--divide"])
         .stdout(Stdio::piped())
