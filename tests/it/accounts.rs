@@ -13,7 +13,7 @@ use knightwatch::sim::{
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::common::{BOT, Daemon, Player, Site, wait};
+use crate::common::{BOT, Daemon, IMPATIENT, Player, Site, wait};
 use crate::operator::{run_command, run_failing_command};
 
 /// The other account.
@@ -227,7 +227,8 @@ fn error_output(bot: &Daemon, arguments: &[&str]) -> String {
 #[test]
 fn accounts_revoked_token_stops_only_its_account() {
     let site = site();
-    let mut bot = start(&site, SMALL, ["", ""]);
+    let mut bot = launch(&site, SMALL, ["", ""], &IMPATIENT);
+    wait_online(&bot, 1);
     let [anna, bert] = ["Anna", "Bert"].map(|name| site.player(name));
     let lost = play(&site, &anna, BOT);
     let kept = play(&site, &bert, OTHER_BOT);

@@ -9,7 +9,7 @@ use std::time::Duration;
 use knightwatch::sim::{Endpoint, Fault, FaultRule, NewUser, StreamFault};
 use serde_json::Value;
 
-use crate::common::{BOT, Daemon, Site, requests_of, wait};
+use crate::common::{BOT, Daemon, IMPATIENT, Site, requests_of, wait};
 
 /// A webhook that answers with these status codes, and 200 from then on.
 struct Webhook {
@@ -77,7 +77,7 @@ fn rejected_token_is_reported_once_through_failing_webhook() {
         "[[alert]]\nurl = \"http://{}/hook\"\nevents = [\"token_rejected\"]\n",
         webhook.address
     );
-    let mut bot = Daemon::start(&site, &config);
+    let mut bot = Daemon::start_with(&site, &config, &IMPATIENT);
     revoke_token(&site);
     let attempts: Vec<(String, String)> = (0..3).map(|_| webhook.next()).collect();
     assert!(
@@ -138,7 +138,7 @@ fn webhook_that_refuses_is_not_asked_again() {
         "[[alert]]\nurl_file = \"{}\"\nformat = \"discord\"\n",
         secret.display()
     );
-    let mut bot = Daemon::start(&site, &config);
+    let mut bot = Daemon::start_with(&site, &config, &IMPATIENT);
     revoke_token(&site);
     let body: Value = serde_json::from_str(&webhook.next().1).unwrap();
     let text = body["content"].as_str().unwrap();

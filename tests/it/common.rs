@@ -66,6 +66,9 @@ pub(crate) fn wait<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T
     }
 }
 
+/// Arguments with which the bot gives up a rejected token within three seconds.
+pub(crate) const IMPATIENT: [&str; 2] = ["--time-scale", "10"];
+
 /// Sends a signal, such as `TERM`.
 pub(crate) fn signal(to: &Child, name: &str) {
     let status = Command::new("kill")
@@ -383,7 +386,13 @@ impl Daemon {
         bot
     }
 
-    fn launch_with(site: &Site, token: &str, config: &str, arguments: Vec<String>) -> Self {
+    /// The same with this token and these arguments, without waiting.
+    pub(crate) fn launch_with(
+        site: &Site,
+        token: &str,
+        config: &str,
+        arguments: Vec<String>,
+    ) -> Self {
         let home = tempfile::tempdir().unwrap();
         let log = home.path().join("log");
         Self::launch_at(site, token, config, arguments, home, log)

@@ -13,7 +13,7 @@ use knightwatch::sim::{
     ChallengePlan, GameSummary, NewUser, PlayerKind, PlayerOptions, TimeControl,
 };
 
-use crate::common::{BOT, Daemon, FAST_MOVES, Site, skip, wait};
+use crate::common::{BOT, Daemon, FAST_MOVES, IMPATIENT, Site, skip, wait};
 use crate::operator::{run_command, run_failing_command};
 
 /// Flag of `open(2)` on all supported Linux platforms.
@@ -206,7 +206,8 @@ fn disk_blocked_log_keeps_exit_code() {
         for log in [PathBuf::from("/dev/full"), pipe] {
             let home = tempfile::tempdir().unwrap();
             let outcome = format!("{code} with {}", log.display());
-            let mut bot = Daemon::launch_at(&site, "lip_nobody", config, Vec::new(), home, log);
+            let arguments = IMPATIENT.map(str::to_owned).to_vec();
+            let mut bot = Daemon::launch_at(&site, "lip_nobody", config, arguments, home, log);
             assert_eq!(bot.ended().code(), Some(code), "{outcome}");
         }
     }

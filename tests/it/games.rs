@@ -13,7 +13,7 @@ use knightwatch::sim::{
 
 use serde_json::json;
 
-use crate::common::{BOT, Daemon, Player, SLOW, Site, requests_of, signal_twice, wait};
+use crate::common::{BOT, Daemon, IMPATIENT, Player, SLOW, Site, requests_of, signal_twice, wait};
 use crate::etiquette::act;
 use crate::operator::status;
 
@@ -291,9 +291,20 @@ fn shutdown_second_signal_exits_at_once() {
 #[test]
 fn rejected_token_exits_with_77() {
     let site = Site::new([]);
-    let mut bot = Daemon::launch_as(&site, "lip_nobody", "");
+    let arguments = IMPATIENT.map(str::to_owned).to_vec();
+    let mut bot = Daemon::launch_with(&site, "lip_nobody", "", arguments);
     assert_eq!(bot.ended().code(), Some(77), "{}", bot.log());
     assert!(bot.log().contains("token"), "{}", bot.log());
+}
+
+#[test]
+fn token_rejected_for_a_moment_delays_start() {
+    let site = Site::new([NewUser::bot("Anna")]);
+    let rejected = Fault::json(401, r#"{"error":"No such token"}"#);
+    let rule = FaultRule::on(Endpoint::Account, rejected).from_user(BOT);
+    site.sim.faults().add(rule.times(2));
+    let bot = Daemon::start_with(&site, "", &IMPATIENT);
+    assert!(bot.log().contains("Lichess rejects the token"));
 }
 
 #[test]

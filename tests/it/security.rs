@@ -13,7 +13,7 @@ use knightwatch::sim::{
     PlayerOptions, StreamFault, TimeControl,
 };
 
-use crate::common::{BOT, Daemon, Killed, Site, skip, wait};
+use crate::common::{BOT, Daemon, IMPATIENT, Killed, Site, skip, wait};
 
 /// Returns whether a character is unsafe on a terminal: a control character or a bidirectional formatting character.
 fn is_harmful(c: char) -> bool {
@@ -111,6 +111,7 @@ fn token_is_in_no_output() {
     let out = File::create(&printed).unwrap();
     let bot = Command::new(env!("CARGO_BIN_EXE_knightwatch"))
         .args(["run", "--engine-panics", "500"])
+        .args(IMPATIENT)
         .args(["--set", "engine.hash_mib=16", "--set", "engine.threads=1"])
         .args(["--set", "web.listen="])
         .current_dir(home.path())

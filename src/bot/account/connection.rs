@@ -33,6 +33,9 @@ const MAX_CLEAN_CLOSES: u32 = 3;
 /// taken to lack a scope.
 const FORBIDDEN_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// Time for which Lichess rejects the token before it is taken to be invalid: a server in trouble may answer 401 too.
+pub(super) const REJECTION_TIMEOUT: Duration = Duration::from_secs(30);
+
 /// Event stream of the account, and its history.
 pub(super) struct Connection {
     pub lists: ListRequests,
@@ -53,6 +56,8 @@ pub(super) struct Connection {
     /// When the token was last checked, and when it was last confirmed.
     token_checked_at: Option<Instant>,
     token_confirmed_at: Option<Instant>,
+    /// Since when Lichess rejects the token.
+    rejected_since: Option<Instant>,
 }
 
 impl Connection {
@@ -79,6 +84,7 @@ impl Connection {
             forbidden_since: None,
             token_checked_at: None,
             token_confirmed_at: None,
+            rejected_since: None,
         }
     }
 
@@ -166,6 +172,38 @@ impl Connection {
         Ok(())
     }
 
+    /// Lichess rejects the token, and there is no other one.
+    ///
+    /// # Errors
+    /// If that has lasted for [`REJECTION_TIMEOUT`].
+    pub(super) fn on_rejected(&mut self, rejected: &Failure) -> Result<(), Error> {
+        let since = *self.rejected_since.get_or_insert_with(clock::now);
+        if clock::since(since) >= REJECTION_TIMEOUT {
+            return Err(Error::TokenRejected(rejected.to_string()));
+        }
+        warn!(
+            "Lichess rejects the token; the bot stops after {REJECTION_TIMEOUT:?} of that: {rejected}"
+        );
+        Ok(())
+    }
+
+    /// Lichess accepts the token.
+    pub(super) fn on_token_confirmed(&mut self) {
+        self.token_confirmed_at = Some(clock::now());
+        self.rejected_since = None;
+    }
+
+    /// A new token is used, which Lichess accepts.
+    pub(super) fn on_new_token(&mut self) {
+        self.rejected_since = None;
+        self.forbidden_since = None;
+    }
+
+    /// Returns whether Lichess rejects the token at present.
+    pub(super) fn is_rejected(&self) -> bool {
+        self.rejected_since.is_some()
+    }
+
     /// Returns whether to check the token now; if so, the check counts as started.
     fn start_token_check(&mut self) -> bool {
         let is_recent = |at| clock::since(at) < TOKEN_CHECK_INTERVAL;
@@ -247,7 +285,7 @@ impl Account {
         let request = async move { client.account().await };
         self.background
             .spawn(request, |account, response| match response {
-                Ok(_) => account.connection.token_confirmed_at = Some(clock::now()),
+                Ok(_) => account.connection.on_token_confirmed(),
                 Err(failure) => {
                     let refusal = failure.lichess_error().map(|refusal| refusal.code);
                     if matches!(refusal, Some(401 | 403)) {

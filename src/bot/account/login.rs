@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tracing::warn;
 
+use super::connection::REJECTION_TIMEOUT;
 use super::{AccountContext, BotParts, Error, HEARTBEAT_INTERVAL};
 use crate::bot::commands::CommandReceiver;
 use crate::bot::shutdown::{ShutdownSignal, Stage};
@@ -28,6 +29,7 @@ pub(super) async fn login(
     commands: &mut CommandReceiver,
 ) -> Result<Option<AccountContext>, Error> {
     let mut attempt = 0;
+    let mut rejected_since = None;
     loop {
         let response = tokio::select! {
             response = parts.client.account_past_pauses() => response,
@@ -66,12 +68,21 @@ pub(super) async fn login(
             }
             Err(failure) => failure,
         };
-        if failure.is_unauthorized() {
-            return Err(Error::TokenRejected(failure.to_string()));
-        }
         let wait = retry_wait(&failure, attempt);
         attempt += 1;
-        warn!("cannot read our account; next attempt in {wait:.1?}: {failure}");
+        if failure.is_unauthorized() {
+            let since = *rejected_since.get_or_insert_with(clock::now);
+            if clock::since(since) >= REJECTION_TIMEOUT {
+                return Err(Error::TokenRejected(failure.to_string()));
+            }
+            warn!(
+                "Lichess rejects the token; the bot stops after {REJECTION_TIMEOUT:?} of that, next attempt in {wait:.1?}: \
+                 {failure}"
+            );
+        } else {
+            rejected_since = None;
+            warn!("cannot read our account; next attempt in {wait:.1?}: {failure}");
+        }
         parts.events.send(events::Event::Offline {
             reason: failure.to_string(),
             retry_in: Some(wait),

@@ -210,6 +210,9 @@ impl Account {
                     self.save_pauses();
                     self.read_block_lists();
                     self.charge_shared_challenges();
+                    if self.connection.is_rejected() {
+                        self.check_token();
+                    }
                 }
             }
             self.send_outboxes();

@@ -7,7 +7,7 @@ use tokio::task::spawn_blocking;
 use tracing::{info, warn};
 
 use super::Account;
-use crate::bot::{Error, ReadToken};
+use crate::bot::ReadToken;
 use crate::events;
 use crate::lichess::model::Username;
 use crate::lichess::{Client, Error as Failure, Token};
@@ -59,6 +59,7 @@ impl Account {
             NewToken::Unchanged => return None,
             NewToken::Valid(token) => {
                 self.ctx.client.set_token(token);
+                self.connection.on_new_token();
                 let text = "the token has changed, and the new one is used from now on".to_owned();
                 info!("{text}");
                 text
@@ -91,7 +92,7 @@ impl Account {
                 let is_useless = matches!(new, NewToken::Unchanged | NewToken::Invalid(_));
                 account.adopt_token(new);
                 match is_useless {
-                    true => Err(Error::TokenRejected(rejected.to_string())),
+                    true => account.connection.on_rejected(&rejected),
                     false => Ok(()),
                 }
             });
