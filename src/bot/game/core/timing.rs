@@ -110,10 +110,10 @@ impl GameCore {
     /// Timeout of a POST, after which it is sent again over another connection. Shorter on a short clock, but always long
     /// enough for the four round trips of a new connection.
     pub(crate) fn post_timeout(&self, now: Instant) -> Duration {
-        let quarter = self.remaining().saturating_sub(self.elapsed(now)) / 4;
-        quarter
-            .max(4 * self.lag.p95())
-            .clamp(MIN_POST_TIMEOUT, MOVE_TIMEOUT)
+        post_timeout(
+            self.remaining().saturating_sub(self.elapsed(now)),
+            self.lag.p95(),
+        )
     }
 
     /// Longest affordable wait before a retry. A clock that has run out by our count may have been given more time.
@@ -169,5 +169,31 @@ impl GameCore {
             },
             timing,
         ))
+    }
+}
+
+/// Timeout of a POST with this much time left on our clock.
+fn post_timeout(left: Duration, lag: Duration) -> Duration {
+    (left / 4)
+        .max(4 * lag)
+        .clamp(MIN_POST_TIMEOUT, MOVE_TIMEOUT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn post_timeout_is_capped_by_clock_and_covers_lag() {
+        let ms = Duration::from_millis;
+        for (left, lag, expected) in [
+            (ms(60_000), ms(100), MOVE_TIMEOUT),
+            (ms(3_000), ms(100), ms(750)),
+            (ms(3_000), ms(250), ms(1_000)),
+            (ms(400), ms(20), MIN_POST_TIMEOUT),
+            (Duration::ZERO, ms(900), MOVE_TIMEOUT),
+        ] {
+            assert_eq!(post_timeout(left, lag), expected, "{left:?} {lag:?}");
+        }
     }
 }
