@@ -3,6 +3,7 @@
 mod accounts;
 mod assemble;
 mod other_instance;
+mod page;
 mod systemd;
 
 use std::io;
@@ -23,26 +24,25 @@ use crate::bot::trace::{self, Traces};
 use crate::bot::{self, BotParts};
 use crate::chess::Variant;
 use crate::clock;
-use crate::config::{self, PgnFiles, Settings, Sources, WebKey};
+use crate::config::{self, PgnFiles, Settings, Sources};
 use crate::console;
 use crate::control::{self, Request, Response};
-use crate::credentials;
 use crate::events::Bus;
 use crate::external::ExternalEngine;
-use crate::lichess::{self, Broker, Client, Endpoint, EndpointError, Token, TokenError};
+use crate::lichess::{self, Broker, Endpoint, EndpointError, TokenError};
 use crate::metrics::Metrics;
 use crate::plural;
 use crate::provider::{BoardEngine, Engines, Offer, Provider};
 use crate::seconds::CENTURY;
 use crate::signals::{OnHangup, SignalEvent, Signals};
-use crate::sim;
 use crate::store::{self, Recorder};
-use crate::web::{self, KeySource, KeySources, Page};
 use accounts::Accounts;
 pub(crate) use assemble::external_settings;
 pub use assemble::{assemble, clients};
 use assemble::{assemble_all, check_game_options};
 use other_instance::refuse_second_instance;
+use page::PageTask;
+pub(crate) use page::page_keys;
 use systemd::{Watchdog, notify, notify_status};
 
 /// Worker threads of the async runtime; the engine has its own threads.
@@ -275,7 +275,7 @@ async fn supervise(
     for parts in &mut parts {
         parts.unfinished_games = records.clone().map(left_open);
     }
-    let page = page(&accounts, settings, &events, records);
+    let page = PageTask::start(&accounts, settings, &events, records);
     let outputs = Outputs {
         page,
         traces,
@@ -339,7 +339,7 @@ async fn supervise(
 
 /// Outputs that outlive the accounts at shutdown, until everything is written and sent.
 struct Outputs {
-    page: Option<Page>,
+    page: Option<PageTask>,
     traces: Option<trace::Recorder>,
     recorder: Option<Recorder>,
     alerts: JoinHandle<()>,
@@ -437,105 +437,6 @@ fn broker(parts: &BotParts) -> Option<Broker> {
     broker
         .inspect_err(|error| error!("no analysis for the board: {error}"))
         .ok()
-}
-
-/// Opens the page. Its failure does not stop the bot.
-fn page(
-    accounts: &Accounts,
-    settings: &Settings,
-    events: &Bus,
-    records: Option<PathBuf>,
-) -> Option<Page> {
-    let address = settings.web.address().ok().flatten()?;
-    let config = web::PageConfig {
-        events: events.subscribe(),
-        metrics: accounts.metrics.clone(),
-        records,
-        play: page_player(settings),
-        actions: Some(web::Actions {
-            dispatcher: accounts.dispatcher.clone(),
-            enabled: web::ALL_ACTIONS,
-        }),
-        keys: page_keys(settings),
-        remote_access: web::RemoteAccess {
-            hosts: settings.web.hosts.clone(),
-            trusted_proxies: settings.web.proxies().unwrap_or_default(),
-        },
-    };
-    let page = Page::open(address, config).inspect_err(|error| {
-        warn!(
-            "no page, /metrics and /healthz on {address}: {error}; see [web] in the configuration"
-        );
-    });
-    let page = page.ok()?;
-    info!("/metrics and /healthz are on http://{}", page.address());
-    // The key stays valid across restarts and the log may be readable by others, so the key is not logged.
-    info!(
-        "the page: {}; knightwatch page prints the address with its key",
-        page.url_without_key()
-    );
-    accounts.dispatcher.set_page_url(control::PageUrl {
-        without_key: page.url_without_key(),
-        with_key: page.url_with_key(),
-    });
-    Some(page)
-}
-
-/// Sources of the keys of the page. A generated key is stored in the directory of the records, one for each server.
-pub(crate) fn page_keys(settings: &Settings) -> KeySources {
-    let source = |key: WebKey| {
-        let variable = key.variable();
-        let value = std::env::var(variable).ok();
-        match settings.web_key_file(key) {
-            Some(path) => {
-                if let Some(mode) = credentials::readable_by_others(&path) {
-                    let path = path.display();
-                    warn!("others can read the key in {path} (mode {mode:04o}): chmod 600 {path}");
-                }
-                if value.is_some() {
-                    warn!(
-                        "{variable} is ignored, since the configuration names a file with this key"
-                    );
-                }
-                Some(KeySource::File(path))
-            }
-            None => value.map(|value| KeySource::Variable(variable, value)),
-        }
-    };
-    let directory = settings.records_directory();
-    let name = format!("{}.page-key", settings.lichess.server_name());
-    KeySources {
-        operate: source(WebKey::Operate),
-        watch: source(WebKey::Watch),
-        metrics: source(WebKey::Metrics),
-        generated: directory.map(|directory| directory.join(name)),
-    }
-}
-
-/// The user who plays on the page, which must be a user of a simulator.
-fn page_player(settings: &Settings) -> Option<web::PlaySite> {
-    let name = &settings.web.play_as;
-    if name.is_empty() {
-        return None;
-    }
-    let token: Token = sim::token_of(name).parse().ok()?;
-    let client = Client::new(&settings.lichess.endpoint().ok()?, token, None)
-        .inspect_err(|error| warn!("play on the page is disabled: {error}"))
-        .ok()?;
-    let forward = move |request: web::ProxyRequest| {
-        let client = client.clone();
-        async move {
-            let answer = client.forward(&request.path, &request.form).await;
-            answer.map_err(|error| match error.error_response() {
-                Some(no) => (no.code, no.message.clone()),
-                None => (502, error.to_string()),
-            })
-        }
-    };
-    Some(web::PlaySite {
-        user: name.clone(),
-        site: web::proxy(forward),
-    })
 }
 
 /// Starts the recorder, if enabled, and shows its state in the metrics. Its failure does not stop the bot.

@@ -61,6 +61,8 @@ struct Inner {
     accounts: Vec<Metrics>,
     /// State of the records, if they are enabled.
     records: OnceLock<watch::Sender<RecordsState>>,
+    /// Why the page is not open.
+    page_problem: Mutex<Option<String>>,
 }
 
 /// Counters and samples since the start.
@@ -99,12 +101,18 @@ impl Metrics {
             reaction: Histogram::new(LATENCY_BUCKETS_SECONDS),
             accounts,
             records: OnceLock::new(),
+            page_problem: Mutex::default(),
         }))
     }
 
     /// Shows the state of the records from now on. It is that of the returned sender, the same for all calls.
     pub fn track_records(&self) -> watch::Sender<RecordsState> {
         self.0.records.get_or_init(watch::Sender::default).clone()
+    }
+
+    /// Shows from now on why the page is not open.
+    pub fn set_page_problem(&self, problem: Option<String>) {
+        *lock(&self.0.page_problem) = problem;
     }
 
     /// Marks this one of several accounts as stopped; `reason` is the error, if any.
@@ -322,6 +330,7 @@ impl Metrics {
             .records
             .iter()
             .flat_map(RecordsStatus::warnings)
+            .chain(lock(&self.0.page_problem).clone())
             .collect();
         status
     }

@@ -111,6 +111,7 @@ impl Keys {
 }
 
 /// A site on which a user plays against the bot.
+#[derive(Clone)]
 pub struct PlaySite {
     /// Name of the user.
     pub user: String,

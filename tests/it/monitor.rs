@@ -2,7 +2,7 @@
 
 use std::fs::Permissions;
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -221,6 +221,30 @@ fn page_command_without_page_fails() {
     assert_eq!(output.status.code(), Some(1));
     let printed = String::from_utf8(output.stderr).unwrap();
     assert!(printed.contains("no page is open: web.listen"), "{printed}");
+}
+
+#[test]
+fn page_opens_when_its_address_becomes_free() {
+    let site = Site::new([]);
+    let home = tempfile::tempdir().unwrap();
+    let socket = home.path().join("control.sock");
+    // No connection begins at this address, so nobody else takes the port.
+    let listener = TcpListener::bind("127.0.0.7:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let config = format!(
+        "web.listen = \"{address}\"\ndaemon = {{ socket = \"{}\" }}",
+        socket.display()
+    );
+    let bot = Daemon::start(&site, &config);
+    let warnings = || parsed(&socket)["warnings"].to_string();
+    let problem = format!("no page on {address}: ");
+    wait("the problem is shown", || {
+        warnings().contains(&problem).then_some(())
+    });
+    drop(listener);
+    assert_eq!(self::address(&bot), address);
+    assert!(get(&address, "/livez", "localhost").0.contains(" 200 "));
+    assert_eq!(warnings(), "[]");
 }
 
 #[test]
