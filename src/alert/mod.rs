@@ -11,8 +11,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use futures::FutureExt;
 use tokio::sync::{broadcast, mpsc};
-use tokio::task::JoinSet;
+use tokio::task::{JoinHandle, JoinSet, spawn_blocking};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use tracing::warn;
 
@@ -100,6 +101,7 @@ impl Alerts {
         if self.targets.is_empty() {
             return;
         }
+        let mut free_space = FreeSpace::new(directory);
         let mut ticks = interval(WATCH_INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -121,7 +123,7 @@ impl Alerts {
                     }]);
                 }
                 _ = ticks.tick() => {
-                    let (status, free) = (metrics.status(), directory.as_deref().and_then(free_bytes));
+                    let (status, free) = (metrics.status(), free_space.latest());
                     self.each(|watcher| watcher.on_status(&status, free, SystemTime::now()));
                 }
             }
@@ -178,6 +180,38 @@ impl Ended {
             kind,
             reason: error.to_string(),
         }
+    }
+}
+
+/// Free space on the disk of the records, queried on a thread for blocking calls: a file system may hang.
+struct FreeSpace {
+    directory: Option<PathBuf>,
+    query: Option<JoinHandle<Option<u64>>>,
+    latest: Option<u64>,
+}
+
+impl FreeSpace {
+    fn new(directory: Option<PathBuf>) -> Self {
+        Self {
+            directory,
+            query: None,
+            latest: None,
+        }
+    }
+
+    /// Free bytes by the last query that has ended. Starts the next one.
+    fn latest(&mut self) -> Option<u64> {
+        if let Some(directory) = &self.directory
+            && self.query.as_ref().is_none_or(JoinHandle::is_finished)
+        {
+            let directory = directory.clone();
+            let next = spawn_blocking(move || free_bytes(&directory));
+            let ended = self.query.replace(next);
+            if let Some(Ok(free)) = ended.and_then(FutureExt::now_or_never) {
+                self.latest = free;
+            }
+        }
+        self.latest
     }
 }
 

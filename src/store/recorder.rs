@@ -6,6 +6,7 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -100,6 +101,7 @@ impl Recorder {
             shared: Arc::clone(&shared),
             db: None,
             failures: 0,
+            inode: None,
             was_replaced: false,
             prune_at: Instant::now(),
         };
@@ -203,10 +205,18 @@ fn now() -> i64 {
     })
 }
 
+/// Device and inode of a file that exists.
+fn inode(file: &Path) -> Option<(u64, u64)> {
+    let metadata = fs::metadata(file).ok()?;
+    Some((metadata.dev(), metadata.ino()))
+}
+
 struct Writer {
     options: Options,
     shared: Arc<Shared>,
     db: Option<Connection>,
+    /// Device and inode of the open file.
+    inode: Option<(u64, u64)>,
     /// Failed attempts in a row.
     failures: u32,
     /// A damaged file was replaced since the last success.
@@ -252,10 +262,18 @@ impl Writer {
     /// Writes a batch in one transaction.
     fn write(&mut self, batch: &[Item]) -> Result<(), Error> {
         let file = &self.options.file;
-        if self.db.is_none() || !file.exists() {
+        let inode = inode(file);
+        if self.db.is_none() || inode.is_none() || inode != self.inode {
+            if self.db.is_some() && inode.is_some() {
+                warn!(
+                    "records: {} was replaced while it was open; events from now on go to the new file",
+                    file.display()
+                );
+            }
             // Close the old connection first: closing deletes the WAL file by name.
             self.db = None;
             let db = open(file, Some(&self.options.server))?;
+            self.inode = self::inode(file);
             debug!("records: {} is open", file.display());
             self.db = Some(db);
             self.prune_at = Instant::now();
@@ -437,6 +455,7 @@ mod tests {
             shared: Arc::default(),
             db: None,
             failures: 0,
+            inode: None,
             was_replaced: false,
             prune_at: Instant::now(),
         };

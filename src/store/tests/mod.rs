@@ -401,7 +401,8 @@ async fn locked_file_loses_no_events() {
     // Reading continues meanwhile.
     let reader = Reader::open(&file).unwrap();
     assert_eq!(reader.count(&Filter::default()).unwrap(), 0);
-    tokio::time::sleep(super::BUSY_TIMEOUT + Duration::from_millis(200)).await;
+    let state = test.state.clone();
+    wait("writing fails", || state.borrow().failure.clone()).await;
     other.execute_batch("ROLLBACK").unwrap();
     wait("everything is written", || {
         let record = reader.record(id).unwrap()?;
@@ -409,6 +410,29 @@ async fn locked_file_loses_no_events() {
     })
     .await;
     test.finish().await;
+}
+
+#[tokio::test]
+async fn file_replaced_by_its_copy_is_written() {
+    let mut test = TestRecorder::new();
+    let file = test.file();
+    let send_start = |id| {
+        let started = game_started(id, Color::White, "Anna");
+        test.bus.send(Event::GameStarted(started));
+    };
+    send_start("dddddddd");
+    let is_recorded = |id| Reader::open(&file).ok()?.record(id).unwrap();
+    wait("the first game is written", || is_recorded("dddddddd")).await;
+    let copy = file.with_extension("copy");
+    let reader = Connection::open(&file).unwrap();
+    reader.execute("VACUUM INTO ?1", [copy.to_str()]).unwrap();
+    drop(reader);
+    fs::rename(&copy, &file).unwrap();
+    send_start("eeeeeeee");
+    let reader = test.finish().await;
+    for id in ["dddddddd", "eeeeeeee"] {
+        assert!(reader.record(id).unwrap().is_some(), "{id}");
+    }
 }
 
 #[tokio::test]
