@@ -523,13 +523,30 @@ fn matchmaking_cancels_no_challenge_that_may_be_accepted() {
 #[test]
 fn matchmaking_lost_event_stream_loses_no_challenge() {
     let site = Site::new([silent_bot("Statue")]);
-    let unhurried = EAGER.replace("challenge_timeout_s = 2", "challenge_timeout_s = 30");
+    let unhurried = EAGER.replace("challenge_timeout_s = 2", "challenge_timeout_s = 600");
     let bot = Daemon::start(&site, &unhurried);
     wait_for_log(&bot, "challenged Statue", 1);
     site.sim.break_streams(Some(BOT), None, StreamFault::Reset);
     wait_for_log(&bot, "online as", 2);
+    let statue = site.player("Statue");
+    let (_, list) = statue.get("/api/challenge");
+    let id = list["in"][0]["id"].as_str().expect("a challenge");
+    let (declined, _) = statue.post(&format!("/api/challenge/{id}/decline"), &[]);
+    assert_eq!(declined, 200);
+    wait_for_log(&bot, "Statue has declined", 1);
     assert_eq!(request_count(&site.sim, Endpoint::ChallengeCancel), 0);
-    assert!(!bot.log().contains("has not answered"));
+}
+
+#[test]
+fn matchmaking_keeps_challenge_of_operator() {
+    let site = Site::new([silent_bot("Statue")]);
+    let bot = Daemon::start(&site, &EAGER.replace("enabled = true", "enabled = false"));
+    run_command(&bot, &["challenge", "Statue", "3d"]);
+    run_command(&bot, &["seek", "on"]);
+    wait_until_idle(&bot, "have a challenge of ours");
+    let (_, list) = site.player("Statue").get("/api/challenge");
+    assert_eq!(list["in"].as_array().map(Vec::len), Some(1), "{list}");
+    assert_eq!(request_count(&site.sim, Endpoint::ChallengeCreate), 1);
 }
 
 #[test]

@@ -193,10 +193,7 @@ impl Account {
             let arena = self.games.slots.next_arena();
             arena.is_some_and(|arena| arena < ends)
         };
-        let challenged = self.unanswered_challenges().any(|challenge| {
-            let to = challenge.dest_user.as_ref();
-            to.is_some_and(|user| user.name == one.opponent)
-        });
+        let challenged = self.is_challenged(&one.opponent);
         let slots = &mut self.games.slots;
         blocked.is_none()
             && !overlaps

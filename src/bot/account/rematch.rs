@@ -118,7 +118,8 @@ impl Account {
             ended: now,
         });
         let is_playing = self.games.slots.games_against(Some(to), true, now) > 0;
-        let busy = is_playing || self.incoming.is_waiting() || self.games.slots.is_full(human, now);
+        let is_engaged = is_playing || self.is_challenged(to);
+        let busy = is_engaged || self.incoming.is_waiting() || self.games.slots.is_full(human, now);
         let already_rematch =
             self.games.rematches.number_of(previous) > 0 || self.games.rematches.offer.is_some();
         let settings = &self.ctx.settings;

@@ -1,6 +1,6 @@
 //! Matchmaking requests of an account, and counting of games.
 
-use std::time::SystemTime;
+use std::time::{Instant, SystemTime};
 
 use tokio::sync::oneshot;
 use tracing::{debug, info};
@@ -10,7 +10,7 @@ use super::outgoing::cancel_unless_accepted;
 use crate::bot::account::quota::{JoinRequest, Quota};
 use crate::bot::account::state_files::StateFile;
 use crate::bot::commands::Responder;
-use crate::bot::matchmaking::{Action, Choice, Inputs, OnlineBots, Refusal};
+use crate::bot::matchmaking::{Action, Choice, Engagement, Inputs, OnlineBots, Refusal};
 use crate::clock;
 use crate::events::Decision;
 use crate::lichess::model::{Challenge, ChallengeId, GameInfo, NewChallenge, UserStatus, Username};
@@ -35,17 +35,13 @@ impl Account {
     /// Runs the next matchmaking action.
     pub(super) fn step_matchmaking(&mut self) {
         let inputs = self.matchmaking_inputs();
-        let playing: Vec<(Username, bool)> = match inputs.busy {
+        let engaged = match inputs.busy {
             true => Vec::new(),
-            false => {
-                let opponents = self.games.slots.opponents(inputs.now);
-                let named = opponents.filter_map(|(name, clocked)| Some((name?.clone(), clocked)));
-                named.collect()
-            }
+            false => self.engaged_users(inputs.now),
         };
         let client = self.ctx.client.clone();
         let quota = &self.state.quota;
-        match self.matchmaking.next_action(inputs, &playing, quota) {
+        match self.matchmaking.next_action(inputs, &engaged, quota) {
             Action::Wait => {}
             Action::ListOnlineBots => {
                 let request = async move { fetch_online_bots(&client).await };
@@ -76,6 +72,29 @@ impl Account {
                 });
             }
         }
+    }
+
+    /// Opponents of running games, and users with an unanswered challenge of ours.
+    fn engaged_users(&mut self, now: Instant) -> Vec<(Username, Engagement)> {
+        let challenged = self
+            .unanswered_challenges()
+            .filter_map(|challenge| challenge.dest_user.as_ref())
+            .map(|user| (user.name.clone(), Engagement::Challenge));
+        let mut engaged: Vec<_> = challenged.collect();
+        let opponents = self.games.slots.opponents(now);
+        engaged.extend(opponents.filter_map(|(name, clocked)| {
+            let name = name?.clone();
+            Some((name, Engagement::Game { clocked }))
+        }));
+        engaged
+    }
+
+    /// Returns whether a challenge of ours to this user waits for an answer. Lichess would cancel it for another one.
+    pub(super) fn is_challenged(&self, user: &Username) -> bool {
+        self.unanswered_challenges().any(|challenge| {
+            let to = challenge.dest_user.as_ref();
+            to.is_some_and(|to| to.name == *user)
+        })
     }
 
     /// Switches matchmaking on or off, also for the next start.

@@ -82,8 +82,27 @@ pub(super) enum Action {
     Cancel(ChallengeId),
 }
 
-/// Opponents of running games, and whether those have a clock.
-pub(super) type Playing = [(Username, bool)];
+/// Users whom we do not challenge now, and why.
+pub(super) type Engaged = [(Username, Engagement)];
+
+/// Why a user is not challenged now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Engagement {
+    /// A running game against us. It excludes games that have a clock too, or have none either.
+    Game { clocked: bool },
+    /// An unanswered challenge of ours, which Lichess would cancel for another one.
+    Challenge,
+}
+
+impl Engagement {
+    /// Returns whether a game with or without a clock cannot be offered.
+    fn excludes(self, clocked: bool) -> bool {
+        match self {
+            Self::Game { clocked: running } => running == clocked,
+            Self::Challenge => true,
+        }
+    }
+}
 
 /// Why no game is running, and when the next attempt is made.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -229,7 +248,7 @@ impl Matchmaking {
     pub(super) fn next_action(
         &mut self,
         inputs: Inputs,
-        playing: &Playing,
+        engaged: &Engaged,
         quota: &Quota,
     ) -> Action {
         let now = inputs.now;
@@ -240,7 +259,7 @@ impl Matchmaking {
             self.idle_since.get_or_insert(now);
         }
         match &self.state {
-            State::Idle => self.try_next(inputs, playing, quota),
+            State::Idle => self.try_next(inputs, engaged, quota),
             State::Pending { pending, until } => {
                 let unanswered = now >= *until;
                 let is_wanted = self.settings.enabled && inputs.has_slot && !inputs.stopping;
@@ -266,7 +285,7 @@ impl Matchmaking {
         }
     }
 
-    fn try_next(&mut self, inputs: Inputs, playing: &Playing, quota: &Quota) -> Action {
+    fn try_next(&mut self, inputs: Inputs, engaged: &Engaged, quota: &Quota) -> Action {
         let Inputs { now, date, .. } = inputs;
         let wanted = self.settings.enabled && inputs.has_slot;
         let Some(idle_since) = self.idle_since.filter(|_| wanted) else {
@@ -291,7 +310,7 @@ impl Matchmaking {
         }
         let online_bots = self.online_bots.as_ref();
         let second = online_bots.and_then(|(online_bots, _)| {
-            selection::return_game(&plan, online_bots, playing, &self.history, date)
+            selection::return_game(&plan, online_bots, engaged, &self.history, date)
         });
         if let Some(delay) =
             pace::delay(quota, self.settings.reserved_games, second.is_some(), date)
@@ -310,7 +329,7 @@ impl Matchmaking {
             Some(second) => Ok(second),
             None => {
                 let rng = &mut self.rng;
-                selection::choose(&plan, online_bots, playing, &self.history, date, rng)
+                selection::choose(&plan, online_bots, engaged, &self.history, date, rng)
             }
         };
         match chosen {

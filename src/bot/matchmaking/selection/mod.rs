@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use super::Playing;
 use super::offer::Offer;
 use super::opponent_history::OpponentHistory;
+use super::{Engaged, Engagement};
 use crate::config::{ClockSpec, ColorPreference, Order, Pattern, Profile, Settings};
 use crate::lichess::model::{Color, ColorChoice, User, Username};
 
@@ -72,7 +72,7 @@ pub(super) struct NoOpponent {
 pub(super) fn return_game(
     plan: &Plan,
     online_bots: &OnlineBots,
-    playing: &Playing,
+    engaged: &Engaged,
     history: &OpponentHistory,
     now: SystemTime,
 ) -> Option<Choice> {
@@ -85,8 +85,14 @@ pub(super) fn return_game(
         let bot = online_bots.bots.iter().find(|bot| bot.username == user)?;
         // Both games of a correspondence pair are played at once.
         let clocked = offer.time.is_clock();
-        let plays = clocked && playing.contains(&(user.clone(), clocked));
-        let is_free = !plays && history.blocked_until(&user, offer, now).is_none();
+        let is_engaged = engaged.iter().any(|(name, engagement)| {
+            let excludes = match engagement {
+                Engagement::Game { .. } => clocked && engagement.excludes(clocked),
+                Engagement::Challenge => true,
+            };
+            *name == user && excludes
+        });
+        let is_free = !is_engaged && history.blocked_until(&user, offer, now).is_none();
         (is_free && plan.may_challenge(bot, &online_bots.me)).then(|| Choice {
             profile: plan.profiles[number].display_name(number),
             offer,
@@ -98,18 +104,23 @@ pub(super) fn return_game(
 }
 
 /// Chooses a profile by weight, one of its games, and the fitting opponents that come first in the order of the plan.
-/// Opponents of running games wait.
+/// Those who are engaged wait.
 ///
 /// # Errors
 /// If nobody fits, or all who fit are in backoff.
 pub(super) fn choose(
     plan: &Plan,
     online_bots: &OnlineBots,
-    playing: &Playing,
+    engaged: &Engaged,
     history: &OpponentHistory,
     now: SystemTime,
     rng: &mut fastrand::Rng,
 ) -> Result<Choice, NoOpponent> {
+    let is_engaged = |bot: &User, offer: Offer| {
+        engaged.iter().any(|(name, engagement)| {
+            *name == bot.username && engagement.excludes(offer.time.is_clock())
+        })
+    };
     let (mut fitting, mut until) = (0, None::<SystemTime>);
     let mut possible: Vec<(usize, Vec<Game<'_>>)> = Vec::new();
     for (number, profile) in plan.profiles.iter().enumerate() {
@@ -119,7 +130,7 @@ pub(super) fn choose(
             for bot in plan.opponents(profile, offer, online_bots) {
                 fitting += 1;
                 match history.blocked_until(&bot.username, offer, now) {
-                    None if playing.contains(&(bot.username.clone(), offer.time.is_clock())) => {}
+                    None if is_engaged(bot, offer) => {}
                     None => free.push(bot),
                     Some(again) => until = Some(until.map_or(again, |until| until.min(again))),
                 }
@@ -284,6 +295,9 @@ fn no_opponent(others: bool, fitting: usize, until: Option<SystemTime>) -> NoOpp
     let reason = match fitting {
         _ if !others => "no other bot is online",
         0 => "no bot that is online fits a profile",
+        _ if until.is_none() => {
+            "the bots online that fit a profile all play us or have a challenge of ours"
+        }
         _ => "the bots online that fit a profile have all declined lately",
     };
     NoOpponent {

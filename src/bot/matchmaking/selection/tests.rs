@@ -243,15 +243,15 @@ fn selection_follows_order() {
 }
 
 #[test]
-fn selection_excludes_opponents_of_running_games() {
+fn selection_excludes_opponents_of_games_and_challenges() {
     let online_bots = online_bots(&[("Ann", 2_000), ("Ben", 2_000)]);
     let plan = plan(&["clock = [\"3+2\", \"2d\"]"]);
     let [ann, ben] = ["Ann", "Ben"].map(Username::new);
-    let possible = |playing: &Playing| -> BTreeSet<String> {
+    let possible = |engaged: &Engaged| -> BTreeSet<String> {
         let choices = (0..200).filter_map(|seed| {
             let mut rng = fastrand::Rng::with_seed(seed);
             let history = OpponentHistory::default();
-            choose(&plan, &online_bots, playing, &history, at(0), &mut rng).ok()
+            choose(&plan, &online_bots, engaged, &history, at(0), &mut rng).ok()
         });
         choices
             .flat_map(|choice| {
@@ -263,9 +263,12 @@ fn selection_excludes_opponents_of_running_games() {
             .map(|(user, offer)| format!("{user} {offer}"))
             .collect()
     };
-    let playing = [(ann.clone(), true), (ben, false)];
+    let game = |clocked| Engagement::Game { clocked };
+    let engaged = [(ann.clone(), game(true)), (ben.clone(), game(false))];
     let wanted = ["Ann 2 days rated standard", "Ben 3+2 rated standard"];
-    assert_eq!(possible(&playing), set(&wanted));
+    assert_eq!(possible(&engaged), set(&wanted));
+    let engaged = [(ann.clone(), Engagement::Challenge), (ben, game(false))];
+    assert_eq!(possible(&engaged), set(&["Ben 3+2 rated standard"]));
     // The second game of a pair waits for the first, unless that takes days.
     let clock = TimeControl::Clock {
         limit: 180,
@@ -282,9 +285,12 @@ fn selection_excludes_opponents_of_running_games() {
         };
         let mut history = OpponentHistory::default();
         history.record_game(&ann, offer, true, Color::White, at(0));
-        let playing = [(ann.clone(), time.is_clock())];
-        let second = return_game(&plan, &online_bots, &playing, &history, at(1));
-        assert_eq!(second.is_some(), due, "{offer}");
+        let second = |engagement| {
+            let engaged = [(ann.clone(), engagement)];
+            return_game(&plan, &online_bots, &engaged, &history, at(1))
+        };
+        assert_eq!(second(game(time.is_clock())).is_some(), due, "{offer}");
+        assert_eq!(second(Engagement::Challenge), None, "{offer}");
     }
     let short = plan.restricted(Some(Duration::from_secs(10)), true);
     let none = plan.restricted(Some(Duration::from_secs(10)), false);
