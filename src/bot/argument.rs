@@ -2,7 +2,9 @@
 
 use super::commands::{CommandError, OutgoingChallenge};
 use super::matches::MAX_PAIRS;
-use crate::config::{ArenaEntry, ClockSpec, Pattern, Play, Strength, time_control_problem};
+use crate::config::{
+    ArenaEntry, ClockSpec, Pattern, Play, Strength, is_rateable, time_control_problem,
+};
 use crate::lichess::model::address::{self, Page};
 use crate::lichess::model::{
     ArenaId, ColorChoice, GameId, NewChallenge, TimeControl, Username, Variant,
@@ -142,7 +144,7 @@ impl OutgoingChallenge {
         variant: &str,
         color: &str,
     ) -> Result<Self, CommandError> {
-        Ok(Self {
+        let challenge = Self {
             user: self::user(user)?,
             params: NewChallenge {
                 time_control: self::clock(clock)?,
@@ -151,7 +153,18 @@ impl OutgoingChallenge {
                 variant: self::variant(variant)?,
                 fen: None,
             },
-        })
+        };
+        let NewChallenge {
+            time_control,
+            variant,
+            ..
+        } = challenge.params;
+        if rated && !is_rateable(time_control, variant) {
+            return Err(CommandError(format!(
+                "Lichess never rates {variant} with {clock}: make the challenge casual"
+            )));
+        }
+        Ok(challenge)
     }
 
     /// Checks that a match of so many pairs of these games can be played.

@@ -229,8 +229,10 @@ mod tests {
         assert_eq!(blitz.to_string(), "Anna to 3+2, rated");
         let copied = read("https://lichess.org/@/Anna", "3+2", "standard", "white");
         assert_eq!(copied.unwrap(), blitz);
-        let slow = read("Anna", "2d", "chess960", "random").unwrap();
-        assert_eq!(slow.to_string(), "Anna to 2 days, rated, chess960");
+        let slow = read("Anna", "2d", "standard", "random").unwrap();
+        assert_eq!(slow.to_string(), "Anna to 2 days, rated");
+        let variant = read("Anna", "0+2", "chess960", "random").unwrap();
+        assert_eq!(variant.to_string(), "Anna to 0+2, rated, chess960");
         for (user, clock, variant, color, why) in [
             ("a/b", "3+2", "standard", "white", "name of a user"),
             ("Anna", "3", "standard", "white", "minutes and seconds"),
@@ -246,6 +248,8 @@ mod tests {
                 "standard, chess960, crazyhouse",
             ),
             ("Anna", "3+2", "standard", "green", "white, black or random"),
+            ("Anna", "2d", "chess960", "white", "never rates chess960"),
+            ("Anna", "0+1", "atomic", "white", "never rates atomic"),
         ] {
             let refused = read(user, clock, variant, color).unwrap_err();
             assert!(refused.0.contains(why), "{refused}");

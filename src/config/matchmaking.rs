@@ -181,21 +181,13 @@ fn profile_contradictions(profile: &Profile) -> Vec<String> {
             time_control_problem(clock.time()).map(|problem| format!("{clock}: {problem}")),
         );
     }
-    // Standard games are rated with every clock that bots may play.
-    let too_short = |clock: &&ClockSpec| {
-        let time = clock.time();
-        matches!(
-            time,
-            TimeControl::Clock {
-                limit: 0,
-                increment: 0..=1
-            }
-        )
-    };
-    let unrated = profile.clock.iter().find(too_short);
-    let mut variants = profile.variant.iter();
-    let variant = variants.find(|it| !matches!(it, Variant::Standard | Variant::FromPosition));
-    if let (Some(clock), Some(variant), true) = (unrated, variant, profile.rated) {
+    let variants = || profile.variant.iter().copied();
+    let unrated = profile.clock.iter().find_map(|clock| {
+        let is_unrated =
+            |it: &Variant| *it != Variant::FromPosition && !is_rateable(clock.time(), *it);
+        Some((clock, variants().find(is_unrated)?))
+    });
+    if let (Some((clock, variant)), true) = (unrated, profile.rated) {
         found.push(format!("Lichess never rates {variant} with {clock}"));
     }
     if profile.variant.contains(&Variant::FromPosition) {
@@ -208,6 +200,17 @@ fn profile_contradictions(profile: &Profile) -> Vec<String> {
 
 /// Days for a move that Lichess offers.
 const DAYS_PER_MOVE: [u32; 7] = [1, 2, 3, 5, 7, 10, 14];
+
+/// Returns whether Lichess can rate a game that bots may play: a standard one always, one from a position never, other
+/// variants only with a clock of more than 0+1.
+pub fn is_rateable(time: TimeControl, variant: Variant) -> bool {
+    match (variant, time) {
+        (Variant::Standard, _) => true,
+        (Variant::FromPosition, _) => false,
+        (_, TimeControl::Clock { limit, increment }) => limit > 0 || increment > 1,
+        _ => false,
+    }
+}
 
 /// The reason why no challenge with this time control can be sent, if there is one.
 pub fn time_control_problem(time: TimeControl) -> Option<&'static str> {
@@ -303,5 +306,25 @@ mod tests {
         let days = |days| time_control_problem(TimeControl::Correspondence { days });
         assert!(days(2).is_none() && days(4).is_some());
         assert!(time_control_problem(TimeControl::Unlimited).is_some());
+    }
+
+    #[test]
+    fn variants_are_rated_only_with_a_clock() {
+        let clock = |limit, increment| TimeControl::Clock { limit, increment };
+        let days = TimeControl::Correspondence { days: 2 };
+        let unlimited = TimeControl::Unlimited;
+        for time in [clock(0, 1), clock(60, 0), days, unlimited] {
+            assert!(is_rateable(time, Variant::Standard), "{time}");
+            assert!(!is_rateable(time, Variant::FromPosition), "{time}");
+        }
+        for (time, rated) in [
+            (clock(0, 1), false),
+            (clock(0, 2), true),
+            (clock(30, 0), true),
+            (days, false),
+            (unlimited, false),
+        ] {
+            assert_eq!(is_rateable(time, Variant::Atomic), rated, "{time}");
+        }
     }
 }

@@ -80,7 +80,7 @@ pub use external::{
 };
 pub use lichess::Lichess;
 pub use matchmaking::{
-    ColorPreference, Matchmaking, Order, Profile, time_control_problem, unoffered,
+    ColorPreference, Matchmaking, Order, Profile, is_rateable, time_control_problem, unoffered,
 };
 pub use problem::Error;
 pub use rule::{

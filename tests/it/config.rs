@@ -315,7 +315,7 @@ fn profiles_are_checked_key_by_key() {
     let text = "[matchmaking]\nenabled = true\nreserved_games = 100\nchallenge_timeout_s = 0\n\n\
                 [[matchmaking.profile]]\nclok = \"3+2\"\nclock = [\"3+2\", \"3\"]\nrated = \"yes\"\nvariant = []\ncolor = \"blue\"\n\n\
                 [[matchmaking.profile]]\nname = \"fast\"\nweight = 0\nclock = [\"0.25+0\", \"unlimited\", \"1.25+1\"]\n\n\
-                [[matchmaking.profile]]\nclock = \"0+1\"\nvariant = [\"chess960\", \"fromPosition\"]\n";
+                [[matchmaking.profile]]\nclock = [\"3+2\", \"2d\"]\nvariant = [\"chess960\", \"fromPosition\"]\n";
     insta::assert_snapshot!(load_error(text, &[], &[]));
     insta::assert_snapshot!(load_error(
         "[matchmaking]\nprofile = 3\n",
