@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use knightwatch::sim::{
-    ChallengePlan, Endpoint, NewUser, PlayerKind, PlayerOptions, SimOptions, TimeControl,
+    ChallengePlan, Endpoint, NewUser, PlayerKind, PlayerOptions, RequestRecord, SimOptions,
+    TimeControl,
 };
 use serde_json::Value;
 
@@ -70,6 +71,33 @@ fn correspondence_many_games_few_at_once() {
     // The event stream, those of two games, and some that the server has not yet noticed to be closed.
     assert!(streams <= GAMES / 3, "{streams} streams at once");
     assert!(!bot.log().contains("WARN"), "{}", bot.log());
+}
+
+#[test]
+fn correspondence_opens_next_game_after_move() {
+    let site = site();
+    let config = CONFIG
+        .replace("concurrency = 2", "concurrency = 1\nmove_time_s = 5")
+        .replace("max_depth = 3", "book = false");
+    let arguments = ["--time-scale", &time_scale_from_now(SPEED)];
+    let _bot = Daemon::start_with(&site, &config, &arguments);
+    let anna = site.player("Anna");
+    let form = [("days", "2"), ("color", "black")];
+    let games = [(); 4].map(|()| anna.start(&form));
+    for game in &games {
+        site.plies(game, 1);
+    }
+    let opened = requests_of(&site, BOT, Endpoint::GameStream);
+    let moves = requests_of(&site, BOT, Endpoint::Move);
+    assert!(opened.len() >= games.len(), "{opened:?}");
+    for pair in opened.windows(2) {
+        let before = |request: &RequestRecord| request.at <= pair[1].at;
+        let mut moves = moves.iter().filter(|request| before(request));
+        assert!(
+            moves.any(|request| request.game == pair[0].game),
+            "{opened:?} {moves:?}"
+        );
+    }
 }
 
 #[test]

@@ -114,9 +114,9 @@ fn run_kills(kills: usize, seed: u64) -> Cost {
         bot.crash_and_restart();
         let start = Instant::now();
         cost.kills += 1;
-        let mut on_our_turn = running_games(&site);
+        let mut lost = running_games(&site);
+        let mut on_our_turn = lost.clone();
         on_our_turn.retain(|_, game| is_ours(game));
-        let mut lost = on_our_turn.clone();
         wait("the games continue", || {
             let games = site.sim.games();
             on_our_turn.retain(|id, before| {
@@ -130,15 +130,16 @@ fn run_kills(kills: usize, seed: u64) -> Cost {
             if !lost.is_empty() {
                 let log = bot.log();
                 let log = &log[log_length..];
+                let running = running_games(&site);
                 lost.retain(|id, _| {
                     let found = log.contains(&format!("stream open game={id}"));
                     if found {
                         cost.reopened.push(start.elapsed());
                     }
-                    !found
+                    !found && running.contains_key(id)
                 });
             }
-            on_our_turn.is_empty().then_some(())
+            (on_our_turn.is_empty() && lost.is_empty()).then_some(())
         });
     }
     let ended = bot.stop();
@@ -153,13 +154,14 @@ fn run_kills(kills: usize, seed: u64) -> Cost {
         assert!(!fault, "{game}");
     }
     println!(
-        "seed {seed}: {} kills, {} games; games on our turn at a start: {}, reopened within {:.1?} (median {:.1?}), \
+        "seed {seed}: {} kills, {} games; {} streams reopened within {:.1?} (median {:.1?}); games on our turn at a start: {}, \
          moved within {:.1?} (median {:.1?}), search included; {} moves refused",
         cost.kills,
         site.sim.games().len(),
-        cost.waits.len(),
+        cost.reopened.len(),
         Cost::max(&cost.reopened),
         Cost::median(&cost.reopened),
+        cost.waits.len(),
         Cost::max(&cost.waits),
         Cost::median(&cost.waits),
         cost.refused,
@@ -171,6 +173,8 @@ fn run_kills(kills: usize, seed: u64) -> Cost {
 fn crash_few_kills_resume_games() {
     let cost = run_kills(6, 2026);
     assert!(!cost.waits.is_empty(), "no game was on our turn: {cost:?}");
+    let most = cost.kills * GAMES;
+    assert!(cost.reopened.len() > most / 2, "{cost:?}");
     // Other tests share the machine.
     assert!(Cost::max(&cost.reopened) < 10 * MAX_RESUME_TIME, "{cost:?}");
 }

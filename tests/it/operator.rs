@@ -556,9 +556,14 @@ fn operator_reload_changes_concurrency() {
     assert_eq!(challenge_and_wait(&bert, &BLITZ), "later");
     bot.configure(|text| text.replace("concurrency = 1", "concurrency = 2"));
     run_command(&bot, &["reload"]);
-    assert_eq!(challenge_and_wait(&bert, &BLITZ), "accepted");
+    let second = bert.start(&BLITZ);
     bot.configure(|text| text.replace("concurrency = 2", "concurrency = 1"));
     run_command(&bot, &["reload"]);
+    let (resigned, _) = bert.post(&format!("/api/bot/game/{second}/resign"), &[]);
+    assert_eq!(resigned, 200);
+    wait("one game is left", || {
+        (status(&bot)["games"].as_array()?.len() == 1).then_some(())
+    });
     assert_eq!(challenge_and_wait(&rival, &BLITZ), "later");
 }
 

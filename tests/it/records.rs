@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 
 use knightwatch::chess::pgn;
 use knightwatch::sim::{GameSummary, NewUser, PlayerOptions};
-use knightwatch::store::{Filter, MoveRecord, Outcome, Page, Reader, Record};
+use knightwatch::store::{MoveRecord, Outcome, Page, Reader, Record};
 use rusqlite::Connection;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -310,6 +310,13 @@ fn assert_intact(file: &Path) {
     assert_eq!(result, "ok");
 }
 
+/// Games that are over on the site.
+fn games_over(site: &Site) -> Vec<GameSummary> {
+    let mut games = site.sim.games();
+    games.retain(|game| game.plies > 1 && game.status != "started");
+    games
+}
+
 /// At random moments, with writes going on all the time.
 #[test]
 fn killed_process_leaves_an_intact_file() {
@@ -330,19 +337,20 @@ fn killed_process_leaves_an_intact_file() {
         assert_intact(&file);
     }
     wait_for_more_plies(&site, 20);
+    wait("a game is over", || games_over(&site).pop());
+    // Also those that ended while the bot was not running.
+    for game in games_over(&site) {
+        wait_for_end(&file, &game.id);
+    }
     bot.stop();
     let reader = Reader::open(&file).unwrap();
-    let games: Vec<GameSummary> = site.sim.games();
-    let kept = reader
-        .games(&Filter::default(), Page::first(1_000))
-        .unwrap();
-    // A game that was just accepted may have had no stream yet.
-    let begun = games.iter().filter(|game| game.plies > 1);
-    assert!(begun.count() <= kept.len());
-    for game in games.iter().filter(|game| game.status != "started") {
-        let record = reader.record(&game.id).unwrap().unwrap();
-        // A game that ended while the bot was not running has no end.
-        if record.game.finished.is_some() {
+    for game in site.sim.games() {
+        let record = reader.record(&game.id).unwrap();
+        // A game that was just accepted may have had no stream yet.
+        assert!(record.is_some() || game.plies <= 1, "{game}");
+        if let Some(record) = record
+            && record.game.finished.is_some()
+        {
             assert_eq!(record.moves.len(), game.plies, "{game}");
         }
     }

@@ -625,13 +625,18 @@ fn arena_left_by_operator_is_not_found() {
 
 #[test]
 fn arena_games_match_rules() {
-    let site = site(&arena(0));
+    let site = site(&arena(600));
     add_rival(&site);
     let rule =
         "[[rule]]\nname = \"arenas\"\nmatch = { tournament = true }\nplay = { max_depth = 4 }\n";
     let bot = Daemon::start(&site, &format!("{ONE}{rule}"));
     let ann = site.player("Ann");
-    let friendly = ann.challenge(&[("clock.limit", "60"), ("clock.increment", "0")]);
+    wait("the bot is in the arena", || is_joined(&site).then_some(()));
+    let clock = [("clock.limit", "10800"), ("clock.increment", "0")];
+    let friendly = ann.start(&[clock[0], clock[1], ("color", "white")]);
+    ann.play(&friendly, "e2e4");
+    site.plies(&friendly, 2);
+    site.sim.advance(Duration::from_secs(590));
     let pairing = site.advance_until("a pairing", || running_game(&site));
     site.plies(&pairing.id, 2);
     let log = bot.log();

@@ -12,6 +12,7 @@ use knightwatch::sim::{
 };
 
 use crate::common::{BOT, Daemon, Player, Site, requests_of, wait};
+use crate::operator::status;
 
 const BLITZ: [(&str, &str); 2] = [("clock.limit", "180"), ("clock.increment", "2")];
 const BULLET: [(&str, &str); 2] = [("clock.limit", "60"), ("clock.increment", "0")];
@@ -634,13 +635,19 @@ fn policy_rule_sets_play_settings() {
         &special,
         "no books, no chat, 2 plies deep at most by rule 1",
     );
-    let chat = |player: &Player<'_>, id: &str| {
-        let (status, lines) = player.get(&format!("/api/bot/game/{id}/chat"));
+    let chat = |player: &Player<'_>, api: &str, id: &str| {
+        let (status, lines) = player.get(&format!("/api/{api}/game/{id}/chat"));
         (status == 200).then(|| lines.to_string())
     };
     wait("the bot has greeted the other bot", || {
-        chat(&robot, &plain).filter(|lines| lines.contains("Good luck"))
+        chat(&robot, "bot", &plain).filter(|lines| lines.contains("Good luck"))
     });
+    assert_eq!(chat(&anna, "board", &special).as_deref(), Some("[]"));
+    let counts = status(&bot)["counts"].clone();
+    assert_eq!(
+        (&counts["moves"], &counts["book_moves"]),
+        (&2.into(), &1.into())
+    );
 }
 
 /// A player who challenges the bot to one game in which they are a rook ahead; the mate takes some moves.

@@ -53,8 +53,14 @@ async fn player_waits_for_opponent_to_be_online() {
             ..ChallengePlan::against("Blacky", TimeControl::clock(180, 0))
         })
     });
-    tokio::time::sleep(Duration::from_millis(300)).await;
-    assert!(site.sim.games().is_empty());
+    // A plan that begins later is carried out, because its opponent is online.
+    site.sim
+        .add_player(PlayerOptions::new("Greedy", PlayerKind::Greedy));
+    site.sim
+        .add_player(PlayerOptions::new("Random", PlayerKind::Random).challenging(plan("Greedy")));
+    until(async || !site.sim.games().is_empty()).await;
+    let (_, challenges) = site.get("Sparrow", "/api/challenge").await;
+    assert_eq!(challenges["out"].as_array().map(Vec::len), Some(0));
     let mut events = site.stream("Blacky", "/api/stream/event").await;
     let challenge = events.line().await;
     let id = text(&challenge["challenge"]["id"]);

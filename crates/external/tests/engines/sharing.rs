@@ -212,9 +212,7 @@ fn game_gets_its_engine_back_from_a_search_that_no_game_waits_for() {
 fn many_games_of_a_minute_on_two_processes_lose_none_on_time() {
     const GAMES: u64 = 32;
     let program = "/usr/games/stockfish";
-    if !Path::new(program).is_file() {
-        return;
-    }
+    assert!(Path::new(program).is_file(), "this test needs {program}");
     let engine = start(ExternalSettings {
         threads: Some(1),
         hash_mib: Some(16),
