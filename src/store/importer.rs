@@ -6,7 +6,7 @@ use std::time::Duration;
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
 use super::pgn::score_of;
-use super::{Error, insert, open};
+use super::{Error, insert, migrate_unused, open};
 use crate::chess::Color;
 use crate::chess::pgn::Eval;
 use crate::events::{GameFinished, GameStarted};
@@ -55,8 +55,11 @@ impl Importer {
     /// Opens the records of a server, creating them if needed.
     ///
     /// # Errors
-    /// When the file cannot be opened, or is not ours.
+    /// When the file cannot be opened, is not ours, or is older and in use.
     pub fn open(file: &Path, server: &str) -> Result<Self, Error> {
+        if file.exists() {
+            migrate_unused(file)?;
+        }
         let db = open(file, Some(server))?;
         db.busy_timeout(BUSY_TIMEOUT)?;
         Ok(Self { db })

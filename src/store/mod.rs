@@ -67,6 +67,12 @@ pub enum Error {
     /// The file has an earlier schema version and cannot be migrated.
     #[error("created by an older knightwatch (schema version {0}), and it cannot be migrated here")]
     Older(usize),
+    /// The file has an earlier schema version, and another process has it open.
+    #[error(
+        "created by an older knightwatch (schema version {0}), which is running: restart it first with the new version, as \
+         `knightwatch drain` does under systemd"
+    )]
+    InUse(usize),
     /// The file is not one of ours.
     #[error("it belongs to another program; set records.directory to another directory")]
     Foreign,
@@ -118,10 +124,11 @@ pub fn obstacle(directory: &Path) -> Option<&Path> {
     existing.next().filter(|path| !path.is_dir())
 }
 
+/// Two connections that switch a new file to WAL mode would wait for each other; SQLite makes that an error at once.
+static OPENING: Mutex<()> = Mutex::new(());
+
 /// Opens a file for writing, creating it for its owner only if needed.
 fn open(file: &Path, server: Option<&str>) -> Result<Connection, Error> {
-    // Two connections that switch a new file to WAL mode would wait for each other; SQLite makes that an error at once.
-    static OPENING: Mutex<()> = Mutex::new(());
     let _opening = lock(&OPENING);
     if let Some(directory) = file.parent() {
         let mut builder = DirBuilder::new();
@@ -151,6 +158,34 @@ fn open(file: &Path, server: Option<&str>) -> Result<Connection, Error> {
         )?;
     }
     Ok(db)
+}
+
+/// Migrates an older file that no other process has open: a running program of the older version could no longer write it.
+///
+/// # Errors
+/// If the file is in use, or cannot be migrated.
+fn migrate_unused(file: &Path) -> Result<(), Error> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let version = {
+        // A connection of this process may be migrating.
+        let _opening = lock(&OPENING);
+        let db = Connection::open_with_flags(file, flags)?;
+        db.busy_timeout(BUSY_TIMEOUT)?;
+        let Err(Error::Older(version)) = schema::expect_current(&db) else {
+            return Ok(());
+        };
+        // Only the last connection can end the WAL mode.
+        let set = db.pragma_update_and_check(None, "journal_mode", "DELETE", |row| {
+            row.get::<_, String>(0)
+        });
+        if set.is_err() || set.is_ok_and(|mode| mode != "delete") {
+            return Err(Error::InUse(version));
+        }
+        version
+    };
+    open(file, None)
+        .map(drop)
+        .map_err(|_| Error::Older(version))
 }
 
 /// A timestamp in the system's time zone.

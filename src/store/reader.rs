@@ -12,7 +12,7 @@ use serde::Serialize;
 use tracing::warn;
 
 use super::filter::{Conditions, Filter, Order, Outcome, Page};
-use super::{BUSY_TIMEOUT, Error, open, schema};
+use super::{BUSY_TIMEOUT, Error, migrate_unused, schema};
 use crate::chess::Position;
 use crate::events::{Color, Player, TimeControl};
 
@@ -197,7 +197,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Opens a file, migrating it first if it is older.
+    /// Opens a file, migrating it first if it is older and not in use.
     ///
     /// # Errors
     /// When there is no file, or none that this program can read.
@@ -215,7 +215,10 @@ impl Reader {
         match schema::expect_current(&db) {
             Err(Error::Older(version)) => {
                 drop(db);
-                open(file, None).map_err(|_| Error::Older(version))?;
+                migrate_unused(file).map_err(|error| match error {
+                    Error::InUse(version) => Error::InUse(version),
+                    _ => Error::Older(version),
+                })?;
                 db = read_only(file)?;
             }
             other => other?,

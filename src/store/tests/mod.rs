@@ -412,6 +412,28 @@ async fn locked_file_loses_no_events() {
     test.finish().await;
 }
 
+#[test]
+fn older_file_is_migrated_only_when_nobody_has_it_open() {
+    const V1_FILE: &str = include_str!("../../../tests/fixtures/records-v1.sql");
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("games.sqlite");
+    let running = Connection::open(&file).unwrap();
+    running.pragma_update(None, "journal_mode", "WAL").unwrap();
+    running.execute_batch(V1_FILE).unwrap();
+    let version = || -> i64 {
+        running
+            .query_row("PRAGMA user_version", [], |row| row.get(0))
+            .unwrap()
+    };
+    assert!(matches!(Reader::open(&file), Err(Error::InUse(1))));
+    let import = Importer::open(&file, SERVER);
+    assert!(matches!(import, Err(Error::InUse(1))));
+    assert_eq!(version(), 1);
+    drop(running);
+    let reader = Reader::open(&file).unwrap();
+    assert!(reader.count(&Filter::default()).unwrap() > 0);
+}
+
 #[tokio::test]
 async fn file_replaced_by_its_copy_is_written() {
     let mut test = TestRecorder::new();
