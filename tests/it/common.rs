@@ -66,7 +66,7 @@ pub(crate) fn wait<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T
     }
 }
 
-/// Arguments with which the bot gives up a rejected token within three seconds.
+/// Arguments with which the bot waits ten times less, such as 3 s until it gives up a rejected token.
 pub(crate) const IMPATIENT: [&str; 2] = ["--time-scale", "10"];
 
 /// Sends a signal, such as `TERM`.

@@ -26,7 +26,7 @@ use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 
-use crate::common::{BOT, Daemon, FAST_MOVES, Site, wait};
+use crate::common::{BOT, Daemon, FAST_MOVES, IMPATIENT, Site, wait};
 
 /// Whether connections with streams are frozen, and the wakers of tasks that wait for them.
 #[derive(Default)]
@@ -404,6 +404,25 @@ fn frozen_stream_connection_loses_no_short_game() {
     let took = again.at - at;
     println!("after the freeze the stream is open again within {took:.1?}");
     assert!(took < Duration::from_secs(3), "{took:?}\n{}", bot.log());
+}
+
+#[test]
+fn new_root_certificates_are_used_without_a_restart() {
+    let site = Site::new([]);
+    let proxy = TlsProxy::start(&site);
+    let new = std::fs::read(proxy.ca.path()).unwrap();
+    let old = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+    std::fs::write(proxy.ca.path(), old.cert.pem()).unwrap();
+    // They are read again after a minute, six seconds here.
+    let arguments = IMPATIENT.map(str::to_owned).to_vec();
+    let token = site.sim.token_of(BOT);
+    let bot = Daemon::launch_with(&site, &token, &proxy.config(), arguments);
+    wait("the certificate is not accepted", || {
+        let log = bot.log();
+        log.contains("invalid peer certificate").then_some(())
+    });
+    std::fs::write(proxy.ca.path(), new).unwrap();
+    bot.ready();
 }
 
 #[test]

@@ -367,7 +367,7 @@ impl Client {
         let request = self
             .get(&["api", "bot", "online"])
             .query(&[("nb", nb.clamp(1, 512))]);
-        Ok(lines(&self.fetch(request).await?))
+        Ok(lines(&self.fetch_of_users(request).await?))
     }
 
     /// Returns whether these users are online and playing. Unknown users are left out.
@@ -378,7 +378,8 @@ impl Client {
             let request = self
                 .get(&["api", "users", "status"])
                 .query(&[("ids", ids.join(","))]);
-            all.extend(self.query::<Vec<UserStatus>>(request).await?);
+            let some: Vec<UserStatus> = decode(&self.fetch_of_users(request).await?)?;
+            all.extend(some);
         }
         Ok(all)
     }
@@ -389,7 +390,8 @@ impl Client {
     ///
     /// [`Error`] if the request fails.
     pub async fn user(&self, name: &Username) -> Result<User, Error> {
-        self.query(self.get(&["api", "user", name.as_str()])).await
+        let request = self.get(&["api", "user", name.as_str()]);
+        decode(&self.fetch_of_users(request).await?)
     }
 
     /// Round-trip time of a small request. Error responses below 500 count, too.
@@ -434,6 +436,10 @@ impl Client {
     async fn fetch(&self, request: Request) -> Result<Bytes, Error> {
         self.send(RequestKind::Query, REQUEST_TIMEOUT, request)
             .await
+    }
+
+    async fn fetch_of_users(&self, request: Request) -> Result<Bytes, Error> {
+        self.send(RequestKind::User, REQUEST_TIMEOUT, request).await
     }
 
     pub(super) async fn query<T: DeserializeOwned>(&self, request: Request) -> Result<T, Error> {

@@ -6,7 +6,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 use futures::{Stream, StreamExt, TryStreamExt};
@@ -16,7 +16,7 @@ use reqwest::header::{
 use reqwest::{Method, RequestBuilder, Response};
 use serde::Serialize;
 use tokio::time::timeout_at;
-use url::Url;
+use tracing::warn;
 
 use super::endpoint::Endpoint;
 use super::error::{Error, ErrorResponse};
@@ -42,8 +42,8 @@ const MAX_IDLE_CONNECTIONS: usize = 16;
 /// [`with_token`](Self::with_token).
 ///
 /// Nothing is retried here; [`super::retry`] says what to do after a failure. Requests and streams use separate
-/// connections. Moves never wait for a pause or a lock. Queries, challenges, arena requests and chat are sent one at a time
-/// each, as Lichess asks.
+/// connections. Moves never wait for a pause or a lock. Lichess asks for one request at a time: queries, challenges, arena
+/// requests and chat are sent one at a time each, all others at once, because a game or an answer waits for them.
 #[derive(Clone)]
 pub struct Client {
     shared: Arc<Shared>,
@@ -77,11 +77,16 @@ impl From<Token> for Credentials {
     }
 }
 
+/// Minimum time between two attempts to read the root certificates.
+const MIN_CERTIFICATES_AGE: Duration = Duration::from_secs(60);
+
 /// Connections, IP-wide pauses and locks, shared by all accounts of this process.
 struct Transport {
-    base: Url,
+    endpoint: Endpoint,
     requests: FailoverPool,
     streams: FailoverPool,
+    /// When the root certificates were read.
+    certificates_read_at: Mutex<Instant>,
     /// Pauses of all accounts.
     gate: Mutex<Gate>,
     locks: SerialLocks,
@@ -90,46 +95,68 @@ struct Transport {
 impl Transport {
     fn new(endpoint: &Endpoint) -> Result<Self, Error> {
         install_tls_provider();
-        let certificates = match endpoint.ca_file() {
-            Some(file) => certificates(file)?,
-            None => Vec::new(),
-        };
-        let pools =
-            |build: fn(reqwest::ClientBuilder) -> reqwest::ClientBuilder| -> Result<FailoverPool, Error> {
-                let build_one = || {
-                    let builder = http_client_builder(endpoint.is_plain(), &certificates);
-                    build(builder).build().map_err(|error| {
-                        Error::Setup(format!(
-                            "{}. Install the package ca-certificates",
-                            root_cause(&error)
-                        ))
-                    })
-                };
-                Ok(FailoverPool {
-                    pools: [build_one()?, build_one()?],
-                    current: AtomicUsize::new(0),
-                })
-            };
+        let (requests, streams) = http_clients(endpoint)?;
         Ok(Self {
-            base: endpoint.base().clone(),
-            requests: pools(|builder| {
-                builder
-                    // Longer than most moves take, so that the next request finds an open connection.
-                    .pool_idle_timeout(seconds(300))
-                    .http2_keep_alive_interval(seconds(5))
-                    .http2_keep_alive_timeout(seconds(3))
-                    .http2_keep_alive_while_idle(true)
-            })?,
-            streams: pools(|builder| {
-                builder
-                    .pool_idle_timeout(seconds(10))
-                    .http2_keep_alive_interval(seconds(5))
-                    .http2_keep_alive_timeout(seconds(3))
-            })?,
+            endpoint: endpoint.clone(),
+            requests: FailoverPool::new(requests),
+            streams: FailoverPool::new(streams),
+            certificates_read_at: Mutex::new(clock::now()),
             gate: Mutex::default(),
             locks: SerialLocks::default(),
         })
     }
+
+    /// Reads the root certificates again if the server's certificate was not accepted: a system may have got new ones since
+    /// the program was started.
+    fn on_network_error(&self, error: &Error) {
+        if !error.is_certificate_rejection() {
+            return;
+        }
+        let mut read_at = lock(&self.certificates_read_at);
+        if clock::since(*read_at) < MIN_CERTIFICATES_AGE {
+            return;
+        }
+        *read_at = clock::now();
+        match http_clients(&self.endpoint) {
+            Ok((requests, streams)) => {
+                self.requests.replace(requests);
+                self.streams.replace(streams);
+            }
+            Err(error) => warn!("cannot read the root certificates again: {error}"),
+        }
+    }
+}
+
+/// Clients for requests and for streams, two each.
+fn http_clients(
+    endpoint: &Endpoint,
+) -> Result<([reqwest::Client; 2], [reqwest::Client; 2]), Error> {
+    let certificates = match endpoint.ca_file() {
+        Some(file) => certificates(file)?,
+        None => Vec::new(),
+    };
+    let pair = |build: fn(reqwest::ClientBuilder) -> reqwest::ClientBuilder| {
+        let build_one = || {
+            let builder = http_client_builder(endpoint.is_plain(), &certificates)
+                .http2_keep_alive_interval(seconds(5))
+                .http2_keep_alive_timeout(seconds(3));
+            build(builder).build().map_err(|error| {
+                Error::Setup(format!(
+                    "{}. Install the package ca-certificates",
+                    root_cause(&error)
+                ))
+            })
+        };
+        Ok::<_, Error>([build_one()?, build_one()?])
+    };
+    let requests = pair(|builder| {
+        builder
+            // Longer than most moves take, so that the next request finds an open connection.
+            .pool_idle_timeout(seconds(300))
+            .http2_keep_alive_while_idle(true)
+    })?;
+    let streams = pair(|builder| builder.pool_idle_timeout(seconds(10)))?;
+    Ok((requests, streams))
 }
 
 /// One lock for each kind of request that is sent one at a time.
@@ -147,7 +174,8 @@ impl SerialLocks {
             RequestKind::Chat => Some(&self.chat),
             RequestKind::Challenge => Some(&self.challenge),
             RequestKind::Arena => Some(&self.arena),
-            RequestKind::Query => Some(&self.query),
+            // Both read.
+            RequestKind::Query | RequestKind::User => Some(&self.query),
             RequestKind::Move
             | RequestKind::Command
             | RequestKind::Offer
@@ -163,11 +191,27 @@ impl SerialLocks {
 /// Two connection pools, one of which is in use. All requests of an HTTP/2 pool share a connection. If it dies silently,
 /// they would all fail until its pings do; so after a timeout the other pool is used.
 struct FailoverPool {
-    pools: [reqwest::Client; 2],
+    pools: RwLock<[reqwest::Client; 2]>,
     current: AtomicUsize,
 }
 
 impl FailoverPool {
+    fn new(pools: [reqwest::Client; 2]) -> Self {
+        Self {
+            pools: RwLock::new(pools),
+            current: AtomicUsize::new(0),
+        }
+    }
+
+    /// Replaces both pools. Open streams and requests stay on the old ones.
+    fn replace(&self, pools: [reqwest::Client; 2]) {
+        *self.pools.write().unwrap_or_else(PoisonError::into_inner) = pools;
+    }
+
+    fn client(&self, pool: usize) -> reqwest::Client {
+        self.pools.read().unwrap_or_else(PoisonError::into_inner)[pool].clone()
+    }
+
     fn current(&self) -> usize {
         self.current.load(Ordering::Relaxed)
     }
@@ -183,7 +227,7 @@ impl FailoverPool {
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Client")
-            .field("base", &self.shared.transport.base.as_str())
+            .field("base", &self.shared.transport.endpoint.base().as_str())
             .finish_non_exhaustive()
     }
 }
@@ -314,7 +358,7 @@ impl Client {
         with_token: bool,
     ) -> Request {
         let pool = pools.current();
-        let builder = self.build(&pools.pools[pool], method, path, with_token);
+        let builder = self.build(&pools.client(pool), method, path, with_token);
         Request {
             pool,
             builder,
@@ -329,7 +373,7 @@ impl Client {
         path: &[&str],
         with_token: bool,
     ) -> RequestBuilder {
-        let mut url = self.shared.transport.base.clone();
+        let mut url = self.shared.transport.endpoint.base().clone();
         url.path_segments_mut()
             .expect("http addresses have a path")
             .pop_if_empty()
@@ -386,6 +430,10 @@ impl Client {
             Ok(Err(Error::Status(error))) => {
                 self.record_limit(kind, &error);
                 Err(Error::Status(error))
+            }
+            Ok(Err(error)) => {
+                self.shared.transport.on_network_error(&error);
+                Err(error)
             }
             Ok(result) => result,
             Err(_) => {
@@ -452,8 +500,9 @@ impl Client {
                     .on_silence(move || transport.streams.fail_over(pool)))
             }
             Ok(Err(error)) => {
-                if let Error::Status(error) = &error {
-                    self.record_limit(kind, error);
+                match &error {
+                    Error::Status(error) => self.record_limit(kind, error),
+                    error => self.shared.transport.on_network_error(error),
                 }
                 Err(error)
             }

@@ -245,6 +245,14 @@ impl Error {
         self.code() == Some(429)
     }
 
+    /// Returns whether the server's certificate was not accepted.
+    pub fn is_certificate_rejection(&self) -> bool {
+        match self {
+            Self::Network { detail, .. } => detail.starts_with("invalid peer certificate"),
+            _ => false,
+        }
+    }
+
     /// Returns whether the request may have been executed although it failed.
     pub fn may_have_worked(&self) -> bool {
         match self {

@@ -23,8 +23,11 @@ pub enum RequestKind {
     Arena,
     /// Leaving an arena. Limits on joining must not delay it, since we would be paired meanwhile.
     Withdrawal,
-    /// Reads: account, playing, users, lists.
+    /// Reads about ourselves, our games, challenges, arenas and teams.
     Query,
+    /// Reads about other users: profiles and who is online. Their limits are those of the IP address, which other programs
+    /// may use up.
+    User,
     /// Opening the account's stream; see [`ReconnectPolicy`](crate::ReconnectPolicy).
     EventStream,
     /// Opening a game's stream; see [`ReconnectPolicy`](crate::ReconnectPolicy).
@@ -33,7 +36,7 @@ pub enum RequestKind {
 
 impl RequestKind {
     /// Every kind, in the order of the discriminants.
-    pub const ALL: [RequestKind; 12] = [
+    pub const ALL: [RequestKind; 13] = [
         RequestKind::Move,
         RequestKind::Command,
         RequestKind::Offer,
@@ -44,6 +47,7 @@ impl RequestKind {
         RequestKind::Arena,
         RequestKind::Withdrawal,
         RequestKind::Query,
+        RequestKind::User,
         RequestKind::EventStream,
         RequestKind::GameStream,
     ];
@@ -70,6 +74,7 @@ impl fmt::Display for RequestKind {
             RequestKind::Arena => "arena",
             RequestKind::Withdrawal => "withdrawal",
             RequestKind::Query => "query",
+            RequestKind::User => "user",
             RequestKind::EventStream => "event stream",
             RequestKind::GameStream => "game stream",
         })

@@ -69,7 +69,8 @@ pub fn decide(kind: RequestKind, error: &Error, attempt: u32) -> Retry {
             | RequestKind::Answer
             | RequestKind::Arena
             | RequestKind::Withdrawal
-            | RequestKind::Query,
+            | RequestKind::Query
+            | RequestKind::User,
             FailureClass::Limited(wait),
         ) => {
             let wait = wait.unwrap_or(DEFAULT_RATE_LIMIT_WAIT);
@@ -89,7 +90,7 @@ pub fn decide(kind: RequestKind, error: &Error, attempt: u32) -> Retry {
             | RequestKind::Withdrawal,
             _,
         ) => few(&[250, 500, 1000, 2000, 4000, 8000]),
-        (RequestKind::Query, _) => few(&[500, 1000, 2000, 4000, 8000]),
+        (RequestKind::Query | RequestKind::User, _) => few(&[500, 1000, 2000, 4000, 8000]),
         // Streams follow `ReconnectPolicy`; this is its beginning.
         (RequestKind::EventStream | RequestKind::GameStream, FailureClass::Limited(wait)) => {
             Retry::After(wait.unwrap_or(DEFAULT_RATE_LIMIT_WAIT))

@@ -313,6 +313,25 @@ async fn startup_queries_ignore_pauses() {
 }
 
 #[tokio::test]
+async fn rate_limit_on_users_pauses_no_other_reads() {
+    let server = Server::new(|line| match line {
+        "GET /api/user/Anna" => {
+            let refusal =
+                r#"{"error":"Too many requests","ratelimit":{"key":"user","seconds":36000}}"#;
+            Reply::Body("429 Too Many Requests", "application/json", refusal)
+        }
+        _ => Reply::Body("200 OK", "application/json", r#"{"nowPlaying":[]}"#),
+    })
+    .await;
+    let client = server.client();
+    let anna = Username::new("Anna");
+    client.user(&anna).await.expect_err("429");
+    let again = client.user(&anna).await;
+    assert!(matches!(again, Err(Error::Paused(RequestKind::User, _))));
+    client.playing(9).await.expect("games");
+}
+
+#[tokio::test]
 async fn rate_limit_per_ip_pauses_all_accounts() {
     const ADDRESS: &str =
         r#"{"error":"no","ratelimit":{"key":"challenge.create.ip","seconds":60}}"#;
