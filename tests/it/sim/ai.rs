@@ -125,6 +125,27 @@ async fn ai_challenge_invalid_parameters_refused() {
 }
 
 #[tokio::test]
+async fn ai_challenge_of_a_bot_at_ultra_bullet_refused() {
+    let site = Site::with(SimOptions {
+        limits: true,
+        ..SimOptions::default()
+    })
+    .await;
+    let form = "level=1&clock.limit=15&clock.increment=0";
+    // More calls than the limit of five in a minute: none is charged.
+    for _ in 0..6 {
+        let (status, body) = site.post("Whitey", "/api/challenge/ai", form).await;
+        let expected = json!({
+            "global": ["Invalid speed"],
+            "error": {"global": ["Invalid speed"]},
+        });
+        assert_eq!((status, body), (400, expected));
+    }
+    engine_game(&site, "level=1&clock.limit=30&clock.increment=0").await;
+    assert_eq!(site.post("Anna", "/api/challenge/ai", form).await.0, 201);
+}
+
+#[tokio::test]
 async fn fact_25_start_clocks_and_berserk_send_nothing() {
     let site = Site::start().await;
     let id = site.game(BLITZ).await;

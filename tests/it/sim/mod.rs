@@ -16,6 +16,7 @@ mod library;
 mod limits;
 mod lists;
 mod load;
+mod not_simulated;
 mod open;
 mod outage;
 mod player_behavior;

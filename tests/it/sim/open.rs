@@ -45,6 +45,21 @@ async fn open_challenge_created_without_players() {
 }
 
 #[tokio::test]
+async fn open_challenge_name_is_checked() {
+    let site = Site::start().await;
+    let longest = format!("{BLITZ}&name={}", "x".repeat(200));
+    open(&site, "", &longest).await;
+    for (form, error) in [
+        (format!("{longest}x"), "Maximum length is 200"),
+        (format!("{BLITZ}&name=+"), "This field is required"),
+    ] {
+        let (status, body) = site.post("", "/api/challenge/open", &form).await;
+        assert_eq!((status, &body["name"]), (400, &json!([error])));
+        assert_eq!(body["name"], body["error"]["name"]);
+    }
+}
+
+#[tokio::test]
 async fn open_challenge_first_two_users_play() {
     let site = Site::start().await;
     let mut events = site.stream("Whitey", "/api/stream/event").await;

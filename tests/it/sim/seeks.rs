@@ -1,6 +1,8 @@
 //! Seeks in the lobby, which people make through the Board API.
 
-use knightwatch::sim::{NewUser, PlayerKind, PlayerOptions, SimOptions};
+use std::time::Duration;
+
+use knightwatch::sim::{NewUser, PlayerKind, PlayerOptions, Quirks, SimOptions};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -149,6 +151,78 @@ async fn seek_is_refused_to_bots_and_for_fast_games() {
     );
     let anonymous = "Anonymous users cannot create seeks";
     site.refused("Eve", SEEK, "days=3", 400, anonymous).await;
+}
+
+/// A game from the lobby of Anna against Bobby; returns its id.
+async fn lobby_game(site: &Site, form: &str) -> String {
+    let _anna = seek(site, "Anna", &format!("{form}&color=white")).await;
+    let _bobby = seek(site, "Bobby", &format!("{form}&color=black")).await;
+    text(&playing(site, "Anna").await[0]["gameId"])
+}
+
+#[tokio::test]
+async fn lobby_game_without_first_move_aborted() {
+    // (seek, milliseconds for the first move)
+    for (form, allowed) in [
+        ("time=10&increment=0", 30_000),
+        ("time=30&increment=0", 35_000),
+        ("time=10&increment=0&variant=chess960", 37_500),
+    ] {
+        let site = Site::start().await;
+        let id = lobby_game(&site, form).await;
+        let path = format!("/api/board/game/stream/{id}");
+        let mut game = site.stream("Anna", &path).await;
+        let expiration = &game.line().await["state"]["expiration"];
+        assert_eq!(expiration["millisToMove"], allowed, "{form}");
+        assert!(expiration["idleMillis"].as_u64().unwrap() < allowed);
+        // Each side has the full time.
+        site.sim.advance(Duration::from_secs(20));
+        site.ok("Anna", &format!("/api/board/game/{id}/move/a2a3"))
+            .await;
+        let state = game.full_state().await;
+        assert_eq!(state["expiration"]["millisToMove"], allowed, "{form}");
+        site.sim.advance(Duration::from_millis(allowed - 5_000));
+        game.quiet(Duration::from_millis(200)).await;
+        site.sim.advance(Duration::from_secs(6));
+        let last = game.full_state().await;
+        assert_eq!(
+            (&last["moves"], &last["status"]),
+            (&"a2a3".into(), &"aborted".into())
+        );
+        assert_eq!((last.get("winner"), last.get("expiration")), (None, None));
+        assert_eq!(game.next().await, None);
+    }
+}
+
+#[tokio::test]
+async fn lobby_game_without_clock_does_not_expire() {
+    let site = Site::start().await;
+    site.post("Anna", SEEK, "days=3").await;
+    site.post("Bobby", SEEK, "days=3").await;
+    let id = text(&playing(&site, "Anna").await[0]["gameId"]);
+    let path = format!("/api/board/game/stream/{id}");
+    let mut game = site.stream("Anna", &path).await;
+    assert_eq!(game.line().await["state"].get("expiration"), None);
+    site.sim.advance(Duration::from_secs(3_600));
+    game.quiet(Duration::from_millis(200)).await;
+}
+
+#[tokio::test]
+async fn lobby_game_hides_its_expiration_by_a_quirk() {
+    let site = Site::with(SimOptions {
+        quirks: Quirks {
+            expiration: false,
+            ..Quirks::default()
+        },
+        ..SimOptions::default()
+    })
+    .await;
+    let id = lobby_game(&site, RAPID).await;
+    let path = format!("/api/board/game/stream/{id}");
+    let mut game = site.stream("Anna", &path).await;
+    assert_eq!(game.line().await["state"].get("expiration"), None);
+    site.sim.advance(Duration::from_secs(31));
+    until(async || site.sim.games()[0].status == "aborted").await;
 }
 
 #[tokio::test]

@@ -15,6 +15,8 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use knightwatch_util::keys;
+
 use crate::site::users::Rating;
 use crate::site::{ArenaId, GameId, Perf, SimTime, TeamId, UserId};
 
@@ -24,12 +26,13 @@ use options::ArenaConfig;
 use pairing::Colors;
 use waiting_users::WaitingUsers;
 
-/// Status of an arena, with the ids of lila.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ArenaStatus {
-    Created,
-    Started,
-    Finished,
+keys! {
+    /// Status of an arena, with the keys and ids of lila.
+    pub(crate) enum ArenaStatus {
+        Created = "created",
+        Started = "started",
+        Finished = "finished",
+    }
 }
 
 impl ArenaStatus {

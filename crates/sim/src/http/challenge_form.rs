@@ -7,7 +7,7 @@ use knightwatch_chess::Position;
 use crate::challenge::ChallengeConfig;
 use crate::http::form::Form;
 use crate::http::params::Params;
-use crate::site::error::INVALID;
+use crate::site::error::{INVALID, REQUIRED};
 use crate::site::{ApiError, SimTime, Speed, Variant};
 use crate::time_control::{DAYS_PER_TURN, MAX_INCREMENT_SECONDS, TimeControl, is_initial_time};
 use knightwatch_util::seconds::DAY;
@@ -19,6 +19,9 @@ const RULES: [&str; 5] = [
     "noClaimWin",
     "noEarlyDraw",
 ];
+
+/// Maximum length of the name of an open challenge, in UTF-16 code units (`SetupForm` of lila).
+const MAX_NAME_UNITS: usize = 200;
 
 /// Default and maximum lifetime of an open challenge.
 const DEFAULT_OPEN_LIFETIME: Duration = Duration::from_secs(DAY);
@@ -144,6 +147,7 @@ pub(crate) struct OpenChallengeConfig {
 
 pub(crate) fn open_config(params: &Params, now: SimTime) -> Result<OpenChallengeConfig, ApiError> {
     let mut form = Form::new(params);
+    check_open_name(&mut form);
     let users = params.get("users").map(|users| {
         let names: Vec<String> = users
             .split(',')
@@ -172,6 +176,18 @@ pub(crate) fn open_config(params: &Params, now: SimTime) -> Result<OpenChallenge
         players,
         expires_at,
     })
+}
+
+/// Checks the name of an open challenge. Only the page of the challenge shows it, not the API.
+fn check_open_name(form: &mut Form<'_>) {
+    let Some(name) = form.params.get("name").map(str::trim) else {
+        return;
+    };
+    if name.is_empty() {
+        form.error("name", REQUIRED);
+    } else if name.encode_utf16().count() > MAX_NAME_UNITS {
+        form.error("name", &format!("Maximum length is {MAX_NAME_UNITS}"));
+    }
 }
 
 /// Parses the level of the AI, 1 to 8.

@@ -1,40 +1,13 @@
-//! Rules specific to arena games: first-move timeout and berserk.
-
-use std::time::Duration;
+//! Berserk in arena games.
 
 use crate::site::SimTime;
 use knightwatch_chess::Color;
 
 use super::Referee;
 use super::clock::Timing;
-use super::outcome::{ActionOutcome, Expiration, GameError, Status};
-
-/// Delay between the first-move timeout and its detection.
-const FIRST_MOVE_CHECK_DELAY: Duration = Duration::from_secs(1);
+use super::outcome::{ActionOutcome, GameError};
 
 impl Referee {
-    /// The first-move limit; `None` outside of arenas and once both have moved.
-    pub(super) fn expiration(&self, now: SimTime) -> Option<Expiration> {
-        let arena = self.config.arena.filter(|arena| arena.shows_expiration)?;
-        (self.is_running() && self.plies() < 2).then(|| Expiration {
-            idle: now.since(self.last_move_at),
-            allowed: arena.first_move_timeout,
-        })
-    }
-
-    /// Ends the game if the first move is overdue.
-    pub(crate) fn check_first_move(&mut self, now: SimTime) -> ActionOutcome {
-        let mut snapshots = Vec::new();
-        let is_overdue = self.config.arena.is_some_and(|arena| {
-            now.since(self.last_move_at) >= arena.first_move_timeout + FIRST_MOVE_CHECK_DELAY
-        });
-        if is_overdue && self.is_running() && self.plies() < 2 {
-            let winner = !self.turn();
-            self.finish(Status::NoStart, Some(winner), now, &mut snapshots);
-        }
-        ActionOutcome::accepted(snapshots)
-    }
-
     /// Goes berserk: half of the time and all increments for an extra point. Sends no state.
     pub(crate) fn berserk(&mut self, color: Color, now: SimTime) -> ActionOutcome {
         let allowed = self.config.arena.is_some_and(|arena| arena.berserkable);
@@ -53,6 +26,8 @@ impl Referee {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::quirks::Castling;
     use crate::referee::{ArenaGameConfig, GameConfig};
@@ -72,39 +47,14 @@ mod tests {
             no_early_draw: false,
             no_claim_win: false,
             castling: Castling::KingMoves,
-            arena: Some(ArenaGameConfig {
-                berserkable,
-                first_move_timeout: Duration::from_secs(16),
-                shows_expiration: true,
-            }),
+            first_move_limit: None,
+            arena: Some(ArenaGameConfig { berserkable }),
         };
         Referee::new(config, SimTime(0))
     }
 
     fn at(seconds: u64) -> SimTime {
         SimTime(0) + Duration::from_secs(seconds)
-    }
-
-    #[test]
-    fn first_move_timeout_applies_to_each_side() {
-        let mut referee = game(60, 0, true);
-        assert!(referee.check_first_move(at(16)).snapshots.is_empty());
-        assert_eq!(
-            referee.play(Color::White, "e2e4", false, at(16)).result,
-            Ok(())
-        );
-        assert!(referee.check_first_move(at(32)).snapshots.is_empty());
-        let end = referee.check_first_move(at(33)).snapshots.remove(0);
-        assert_eq!(
-            (end.status, end.winner),
-            (Status::NoStart, Some(Color::White))
-        );
-        assert_eq!(end.expiration, None);
-        let mut referee = game(60, 0, true);
-        for (color, uci) in [(Color::White, "e2e4"), (Color::Black, "e7e5")] {
-            assert_eq!(referee.play(color, uci, false, at(10)).result, Ok(()));
-        }
-        assert!(referee.check_first_move(at(60)).snapshots.is_empty());
     }
 
     #[test]

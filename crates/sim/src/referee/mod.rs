@@ -6,6 +6,7 @@
 mod arena;
 mod clock;
 mod clock_admin;
+mod first_move;
 mod move_text;
 mod outcome;
 #[cfg(test)]
@@ -20,6 +21,7 @@ use crate::site::{SimTime, Variant};
 use crate::time_control::TimeControl;
 
 pub(crate) use clock::{Centis, UNLIMITED_MILLIS};
+pub(crate) use first_move::{FirstMoveLimit, first_move_timeout};
 pub(crate) use outcome::{ActionOutcome, GameError, StateSnapshot, Status};
 
 use clock::{Clock, CorrespondenceClock, Timing};
@@ -51,6 +53,8 @@ pub(crate) struct GameConfig {
     pub no_early_draw: bool,
     pub no_claim_win: bool,
     pub castling: Castling,
+    /// `None`: the game never expires.
+    pub first_move_limit: Option<FirstMoveLimit>,
     /// Arena games cannot be aborted and can be resigned before the first move.
     pub arena: Option<ArenaGameConfig>,
 }
@@ -59,9 +63,6 @@ pub(crate) struct GameConfig {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ArenaGameConfig {
     pub berserkable: bool,
-    pub first_move_timeout: Duration,
-    /// Whether `expiration` is sent to players.
-    pub shows_expiration: bool,
 }
 
 #[derive(Clone, Debug, Default)]

@@ -88,7 +88,7 @@ pub(crate) struct StateSnapshot {
     pub winner: Option<Color>,
     pub draw_offers: [bool; 2],
     pub takeback_offers: [bool; 2],
-    /// Limit for the first move; only in games that can be lost by not starting them.
+    /// Limit for the first move; only in games that expire.
     pub expiration: Option<Expiration>,
 }
 

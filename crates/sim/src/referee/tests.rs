@@ -3,6 +3,7 @@
 use knightwatch_chess::Square;
 
 use super::*;
+use crate::site::Speed;
 
 const START: SimTime = SimTime(1_000_000);
 const MINUTE: TimeControl = TimeControl::Clock {
@@ -22,6 +23,7 @@ fn config() -> GameConfig {
         no_early_draw: false,
         no_claim_win: false,
         castling: Castling::KingMoves,
+        first_move_limit: None,
         arena: None,
     }
 }
@@ -376,4 +378,54 @@ fn unlimited_game_without_moves_is_lost() {
         (referee.status(), referee.winner()),
         (Status::Resign, Some(Color::Black))
     );
+}
+
+#[test]
+fn first_move_timeout_applies_to_each_side() {
+    let aborted = (Status::Aborted, None);
+    let lost = (Status::NoStart, Some(Color::White));
+    for (no_abort, arena, end) in [
+        (false, None, aborted),
+        (true, None, lost),
+        (false, Some(ArenaGameConfig { berserkable: true }), lost),
+    ] {
+        let config = GameConfig {
+            no_abort,
+            first_move_limit: Some(FirstMoveLimit {
+                timeout: Duration::from_secs(16),
+                is_shown: true,
+            }),
+            arena,
+            ..config()
+        };
+        let mut referee = Referee::new(config.clone(), START);
+        assert!(referee.check_first_move(at(16)).snapshots.is_empty());
+        let moved = referee.play(Color::White, "e2e4", false, at(16));
+        assert_eq!(moved.result, Ok(()));
+        assert!(referee.check_first_move(at(32)).snapshots.is_empty());
+        let last = referee.check_first_move(at(33)).snapshots.remove(0);
+        assert_eq!((last.status, last.winner), end);
+        assert_eq!(last.expiration, None);
+        let mut referee = Referee::new(config, START);
+        play(&mut referee, "e2e4 e7e5");
+        assert!(referee.check_first_move(at(60)).snapshots.is_empty());
+    }
+}
+
+#[test]
+fn first_move_timeout_depends_on_speed_and_source() {
+    // (speed, seconds in an arena, seconds elsewhere)
+    for (speed, arena, other) in [
+        (Speed::UltraBullet, 11, 15),
+        (Speed::Bullet, 16, 20),
+        (Speed::Blitz, 21, 25),
+        (Speed::Rapid, 25, 30),
+        (Speed::Classical, 30, 35),
+    ] {
+        for (in_arena, seconds) in [(true, arena), (false, other)] {
+            let timeout = |variant| first_move_timeout(in_arena, variant, speed).as_millis();
+            assert_eq!(timeout(Variant::Standard), seconds * 1_000);
+            assert_eq!(timeout(Variant::Chess960), seconds * 1_250);
+        }
+    }
 }

@@ -10,7 +10,10 @@ use tokio::sync::{Notify, watch};
 
 use crate::faults::StreamFault;
 use crate::quirks::{Castling, Quirks};
-use crate::referee::{ActionOutcome, ArenaGameConfig, Centis, GameConfig, GameError, Referee};
+use crate::referee::{
+    ActionOutcome, ArenaGameConfig, Centis, FirstMoveLimit, GameConfig, GameError, Referee,
+    first_move_timeout,
+};
 use crate::round::chat::{ChatMessage, Room};
 use crate::round::setup::{Setup, Source};
 use crate::round::summary::GameSummary;
@@ -162,13 +165,16 @@ impl Rounds {
         };
         let speed = Speed::of(setup.time_control);
         let arena = match setup.source {
-            Source::Arena { berserkable, .. } => Some(ArenaGameConfig {
-                berserkable,
-                first_move_timeout: first_move_time(setup.variant, speed),
-                shows_expiration: self.quirks.expiration,
-            }),
+            Source::Arena { berserkable, .. } => Some(ArenaGameConfig { berserkable }),
             Source::Friend | Source::Ai | Source::Api | Source::Lobby => None,
         };
+        // Games of friends never expire, nor games without a clock (`RoundGame#expirable` of lila).
+        let has_clock = matches!(setup.time_control, TimeControl::Clock { .. });
+        let expires = matches!(setup.source, Source::Lobby | Source::Arena { .. }) && has_clock;
+        let first_move_limit = expires.then(|| FirstMoveLimit {
+            timeout: first_move_timeout(arena.is_some(), setup.variant, speed),
+            is_shown: self.quirks.expiration,
+        });
         // Takebacks can be proposed if both players allow them, or one plays in a browser.
         let takebacks = users.iter().any(|user| user.browser) || users.iter().all(|u| u.takebacks);
         let config = GameConfig {
@@ -182,6 +188,7 @@ impl Rounds {
             no_early_draw,
             no_claim_win,
             castling: self.castling,
+            first_move_limit,
             arena,
         };
         let round = Round {
@@ -430,7 +437,7 @@ impl Rounds {
                 claim_in: Some(seconds),
             })
             .collect();
-        if round.source.arena().is_some() && is_unplayed {
+        if round.referee.config().first_move_limit.is_some() && is_unplayed {
             effects.extend(self.act(id, |referee| referee.check_first_move(now)).0);
             return effects;
         }
@@ -452,22 +459,6 @@ impl Rounds {
         round.end_streams();
         self.ongoing.retain(|other| *other != id);
         vec![Effect::Deleted(id, round.users())]
-    }
-}
-
-/// Time for the first move in an arena game.
-fn first_move_time(variant: Variant, speed: Speed) -> Duration {
-    let seconds = match speed {
-        Speed::UltraBullet => 11,
-        Speed::Bullet => 16,
-        Speed::Blitz => 21,
-        Speed::Rapid => 25,
-        Speed::Classical | Speed::Correspondence => 30,
-    };
-    let base = Duration::from_secs(seconds);
-    match variant {
-        Variant::Chess960 => base * 5 / 4,
-        Variant::Standard | Variant::FromPosition | Variant::Other(_) => base,
     }
 }
 

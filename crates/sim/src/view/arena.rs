@@ -26,7 +26,8 @@ pub(crate) fn full_name(arena: &Arena) -> String {
     }
 }
 
-fn creator(arena: &Arena) -> String {
+/// Id of the creator.
+pub(crate) fn creator(arena: &Arena) -> String {
     arena
         .created_by
         .as_ref()

@@ -8,7 +8,7 @@ use std::time::Duration;
 use knightwatch::sim::{ArenaOptions, NewTeam, NewUser, Sim, SimOptions, TimeControl};
 use serde_json::Value;
 
-use super::site::{Site, text};
+use super::site::{Site, text, until};
 
 /// One minute per player.
 pub(super) const BULLET: TimeControl = TimeControl::Clock {
@@ -439,6 +439,53 @@ async fn team_join_needs_password_or_message() {
         refused("Tournament restrictions")
     );
     assert_eq!(site.get("", "/api/team/none").await.0, 404);
+}
+
+#[tokio::test]
+async fn team_tournaments_filtered() {
+    let site = Site::start().await;
+    site.sim.add_team(NewTeam::new("The Bots"));
+    for (id, name, created_by, starts_in) in [
+        ("aaaaaaaa", "Friday", Some("Anna"), 3_600),
+        ("bbbbbbbb", "Monday", Some("Bobby"), 3_600),
+        ("cccccccc", "Friday", None, 0),
+    ] {
+        hold(
+            &site.sim,
+            &ArenaOptions {
+                id: Some(id.to_owned()),
+                team: Some("the-bots".to_owned()),
+                created_by: created_by.map(str::to_owned),
+                starts_in: Duration::from_secs(starts_in),
+                ..later(name)
+            },
+        );
+    }
+    until(async || site.get("", "/api/tournament/cccccccc").await.1["isStarted"] == true).await;
+    for (query, ids) in [
+        ("", "cccccccc bbbbbbbb aaaaaaaa"),
+        ("max=2", "cccccccc bbbbbbbb"),
+        ("status=created", "bbbbbbbb aaaaaaaa"),
+        ("status=started", "cccccccc"),
+        ("status=finished", ""),
+        ("status=other", "cccccccc bbbbbbbb aaaaaaaa"),
+        ("createdBy=ANNA", "aaaaaaaa"),
+        ("createdBy=lichess", "cccccccc"),
+        ("createdBy=nobody", ""),
+        ("name=Friday", "cccccccc aaaaaaaa"),
+        ("name=Fri", ""),
+        ("name=Friday&status=created&max=1", "aaaaaaaa"),
+    ] {
+        let arenas = ndjson(&site, &format!("/api/team/the-bots/arena?{query}")).await;
+        let found: Vec<String> = arenas.iter().map(|arena| text(&arena["id"])).collect();
+        assert_eq!(found.join(" "), ids, "{query}");
+    }
+    let swiss = ndjson(&site, "/api/team/the-bots/swiss").await;
+    assert_eq!(swiss, [] as [Value; 0]);
+    for list in ["arena", "swiss"] {
+        let (status, body) = site.get("", &format!("/api/team/none/{list}")).await;
+        assert_eq!((status, &body["error"]), (404, &"Not found".into()));
+    }
 }
 
 #[tokio::test]

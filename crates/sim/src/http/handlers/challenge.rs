@@ -5,9 +5,9 @@ use crate::http::auth::{authorize, bearer};
 use crate::http::challenge_form as form;
 use crate::http::request::{ApiRequest, ApiResult, Reply};
 use crate::http::route::{NO_TOKEN, Route, Scopes, routes};
-use crate::site::Speed;
 use crate::site::limits::CHALLENGES_PER_ADDRESS;
-use crate::site::{ApiError, Topic};
+use crate::site::{ApiError, Speed, Topic, User};
+use crate::time_control::TimeControl;
 use crate::view::challenge::{list_challenges, show_challenge};
 use knightwatch_chess::Color;
 
@@ -40,10 +40,7 @@ fn create(request: &ApiRequest<'_>) -> ApiResult {
     let config = form::challenge_config(&request.params)?;
     let now = request.now();
     let mut state = request.state();
-    if state.users.get(me).bot && Speed::of(config.time_control) == Speed::UltraBullet {
-        let error = ("global", "Invalid speed".to_owned());
-        return Err(ApiError::invalid_form(vec![error]));
-    }
+    check_speed(state.users.get(me), config.time_control)?;
     state
         .limits
         .charge(&CHALLENGES_PER_ADDRESS, &request.address, 1, now)?;
@@ -55,6 +52,15 @@ fn create(request: &ApiRequest<'_>) -> ApiResult {
         }),
         None => Ok(Reply::json(&show_challenge(&state, me, id, now)?)),
     }
+}
+
+/// Refuses ultraBullet to bots (`Speed.scala` of scalachess: an estimated duration of less than 30 s).
+pub(super) fn check_speed(user: &User, time_control: TimeControl) -> Result<(), ApiError> {
+    if user.bot && Speed::of(time_control) == Speed::UltraBullet {
+        let error = ("global", "Invalid speed".to_owned());
+        return Err(ApiError::invalid_form(vec![error]));
+    }
+    Ok(())
 }
 
 /// Creates an open challenge. With a token, the creator is remembered.

@@ -1,6 +1,6 @@
 //! Handlers for games against the AI and for changes to clocks.
 
-use super::challenge::WRITE;
+use super::challenge::{WRITE, check_speed};
 use crate::http::challenge_form as form;
 use crate::http::request::{ApiRequest, ApiResult, Reply};
 use crate::http::route::{NO_TOKEN, Route, routes};
@@ -30,6 +30,7 @@ fn play_engine(request: &ApiRequest<'_>) -> ApiResult {
     let now = request.now();
     {
         let mut state = request.state();
+        check_speed(state.users.get(me), config.time_control)?;
         state
             .limits
             .charge(&GAME_SETUPS, &request.address, 1, now)?;

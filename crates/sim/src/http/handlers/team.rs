@@ -1,9 +1,10 @@
 //! Handlers for teams and Swiss tournaments.
 
+use crate::arena::ArenaStatus;
 use crate::http::request::{ApiRequest, ApiResult, Reply};
 use crate::http::route::{NO_TOKEN, Route, Scopes, routes};
 use crate::site::{ApiError, UserId};
-use crate::view::arena::listed;
+use crate::view::arena::{creator, listed};
 use crate::view::team::team_json;
 use crate::{view, wire};
 
@@ -20,6 +21,7 @@ pub(super) fn routes() -> Vec<Route> {
         GET "/api/team/{team}" Team, NO_TOKEN => show;
         GET "/api/team/{team}/users" Team, NO_TOKEN => members;
         GET "/api/team/{team}/arena" Team, NO_TOKEN => arenas;
+        GET "/api/team/{team}/swiss" Team, NO_TOKEN => swiss;
         POST "/api/team/{team}/request/{name}/accept" Team, LEADERSHIP => accept;
         POST "/team/{team}/join" TeamJoin, MEMBERSHIP => join;
         POST "/team/{team}/quit" TeamQuit, MEMBERSHIP => quit;
@@ -54,16 +56,34 @@ fn members(request: &ApiRequest<'_>) -> ApiResult {
     Ok(Reply::lines(view::team::members(&state, team)))
 }
 
+/// The arenas of a team with the requested status, creator and exact name. An unknown status is ignored, as in lila.
 fn arenas(request: &ApiRequest<'_>) -> ApiResult {
     let now = request.now();
     let state = request.state();
     let team = &state.teams.find(request.arg(0))?.id;
+    let status = request.params.get("status");
+    let status = status.and_then(ArenaStatus::from_key);
+    let created_by = request.params.get("createdBy").map(UserId::of);
+    let name = request.params.get("name");
     let arenas = state.arenas.iter().rev();
     let lines = arenas
         .filter(|arena| arena.is_for_team(team))
+        .filter(|arena| status.is_none_or(|status| arena.status == status))
+        .filter(|arena| {
+            created_by
+                .as_ref()
+                .is_none_or(|user| creator(arena) == user.as_str())
+        })
+        .filter(|arena| name.is_none_or(|name| arena.config.name == name))
         .take(request.number("max", MAX_LINES, MAX_LINES))
         .map(|arena| wire::json(&listed(&state, arena, now)));
     Ok(Reply::lines(lines))
+}
+
+/// The simulator has no Swiss tournaments.
+fn swiss(request: &ApiRequest<'_>) -> ApiResult {
+    request.state().teams.find(request.arg(0))?;
+    Ok(Reply::lines([]))
 }
 
 fn join(request: &ApiRequest<'_>) -> ApiResult {
