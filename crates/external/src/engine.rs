@@ -499,6 +499,11 @@ impl EngineProcess {
         self.channel.read_until("a move", timeout, found).is_ok()
     }
 
+    /// Returns whether the protocol has a command that ends a search.
+    pub(crate) fn can_stop(&self) -> bool {
+        !matches!(self.protocol, ProtocolState::Lines(_))
+    }
+
     /// Waits for an engine that was not ready in time. Returns whether the process can be used again.
     pub(crate) fn recover_ready(&mut self, timeout: Duration) -> bool {
         let channel = &mut self.channel;

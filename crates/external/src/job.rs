@@ -1,7 +1,7 @@
 //! A search that waits for a process or runs on one.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::{Duration, Instant};
 
 use knightwatch_chess::Game;
@@ -11,6 +11,7 @@ use tracing::Span;
 
 use super::answer::Opponent;
 use super::channel::{Deadlines, StopSwitch};
+use super::pool::Shared;
 
 /// Least and most time for the move after `stop`; on a busy machine engines take their time.
 const MIN_STOP_TIMEOUT: Duration = Duration::from_millis(30);
@@ -82,6 +83,11 @@ impl Job {
     /// Returns whether a game waits for the result.
     pub(crate) fn is_awaited(&self) -> bool {
         self.purpose == Purpose::Move
+    }
+
+    /// Returns whether a game has waited for the result, and does so no longer.
+    pub(crate) fn is_abandoned(&self) -> bool {
+        self.is_awaited() && self.control.is_abandoned()
     }
 
     /// Returns whether it is an analysis that a game has ended.
@@ -179,6 +185,8 @@ pub(crate) fn deadlines(soft: Instant, limits: &Limits) -> Deadlines {
 #[derive(Default)]
 pub(crate) struct Control {
     stopped: AtomicBool,
+    /// Nobody waits for the result any more.
+    abandoned: AtomicBool,
     state: Mutex<ControlState>,
 }
 
@@ -269,6 +277,10 @@ impl Control {
         self.stopped.load(Ordering::SeqCst)
     }
 
+    pub(crate) fn is_abandoned(&self) -> bool {
+        self.abandoned.load(Ordering::SeqCst)
+    }
+
     /// Changes what is known about the end of the search.
     pub(crate) fn update_outcome(&self, change: impl FnOnce(&mut Outcome)) {
         change(&mut self.lock().outcome);
@@ -280,19 +292,24 @@ pub struct ExternalHandle {
     pub(crate) control: Arc<Control>,
     /// The game that is searched.
     pub(crate) game: Box<Game>,
+    pool: Weak<Shared>,
 }
 
 impl ExternalHandle {
-    pub(crate) fn of(job: &Job) -> Self {
+    pub(crate) fn of(job: &Job, pool: &Arc<Shared>) -> Self {
         Self {
             control: Arc::clone(&job.control),
             game: Box::new(job.task.game.clone()),
+            pool: Arc::downgrade(pool),
         }
     }
 
     /// Stops the search; its best move so far becomes the result.
     pub fn stop(&self) {
         self.control.stop();
+        if let Some(pool) = self.pool.upgrade() {
+            pool.on_stopped();
+        }
     }
 
     /// The opponent has made the move that was pondered on: continues under these limits, which start now. Returns whether the
@@ -337,7 +354,8 @@ impl FallbackReason {
 
 impl Drop for ExternalHandle {
     fn drop(&mut self) {
-        self.control.stop();
+        self.control.abandoned.store(true, Ordering::SeqCst);
+        self.stop();
         // A search of the embedded engine ends when its handle is dropped.
         let mut state = self.control.lock();
         let running = state

@@ -80,7 +80,7 @@ pub struct ExternalEngine {
 /// Ends the threads.
 struct Owner(Arc<Shared>);
 
-struct Shared {
+pub(crate) struct Shared {
     settings: ExternalSettings,
     /// The embedded engine, which plays when this one cannot.
     fallback_engine: Engine,
@@ -211,7 +211,7 @@ impl ExternalEngine {
     pub fn start(&self, task: Task, setup: Arc<GameSetup>) -> ExternalHandle {
         let shared = &self.owner.0;
         let job = Job::new(Purpose::Move, task, setup);
-        let handle = ExternalHandle::of(&job);
+        let handle = ExternalHandle::of(&job, shared);
         let mut state = shared.lock();
         let interruptible = state.interruptible.iter();
         let stoppable = interruptible.filter(|control| !control.was_ponder_hit());
@@ -299,7 +299,7 @@ impl ExternalEngine {
         if !is_free || state.unable(&job.task).is_some() {
             return None;
         }
-        let handle = ExternalHandle::of(&job);
+        let handle = ExternalHandle::of(&job, &self.owner.0);
         state.interruptible.push(Arc::clone(&job.control));
         state.queue.push(job);
         self.owner.0.changed.notify_all();
@@ -360,6 +360,7 @@ impl State {
     /// Takes the job that can wait least, for a process that has played `last_game`. Leaves a job to another process that is
     /// idle and has played its game, because that one has its hash table.
     fn take_job(&mut self, last_game: Option<u64>) -> Option<Job> {
+        self.queue.retain(|job| !job.control.is_abandoned());
         let mine = |job: &Job| {
             let game = job.task.game_id;
             last_game == Some(game) || !self.idle.contains(&Some(game))
@@ -394,6 +395,12 @@ impl State {
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
         lock(&self.state)
+    }
+
+    /// A search was stopped or abandoned, perhaps one that waits for a process.
+    pub(crate) fn on_stopped(&self) {
+        let _state = self.lock();
+        self.changed.notify_all();
     }
 
     /// Keeps one process running, and gives it jobs.
@@ -496,6 +503,13 @@ impl Shared {
                 // Without a result, its owner knows that a game has ended it.
                 Ok(_) if job.is_interrupted() => {}
                 Ok(result) => self.finish(job, result),
+                // An engine that is slow to stop has not failed.
+                Err(error @ EngineError::TooLate(_)) if job.is_abandoned() => {
+                    if !worker.recover_abandoned(job.deadline()) {
+                        self.lock().count_failure(&error);
+                        return Err(error);
+                    }
+                }
                 Err(error) => {
                     let is_awaited = job.is_awaited();
                     self.handle_failure(job, last, &error);
@@ -662,6 +676,16 @@ impl Shared {
                 if control.is_overdue(now) {
                     self.processes.kill(*process);
                 }
+            }
+            state.queue.retain(|job| !job.control.is_abandoned());
+            let is_busy = state.idle.is_empty();
+            let is_stopped = |job: &Job| job.is_awaited() && job.control.is_stopped() && is_busy;
+            if let Some(index) = state.queue.iter().position(is_stopped) {
+                let job = state.queue.swap_remove(index);
+                drop(state);
+                self.play_fallback(job, NONE_FREE.to_owned());
+                state = self.lock();
+                continue;
             }
             let none_ready = state.stats.ready == 0 && state.starting == 0;
             let overdue = state

@@ -96,6 +96,16 @@ impl Worker {
         }
     }
 
+    /// Waits for the answer of a search that nobody waits for any more, until `deadline` if the engine cannot be told to
+    /// stop. Returns whether the process can be used again.
+    pub(crate) fn recover_abandoned(&mut self, deadline: Instant) -> bool {
+        let left = match self.process.can_stop() {
+            true => Duration::ZERO,
+            false => deadline.saturating_duration_since(Instant::now()),
+        };
+        self.process.recover(RECOVERY_TIMEOUT.max(left))
+    }
+
     fn search_silently(
         &mut self,
         job: &mut Job,

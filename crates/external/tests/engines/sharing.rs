@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 
 use knightwatch_chess::{Game, Position};
 use knightwatch_engine::{Limits, SearchInfo, Task};
-use knightwatch_external::{ExternalEngine, ExternalHandle, ExternalSettings, GameSetup, Launch};
+use knightwatch_external::{
+    ExternalEngine, ExternalHandle, ExternalSettings, GameSetup, Launch, Protocol,
+};
 
 use super::{
     clock, engine, play, search_game, settings, start, stub, wait_until, wait_until_ready,
@@ -204,6 +206,44 @@ fn game_gets_its_engine_back_from_a_search_that_no_game_waits_for() {
     let analysis = analyze(&engine);
     assert_eq!(search_in(60), None);
     drop((analysis, other));
+}
+
+#[test]
+fn abandoned_search_of_engine_without_stop_is_no_failure() {
+    let script =
+        "while read -r line; do echo info depth 1 score cp 1 pv e2e4; sleep 2.5; echo e2e4; done";
+    let launch = Launch {
+        protocol: Protocol::Lines,
+        ..Launch::new(["sh", "-c", script])
+    };
+    let engine = engine(launch, 1);
+    wait_until_ready(&engine);
+    let limits = clock(Duration::from_secs(600));
+    let (task, beginning, _) = watched(1, limits.clone());
+    let abandoned = engine.start(task, Arc::default());
+    beginning.recv_timeout(Duration::from_secs(60)).unwrap();
+    drop(abandoned);
+    let (_, outcome) = search_game(&engine, 2, &play(""), limits, GameSetup::default());
+    assert_eq!(outcome.fallback, None);
+    assert_eq!(engine.stats().failures, 0);
+}
+
+#[test]
+fn stopped_search_that_waits_for_a_process_moves_at_once() {
+    let go = "echo info depth 1 score cp 1 pv e2e4; read -r line; echo bestmove e2e4";
+    let engine = engine(stub(go), 1);
+    wait_until_ready(&engine);
+    let limits = clock(Duration::from_secs(600));
+    let (task, beginning, result) = watched(1, limits.clone());
+    let running = engine.start(task, Arc::default());
+    beginning.recv_timeout(Duration::from_secs(60)).unwrap();
+    let (task, _, queued_result) = watched(2, limits);
+    let queued = engine.start(task, Arc::default());
+    queued.stop();
+    let report = queued_result.recv_timeout(Duration::from_secs(10)).unwrap();
+    assert!(report.mv.is_some() && queued.fallback_reason().get().is_some());
+    assert!(result.try_recv().is_err());
+    drop(running);
 }
 
 /// Games of a minute, with Stockfish on two processes: `cargo test --release -- --ignored NAME` prints who has moved.
