@@ -79,6 +79,13 @@ impl Client {
         Ok(self.query::<Playing>(request).await?.now_playing)
     }
 
+    /// Like [`playing`](Self::playing), but sent while other queries wait for their responses: for a clock that may be
+    /// running.
+    pub async fn playing_unqueued(&self, nb: u32) -> Result<Vec<GameInfo>, Error> {
+        let request = self.get_playing(nb).unqueued();
+        Ok(self.query::<Playing>(request).await?.now_playing)
+    }
+
     fn get_playing(&self, nb: u32) -> Request {
         self.get(&["api", "account", "playing"])
             .query(&[("nb", nb.clamp(1, 50))])

@@ -363,6 +363,7 @@ impl Client {
             pool,
             builder,
             past_pauses: false,
+            unqueued: false,
         }
     }
 
@@ -407,7 +408,8 @@ impl Client {
     ) -> Result<Bytes, Error> {
         let deadline = clock::wall_deadline(timeout);
         let late = Error::Timeout(timeout);
-        let _lock = match self.shared.transport.locks.of(kind) {
+        let lock = self.shared.transport.locks.of(kind);
+        let _lock = match lock.filter(|_| !request.unqueued) {
             Some(lock) => Some(
                 timeout_at(deadline, lock.lock())
                     .await
@@ -552,9 +554,18 @@ pub(super) struct Request {
     builder: RequestBuilder,
     /// Sends the request although its kind is paused.
     past_pauses: bool,
+    /// Does not wait for other requests of its kind.
+    unqueued: bool,
 }
 
 impl Request {
+    pub(super) fn unqueued(self) -> Self {
+        Self {
+            unqueued: true,
+            ..self
+        }
+    }
+
     pub(super) fn past_pauses(self) -> Self {
         Self {
             past_pauses: true,

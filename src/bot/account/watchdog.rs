@@ -145,7 +145,8 @@ impl Account {
         self.watchdog.last_probe = Some(now);
         let client = self.ctx.client.clone();
         let request = async move {
-            let list = clock::timeout(PROBE_TIMEOUT, client.playing(MAX_LISTED_GAMES)).await;
+            let list =
+                clock::timeout(PROBE_TIMEOUT, client.playing_unqueued(MAX_LISTED_GAMES)).await;
             list.unwrap_or(Err(Failure::Timeout(PROBE_TIMEOUT)))
         };
         self.background

@@ -313,6 +313,26 @@ async fn startup_queries_ignore_pauses() {
 }
 
 #[tokio::test]
+async fn unqueued_query_does_not_wait_for_another() {
+    let server = Server::new(|line| match line {
+        "GET /api/account" => Reply::Stall,
+        _ => Reply::Body("200 OK", "application/json", r#"{"nowPlaying":[]}"#),
+    })
+    .await;
+    let client = server.client();
+    let waiting = tokio::spawn({
+        let client = client.clone();
+        async move { client.account().await.map(drop) }
+    });
+    while server.seen().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    client.playing_unqueued(9).await.expect("games");
+    assert!(!waiting.is_finished());
+    waiting.abort();
+}
+
+#[tokio::test]
 async fn rate_limit_on_users_pauses_no_other_reads() {
     let server = Server::new(|line| match line {
         "GET /api/user/Anna" => {
