@@ -299,7 +299,7 @@ async fn supervise(
                     continue;
                 };
                 notify(&[NotifyState::Stopping]);
-                outputs.finish(accounts).await;
+                outputs.finish(accounts, &mut signals).await;
                 return outcome;
             }
             event = signals.next() => match event {
@@ -346,7 +346,8 @@ struct Outputs {
 }
 
 impl Outputs {
-    async fn finish(self, accounts: Accounts) {
+    /// A further signal ends the wait for the alerts.
+    async fn finish(self, accounts: Accounts, signals: &mut Signals) {
         if let Some(page) = self.page {
             page.close().await;
         }
@@ -358,8 +359,12 @@ impl Outputs {
         }
         // Without the sender of the errors, no further alert can come.
         drop(accounts);
-        if let Err(error) = self.alerts.await {
-            warn!("the task of the alerts failed: {error}");
+        let stop = async { while !matches!(signals.next().await, SignalEvent::Stop) {} };
+        tokio::select! {
+            ended = self.alerts => if let Err(error) = ended {
+                warn!("the task of the alerts failed: {error}");
+            },
+            () = stop => warn!("alerts were not delivered before the end"),
         }
     }
 }
