@@ -301,7 +301,7 @@ fn some(account: &str) -> Option<String> {
 mod tests {
     use super::*;
     use crate::events::{Player, TimeControl};
-    use crate::metrics::{LimitStatus, Metrics};
+    use crate::metrics::{GameStatus, LimitStatus, Metrics};
 
     fn watcher() -> Watcher {
         Watcher::new(Limits {
@@ -377,6 +377,25 @@ mod tests {
         assert_eq!(kinds(&again), [(AlertKind::Offline, true)]);
         assert_eq!(again[0].text, "online again after 10 min");
         assert_eq!(watcher.on_event(&online, at(1_700)), []);
+    }
+
+    #[test]
+    fn stuck_move_is_reported_once_per_game() {
+        let mut watcher = watcher();
+        let mut status = Metrics::default().status();
+        let game = |id, overdue| GameStatus {
+            our_turn_ms: Some(61_000),
+            overdue,
+            ..GameStatus::example(id)
+        };
+        status.live.games = vec![game("1", true), game("2", false)];
+        let alerts = watcher.on_status(&status, None, at(0));
+        assert_eq!(kinds(&alerts), [(AlertKind::StuckMove, false)]);
+        let says = "in game 1 against Anna it has been our turn for 61 seconds";
+        assert_eq!(alerts[0].text, says);
+        assert_eq!(watcher.on_status(&status, None, at(1)), []);
+        status.live.games[1].overdue = true;
+        assert_eq!(watcher.on_status(&status, None, at(2)).len(), 1);
     }
 
     #[test]

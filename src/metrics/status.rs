@@ -289,6 +289,30 @@ pub struct GameStatus {
     pub stream: Option<StreamStatus>,
 }
 
+#[cfg(test)]
+impl GameStatus {
+    /// A game with a clock.
+    pub(crate) fn example(id: &str) -> Self {
+        Self {
+            engine: None,
+            id: id.to_owned(),
+            opponent: "Anna".to_owned(),
+            rating: Some(1_500),
+            color: Some("white".to_owned()),
+            time_control: Some("3+2".to_owned()),
+            our_clock_ms: Some(83_000),
+            their_clock_ms: Some(9_300),
+            score: Some("+0.35".to_owned()),
+            has_clock: true,
+            ply: 12,
+            activity: "searching".to_owned(),
+            our_turn_ms: None,
+            overdue: false,
+            stream: None,
+        }
+    }
+}
+
 /// Counters since the start.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {

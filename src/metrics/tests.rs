@@ -42,21 +42,8 @@ fn moved(source: Source, elapsed_ms: u64, to_post_ms: u64) -> Event {
 
 fn game(id: &str, our_turn_ms: Option<u64>) -> GameStatus {
     GameStatus {
-        engine: None,
-        id: id.to_owned(),
-        opponent: "Anna".to_owned(),
-        rating: Some(1_500),
-        color: Some("white".to_owned()),
-        time_control: Some("3+2".to_owned()),
-        our_clock_ms: Some(83_000),
-        their_clock_ms: Some(9_300),
-        score: Some("+0.35".to_owned()),
-        has_clock: true,
-        ply: 12,
-        activity: "searching".to_owned(),
         our_turn_ms,
-        overdue: false,
-        stream: None,
+        ..GameStatus::example(id)
     }
 }
 

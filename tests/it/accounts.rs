@@ -225,6 +225,25 @@ fn error_output(bot: &Daemon, arguments: &[&str]) -> String {
 }
 
 #[test]
+fn accounts_take_tokens_from_variables() {
+    let site = site();
+    let names = [BOT, OTHER_BOT];
+    let variables = names.map(|name| {
+        let token = site.sim.token_of(name);
+        format!("LICHESS_TOKEN_{}={token}", name.to_uppercase())
+    });
+    let launcher = ["env".to_owned()].into_iter().chain(variables).collect();
+    let accounts = names.map(|name| format!("[[account]]\nname = \"{name}\"\n"));
+    let config = format!(
+        "lichess = {{ url = \"{}\" }}\n{SMALL}\n{}",
+        site.url,
+        accounts.concat()
+    );
+    let bot = Daemon::launch_in(&site, &config, launcher, tempfile::tempdir().unwrap());
+    wait_online(&bot, 1);
+}
+
+#[test]
 fn accounts_revoked_token_stops_only_its_account() {
     let site = site();
     let mut bot = launch(&site, SMALL, ["", ""], &IMPATIENT);

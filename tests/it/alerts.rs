@@ -9,7 +9,7 @@ use std::time::Duration;
 use knightwatch::sim::{Endpoint, Fault, FaultRule, NewUser, StreamFault};
 use serde_json::Value;
 
-use crate::common::{BOT, Daemon, IMPATIENT, Site, requests_of, wait};
+use crate::common::{BOT, Daemon, IMPATIENT, SLOW, Site, requests_of, wait};
 
 /// A webhook that answers with these status codes, and 200 from then on.
 struct Webhook {
@@ -125,6 +125,28 @@ fn game_lost_on_time_is_reported() {
     assert_eq!(body["event"], "lost_on_time", "{body}");
     assert_eq!(body["game"], id, "{body}");
     assert_eq!(body["account"], BOT, "{body}");
+}
+
+#[test]
+fn another_instance_is_reported() {
+    let site = Site::new([NewUser::bot("Anna")]);
+    let webhook = Webhook::start(&[]);
+    let config = format!(
+        "[[alert]]\nurl = \"http://{}/hook\"\nevents = [\"stopped\"]\n",
+        webhook.address
+    );
+    let mut bot = Daemon::start(&site, &config);
+    // Each stream begins with this game. Lichess closes one when another instance opens the next.
+    site.player("Anna").start(&SLOW);
+    for opened in 1..=3 {
+        wait("the stream is open again", || {
+            (bot.log().matches("online as").count() == opened).then_some(())
+        });
+        site.sim.break_streams(Some(BOT), None, StreamFault::Eof);
+    }
+    assert_eq!(bot.ended().code(), Some(69), "{}", bot.log());
+    let body: Value = serde_json::from_str(&webhook.next().1).unwrap();
+    assert_eq!(body["event"], "stopped", "{body}");
 }
 
 #[test]

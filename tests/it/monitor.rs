@@ -224,6 +224,27 @@ fn page_command_without_page_fails() {
 }
 
 #[test]
+fn readiness_ends_with_a_pause() {
+    let site = Site::new([]);
+    let bot = Daemon::start(&site, "");
+    let address = address(&bot);
+    let wait_for = |code: &str| {
+        wait(&format!("/readyz responds with {code}"), || {
+            get(&address, "/readyz", &address)
+                .0
+                .contains(code)
+                .then_some(())
+        });
+    };
+    wait_for(" 200 ");
+    run_command(&bot, &["pause"]);
+    wait_for(" 503 ");
+    assert!(get(&address, "/livez", &address).0.contains(" 200 "));
+    run_command(&bot, &["resume"]);
+    wait_for(" 200 ");
+}
+
+#[test]
 fn page_opens_when_its_address_becomes_free() {
     let site = Site::new([]);
     let home = tempfile::tempdir().unwrap();

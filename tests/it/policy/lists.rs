@@ -58,6 +58,27 @@ fn wait_for_line(bot: &Daemon, words: &str) {
 }
 
 #[test]
+fn block_list_beyond_its_limit_changes_nothing() {
+    let site = site();
+    let server = Server::default();
+    server.set(Some(("Anna\n", "\"v1\"")));
+    let url = server.start(&site);
+    let config = format!("challenge.block_lists = [\"{url}\", \"own.txt\"]\n");
+    let bot = Daemon::start(&site, &config);
+    wait_for_line(&bot, &format!("the block list {url} has 1 name"));
+    let long = "Bert\n".repeat(60_000);
+    server.set(Some((&long, "\"v2\"")));
+    std::fs::write(bot.state().join("../own.txt"), &long).unwrap();
+    run_command(&bot, &["reload"]);
+    wait("both are refused", || {
+        (bot.log().matches("more than 256 KiB").count() >= 2).then_some(())
+    });
+    let [anna, bert] = ["Anna", "Bert"].map(|name| site.player(name));
+    assert_eq!(challenge_and_wait(&anna, &BLITZ), "generic");
+    assert_eq!(challenge_and_wait(&bert, &BLITZ), "accepted");
+}
+
+#[test]
 fn block_list_outlives_server_and_restart() {
     let site = site();
     let server = Server::default();
