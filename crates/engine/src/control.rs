@@ -216,6 +216,11 @@ impl Control {
         self.max_nodes.saturating_sub(nodes).min(MAX_NODES_PER_POLL)
     }
 
+    /// Returns whether all nodes are searched.
+    pub(crate) fn is_spent(&self) -> bool {
+        self.nodes_to_next_poll(self.nodes()) == 0
+    }
+
     /// Sets how many threads may take part; the main thread always may.
     pub(crate) fn set_max_threads(&self, max_threads: usize) {
         self.max_threads.store(max_threads.max(1), Relaxed);

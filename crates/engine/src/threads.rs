@@ -119,25 +119,31 @@ impl Job {
         elected
     }
 
-    fn run_helper(&self, data: &mut ThreadData, thread_id: usize) {
+    /// Runs a helper. Returns whether it has finished; otherwise it was sent away, and may come back.
+    fn run_helper(&self, data: &mut ThreadData, thread_id: usize) -> bool {
         if self.limits.strength.is_some() {
-            return;
+            return true;
         }
-        let outcome = catch_unwind(AssertUnwindSafe(|| {
-            Search::new(
+        let was_aborted = catch_unwind(AssertUnwindSafe(|| {
+            let mut search = Search::new(
                 &self.control,
                 &self.table,
                 data,
                 &self.game,
                 &self.limits,
                 thread_id,
-            )
-            .iterate(Some(&mut |info: &SearchInfo| {
+            );
+            search.iterate(Some(&mut |info: &SearchInfo| {
                 lock(&self.helper_results).insert(thread_id, info.clone());
             }));
+            search.is_aborted()
         }));
-        if outcome.is_err() {
-            data.clear();
+        match was_aborted {
+            Ok(was_aborted) => !was_aborted || self.control.is_stopped() || self.control.is_spent(),
+            Err(_) => {
+                data.clear();
+                true
+            }
         }
     }
 
@@ -379,14 +385,13 @@ impl Pool {
             let (setting, generation) = (state.setting.clone(), state.generation);
             drop(state);
             let mut data = kept.unwrap_or_else(|| ThreadData::new(&setting));
-            let answer = if thread_id == 0 {
-                self.run_main(&job, &mut data)
+            let (answer, finished) = if thread_id == 0 {
+                (self.run_main(&job, &mut data), true)
             } else {
-                job.run_helper(&mut data, thread_id);
-                None
+                (None, job.run_helper(&mut data, thread_id))
             };
             state = self.lock();
-            state.release(&job, thread_id);
+            state.release(&job, thread_id, finished);
             if generation == state.generation && !job.game_has_ended.load(Ordering::Relaxed) {
                 state.keep_thread_data((job.game_id, thread_id), data);
             }
@@ -525,7 +530,7 @@ impl State {
 
     /// Removes a thread from its search. The search ends with its main thread. A helper that was sent away leaves its
     /// id free; the id of one that has finished stays taken.
-    fn release(&mut self, job: &Arc<Job>, thread_id: usize) {
+    fn release(&mut self, job: &Arc<Job>, thread_id: usize, finished: bool) {
         if thread_id == 0 {
             self.assignments
                 .retain(|assignment| !Arc::ptr_eq(&assignment.job, job));
@@ -536,7 +541,7 @@ impl State {
             .iter_mut()
             .find(|assignment| Arc::ptr_eq(&assignment.job, job));
         if let Some(assignment) = assignment
-            && thread_id >= assignment.threads
+            && !finished
         {
             assignment.busy[thread_id] = false;
         }
@@ -576,8 +581,15 @@ mod tests {
         assert!(state.next_assignment().is_none());
         let other = add(&mut state, 2);
         assert!(matches!(state.next_assignment(), Some((job, 0)) if Arc::ptr_eq(&job, &other)));
-        state.release(&first, 0);
+        state.release(&first, 0, true);
         assert!(matches!(state.next_assignment(), Some((job, 0)) if Arc::ptr_eq(&job, &second)));
+        // A helper that was sent away may be wanted again before it has left.
+        state.assignments[0].threads = 2;
+        for finished in [false, true] {
+            assert!(matches!(state.next_assignment(), Some((_, 1))));
+            state.release(&second, 1, finished);
+        }
+        assert!(state.next_assignment().is_none());
     }
 
     #[test]

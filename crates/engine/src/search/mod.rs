@@ -180,6 +180,11 @@ impl<'a> Search<'a> {
         }
     }
 
+    /// Returns whether the search was ended before it was complete.
+    pub(crate) fn is_aborted(&self) -> bool {
+        self.aborted
+    }
+
     /// The value of a position searched to `depth` plies, exact if between `alpha` and `beta`. `cut` marks an
     /// expected cut node.
     fn search<N: NodeType>(
