@@ -157,11 +157,14 @@ fn disk_full_loses_log_lines_only() {
     let full = bot.log().len();
     wait_for_more_plies(&site, 6);
     assert_eq!(bot.log().len(), full, "the disk is not full");
-    let refused = run_failing_command(&bot, &["block", "Foe"]);
-    assert!(
-        refused.contains("blocked Foe; but only until the next restart"),
-        "{refused}"
-    );
+    for (command, done) in [
+        (&["block", "Foe"][..], "blocked Foe"),
+        (&["challenge", "Anna", "3+2", "--pairs", "1"], "the score"),
+    ] {
+        let refused = run_failing_command(&bot, command);
+        let unsaved = format!("{done}; but only until the next restart");
+        assert!(refused.contains(&unsaved), "{refused}");
+    }
     // It is not needed at the start either.
     bot.crash_and_restart();
     wait_for_more_plies(&site, 4);

@@ -109,8 +109,7 @@ impl Account {
             "match against {user} by operator command: {games} games of {offer}"
         ));
         let done = format!(
-            "match against {user}: {games} games of {offer}, also after restarts; `knightwatch matches` shows the \
-             score{paused}"
+            "match against {user}: {games} games of {offer}; `knightwatch matches` shows the score{paused}"
         );
         self.save(StateFile::Matches);
         self.operator.match_replies.push((responder, done));
@@ -131,6 +130,15 @@ impl Account {
         self.operator.match_replies.push((responder, done));
     }
 
+    /// Answers the commands whose matches could not be saved.
+    pub(super) fn on_matches_not_saved(&mut self, failure: &str) {
+        for (responder, done) in std::mem::take(&mut self.operator.match_replies) {
+            responder.fail(format!(
+                "{done}; but only until the next restart, because it cannot be saved: {failure}"
+            ));
+        }
+    }
+
     /// Does what the matches need next. At most one challenge is sent at a time.
     pub(super) fn step_matches(&mut self) {
         self.withdraw_match_challenges();
@@ -138,7 +146,7 @@ impl Account {
             return;
         }
         for (responder, done) in std::mem::take(&mut self.operator.match_replies) {
-            responder.succeed(done);
+            responder.succeed(format!("{done}; this survives restarts"));
         }
         if !self.connection.is_ready() {
             return;

@@ -166,8 +166,12 @@ impl Account {
         let failure = written.as_ref().err().map(ToString::to_string);
         if self.state.save_queues[file as usize].finish(written) {
             self.save(file);
-        } else if file == StateFile::Overrides {
-            self.on_overrides_saved(failure.as_deref());
+            return;
+        }
+        match (file, failure) {
+            (StateFile::Overrides, failure) => self.on_overrides_saved(failure.as_deref()),
+            (StateFile::Matches, Some(failure)) => self.on_matches_not_saved(&failure),
+            _ => {}
         }
     }
 
