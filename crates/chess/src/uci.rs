@@ -30,25 +30,26 @@ impl fmt::Display for MoveError {
 
 impl std::error::Error for MoveError {}
 
-/// Splits a move like `e7e8q`.
+/// Splits a move like `e7e8q`, or `e7e8Q` as some GUIs write it.
 fn split(text: &str) -> Option<(Square, Square, Option<Role>)> {
     let from = text.get(0..2)?.parse().ok()?;
     let to = text.get(2..4)?.parse().ok()?;
     let promotion = match text.get(4..)? {
         "" => None,
-        "n" => Some(Role::Knight),
-        "b" => Some(Role::Bishop),
-        "r" => Some(Role::Rook),
-        "q" => Some(Role::Queen),
-        "k" => Some(Role::King),
+        "n" | "N" => Some(Role::Knight),
+        "b" | "B" => Some(Role::Bishop),
+        "r" | "R" => Some(Role::Rook),
+        "q" | "Q" => Some(Role::Queen),
+        "k" | "K" => Some(Role::King),
         _ => return None,
     };
     Some((from, to, promotion))
 }
 
 impl Position {
-    /// Parses a move in UCI notation; a drop is written as `N@f3`. Castling is accepted both as `e1g1` and as `e1h1`: the
-    /// king moves onto its own rook, or from the e-file to the g- or c-file.
+    /// Parses a move in UCI notation; a drop is written as `N@f3`. The letter of a promotion may be upper case.
+    /// Castling is accepted both as `e1g1` and as `e1h1`: the king moves onto its own rook, or from the e-file to the
+    /// g- or c-file.
     ///
     /// ```
     /// use knightwatch_chess::Position;
@@ -127,7 +128,7 @@ impl Position {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::CastlingNotation;
+    use crate::{CastlingNotation, Variant};
 
     fn reads(fen: &str, uci: &str) -> Option<MoveKind> {
         let position = Position::from_fen(fen).expect("a position");
@@ -177,8 +178,27 @@ mod tests {
             reads(fen, "a7b8n"),
             Some(MoveKind::CapturePromotion(Role::Knight))
         );
-        for uci in ["a7a8", "a7a8k", "a7a8p", "a7a8Q", "a7a8qq", "a1a2q"] {
+        for uci in ["a7a8", "a7a8k", "a7a8p", "a7a8P", "a7a8qq", "a1a2q"] {
             assert_eq!(reads(fen, uci), None, "{uci}");
         }
+    }
+
+    #[test]
+    fn parse_uci_of_promotion_accepts_upper_case() {
+        let fen = "1n5k/P7/8/8/8/8/8/K7 w - - 0 1";
+        let position = Position::from_fen(fen).expect("a position");
+        for (upper, lower) in [
+            ("a7a8N", "a7a8n"),
+            ("a7a8B", "a7a8b"),
+            ("a7b8R", "a7b8r"),
+            ("a7b8Q", "a7b8q"),
+        ] {
+            let mv = position.parse_uci(upper).expect("legal");
+            assert_eq!(position.parse_uci(lower), Ok(mv), "{upper}");
+        }
+        let fen = "7k/P7/8/8/8/8/8/K7 w - - 0 1";
+        let position = Position::from_variant_fen(Variant::Antichess, fen).expect("a position");
+        assert_eq!(position.parse_uci("a7a8K"), position.parse_uci("a7a8k"));
+        assert!(position.parse_uci("a7a8K").is_ok());
     }
 }

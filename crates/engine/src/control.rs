@@ -36,6 +36,8 @@ pub(crate) struct Control {
     ponder_hit_at: AtomicU64,
     /// Positions visited by all threads, as last reported.
     nodes: AtomicU64,
+    /// Whether the node limit applies: not before the main thread has completed an iteration.
+    is_node_limited: AtomicBool,
     /// How many threads may take part; threads with a higher id leave.
     max_threads: AtomicUsize,
     /// The state of the last iteration, if it ended while pondering.
@@ -60,6 +62,7 @@ impl Control {
             pondering: AtomicBool::new(limits.ponder),
             ponder_hit_at: AtomicU64::new(0),
             nodes: AtomicU64::new(0),
+            is_node_limited: AtomicBool::new(false),
             max_threads: AtomicUsize::new(1),
             ponder_progress: Mutex::new(None),
             changed: Condvar::new(),
@@ -206,14 +209,21 @@ impl Control {
 
     /// Nodes to visit before the first poll.
     pub(crate) fn nodes_to_first_poll(&self) -> u64 {
-        self.max_nodes
-            .min(FIRST_POLL_NODES)
-            .min(self.panic_after_nodes)
+        FIRST_POLL_NODES.min(self.panic_after_nodes)
     }
 
-    /// Nodes to visit before the next poll, if all threads have visited `nodes` so far.
+    /// Nodes to visit before the next poll, if all threads have visited `nodes` so far; 0 if the limit is reached.
     pub(crate) fn nodes_to_next_poll(&self, nodes: u64) -> u64 {
-        self.max_nodes.saturating_sub(nodes).min(MAX_NODES_PER_POLL)
+        let max_nodes = match self.is_node_limited.load(Relaxed) {
+            true => self.max_nodes,
+            false => u64::MAX,
+        };
+        max_nodes.saturating_sub(nodes).min(MAX_NODES_PER_POLL)
+    }
+
+    /// The main thread has completed the first iteration.
+    pub(crate) fn apply_node_limit(&self) {
+        self.is_node_limited.store(true, Relaxed);
     }
 
     /// Returns whether all nodes are searched.

@@ -172,6 +172,18 @@ fn mate_limit_when_found_ends_the_search() {
 }
 
 #[test]
+fn mate_limit_ends_the_search_of_the_side_that_is_mated() {
+    let game = game("7k/R7/8/8/8/8/8/1R4K1 b - - 0 1");
+    let limits = Limits {
+        mate: Some(1),
+        ..depth(20)
+    };
+    let result = engine(1).search(&game, limits);
+    assert_eq!(result.score, Score::Mate(-1));
+    assert!(result.depth < 10, "{}", result.depth);
+}
+
+#[test]
 fn search_of_finished_game_returns_no_move() {
     let mated = engine(1).search(&game("R5k1/5ppp/8/8/8/8/8/7K b - - 0 1"), depth(5));
     assert_eq!((mated.mv, mated.score), (None, Score::Mate(0)));
@@ -301,7 +313,7 @@ fn search_with_one_legal_move_returns_early() {
 #[test]
 fn node_limit_with_one_thread_is_exact() {
     let game = Game::new(Position::startpos());
-    for nodes in [1, 100, 1_023, 1_025, 5_000, 20_000] {
+    for nodes in [100, 511, 513, 1_023, 1_025, 5_000, 20_000] {
         let result = engine(1).search(
             &game,
             Limits {
@@ -311,6 +323,48 @@ fn node_limit_with_one_thread_is_exact() {
         );
         assert_eq!(result.nodes, nodes);
     }
+}
+
+#[test]
+fn node_limit_applies_after_the_first_iteration() {
+    let nodes = |nodes| Limits {
+        nodes: Some(nodes),
+        ..Limits::default()
+    };
+    // A queen that hangs; mate in one; the start position.
+    for fen in [
+        "k7/8/8/3q4/4P3/8/8/K7 w - - 0 1",
+        "6k1/5ppp/8/8/8/8/8/R6K w - - 0 1",
+        "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1",
+    ] {
+        let game = game(fen);
+        let first = engine(1).search(&game, depth(1));
+        for limit in [0, 1, first.nodes] {
+            let result = engine(1).search(&game, nodes(limit));
+            let found = (result.mv, result.score, result.depth, result.nodes);
+            let expected = (first.mv, first.score, 1, first.nodes);
+            assert_eq!(found, expected, "{limit} in {fen}");
+        }
+        assert_eq!(
+            engine(2).search(&game, nodes(1)).depth,
+            1,
+            "{fen}: with a helper"
+        );
+    }
+    // A stop still applies at once, in an iteration of many nodes.
+    let kiwipete = game("r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1");
+    let limits = Limits {
+        multi_pv: 48,
+        ..nodes(1)
+    };
+    let all_lines = engine(1).search(&kiwipete, limits.clone());
+    assert!(all_lines.depth == 1 && all_lines.nodes > MAX_NODES_PER_POLL);
+    let (task, receiver) = task(&kiwipete, limits);
+    let job = Job::new(task, engine(1).pool().table());
+    job.control.stop();
+    let engine = engine(1);
+    engine.pool().start(Arc::new(job));
+    assert_eq!(answer(&receiver).depth, 0);
 }
 
 #[test]
@@ -563,7 +617,39 @@ fn last_info_equals_the_result() {
         let answer = answer(&done);
         let last = receiver.iter().last().expect("search information");
         assert_eq!((last.mv, last.score), (answer.mv, answer.score), "{nodes}");
+        assert_eq!(last.nodes, nodes);
     }
+}
+
+#[test]
+fn last_lines_of_multi_pv_are_different_moves() {
+    let game = game("r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1");
+    let mut order_has_changed = false;
+    for nodes in (5..60).map(|n| n * 700) {
+        let limits = Limits {
+            nodes: Some(nodes),
+            multi_pv: 4,
+            ..Limits::default()
+        };
+        let (sender, receiver) = mpsc::channel();
+        let (mut task, done) = task(&game, limits);
+        task.on_info = Box::new(move |result| drop(sender.send(result.clone())));
+        let engine = engine(1);
+        let _search = engine.start(task);
+        let answer = answer(&done);
+        let infos: Vec<SearchInfo> = receiver.iter().collect();
+        let sets: Vec<&[SearchInfo]> = infos.chunks(4).collect();
+        let last = sets[sets.len() - 1];
+        let numbers: Vec<usize> = last.iter().map(|info| info.multipv).collect();
+        assert_eq!(numbers, [1, 2, 3, 4], "{nodes}");
+        let moves = |set: &[SearchInfo]| set.iter().map(|info| info.mv).collect::<Vec<_>>();
+        let distinct: std::collections::HashSet<_> = moves(last).into_iter().collect();
+        assert_eq!(distinct.len(), 4, "{nodes}: {last:?}");
+        assert!(last.iter().all(|info| info.nodes == nodes), "{last:?}");
+        assert_eq!((last[0].mv, last[0].score), (answer.mv, answer.score));
+        order_has_changed |= sets.len() > 1 && moves(sets[sets.len() - 2]) != moves(last);
+    }
+    assert!(order_has_changed);
 }
 
 #[test]

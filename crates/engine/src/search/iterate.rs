@@ -50,7 +50,7 @@ impl Search<'_> {
         let ply = self.game.moves().len();
         let game_score = self.thread_data.score_two_plies_before(ply);
         let mut completed = 0;
-        // The best move and its score as last reported.
+        // The best move and its score in the last completed iteration.
         let mut last_best = None;
         // Every second helper starts one ply deeper, so that they diverge.
         for depth in 1 + self.thread_id % 2..=deepest {
@@ -70,6 +70,9 @@ impl Search<'_> {
                 break;
             }
             completed = depth;
+            if is_main && depth == 1 {
+                self.apply_node_limit();
+            }
             for index in 0..lines {
                 on_line(self, index, depth);
             }
@@ -96,10 +99,12 @@ impl Search<'_> {
             let score = if is_exact { best.last_value } else { score };
             self.thread_data.last_score = Some((ply, score));
         }
-        // A helper's last report is its vote, which only a complete iteration changes.
-        if is_main && last_best.is_none_or(|last_best| last_best != (best.mv, best.last_value)) {
-            // The unfinished iteration has found a better move, or it is the first one.
-            on_line(self, 0, completed);
+        // The unfinished iteration may have changed any line. A helper's last report is its vote, which only a complete
+        // iteration changes.
+        if is_main && self.aborted {
+            for index in (0..lines).filter(|&index| self.root[index].last_value > -INFINITE) {
+                on_line(self, index, completed);
+            }
         }
         let index = self.chosen_index(lines);
         let mut result = self.line_info(index, completed);
@@ -107,6 +112,13 @@ impl Search<'_> {
         let expected = result.mv.and_then(|mv| self.expected_reply(mv));
         result.ponder = result.ponder.or(expected);
         result
+    }
+
+    /// Applies the node limit from now on.
+    fn apply_node_limit(&mut self) {
+        self.control.apply_node_limit();
+        let nodes_left = self.control.nodes_to_next_poll(self.all_nodes());
+        self.next_poll_at = self.next_poll_at.min(self.nodes + nodes_left);
     }
 
     /// The index of the root move to play: 0 at full strength.
@@ -133,17 +145,17 @@ impl Search<'_> {
         progress.best_move_share = best.nodes as f64 / self.nodes.max(1) as f64;
         let wanted_mate_found = self.limits.mate.is_some_and(|moves| {
             let plies = 2 * (moves as usize).clamp(1, MAX_PLY);
-            is_mate(best.value) && best.value >= mate_in(plies)
+            is_mate(best.value) && best.value.abs() >= mate_in(plies)
         });
         let forced = self.root.len() == 1 && depth >= params::FORCED_DEPTH;
         let decided = is_mate(best.value) && 2 * (MATE - best.value.abs()) as usize <= depth;
-        let soft_node_limit = self
-            .limits
-            .soft_node_limit()
-            .is_some_and(|nodes| self.all_nodes() >= nodes);
+        let nodes = self.all_nodes();
+        let soft_node_limit = self.limits.soft_node_limit();
+        let node_limit_reached = soft_node_limit.is_some_and(|limit| nodes >= limit)
+            || self.control.nodes_to_next_poll(nodes) == 0;
         progress.decided = forced || decided;
         wanted_mate_found
-            || soft_node_limit
+            || node_limit_reached
             || progress.decided && self.limits.strength.is_some()
             || self.control.should_stop_after(progress)
     }

@@ -30,8 +30,8 @@ where
 
 pub(super) fn check(name: &str, value: &str) -> Result<bool, String> {
     match value {
-        "true" => Ok(true),
-        "false" => Ok(false),
+        _ if value.eq_ignore_ascii_case("true") => Ok(true),
+        _ if value.eq_ignore_ascii_case("false") => Ok(false),
         _ => Err(format!("{name}: expected true or false, not `{value}`")),
     }
 }

@@ -192,10 +192,9 @@ impl Session {
         self.game(command).map(Game::position)
     }
 
-    /// Forgets everything learned, and returns to the start position.
+    /// Forgets everything learned.
     pub(super) fn new_game(&mut self) {
         self.engine.new_game();
-        self.game = Some(Game::new(self.variant.start()));
         self.seed = fastrand::u64(..);
     }
 

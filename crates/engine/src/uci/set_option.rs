@@ -25,7 +25,7 @@ impl Session {
         self.set_named_option(&name, &value)
     }
 
-    /// Sets an option; upper and lower case of its name are the same.
+    /// Sets an option; upper and lower case are the same, except in texts.
     pub(super) fn set_named_option(&mut self, name: &str, value: &str) -> Result<(), String> {
         match name.to_ascii_lowercase().as_str() {
             "hash" => self.set_hash(spin(name, value, 1, MAX_HASH_MIB)?),
@@ -72,15 +72,18 @@ impl Session {
         }
     }
 
-    /// Sets the variant, and returns to its start position.
+    /// Sets the variant, and returns to its start position if the variant is another one.
     fn set_variant(&mut self, value: &str) -> Result<(), String> {
         let variant = Variant::ALL
             .into_iter()
-            .find(|variant| variant.uci() == value)
+            .find(|variant| variant.uci().eq_ignore_ascii_case(value))
             .ok_or_else(|| {
                 let values = Variant::ALL.map(Variant::uci).join(", ");
                 format!("UCI_Variant: expected one of {values}, not `{value}`")
             })?;
+        if variant == self.variant {
+            return Ok(());
+        }
         self.stop();
         self.variant = variant;
         self.game = Some(Game::new(variant.start()));

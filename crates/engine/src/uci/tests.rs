@@ -143,6 +143,74 @@ fn infinite_and_ponder_end_on_stop_or_hit() {
 }
 
 #[test]
+fn last_lines_before_bestmove_are_a_set() {
+    let output = run_session(
+        "setoption name MultiPV value 3\nucinewgame\nposition startpos\ngo nodes 10000\n",
+    );
+    let lines: Vec<Vec<&str>> = output
+        .lines()
+        .map(|line| line.split(' ').collect())
+        .collect();
+    let [.., first, second, third, _] = lines.as_slice() else {
+        panic!("{output}");
+    };
+    let after = |line: &[&str], word: &str| -> String {
+        let at = line.iter().position(|&other| other == word).expect(word);
+        line[at + 1].to_owned()
+    };
+    let all = |word| [first, second, third].map(|line| after(line, word));
+    assert_eq!(all("multipv"), ["1", "2", "3"], "{output}");
+    assert_eq!(all("nodes"), ["10000"; 3], "{output}");
+    let moves = all("pv");
+    assert_eq!(moves[0], best(&output));
+    assert!(
+        moves[0] != moves[1] && moves[0] != moves[2] && moves[1] != moves[2],
+        "{output}"
+    );
+    let scores = all("cp").map(|score| score.parse::<i32>().expect("a number"));
+    assert!(scores.is_sorted_by(|a, b| a >= b), "{output}");
+    // A complete iteration is not repeated.
+    let output = run_session("setoption name MultiPV value 3\ngo depth 4\n");
+    assert_eq!(output.matches("info depth 4 ").count(), 3, "{output}");
+}
+
+#[test]
+fn ucinewgame_keeps_the_position() {
+    let position = "position startpos moves e2e4 c7c5\n";
+    let shown = run_session(&format!("{position}d"));
+    for line in ["ucinewgame", "setoption name UCI_Variant value chess"] {
+        assert_eq!(
+            run_session(&format!("{position}{line}\nd")),
+            shown,
+            "{line}"
+        );
+    }
+}
+
+#[test]
+fn upper_case_promotion_is_understood() {
+    let position = "position fen 8/P6k/8/8/8/8/8/K7 w - - 0 1 moves a7a8";
+    let shown = run_session(&format!("{position}q\nd"));
+    assert!(shown.contains("Fen: Q7/7k/"), "{shown}");
+    assert_eq!(run_session(&format!("{position}Q\nd")), shown);
+}
+
+#[test]
+fn option_values_in_any_case_are_understood() {
+    let output = run_session(
+        "setoption name UCI_ShowWDL value True\nsetoption name UCI_Variant value Atomic\n\
+         setoption name UCI_Chess960 value FALSE\ngo depth 1\n",
+    );
+    assert!(!output.contains("info string"), "{output}");
+    assert!(output.contains(" wdl "), "{output}");
+    let output = run_session("setoption name UCI_Variant value RacingKings\nd");
+    assert!(
+        output.contains("Fen: 8/8/8/8/8/8/krbnNBRK/qrbnNBRQ"),
+        "{output}"
+    );
+}
+
+#[test]
 fn go_respects_limits() {
     let output = run_session("go nodes 3000\n");
     assert!(
@@ -151,11 +219,11 @@ fn go_respects_limits() {
             .last()
             .is_some_and(|line| line.starts_with("bestmove"))
     );
-    // However short the search, there is a line to the move.
+    // However short the search, one iteration is complete.
     let output = run_session("go nodes 1\n");
-    let played = best(&output).to_owned();
     let info = output.lines().rev().nth(1).unwrap_or_default();
-    assert!(info.ends_with(&format!(" pv {played}")), "{output}");
+    assert!(info.starts_with("info depth 1 "), "{output}");
+    assert!(info.contains(&format!(" pv {}", best(&output))), "{output}");
     assert_eq!(best(&run_session("go depth 3 searchmoves a2a3\n")), "a2a3");
     // A move that is not legal does not hide those after it.
     let output = run_session("go searchmoves e2e5 a2a3 depth 3\n");

@@ -188,7 +188,13 @@ impl Xboard {
             ["variant", name] => self.set_variant(name)?,
             ["force"] | ["result", ..] => self.force(),
             ["go"] => self.play(true)?,
-            ["playother"] => self.play(false)?,
+            ["playother"] => {
+                self.play(false)?;
+                if self.ponders && self.side.is_some() {
+                    self.hint = self.hint.or_else(|| self.known_reply());
+                    self.ponder();
+                }
+            }
             ["level", moves, base, increment] => self.clocks.set_level(moves, base, increment)?,
             ["st", seconds] => self.clocks.set_seconds_per_move(seconds)?,
             ["sd", depth] => self.clocks.set_depth(depth)?,
@@ -216,7 +222,15 @@ impl Xboard {
                 self.ponders = false;
                 self.cancel_if(|purpose| matches!(purpose, Purpose::Ponder(_)));
             }
-            ["post"] => self.posts.store(true, Relaxed),
+            ["post"] => {
+                if let Some(search) = &self.search
+                    && let Purpose::Ponder(_) = search.purpose
+                    && !self.posts.load(Relaxed)
+                {
+                    self.show_hint();
+                }
+                self.posts.store(true, Relaxed);
+            }
             ["nopost"] => self.posts.store(false, Relaxed),
             ["analyze"] => {
                 self.force();
@@ -247,6 +261,7 @@ impl Xboard {
     fn new_game(&mut self) {
         self.cancel();
         self.session.new_game();
+        self.session.game = Some(Game::new(Position::startpos()));
         self.session.notation = CastlingNotation::Standard;
         self.clocks.new_game();
         (self.score, self.hint) = (None, None);
@@ -344,6 +359,7 @@ impl Xboard {
         {
             search.purpose = Purpose::Move;
             search.began = Instant::now();
+            self.hint = None;
             return Ok(());
         }
         self.cancel();
@@ -382,7 +398,6 @@ impl Xboard {
     fn analyze(&mut self) {
         if let Some(game) = &self.session.game
             && self.is_analyzing
-            && game.position().has_legal_move()
         {
             let limits = Limits {
                 infinite: true,
@@ -478,6 +493,14 @@ impl Xboard {
         }
     }
 
+    /// The reply in the transposition table, if the position was searched.
+    fn known_reply(&self) -> Option<Move> {
+        let position = self.session.game.as_ref()?.position();
+        let hit = self.session.engine.pool().table().probe(position.key(), 0);
+        hit?.mv.filter(|&mv| position.is_legal(mv))
+    }
+
+    /// Starts to ponder on the expected reply, if there is one.
     fn ponder(&mut self) {
         let (Some(game), Some(expected)) = (&self.session.game, self.hint) else {
             return;
@@ -485,6 +508,10 @@ impl Xboard {
         let mut game = game.clone();
         game.play(expected);
         if game_result(&game).is_none() {
+            // Thinking output comes without the move.
+            if self.posts.load(Relaxed) {
+                self.show_hint();
+            }
             let limits = Limits {
                 ponder: true,
                 ..self

@@ -72,9 +72,16 @@ pub(super) fn parse_move(position: &Position, text: &str) -> Result<Move, Notati
         true => position.parse_san(text),
         false => position.parse_uci(text),
     };
-    parsed.map_err(|error| match error {
-        MoveError::Malformed(_) => Notation::Unknown,
-        MoveError::Illegal(_) | MoveError::Ambiguous(_) => Notation::Known,
+    parsed.map_err(|error| match (error, text.get(..4)) {
+        (MoveError::Illegal(_) | MoveError::Ambiguous(_), _) => Notation::Known,
+        // Two squares and something else.
+        (MoveError::Malformed(_), Some(squares)) if squares.len() < text.len() => {
+            match position.parse_uci(squares) {
+                Err(MoveError::Malformed(_)) => Notation::Unknown,
+                _ => Notation::Known,
+            }
+        }
+        (MoveError::Malformed(_), _) => Notation::Unknown,
     })
 }
 

@@ -167,7 +167,14 @@ fn illegal_moves_and_unknown_commands_are_errors() {
     for (line, answer) in [
         ("usermove e2e5", "Illegal move: e2e5"),
         ("e7e5", "Illegal move: e7e5"),
+        ("usermove e7e8Q", "Illegal move: e7e8Q"),
+        ("usermove e7e8x", "Illegal move: e7e8x"),
+        ("e7e8qq", "Illegal move: e7e8qq"),
         ("usermove hello", "Error (not a move): usermove hello"),
+        (
+            "usermove \u{1f40e}q",
+            "Error (not a move): usermove \u{1f40e}q",
+        ),
         ("fly", "Error (unknown command): fly"),
         ("nps 100", "Error (unknown command): nps 100"),
         ("undo", "Error (command not legal now): undo"),
@@ -248,6 +255,68 @@ fn pondering_goes_on_after_the_expected_move() {
     engine.expect("move ");
     engine.answer("easy\nforce");
     assert_eq!(engine.answer("hint"), "");
+}
+
+/// Kings and rooks: the engine plays White, and Black has several replies.
+const ROOKS: &str = "8/8/8/3k4/8/8/R7/1R5K w - - 0 1";
+
+#[test]
+fn pondering_output_comes_after_the_hint() {
+    let mut engine = Engine::start();
+    engine.send(&format!("hard\npost\nforce\nsetboard {ROOKS}\ngo"));
+    engine.expect("move ");
+    let hint = engine.next();
+    assert!(hint.starts_with("Hint: "), "{hint}");
+    assert!(engine.next().contains('\t'));
+    // Output that is switched on later follows its hint, too.
+    let mut engine = Engine::start();
+    engine.send(&format!("hard\nforce\nsetboard {ROOKS}\ngo"));
+    engine.expect("move ");
+    let answer = engine.answer("post");
+    assert!(answer.starts_with("Hint: "), "{answer}");
+    // There is one hint, and none when not pondering.
+    assert!(!engine.answer("post").contains("Hint"));
+    assert!(!engine.answer("force\nnopost\npost").contains("Hint"));
+}
+
+#[test]
+fn playother_ponders_on_the_expected_reply() {
+    let mut engine = Engine::start();
+    engine.send(&format!("force\nsetboard {ROOKS}\ngo"));
+    engine.expect("move ");
+    // The hint of the move.
+    let answer = engine.answer("force\nhard\npost\nplayother");
+    assert!(answer.starts_with("Hint: "), "{answer}");
+    // The move in the table, as the hint is of another position.
+    engine.send("force\nnopost\neasy\ngo");
+    engine.expect("move ");
+    let answer = engine.answer("force\nundo\nhard\npost\nplayother");
+    assert!(answer.starts_with("Hint: "), "{answer}");
+    // Nothing is known.
+    engine.answer("force\nnew");
+    assert_eq!(engine.answer("playother"), "");
+}
+
+#[test]
+fn analysis_of_finished_position_has_a_result() {
+    let mut engine = Engine::start();
+    engine.send("setboard 6k1/5ppp/8/8/8/8/8/R6K w - - 0 1\nanalyze");
+    engine.expect("1 100001 ");
+    engine.send("usermove a1a8");
+    engine.expect("0 -100000 ");
+    assert_eq!(engine.answer("."), "stat01: 0 0 0 0 0");
+    // Stalemate.
+    engine.send("setboard 7k/5Q2/6K1/8/8/8/8/8 b - - 0 1");
+    engine.expect("0 0 ");
+    engine.send("undo\nsetboard 6k1/5ppp/8/8/8/8/8/R6K w - - 0 1");
+    engine.expect("1 100001 ");
+}
+
+#[test]
+fn new_returns_to_the_start_position() {
+    let mut engine = Engine::start();
+    let answer = engine.answer("force\nusermove e2e4\nnew\nforce\nusermove e2e4");
+    assert_eq!(answer, "");
 }
 
 #[test]
