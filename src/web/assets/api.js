@@ -1,7 +1,12 @@
 // Requests to the daemon. Actions need the key, which comes from an address with `#key=`.
 
+import { isStorageAvailable, storage } from "./storage.js";
+
 const KEY_STORAGE = "knightwatch-key";
 const KEY_HEADER = "x-knightwatch-key";
+
+/** Time limit for checking the key, in ms. */
+const KEY_TIMEOUT_MS = 10_000;
 
 /** A text of an address without its percent-encoding. */
 function decoded(text) {
@@ -17,7 +22,7 @@ export const absolute = (path) => location.origin + path;
 
 /** Whether the daemon accepts these headers; undefined if it does not answer. */
 async function accepts(headers) {
-	const result = await fetch(absolute("/api/key"), { headers }).then((response) => response.json()).catch(() => null);
+	const result = await fetch(absolute("/api/key"), { headers, signal: AbortSignal.timeout(KEY_TIMEOUT_MS) }).then((response) => response.json()).catch(() => null);
 	return result?.valid;
 }
 
@@ -27,14 +32,15 @@ const canBeKey = (text) => text !== null && /^[\x21-\x7e]+$/.test(text);
 /** Moves the key from the address to the local storage, so that it is not visible. A wrong one does not replace another. */
 async function readKey() {
 	const found = /^#key=(.+)$/.exec(location.hash);
-	const item = localStorage.getItem(KEY_STORAGE);
+	const item = storage.getItem(KEY_STORAGE);
 	const stored = canBeKey(item) ? item : null;
 	if (!found) return stored;
 	const given = decoded(found[1]);
-	history.replaceState(null, "", location.pathname);
+	// Without a storage, the key survives a reload only in the address.
+	if (isStorageAvailable) history.replaceState(null, "", location.pathname);
 	if (!canBeKey(given)) return stored;
 	if (stored !== null && (await accepts({ [KEY_HEADER]: given })) === false) return stored;
-	localStorage.setItem(KEY_STORAGE, given);
+	storage.setItem(KEY_STORAGE, given);
 	return given;
 }
 
@@ -56,7 +62,7 @@ export const hasKey = () => key !== null || signedIn;
 /** Drops a wrong key: this window only watches from now on. */
 function dropKey() {
 	// Another window may have stored a new key.
-	if (localStorage.getItem(KEY_STORAGE) === key) localStorage.removeItem(KEY_STORAGE);
+	if (storage.getItem(KEY_STORAGE) === key) storage.removeItem(KEY_STORAGE);
 	key = null;
 	dispatchEvent(new Event("watching"));
 }

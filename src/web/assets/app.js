@@ -15,6 +15,7 @@ import { controlledColor, onChange, onDisconnect, onEvent, runningGames, store, 
 import { sideToMove } from "./chess.js";
 import { listen } from "./events.js";
 import { themeToggle } from "./theme.js";
+import { claimReload } from "./storage.js";
 import { SettingsDialog } from "./settings.js";
 import { resultSentence } from "./format.js";
 
@@ -57,6 +58,21 @@ function markTab(name) {
 	}
 }
 
+const OUTDATED_TEXT = "A new version is running: reload this page.";
+
+/** Hash of the page's files in the first snapshot. */
+let loadedAssets = null;
+
+let isOutdated = false;
+
+/** Reloads the page if the daemon has other files now; during games of the user the banner says so instead. */
+function checkAssets() {
+	const assets = store.snapshot?.assets;
+	loadedAssets ??= assets;
+	isOutdated = assets !== loadedAssets;
+	if (isOutdated && !runningGames().some(controlledColor) && claimReload(assets)) location.reload();
+}
+
 function showHeader() {
 	const { kind, short, long } = status();
 	setText(byId("status"), short);
@@ -65,7 +81,7 @@ function showHeader() {
 	const play = store.snapshot?.play;
 	byId("new").hidden = !(play && store.snapshot.account && hasKey());
 	document.querySelector("[data-view=games]").hidden = !store.snapshot?.records;
-	const text = kind === "bad" ? long : play && !hasKey() ? WATCH_ONLY_TEXT : "";
+	const text = kind === "bad" ? long : isOutdated ? OUTDATED_TEXT : play && !hasKey() ? WATCH_ONLY_TEXT : "";
 	byId("banner").hidden = !text;
 	byId("banner").className = kind;
 	setText(byId("banner"), text);
@@ -111,6 +127,7 @@ function onKeyDown(event) {
 }
 
 function onStoreChange(kind, id) {
+	if (kind === "snapshot") checkAssets();
 	if (kind !== "thinking") showHeader();
 	if (kind === "connection") return;
 	if (kind === "snapshot") {
@@ -149,7 +166,7 @@ setInterval(() => {
 	drawClocks();
 	if (!gamesView.node.hidden) gamesView.update();
 }, CLOCK_INTERVAL_MS);
-await loadPieces();
+loadPieces();
 route();
 // The stream of a hidden window stays open during games of the user, for the title and notifications.
 listen("/events", onEvent, onDisconnect, () => hasKey() && runningGames().some(userColor));

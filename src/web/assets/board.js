@@ -27,6 +27,7 @@ export class Board {
 			arrows: layer("arrows"),
 			badges: layer("badges"),
 			squares: layer("squares"),
+			focus: layer("focus"),
 		};
 		this.node = svg(
 			"svg",
@@ -183,6 +184,10 @@ export class Board {
 			this.layers.squares.append(row);
 		}
 		cells[4].setAttribute("tabindex", 0);
+		// A dark and a light line: one of them stands out from any color.
+		const ring = (at) => svg("rect", { x: at, y: at, width: 1 - 2 * at, height: 1 - 2 * at });
+		this.layers.focus.append(ring(0.045), ring(0.11));
+		this.layers.squares.addEventListener("focusin", () => this.#placeFocus());
 		return cells;
 	}
 
@@ -206,6 +211,12 @@ export class Board {
 		setAttribute(this.layers.coordinates, "aria-hidden", "true");
 	}
 
+	/** Moves the focus ring to the focused square. */
+	#placeFocus() {
+		const square = this.squares.indexOf(document.activeElement);
+		if (square >= 0) this.#move(this.layers.focus, square);
+	}
+
 	/** Positions everything for the orientation. */
 	#place() {
 		this.coordinateTexts?.forEach((text, i) => {
@@ -225,6 +236,7 @@ export class Board {
 			setAttribute(cell, "y", this.y(square));
 		});
 		for (const [square, { node }] of this.pieces) this.#move(node, square);
+		if (this.squares) this.#placeFocus();
 	}
 
 	#move(node, square) {

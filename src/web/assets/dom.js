@@ -48,19 +48,27 @@ export function syncList(parent, items, make, key = JSON.stringify) {
 	[...after.values()].forEach((child, i) => parent.children[i] !== child && parent.insertBefore(child, parent.children[i] ?? null));
 }
 
+/** Time after which a click is a confirmation, and not the second one of a double click, in ms. */
+const CONFIRM_DELAY_MS = 500;
+
 /** A button that needs a second click as confirmation, while it has the focus. */
 export function confirmButton(text, question, action, attributes) {
 	let confirming = false;
+	let asked = 0;
 	const setConfirming = (value) => {
 		confirming = value;
 		setText(node, value ? question : text);
 		node.classList.toggle("danger", value);
 	};
-	const click = () => {
+	const click = ({ timeStamp }) => {
+		if (confirming && timeStamp - asked < CONFIRM_DELAY_MS) return;
+		asked = timeStamp;
 		setConfirming(!confirming);
 		if (!confirming) action();
 	};
-	const node = button(text, click, { onblur: () => setConfirming(false), ...attributes });
+	// A key that is held down does not confirm.
+	const keydown = (event) => event.repeat && event.preventDefault();
+	const node = button(text, click, { onblur: () => setConfirming(false), onkeydown: keydown, ...attributes });
 	return node;
 }
 
@@ -79,9 +87,23 @@ export function setAttribute(node, name, value) {
 export const pieceIcon = (piece) =>
 	svg("svg", { viewBox: "0 0 45 45", class: "figure", "aria-hidden": "true" }, svg("use", { href: `#${piece}` }));
 
-/** Adds the symbols of the pieces to the page, for `<use>`. Black pieces are recolored white ones. */
+/** Time limit for loading the pieces, and the delay before the next attempt, in ms. */
+const PIECES_TIMEOUT_MS = 10_000;
+const PIECES_RETRY_MS = 1000;
+
+/** Adds the symbols of the pieces to the page, for `<use>`; retries until they are loaded. */
 export async function loadPieces() {
-	const response = await fetch(`${location.origin}/assets/pieces.svg`);
+	try {
+		await addPieces();
+	} catch {
+		setTimeout(loadPieces, PIECES_RETRY_MS);
+	}
+}
+
+/** Black pieces are recolored white ones. */
+async function addPieces() {
+	const response = await fetch(`${location.origin}/assets/pieces.svg`, { signal: AbortSignal.timeout(PIECES_TIMEOUT_MS) });
+	if (!response.ok) throw new Error(`status ${response.status}`);
 	const symbols = new DOMParser().parseFromString(await response.text(), "image/svg+xml").documentElement;
 	const colors = symbols.dataset.black.split(";");
 	const swap = (text, color, i) => (i % 2 ? text : text.replaceAll(color, colors[i + 1]));

@@ -15,12 +15,12 @@ const HIDDEN_TIMEOUT_MS = 30_000;
 /** Time without any data after which a connection is lost. The daemon sends a comment every ten seconds. */
 const SILENCE_MS = 30_000;
 
-/** Reads the next part; fails if none comes in time, as when the other end is gone without a word. */
-async function readPart(reader) {
+/** Waits for a response or a part of one; fails if none comes in time, as when the other end is gone without a word. */
+async function inTime(received) {
 	let timer = 0;
 	const silence = new Promise((_, reject) => (timer = setTimeout(() => reject(new Error("silence")), SILENCE_MS)));
 	try {
-		return await Promise.race([reader.read(), silence]);
+		return await Promise.race([received, silence]);
 	} finally {
 		clearTimeout(timer);
 	}
@@ -32,7 +32,7 @@ async function readEvents(body, onEvent) {
 	let rest = "";
 	let began = 0;
 	for (;;) {
-		const { value, done } = await readPart(reader);
+		const { value, done } = await inTime(reader.read());
 		if (done) return;
 		const arrived = Date.now();
 		if (!rest) began = arrived;
@@ -69,7 +69,7 @@ export function listen(url, onEvent, onDisconnect, keepOpen) {
 		let why = "lost";
 		try {
 			// Not an EventSource, which cannot send the key; the daemon reserves streams for pages with the key.
-			const response = await fetch(absolute(url), { headers: keyHeaders(), signal: controller.signal });
+			const response = await inTime(fetch(absolute(url), { headers: keyHeaders(), signal: controller.signal }));
 			if (response.ok) await readEvents(response.body, onEvent);
 			else if (response.status === 503) why = "full";
 		} catch {

@@ -37,12 +37,19 @@ const COLUMNS = [["Date", "started"], ["Opponent", "opponent"], ["Rating", "rati
 /** Columns of numbers. */
 const NUMBER_COLUMNS = ["Rating", "Moves", "Change"];
 
+/** Values and texts of the orders: each sort key, descending and ascending. */
+const ORDERS = COLUMNS.filter(([, by]) => by).flatMap(([text, by]) => [[`${by} false`, `${text} ▾`], [`${by} true`, `${text} ▴`]]);
+
 /** Sort keys that begin ascending. */
 const ASCENDING_FIRST = ["opponent"];
 
 export class HistoryView {
 	constructor() {
 		this.account = filterField("Account", { name: "account", size: 9 });
+		// Without a name: it is no filter. It replaces the column headers on narrow screens.
+		this.order = select(null, "Sort by", ORDERS);
+		this.order.className = "order";
+		this.order.lastChild.addEventListener("input", ({ target }) => this.#setOrder(target.value));
 		this.form = el("form", { class: "filters", role: "search", "aria-label": "Filter games", onsubmit: (event) => event.preventDefault(), oninput: () => this.#filterSoon() },
 			filterField("Opponent", { type: "search", name: "text", placeholder: "Search" }),
 			filterSelect("result", "Result", Object.entries(OUTCOME_LABELS).filter(([key]) => key !== "unknown")),
@@ -54,6 +61,7 @@ export class HistoryView {
 			filterField("Until", { type: "date", name: "until" }),
 			filterField("Tournament", { name: "tournament", placeholder: "Id" }),
 			this.account,
+			this.order,
 			button("More filters", (event) => event.target.setAttribute("aria-expanded", this.form.classList.toggle("all")), { "aria-expanded": "false" }));
 		this.sort = "started";
 		this.ascending = false;
@@ -81,6 +89,12 @@ export class HistoryView {
 		this.ascending = this.sort === by ? !this.ascending : ASCENDING_FIRST.includes(by);
 		this.sort = by;
 		this.#filter();
+	}
+
+	#setOrder(order) {
+		const [by, ascending] = order.split(" ");
+		this.sort = by;
+		this.ascending = ascending === "true";
 	}
 
 	#filterSoon() {
@@ -135,6 +149,7 @@ export class HistoryView {
 		this.games = [];
 		this.busy = false;
 		for (const [by, head] of this.headers) setAttribute(head, "aria-sort", by === this.sort && (this.ascending ? "ascending" : "descending"));
+		this.order.lastChild.value = `${this.sort} ${this.ascending}`;
 		this.clear.hidden = ![...new FormData(this.form).values()].some(Boolean);
 		setAttribute(this.pgn, "href", `/api/games.pgn?${this.#query()}`);
 		this.#fetch();

@@ -20,6 +20,7 @@ export class BoardInput {
 		Object.assign(this, { board, movable, play, cancel, selected: null, drag: null, premove: [] });
 		this.menu = el("div", { class: "promotion", role: "dialog", "aria-label": "Promote to", hidden: true });
 		this.menu.addEventListener("keydown", (event) => this.#onMenuKey(event));
+		this.menu.addEventListener("pointerdown", () => (this.menuPressed = true));
 		/** The pockets above and below. */
 		this.pockets = [this.#pocket(), this.#pocket()];
 		const { node } = board;
@@ -27,7 +28,7 @@ export class BoardInput {
 		node.addEventListener("mousedown", blur);
 		node.addEventListener("pointermove", (event) => this.#onPointerMove(event));
 		node.addEventListener("pointerup", (event) => this.#onPointerUp(event));
-		node.addEventListener("pointercancel", () => this.#releasePiece());
+		node.addEventListener("pointercancel", (event) => this.#onPointerCancel(event));
 		node.addEventListener("keydown", (event) => this.#onKeyDown(event));
 	}
 
@@ -41,7 +42,7 @@ export class BoardInput {
 		pocket.node.addEventListener("pointerdown", (event) => this.#onPocketDown(event));
 		pocket.node.addEventListener("pointermove", (event) => this.#onPointerMove(event));
 		pocket.node.addEventListener("pointerup", (event) => this.#onPointerUp(event));
-		pocket.node.addEventListener("pointercancel", () => this.#releasePiece());
+		pocket.node.addEventListener("pointercancel", (event) => this.#onPointerCancel(event));
 		return pocket;
 	}
 
@@ -57,6 +58,14 @@ export class BoardInput {
 		if (!movable) this.close();
 		this.#showHints();
 		this.board.node.classList.toggle("interactive", movable !== null);
+	}
+
+	/** Deselects the piece, cancels the premove and closes the promotion menu. */
+	reset() {
+		this.close();
+		this.#releasePiece();
+		this.#select(null);
+		this.cancel();
 	}
 
 	#targetsFrom = (from) => (from === null ? null : this.movable()?.targets.get(from)) ?? new Map();
@@ -103,26 +112,30 @@ export class BoardInput {
 	}
 
 	#onPointerDown(event) {
-		if (event.button !== 0) return;
+		if (event.button !== 0 || !event.isPrimary) return;
 		const square = this.board.at(event.clientX, event.clientY);
 		if (square === null) return;
+		this.#releasePiece();
 		const before = this.selected;
 		const mine = this.movable()?.color[0] === this.board.board[square]?.[0];
 		// A click on the selected piece may begin a drag; if not, it deselects the piece when it ends.
 		const isSelected = mine && before === square;
-		if (!isSelected && !this.#onSquare(square)) return;
-		this.drag = { from: square, isSelected, x: event.clientX, y: event.clientY, moved: false };
+		// The move is made on release: what follows a press would take the focus from the promotion menu.
+		const isTarget = this.#targetsFrom(before).has(square);
+		if (!isSelected && !isTarget && !this.#onSquare(square)) return;
+		this.drag = { pointerId: event.pointerId, from: square, isSelected, isTarget, x: event.clientX, y: event.clientY, moved: false };
 		this.board.node.setPointerCapture(event.pointerId);
 	}
 
 	#onPocketDown(event) {
 		const { piece } = event.target.closest("button:enabled")?.dataset ?? {};
-		if (event.button !== 0 || !piece) return;
+		if (event.button !== 0 || !event.isPrimary || !piece) return;
+		this.#releasePiece();
 		const from = `${piece[1]}@`;
 		const isSelected = this.selected === from;
 		this.close();
 		this.#select(from);
-		this.drag = { from, piece, isSelected, x: event.clientX, y: event.clientY, moved: false };
+		this.drag = { pointerId: event.pointerId, from, piece, isSelected, x: event.clientX, y: event.clientY, moved: false };
 		event.currentTarget.setPointerCapture(event.pointerId);
 	}
 
@@ -135,23 +148,29 @@ export class BoardInput {
 
 	#onPointerMove(event) {
 		const { drag } = this;
-		if (!drag) return;
+		if (drag?.pointerId !== event.pointerId || drag.isTarget) return;
 		drag.moved ||= Math.hypot(event.clientX - drag.x, event.clientY - drag.y) > DRAG_THRESHOLD_PX;
 		if (drag.moved) this.#moveDragged(event.clientX, event.clientY);
 	}
 
 	#onPointerUp(event) {
 		const { drag } = this;
-		if (!drag) return;
+		if (drag?.pointerId !== event.pointerId) return;
 		const to = this.board.at(event.clientX, event.clientY);
 		this.#releasePiece();
-		if (!drag.moved) {
+		if (drag.isTarget) {
+			if (to === drag.from && this.#targetsFrom(this.selected).has(to)) this.#completeMove(this.selected, to);
+		} else if (!drag.moved) {
 			if (drag.isSelected) this.#select(null);
 		} else if (to !== null && this.#targetsFrom(drag.from).has(to)) {
 			this.#completeMove(drag.from, to);
 		} else if (to !== drag.from) {
 			this.#select(null);
 		}
+	}
+
+	#onPointerCancel(event) {
+		if (this.drag?.pointerId === event.pointerId) this.#releasePiece();
 	}
 
 	#onKeyDown(event) {
@@ -166,9 +185,6 @@ export class BoardInput {
 			if (file >= 0 && file < 8 && rank >= 0 && rank < 8) this.#focus(8 * rank + file);
 		} else if (event.key === "Enter" || event.key === " ") {
 			this.#onSquare(square);
-		} else if (event.key === "Escape") {
-			this.#select(null);
-			this.cancel();
 		} else {
 			return;
 		}
@@ -181,10 +197,9 @@ export class BoardInput {
 		this.board.focus();
 	}
 
-	/** Escape cancels the promotion; arrow keys move between the pieces. */
+	/** Arrow keys move between the pieces. */
 	#onMenuKey(event) {
 		const step = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 }[event.key];
-		if (event.key === "Escape") this.close();
 		if (!step) return;
 		const choices = [...this.menu.children];
 		const at = choices.indexOf(document.activeElement);
@@ -199,7 +214,9 @@ export class BoardInput {
 		const choice = (kind) => {
 			const uci = moves.find((uci) => uci[4] === kind);
 			const piece = color + kind.toUpperCase();
-			const pick = () => {
+			const pick = (event) => {
+				// A tap on the promotion square, which opens the menu, ends with a click on it.
+				if (event.detail > 0 && !this.menuPressed) return;
 				this.close();
 				this.play(uci);
 			};
@@ -210,6 +227,7 @@ export class BoardInput {
 		// The queen is below the pointer.
 		this.menu.replaceChildren(...(down ? choices : choices.reverse()));
 		this.menu.hidden = false;
+		this.menuPressed = false;
 		this.promotionSquare = to;
 		this.menu.style.left = `${this.board.x(to) * 12.5}%`;
 		this.menu.style.top = down ? "0" : "auto";

@@ -1,5 +1,7 @@
 // Notifications of the user while the page is hidden, if they have enabled them, and the mark on the icon.
 
+import { storage } from "./storage.js";
+
 const STORAGE_KEY = "knightwatch-notify";
 
 const faviconLink = document.querySelector("link[rel=icon]");
@@ -9,12 +11,12 @@ const sent = new Set();
 
 export const notificationsSupported = () => "Notification" in window;
 
-export const notificationsEnabled = () => notificationsSupported() && Notification.permission === "granted" && localStorage.getItem(STORAGE_KEY) === "yes";
+export const notificationsEnabled = () => notificationsSupported() && Notification.permission === "granted" && storage.getItem(STORAGE_KEY) === "yes";
 
 /** Enables or disables notifications; requests the permission if needed. Returns whether they are enabled. */
 export async function setNotifications(on) {
 	if (on && notificationsSupported() && Notification.permission === "default") await Notification.requestPermission();
-	localStorage.setItem(STORAGE_KEY, on ? "yes" : "no");
+	storage.setItem(STORAGE_KEY, on ? "yes" : "no");
 	return notificationsEnabled();
 }
 

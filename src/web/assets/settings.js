@@ -2,6 +2,7 @@
 
 import { button, el, icon, setText } from "./dom.js";
 import { notificationsEnabled, notificationsSupported, setNotifications } from "./notify.js";
+import { storage } from "./storage.js";
 
 const COLORS_STORAGE = "knightwatch-board";
 const SIZE_STORAGE = "knightwatch-size";
@@ -16,15 +17,15 @@ const root = document.documentElement;
 
 function setColors(name) {
 	root.dataset.board = name;
-	localStorage.setItem(COLORS_STORAGE, name);
+	storage.setItem(COLORS_STORAGE, name);
 }
 
 function setSize(percent) {
 	root.style.setProperty("--size", percent);
-	localStorage.setItem(SIZE_STORAGE, percent);
+	storage.setItem(SIZE_STORAGE, percent);
 }
 
-const stored = (name) => localStorage.getItem(name);
+const stored = (name) => storage.getItem(name);
 
 if (BOARDS.some(([name]) => name === stored(COLORS_STORAGE))) setColors(stored(COLORS_STORAGE));
 if (stored(SIZE_STORAGE) >= MIN_SIZE && stored(SIZE_STORAGE) <= MAX_SIZE) setSize(stored(SIZE_STORAGE));

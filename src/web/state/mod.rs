@@ -6,6 +6,7 @@ use bytes::Bytes;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::assets;
 use super::live_game::LiveGame;
 use super::wire::{Arena, Challenge, ChatLine, Game, GameResult, Note, PlayUser, Settings, Status};
 use crate::events::{Event, Offer, Severity};
@@ -375,6 +376,7 @@ impl PageState {
         let games: Vec<&Game> = games.map(|live| &live.view).collect();
         let mut all = self.status_json(now);
         all["version"] = json!(env!("CARGO_PKG_VERSION"));
+        all["assets"] = json!(*assets::HASH);
         all["play"] = json!(self.play);
         all["control"] = json!(self.control);
         all["records"] = json!(self.records);

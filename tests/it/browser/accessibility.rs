@@ -201,6 +201,17 @@ fn page_fits_phone_width() {
         ));
     };
     whole(".games");
+    // The hidden headers cannot have the focus; the games can be sorted without them.
+    let focused = browser.run(
+        "return [...document.querySelectorAll('.games thead button')].filter((head) => { head.focus(); return document.activeElement === head; }).length;",
+    );
+    assert_eq!(focused, 0);
+    browser.run(
+        "const order = document.querySelector('.filters .order select'); order.value = 'opponent true';
+         order.dispatchEvent(new Event('input', { bubbles: true }));",
+    );
+    browser.until("location.hash === '#/games?sort=opponent&ascending=true'");
+    browser.wait_visible(".filters .order");
     browser.click("[aria-label=Games] summary");
     browser.wait_for_text(".statistics", "Speed");
     fits("all games");

@@ -20,6 +20,16 @@ const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 /// Time limit of a WebDriver request; the first start of a browser on a busy machine is slow.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(90);
 
+/// The step in which a pointer is pressed.
+fn press() -> Value {
+    json!({ "type": "pointerDown", "button": 0 })
+}
+
+/// The step in which a pointer is released.
+fn lift() -> Value {
+    json!({ "type": "pointerUp", "button": 0 })
+}
+
 /// A browser; closed when this is dropped.
 pub(super) struct Browser {
     driver: Child,
@@ -182,17 +192,51 @@ impl Browser {
 
     /// Drags like [`drag`](Self::drag) without releasing the button.
     pub(super) fn hold(&self, from: &str, to: &str) {
-        let step = |selector: &str| {
-            let origin = json!({ ELEMENT: self.element(selector) });
-            json!({ "type": "pointerMove", "duration": 50, "x": 0, "y": 0, "origin": origin })
-        };
-        let down = json!({ "type": "pointerDown", "button": 0 });
-        self.point(&[step(from), down, step(to)]);
+        self.point(&[self.move_to(from), press(), self.move_to(to)]);
     }
 
     /// Releases the mouse button.
     pub(super) fn release(&self) {
-        self.point(&[json!({ "type": "pointerUp", "button": 0 })]);
+        self.point(&[lift()]);
+    }
+
+    /// Clicks twice on the center of an element.
+    pub(super) fn double_click(&self, selector: &str) {
+        let [down, up] = [press(), lift()];
+        let to = self.move_to(selector);
+        self.point(&[to, down.clone(), up.clone(), down, up]);
+    }
+
+    /// Taps with a finger on the center of an element.
+    pub(super) fn tap(&self, selector: &str) {
+        self.touch(&[&[self.move_to(selector), press(), lift()]]);
+    }
+
+    /// Drags a piece with a finger onto another square; meanwhile another finger taps on `other`.
+    pub(super) fn drag_with_second_finger(&self, from: &str, to: &str, other: &str) {
+        let pause = json!({ "type": "pause", "duration": 50 });
+        let [from, to, other] = [from, to, other].map(|selector| self.move_to(selector));
+        let wait = || pause.clone();
+        self.touch(&[
+            &[from, press(), to, wait(), wait(), wait(), lift()],
+            &[wait(), wait(), wait(), other, press(), lift(), wait()],
+        ]);
+    }
+
+    /// The step of a pointer to the center of an element.
+    fn move_to(&self, selector: &str) -> Value {
+        let origin = json!({ ELEMENT: self.element(selector) });
+        json!({ "type": "pointerMove", "duration": 50, "x": 0, "y": 0, "origin": origin })
+    }
+
+    /// Performs the steps of several fingers at the same time.
+    fn touch(&self, fingers: &[&[Value]]) {
+        let sources: Vec<Value> = fingers
+            .iter()
+            .enumerate()
+            .map(|(i, steps)| json!({ "type": "pointer", "id": format!("finger{i}"), "parameters": { "pointerType": "touch" }, "actions": steps }))
+            .collect();
+        self.call(Method::POST, "/actions", &json!({ "actions": sources }));
     }
 
     fn point(&self, steps: &[Value]) {
@@ -240,18 +284,24 @@ impl Browser {
         self.until("innerWidth === 360");
     }
 
+    /// Runs a script in the pages that are opened from now on, before their own.
+    pub(super) fn on_new_document(&self, source: &str) {
+        let script = json!({ "source": source });
+        self.devtools("Page.addScriptToEvaluateOnNewDocument", &script);
+    }
+
     /// Lets [`Browser::disconnect`] find the streams of the pages that are opened from now on.
     pub(super) fn track_streams(&self) {
-        let source = "window.streams = [];
+        self.on_new_document(
+            "window.streams = [];
             const open = window.fetch;
             window.fetch = (url, options = {}) => {
                 if (!url.endsWith('/events')) return open(url, options);
                 const cut = new AbortController();
                 streams.push(cut);
                 return open(url, { ...options, signal: AbortSignal.any([options.signal, cut.signal]) });
-            };";
-        let script = json!({ "source": source });
-        self.devtools("Page.addScriptToEvaluateOnNewDocument", &script);
+            };",
+        );
     }
 
     /// Disconnects the network.

@@ -6,6 +6,8 @@ use std::panic::AssertUnwindSafe;
 use knightwatch::sim::NewUser;
 
 use super::driver::Browser;
+use super::open_as_player;
+use super::playing::{NO_BISHOPS, new_game};
 use super::watching::fixed_port_config;
 use crate::common::{Daemon, Site, failure_directory};
 use crate::etiquette::act;
@@ -83,6 +85,75 @@ fn page_key_survives_restart_and_wrong_key_is_dropped() {
     browser.go(&Url::of(&bot, 3).with_key());
     browser.run("location.hash = '#/bot';");
     browser.wait_visible("[data-control=pause]");
+}
+
+#[test]
+fn page_retries_without_answer_or_pieces() {
+    let Some(browser) = Browser::open(1400, 900) else {
+        return;
+    };
+    let site = Site::new([]);
+    let bot = Daemon::start(&site, "");
+    // The first request to each of these has no response, and long delays are short. The storage is blocked.
+    browser.on_new_document(
+        "const asked = new Set();
+         const open = window.fetch;
+         window.fetch = (url, options = {}) => {
+             if (asked.has(url) || !/\\/(events|api\\/key)$/.test(url)) {
+                 const failed = url.endsWith('/pieces.svg') && !asked.has(url);
+                 asked.add(url);
+                 return failed ? Promise.resolve(new Response('', { status: 503 })) : open(url, options);
+             }
+             asked.add(url);
+             return new Promise((_, reject) => options.signal?.addEventListener('abort', () => reject(options.signal.reason)));
+         };
+         const later = window.setTimeout;
+         window.setTimeout = (run, ms) => later(run, ms >= 10000 ? ms / 100 : ms);
+         const limit = AbortSignal.timeout;
+         AbortSignal.timeout = (ms) => limit.call(AbortSignal, ms / 100);
+         Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('blocked', 'SecurityError'); } });",
+    );
+    let url = Url::of(&bot, 1);
+    browser.go(&url.without_key());
+    browser.wait_for_text("#status", "Idle");
+    browser.until("document.querySelector('symbol#wK')");
+    // The key works as long as it is in the address.
+    browser.go("about:blank");
+    browser.go(&url.with_key());
+    browser.wait_for_text("#status", "Idle");
+    browser.click("[data-view=bot]");
+    browser.wait_visible("[data-control=pause]");
+}
+
+#[test]
+fn page_of_earlier_version_is_reloaded_once() {
+    let Some((browser, _site, _bot, url)) = open_as_player("") else {
+        return;
+    };
+    browser.wait_for_text("#status", "Idle");
+    // As if the daemon had been replaced by one with other files.
+    let upgrade = |hash: &str| {
+        browser.run(&format!(
+            "window.isOld = true;
+             return import('/assets/store.js').then(({{ onEvent, store }}) => {{
+                 if (!store.snapshot.assets) throw new Error('no hash');
+                 onEvent('snapshot', {{ ...store.snapshot, games: [...store.games.values()], assets: '{hash}' }}, Date.now());
+             }});"
+        ));
+    };
+    upgrade("first");
+    browser.until("!window.isOld && document.querySelector('#status').textContent === 'Idle'");
+    // The same change again is only reported, and so is every change during a game.
+    upgrade("first");
+    browser.wait_for_text("#banner", "reload this page");
+    new_game(&browser, "white", NO_BISHOPS);
+    upgrade("second");
+    browser.wait_for_text("#banner", "reload this page");
+    assert_eq!(browser.run("return window.isOld;"), true);
+    browser.go("about:blank");
+    browser.go(&url.with_key());
+    browser.wait_visible("[data-act=abort]");
+    browser.until("document.querySelector('#banner').hidden");
 }
 
 #[test]

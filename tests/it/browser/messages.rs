@@ -34,6 +34,15 @@ fn draw_decline_is_shown() {
     // Lichess ignores another offer for twenty plies, so the button is disabled.
     browser.until("document.querySelector('[data-act=draw]').textContent === 'Offer draw'");
     browser.until("document.querySelector('[data-act=draw]').disabled");
+    // A phone shows all of it, and the name.
+    browser.emulate_phone();
+    browser.until(
+        "(() => {
+            const [who, name, note] = ['.who', '.who strong', '.note'].map((part) => document.querySelector(`.board-area .player ${part}`));
+            const inside = (part) => part.getBoundingClientRect().right <= who.getBoundingClientRect().right && part.getBoundingClientRect().bottom <= who.getBoundingClientRect().bottom + 1;
+            return inside(note) && note.scrollWidth <= note.clientWidth + 1 && inside(name) && name.clientWidth > 50;
+        })()",
+    );
     // Other windows show the answer too; the note disappears after the next move.
     browser.go("about:blank");
     browser.go(&url.with_key());
@@ -77,8 +86,7 @@ fn result_is_worded_for_player_and_spectator() {
     click(&browser, "e2", "e4");
     plies(&browser, 2);
     browser.wait_for_text(".panel .turn", "Your turn");
-    browser.click("[data-act=resign]");
-    browser.click("[data-act=resign]");
+    browser.click_and_confirm("[data-act=resign]");
     browser.wait_for_text(".panel .result", &format!("You resigned. {BOT} wins."));
     browser.until("document.querySelector('.panel .result').classList.contains('lost')");
     browser.until("document.querySelector('.finished-games .chip')?.textContent === 'Lost'");

@@ -135,6 +135,19 @@ impl Browser {
         ));
     }
 
+    /// Clicks on a button that needs a confirmation, and confirms once that is possible: not with a double click.
+    fn click_and_confirm(&self, selector: &str) {
+        self.click(selector);
+        self.confirm(selector);
+    }
+
+    /// Confirms with a second click.
+    fn confirm(&self, selector: &str) {
+        let asked = self.run("return performance.now();");
+        self.until(&format!("performance.now() > {asked} + 500"));
+        self.click(selector);
+    }
+
     /// Waits until an element is visible.
     fn wait_visible(&self, selector: &str) {
         self.until(&format!(

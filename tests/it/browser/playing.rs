@@ -88,6 +88,18 @@ fn game_is_played_by_mouse() {
 
     // Promotion to the chosen piece.
     new_game(&browser, "white", "8/P6k/8/8/8/8/8/K7 w - - 0 1");
+    // Escape deselects, and closes the menu.
+    let target = "document.querySelector('.game-view [data-target]')";
+    browser.click(&square("a7"));
+    browser.until(target);
+    browser.press(&[ESCAPE]);
+    browser.until(&format!("!{target}"));
+    click(&browser, "a7", "a8");
+    browser.until("document.activeElement.closest('.promotion')");
+    browser.run("document.activeElement.blur();");
+    browser.press(&[ESCAPE]);
+    browser.until("!document.querySelector('.promotion').checkVisibility()");
+    browser.wait_for_piece("a7", "white pawn");
     click(&browser, "a7", "a8");
     browser.click(".promotion [aria-label='white rook']");
     browser.wait_for_piece("a8", "white rook");
@@ -104,8 +116,15 @@ fn game_is_played_by_mouse() {
     click(&browser, "h7", "h6");
     browser.until("document.querySelectorAll('.moves button').length >= 2");
 
-    // Resigning needs a confirmation.
-    browser.click("[data-act=resign]");
+    // Resigning needs a confirmation, which a double click is not, nor a key that is held down.
+    browser.double_click("[data-act=resign]");
+    browser.wait_for_text("[data-act=resign]", "Really resign?");
+    let asked = browser.run("return performance.now();");
+    wait("a confirmation is possible", || {
+        let key = json!({ "type": "keyDown", "key": "Enter", "code": "Enter", "text": "\r", "windowsVirtualKeyCode": 13, "autoRepeat": true });
+        browser.devtools("Input.dispatchKeyEvent", &key);
+        (browser.run(&format!("return performance.now() > {asked} + 600;")) == true).then_some(())
+    });
     browser.wait_for_text("[data-act=resign]", "Really resign?");
     browser.click("[data-act=resign]");
     browser.wait_for_text(".panel .result", "You resigned. Knightwatch wins.");
@@ -278,6 +297,10 @@ fn premove_takeback_and_chat_work() {
     browser.until("document.activeElement.name === 'increment'");
     browser.press(&[ESCAPE]);
     queue_premove(&browser);
+    browser.press(&[ESCAPE]);
+    browser.until("!document.querySelector('.game-view .premove')");
+    click(&browser, "d2", "d3");
+    browser.until("document.querySelectorAll('.game-view .premove').length === 2");
     // A draw offer keeps the premove.
     browser.click("[data-act=draw]");
     browser.wait_for_text(".chat .lines", "You offered a draw");
@@ -353,6 +376,36 @@ fn game_is_played_by_keyboard() {
     browser.wait_for_piece("a8", "white queen");
     browser.until("document.activeElement.dataset.square === 'a8'");
     browser.until("document.getElementById('move').value === ''");
+    browser.assert_clean(&url.with_key());
+}
+
+#[test]
+fn game_is_played_by_touch() {
+    let Some((browser, _site, _bot, url)) = open_as_player(FAST_MOVES) else {
+        return;
+    };
+    browser.emulate_phone();
+    new_game(&browser, "white", "8/P6k/8/8/8/8/8/K7 w - - 0 1");
+    browser.until("document.title.startsWith('Your move')");
+    let tap_move = |from: &str, to: &str| {
+        browser.tap(&square(from));
+        browser.until(&format!(
+            "document.querySelector({}).hasAttribute('data-target')",
+            json!(square(to))
+        ));
+        browser.tap(&square(to));
+    };
+    // The tap that opens the menu chooses nothing.
+    tap_move("a7", "a8");
+    browser.wait_visible(".promotion");
+    browser.tap(".promotion [aria-label='white rook']");
+    browser.wait_for_piece("a8", "white rook");
+
+    // A second finger does not move the piece that the first one drags.
+    new_game(&browser, "white", "4k3/8/8/8/8/8/4P3/4K3 w - - 0 1");
+    browser.until("document.title.startsWith('Your move')");
+    browser.drag_with_second_finger(&square("e2"), &square("e3"), &square("e4"));
+    browser.wait_for_piece("e3", "white pawn");
     browser.assert_clean(&url.with_key());
 }
 

@@ -6,8 +6,9 @@ use serde_json::json;
 use super::driver::Browser;
 use super::playing::{NO_BISHOPS, click, new_game};
 use super::{Demo, ENTER, UP, open_as_player, open_as_spectator, square, start_with_player};
-use crate::common::Site;
+use crate::common::{Daemon, Site};
 use crate::etiquette::act;
+use crate::page::Url;
 
 const DOWN: &str = "\u{E015}";
 const TAB: &str = "\u{E004}";
@@ -167,8 +168,7 @@ fn notification_reports_move_on_hidden_page() {
     click(&browser, "e2", "e4");
     browser.until("shown.some((text) => text.startsWith('Knightwatch played '))");
     browser.run("Object.defineProperty(document, 'hidden', { configurable: true, value: false });");
-    browser.click("[data-act=resign]");
-    browser.click("[data-act=resign]");
+    browser.click_and_confirm("[data-act=resign]");
     browser.until("document.querySelector('link[rel=icon]').href.endsWith('/icon.svg')");
     // The page can be installed as an app.
     let manifest = browser.devtools("Page.getAppManifest", &json!({}));
@@ -267,6 +267,32 @@ fn layout_does_not_shift_during_games() {
     assert!(shift < 0.02, "{shift}: {moved}");
 }
 
+#[test]
+fn long_name_keeps_column_width() {
+    const NAME: &str = "WWWWWWWWWWWWWWWWWWWWWWWWWWWWWW";
+    let Some(browser) = Browser::open(1400, 900) else {
+        return;
+    };
+    let site = Site::new([NewUser::human(NAME)]);
+    let bot = Daemon::start(&site, "");
+    let url = Url::of(&bot, 1).without_key();
+    let player = site.player(NAME);
+    let clock = [("clock.limit", "600"), ("clock.increment", "0")];
+    let id = player.start(&clock);
+    act(&player, &id, "abort");
+    site.finished(&id);
+    let id = player.start(&clock);
+    browser.go(&url);
+    browser.wait_visible(".finished-games .name");
+    browser.wait_visible(&format!(".card[data-game='{id}']"));
+    browser.wait_visible(".game-view .board");
+    let over = browser.run(
+        "const left = document.querySelector('.board-area').getBoundingClientRect().left;
+         return [...document.querySelectorAll('.cards *')].filter((part) => part.getBoundingClientRect().right > left).map((part) => part.className);",
+    );
+    assert_eq!(over, json!([]));
+}
+
 /// Script that defines `contrast(a, b)`, the WCAG contrast ratio of two CSS colors.
 const CONTRAST: &str = "
     const canvas = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
@@ -298,6 +324,8 @@ fn contrast_and_touch_targets_are_sufficient() {
                      ['border of a button', 3, contrast(style('[data-act=resign]').borderTopColor, paper)],
                      ['border of a field', 3, contrast(style('#move').borderTopColor, paper)],
                      ['coordinates on dark', 4.5, contrast(letters, style('.game-view .board .dark').fill)],
+                     ['outer focus ring on dark', 3, contrast(style('.board .focus :first-child').stroke, style('.game-view .board .dark').fill)],
+                     ['lines of the focus ring', 3, contrast(style('.board .focus :first-child').stroke, style('.board .focus :last-child').stroke)],
                      ['coordinates on light', 4.5, contrast(letters, style('.game-view .board .light').fill)],
                      ['quiet on raised', 4.5, contrast(style('.facts').color, style('.top nav [aria-current]').backgroundColor)],
                      ['quiet on ground', 4.5, contrast(style('.facts').color, behind)],

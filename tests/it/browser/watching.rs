@@ -150,6 +150,10 @@ fn correspondence_clock_shows_days() {
     // Their clock is running.
     browser.wait_for_text(".board-area .player.moving .clock", "2 d 23 h");
     browser.wait_for_text(".board-area .player:not(.moving) .clock", "3 d 0 h");
+    // On a phone each clock is a single line, and the names stay.
+    browser.emulate_phone();
+    browser.until("[...document.querySelectorAll('.board-area .clock')].every((clock) => clock.offsetHeight < 45)");
+    browser.until("[...document.querySelectorAll('.board-area .who strong')].every((name) => name.clientWidth > 50)");
 }
 
 #[test]
