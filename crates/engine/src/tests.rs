@@ -345,11 +345,9 @@ fn node_limit_applies_after_the_first_iteration() {
             let expected = (first.mv, first.score, 1, first.nodes);
             assert_eq!(found, expected, "{limit} in {fen}");
         }
-        assert_eq!(
-            engine(2).search(&game, nodes(1)).depth,
-            1,
-            "{fen}: with a helper"
-        );
+        // A helper may be deeper.
+        let shared = engine(2).search(&game, nodes(1));
+        assert!(shared.depth >= 1 && shared.mv.is_some(), "{fen}");
     }
     // A stop still applies at once, in an iteration of many nodes.
     let kiwipete = game("r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1");

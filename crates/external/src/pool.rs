@@ -360,7 +360,7 @@ impl State {
     /// Takes the job that can wait least, for a process that has played `last_game`. Leaves a job to another process that is
     /// idle and has played its game, because that one has its hash table.
     fn take_job(&mut self, last_game: Option<u64>) -> Option<Job> {
-        self.queue.retain(|job| !job.control.is_abandoned());
+        self.queue.retain(|job| !job.is_abandoned());
         let mine = |job: &Job| {
             let game = job.task.game_id;
             last_game == Some(game) || !self.idle.contains(&Some(game))
@@ -677,7 +677,7 @@ impl Shared {
                     self.processes.kill(*process);
                 }
             }
-            state.queue.retain(|job| !job.control.is_abandoned());
+            state.queue.retain(|job| !job.is_abandoned());
             let is_busy = state.idle.is_empty();
             let is_stopped = |job: &Job| job.is_awaited() && job.control.is_stopped() && is_busy;
             if let Some(index) = state.queue.iter().position(is_stopped) {

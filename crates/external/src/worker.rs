@@ -24,6 +24,9 @@ const MOVETIME_MARGIN: Duration = Duration::from_millis(20);
 /// Time for an answer that was late, before the process is killed.
 const RECOVERY_TIMEOUT: Duration = Duration::from_secs(1);
 
+/// Time limit for an engine that cannot be told to stop, after its search was abandoned. Other games wait for the process.
+const MAX_ABANDONED_TIME: Duration = Duration::from_secs(5);
+
 /// Longest search while others wait, in soft limits of its share.
 const CROWDED_FACTOR: f64 = 1.5;
 
@@ -96,12 +99,14 @@ impl Worker {
         }
     }
 
-    /// Waits for the answer of a search that nobody waits for any more, until `deadline` if the engine cannot be told to
-    /// stop. Returns whether the process can be used again.
+    /// Waits for the answer of a search that nobody waits for any more: until `deadline`, but for [`MAX_ABANDONED_TIME`] at
+    /// most, if the engine cannot be told to stop. Returns whether the process can be used again.
     pub(crate) fn recover_abandoned(&mut self, deadline: Instant) -> bool {
         let left = match self.process.can_stop() {
             true => Duration::ZERO,
-            false => deadline.saturating_duration_since(Instant::now()),
+            false => deadline
+                .saturating_duration_since(Instant::now())
+                .min(MAX_ABANDONED_TIME),
         };
         self.process.recover(RECOVERY_TIMEOUT.max(left))
     }
