@@ -69,8 +69,8 @@ pub enum Error {
     Older(usize),
     /// The file has an earlier schema version, and another process has it open.
     #[error(
-        "created by an older knightwatch (schema version {0}), which is running: restart it first with the new version, as \
-         `knightwatch drain` does under systemd"
+        "created by an older knightwatch (schema version {0}), and another program has it open: restart a running bot with the \
+         new version, as `knightwatch drain` does under systemd, or end the other program"
     )]
     InUse(usize),
     /// The file is not one of ours.
@@ -171,15 +171,29 @@ fn migrate_unused(file: &Path) -> Result<(), Error> {
         let _opening = lock(&OPENING);
         let db = Connection::open_with_flags(file, flags)?;
         db.busy_timeout(BUSY_TIMEOUT)?;
-        let Err(Error::Older(version)) = schema::expect_current(&db) else {
-            return Ok(());
+        let version = match schema::expect_current(&db) {
+            Ok(()) => return Ok(()),
+            Err(Error::Older(version)) => version,
+            Err(error) => return Err(error),
         };
         // Only the last connection can end the WAL mode.
         let set = db.pragma_update_and_check(None, "journal_mode", "DELETE", |row| {
             row.get::<_, String>(0)
         });
-        if set.is_err() || set.is_ok_and(|mode| mode != "delete") {
-            return Err(Error::InUse(version));
+        match set {
+            Ok(mode) if mode == "delete" => {}
+            Ok(_) => return Err(Error::InUse(version)),
+            Err(error) => {
+                use rusqlite::ErrorCode::{DatabaseBusy, DatabaseLocked};
+                let is_locked = matches!(
+                    error.sqlite_error_code(),
+                    Some(DatabaseBusy | DatabaseLocked)
+                );
+                return Err(match is_locked {
+                    true => Error::InUse(version),
+                    false => Error::Older(version),
+                });
+            }
         }
         version
     };
