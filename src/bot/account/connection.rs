@@ -178,11 +178,13 @@ impl Connection {
     /// If that has lasted for [`REJECTION_TIMEOUT`].
     pub(super) fn on_rejected(&mut self, rejected: &Failure) -> Result<(), Error> {
         let since = *self.rejected_since.get_or_insert_with(clock::now);
-        if clock::since(since) >= REJECTION_TIMEOUT {
+        let left = REJECTION_TIMEOUT.saturating_sub(clock::since(since));
+        if left.is_zero() {
             return Err(Error::TokenRejected(rejected.to_string()));
         }
         warn!(
-            "Lichess rejects the token; the bot stops after {REJECTION_TIMEOUT:?} of that: {rejected}"
+            "Lichess rejects the token; this account stops in about {left:.0?} unless it is accepted again or replaced: \
+             {rejected}"
         );
         Ok(())
     }
@@ -288,8 +290,9 @@ impl Account {
                 Ok(_) => account.connection.on_token_confirmed(),
                 Err(failure) => {
                     let refusal = failure.lichess_error().map(|refusal| refusal.code);
-                    if matches!(refusal, Some(401 | 403)) {
-                        account.replace_rejected_token(failure);
+                    match refusal {
+                        Some(401 | 403) => account.replace_rejected_token(failure),
+                        _ => account.connection.rejected_since = None,
                     }
                 }
             });

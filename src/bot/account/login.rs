@@ -72,12 +72,12 @@ pub(super) async fn login(
         attempt += 1;
         if failure.is_unauthorized() {
             let since = *rejected_since.get_or_insert_with(clock::now);
-            if clock::since(since) >= REJECTION_TIMEOUT {
+            let left = REJECTION_TIMEOUT.saturating_sub(clock::since(since));
+            if left.is_zero() {
                 return Err(Error::TokenRejected(failure.to_string()));
             }
             warn!(
-                "Lichess rejects the token; the bot stops after {REJECTION_TIMEOUT:?} of that, next attempt in {wait:.1?}: \
-                 {failure}"
+                "Lichess rejects the token; this account stops in about {left:.0?} unless it is accepted again: {failure}"
             );
         } else {
             rejected_since = None;

@@ -191,8 +191,8 @@ impl Tournaments {
         if let Some(discovery) = self.discovery.take() {
             discovery.abort();
         }
-        // It may have found arenas that the new settings exclude.
-        while self.discovered.try_recv().is_ok() {}
+        // What it has found may not match the new settings.
+        (self.discovered_sender, self.discovered) = mpsc::unbounded_channel();
         let wanted = &self.ctx.settings.tournaments;
         if wanted.join_any || !wanted.teams.is_empty() {
             let discovery = Discovery::new(
