@@ -94,13 +94,13 @@ async fn play_on_new_site(compare: bool, wanted: usize, times: &mut Times) -> Ou
     let parts = daemon::assemble(&Arc::new(settings), sim.token_of(BOT).parse()?, events)?;
     let page = Page::open(
         "127.0.0.1:0".parse()?,
+        &knightwatch::web::KeySources::default(),
         web::PageConfig {
             events: parts.events.subscribe(),
             metrics: parts.metrics.clone(),
             records: None,
             play: None,
             actions: None,
-            keys: knightwatch::web::KeySources::default(),
             remote_access: knightwatch::web::RemoteAccess::default(),
         },
     )?;

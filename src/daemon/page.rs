@@ -2,8 +2,10 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::broadcast;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 use tracing::{info, warn};
@@ -12,7 +14,7 @@ use super::Accounts;
 use crate::config::{Settings, WebKey};
 use crate::control::{self, Dispatcher};
 use crate::credentials;
-use crate::events::Bus;
+use crate::events::{Bus, Event};
 use crate::lichess::{Client, Token};
 use crate::metrics::Metrics;
 use crate::sim;
@@ -20,6 +22,8 @@ use crate::web::{self, KeySource, KeySources, Page};
 
 /// Interval of the attempts to open the page.
 const RETRY_INTERVAL: Duration = Duration::from_secs(5);
+
+type EventReceiver = broadcast::Receiver<Arc<Event>>;
 
 /// The task that opens the page.
 pub(super) struct PageTask(JoinHandle<Page>);
@@ -34,7 +38,7 @@ impl PageTask {
     ) -> Option<Self> {
         let opener = Opener {
             address: settings.web.address().ok().flatten()?,
-            events: events.clone(),
+            bus: events.clone(),
             metrics: accounts.metrics.clone(),
             records,
             play: page_player(settings),
@@ -45,7 +49,9 @@ impl PageTask {
                 trusted_proxies: settings.web.proxies().unwrap_or_default(),
             },
         };
-        let mut page = opener.open();
+        // Until it is open, events wait, so that it begins with the present state.
+        let mut events = Some(events.subscribe());
+        let mut page = opener.open(&mut events);
         if let Err(error) = &page {
             warn!(
                 "no page, /metrics and /healthz on {}: {error}; see [web] in the configuration; trying again every {} s",
@@ -63,7 +69,7 @@ impl PageTask {
                     }
                 }
                 sleep(RETRY_INTERVAL).await;
-                page = opener.open();
+                page = opener.open(&mut events);
             }
         })))
     }
@@ -80,7 +86,7 @@ impl PageTask {
 /// Sources of the page, for each attempt.
 struct Opener {
     address: SocketAddr,
-    events: Bus,
+    bus: Bus,
     metrics: Metrics,
     records: Option<PathBuf>,
     play: Option<web::PlaySite>,
@@ -90,9 +96,11 @@ struct Opener {
 }
 
 impl Opener {
-    fn open(&self) -> Result<Page, web::OpenError> {
+    /// Opens the page with the events that wait, or with those from now on.
+    fn open(&self, events: &mut Option<EventReceiver>) -> Result<Page, web::OpenError> {
+        let listener = Page::bind(self.address, &self.keys)?;
         let config = web::PageConfig {
-            events: self.events.subscribe(),
+            events: events.take().unwrap_or_else(|| self.bus.subscribe()),
             metrics: self.metrics.clone(),
             records: self.records.clone(),
             play: self.play.clone(),
@@ -100,10 +108,9 @@ impl Opener {
                 dispatcher: self.dispatcher.clone(),
                 enabled: web::ALL_ACTIONS,
             }),
-            keys: self.keys.clone(),
             remote_access: self.remote_access.clone(),
         };
-        let page = Page::open(self.address, config)?;
+        let page = listener.serve(config)?;
         self.metrics.set_page_problem(None);
         info!("/metrics and /healthz are on http://{}", page.address());
         // The key stays valid across restarts and the log may be readable by others, so the key is not logged.

@@ -239,10 +239,9 @@ fn open_page(
             dispatcher: (parts.metrics.clone(), commands).into(),
             enabled: ALLOWED_ACTIONS,
         }),
-        keys: web::KeySources::default(),
         remote_access: web::RemoteAccess::default(),
     };
-    Page::open(address, config).with_context(|| {
+    Page::open(address, &web::KeySources::default(), config).with_context(|| {
         format!("cannot open the page on {address}: choose another address of this machine with --web, or port 0 for any free one")
     })
 }

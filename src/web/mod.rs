@@ -80,8 +80,6 @@ pub struct PageConfig {
     pub play: Option<PlaySite>,
     /// Actions that the page offers, if any.
     pub actions: Option<Actions>,
-    /// Sources of the keys.
-    pub keys: KeySources,
     /// Rules for requests from other machines.
     pub remote_access: RemoteAccess,
 }
@@ -149,30 +147,24 @@ impl Page {
     ///
     /// # Errors
     /// If a key cannot be used, if the address is in use, or if other machines can reach it and no key is chosen.
-    pub fn open(address: SocketAddr, parts: PageConfig) -> Result<Self, OpenError> {
-        let keys = Keys::load(&parts.keys)?;
+    pub fn open(
+        address: SocketAddr,
+        keys: &KeySources,
+        parts: PageConfig,
+    ) -> Result<Self, OpenError> {
+        Ok(Self::bind(address, keys)?.serve(parts)?)
+    }
+
+    /// Listens on this address; port 0 selects a free port.
+    ///
+    /// # Errors
+    /// As those of [`open`](Self::open).
+    pub fn bind(address: SocketAddr, keys: &KeySources) -> Result<PageListener, OpenError> {
+        let keys = Keys::load(keys)?;
         keys.check_address(address)?;
         let listener = TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
-        let address = listener.local_addr()?;
-        let closing = CancellationToken::new();
-        let (closed_sender, closed) = oneshot::channel();
-        let access = Access::new(keys.clone(), parts.remote_access.clone());
-        let server = serve(listener, parts, access, closing.clone());
-        let run = move || {
-            if let Err(error) = block_on(server) {
-                warn!("the page on {address} has closed: {error}");
-            }
-            // The receiver may have been dropped.
-            let _ = closed_sender.send(());
-        };
-        thread::Builder::new().name("page".into()).spawn(run)?;
-        Ok(Self {
-            address,
-            keys,
-            closing,
-            closed,
-        })
+        Ok(PageListener { listener, keys })
     }
 
     /// The address it listens on.
@@ -208,6 +200,41 @@ impl Page {
         self.closing.cancel();
         // After the timeout it ends with the process.
         let _ = timeout(2 * SHUTDOWN_TIMEOUT, &mut self.closed).await;
+    }
+}
+
+/// The address of a page, which does not answer yet.
+pub struct PageListener {
+    listener: TcpListener,
+    keys: Keys,
+}
+
+impl PageListener {
+    /// Opens the page.
+    ///
+    /// # Errors
+    /// If no thread can be started.
+    pub fn serve(self, parts: PageConfig) -> io::Result<Page> {
+        let Self { listener, keys } = self;
+        let address = listener.local_addr()?;
+        let closing = CancellationToken::new();
+        let (closed_sender, closed) = oneshot::channel();
+        let access = Access::new(keys.clone(), parts.remote_access.clone());
+        let server = serve(listener, parts, access, closing.clone());
+        let run = move || {
+            if let Err(error) = block_on(server) {
+                warn!("the page on {address} has closed: {error}");
+            }
+            // The receiver may have been dropped.
+            let _ = closed_sender.send(());
+        };
+        thread::Builder::new().name("page".into()).spawn(run)?;
+        Ok(Page {
+            address,
+            keys,
+            closing,
+            closed,
+        })
     }
 }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 use knightwatch::sim::{ChallengePlan, NewUser, PlayerKind, PlayerOptions, TimeControl};
 use serde_json::Value;
 
-use crate::common::{BOT, Daemon, FAST_MOVES, Site, wait};
+use crate::common::{BOT, Daemon, FAST_MOVES, SLOW, Site, wait};
 use crate::operator::run_command;
 use crate::page::Url;
 use crate::records;
@@ -246,7 +246,7 @@ fn readiness_ends_with_a_pause() {
 
 #[test]
 fn page_opens_when_its_address_becomes_free() {
-    let site = Site::new([]);
+    let site = Site::new([NewUser::bot("Anna")]);
     let home = tempfile::tempdir().unwrap();
     let socket = home.path().join("control.sock");
     // No connection begins at this address, so nobody else takes the port.
@@ -262,10 +262,27 @@ fn page_opens_when_its_address_becomes_free() {
     wait("the problem is shown", || {
         warnings().contains(&problem).then_some(())
     });
+    let game = site.player("Anna").start(&SLOW);
+    wait("the game is seen", || {
+        (parsed(&socket)["games"][0]["opponent"] == "Anna").then_some(())
+    });
     drop(listener);
     assert_eq!(self::address(&bot), address);
     assert!(get(&address, "/livez", "localhost").0.contains(" 200 "));
     assert!(!warnings().contains("no page"));
+    // The page knows what happened before.
+    let mut stream = TcpStream::connect(&address).unwrap();
+    write!(stream, "GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+    let mut received = Vec::new();
+    wait("the snapshot has the game", || {
+        let mut part = [0; 4_096];
+        let length = stream.read(&mut part).unwrap();
+        assert!(length > 0, "the stream has ended");
+        received.extend_from_slice(&part[..length]);
+        String::from_utf8_lossy(&received)
+            .contains(&game)
+            .then_some(())
+    });
 }
 
 #[test]
