@@ -36,7 +36,7 @@ async function readKey() {
 	const stored = canBeKey(item) ? item : null;
 	if (!found) return stored;
 	const given = decoded(found[1]);
-	// Without a storage, the key survives a reload only in the address.
+	// Without a storage, the key survives a reload only in the address, until another view is opened.
 	if (isStorageAvailable) history.replaceState(null, "", location.pathname);
 	if (!canBeKey(given)) return stored;
 	if (stored !== null && (await accepts({ [KEY_HEADER]: given })) === false) return stored;

@@ -67,7 +67,7 @@ export function confirmButton(text, question, action, attributes) {
 		if (!confirming) action();
 	};
 	// A key that is held down does not confirm.
-	const keydown = (event) => event.repeat && event.preventDefault();
+	const keydown = (event) => event.repeat && (event.key === "Enter" || event.key === " ") && event.preventDefault();
 	const node = button(text, click, { onblur: () => setConfirming(false), onkeydown: keydown, ...attributes });
 	return node;
 }

@@ -198,7 +198,7 @@ export class GameView {
 	/** Handles a key outside of input fields. Returns whether it is a shortcut. */
 	onKey(name) {
 		// It also closes menus, so it is no shortcut of this view alone.
-		if (name === "Escape") this.input.reset();
+		if (name === "Escape" && !isTyping() && !document.querySelector(":popover-open")) this.input.reset();
 		const act = {
 			ArrowLeft: () => this.#stepBy(-1),
 			ArrowRight: () => this.#stepBy(1),
