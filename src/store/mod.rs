@@ -94,6 +94,12 @@ impl Error {
         matches!(self.code(), Some(DatabaseCorrupt | NotADatabase))
     }
 
+    /// Returns whether another connection has locked the file.
+    fn is_lock(&self) -> bool {
+        use rusqlite::ErrorCode::{DatabaseBusy, DatabaseLocked};
+        matches!(self.code(), Some(DatabaseBusy | DatabaseLocked))
+    }
+
     fn code(&self) -> Option<rusqlite::ErrorCode> {
         match self {
             Self::Sql(error) => error.sqlite_error_code(),
@@ -180,21 +186,15 @@ fn migrate_unused(file: &Path) -> Result<(), Error> {
         let set = db.pragma_update_and_check(None, "journal_mode", "DELETE", |row| {
             row.get::<_, String>(0)
         });
-        match set {
-            Ok(mode) if mode == "delete" => {}
-            Ok(_) => return Err(Error::InUse(version)),
-            Err(error) => {
-                use rusqlite::ErrorCode::{DatabaseBusy, DatabaseLocked};
-                let is_locked = matches!(
-                    error.sqlite_error_code(),
-                    Some(DatabaseBusy | DatabaseLocked)
-                );
-                return Err(match is_locked {
-                    true => Error::InUse(version),
-                    false => Error::Older(version),
-                });
-            }
+        let set = set.map_err(Error::from);
+        let is_in_use = match &set {
+            Ok(mode) => mode != "delete",
+            Err(error) => error.is_lock(),
+        };
+        if is_in_use {
+            return Err(Error::InUse(version));
         }
+        set.map_err(|_| Error::Older(version))?;
         version
     };
     open(file, None)

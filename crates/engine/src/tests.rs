@@ -599,6 +599,17 @@ fn search_with_no_time_sees_obvious_moves() {
     }
 }
 
+/// Reports of a search on one thread, and its result.
+fn search_with_infos(game: &Game, limits: Limits) -> (Vec<SearchInfo>, SearchInfo) {
+    let (sender, receiver) = mpsc::channel();
+    let (mut task, done) = task(game, limits);
+    task.on_info = Box::new(move |result| drop(sender.send(result.clone())));
+    let engine = engine(1);
+    let _search = engine.start(task);
+    let answer = answer(&done);
+    (receiver.iter().collect(), answer)
+}
+
 #[test]
 fn last_info_equals_the_result() {
     let game = game("r1bqkb1r/pppp1ppp/2n2n2/4p2Q/2B1P3/8/PPPP1PPP/RNB1K1NR b KQkq - 0 1");
@@ -607,13 +618,8 @@ fn last_info_equals_the_result() {
             nodes: Some(nodes),
             ..Limits::default()
         };
-        let (sender, receiver) = mpsc::channel();
-        let (mut task, done) = task(&game, limits);
-        task.on_info = Box::new(move |result| drop(sender.send(result.clone())));
-        let engine = engine(1);
-        let _search = engine.start(task);
-        let answer = answer(&done);
-        let last = receiver.iter().last().expect("search information");
+        let (infos, answer) = search_with_infos(&game, limits);
+        let last = infos.last().expect("search information");
         assert_eq!((last.mv, last.score), (answer.mv, answer.score), "{nodes}");
         assert_eq!(last.nodes, nodes);
     }
@@ -629,13 +635,7 @@ fn last_lines_of_multi_pv_are_different_moves() {
             multi_pv: 4,
             ..Limits::default()
         };
-        let (sender, receiver) = mpsc::channel();
-        let (mut task, done) = task(&game, limits);
-        task.on_info = Box::new(move |result| drop(sender.send(result.clone())));
-        let engine = engine(1);
-        let _search = engine.start(task);
-        let answer = answer(&done);
-        let infos: Vec<SearchInfo> = receiver.iter().collect();
+        let (infos, answer) = search_with_infos(&game, limits);
         let sets: Vec<&[SearchInfo]> = infos.chunks(4).collect();
         let last = sets[sets.len() - 1];
         let numbers: Vec<usize> = last.iter().map(|info| info.multipv).collect();

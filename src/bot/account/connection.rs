@@ -34,7 +34,30 @@ const MAX_CLEAN_CLOSES: u32 = 3;
 const FORBIDDEN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Time for which Lichess rejects the token before it is taken to be invalid: a server in trouble may answer 401 too.
-pub(super) const REJECTION_TIMEOUT: Duration = Duration::from_secs(30);
+const REJECTION_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Since when Lichess rejects the token, if it does.
+#[derive(Default)]
+pub(super) struct Rejection(Option<Instant>);
+
+impl Rejection {
+    /// Lichess rejects the token. Returns how much longer it may.
+    ///
+    /// # Errors
+    /// If that has lasted for [`REJECTION_TIMEOUT`].
+    pub(super) fn on_rejected(&mut self, rejected: &Failure) -> Result<Duration, Error> {
+        let since = *self.0.get_or_insert_with(clock::now);
+        let left = REJECTION_TIMEOUT.saturating_sub(clock::since(since));
+        match left.is_zero() {
+            true => Err(Error::TokenRejected(rejected.to_string())),
+            false => Ok(left),
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.0 = None;
+    }
+}
 
 /// Event stream of the account, and its history.
 pub(super) struct Connection {
@@ -56,8 +79,7 @@ pub(super) struct Connection {
     /// When the token was last checked, and when it was last confirmed.
     token_checked_at: Option<Instant>,
     token_confirmed_at: Option<Instant>,
-    /// Since when Lichess rejects the token.
-    rejected_since: Option<Instant>,
+    rejection: Rejection,
 }
 
 impl Connection {
@@ -84,7 +106,7 @@ impl Connection {
             forbidden_since: None,
             token_checked_at: None,
             token_confirmed_at: None,
-            rejected_since: None,
+            rejection: Rejection::default(),
         }
     }
 
@@ -177,11 +199,7 @@ impl Connection {
     /// # Errors
     /// If that has lasted for [`REJECTION_TIMEOUT`].
     pub(super) fn on_rejected(&mut self, rejected: &Failure) -> Result<(), Error> {
-        let since = *self.rejected_since.get_or_insert_with(clock::now);
-        let left = REJECTION_TIMEOUT.saturating_sub(clock::since(since));
-        if left.is_zero() {
-            return Err(Error::TokenRejected(rejected.to_string()));
-        }
+        let left = self.rejection.on_rejected(rejected)?;
         warn!(
             "Lichess rejects the token; this account stops in about {left:.0?} unless it is accepted again or replaced: \
              {rejected}"
@@ -192,18 +210,18 @@ impl Connection {
     /// Lichess accepts the token.
     pub(super) fn on_token_confirmed(&mut self) {
         self.token_confirmed_at = Some(clock::now());
-        self.rejected_since = None;
+        self.rejection.clear();
     }
 
     /// A new token is used, which Lichess accepts.
     pub(super) fn on_new_token(&mut self) {
-        self.rejected_since = None;
+        self.rejection.clear();
         self.forbidden_since = None;
     }
 
     /// Returns whether Lichess rejects the token at present.
     pub(super) fn is_rejected(&self) -> bool {
-        self.rejected_since.is_some()
+        self.rejection.0.is_some()
     }
 
     /// Returns whether to check the token now; if so, the check counts as started.
@@ -292,7 +310,7 @@ impl Account {
                     let refusal = failure.lichess_error().map(|refusal| refusal.code);
                     match refusal {
                         Some(401 | 403) => account.replace_rejected_token(failure),
-                        _ => account.connection.rejected_since = None,
+                        _ => account.connection.rejection.clear(),
                     }
                 }
             });

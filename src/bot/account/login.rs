@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tracing::warn;
 
-use super::connection::REJECTION_TIMEOUT;
+use super::connection::Rejection;
 use super::{AccountContext, BotParts, Error, HEARTBEAT_INTERVAL};
 use crate::bot::commands::CommandReceiver;
 use crate::bot::shutdown::{ShutdownSignal, Stage};
@@ -29,7 +29,7 @@ pub(super) async fn login(
     commands: &mut CommandReceiver,
 ) -> Result<Option<AccountContext>, Error> {
     let mut attempt = 0;
-    let mut rejected_since = None;
+    let mut rejection = Rejection::default();
     loop {
         let response = tokio::select! {
             response = parts.client.account_past_pauses() => response,
@@ -71,16 +71,12 @@ pub(super) async fn login(
         let wait = retry_wait(&failure, attempt);
         attempt += 1;
         if failure.is_unauthorized() {
-            let since = *rejected_since.get_or_insert_with(clock::now);
-            let left = REJECTION_TIMEOUT.saturating_sub(clock::since(since));
-            if left.is_zero() {
-                return Err(Error::TokenRejected(failure.to_string()));
-            }
+            let left = rejection.on_rejected(&failure)?;
             warn!(
                 "Lichess rejects the token; this account stops in about {left:.0?} unless it is accepted again: {failure}"
             );
         } else {
-            rejected_since = None;
+            rejection.clear();
             warn!("cannot read our account; next attempt in {wait:.1?}: {failure}");
         }
         parts.events.send(events::Event::Offline {

@@ -76,10 +76,8 @@ impl Account {
 
     /// Opponents of running games, and users with an unanswered challenge of ours.
     fn engaged_users(&mut self, now: Instant) -> Vec<(Username, Engagement)> {
-        let challenged = self
-            .unanswered_challenges()
-            .filter_map(|challenge| challenge.dest_user.as_ref())
-            .map(|user| (user.name.clone(), Engagement::Challenge));
+        let challenged = self.challenged_users();
+        let challenged = challenged.map(|user| (user.clone(), Engagement::Challenge));
         let mut engaged: Vec<_> = challenged.collect();
         let opponents = self.games.slots.opponents(now);
         engaged.extend(opponents.filter_map(|(name, clocked)| {
@@ -91,10 +89,12 @@ impl Account {
 
     /// Returns whether a challenge of ours to this user waits for an answer. Lichess would cancel it for another one.
     pub(super) fn is_challenged(&self, user: &Username) -> bool {
-        self.unanswered_challenges().any(|challenge| {
-            let to = challenge.dest_user.as_ref();
-            to.is_some_and(|to| to.name == *user)
-        })
+        self.challenged_users().any(|challenged| challenged == user)
+    }
+
+    fn challenged_users(&self) -> impl Iterator<Item = &Username> {
+        self.unanswered_challenges()
+            .filter_map(|challenge| Some(&challenge.dest_user.as_ref()?.name))
     }
 
     /// Switches matchmaking on or off, also for the next start.

@@ -86,8 +86,8 @@ pub(super) fn return_game(
         // Both games of a correspondence pair are played at once.
         let clocked = offer.time.is_clock();
         let is_engaged = engaged.iter().any(|(name, engagement)| {
-            let excludes = match engagement {
-                Engagement::Game { .. } => clocked && engagement.excludes(clocked),
+            let excludes = match *engagement {
+                Engagement::Game { clocked: running } => clocked && running,
                 Engagement::Challenge => true,
             };
             *name == user && excludes
