@@ -115,7 +115,8 @@ impl Sim {
             let next = self.faults().next_due(time);
             let timer = async {
                 match next {
-                    Some(next) => self.time().sleep(next.saturating_sub(time)).await,
+                    // The time may have been advanced since it was read.
+                    Some(next) => self.time().sleep_until(self.time().at(next)).await,
                     None => pending().await,
                 }
             };

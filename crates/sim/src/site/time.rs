@@ -93,6 +93,11 @@ impl TimeSource {
         self.now().since(SimTime(self.epoch))
     }
 
+    /// The time at which this much has passed since the start.
+    pub(crate) fn at(&self, elapsed: Duration) -> SimTime {
+        SimTime(self.epoch) + elapsed
+    }
+
     /// Advances the time at once and wakes sleepers.
     pub(crate) fn advance(&self, by: Duration) {
         let by = i64::try_from(by.as_millis()).unwrap_or(0);
