@@ -9,9 +9,10 @@ use std::process::{Command, Output};
 use std::time::Duration;
 
 use knightwatch::sim::{ChallengePlan, NewUser, PlayerKind, PlayerOptions, TimeControl};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::common::{BOT, Daemon, FAST_MOVES, SLOW, Site, wait};
+use crate::etiquette::{act, start_game};
 use crate::operator::run_command;
 use crate::page::Url;
 use crate::records;
@@ -65,21 +66,25 @@ fn opponent(name: &str) -> PlayerOptions {
 
 #[test]
 fn status_shows_games_counts_and_health() {
-    let site = Site::new([NewUser::human("Randy")]);
+    let site = Site::new([NewUser::human("Anna")]);
     let bot = Daemon::start(&site, FAST_MOVES);
     bot.ready();
     let socket = bot.socket();
     let mode = std::fs::metadata(&socket).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
-    site.sim.add_player(opponent("Randy"));
+    let anna = site.player("Anna");
+    let id = start_game(&site, &anna);
     let game = wait("a game with moves is seen", || {
         let status = parsed(&socket);
         let game = status["games"][0].clone();
-        (game["ply"].as_u64()? >= 4).then_some(game)
+        (game["ply"] == 2).then_some(game)
     });
-    assert!(game["opponent"].as_str().unwrap().contains("Randy"));
+    assert_eq!(
+        (&game["id"], &game["opponent"]),
+        (&json!(id), &json!("Anna"))
+    );
     assert!(game["stream"]["open_s"].is_number(), "{game}");
-    site.finished(game["id"].as_str().unwrap());
+    act(&anna, &id, "resign");
     let status = wait("the game is counted", || {
         let status = parsed(&socket);
         (status["counts"]["won"] == 1).then_some(status)

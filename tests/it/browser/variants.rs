@@ -101,8 +101,15 @@ fn go_to_move(browser: &Browser, url: &Url, id: &str, uci: &str) -> String {
     });
     let button = format!("document.querySelectorAll('.moves button')[{}]", ply - 1);
     browser.until(&format!("{button}?.textContent === {}", json!(san)));
-    browser.run(&format!("{button}.click();"));
-    browser.until(&format!("{button}.hasAttribute('aria-current')"));
+    // At the last move the page follows the game, so that the reply would be shown.
+    let is_last = format!("document.querySelectorAll('.moves button').length === {ply}");
+    let is_over = "document.querySelector('.panel .result').checkVisibility()";
+    wait("the position after the move is shown", || {
+        browser.run(&format!("{button}.click();"));
+        let is_fixed = format!("(!({is_last}) || {is_over})");
+        let is_shown = format!("return {is_fixed} && {button}.hasAttribute('aria-current');");
+        (browser.run(&is_shown) == true).then_some(())
+    });
     san
 }
 
