@@ -1,15 +1,15 @@
 //! Headless browser, driven through chromedriver by WebDriver, which is JSON over HTTP.
 
 use std::io::{BufRead, BufReader};
-use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use reqwest::Method;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
 use crate::common::{save_failure, skip, wait};
@@ -25,34 +25,59 @@ fn press() -> Value {
     json!({ "type": "pointerDown", "button": 0 })
 }
 
+/// Steps of the mouse as the body of a request.
+fn mouse(steps: &[Value]) -> Value {
+    json!({ "actions": [{ "type": "pointer", "id": "mouse", "parameters": { "pointerType": "mouse" }, "actions": steps }] })
+}
+
 /// The step in which a pointer is released.
 fn lift() -> Value {
     json!({ "type": "pointerUp", "button": 0 })
 }
 
-/// A browser; closed when this is dropped.
+/// Starts chromedriver with a directory for the profile of its browser. When the standard input ends, so also when the tests
+/// end in any way, both are killed and the directory is removed.
+const CHROMEDRIVER: &str = "setsid chromedriver --port=0 & read -r _; kill -KILL -$!; wait; \
+    until rm -rf \"$1\"; do sleep 0.1; done";
+
+/// Browsers that tests have closed, for the next tests: starting one takes seconds of processor time.
+static IDLE: Mutex<Vec<Session>> = Mutex::new(Vec::new());
+
+/// A browser in which nothing is open yet; closed when this is dropped.
 pub(super) struct Browser {
-    driver: Child,
-    /// URL of the session: `http://127.0.0.1:1234/session/ID`.
-    session: String,
-    http: reqwest::Client,
-    runtime: Runtime,
-    profile: TempDir,
+    /// Taken when this is dropped.
+    session: Option<Session>,
+    /// It has settings that a new browser does not have.
+    is_altered: AtomicBool,
 }
 
-impl Browser {
-    /// Opens a browser of this size; `None`, with a message, if none is installed.
-    pub(super) fn open(width: u32, height: u32) -> Option<Self> {
-        let started = Command::new("chromedriver")
-            .arg("--port=0")
-            .process_group(0)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn();
-        let Ok(mut driver) = started else {
+/// A running browser; killed when this is dropped.
+struct Session {
+    /// The shell that runs [`CHROMEDRIVER`].
+    driver: Child,
+    /// URL of the session: `http://127.0.0.1:1234/session/ID`.
+    url: String,
+    http: reqwest::Client,
+    runtime: Runtime,
+}
+
+impl Session {
+    /// `None`, with a message, if no browser is installed.
+    fn start(width: u32, height: u32) -> Option<Self> {
+        let version = Command::new("chromedriver").arg("--version").output();
+        if version.is_err() {
             skip("browser", "there is no chromedriver (chromium-driver) here");
             return None;
-        };
+        }
+        let profile = tempfile::tempdir().unwrap().keep();
+        let mut driver = Command::new("sh")
+            .args(["-c", CHROMEDRIVER, "sh"])
+            .arg(&profile)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
         let port = BufReader::new(driver.stdout.take().unwrap())
             .lines()
             .map_while(Result::ok)
@@ -61,18 +86,16 @@ impl Browser {
                 rest.trim_end_matches('.').parse::<u16>().ok()
             })
             .expect("chromedriver tells its port");
-        let profile = tempfile::tempdir().unwrap();
-        let mut browser = Self {
+        let mut session = Self {
             driver,
-            session: format!("http://127.0.0.1:{port}"),
+            url: format!("http://127.0.0.1:{port}"),
             http: crate::common::http_client(),
             runtime: tokio::runtime::Builder::new_current_thread()
                 .enable_all()
                 .build()
                 .unwrap(),
-            profile,
         };
-        let directory = browser.profile.path().display();
+        let directory = profile.display();
         let options = json!({ "args": [
             "--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu",
             "--disable-software-rasterizer", "--no-first-run", "--disable-background-networking",
@@ -83,22 +106,16 @@ impl Browser {
             "goog:chromeOptions": options,
             "goog:loggingPrefs": { "browser": "ALL", "performance": "ALL" },
         }}});
-        let made = browser.call(Method::POST, "/session", &wanted);
+        let made = session.attempt(Method::POST, "/session", &wanted).unwrap();
         let id = made["sessionId"].as_str().expect("a session").to_owned();
-        browser.session = format!("{}/session/{id}", browser.session);
-        Some(browser)
-    }
-
-    /// Sends a request that must succeed.
-    fn call(&self, method: Method, path: &str, body: &Value) -> Value {
-        self.attempt(method, path, body)
-            .unwrap_or_else(|error| panic!("{path} {body}: {error}"))
+        session.url = format!("{}/session/{id}", session.url);
+        Some(session)
     }
 
     fn attempt(&self, method: Method, path: &str, body: &Value) -> Result<Value, Value> {
         let mut request = self
             .http
-            .request(method.clone(), format!("{}{path}", self.session))
+            .request(method.clone(), format!("{}{path}", self.url))
             .timeout(REQUEST_TIMEOUT);
         if method == Method::POST {
             let text = body.to_string();
@@ -117,6 +134,62 @@ impl Browser {
         }
     }
 
+    /// Leaves the browser as it was when it started.
+    fn reset(&self) -> Result<(), Value> {
+        let post = |path: &str, body: &Value| self.attempt(Method::POST, path, body);
+        let clear = "localStorage.clear(); sessionStorage.clear();";
+        post("/execute/sync", &json!({ "script": clear, "args": [] }))?;
+        post("/url", &json!({ "url": "about:blank" }))?;
+        let corner = json!({ "type": "pointerMove", "duration": 0, "x": 0, "y": 0 });
+        post("/actions", &mouse(&[corner]))?;
+        self.attempt(Method::DELETE, "/actions", &Value::Null)?;
+        for kind in ["browser", "performance"] {
+            post("/se/log", &json!({ "type": kind }))?;
+        }
+        let windows = self.attempt(Method::GET, "/window/handles", &Value::Null)?;
+        let is_alone = windows.as_array().is_some_and(|all| all.len() == 1);
+        is_alone.then_some(()).ok_or(windows)
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        drop(self.driver.stdin.take());
+        let _ = self.driver.wait();
+    }
+}
+
+impl Browser {
+    /// Opens a browser of this size; `None`, with a message, if none is installed.
+    pub(super) fn open(width: u32, height: u32) -> Option<Self> {
+        let idle = IDLE.lock().unwrap().pop();
+        let session = match idle {
+            Some(session) => {
+                let size = json!({ "width": width, "height": height });
+                session
+                    .attempt(Method::POST, "/window/rect", &size)
+                    .unwrap();
+                session
+            }
+            None => Session::start(width, height)?,
+        };
+        Some(Self {
+            session: Some(session),
+            is_altered: AtomicBool::new(false),
+        })
+    }
+
+    fn attempt(&self, method: Method, path: &str, body: &Value) -> Result<Value, Value> {
+        let session = self.session.as_ref().expect("the browser is open");
+        session.attempt(method, path, body)
+    }
+
+    /// Sends a request that must succeed.
+    fn call(&self, method: Method, path: &str, body: &Value) -> Value {
+        self.attempt(method, path, body)
+            .unwrap_or_else(|error| panic!("{path} {body}: {error}"))
+    }
+
     /// Opens an address.
     pub(super) fn go(&self, url: &str) {
         self.call(Method::POST, "/url", &json!({ "url": url }));
@@ -124,17 +197,20 @@ impl Browser {
 
     /// Runs a script in the page and returns its result; the text is the body of a function.
     pub(super) fn run(&self, script: &str) -> Value {
-        self.call(
-            Method::POST,
-            "/execute/sync",
-            &json!({ "script": script, "args": [] }),
-        )
+        self.try_run(script)
+            .unwrap_or_else(|error| panic!("{script}: {error}"))
     }
 
-    /// Waits until an expression in the page is truthy, and returns its value.
+    fn try_run(&self, script: &str) -> Result<Value, Value> {
+        let body = json!({ "script": script, "args": [] });
+        self.attempt(Method::POST, "/execute/sync", &body)
+    }
+
+    /// Waits until an expression in the page is truthy, and returns its value. Errors, such as of an element that is not
+    /// there yet, count as false.
     pub(super) fn until(&self, expression: &str) -> Value {
         wait(&format!("in the page: {expression}"), || {
-            let value = self.run(&format!("return {expression};"));
+            let value = self.try_run(&format!("return {expression};")).ok()?;
             let nothing = [json!(null), json!(false), json!(0), json!("")].contains(&value);
             (!nothing).then_some(value)
         })
@@ -240,8 +316,7 @@ impl Browser {
     }
 
     fn point(&self, steps: &[Value]) {
-        let actions = json!({ "actions": [{ "type": "pointer", "id": "mouse", "parameters": { "pointerType": "mouse" }, "actions": steps }] });
-        self.call(Method::POST, "/actions", &actions);
+        self.call(Method::POST, "/actions", &mouse(steps));
     }
 
     /// Scrolls over the center of an element by this many pixels.
@@ -254,12 +329,14 @@ impl Browser {
 
     /// Sends a Chrome DevTools command.
     pub(super) fn devtools(&self, command: &str, parameters: &Value) -> Value {
+        self.is_altered.store(true, Ordering::Relaxed);
         let body = json!({ "cmd": command, "params": parameters });
         self.call(Method::POST, "/goog/cdp/execute", &body)
     }
 
     /// Grants a permission to the page.
     pub(super) fn grant(&self, what: &str) {
+        self.is_altered.store(true, Ordering::Relaxed);
         let body = json!({ "descriptor": { "name": what }, "state": "granted" });
         self.call(Method::POST, "/permissions", &body);
     }
@@ -349,12 +426,13 @@ impl Drop for Browser {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.save_failure();
+            return;
         }
-        let _ = self.attempt(Method::DELETE, "", &json!({}));
-        // A busy machine may not have closed the browser yet.
-        let group = i32::try_from(self.driver.id()).unwrap();
-        // SAFETY: the driver is not reaped yet, so that the group is its own.
-        unsafe { libc::kill(-group, libc::SIGKILL) };
-        let _ = self.driver.wait();
+        if let Some(session) = self.session.take()
+            && !self.is_altered.load(Ordering::Relaxed)
+            && session.reset().is_ok()
+        {
+            IDLE.lock().unwrap().push(session);
+        }
     }
 }
