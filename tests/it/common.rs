@@ -21,10 +21,11 @@ use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 
-/// A client of HTTP for the tests.
+/// A client of HTTP without TLS for the tests. Reading the root certificates takes long in an unoptimized build.
 pub(crate) fn http_client() -> reqwest::Client {
     knightwatch::lichess::install_tls_provider();
-    reqwest::Client::new()
+    let builder = reqwest::Client::builder().tls_certs_only([]);
+    builder.build().unwrap()
 }
 
 /// User name of the bot in every test.

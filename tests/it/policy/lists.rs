@@ -9,7 +9,7 @@ use axum::routing::get;
 use knightwatch::sim::NewUser;
 
 use super::{BLITZ, challenge_and_wait, site, wait_for_log};
-use crate::common::{Daemon, Site, wait};
+use crate::common::{Daemon, IMPATIENT, Site, wait};
 use crate::operator::run_command;
 
 /// A list on a server, with the versions that clients have named.
@@ -64,7 +64,7 @@ fn block_list_beyond_its_limit_changes_nothing() {
     server.set(Some(("Anna\n", "\"v1\"")));
     let url = server.start(&site);
     let config = format!("challenge.block_lists = [\"{url}\", \"own.txt\"]\n");
-    let bot = Daemon::start(&site, &config);
+    let bot = Daemon::start_with(&site, &config, &IMPATIENT);
     wait_for_line(&bot, &format!("the block list {url} has 1 name"));
     let long = "Bert\n".repeat(60_000);
     server.set(Some((&long, "\"v2\"")));
