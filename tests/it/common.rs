@@ -223,6 +223,14 @@ impl Site {
         })
     }
 
+    /// Waits until the game has this many plies or is over.
+    pub(crate) fn plies_or_end(&self, id: &str, plies: usize) -> GameSummary {
+        wait(&format!("game {id} has {plies} plies or ends"), || {
+            self.game(id)
+                .filter(|game| game.plies >= plies || game.status != "started")
+        })
+    }
+
     /// Waits until this many games have started, and returns all of them.
     pub(crate) fn started(&self, count: usize) -> Vec<GameSummary> {
         wait(&format!("{count} games have started"), || {

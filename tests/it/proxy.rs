@@ -1,5 +1,6 @@
 //! Responses of a proxy in front of Lichess are not mistaken for those of Lichess, and rate limits of Lichess cost no game.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use knightwatch::control::{self, Request, Response};
@@ -305,13 +306,18 @@ fn many_challenges_delay_neither_accept_nor_move() {
     anna.play(&id, "e2e4");
     site.plies(&id, 2);
     // Four declines at a time, and none is answered.
-    let sent = || requests_of(&site, BOT, Endpoint::ChallengeDecline).len();
+    let sent = || {
+        let requests = requests_of(&site, BOT, Endpoint::ChallengeDecline);
+        let challenges: BTreeSet<_> = requests.iter().map(|request| &request.game).collect();
+        challenges.len()
+    };
     wait("four declines are sent", || (sent() >= 4).then_some(()));
     assert_eq!(sent(), 4);
     let more = bot.descriptors().saturating_sub(before);
     assert!(more < 20, "{more} more descriptors");
     // All of them are declined in the end.
     site.sim.faults().clear();
+    site.sim.advance(Duration::from_secs(600));
     for (name, id) in names.iter().zip(&challenges) {
         assert_eq!(site.player(name).answer(id), "standard");
     }

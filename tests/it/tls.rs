@@ -365,11 +365,13 @@ fn frozen_stream_connection_does_not_block_moves() {
     let frozen = Instant::now();
     // No side of the connection notices. The pending move is posted over another connection; the next one has to wait until
     // the silence is noticed.
-    let at = plies();
-    wait("the game goes on", || (plies() >= at + 6).then_some(()));
+    let game = site.plies_or_end(&id, plies() + 6);
     assert!(frozen.elapsed() < Duration::from_secs(100));
-    let game = site.finished(&id);
-    assert_eq!(game.status, "mate", "{game:?}\n{}", bot.log());
+    assert!(
+        ["started", "mate"].contains(&game.status),
+        "{game:?}\n{}",
+        bot.log()
+    );
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Headless browser, driven through chromedriver by WebDriver, which is JSON over HTTP.
 
 use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -37,7 +38,7 @@ fn lift() -> Value {
 
 /// Starts chromedriver with a directory for the profile of its browser. When the standard input ends, so also when the tests
 /// end in any way, both are killed and the directory is removed.
-const CHROMEDRIVER: &str = "setsid chromedriver --port=0 & read -r _; kill -KILL -$!; wait; \
+const CHROMEDRIVER: &str = "setsid chromedriver --port=0 & exec > /dev/null; read -r _; kill -KILL -$!; wait; \
     until rm -rf \"$1\"; do sleep 0.1; done";
 
 /// Browsers that tests have closed, for the next tests: starting one takes seconds of processor time.
@@ -69,22 +70,9 @@ impl Session {
             skip("browser", "there is no chromedriver (chromium-driver) here");
             return None;
         }
-        let profile = tempfile::tempdir().unwrap().keep();
-        let mut driver = Command::new("sh")
-            .args(["-c", CHROMEDRIVER, "sh"])
-            .arg(&profile)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let port = BufReader::new(driver.stdout.take().unwrap())
-            .lines()
-            .map_while(Result::ok)
-            .find_map(|line| {
-                let (_, rest) = line.split_once("successfully on port ")?;
-                rest.trim_end_matches('.').parse::<u16>().ok()
-            })
+        // The port that it has found free may be taken when it opens it; then it ends.
+        let (driver, port, profile) = (0..3)
+            .find_map(|_| Self::start_driver())
             .expect("chromedriver tells its port");
         let mut session = Self {
             driver,
@@ -110,6 +98,30 @@ impl Session {
         let id = made["sessionId"].as_str().expect("a session").to_owned();
         session.url = format!("{}/session/{id}", session.url);
         Some(session)
+    }
+
+    /// Returns the process, its port, and the directory for the profile.
+    fn start_driver() -> Option<(Child, u16, PathBuf)> {
+        let profile = tempfile::tempdir().unwrap().keep();
+        let mut driver = Command::new("sh")
+            .args(["-c", CHROMEDRIVER, "sh"])
+            .arg(&profile)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let port = BufReader::new(driver.stdout.take().unwrap())
+            .lines()
+            .map_while(Result::ok)
+            .find_map(|line| {
+                let (_, rest) = line.split_once("successfully on port ")?;
+                rest.trim_end_matches('.').parse::<u16>().ok()
+            });
+        if port.is_none() {
+            stop_driver(&mut driver);
+        }
+        Some((driver, port?, profile))
     }
 
     fn attempt(&self, method: Method, path: &str, body: &Value) -> Result<Value, Value> {
@@ -154,23 +166,28 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        drop(self.driver.stdin.take());
-        let _ = self.driver.wait();
+        stop_driver(&mut self.driver);
     }
+}
+
+/// Ends [`CHROMEDRIVER`] and all that it has started.
+fn stop_driver(driver: &mut Child) {
+    drop(driver.stdin.take());
+    let _ = driver.wait();
 }
 
 impl Browser {
     /// Opens a browser of this size; `None`, with a message, if none is installed.
     pub(super) fn open(width: u32, height: u32) -> Option<Self> {
         let idle = IDLE.lock().unwrap().pop();
-        let session = match idle {
-            Some(session) => {
-                let size = json!({ "width": width, "height": height });
-                session
-                    .attempt(Method::POST, "/window/rect", &size)
-                    .unwrap();
-                session
-            }
+        let size = json!({ "width": width, "height": height });
+        // One that has crashed since is not used.
+        let usable = idle.filter(|session| {
+            let resized = session.attempt(Method::POST, "/window/rect", &size);
+            resized.is_ok()
+        });
+        let session = match usable {
+            Some(session) => session,
             None => Session::start(width, height)?,
         };
         Some(Self {

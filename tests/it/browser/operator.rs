@@ -3,7 +3,7 @@
 use super::driver::Browser;
 use crate::common::{Daemon, FAST_MOVES, Site, wait};
 use crate::etiquette::act;
-use crate::operator::run_command;
+use crate::operator::{run_command, status};
 use crate::page::Url;
 use crate::records::file;
 use knightwatch::sim::{ArenaOptions, NewUser, TimeControl};
@@ -108,6 +108,9 @@ fn operator_actions_are_logged_and_disabled_by_drain() {
     }
     let player = site.player("Anna");
     let id = player.start(&[CLOCK[0], CLOCK[1], ("color", "white"), ("rated", "true")]);
+    wait("the bot has the game", || {
+        (status(&bot)["games"][0]["id"] == id.as_str()).then_some(())
+    });
     browser.until("!document.querySelector('[data-control=pause]').disabled");
     run_command(&bot, &["drain"]);
     browser.wait_for_text(log, "draining: finishing 1 game");

@@ -63,9 +63,16 @@ fn moves_are_browsed_by_wheel_autoplay_and_chat() {
     );
 
     browser.click(".tools [title='To the start (Home)']");
+    // The position is shown for a second only, which may pass between two requests to the browser.
+    browser.run(&format!(
+        "new MutationObserver((_, observer) => {{
+             if ({SHOWN} !== 2) return;
+             observer.disconnect();
+             document.querySelector(\".tools [title='Stop']\").click();
+         }}).observe(document.querySelector('.moves'), {{ attributeFilter: ['aria-current'], subtree: true }});"
+    ));
     browser.click(".tools [title='Play the moves one after another']");
     shows(2);
-    browser.click(".tools [title='Stop']");
     browser.wait_visible(".tools [title='Play the moves one after another']");
 
     browser.press(&[super::END]);

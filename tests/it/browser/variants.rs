@@ -249,6 +249,10 @@ fn third_check_is_counted_and_said() {
     browser.wait_for_text("#read", ", third check");
 
     // The history names the variant and the end.
+    wait("the end is in the records", || {
+        let found = url.json("/api/games?variant=threeCheck");
+        (found["games"][0]["end"] == "three checks").then_some(())
+    });
     browser.run("location.hash = '#/games?variant=threeCheck';");
     browser.wait_for_text("table.games .end", "three checks");
     browser.wait_for_text("table.games .kind", "Three-check");

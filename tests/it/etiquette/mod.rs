@@ -195,16 +195,17 @@ fn draw_settings_follow_rules() {
     act(&anna, &games[0], "move/d3e3");
     let game = site.plies(&games[0], 4);
     assert_eq!(game.status, "started");
-    let log = bot.log();
-    let mut offers = log
-        .lines()
-        .filter(|line| line.contains("offering a draw") || line.contains("accepting the draw at"));
-    assert!(offers.all(|line| !line.contains(&games[0])), "{log}");
     let declined = |line: &str| {
         let why = "declining the draw: draws are not accepted in this game";
         line.contains(why) && line.contains(&games[0])
     };
-    assert!(log.lines().any(declined), "{log}");
+    let log = wait("the offer is declined", || {
+        Some(bot.log()).filter(|log| log.lines().any(declined))
+    });
+    let mut offers = log
+        .lines()
+        .filter(|line| line.contains("offering a draw") || line.contains("accepting the draw at"));
+    assert!(offers.all(|line| !line.contains(&games[0])), "{log}");
 }
 
 #[test]

@@ -180,7 +180,8 @@ fn f16_games_beyond_grace_period_are_resumed() {
     assert!(bot.log().contains(&message), "{}", bot.log());
     bot.crash_and_restart();
     for game in left {
-        site.plies(&game.id, game.plies + 4);
+        let game = site.plies_or_end(&game.id, game.plies + 4);
+        assert!(["started", "mate"].contains(&game.status), "{game:?}");
     }
 }
 
@@ -190,7 +191,7 @@ fn f17_games_beyond_concurrency_are_played() {
     let bot = start_tester(&site, 4.0, "games = { concurrency = 1 }", &[]);
     site.sim.advance(seconds(21));
     for game in site.started(4) {
-        let game = site.plies(&game.id, 10);
+        let game = site.plies_or_end(&game.id, 10);
         assert!(["started", "mate"].contains(&game.status), "{game:?}");
     }
     assert!(

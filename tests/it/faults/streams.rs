@@ -136,7 +136,7 @@ fn f08_stream_stays_open_while_queries_are_limited() {
         ..PlayerOptions::new("Thinker", PlayerKind::Random).challenging(plan)
     });
     let game = site.started(1).remove(0);
-    site.plies(&game.id, 7);
+    site.plies(&game.id, 5);
     let requests = requests_of(&site, BOT, Endpoint::Playing);
     let limited = requests.iter().filter(|request| request.faulted).count();
     assert_eq!(limited, 1);

@@ -219,7 +219,7 @@ fn block_list_of_matchmaking_excludes_bots() {
              [matchmaking]\nenabled = true\nidle_s = 5\nchallenge_timeout_s = 1\nblock_lists = [\"{url}\"]\n"
         )
     };
-    let bot = Daemon::start(&site, &lists(""));
+    let bot = Daemon::start_with(&site, &lists(""), &IMPATIENT);
     for name in ["Cousin", "Friend"] {
         wait_for_line(&bot, &format!("INFO challenged {name}"));
     }
