@@ -40,7 +40,7 @@ fn partner(number: usize) -> PlayerOptions {
                 PlayerKind::Greedy
             },
         )
-        .challenging(ChallengePlan::against(BOT, TimeControl::clock(10, 1)))
+        .challenging(ChallengePlan::against(BOT, TimeControl::clock(60, 1)))
     }
 }
 
@@ -100,7 +100,9 @@ fn run_kills(kills: usize, seed: u64) -> Cost {
         kept_games: 10_000,
         ..SimOptions::default()
     });
-    let config = format!("games = {{ concurrency = {GAMES} }}");
+    // The waits include the search for a move.
+    let config =
+        format!("games = {{ concurrency = {GAMES} }}\n[[rule]]\nplay = {{ max_move_ms = 100 }}\n");
     let mut bot = Daemon::start(&site, &config);
     (0..GAMES).for_each(|number| site.sim.add_player(partner(number)));
     let mut cost = Cost::default();

@@ -131,10 +131,7 @@ fn f03_move_reset_is_resent_within_50_ms() {
 
 #[test]
 fn f04_hanging_move_is_made_once() {
-    let game = BookGame::start(Scenario {
-        speed: 3.0,
-        ..Scenario::new("F4")
-    });
+    let game = BookGame::start(Scenario::new("F4"));
     game.play_to(25);
     let resent = game.resend_times();
     println!("F4, a move that hangs for 3 s, one whose response does: {resent:.3?}");

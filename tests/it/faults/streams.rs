@@ -279,7 +279,6 @@ fn f12_single_401_does_not_stop_bot() {
                 .from_user(BOT)
                 .nth(3),
         ],
-        speed: 4.0,
         ..Scenario::new("")
     });
     game.play_to(21);
