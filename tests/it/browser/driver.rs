@@ -37,9 +37,9 @@ fn lift() -> Value {
 }
 
 /// Starts chromedriver with a directory for the profile of its browser. When the standard input ends, so also when the tests
-/// end in any way, both are killed and the directory is removed.
-const CHROMEDRIVER: &str = "setsid chromedriver --port=0 & exec > /dev/null; read -r _; kill -KILL -$!; wait; \
-    until rm -rf \"$1\"; do sleep 0.1; done";
+/// end in any way, both are killed and the directory is removed. Signals to the tests do not end the shell before that.
+const CHROMEDRIVER: &str = "setsid chromedriver --port=0 & trap '' HUP INT TERM; exec > /dev/null; \
+    read -r _; kill -KILL -$!; wait; until rm -rf \"$1\"; do sleep 0.1; done";
 
 /// Browsers that tests have closed, for the next tests: starting one takes seconds of processor time.
 static IDLE: Mutex<Vec<Session>> = Mutex::new(Vec::new());
