@@ -329,6 +329,7 @@ fn broken_engine_is_reported() {
             &[cheat, "--openings", beside],
             "Cheat does not play Chess960",
         ),
+        (&["/bin/cat"], "cat has not sent uciok within 10.0s"),
     ] {
         let refused = output(&[&["gauntlet"], arguments].concat());
         assert_eq!(refused.status.code(), Some(1), "{refused:?}");

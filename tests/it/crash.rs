@@ -22,11 +22,11 @@ const GAMES: usize = 8;
 /// Maximum time from the start of a process until it has opened the stream of a running game.
 const MAX_RESUME_TIME: Duration = Duration::from_secs(2);
 
-/// Maximum time for a move with the clock of these games.
+/// Maximum time for a move, of which the search takes a tenth of a second.
 const MAX_MOVE_TIME: Duration = Duration::from_secs(3);
 
-/// A built-in player who always has a game with the bot. The clock is so short that the bot moves within a fraction of a
-/// second, and long enough that no game is lost on time while the process starts on a slow machine.
+/// A built-in player who always has a game with the bot. The clock is long enough that no game is lost on time while the
+/// process starts on a slow machine.
 fn partner(number: usize) -> PlayerOptions {
     let ms = Duration::from_millis;
     PlayerOptions {
@@ -100,7 +100,7 @@ fn run_kills(kills: usize, seed: u64) -> Cost {
         kept_games: 10_000,
         ..SimOptions::default()
     });
-    // The waits include the search for a move.
+    // A short search, since the waits include it.
     let config =
         format!("games = {{ concurrency = {GAMES} }}\n[[rule]]\nplay = {{ max_move_ms = 100 }}\n");
     let mut bot = Daemon::start(&site, &config);

@@ -393,8 +393,9 @@ fn first_move_is_quick_although_clock_stands() {
     site.plies(&id, 1);
     let when = |endpoint| requests_of(&site, BOT, endpoint)[0].at;
     let took = when(Endpoint::Move) - when(Endpoint::ChallengeAccept);
-    // The limit is one second; by its clock of three hours the bot would search for minutes.
-    assert!(took < Duration::from_secs(60), "{took:?}");
+    // The limit is one second, and other tests share the machine; by its clock of three hours the bot would search for
+    // minutes.
+    assert!(took < Duration::from_secs(20), "{took:?}");
 }
 
 #[test]

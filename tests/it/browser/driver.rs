@@ -1,6 +1,7 @@
 //! Headless browser, driven through chromedriver by WebDriver, which is JSON over HTTP.
 
 use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
@@ -37,14 +38,15 @@ fn lift() -> Value {
 }
 
 /// Starts chromedriver with a directory for the profile of its browser. When the standard input ends, so also when the tests
-/// end in any way, both are killed and the directory is removed. Signals to the tests do not end the shell before that.
-const CHROMEDRIVER: &str = "setsid chromedriver --port=0 & trap '' HUP INT TERM; exec > /dev/null; \
-    read -r _; kill -KILL -$!; wait; until rm -rf \"$1\"; do sleep 0.1; done";
+/// end in any way, both are killed and the directory is removed. The shell has a process group of its own, so signals to
+/// the tests do not reach it.
+const CHROMEDRIVER: &str = "setsid chromedriver --port=0 & exec > /dev/null; read -r _; \
+    kill -KILL -$! || kill -KILL $!; wait; for _ in $(seq 100); do rm -rf \"$1\" && break; sleep 0.1; done";
 
-/// Browsers that tests have closed, for the next tests: starting one takes seconds of processor time.
+/// Browsers that tests have finished with, for the next tests: starting one takes seconds of processor time.
 static IDLE: Mutex<Vec<Session>> = Mutex::new(Vec::new());
 
-/// A browser in which nothing is open yet; closed when this is dropped.
+/// A browser of one test; when this is dropped, the next test may use the browser again.
 pub(super) struct Browser {
     /// Taken when this is dropped.
     session: Option<Session>,
@@ -106,6 +108,7 @@ impl Session {
         let mut driver = Command::new("sh")
             .args(["-c", CHROMEDRIVER, "sh"])
             .arg(&profile)
+            .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -146,7 +149,7 @@ impl Session {
         }
     }
 
-    /// Leaves the browser as it was when it started.
+    /// Closes the page and clears what the next test would notice: its storage, the mouse and the logs.
     fn reset(&self) -> Result<(), Value> {
         let post = |path: &str, body: &Value| self.attempt(Method::POST, path, body);
         let clear = "localStorage.clear(); sessionStorage.clear();";
@@ -223,11 +226,15 @@ impl Browser {
         self.attempt(Method::POST, "/execute/sync", &body)
     }
 
-    /// Waits until an expression in the page is truthy, and returns its value. Errors, such as of an element that is not
-    /// there yet, count as false.
+    /// Waits until an expression in the page is truthy, and returns its value. An exception, such as of an element that is
+    /// not there yet, counts as false.
     pub(super) fn until(&self, expression: &str) -> Value {
         wait(&format!("in the page: {expression}"), || {
-            let value = self.try_run(&format!("return {expression};")).ok()?;
+            let value = match self.try_run(&format!("return {expression};")) {
+                Ok(value) => value,
+                Err(error) if error["error"] == "javascript error" => return None,
+                Err(error) => panic!("{expression}: {error}"),
+            };
             let nothing = [json!(null), json!(false), json!(0), json!("")].contains(&value);
             (!nothing).then_some(value)
         })
