@@ -390,9 +390,7 @@ fn frozen_stream_connection_loses_no_short_game() {
     });
     proxy.freezer.freeze();
     let at = site.sim.elapsed();
-    wait("the game goes on", || {
-        (game().plies >= frozen + 2 || game().status != "started").then_some(())
-    });
+    site.plies_or_end(&id, frozen + 2);
     assert!(
         ["started", "mate"].contains(&game().status),
         "{:?}\n{}",

@@ -149,11 +149,15 @@ impl Session {
         }
     }
 
+    fn run(&self, script: &str) -> Result<Value, Value> {
+        let body = json!({ "script": script, "args": [] });
+        self.attempt(Method::POST, "/execute/sync", &body)
+    }
+
     /// Closes the page and clears what the next test would notice: its storage, the mouse and the logs.
     fn reset(&self) -> Result<(), Value> {
         let post = |path: &str, body: &Value| self.attempt(Method::POST, path, body);
-        let clear = "localStorage.clear(); sessionStorage.clear();";
-        post("/execute/sync", &json!({ "script": clear, "args": [] }))?;
+        self.run("localStorage.clear(); sessionStorage.clear();")?;
         post("/url", &json!({ "url": "about:blank" }))?;
         let corner = json!({ "type": "pointerMove", "duration": 0, "x": 0, "y": 0 });
         post("/actions", &mouse(&[corner]))?;
@@ -199,9 +203,12 @@ impl Browser {
         })
     }
 
+    fn session(&self) -> &Session {
+        self.session.as_ref().expect("the browser is open")
+    }
+
     fn attempt(&self, method: Method, path: &str, body: &Value) -> Result<Value, Value> {
-        let session = self.session.as_ref().expect("the browser is open");
-        session.attempt(method, path, body)
+        self.session().attempt(method, path, body)
     }
 
     /// Sends a request that must succeed.
@@ -217,20 +224,16 @@ impl Browser {
 
     /// Runs a script in the page and returns its result; the text is the body of a function.
     pub(super) fn run(&self, script: &str) -> Value {
-        self.try_run(script)
+        self.session()
+            .run(script)
             .unwrap_or_else(|error| panic!("{script}: {error}"))
-    }
-
-    fn try_run(&self, script: &str) -> Result<Value, Value> {
-        let body = json!({ "script": script, "args": [] });
-        self.attempt(Method::POST, "/execute/sync", &body)
     }
 
     /// Waits until an expression in the page is truthy, and returns its value. An exception, such as of an element that is
     /// not there yet, counts as false.
     pub(super) fn until(&self, expression: &str) -> Value {
         wait(&format!("in the page: {expression}"), || {
-            let value = match self.try_run(&format!("return {expression};")) {
+            let value = match self.session().run(&format!("return {expression};")) {
                 Ok(value) => value,
                 Err(error) if error["error"] == "javascript error" => return None,
                 Err(error) => panic!("{expression}: {error}"),

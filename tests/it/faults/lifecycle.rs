@@ -61,10 +61,7 @@ fn move_intervals_with_panics(nodes: &str) -> Vec<Duration> {
         &["--engine-panics", nodes],
     );
     let game = site.started(1).remove(0);
-    let game = wait("the game is long or over", || {
-        let game = site.game(&game.id)?;
-        (game.plies >= 20 || game.status != "started").then_some(game)
-    });
+    let game = site.plies_or_end(&game.id, 20);
     assert!(["started", "mate"].contains(&game.status), "{game:?}");
     // The log is written asynchronously.
     wait("the engine has panicked", || {
