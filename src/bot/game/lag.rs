@@ -64,7 +64,7 @@ impl Lag {
     }
 
     /// 95th percentile of the lag.
-    pub(crate) fn p95(&self) -> Duration {
+    fn p95(&self) -> Duration {
         self.quantile(95)
     }
 

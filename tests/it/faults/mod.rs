@@ -203,7 +203,8 @@ fn assert_median_within(limit: Duration, what: &str, took: &[Duration]) {
     println!("{what}: {took:.3?}");
     let mut sorted = took.to_vec();
     sorted.sort_unstable();
-    let median = sorted[sorted.len() / 2];
+    // Of an even number the lower one, so that a single slow moment does not decide about two times.
+    let median = sorted[(sorted.len() - 1) / 2];
     let allowed = limit + SLOW_MACHINE_ALLOWANCE;
     assert!(
         median <= allowed,

@@ -43,7 +43,7 @@ fn f01_move_429_is_resent_after_retry_after() {
 #[test]
 fn f01_move_429_wait_is_capped_by_clock() {
     let game = BookGame::start(Scenario {
-        faults: every_second_move(&too_many_requests(60), 4, 1),
+        faults: every_second_move(&too_many_requests(60), 4, 3),
         clock: [("clock.limit", "30"), ("clock.increment", "0")],
         speed: 4.0,
         ..Scenario::new("")
@@ -147,7 +147,7 @@ fn f04_hanging_move_is_made_once() {
 #[test]
 fn f04_hanging_move_timeout_is_capped_by_clock() {
     let game = BookGame::start(Scenario {
-        faults: every_second_move(&Fault::Stall(seconds(60)), 2, 1),
+        faults: every_second_move(&Fault::Stall(seconds(60)), 2, 3),
         clock: [("clock.limit", "0"), ("clock.increment", "1")],
         ..Scenario::new("")
     });

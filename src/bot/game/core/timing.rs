@@ -108,11 +108,12 @@ impl GameCore {
     }
 
     /// Timeout of a POST, after which it is sent again over another connection. Shorter on a short clock, but always long
-    /// enough for the four round trips of a new connection.
+    /// enough for the four round trips of a new connection. These are estimated by the median, since an earlier POST
+    /// without a response counts as lag as well.
     pub(crate) fn post_timeout(&self, now: Instant) -> Duration {
         post_timeout(
             self.remaining().saturating_sub(self.elapsed(now)),
-            self.lag.p95(),
+            self.lag.median(),
         )
     }
 
