@@ -61,14 +61,16 @@ struct Target {
 }
 
 impl Alerts {
-    /// Starts the delivery to these targets. A target whose address cannot be read is skipped with a log line. `server` is
-    /// the address of the Lichess server.
+    /// Starts the delivery to these targets. `server` is the address of the Lichess server.
     pub(crate) fn start(targets: &[AlertTarget], server: &str) -> Self {
         let mut deliveries = JoinSet::new();
         let targets = targets.iter().zip(1..).filter_map(|(settings, number)| {
             let webhook = Webhook::new(settings, server)
                 .inspect_err(|why| warn!("[[alert]] {number} is not sent: {why}"))
                 .ok()?;
+            if let Some(why) = problem(settings) {
+                warn!("[[alert]] {number} is not sent until this is corrected: {why}");
+            }
             let (queue, alerts) = mpsc::channel(MAX_WAITING);
             deliveries.spawn(webhook.deliver(alerts));
             let limits = Limits {

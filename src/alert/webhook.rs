@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use tokio::sync::mpsc;
+use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 use tracing::{debug, info, warn};
 use url::Url;
@@ -10,7 +11,7 @@ use url::Url;
 use super::Alert;
 use super::format::{Message, message};
 use crate::backoff::Backoff;
-use crate::config::{AlertFormat, AlertTarget};
+use crate::config::AlertTarget;
 use crate::input;
 use crate::lichess::web_client_builder;
 
@@ -41,11 +42,10 @@ pub(super) fn address(settings: &AlertTarget) -> Result<Url, String> {
     }
 }
 
-/// A webhook.
+/// A webhook. A file with its address is read again for each attempt, so that it can be corrected or replaced.
 pub(super) struct Webhook {
     client: reqwest::Client,
-    url: Url,
-    format: AlertFormat,
+    settings: AlertTarget,
     server: String,
 }
 
@@ -53,49 +53,43 @@ impl Webhook {
     /// The webhook of these settings.
     ///
     /// # Errors
-    /// A sentence without the address, which may be a secret.
+    /// If there can be no HTTP client.
     pub(super) fn new(settings: &AlertTarget, server: &str) -> Result<Self, String> {
-        let url = address(settings)?;
         let client = web_client_builder()
             .redirect(reqwest::redirect::Policy::none())
             .build()
             .map_err(|error| error.without_url().to_string())?;
         Ok(Self {
             client,
-            url,
-            format: settings.format,
+            settings: settings.clone(),
             server: server.trim_end_matches('/').to_owned(),
         })
     }
 
     /// Delivers alerts in their order until the sender is dropped.
     pub(super) async fn deliver(self, mut alerts: mpsc::Receiver<Alert>) {
-        let host = self.url.host_str().unwrap_or_default().to_owned();
         while let Some(alert) = alerts.recv().await {
-            let message = message(self.format, &alert, &self.server);
+            let message = message(self.settings.format, &alert, &self.server);
             for attempt in 1.. {
                 match self.post(&message).await {
-                    Ok(()) => {
+                    Ok(host) => {
                         info!(name: "alert_sent", "alert sent to {host}: {}", alert.text);
                         break;
                     }
                     Err(Failure { why, retry: false }) => {
-                        warn!(
-                            "alert not sent: {host} {why}; not sent again: {}",
-                            alert.text
-                        );
+                        warn!("alert not sent: {why}; not sent again: {}", alert.text);
                         break;
                     }
                     Err(Failure { why, .. }) if attempt >= MAX_ATTEMPTS => {
                         warn!(
-                            "alert given up after {attempt} attempts: {host} {why}: {}",
+                            "alert given up after {attempt} attempts: {why}: {}",
                             alert.text
                         );
                         break;
                     }
                     Err(Failure { why, .. }) => {
                         let delay = RETRY_BACKOFF.delay(attempt - 1);
-                        debug!("alert not sent: {host} {why}; next attempt in {delay:?}");
+                        debug!("alert not sent: {why}; next attempt in {delay:?}");
                         sleep(delay).await;
                     }
                 }
@@ -103,24 +97,32 @@ impl Webhook {
         }
     }
 
-    async fn post(&self, message: &Message) -> Result<(), Failure> {
+    /// Posts a message. Returns the host of the webhook, which is all of its address that is logged.
+    async fn post(&self, message: &Message) -> Result<String, Failure> {
+        let settings = self.settings.clone();
+        // A file system may hang.
+        let url = spawn_blocking(move || address(&settings)).await;
+        let url = url
+            .unwrap_or_else(|error| Err(error.to_string()))
+            .map_err(|why| Failure { why, retry: true })?;
+        let host = url.host_str().unwrap_or_default().to_owned();
         let mut request = self
             .client
-            .post(self.url.clone())
+            .post(url)
             .header("content-type", message.content_type)
             .body(message.body.clone());
         for (name, value) in &message.headers {
             request = request.header(*name, value);
         }
         let response = request.send().await.map_err(|error| Failure {
-            why: format!("cannot be reached: {}", error.without_url()),
+            why: format!("{host} cannot be reached: {}", error.without_url()),
             retry: true,
         })?;
         let status = response.status();
         match status.is_success() {
-            true => Ok(()),
+            true => Ok(host),
             false => Err(Failure {
-                why: format!("responds with {status}"),
+                why: format!("{host} responds with {status}"),
                 retry: status.is_server_error() || [408, 425, 429].contains(&status.as_u16()),
             }),
         }

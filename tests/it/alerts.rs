@@ -173,3 +173,27 @@ fn webhook_that_refuses_is_not_asked_again() {
     );
     assert!(!log.contains("secret-path"), "{log}");
 }
+
+#[test]
+fn alert_waits_for_the_file_with_its_address() {
+    let site = Site::new([NewUser::bot("Anna")]);
+    let webhook = Webhook::start(&[]);
+    let home = tempfile::tempdir().unwrap();
+    let secret = home.path().join("url");
+    let config = format!("[[alert]]\nurl_file = \"{}\"\n", secret.display());
+    let mut bot = Daemon::start_with(&site, &config, &IMPATIENT);
+    assert!(
+        bot.log()
+            .contains("[[alert]] 1 is not sent until this is corrected: cannot read")
+    );
+    revoke_token(&site);
+    wait("an attempt has failed", || {
+        bot.log()
+            .contains("alert not sent: cannot read")
+            .then_some(())
+    });
+    std::fs::write(&secret, format!("http://{}/hook\n", webhook.address)).unwrap();
+    let body: Value = serde_json::from_str(&webhook.next().1).unwrap();
+    assert_eq!(body["event"], "token_rejected", "{body}");
+    wait("the bot has ended", || (!bot.is_running()).then_some(()));
+}
