@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use knightwatch::bot::{ChallengeQuery, ProfileQuery};
+use knightwatch::bot::{ChallengeQuery, InjectedPanics, ProfileQuery};
 use knightwatch::cli::{
     BookCommand, Cli, Command, ConfigArgs, ExplainArgs, ExportArgs, GamesArgs, ImportArgs,
     ReplayArgs,
@@ -99,11 +99,15 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
             time_scale,
             engine_panics,
             account_panics,
+            request_panics,
         } => {
             let faults = daemon::FaultInjection {
                 time_scale,
                 engine_panics,
-                account_panics,
+                account_panics: InjectedPanics {
+                    account: account_panics,
+                    request: request_panics,
+                },
             };
             let sources = Sources::from_process(config.config, config.set);
             let settings = Settings::load(&sources)?;

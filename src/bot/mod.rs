@@ -84,8 +84,17 @@ pub struct BotParts {
     pub shared_load: SharedLoad,
     /// The server has no daily limit of games between bots. Lichess has one.
     pub unlimited_bot_games: bool,
-    /// Test hook: panic once after this many heartbeats.
-    pub inject_panic_after: Option<u64>,
+    /// Test hook: panics on purpose.
+    pub injected_panics: InjectedPanics,
+}
+
+/// Test hook: panics on purpose, each once after so many heartbeats.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct InjectedPanics {
+    /// In the account task.
+    pub account: Option<u64>,
+    /// In a background request.
+    pub request: Option<u64>,
 }
 
 impl BotParts {
@@ -115,7 +124,7 @@ impl BotParts {
             unfinished_games: None,
             shared_load: SharedLoad::default(),
             unlimited_bot_games: false,
-            inject_panic_after: None,
+            injected_panics: InjectedPanics::default(),
         }
     }
 

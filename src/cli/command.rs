@@ -52,6 +52,9 @@ pub enum Command {
         /// Test hook: panic once in the task of the first account after this many seconds
         #[arg(long, value_name = "SECONDS", hide = true)]
         account_panics: Option<u64>,
+        /// Test hook: panic once in a background request of the first account after this many seconds
+        #[arg(long, value_name = "SECONDS", hide = true)]
+        request_panics: Option<u64>,
     },
 
     /// Watch the bot play built-in opponents on a simulated Lichess, offline

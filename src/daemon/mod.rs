@@ -21,7 +21,7 @@ use tracing::{debug, error, info, warn};
 use crate::alert::Alerts;
 use crate::book;
 use crate::bot::trace::{self, Traces};
-use crate::bot::{self, BotParts};
+use crate::bot::{self, BotParts, InjectedPanics};
 use crate::chess::Variant;
 use crate::clock;
 use crate::config::{self, PgnFiles, Settings, Sources};
@@ -81,8 +81,8 @@ pub enum Error {
     Endpoint(#[from] EndpointError),
     /// Fault injection is allowed only against a simulator on this machine.
     #[error(
-        "--time-scale, --engine-panics and --account-panics are for tests against a simulator on this machine, but \
-         lichess.url is {0}"
+        "--time-scale, --engine-panics, --account-panics and --request-panics are for tests against a simulator on \
+         this machine, but lichess.url is {0}"
     )]
     FaultInjection(Endpoint),
     /// The client cannot be created.
@@ -148,15 +148,17 @@ pub struct FaultInjection {
     pub time_scale: Option<clock::TimeScale>,
     /// Every search panics after this many nodes.
     pub engine_panics: Option<u64>,
-    /// The task of the first account panics once, after this many heartbeats.
-    pub account_panics: Option<u64>,
+    /// Panics of the first account.
+    pub account_panics: InjectedPanics,
 }
 
 impl FaultInjection {
     /// Sets the time scale; call it before any time is measured.
     fn apply(&self, settings: &Settings) -> Result<(), Error> {
         let endpoint = settings.lichess.endpoint()?;
-        let fails = self.engine_panics.is_some() || self.account_panics.is_some();
+        let fails = self.engine_panics.is_some()
+            || self.account_panics.account.is_some()
+            || self.account_panics.request.is_some();
         let is_default = self.time_scale.is_none() && !fails;
         if !is_default && !endpoint.is_local() {
             return Err(Error::FaultInjection(endpoint));
@@ -198,7 +200,7 @@ pub fn run(
             warn!("fault injection: every search of the engine panics after {after}");
             first.engine.inject_panic_after(nodes);
         }
-        first.inject_panic_after = faults.account_panics;
+        first.injected_panics = faults.account_panics;
     }
     if let Some(first) = parts.first() {
         check_options(&settings, &first.externals)?;

@@ -334,6 +334,33 @@ fn accounts_panic_restarts_only_its_account() {
     assert_eq!(bot.stop().code(), Some(0));
 }
 
+#[test]
+fn accounts_panic_of_request_restarts_its_account_without_game() {
+    let site = site();
+    let mut bot = launch(&site, SMALL, ["", ""], &["--request-panics", "8"]);
+    wait_online(&bot, 1);
+    let anna = site.player("Anna");
+    let first = play(&site, &anna, BOT);
+    wait_for_log(
+        &bot,
+        "a background request panicked; the account task restarts once no game is running",
+        1,
+    );
+    anna.play(&first, "d2d4");
+    site.plies(&first, 4);
+    assert!(
+        !bot.log().contains("account task panicked"),
+        "{}",
+        bot.log()
+    );
+    anna.post(&format!("/api/bot/game/{first}/resign"), &[]);
+    wait_for_log(&bot, "account task panicked; restarting in 1s", 1);
+    wait_online_as(&bot, BOT, 2);
+    let second = play(&site, &anna, BOT);
+    site.plies(&second, 2);
+    assert_eq!(bot.stop().code(), Some(0));
+}
+
 /// Output of `status` when something is wrong.
 fn failed_status(bot: &Daemon) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_knightwatch"));

@@ -153,6 +153,7 @@ fn fault_injection_outside_simulator_is_rejected() {
         ["--time-scale", "2"],
         ["--engine-panics", "0"],
         ["--account-panics", "0"],
+        ["--request-panics", "0"],
     ] {
         let output = knightwatch(&["run", "--set", "lichess.url=https://lichess.invalid"])
             .args(switch)

@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use tokio::task::JoinError;
-use tracing::error;
 
 use super::{Account, Error};
 use crate::bot::spanned_join_set::SpannedJoinSet;
@@ -122,7 +121,9 @@ impl Account {
             Ok(completion) => (completion.handle)(Some(self)).map(drop),
             Err(failure) => {
                 self.on_request_panicked();
-                error!("background task panicked: {failure}");
+                if let Ok(panic) = failure.try_into_panic() {
+                    self.on_task_panicked("a background request", panic);
+                }
                 Ok(())
             }
         }

@@ -53,7 +53,7 @@ use operator::OperatorState;
 use outgoing::{OutgoingChallenges, cancel_all};
 use state_files::PersistedState;
 use status::StatusPublisher;
-pub(super) use supervisor::run;
+pub(super) use supervisor::{TaskPanic, run};
 use watchdog::{PROBE_CHECK_INTERVAL, Watchdog};
 
 /// Interval between heartbeats of the loop.
@@ -102,6 +102,8 @@ struct Account {
     state: PersistedState,
     background: Background,
     watchdog: Watchdog,
+    /// Panic of another task; the account task restarts because of it once no game is running.
+    task_panic: Option<TaskPanic>,
     status: StatusPublisher,
 }
 
@@ -143,7 +145,8 @@ impl Account {
             outgoing: OutgoingChallenges::new(charged),
             matchmaking,
             background: Background::default(),
-            watchdog: Watchdog::new(parts.inject_panic_after),
+            watchdog: Watchdog::new(parts.injected_panics),
+            task_panic: None,
             status,
             state,
             operator,
@@ -170,6 +173,9 @@ impl Account {
             if stage == Stage::Leaving || (stage == Stage::Draining && self.is_drained()) {
                 return Ok(());
             }
+            if stage == Stage::Running {
+                self.restart_after_task_panic();
+            }
             tokio::select! {
                 event = self.connection.next() => self.on_stream(event)?,
                 Some(ended) = self.games.next_ended() => self.on_game_task_ended(ended),
@@ -181,6 +187,7 @@ impl Account {
                     ArenaEvent::Finished(arena) => self.on_arena_over(&arena),
                     ArenaEvent::MayJoin(entry, responder) => self.on_arena_entry(entry, responder),
                     ArenaEvent::TooManyJoins => self.on_too_many_arenas(),
+                    ArenaEvent::Panicked(panic) => self.on_task_panicked("an arena task", panic),
                 },
                 command = commands.next() => self.on_command(command),
                 now = shutdown.next() => {
@@ -203,7 +210,7 @@ impl Account {
                 _ = probe.tick(), if !self.games.is_empty() => self.probe_silent_games(),
                 _ = heartbeat.tick() => {
                     self.status.metrics.heartbeat();
-                    self.watchdog.inject_panic();
+                    self.inject_panics();
                     self.recover_stuck_games();
                     self.expire_rematch();
                     self.publish_status();

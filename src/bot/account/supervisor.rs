@@ -1,8 +1,9 @@
 //! Supervisor of an account task. If the task panics it is restarted as after a crash: state files are read again and
-//! running games are resumed.
+//! running games are resumed. The panic of a background request or of an arena, after which something would be missing
+//! forever, restarts it too, but only when no game is running.
 
 use std::any::Any;
-use std::panic::AssertUnwindSafe;
+use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -16,7 +17,7 @@ use crate::bot::account::file_names::rename_old;
 use crate::bot::account::login::{login, wait_rejecting};
 use crate::bot::account::state_files::PersistedState;
 use crate::bot::shutdown::{ShutdownSignal, Stage};
-use crate::bot::{AccountContext, BotParts, Error};
+use crate::bot::{AccountContext, BotParts, Error, InjectedPanics};
 use crate::clock;
 use crate::events::{Event, Severity};
 use crate::lichess::model::{GameId, Username};
@@ -34,6 +35,9 @@ const MAX_NAMED_GAMES: usize = 10;
 /// Response to commands while the task restarts.
 const RESTARTING: &str =
     "the account task has panicked and is about to restart; see the log, and try again after that";
+
+/// Panic of a task.
+pub(in crate::bot) type TaskPanic = Box<dyn Any + Send>;
 
 /// Runs the account until shutdown is complete.
 pub(in crate::bot) async fn run(
@@ -88,7 +92,7 @@ pub(in crate::bot) async fn run(
         };
         // The settings that were last loaded, not those of the start.
         parts.settings = account.operator.base_settings();
-        parts.inject_panic_after = None;
+        parts.injected_panics = InjectedPanics::default();
         charged = account.outgoing.charged();
         drop(account);
         failures = count_failures(failures, started_at);
@@ -155,6 +159,25 @@ fn report_panic(parts: &BotParts, failure: &str, wait: Duration) {
         reason: "internal error".to_owned(),
         retry_in: Some(wait),
     });
+}
+
+impl Account {
+    /// Handles the panic of a task whose loss the account does not notice otherwise.
+    pub(super) fn on_task_panicked(&mut self, what: &str, panic: TaskPanic) {
+        let failure = panic_message(&*panic);
+        error!("{what} panicked; the account task restarts once no game is running: {failure}");
+        self.task_panic.get_or_insert(panic);
+    }
+
+    /// Ends the account task with the panic of another task, if one has panicked and no game would be interrupted.
+    pub(super) fn restart_after_task_panic(&mut self) {
+        if self.games.is_empty()
+            && !self.games.is_resuming()
+            && let Some(panic) = self.task_panic.take()
+        {
+            resume_unwind(panic);
+        }
+    }
 }
 
 /// Message of a panic.

@@ -12,6 +12,7 @@ use tracing::{debug, error, warn};
 
 use super::{Account, MAX_LISTED_GAMES};
 use crate::backoff::Backoff;
+use crate::bot::InjectedPanics;
 use crate::bot::game::GameCommand;
 use crate::bot::game::status::{Activity, GameSnapshot};
 use crate::clock;
@@ -91,25 +92,17 @@ pub(super) struct Watchdog {
     unanswered_probes: u32,
     /// Recovered games.
     recoveries: u64,
-    /// Test hook: panic after this many heartbeats.
-    panic_after: Option<u64>,
+    /// Test hook: panics on purpose.
+    injected_panics: InjectedPanics,
 }
 
 impl Watchdog {
-    pub(super) fn new(panic_after: Option<u64>) -> Self {
+    pub(super) fn new(injected_panics: InjectedPanics) -> Self {
         Self {
             last_probe: None,
             unanswered_probes: 0,
             recoveries: 0,
-            panic_after,
-        }
-    }
-
-    /// Test hook: panics when the count of heartbeats is reached.
-    pub(super) fn inject_panic(&mut self) {
-        if let Some(beats) = &mut self.panic_after {
-            assert!(*beats > 0, "on purpose, for a test");
-            *beats -= 1;
+            injected_panics,
         }
     }
 
@@ -126,7 +119,29 @@ impl Watchdog {
     }
 }
 
+/// Returns whether a heartbeat ends this count down, which it does once.
+fn is_due(countdown: &mut Option<u64>) -> bool {
+    *countdown = match *countdown {
+        Some(0) => {
+            *countdown = None;
+            return true;
+        }
+        left => left.map(|left| left - 1),
+    };
+    false
+}
+
 impl Account {
+    /// Test hook: panics at the heartbeats that were asked for.
+    pub(super) fn inject_panics(&mut self) {
+        let injected = &mut self.watchdog.injected_panics;
+        assert!(!is_due(&mut injected.account), "on purpose, for a test");
+        if is_due(&mut injected.request) {
+            let request = async { panic!("on purpose, for a test") };
+            self.background.spawn(request, |_, ()| {});
+        }
+    }
+
     /// Sends a probe if a game with a short clock waits on a silent stream, unless queries are paused.
     pub(super) fn probe_silent_games(&mut self) {
         let now = clock::now();
@@ -311,7 +326,7 @@ mod tests {
     #[test]
     fn watchdog_unanswered_probes_back_off_over_reopened_streams() {
         let start = Instant::now();
-        let mut watchdog = Watchdog::new(None);
+        let mut watchdog = Watchdog::new(InjectedPanics::default());
         let mut snapshot = GameSnapshot {
             remaining: Duration::from_secs(8),
             ..snapshot(false, Activity::Listening)

@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use super::AccountContext;
+use crate::bot::account::TaskPanic;
 use crate::bot::account::overrides::OperatorOverrides;
 use crate::bot::account::quota::JoinRequest;
 use crate::bot::commands::Responder;
@@ -45,6 +46,8 @@ pub(super) enum ArenaEvent {
     MayJoin(JoinRequest, oneshot::Sender<Result<(), SystemTime>>),
     /// Lichess has refused a join because of too many arenas.
     TooManyJoins,
+    /// The task of an arena, or the one that finds arenas, has panicked.
+    Panicked(TaskPanic),
 }
 
 /// Arenas of the account.
@@ -122,6 +125,11 @@ impl Tournaments {
                         self.on_finished(arena);
                     }
                     return event;
+                }
+                Some(Err(ended)) = self.tasks.join_next() => {
+                    if let Ok(panic) = ended.try_into_panic() {
+                        return Some(ArenaEvent::Panicked(panic));
+                    }
                 }
             }
         }
@@ -267,7 +275,6 @@ impl Tournaments {
         found: Option<Candidate>,
         responder: Option<Responder>,
     ) {
-        while self.tasks.try_join_next().is_some() {}
         if let Some(handle) = self.arenas.get_mut(&joining.id) {
             let named = found.is_none();
             if named {
