@@ -60,14 +60,18 @@ function pushBounded(list, item) {
 	if (list.length > MAX_ENTRIES) list.shift();
 }
 
+/** Updates the clock offset. An event may take seconds to arrive, which makes its offset smaller, so the largest of a stream counts. */
+function updateClockOffset(data, began) {
+	store.clockOffset = Math.max(data.now - began, store.connected ? store.clockOffset : -Infinity);
+}
+
 const eventHandlers = {
 	snapshot(data, began) {
 		store.snapshot = data;
 		const finished = data.games.filter((game) => game.result).reverse();
 		const games = [...data.games.filter((game) => !game.result), ...finished];
 		store.games = new Map(games.map((game) => [game.id, game]));
-		// It may take seconds to arrive.
-		store.clockOffset = data.now - began;
+		updateClockOffset(data, began);
 		store.connected = true;
 	},
 	game(game) {
@@ -97,7 +101,7 @@ const eventHandlers = {
 		if (known) pushBounded(known.chat, line);
 	},
 	status(data, began) {
-		store.clockOffset = data.now - began;
+		updateClockOffset(data, began);
 		Object.assign(store.snapshot, data);
 	},
 	note(note) {

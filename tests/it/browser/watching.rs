@@ -184,6 +184,28 @@ fn hidden_page_sleeps_until_visible() {
 }
 
 #[test]
+fn delayed_events_keep_clock_offset() {
+    let Some((browser, _site, _bot, _)) = open_as_spectator("") else {
+        return;
+    };
+    browser.wait_for_text("#status", "Idle");
+    let offsets = browser.run(
+        "return import('/assets/store.js').then(({ onDisconnect, onEvent, store }) => {
+             const after = (kind, data, began) => {
+                 onEvent(kind, data, began);
+                 return store.clockOffset;
+             };
+             const punctual = after('status', { now: 7000 }, 0);
+             const delayed = after('status', { now: 8000 }, 5000);
+             onDisconnect('lost');
+             const next = after('snapshot', { ...store.snapshot, games: [], now: 3000 }, 0);
+             return [punctual, delayed, next];
+         });",
+    );
+    assert_eq!(offsets, json!([7000, 7000, 3000]));
+}
+
+#[test]
 fn accounts_are_shown_by_name() {
     let Some(browser) = Browser::open(1400, 900) else {
         return;
