@@ -66,7 +66,7 @@ export class GameActions {
 	show(game) {
 		// The confirmation and a typed move belong to an earlier game.
 		if (this.game?.id !== game.id) {
-			this.buttons.resign.dispatchEvent(new Event("blur"));
+			this.buttons.resign.dispatchEvent(new Event("disarm"));
 			this.input.value = "";
 		}
 		// The error belongs to an earlier position.

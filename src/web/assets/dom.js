@@ -51,12 +51,19 @@ export function syncList(parent, items, make, key = JSON.stringify) {
 /** Time after which a click is a confirmation, and not the second one of a double click, in ms. */
 const CONFIRM_DELAY_MS = 500;
 
-/** A button that needs a second click as confirmation, while it has the focus. */
+/** Time after which a confirmation is no longer expected, in ms. */
+const CONFIRM_TIMEOUT_MS = 10_000;
+
+/** A button that needs a second click as confirmation, before another element is pressed or focused. The event `disarm` also
+ * cancels the question. */
 export function confirmButton(text, question, action, attributes) {
 	let confirming = false;
 	let asked = 0;
+	let timer = 0;
 	const setConfirming = (value) => {
 		confirming = value;
+		clearTimeout(timer);
+		if (value) timer = setTimeout(disarm, CONFIRM_TIMEOUT_MS);
 		setText(node, value ? question : text);
 		node.classList.toggle("danger", value);
 	};
@@ -66,9 +73,13 @@ export function confirmButton(text, question, action, attributes) {
 		setConfirming(!confirming);
 		if (!confirming) action();
 	};
+	const disarm = () => setConfirming(false);
+	// Not on `blur`: Safari does not focus a button that is clicked, and a second click takes the focus from it.
+	const onElsewhere = ({ target }) => confirming && !node.contains(target) && disarm();
+	for (const kind of ["pointerdown", "focusin"]) document.addEventListener(kind, onElsewhere, true);
 	// A key that is held down does not confirm.
 	const keydown = (event) => event.repeat && (event.key === "Enter" || event.key === " ") && event.preventDefault();
-	const node = button(text, click, { onblur: () => setConfirming(false), onkeydown: keydown, ...attributes });
+	const node = button(text, click, { ondisarm: disarm, onkeydown: keydown, ...attributes });
 	return node;
 }
 

@@ -85,6 +85,38 @@ fn operator_controls_and_decisions_are_shown() {
 }
 
 #[test]
+fn confirmation_does_not_need_focus() {
+    let Some(browser) = Browser::open(1400, 900) else {
+        return;
+    };
+    let site = Site::new([]);
+    let (_bot, _url) = operator(&browser, &site, "");
+    browser.run("location.hash = '#/bot';");
+    // As in Safari, a click does not focus a button. The time of the confirmation passes on demand.
+    browser.run(
+        "addEventListener('mousedown', (event) => event.preventDefault(), true);
+         const later = window.setTimeout;
+         window.setTimeout = (run, ms) => (ms === 10000 ? ((window.expire = run), 0) : later(run, ms));",
+    );
+    let stop = "[data-control=drain]";
+    browser.click(stop);
+    browser.wait_for_text(stop, "Really stop?");
+    assert_eq!(
+        browser.run("return document.activeElement === document.body;"),
+        true
+    );
+    browser.click("[aria-label=Bot] h1");
+    browser.wait_for_text(stop, "Finish and stop");
+    browser.click(stop);
+    browser.wait_for_text(stop, "Really stop?");
+    browser.run("expire();");
+    browser.wait_for_text(stop, "Finish and stop");
+    browser.click_and_confirm(stop);
+    browser.wait_for_text(stop, "Finish and stop");
+    browser.until("document.title.startsWith('Connection lost')");
+}
+
+#[test]
 fn operator_actions_are_logged_and_disabled_by_drain() {
     let Some(browser) = Browser::open(1400, 900) else {
         return;
