@@ -35,6 +35,7 @@ export class GameView {
 		this.input = new BoardInput(this.board, {
 			movable: () => this.#movablePieces(),
 			play: (uci) => this.#play(uci),
+			press: () => this.#endPreview(),
 			cancel: () => this.#setPremove(null),
 		});
 		const goTo = (ply) => this.goTo(ply);
@@ -379,6 +380,13 @@ export class GameView {
 		const { board } = this.board;
 		if (sideToMove(game.fen) === color && !this.pending) return { color, targets: legalTargets(board, game.legal) };
 		return { color, targets: premoveTargets(board, pocketsFromFen(game.fen), color) };
+	}
+
+	/** Ends the preview of a move of the expected line: after a touch on it no other event may do so. */
+	#endPreview() {
+		if (!this.step) return;
+		this.step = null;
+		this.#showBoard();
 	}
 
 	#play(uci) {

@@ -15,9 +15,9 @@ function blur(event) {
 
 export class BoardInput {
 	/** `movable()` returns the pieces that can be moved: null, or `{color, targets}` with targets as in chess.js. `play(uci)` makes
-	 * a move; `cancel()` is called when a click selects nothing. */
-	constructor(board, { movable, play, cancel }) {
-		Object.assign(this, { board, movable, play, cancel, selected: null, drag: null, premove: [] });
+	 * a move; `press()` is called before a press is handled, `cancel()` when a click selects nothing. */
+	constructor(board, { movable, play, press, cancel }) {
+		Object.assign(this, { board, movable, play, press, cancel, selected: null, drag: null, premove: [] });
 		this.menu = el("div", { class: "promotion", role: "dialog", "aria-label": "Promote to", hidden: true });
 		this.menu.addEventListener("keydown", (event) => this.#onMenuKey(event));
 		this.menu.addEventListener("pointerdown", () => (this.menuPressed = true));
@@ -113,6 +113,7 @@ export class BoardInput {
 
 	#onPointerDown(event) {
 		if (event.button !== 0 || !event.isPrimary) return;
+		this.press();
 		const square = this.board.at(event.clientX, event.clientY);
 		if (square === null) return;
 		this.#releasePiece();
@@ -128,6 +129,7 @@ export class BoardInput {
 	}
 
 	#onPocketDown(event) {
+		this.press();
 		const { piece } = event.target.closest("button:enabled")?.dataset ?? {};
 		if (event.button !== 0 || !event.isPrimary || !piece) return;
 		this.#releasePiece();

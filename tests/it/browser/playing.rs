@@ -409,6 +409,30 @@ fn game_is_played_by_touch() {
 }
 
 #[test]
+fn touch_on_expected_line_does_not_block_board() {
+    let Some((browser, _site, _bot, url)) = open_as_player("[[rule]]\nplay = { max_depth = 8 }\n")
+    else {
+        return;
+    };
+    new_game(&browser, "white", NO_BISHOPS);
+    click(&browser, "e2", "e4");
+    browser.until("document.querySelectorAll('.moves button').length === 2");
+    browser.click(".switch input");
+    browser.wait_visible(".thinking .line button");
+    browser.tap(".thinking .line button");
+    browser.wait_for_text(".tag", "Expected line");
+    // One tap ends the preview and selects the piece.
+    browser.tap(&square("d2"));
+    browser.until(&format!(
+        "document.querySelector({}).hasAttribute('data-target')",
+        json!(square("d4"))
+    ));
+    browser.tap(&square("d4"));
+    browser.wait_for_piece("d4", "white pawn");
+    browser.assert_clean(&url.with_key());
+}
+
+#[test]
 fn page_without_key_is_read_only() {
     let Some(browser) = Browser::open(1200, 800) else {
         return;
