@@ -175,6 +175,11 @@ export class GameView {
 		this.#showThinking();
 	}
 
+	/** Whether the user looks through the game. */
+	get isBrowsing() {
+		return this.ply !== null || this.autoplay.isRunning;
+	}
+
 	/** Shows the position after `ply` moves and stops the automatic replay. */
 	goTo(ply) {
 		this.autoplay.stop();

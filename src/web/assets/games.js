@@ -7,7 +7,7 @@ import { runningGames, store, userColor } from "./store.js";
 import { status } from "./status.js";
 import { GameView } from "./game.js";
 
-/** Time for which a finished game is shown before the next one, in ms. */
+/** Time for which a finished game is shown before the next one, since its end or since the user has looked through it, in ms. */
 const FINISHED_SHOWN_MS = 6000;
 
 /** Polling interval for a running game that is only known from the records, in ms. */
@@ -85,6 +85,7 @@ export class GamesView {
 	update() {
 		// The shown game stays until the requested one is loaded.
 		if (!store.snapshot || this.loading) return;
+		if (this.finishedAt && this.gameView.isBrowsing) this.finishedAt = Date.now();
 		const game = this.#selectGame();
 		this.placeholder.hidden = Boolean(game);
 		this.gameView.node.hidden = !game;

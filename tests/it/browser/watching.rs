@@ -184,6 +184,56 @@ fn hidden_page_sleeps_until_visible() {
 }
 
 #[test]
+fn finished_game_stays_while_user_looks_through_it() {
+    let Some(browser) = Browser::open(1400, 900) else {
+        return;
+    };
+    let site = Site::new(["Anna", "Bert"].map(NewUser::human));
+    let bot = Daemon::start(&site, "games = { concurrency = 4 }\n");
+    browser.go(&Url::of(&bot, 1).without_key());
+    let clock = [
+        ("clock.limit", "600"),
+        ("clock.increment", "0"),
+        ("color", "white"),
+    ];
+    let [anna, bert] = ["Anna", "Bert"].map(|name| site.player(name));
+    let shows = |game: &str| {
+        browser.until(&format!(
+            "document.querySelector('.cards [aria-current]').dataset.game === {}",
+            json!(game)
+        ));
+    };
+    let first = anna.start(&clock);
+    shows(&first);
+    act(&anna, &first, "move/e2e4");
+    browser.until("document.querySelectorAll('.moves button').length === 2");
+    let second = bert.start(&clock);
+    browser.wait_visible(&format!(".cards [data-game='{second}']"));
+    browser.press(&[LEFT]);
+    browser.wait_for_text(".tag", "Looking back");
+    act(&anna, &first, "resign");
+    browser.wait_for_text(".panel .result", "White resigned");
+    // As if a minute had passed; the page selects the game ten times a second.
+    let pass_minute = || {
+        browser.run(
+            "const earlier = Date.now;
+             Date.now = () => earlier() + 60000;
+             window.rounds = 0;
+             setInterval(() => (rounds += 1), 100);",
+        );
+    };
+    pass_minute();
+    browser.until("rounds > 3");
+    shows(&first);
+    browser.wait_for_text(".tag", "Looking back");
+    // Then the next game follows as after the end.
+    browser.press(&[END]);
+    browser.until("document.querySelector('.tag').hidden");
+    pass_minute();
+    shows(&second);
+}
+
+#[test]
 fn delayed_events_keep_clock_offset() {
     let Some((browser, _site, _bot, _)) = open_as_spectator("") else {
         return;
