@@ -99,9 +99,9 @@ function notifyUser() {
 	setTurnIcon(turns.length > 0);
 	for (const game of turns) {
 		const last = game.moves.at(-1);
-		notify(`${game.id} ${game.moves.length}`, "Your move", last ? `${game[last.by].name} played ${last.san}.` : "The game begins.");
+		notify(game.id, game.moves.length, "Your move", last ? `${game[last.by].name} played ${last.san}.` : "The game begins.");
 	}
-	for (const game of mine.filter(({ id, result }) => result && userGames.has(id))) notify(`${game.id} over`, "The game is over", resultSentence(game, controlledColor(game)));
+	for (const game of mine.filter(({ id, result }) => result && userGames.has(id))) notify(game.id, "over", "The game is over", resultSentence(game, controlledColor(game)));
 	userGames = new Set(mine.filter(({ result }) => !result).map(({ id }) => id));
 }
 

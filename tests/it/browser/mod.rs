@@ -135,6 +135,18 @@ impl Browser {
         ));
     }
 
+    /// Hides or shows the page, as if another tab were or had been in front. The timers that it sets at once are 1,000 times as
+    /// fast.
+    fn set_hidden(&self, hidden: bool) {
+        self.run(&format!(
+            "Object.defineProperty(document, 'hidden', {{ configurable: true, value: {hidden} }});
+             const later = window.setTimeout;
+             window.setTimeout = (run, ms) => later(run, ms / 1000);
+             document.dispatchEvent(new Event('visibilitychange'));
+             window.setTimeout = later;"
+        ));
+    }
+
     /// Clicks on a button that needs a confirmation, and confirms once that is possible: not with a double click.
     fn click_and_confirm(&self, selector: &str) {
         self.click(selector);

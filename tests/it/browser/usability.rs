@@ -163,7 +163,11 @@ fn notification_reports_move_on_hidden_page() {
     browser.run(
         "window.shown = [];
          const Real = window.Notification;
-         window.Notification = class extends Real { constructor(title, options) { super(title, options); shown.push(options.body); } };",
+         window.notesClosed = [];
+         window.Notification = class extends Real {
+             constructor(title, options) { super(title, options); shown.push(options); }
+             close() { notesClosed.push(this.tag); super.close(); }
+         };",
     );
     new_game(&browser, "white", NO_BISHOPS);
     open_settings(&browser);
@@ -173,8 +177,14 @@ fn notification_reports_move_on_hidden_page() {
     browser.until("document.querySelector('link[rel=icon]').href.endsWith('/icon-move.svg')");
     browser.run("Object.defineProperty(document, 'hidden', { configurable: true, value: true });");
     click(&browser, "e2", "e4");
-    browser.until("shown.some((text) => text.startsWith('Knightwatch played '))");
-    browser.run("Object.defineProperty(document, 'hidden', { configurable: true, value: false });");
+    browser.until("shown.some(({ body }) => body.startsWith('Knightwatch played '))");
+    // A later move of the same game is shown again, one of another game elsewhere.
+    let id = browser.run("return document.querySelector('.card[aria-current]').dataset.game;");
+    browser.until(&format!(
+        "shown.every(({{ renotify, tag }}) => renotify && tag === {id})"
+    ));
+    browser.set_hidden(false);
+    browser.until(&format!("notesClosed.includes({id})"));
     browser.click_and_confirm("[data-act=resign]");
     browser.until("document.querySelector('link[rel=icon]').href.endsWith('/icon.svg')");
     // The page can be installed as an app.

@@ -165,20 +165,10 @@ fn hidden_page_sleeps_until_visible() {
     let bot = Daemon::start(&site, "");
     browser.go(&Url::of(&bot, 1).with_key());
     browser.wait_for_text("#status", "Idle");
-    // As if another tab were in front, with timers 1,000 times as fast.
-    let set_hidden = |hidden: bool| {
-        browser.run(&format!(
-            "Object.defineProperty(document, 'hidden', {{ configurable: true, value: {hidden} }});
-             const later = window.setTimeout;
-             window.setTimeout = (run, ms) => later(run, ms / 1000);
-             document.dispatchEvent(new Event('visibilitychange'));
-             window.setTimeout = later;"
-        ));
-    };
-    set_hidden(true);
+    browser.set_hidden(true);
     browser.until("document.title.startsWith('Suspended')");
     run_command(&bot, &["pause"]);
-    set_hidden(false);
+    browser.set_hidden(false);
     browser.wait_for_text("#status", "Paused");
     browser.until("document.querySelector('#banner').hidden");
 }
