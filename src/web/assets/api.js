@@ -122,9 +122,18 @@ async function request(path, options) {
 	}
 }
 
+/** Time limit of an action, in ms. It includes the time in which the browser has no connection for it. */
+const POST_TIMEOUT_MS = 20_000;
+
 export async function post(path, form) {
 	const body = form && new URLSearchParams(form);
-	return readResponse(await request(path, { method: "POST", headers: keyHeaders(), body }));
+	const signal = AbortSignal.timeout(POST_TIMEOUT_MS);
+	try {
+		return await readResponse(await request(path, { method: "POST", headers: keyHeaders(), body, signal }));
+	} catch (error) {
+		if (!signal.aborted || error.status) throw error;
+		throw new Error("Knightwatch has not answered in time, so the action may have had no effect. If many windows with this page are open, close some.");
+	}
 }
 
 export const get = async (path) => readResponse(await request(path));

@@ -7,7 +7,7 @@ use knightwatch::sim::NewUser;
 
 use super::driver::Browser;
 use super::open_as_player;
-use super::playing::{NO_BISHOPS, new_game};
+use super::playing::{NO_BISHOPS, click, new_game};
 use super::watching::fixed_port_config;
 use crate::common::{Daemon, Site, failure_directory};
 use crate::etiquette::act;
@@ -85,6 +85,30 @@ fn page_key_survives_restart_and_wrong_key_is_dropped() {
     browser.go(&Url::of(&bot, 3).with_key());
     browser.run("location.hash = '#/bot';");
     browser.wait_visible("[data-control=pause]");
+}
+
+#[test]
+fn move_without_answer_is_taken_back() {
+    let Some((browser, _site, _bot, _)) = open_as_player("") else {
+        return;
+    };
+    new_game(&browser, "white", NO_BISHOPS);
+    browser.until("document.title.startsWith('Your move')");
+    // As if the browser had no connection left for the request, with a short time limit.
+    browser.run(
+        "const open = window.fetch;
+         window.fetch = (url, options = {}) => {
+             if (options.method !== 'POST') return open(url, options);
+             const { signal } = options;
+             return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+         };
+         const limit = AbortSignal.timeout;
+         AbortSignal.timeout = (ms) => limit.call(AbortSignal, ms / 100);",
+    );
+    click(&browser, "e2", "e4");
+    browser.wait_for_text("#toasts", "has not answered in time");
+    browser.wait_for_piece("e2", "white pawn");
+    browser.wait_for_piece("e4", "");
 }
 
 #[test]
