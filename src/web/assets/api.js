@@ -47,7 +47,7 @@ async function readKey() {
 let key = await readKey();
 
 /** Whether a window without a key may act: it has the key as the password with which it was opened. */
-const signedIn = key === null && (await accepts({})) === true;
+let signedIn = key === null && (await accepts({})) === true;
 
 // Reloads the page when it gets another key.
 addEventListener("hashchange", async () => (await readKey()) !== key && location.reload());
@@ -62,16 +62,23 @@ export const hasKey = () => key !== null || signedIn;
 /** Drops a wrong key: this window only watches from now on. */
 function dropKey() {
 	// Another window may have stored a new key.
-	if (storage.getItem(KEY_STORAGE) === key) storage.removeItem(KEY_STORAGE);
+	if (key !== null && storage.getItem(KEY_STORAGE) === key) storage.removeItem(KEY_STORAGE);
 	key = null;
-	dispatchEvent(new Event("watching"));
+	setSignedIn(false);
 }
 
-/** Drops the key if the daemon rejects it. Failed requests are ignored. */
+function setSignedIn(value) {
+	signedIn = value;
+	dispatchEvent(new Event("access"));
+}
+
+/** Drops the key if the daemon rejects it; without a key, checks again whether this window may act. Failed requests are ignored. */
 export async function checkKey() {
-	if (key === null) return;
 	const checked = key;
-	if ((await accepts(keyHeaders())) === false && key === checked) dropKey();
+	const accepted = await accepts(keyHeaders());
+	if (accepted === undefined || key !== checked || accepted === hasKey()) return;
+	if (accepted) setSignedIn(true);
+	else dropKey();
 }
 
 export const WATCH_ONLY_TEXT = "This window only watches. To do more, open the page's address with its key: knightwatch page prints it, and the demo at its start.";

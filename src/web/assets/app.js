@@ -130,11 +130,7 @@ function onStoreChange(kind, id) {
 	if (kind === "snapshot") checkAssets();
 	if (kind !== "thinking") showHeader();
 	if (kind === "connection") return;
-	if (kind === "snapshot") {
-		// The daemon may have been restarted with another key.
-		checkKey();
-		views.games.updateAccounts();
-	}
+	if (kind === "snapshot") views.games.updateAccounts();
 	// The requested game may only be in the records.
 	if (kind === "snapshot" && gamesView.requestedId && !store.games.has(gamesView.requestedId)) gamesView.openGame(gamesView.requestedId, gamesView.ply);
 	gamesView.onEvent(kind, id);
@@ -150,8 +146,10 @@ function updateTopOffset() {
 const topObserver = new ResizeObserver(updateTopOffset);
 for (const node of [document.querySelector(".top"), byId("banner")]) topObserver.observe(node);
 onChange(onStoreChange);
+// The daemon may have been restarted with another key.
+onChange((kind) => kind === "snapshot" && checkKey());
 // Without the key the page offers no actions.
-addEventListener("watching", () => onStoreChange("snapshot", null));
+addEventListener("access", () => onStoreChange("snapshot", null));
 const themeButton = el("button", { type: "button", id: "theme" });
 themeToggle(themeButton);
 byId("menu").append(icon("menu"));

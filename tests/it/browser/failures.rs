@@ -88,6 +88,28 @@ fn page_key_survives_restart_and_wrong_key_is_dropped() {
 }
 
 #[test]
+fn password_is_checked_again_after_failure() {
+    let Some(browser) = Browser::open(1400, 900) else {
+        return;
+    };
+    let site = Site::new([]);
+    let bot = Daemon::start(&site, "");
+    // As if the page had been opened with the key as password, and the first check had failed.
+    browser.on_new_document(
+        "window.checks = 0;
+         const open = window.fetch;
+         window.fetch = (url, options) => {
+             if (!url.endsWith('/api/key')) return open(url, options);
+             checks += 1;
+             return checks === 1 ? Promise.reject(new TypeError('failed')) : Promise.resolve(new Response('{\"valid\": true}'));
+         };",
+    );
+    browser.go(&format!("{}#/bot", Url::of(&bot, 1).without_key()));
+    browser.wait_visible("[data-control=pause]");
+    assert_eq!(browser.run("return checks;"), 2);
+}
+
+#[test]
 fn move_without_answer_is_taken_back() {
     let Some((browser, _site, _bot, _)) = open_as_player("") else {
         return;
