@@ -20,10 +20,17 @@ function decoded(text) {
 /** A path as an address without the user name and password of the page's own, with which browsers refuse to fetch. */
 export const absolute = (path) => location.origin + path;
 
+/** Whether the daemon accepts no key of the request. A proxy in front of it may ask for a password of its own. */
+export const rejectsKey = ({ status, headers }) => status === 401 && /realm="?Knightwatch/.test(headers.get("www-authenticate"));
+
 /** Whether the daemon accepts these headers; undefined if it does not answer. */
 async function accepts(headers) {
-	const result = await fetch(absolute("/api/key"), { headers, signal: AbortSignal.timeout(KEY_TIMEOUT_MS) }).then((response) => response.json()).catch(() => null);
-	return result?.valid;
+	try {
+		const response = await fetch(absolute("/api/key"), { headers, signal: AbortSignal.timeout(KEY_TIMEOUT_MS) });
+		return rejectsKey(response) ? false : (await response.json()).valid;
+	} catch {
+		return undefined;
+	}
 }
 
 /** Whether a text can be a key: requests with other characters in a header fail. */
@@ -60,7 +67,7 @@ export const keyHeaders = () => (key ? { [KEY_HEADER]: key } : {});
 export const hasKey = () => key !== null || signedIn;
 
 /** Drops a wrong key: this window only watches from now on. */
-function dropKey() {
+export function dropKey() {
 	// Another window may have stored a new key.
 	if (key !== null && storage.getItem(KEY_STORAGE) === key) storage.removeItem(KEY_STORAGE);
 	key = null;

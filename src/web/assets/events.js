@@ -1,13 +1,15 @@
 // Event stream: reopened whenever it ends, with a new snapshot each time.
 
-import { absolute, keyHeaders } from "./api.js";
+import { absolute, dropKey, keyHeaders, rejectsKey } from "./api.js";
 
 const KINDS = ["snapshot", "game", "moved", "thinking", "chat", "status", "note", "challenge", "arena", "settings", "play"];
 
-const RECONNECT_MS = 400;
+/** Delay before the next attempt by the reason why there is no stream. More than 20 wrong keys a minute are blocked, and with each
+ * the browser may ask for a password. */
+const RETRY_MS = { lost: 400, full: 5000, rejected: 60_000, forbidden: 60_000, blocked: 60_000 };
 
-/** Delay before the next attempt if too many pages are open. */
-const FULL_RETRY_MS = 5000;
+/** Reasons by the status of the response. */
+const REFUSALS = { 401: "rejected", 403: "forbidden", 429: "blocked", 503: "full" };
 
 /** Time after which a hidden window closes its stream: browsers allow six connections per site over all windows. */
 const HIDDEN_TIMEOUT_MS = 30_000;
@@ -52,11 +54,13 @@ async function readEvents(body, onEvent) {
 	}
 }
 
-/** Calls `onEvent(kind, data, began)` for every event and `onDisconnect(why)` when the stream has ended: `full`, `lost` or `hidden`.
- * The stream of a hidden window stays open while `keepOpen()` returns true. */
+/** Calls `onEvent(kind, data, began)` for every event and `onDisconnect(why)` if there is no stream: with a key of `RETRY_MS`, or
+ * `hidden`. The stream of a hidden window stays open while `keepOpen()` returns true. */
 export function listen(url, onEvent, onDisconnect, keepOpen) {
 	let source = null;
 	let timer = 0;
+	/** After a refusal, the time of the next attempt by `performance.now()`. */
+	let earliest = 0;
 	const close = () => {
 		clearTimeout(timer);
 		source?.abort();
@@ -71,7 +75,8 @@ export function listen(url, onEvent, onDisconnect, keepOpen) {
 			// Not an EventSource, which cannot send the key; the daemon reserves streams for pages with the key.
 			const response = await inTime(fetch(absolute(url), { headers: keyHeaders(), signal: controller.signal }));
 			if (response.ok) await readEvents(response.body, onEvent);
-			else if (response.status === 503) why = "full";
+			else why = REFUSALS[response.status] ?? why;
+			if (rejectsKey(response)) dropKey();
 		} catch {
 			// The connection was lost or aborted.
 		}
@@ -79,20 +84,26 @@ export function listen(url, onEvent, onDisconnect, keepOpen) {
 		controller.abort();
 		if (source !== controller) return;
 		source = null;
+		if (why !== "lost" && why !== "full") earliest = performance.now() + RETRY_MS[why];
 		onDisconnect(why);
-		timer = setTimeout(open, why === "full" ? FULL_RETRY_MS : RECONNECT_MS);
+		reopen(RETRY_MS[why]);
+	};
+	const reopen = (ms) => {
+		clearTimeout(timer);
+		timer = setTimeout(open, Math.max(ms, earliest - performance.now()));
 	};
 	let hiddenTimer = 0;
 	const startHiddenTimer = () => (hiddenTimer = setTimeout(onHiddenTimeout, HIDDEN_TIMEOUT_MS));
 	const onHiddenTimeout = () => {
 		if (keepOpen()) return startHiddenTimer();
 		close();
-		onDisconnect("hidden");
+		// The reason of a refusal stays.
+		if (performance.now() >= earliest) onDisconnect("hidden");
 	};
 	const onVisibilityChange = () => {
 		clearTimeout(hiddenTimer);
 		if (document.hidden) startHiddenTimer();
-		else if (!source) open();
+		else if (!source) reopen(0);
 	};
 	document.addEventListener("visibilitychange", onVisibilityChange);
 	open();

@@ -10,6 +10,9 @@ const DISCONNECTED = {
 	lost: ["Connection lost", "The connection to the daemon is lost; retrying."],
 	full: ["Too many pages", "Too many windows with this page are open: close some, and this one reconnects."],
 	hidden: ["Suspended", "This window was hidden for a while; it reconnects when it is visible."],
+	rejected: ["Key rejected", "The key or password of this window is no longer accepted: reload this page."],
+	forbidden: ["Refused", "The daemon refuses requests to this address; retrying every minute."],
+	blocked: ["Blocked", "Too many wrong keys came from this address; retrying in a minute."],
 };
 
 /** `{kind, short, long}`: `kind` is `good`, `calm` or `bad`. */

@@ -88,6 +88,38 @@ fn page_key_survives_restart_and_wrong_key_is_dropped() {
 }
 
 #[test]
+fn rejected_key_is_not_sent_again_at_once() {
+    let Some(browser) = Browser::open(1400, 900) else {
+        return;
+    };
+    let site = Site::new([]);
+    let bot = Daemon::start(&site, "");
+    // As a daemon on another machine would answer; delays of a minute pass on demand.
+    browser.on_new_document(
+        "window.answer = { status: 401, headers: { 'www-authenticate': 'Basic realm=\"Knightwatch\"' } };
+         const open = window.fetch;
+         window.fetch = (url, options) => (answer && url.endsWith('/events') ? Promise.resolve(new Response('', answer)) : open(url, options));
+         const later = window.setTimeout;
+         window.setTimeout = (run, ms) => (ms > 50000 ? ((window.retry = run), 0) : later(run, ms));",
+    );
+    browser.go(&Url::of(&bot, 1).with_key());
+    browser.wait_for_text(
+        "#banner",
+        "The key or password of this window is no longer accepted",
+    );
+    assert_eq!(
+        browser.run("return localStorage.getItem('knightwatch-key');"),
+        serde_json::Value::Null
+    );
+    for (status, text) in [(429, "Too many wrong keys"), (403, "refuses requests")] {
+        browser.run(&format!("answer = {{ status: {status} }}; retry();"));
+        browser.wait_for_text("#banner", text);
+    }
+    browser.run("answer = null; retry();");
+    browser.wait_for_text("#status", "Idle");
+}
+
+#[test]
 fn password_is_checked_again_after_failure() {
     let Some(browser) = Browser::open(1400, 900) else {
         return;
