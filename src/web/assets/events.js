@@ -14,6 +14,9 @@ const REFUSALS = { 401: "rejected", 403: "forbidden", 429: "blocked", 503: "full
 /** Time after which a hidden window closes its stream: browsers allow six connections per site over all windows. */
 const HIDDEN_TIMEOUT_MS = 30_000;
 
+/** The lock of the only hidden window that keeps its stream. */
+const HIDDEN_LOCK = "knightwatch-hidden";
+
 /** Time without any data after which a connection is lost. The daemon sends a comment every ten seconds. */
 const SILENCE_MS = 30_000;
 
@@ -54,8 +57,23 @@ async function readEvents(body, onEvent) {
 	}
 }
 
+/** Calls `onGranted()` when this hidden window may keep its stream, as one window may at a time. Returns a function that ends
+ * this. Browsers have locks only over HTTPS and for localhost; without them every window may. */
+function claimStream(onGranted) {
+	const controller = new AbortController();
+	const { signal } = controller;
+	const hold = () => new Promise((release) => {
+		if (signal.aborted) return release();
+		signal.addEventListener("abort", release);
+		onGranted();
+	});
+	if (navigator.locks) navigator.locks.request(HIDDEN_LOCK, { signal }, hold).catch(() => {});
+	else onGranted();
+	return () => controller.abort();
+}
+
 /** Calls `onEvent(kind, data, began)` for every event and `onDisconnect(why)` if there is no stream: with a key of `RETRY_MS`, or
- * `hidden`. The stream of a hidden window stays open while `keepOpen()` returns true. */
+ * `hidden`. The stream of one hidden window stays open while `keepOpen()` returns true. */
 export function listen(url, onEvent, onDisconnect, keepOpen) {
 	let source = null;
 	let timer = 0;
@@ -93,19 +111,38 @@ export function listen(url, onEvent, onDisconnect, keepOpen) {
 		timer = setTimeout(open, Math.max(ms, earliest - performance.now()));
 	};
 	let hiddenTimer = 0;
-	const startHiddenTimer = () => (hiddenTimer = setTimeout(onHiddenTimeout, HIDDEN_TIMEOUT_MS));
+	let mayKeep = false;
+	let endClaim = () => {};
+	const startHiddenTimer = () => {
+		clearTimeout(hiddenTimer);
+		hiddenTimer = setTimeout(onHiddenTimeout, HIDDEN_TIMEOUT_MS);
+	};
 	const onHiddenTimeout = () => {
-		if (keepOpen()) return startHiddenTimer();
+		if (!keepOpen()) endClaim();
+		else if (mayKeep) return startHiddenTimer();
 		close();
 		// The reason of a refusal stays.
 		if (performance.now() >= earliest) onDisconnect("hidden");
 	};
-	const onVisibilityChange = () => {
-		clearTimeout(hiddenTimer);
-		if (document.hidden) startHiddenTimer();
-		else if (!source) reopen(0);
+	const onGranted = () => {
+		mayKeep = true;
+		if (!keepOpen()) return;
+		// It may have been closed while another window had the lock.
+		if (!source) reopen(0);
+		startHiddenTimer();
 	};
-	document.addEventListener("visibilitychange", onVisibilityChange);
-	open();
-	onVisibilityChange();
+	document.addEventListener("visibilitychange", () => {
+		clearTimeout(hiddenTimer);
+		endClaim();
+		mayKeep = false;
+		if (document.hidden) {
+			endClaim = claimStream(onGranted);
+			startHiddenTimer();
+		} else if (!source) {
+			reopen(0);
+		}
+	});
+	// A window that opens in the background has no stream before it is visible.
+	if (document.hidden) onDisconnect("hidden");
+	else open();
 }

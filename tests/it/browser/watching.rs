@@ -7,8 +7,8 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::driver::Browser;
-use super::playing::{click, new_game};
-use super::{Demo, END, LEFT, open_as_spectator};
+use super::playing::{NO_BISHOPS, click, new_game};
+use super::{Demo, END, LEFT, open_as_player, open_as_spectator};
 use crate::accounts;
 use crate::common::{BOT, Daemon, Site, signal, wait};
 use crate::etiquette::act;
@@ -171,6 +171,49 @@ fn hidden_page_sleeps_until_visible() {
     browser.set_hidden(false);
     browser.wait_for_text("#status", "Paused");
     browser.until("document.querySelector('#banner').hidden");
+}
+
+#[test]
+fn page_in_background_opens_no_stream() {
+    let Some(browser) = Browser::open(1400, 900) else {
+        return;
+    };
+    let site = Site::new([]);
+    let bot = Daemon::start(&site, "");
+    browser.track_streams();
+    browser.on_new_document(
+        "Object.defineProperty(document, 'hidden', { configurable: true, value: true });",
+    );
+    browser.go(&Url::of(&bot, 1).with_key());
+    browser.until("document.title.startsWith('Suspended')");
+    assert_eq!(browser.run("return streams.length;"), 0);
+    browser.set_hidden(false);
+    browser.wait_for_text("#status", "Idle");
+}
+
+#[test]
+fn one_hidden_window_keeps_stream_in_game() {
+    let Some((browser, _site, _bot, _)) = open_as_player("") else {
+        return;
+    };
+    new_game(&browser, "white", NO_BISHOPS);
+    browser.until("document.title.startsWith('Your move')");
+    let lock = |then: &str| {
+        browser.run(&format!(
+            "navigator.locks.request('knightwatch-hidden', () => {then});"
+        ));
+    };
+    // As if another hidden window had the lock.
+    lock("new Promise((release) => (window.release = release))");
+    browser.until("window.release");
+    browser.set_hidden(true);
+    browser.until("document.title.startsWith('Suspended')");
+    browser.run("release();");
+    browser.until("document.title.startsWith('Your move')");
+    // A visible window has no lock.
+    browser.set_hidden(false);
+    lock("(window.isFree = true)");
+    browser.until("window.isFree");
 }
 
 #[test]
