@@ -1,6 +1,6 @@
 //! The keys of lichess-bot.
 
-use toml::Value as Toml;
+use toml::{Table, Value as Toml};
 
 use super::Place;
 use super::books::PeerBooks;
@@ -93,6 +93,7 @@ pub(super) fn convert(draft: &mut Draft, place: &Place) {
     pgn(draft);
     matchmaking(draft);
     search_limits(draft, "engine.uci_options.go_commands.", ("movetime", 1.0));
+    allow_list(draft);
     for (prefix, reason) in DROPPED {
         draft.drop_all(prefix, reason);
     }
@@ -200,17 +201,6 @@ fn challenges(draft: &mut Draft) {
         "challenge.block_list" => challenge.block: texts;
         "challenge.online_block_list" => challenge.block_lists: urls;
     });
-    if let Some((value, from)) = draft.take("challenge.allow_list") {
-        let matching = table([("name", list(value.texts()))]);
-        let remark = "only these are accepted, whatever else they want";
-        draft.rule(matching, ("accept", true.into()), vec![from], remark);
-        draft.add(
-            "challenge",
-            vec![("accept", false.into())],
-            Vec::new(),
-            "only the users of the rule are accepted",
-        );
-    }
     if let Some((value, from)) = draft.take("challenge.bullet_requires_increment") {
         super::bullet_increment(draft, &value, from);
     }
@@ -251,6 +241,25 @@ fn challenges(draft: &mut Draft) {
             }
         }
     }
+}
+
+/// The rules of the list of users who alone are accepted. They come after all other rules, which are not read for a
+/// challenge that these have decided about.
+fn allow_list(draft: &mut Draft) {
+    let Some((value, from)) = draft.take("challenge.allow_list") else {
+        return;
+    };
+    let names = value.texts();
+    if names.is_empty() {
+        return draft.drop_key("it names nobody", from);
+    }
+    let matching = table([("name", list(names))]);
+    let remark = "whatever [challenge] says of such games";
+    draft.rule(matching, ("accept", true.into()), vec![from], remark);
+    let everybody = ("match", Toml::Table(Table::new()));
+    let decline = ("decline", "generic".into());
+    let remark = "nobody else is accepted";
+    draft.add("[rule]", vec![everybody, decline], Vec::new(), remark);
 }
 
 fn opposite(value: &Value) -> Outcome {
@@ -300,9 +309,10 @@ fn pgn(draft: &mut Draft) {
         (None, _) => not(
             "there is no directory; all games are in the records, which knightwatch export writes as PGN",
         ),
-        (Some(_), "game" | "opponent" | "all") => {
-            changed(group, "in the directory of the records: records.directory")
-        }
+        (Some(_), "game" | "opponent" | "all") => changed(
+            group,
+            "in a directory `lichess.org.pgn` in that of the records: records.directory",
+        ),
         (Some(_), _) => not(format!("`{}` is unknown; see records.pgn", quoted(&group))),
     };
     draft.set("records", "pgn", outcome, from);

@@ -231,6 +231,30 @@ fn convert_takes_fragments() {
 }
 
 #[test]
+fn converted_allow_list_accepts_its_users_only() {
+    let home = tempfile::tempdir().unwrap();
+    let old = "challenge:\n  allow_list: [Anna, bert]\n  bullet_requires_increment: true\n\
+               engine:\n  uci_options:\n    go_commands:\n      movetime: 5000\n";
+    fs::write(home.path().join("config.yml"), old).unwrap();
+    let output = knightwatch(home.path(), &["convert", "config.yml", "-o", "out.toml"]);
+    assert!(output.status.success(), "{output:?}");
+    for (arguments, decision) in [
+        (&["Anna", "--clock", "3+2"][..], "\nAccepted, rule 3"),
+        (&["Bert", "--clock", "3+2"], "\nAccepted, rule 3"),
+        (&["Cara", "--clock", "3+2"], "\nDeclined, generic: rule 4"),
+        (
+            &["Anna", "--title", "bot", "--clock", "1+0"],
+            "\nDeclined, tooFast",
+        ),
+    ] {
+        let explain = ["explain", "--config", "out.toml", "--user"];
+        let output = knightwatch(home.path(), &[&explain, arguments].concat());
+        let printed = text(&output.stdout);
+        assert!(printed.contains(decision), "{arguments:?}: {output:?}");
+    }
+}
+
+#[test]
 fn convert_of_override_without_a_value_removes_the_setting() {
     let (settings, written) = converted(
         "matchmaking:\n  challenge_initial_time: [60, 180]\n  challenge_increment: 2\n  challenge_days: 2\n  \
