@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::task::spawn_blocking;
 
 use super::report::{Cause, Finding, Report};
-use super::{connect, machine, page, token_page};
+use super::{connect, machine, page, sandbox, token_page};
 use crate::alert;
 use crate::book::Book;
 use crate::bot;
@@ -90,6 +90,7 @@ pub async fn check(settings: &Settings) -> Report {
     );
     findings.extend(write_test.as_ref().map(machine::disk));
     findings.extend(log_file(settings));
+    findings.extend(sandbox::hidden_files(settings));
     findings.extend(machine::files(settings));
     findings.extend(machine::memory(settings));
     findings.push(engine(settings).await);

@@ -3,6 +3,7 @@
 mod checks;
 mod machine;
 mod report;
+mod sandbox;
 mod upgrade;
 
 #[cfg(test)]
@@ -10,6 +11,7 @@ mod tests;
 
 pub use checks::check;
 pub use report::{Cause, Finding, Report, Severity};
+pub(crate) use sandbox::is_hidden;
 pub use upgrade::{UpgradeError, upgrade};
 
 use std::io::{self, BufRead, IsTerminal, Write};

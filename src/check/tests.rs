@@ -266,3 +266,23 @@ async fn upgrade_with_unsuitable_token_fails() {
         assert_eq!(error.exit_code(), 77);
     }
 }
+
+#[tokio::test]
+async fn files_that_the_sandbox_hides_are_named() {
+    let mut site = Site::new(vec![NewUser::bot("Tester")]).await;
+    site.settings.records.directory = None;
+    let home = tempfile::tempdir_in("/tmp").unwrap();
+    let book = home.path().join("white.bin");
+    site.settings.book.files = vec![book.clone(), "/etc/knightwatch/black.bin".into()];
+    let hidden = |settings: &Settings| -> Vec<String> {
+        let found = sandbox::hidden_files(settings);
+        found.into_iter().map(|finding| finding.text).collect()
+    };
+    assert_eq!(hidden(&site.settings), [""; 0]);
+    site.settings.file = Some(crate::config::SERVICE_CONFIG.into());
+    let why = "is hidden from the service by ProtectHome= and PrivateTmp= of its unit";
+    assert_eq!(
+        hidden(&site.settings),
+        [format!("book: {} {why}", book.display())]
+    );
+}

@@ -7,6 +7,7 @@ use std::{fs, io};
 
 use anyhow::{Context, bail};
 
+use crate::check::is_hidden;
 use crate::config::SERVICE_STATE;
 
 /// The unit file of the repository.
@@ -29,9 +30,6 @@ const SYSTEMD_RUNTIME_DIRECTORY: &str = "/run/systemd/system";
 
 /// Upper limit of the symbolic links of a path, that of Linux.
 const MAX_LINKS: usize = 40;
-
-/// Directories hidden from the service by ProtectHome= and PrivateTmp=.
-const HIDDEN_DIRECTORIES: [&str; 5] = ["/home", "/root", "/run/user", "/tmp", "/var/tmp"];
 
 /// The service on this machine, or in the system below a directory.
 pub(super) struct Service {
@@ -261,10 +259,7 @@ fn this_program() -> Option<PathBuf> {
 
 /// Returns whether the service can access the path, and it has no characters that are special in a unit.
 fn can_be_started(program: &Path) -> bool {
-    let is_hidden = HIDDEN_DIRECTORIES
-        .iter()
-        .any(|hidden| program.starts_with(hidden));
-    !is_hidden && is_plain(program)
+    !is_hidden(program) && is_plain(program)
 }
 
 /// Returns whether the path has no characters that are special in a unit.
