@@ -185,9 +185,15 @@ impl Init {
             self.fill(&mut plan, known)?;
         } else {
             prompt.print(format_args!("{} is kept.", config.display()))?;
-            let settings = self.kept()?;
-            plan.has_token = settings.token.is_some() || !settings.account.is_empty();
-            plan.owner = self.identify_owner(&settings)?;
+            let mut settings = self.kept()?;
+            let token = settings.token.as_ref();
+            let has_token = token.is_some_and(|source| source.read().is_ok());
+            if has_token || !settings.account.is_empty() {
+                plan.has_token = true;
+                plan.owner = self.identify_owner(&settings)?;
+            } else {
+                self.ask_missing_token(&mut plan, &mut settings)?;
+            }
             plan.kept = Some(settings);
         }
         self.plan_unit(&mut plan)?;

@@ -8,11 +8,9 @@ use std::path::Path;
 use anyhow::Context;
 
 use super::files::{self, NewFile};
-use super::token::TokenChoice;
 use super::{Init, Plan};
-use crate::check;
-use crate::config::{self, Protocol, SERVICE_TOKEN, Settings};
-use crate::credentials::{is_unresolved, readable_by_others};
+use crate::config::{self, Protocol, SERVICE_TOKEN, Settings, TokenSource};
+use crate::credentials::is_unresolved;
 use crate::lichess::Endpoint;
 
 /// The environment variable that sets the server.
@@ -40,11 +38,6 @@ impl Init {
             Some(file) if self.place.service.is_none() && !is_unresolved(&file) => file,
             _ => self.place.token.clone(),
         };
-        files::test_write(&token_file)?;
-        prompt.print(format_args!(
-            "Create a token here, logged in as the bot; its scopes are already ticked:\n  {}",
-            check::token_page(&server)
-        ))?;
         let choice = self.ask_token(&server, &token_file)?;
         let games = known.games.concurrency;
         let games = prompt.value("How many games at once?", (&games, games), |n| {
@@ -67,18 +60,8 @@ impl Init {
             bots && prompt.yes("Challenge other bots when idle?", known.matchmaking.enabled)?;
         let engine = self.ask_engine(&known.engine.default)?;
 
-        plan.has_token = !matches!(choice, TokenChoice::Later);
         plan.server = Some(server.address().to_owned());
-        if matches!(choice, TokenChoice::Kept(_)) && readable_by_others(&token_file).is_some() {
-            plan.open_token = Some(token_file.clone());
-        }
-        if let TokenChoice::New(token, _) = &choice {
-            plan.files.push(NewFile {
-                path: token_file.clone(),
-                text: format!("{token}\n").into(),
-                mode: 0o600,
-            });
-        }
+        plan.take_token(choice, &token_file);
         let mut text = "# Written by knightwatch init. config.example.toml lists everything that can be set.\n\n\
                         [lichess]\n"
             .to_owned();
@@ -118,11 +101,40 @@ impl Init {
             )?;
         }
         self.plan_configuration(plan, text)?;
-        plan.owner = match choice {
-            TokenChoice::Kept(owner) | TokenChoice::New(_, owner) => owner,
-            TokenChoice::Later => None,
-        };
         Ok(())
+    }
+
+    /// Asks for the token of a configuration that is kept and has none that can be read.
+    pub(super) fn ask_missing_token(
+        &self,
+        plan: &mut Plan,
+        settings: &mut Settings,
+    ) -> anyhow::Result<()> {
+        let named = settings.lichess.token_file.clone();
+        let named = named.filter(|file| self.place.service.is_none() && !is_unresolved(file));
+        let token_file = named.as_ref().unwrap_or(&self.place.token).clone();
+        self.prompt.print("It has no token that can be read.")?;
+        let choice = self.ask_token(&settings.lichess, &token_file)?;
+        plan.take_token(choice, &token_file);
+        if !plan.has_token {
+            return Ok(());
+        }
+        settings.token = Some(TokenSource::File(token_file.clone()));
+        if named.is_some() || self.place.service.is_some() {
+            return Ok(());
+        }
+        let config = &self.place.config;
+        let text = fs::read_to_string(config)
+            .with_context(|| format!("cannot read {}", config.display()))?;
+        let [missing, line] = [false, true].map(|it| self.token_setting(&token_file, it));
+        if text.contains(&missing) {
+            self.plan_configuration(plan, text.replacen(&missing, &line, 1))
+        } else {
+            Ok(self.prompt.print(format_args!(
+                "Add this line to [lichess] in {}: {line}",
+                config.display()
+            ))?)
+        }
     }
 
     /// The server set by the environment variable, if it is valid.

@@ -3,9 +3,11 @@
 use std::io;
 use std::path::Path;
 
-use super::Init;
+use super::files::{self, NewFile};
+use super::{Init, Plan};
 use crate::check::{self, Owner, SCOPES};
 use crate::config::Lichess;
+use crate::credentials::readable_by_others;
 use crate::lichess::{Client, Token};
 
 /// The chosen token.
@@ -14,6 +16,28 @@ pub(super) enum TokenChoice {
     /// The token in the existing file.
     Kept(Option<Owner>),
     New(String, Option<Owner>),
+}
+
+impl Plan {
+    /// Plans the token file. Sets what is known about the token.
+    pub(super) fn take_token(&mut self, choice: TokenChoice, file: &Path) {
+        self.has_token = !matches!(choice, TokenChoice::Later);
+        if matches!(choice, TokenChoice::Kept(_)) && readable_by_others(file).is_some() {
+            self.open_token = Some(file.to_owned());
+        }
+        self.owner = match choice {
+            TokenChoice::Later => None,
+            TokenChoice::Kept(owner) => owner,
+            TokenChoice::New(token, owner) => {
+                self.files.push(NewFile {
+                    path: file.to_owned(),
+                    text: format!("{token}\n").into(),
+                    mode: 0o600,
+                });
+                owner
+            }
+        };
+    }
 }
 
 /// Result of the test of a token.
@@ -26,6 +50,11 @@ impl Init {
     /// Asks for a token until Lichess accepts it, or the user accepts it untested.
     pub(super) fn ask_token(&self, server: &Lichess, file: &Path) -> anyhow::Result<TokenChoice> {
         let prompt = &self.prompt;
+        files::test_write(file)?;
+        prompt.print(format_args!(
+            "Create a token here, logged in as the bot; its scopes are already ticked:\n  {}",
+            check::token_page(server)
+        ))?;
         let mut question = "The token (Enter to do it later): ";
         if file.exists() {
             let replace = format!("{} exists. Replace the token in it?", file.display());

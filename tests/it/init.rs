@@ -415,6 +415,51 @@ fn init_keeps_answers_and_asks_before_replacing() {
 }
 
 #[test]
+fn init_asks_for_missing_token_of_kept_configuration() {
+    let site = Site::new([]);
+    let (home, token) = (Home::new(), site.sim.token_of(BOT));
+    let later = [site.url.as_str(), "", "3", "32", "y", "n", "y"];
+    let (code, printed) = home.run(&["init"], &later);
+    assert_eq!(code, Some(0), "{printed}");
+    assert!(
+        printed.contains("again, when there is a token"),
+        "{printed}"
+    );
+    let config = fs::read_to_string(home.config()).unwrap();
+
+    // Still none: nothing is written.
+    let (_, printed) = home.run(&["init"], &["", "", "n"]);
+    assert!(
+        printed.contains("It has no token that can be read."),
+        "{printed}"
+    );
+    assert!(!home.token().exists());
+    assert_eq!(fs::read_to_string(home.config()).unwrap(), config);
+
+    let (code, printed) = home.run(&["init"], &["", &token, ""]);
+    assert_eq!(code, Some(0), "{printed}");
+    assert!(printed.contains("Ready to play"), "{printed}");
+    assert_eq!(load(&home.config()).games.concurrency, 3);
+
+    // A file that is named and missing is written again; any other configuration gets a hint.
+    fs::remove_file(home.token()).unwrap();
+    let (code, printed) = home.run(&["init"], &["", &token, ""]);
+    assert_eq!(code, Some(0), "{printed}");
+    assert_eq!(
+        fs::read_to_string(home.token()).unwrap(),
+        format!("{token}\n")
+    );
+    fs::remove_file(home.token()).unwrap();
+    fs::write(home.config(), format!("lichess.url = '{}'\n", site.url)).unwrap();
+    let (_, printed) = home.run(&["init"], &["", &token, "n"]);
+    assert!(
+        printed.contains("Add this line to [lichess] in ")
+            && printed.contains("config.toml: token_file = \"token\""),
+        "{printed}"
+    );
+}
+
+#[test]
 fn init_with_kept_configuration_checks_it() {
     let played = NewUser {
         games: 3,
