@@ -22,7 +22,7 @@ use crate::config::{AlertKind, AlertTarget};
 use crate::events::{Event, RecvError};
 use crate::metrics::Metrics;
 
-use watcher::{Limits, Watcher};
+use watcher::{Limits, Moment, Watcher};
 use webhook::Webhook;
 
 /// Interval between looks at the status.
@@ -45,6 +45,20 @@ struct Alert {
     text: String,
     /// Time since when the state lasts.
     since: SystemTime,
+}
+
+impl Alert {
+    /// The end of an account, or of the program.
+    fn of_end(kind: AlertKind, account: Option<String>, text: String) -> Self {
+        Self {
+            kind,
+            resolved: false,
+            account,
+            game: None,
+            text,
+            since: SystemTime::now(),
+        }
+    }
 }
 
 /// Delivers alerts. Does nothing without targets.
@@ -109,27 +123,39 @@ impl Alerts {
         loop {
             tokio::select! {
                 event = events.recv() => match event {
-                    Ok(event) => self.each(|watcher| watcher.on_event(&event, SystemTime::now())),
+                    Ok(event) => self.each(|watcher| watcher.on_event(&event, Moment::now())),
                     Err(RecvError::Lagged(_)) => {}
                     Err(RecvError::Closed) => break,
                 },
                 last = ended.recv() => {
-                    let Some(Ended { account, kind, reason }) = last else { break };
-                    self.each(|_| vec![Alert {
-                        kind,
-                        resolved: false,
-                        account: account.clone(),
-                        game: None,
-                        text: format!("the account has stopped: {reason}"),
-                        since: SystemTime::now(),
-                    }]);
+                    let Some(Ended { account, error }) = last else { break };
+                    self.each(|watcher| {
+                        watcher.on_ended(account.as_deref());
+                        let alert = |(kind, reason)| {
+                            let text = format!("the account has stopped: {reason}");
+                            Alert::of_end(kind, account.clone(), text)
+                        };
+                        error.clone().map(alert).into_iter().collect()
+                    });
                 }
                 _ = ticks.tick() => {
                     let (status, free) = (metrics.status(), free_space.latest());
-                    self.each(|watcher| watcher.on_status(&status, free, SystemTime::now()));
+                    self.each(|watcher| watcher.on_status(&status, free, Moment::now()));
                 }
             }
         }
+        self.flush(grace).await;
+    }
+
+    /// Reports that the program cannot start, for this reason. Waits at most `grace` for the delivery.
+    pub(crate) async fn report_failed_start(mut self, reason: &str, grace: Duration) {
+        let text = format!("the bot could not start: {reason}");
+        self.each(|_| vec![Alert::of_end(AlertKind::Stopped, None, text.clone())]);
+        self.flush(grace).await;
+    }
+
+    /// Waits at most `grace` until all alerts are delivered.
+    async fn flush(mut self, grace: Duration) {
         self.targets.clear();
         let open = async { while self.deliveries.join_next().await.is_some() {} };
         if timeout(grace, open).await.is_err() {
@@ -159,17 +185,17 @@ pub(crate) fn problem(target: &AlertTarget) -> Option<String> {
     webhook::address(target).err()
 }
 
-/// An account that has stopped because of an error.
+/// An account that has ended.
 #[derive(Debug)]
 pub(crate) struct Ended {
     account: Option<String>,
-    kind: AlertKind,
-    reason: String,
+    /// The error that has ended it.
+    error: Option<(AlertKind, String)>,
 }
 
 impl Ended {
-    pub(crate) fn new(account: Option<String>, error: &bot::Error) -> Self {
-        let kind = match error {
+    pub(crate) fn new(account: Option<String>, error: Option<&bot::Error>) -> Self {
+        let kind = |error: &bot::Error| match error {
             bot::Error::TokenRejected(_)
             | bot::Error::NotABot { .. }
             | bot::Error::WrongAccount { .. } => AlertKind::TokenRejected,
@@ -177,11 +203,8 @@ impl Ended {
                 AlertKind::Stopped
             }
         };
-        Self {
-            account,
-            kind,
-            reason: error.to_string(),
-        }
+        let error = error.map(|error| (kind(error), error.to_string()));
+        Self { account, error }
     }
 }
 

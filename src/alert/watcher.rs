@@ -1,7 +1,7 @@
 //! Turns events and the status into alerts, each once.
 
 use std::collections::{HashMap, HashSet};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use super::Alert;
 use crate::config::AlertKind;
@@ -29,6 +29,8 @@ pub(super) struct Watcher {
     limits: Limits,
     /// Begin and reason of the outage of each account; the name is empty if there is only one.
     offline: HashMap<String, Outage>,
+    /// Accounts that have ended; the name is empty if there is only one.
+    ended: HashSet<String>,
     /// Our color and name in the running games.
     games: HashMap<String, (Color, String)>,
     /// Games whose stuck move was reported.
@@ -44,9 +46,30 @@ pub(super) struct Watcher {
     records_reported: bool,
 }
 
+/// A moment on both clocks. Lengths are measured by `instant`, since the date may be corrected in between.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Moment {
+    pub date: SystemTime,
+    pub instant: Instant,
+}
+
+impl Moment {
+    pub(super) fn now() -> Self {
+        Self {
+            date: SystemTime::now(),
+            instant: Instant::now(),
+        }
+    }
+
+    /// Time since then.
+    fn since(self, then: Self) -> Duration {
+        self.instant.saturating_duration_since(then.instant)
+    }
+}
+
 #[derive(Debug)]
 struct Outage {
-    since: SystemTime,
+    since: Moment,
     reason: String,
     reported: bool,
 }
@@ -57,6 +80,7 @@ impl Watcher {
             limits,
             offline: HashMap::new(),
             games: HashMap::new(),
+            ended: HashSet::new(),
             stuck: HashSet::new(),
             fallbacks: HashSet::new(),
             ratings: HashMap::new(),
@@ -67,14 +91,14 @@ impl Watcher {
     }
 
     /// The alerts for an event.
-    pub(super) fn on_event(&mut self, event: &Event, now: SystemTime) -> Vec<Alert> {
+    pub(super) fn on_event(&mut self, event: &Event, now: Moment) -> Vec<Alert> {
         let (account, event) = match event {
             Event::ForAccount { account, event } => (account.as_str(), &**event),
             event => ("", event),
         };
         let alert = match event {
             Event::Online { .. } => self.online(account, now),
-            Event::Offline { reason, .. } => {
+            Event::Offline { reason, .. } if !self.ended.contains(account) => {
                 self.offline
                     .entry(account.to_owned())
                     .or_insert_with(|| Outage {
@@ -84,24 +108,31 @@ impl Watcher {
                     });
                 None
             }
-            Event::GameStarted(start) => self.game_started(start, now),
-            Event::GameFinished(end) => self.game_finished(end, now),
-            Event::Moved(moved) => self.moved(moved, now),
+            Event::GameStarted(start) => self.game_started(start, now.date),
+            Event::GameFinished(end) => self.game_finished(end, now.date),
+            Event::Moved(moved) => self.moved(moved, now.date),
             _ => None,
         };
         alert.into_iter().collect()
     }
 
-    fn online(&mut self, account: &str, now: SystemTime) -> Option<Alert> {
+    /// Forgets the outage of an account that has ended: it will not be online again.
+    pub(super) fn on_ended(&mut self, account: Option<&str>) {
+        let account = account.unwrap_or_default();
+        self.offline.remove(account);
+        self.ended.insert(account.to_owned());
+    }
+
+    fn online(&mut self, account: &str, now: Moment) -> Option<Alert> {
         let outage = self.offline.remove(account)?;
-        let length = now.duration_since(outage.since).unwrap_or_default();
+        let length = now.since(outage.since);
         outage.reported.then(|| Alert {
             kind: AlertKind::Offline,
             resolved: true,
             account: some(account),
             game: None,
             text: format!("online again after {} min", length.as_secs() / 60),
-            since: outage.since,
+            since: outage.since.date,
         })
     }
 
@@ -168,9 +199,10 @@ impl Watcher {
         &mut self,
         status: &Status,
         free_bytes: Option<u64>,
-        now: SystemTime,
+        now: Moment,
     ) -> Vec<Alert> {
         let mut alerts: Vec<Alert> = self.long_outages(now);
+        let now = now.date;
         for game in status.live.games.iter().filter(|game| game.overdue) {
             if self.stuck.insert(game.id.clone()) {
                 let waited = game.our_turn_ms.unwrap_or(0) / 1_000;
@@ -226,11 +258,9 @@ impl Watcher {
         alerts
     }
 
-    fn long_outages(&mut self, now: SystemTime) -> Vec<Alert> {
-        let is_long = |outage: &Outage| {
-            let length = now.duration_since(outage.since).unwrap_or_default();
-            !outage.reported && length >= self.limits.offline
-        };
+    fn long_outages(&mut self, now: Moment) -> Vec<Alert> {
+        let is_long =
+            |outage: &Outage| !outage.reported && now.since(outage.since) >= self.limits.offline;
         let long = self
             .offline
             .iter_mut()
@@ -247,7 +277,7 @@ impl Watcher {
                     self.limits.offline.as_secs() / 60,
                     outage.reason
                 ),
-                since: outage.since,
+                since: outage.since.date,
             }
         })
         .collect()
@@ -299,6 +329,8 @@ fn some(account: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::LazyLock;
+
     use super::*;
     use crate::events::{Player, TimeControl};
     use crate::metrics::{GameStatus, LimitStatus, Metrics};
@@ -311,8 +343,14 @@ mod tests {
         })
     }
 
-    fn at(seconds: u64) -> SystemTime {
-        SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)
+    /// This many seconds after the start of the test. The date jumps ahead by a day after the first 1,100 seconds.
+    fn at(seconds: u64) -> Moment {
+        static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+        let jump = if seconds > 1_100 { 24 * 3600 } else { 0 };
+        Moment {
+            date: SystemTime::UNIX_EPOCH + Duration::from_secs(seconds + jump),
+            instant: *START + Duration::from_secs(seconds),
+        }
     }
 
     fn started(game: &str, rating: u32) -> Event {
@@ -377,6 +415,11 @@ mod tests {
         assert_eq!(kinds(&again), [(AlertKind::Offline, true)]);
         assert_eq!(again[0].text, "online again after 10 min");
         assert_eq!(watcher.on_event(&online, at(1_700)), []);
+        // One that has ended is not missed.
+        watcher.on_event(&offline, at(2_000));
+        watcher.on_ended(None);
+        watcher.on_event(&offline, at(2_001));
+        assert_eq!(watcher.on_status(&status, None, at(9_000)), []);
     }
 
     #[test]
@@ -457,7 +500,7 @@ mod tests {
             });
             let alerts = watcher.on_status(&status, None, at(1_000));
             for alert in alerts.iter().filter(|alert| !alert.resolved) {
-                assert_eq!(alert.since, at(1_000 - failing_s));
+                assert_eq!(alert.since, at(1_000 - failing_s).date);
                 assert!(
                     alert.text.ends_with("for 60 s: the disk is full"),
                     "{}",

@@ -137,10 +137,12 @@ pub fn command_channel(shutdown: ShutdownHandle) -> (CommandHandle, CommandRecei
 }
 
 impl CommandHandle {
-    /// Takes no new games, finishes running games, however long they take, and ends the program.
+    /// Takes no new games, finishes running games, however long they take, and ends the account. The program ends with
+    /// its last account.
     pub fn drain(&self) -> CommandResult {
         self.shutdown.drain();
-        Ok("no new games, and our open challenges are canceled; the program ends when the running games are over"
+        Ok("no new games, and our open challenges are canceled; the account ends when its running games are over, and \
+            the program with its last account"
             .to_owned())
     }
 

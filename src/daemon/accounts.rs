@@ -119,10 +119,12 @@ impl Accounts {
         };
         if let Some(number) = self.numbers.get(&id) {
             let account = &mut self.accounts[*number];
-            if let Err(Error::Bot(error)) = &outcome {
-                // Nothing receives it without alerts.
-                let _ = self.ended.send(Ended::new(account.name.clone(), error));
-            }
+            let error = match &outcome {
+                Err(Error::Bot(error)) => Some(error),
+                _ => None,
+            };
+            // Nothing receives it without alerts.
+            let _ = self.ended.send(Ended::new(account.name.clone(), error));
             account.end(&outcome, &self.events);
         }
         self.tasks.is_empty().then_some(outcome)

@@ -180,6 +180,30 @@ pub fn run(
     for warning in &settings.warnings {
         warn!("{warning}");
     }
+    let settings = Arc::new(settings);
+    let events = Bus::new();
+    if moves {
+        console::print_moves(events.subscribe())?;
+    }
+    let runtime = runtime()?;
+    let outcome = match prepare(&settings, &sources, faults, &events) {
+        Ok(parts) => runtime.block_on(supervise(parts, &settings, events)),
+        Err(error) => {
+            runtime.block_on(report_failed_start(&settings, &error));
+            Err(error)
+        }
+    };
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    outcome
+}
+
+/// Opens what the accounts need: tokens, books and engines.
+fn prepare(
+    settings: &Arc<Settings>,
+    sources: &Sources,
+    faults: FaultInjection,
+    events: &Bus,
+) -> Result<Vec<BotParts>, Error> {
     if let Some(directory) = settings.records_directory()
         && let Some(obstacle) = store::obstacle(&directory)
     {
@@ -188,12 +212,7 @@ pub fn run(
             directory,
         });
     }
-    let settings = Arc::new(settings);
-    let events = Bus::new();
-    if moves {
-        console::print_moves(events.subscribe())?;
-    }
-    let mut parts = assemble_all(&settings, &sources, &events)?;
+    let mut parts = assemble_all(settings, sources, events)?;
     if let Some(first) = parts.first_mut() {
         if let Some(nodes) = faults.engine_panics {
             let after = plural::count(nodes, "node", "nodes");
@@ -203,12 +222,18 @@ pub fn run(
         first.injected_panics = faults.account_panics;
     }
     if let Some(first) = parts.first() {
-        check_options(&settings, &first.externals)?;
+        check_options(settings, &first.externals)?;
     }
-    let runtime = runtime()?;
-    let outcome = runtime.block_on(supervise(parts, &settings, events));
-    runtime.shutdown_timeout(Duration::from_secs(1));
-    outcome
+    Ok(parts)
+}
+
+/// Alerts the operator: systemd does not try such a start again.
+async fn report_failed_start(settings: &Settings, error: &Error) {
+    let alerts = Alerts::start(&settings.daemon.alert, settings.lichess.address());
+    let reason = error.to_string();
+    alerts
+        .report_failed_start(&reason, ALERTS_FLUSH_TIMEOUT)
+        .await;
 }
 
 /// Refuses to start with mistakes in the options of external engines, as far as they show within [`ENGINES_TIMEOUT`].
@@ -250,7 +275,10 @@ async fn supervise(
     let daemon = &settings.daemon;
     let grace = daemon.grace();
     let mut signals = Signals::new(OnHangup::Reload)?;
-    refuse_second_instance(&parts, settings).await?;
+    if let Err(error) = refuse_second_instance(&parts, settings).await {
+        report_failed_start(settings, &error).await;
+        return Err(error);
+    }
     let (ended, errors) = mpsc::unbounded_channel();
     let (mut accounts, stops) = Accounts::assemble(&mut parts, events.clone(), ended);
     let alerts = tokio::spawn(

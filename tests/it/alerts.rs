@@ -197,3 +197,23 @@ fn alert_waits_for_the_file_with_its_address() {
     assert_eq!(body["event"], "token_rejected", "{body}");
     wait("the bot has ended", || (!bot.is_running()).then_some(()));
 }
+
+#[test]
+fn failed_start_is_reported() {
+    let site = Site::new([]);
+    let webhook = Webhook::start(&[]);
+    let config = format!(
+        "book.files = [\"missing.bin\"]\n[[alert]]\nurl = \"http://{}/hook\"\n",
+        webhook.address
+    );
+    let home = tempfile::tempdir().unwrap();
+    let mut bot = Daemon::launch_in(&site, &config, Vec::new(), home);
+    let body: Value = serde_json::from_str(&webhook.next().1).unwrap();
+    assert_eq!(body["event"], "stopped", "{body}");
+    let text = body["text"].as_str().unwrap();
+    assert!(
+        text.starts_with("the bot could not start: book ") && text.contains("missing.bin"),
+        "{text}"
+    );
+    assert_eq!(bot.ended().code(), Some(78), "{}", bot.log());
+}
