@@ -57,7 +57,7 @@ pub enum Error {
     #[error("no daemon is running: nothing listens on {}; start `knightwatch run`, or name its socket with --socket", list(.0))]
     NotRunning(Vec<PathBuf>),
     /// The socket exists and cannot be used.
-    #[error("cannot talk to the daemon on {}: {error}", path.display())]
+    #[error("cannot talk to the daemon on {}: {error}{}", path.display(), permission_hint(error))]
     Io {
         /// Path of the socket.
         path: PathBuf,
@@ -142,6 +142,14 @@ pub fn running_statuses(socket: Option<&Path>) -> Vec<Status> {
         }
     };
     all.filter_map(status).collect()
+}
+
+/// What to do about a socket of another user.
+fn permission_hint(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => "; it is that of another user: use sudo for the service",
+        _ => "",
+    }
 }
 
 /// Connects to the daemon on this socket; `None` if no process listens.

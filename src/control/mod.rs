@@ -241,8 +241,13 @@ pub fn default_path() -> PathBuf {
         .or_else(|| {
             directory_in_environment("XDG_RUNTIME_DIR").map(|session| session.join("knightwatch"))
         })
-        .unwrap_or_else(|| std::env::temp_dir().join(format!("knightwatch-{}", effective_uid())));
+        .unwrap_or_else(temporary_directory);
     directory.join(SOCKET_FILE_NAME)
+}
+
+/// The directory of this user below the one for temporary files.
+fn temporary_directory() -> PathBuf {
+    std::env::temp_dir().join(format!("knightwatch-{}", effective_uid()))
 }
 
 /// A possible path of a daemon's socket.
@@ -266,11 +271,16 @@ impl Candidate {
 /// Default paths of a daemon's socket, the likeliest first.
 fn candidates() -> Vec<Candidate> {
     let system = Candidate::explicit(&Path::new(SYSTEM_RUNTIME_DIR).join(SOCKET_FILE_NAME));
-    let own = Candidate {
-        path: default_path(),
+    let of_user = |path| Candidate {
+        path,
         is_explicit: false,
     };
-    vec![own, system]
+    let own = of_user(default_path());
+    // A daemon from cron, or after `su`, has no runtime directory of a session.
+    let other = of_user(temporary_directory().join(SOCKET_FILE_NAME));
+    let mut all = vec![own, other, system];
+    all.dedup();
+    all
 }
 
 /// Directory of a socket.
