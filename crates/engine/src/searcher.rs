@@ -3,6 +3,7 @@
 use super::control::Control;
 use super::search::{Search, ThreadData};
 use super::table::Table;
+use super::time::game_ply;
 use super::{Limits, SearchInfo, Setting};
 use knightwatch_chess::Game;
 
@@ -41,9 +42,8 @@ impl Searcher {
             self.new_game();
         }
         self.table.new_search();
-        let ply = u32::try_from(game.moves().len()).unwrap_or(u32::MAX);
         self.thread_data.install_parameters();
-        let control = Control::new(limits, ply);
+        let control = Control::new(limits, game_ply(game));
         Search::new(
             &control,
             &self.table,

@@ -16,6 +16,7 @@ use super::control::Control;
 use super::search::{Search, ThreadData};
 use super::table::Table;
 use super::thread_cache::{CacheKey, ThreadCache};
+use super::time::game_ply;
 use super::value::{DRAW, mated_in, to_score};
 use super::{Limits, SearchInfo, Setting, Task, vote};
 use knightwatch_chess::Game;
@@ -57,9 +58,8 @@ impl Job {
             on_info,
             on_done,
         } = task;
-        let ply = u32::try_from(game.moves().len()).unwrap_or(u32::MAX);
         Job {
-            control: Control::new(&limits, ply),
+            control: Control::new(&limits, game_ply(&game)),
             game_id,
             game,
             limits,

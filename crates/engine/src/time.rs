@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use knightwatch_chess::Game;
+use knightwatch_chess::{Color, Game};
 
 use super::{Clock, Limits, params};
 
@@ -23,8 +23,15 @@ pub(crate) struct TimeBudget {
 /// The time after which a search with these limits starts no new iteration, and the time after which it is stopped. `None` if
 /// they do not limit time.
 pub fn time_bounds(limits: &Limits, game: &Game) -> Option<(Duration, Duration)> {
-    let budget = TimeBudget::new(limits, game.moves().len() as u32)?;
+    let budget = TimeBudget::new(limits, game_ply(game))?;
     Some((budget.soft, budget.hard))
+}
+
+/// Plies since the start of the game by the move number of its position. The moves of `game` may begin later: some
+/// programs send every position as a FEN.
+pub(crate) fn game_ply(game: &Game) -> u32 {
+    let position = game.position();
+    2 * (position.fullmove_number().max(1) - 1) + u32::from(position.turn() == Color::Black)
 }
 
 /// State of the search for adjusting the soft limit.
@@ -142,6 +149,8 @@ fn estimated_moves_to_go(ply: u32, gains_time: bool) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use knightwatch_chess::Position;
+
     use super::*;
 
     fn ms(ms: u64) -> Duration {
@@ -156,6 +165,24 @@ mod tests {
             overhead: ms(overhead),
             lag: ms(overhead),
         }
+    }
+
+    #[test]
+    fn position_from_fen_gets_time_of_its_move() {
+        let fen = "8/5pk1/1p1r2p1/p1pP3p/P1P1R2P/1P4P1/5PK1/8 b - - 3 60";
+        let mut game = Game::new(fen.parse().unwrap());
+        assert_eq!(game_ply(&game), 119);
+        let mv = game.position().legal_moves()[0];
+        game.play(mv);
+        assert_eq!(game_ply(&game), 120);
+        assert_eq!(game_ply(&Game::new(Position::startpos())), 0);
+        let limits = Limits {
+            clock: Some(clock(60_000, 0, None, 10)),
+            ..Limits::default()
+        };
+        let [late, early] = [&game, &Game::new(Position::startpos())]
+            .map(|game| time_bounds(&limits, game).unwrap().0);
+        assert!(late > early * 3 / 2, "{late:?} {early:?}");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::Search;
 use super::draws::variant_value;
 use super::root::RootMove;
-use crate::time::Progress;
+use crate::time::{Progress, game_ply};
 use crate::value::{DRAW, INFINITE, MATE, MAX_PLY, Value, is_mate, mate_in, mated_in, to_score};
 use crate::{Bound, Score, SearchInfo, params};
 use knightwatch_chess::Move;
@@ -47,7 +47,7 @@ impl Search<'_> {
             _ => MAX_PLY - 1,
         };
         let mut progress = Progress::default();
-        let ply = self.game.moves().len();
+        let ply = game_ply(self.game) as usize;
         let game_score = self.thread_data.score_two_plies_before(ply);
         let mut completed = 0;
         // The best move and its score in the last completed iteration.

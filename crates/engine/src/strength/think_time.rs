@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{Rng, Strength};
 use crate::Limits;
-use crate::time::TimeBudget;
+use crate::time::{TimeBudget, game_ply};
 use knightwatch_chess::{Game, Move};
 
 /// Makes the random numbers independent of those for the choice of the move.
@@ -27,7 +27,7 @@ const FEW_MOVES_FACTOR: f64 = 0.4;
 /// The time from the start of the search to playing `mv`: at most the hard limit.
 pub fn think_time(limits: &Limits, game: &Game, mv: Move, strength: Strength) -> Duration {
     let ply = game.moves().len();
-    let Some(budget) = TimeBudget::new(limits, u32::try_from(ply).unwrap_or(u32::MAX)) else {
+    let Some(budget) = TimeBudget::new(limits, game_ply(game)) else {
         return Duration::ZERO;
     };
     let pos = game.position();
