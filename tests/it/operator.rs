@@ -11,7 +11,7 @@ use knightwatch::sim::{
 use knightwatch::store::{Page, Reader};
 use serde_json::Value;
 
-use crate::common::{BOT, Daemon, Killed, Player, SLOW, Site, requests_of, wait};
+use crate::common::{BOT, Daemon, IMPATIENT, Killed, Player, SLOW, Site, requests_of, wait};
 
 const BLITZ: [(&str, &str); 2] = [("clock.limit", "180"), ("clock.increment", "2")];
 const RATED: [(&str, &str); 3] = [BLITZ[0], BLITZ[1], ("rated", "true")];
@@ -327,6 +327,31 @@ fn operator_challenge_accepted_during_cancel_is_played() {
     assert_eq!(resigned, 200);
     assert_eq!(bot.ended().code(), Some(0));
     assert_eq!(site.finished(&id).status, "resign");
+}
+
+#[test]
+fn operator_challenge_is_canceled_despite_failures() {
+    let site = site();
+    let faults = site.sim.faults();
+    let missing = Fault::json(403, r#"{"error":"Missing scope: challenge:read"}"#);
+    faults.add(FaultRule::on(Endpoint::ChallengeShow, missing).times(usize::MAX));
+    // More often than one series of attempts, and once more for the series of the next minute.
+    let deploy = FaultRule::on(Endpoint::ChallengeCancel, Fault::html(502));
+    faults.add(deploy.times(8));
+    let bot = Daemon::start_with(&site, "", &IMPATIENT);
+    let done = run_command(&bot, &["challenge", "Rival", "5+0"]);
+    let id = challenge_id(&done);
+    let rival = site.player("Rival");
+    wait("it is canceled", || {
+        let (_, list) = rival.get("/api/challenge");
+        list["in"].as_array()?.is_empty().then_some(())
+    });
+    assert!(
+        bot.log().contains("cannot cancel it, trying again"),
+        "{}",
+        bot.log()
+    );
+    assert!(site.game(&id).is_none());
 }
 
 #[test]

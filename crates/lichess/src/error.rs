@@ -240,6 +240,12 @@ impl Error {
             .is_some_and(|response| response.code == 404)
     }
 
+    /// Lichess refuses the request to this token, such as for a missing scope.
+    pub fn is_forbidden(&self) -> bool {
+        self.lichess_error()
+            .is_some_and(|response| response.code == 403)
+    }
+
     /// Returns whether the status is 429.
     pub fn is_rate_limited(&self) -> bool {
         self.code() == Some(429)

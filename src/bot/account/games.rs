@@ -174,6 +174,10 @@ impl Games {
     pub(super) fn on_finished(&mut self, info: Box<GameInfo>) {
         self.shut_down.remove(&info.id);
         if let Some(running) = self.running.get(&info.id) {
+            // What its task still does, such as a farewell, takes no place from the next game.
+            if running.clocked {
+                self.slots.release(&info.id);
+            }
             running.send(GameCommand::Finished(info));
         } else if !self.suspended.mark_over(&info.id) {
             self.slots.release(&info.id);

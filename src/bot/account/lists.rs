@@ -109,7 +109,13 @@ impl Account {
                         account.on_own_challenges_listed(&list.outgoing);
                         account.on_challenges_listed(list.incoming, requested_at);
                     }
-                    Err(failure) => info!("cannot read the list of challenges: {failure}"),
+                    Err(failure) => {
+                        info!("cannot read the list of challenges: {failure}");
+                        // The token lacks the scope: who waits is answered without the list.
+                        if failure.is_forbidden() {
+                            account.reassess_queue();
+                        }
+                    }
                 }
             });
     }

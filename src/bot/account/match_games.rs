@@ -346,10 +346,16 @@ impl Account {
         self.on_match_changed(&user);
     }
 
+    /// Returns whether it is known that a challenge of somebody else, or an arena, has started this game.
+    pub(super) fn is_not_from_us(&self, info: &GameInfo) -> bool {
+        info.tournament.is_some()
+            || self.incoming.has_seen(&info.id)
+            || self.state.accepted_log.facts(&info.id).is_some()
+    }
+
     /// A game has started, or is resumed after a restart. It may be one of a match.
     pub(super) fn on_match_game_started(&mut self, info: &GameInfo) {
-        let is_theirs =
-            self.incoming.has_seen(&info.id) || self.state.accepted_log.facts(&info.id).is_some();
+        let is_theirs = self.is_not_from_us(info);
         let matches = &mut self.state.matches;
         let one = match matches.with_game(&info.id) {
             Some(one) => Some(one),

@@ -197,6 +197,7 @@ impl Account {
                 () = token_check.notified() => self.check_token(),
                 _ = reconcile.tick() => {
                     self.retry_failed_saves();
+                    self.repeat_cancellations();
                     if !self.connection.is_offline() {
                         self.reconcile();
                     }

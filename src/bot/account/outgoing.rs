@@ -26,6 +26,12 @@ use crate::seconds::HOUR;
 /// Reason reported when a challenge became a game before it could be canceled.
 const ALREADY_ACCEPTED: &str = "it was accepted before it could be canceled";
 
+/// Time for which Lichess keeps a challenge with a clock whose sender is offline; after it nothing is left to cancel.
+const CHALLENGE_LIFETIME: Duration = Duration::from_secs(3 * HOUR);
+
+/// Challenges kept for another attempt to cancel them at most.
+const MAX_UNCANCELED: usize = 100;
+
 /// Origin of a challenge. Matchmaking tracks its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ChallengeSource {
@@ -49,10 +55,20 @@ pub(super) struct OutgoingChallenges {
     sent: Vec<Sent>,
     /// Challenges that are being canceled.
     canceling: usize,
+    /// Challenges that could not be canceled: that is tried again.
+    uncanceled: Vec<Uncanceled>,
     /// Until when shutdown waits for challenges that may still become games.
     cancel_deadline: Option<Instant>,
     /// Challenges of all accounts of this process that were charged to our quota so far.
     charged: u64,
+}
+
+/// Challenge that could not be canceled.
+#[derive(Debug)]
+struct Uncanceled {
+    challenge: Box<Challenge>,
+    why: &'static str,
+    until: Instant,
 }
 
 #[derive(Debug)]
@@ -90,6 +106,19 @@ impl OutgoingChallenges {
             closed: None,
             lost_until: None,
         });
+    }
+
+    /// Keeps a challenge that could not be canceled for another attempt, unless Lichess has refused it for good.
+    fn keep_uncanceled(&mut self, uncanceled: Uncanceled, failure: &Failure) {
+        let id = &uncanceled.challenge.id;
+        let code = failure.lichess_error().map(|response| response.code);
+        let is_final = code.is_some_and(|code| (400..500).contains(&code) && code != 429);
+        if is_final || uncanceled.until < clock::now() || self.uncanceled.len() == MAX_UNCANCELED {
+            info!(challenge = %id, "cannot cancel it: {failure}");
+        } else {
+            info!(challenge = %id, "cannot cancel it, trying again within a minute: {failure}");
+            self.uncanceled.push(uncanceled);
+        }
     }
 
     /// Challenges without a response.
@@ -393,7 +422,10 @@ impl Account {
         let unanswered = self.unanswered_challenges().filter(clocked);
         let sending = usize::from(self.matchmaking.is_sending());
         let in_flight = self.outgoing.in_flight() + sending + self.outgoing.canceling;
-        (unanswered.map(|it| it.id.clone()).collect(), in_flight)
+        let uncanceled = self.outgoing.uncanceled.iter();
+        let uncanceled = uncanceled.map(|it| it.challenge.id.clone());
+        let unanswered = unanswered.map(|it| it.id.clone());
+        (unanswered.chain(uncanceled).collect(), in_flight)
     }
 
     /// Challenges of ours that wait for an answer.
@@ -427,6 +459,11 @@ impl Account {
 
     /// Cancels a challenge of ours unless it has become a game.
     pub(super) fn cancel_challenge(&mut self, challenge: Box<Challenge>, why: &'static str) {
+        self.cancel_until(challenge, why, clock::now() + CHALLENGE_LIFETIME);
+    }
+
+    /// The same. After a failure it is repeated until this time.
+    fn cancel_until(&mut self, challenge: Box<Challenge>, why: &'static str, until: Instant) {
         if self.games.is_running(&challenge.id) {
             return;
         }
@@ -446,10 +483,39 @@ impl Account {
                         account.publish_challenge(&challenge, Decision::Dropped, why.to_owned());
                     }
                     Ok(false) => account.on_late_acceptance(&challenge),
-                    Err(failure) => info!(challenge = %id, "cannot cancel it: {failure}"),
+                    Err(failure) => {
+                        let uncanceled = Uncanceled {
+                            challenge,
+                            why,
+                            until,
+                        };
+                        account.outgoing.keep_uncanceled(uncanceled, &failure);
+                    }
                 }
             },
         );
+    }
+
+    /// Handles a challenge of matchmaking that could not be canceled.
+    pub(super) fn on_not_canceled(&mut self, challenge: Box<Challenge>, failure: &Failure) {
+        let uncanceled = Uncanceled {
+            challenge,
+            why: "it was not answered",
+            until: clock::now() + CHALLENGE_LIFETIME,
+        };
+        self.outgoing.keep_uncanceled(uncanceled, failure);
+    }
+
+    /// Cancels the challenges that could not be canceled before.
+    pub(super) fn repeat_cancellations(&mut self) {
+        for Uncanceled {
+            challenge,
+            why,
+            until,
+        } in std::mem::take(&mut self.outgoing.uncanceled)
+        {
+            self.cancel_until(challenge, why, until);
+        }
     }
 
     /// A challenge of ours was accepted before it could be canceled: its game starts now.
@@ -474,8 +540,8 @@ pub(super) async fn cancel_unless_accepted(
 ) -> Result<bool, Failure> {
     let is_accepted = async || match client.challenge_by_id(id).await {
         Ok(shown) => Ok(shown.status == ChallengeStatus::Accepted),
-        // Lichess no longer shows it.
-        Err(failure) if failure.is_not_found() => Ok(false),
+        // Lichess no longer shows it, or not to this token.
+        Err(failure) if failure.is_not_found() || failure.is_forbidden() => Ok(false),
         Err(failure) => Err(failure),
     };
     with_retries(RequestKind::Answer, async || {

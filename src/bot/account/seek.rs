@@ -160,7 +160,10 @@ impl Account {
                 }
             }
             Err(failure) => {
-                info!(challenge = %id, "cannot cancel the challenge; it may still become a game: {failure}");
+                let pending = self.matchmaking.pending().cloned();
+                if let Some(challenge) = pending.filter(|it| it.id == *id) {
+                    self.on_not_canceled(Box::new(challenge), failure);
+                }
             }
         }
         if let Some(challenge) = self.matchmaking.on_canceled(matches!(answer, Ok(true))) {
@@ -224,7 +227,8 @@ impl Account {
     /// Counts a game that has started, or is resumed after a restart.
     pub(super) fn count_game(&mut self, info: &GameInfo) {
         let date = clock::date();
-        let started = self.matchmaking.on_game_started(info);
+        let may_be_ours = !self.is_not_from_us(info);
+        let started = self.matchmaking.on_game_started(info, may_be_ours);
         if let Some(started) = &started {
             if let Some(challenge) = &started.challenge {
                 let why = format!("by matchmaking profile {}", started.profile);

@@ -550,8 +550,13 @@ impl Matchmaking {
         Some(pending.challenge)
     }
 
-    /// A game has started. Returns details if our challenge has become it.
-    pub(super) fn on_game_started(&mut self, info: &GameInfo) -> Option<StartedGame> {
+    /// A game has started. Returns details if our challenge has become it. `may_be_ours`: nothing else is known to have
+    /// started it.
+    pub(super) fn on_game_started(
+        &mut self,
+        info: &GameInfo,
+        may_be_ours: bool,
+    ) -> Option<StartedGame> {
         self.idle_since = None;
         let opponent = &info.opponent.name;
         let (choice, challenge) = match &mut self.state {
@@ -559,13 +564,17 @@ impl Matchmaking {
                 choice,
                 shown,
                 over,
-            } if shown.as_ref().is_none_or(|shown| shown.id == info.id)
+            } if shown
+                .as_ref()
+                .map_or(may_be_ours, |shown| shown.id == info.id)
                 && choice.users.contains(opponent) =>
             {
                 *over = true;
                 (choice.clone(), None)
             }
-            State::AwaitingEcho { choice, .. } if choice.users.contains(opponent) => {
+            State::AwaitingEcho { choice, .. }
+                if may_be_ours && choice.users.contains(opponent) =>
+            {
                 let choice = choice.clone();
                 self.state = State::Idle;
                 (choice, None)

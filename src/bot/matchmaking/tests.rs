@@ -250,10 +250,9 @@ fn matchmaking_event_before_response_counts() {
     // Accepted before the response.
     let mut fixture = Fixture::eager(&["Ann"]);
     let choice = fixture.choice(0);
-    let begun =
-        fixture
-            .matchmaking
-            .on_game_started(&game("aaaaaaaa", "Ann", choice.color, "started"));
+    let begun = fixture
+        .matchmaking
+        .on_game_started(&game("aaaaaaaa", "Ann", choice.color, "started"), true);
     assert_eq!(begun.unwrap().kind, MatchmakingGame::First);
     fixture
         .matchmaking
@@ -319,11 +318,11 @@ fn matchmaking_late_acceptance_is_our_game() {
     fixture.matchmaking.on_late_acceptance();
     assert_eq!(fixture.next_action(26), Action::Wait);
     let info = game("aaaaaaaa", "Ann", choice.color, "started");
-    assert!(fixture.matchmaking.on_game_started(&info).is_some());
+    assert!(fixture.matchmaking.on_game_started(&info, true).is_some());
     assert!(!fixture.alone("Ann"));
     // The start of the game may have been reported before the response.
     fixture.matchmaking.on_late_acceptance();
-    assert!(fixture.matchmaking.on_game_started(&info).is_none());
+    assert!(fixture.matchmaking.on_game_started(&info, true).is_none());
 }
 
 #[test]
@@ -357,7 +356,7 @@ fn matchmaking_pair_has_both_colors() {
         .matchmaking
         .on_created(created("aaaaaaaa", opponent.as_str()), opponent.clone());
     let info = game("aaaaaaaa", opponent.as_str(), first.color, "started");
-    let begun = fixture.matchmaking.on_game_started(&info).unwrap();
+    let begun = fixture.matchmaking.on_game_started(&info, true).unwrap();
     assert_eq!(begun.kind, MatchmakingGame::First);
     assert!(begun.challenge.is_some());
     let date = fixture.inputs.date;
@@ -375,7 +374,7 @@ fn matchmaking_pair_has_both_colors() {
     let colors = [first.color, second.color];
     assert!(colors.contains(&ColorChoice::White) && colors.contains(&ColorChoice::Black));
     let info = game("bbbbbbbb", opponent.as_str(), second.color, "started");
-    let begun = fixture.matchmaking.on_game_started(&info).unwrap();
+    let begun = fixture.matchmaking.on_game_started(&info, true).unwrap();
     assert_eq!(begun.kind, MatchmakingGame::Second);
     fixture
         .quota
@@ -410,7 +409,7 @@ fn matchmaking_unplayed_game_backs_off() {
     let choice = fixture.choice(0);
     fixture
         .matchmaking
-        .on_game_started(&game("aaaaaaaa", "Ann", choice.color, "started"));
+        .on_game_started(&game("aaaaaaaa", "Ann", choice.color, "started"), true);
     assert!(!fixture.matchmaking.on_game_finished(&game(
         "bbbbbbbb",
         "Ann",
@@ -430,15 +429,32 @@ fn matchmaking_unplayed_game_backs_off() {
 fn matchmaking_ignores_games_of_others() {
     let mut fixture = Fixture::eager(&["Ann"]);
     let theirs = game("zzzzzzzz", "Ben", ColorChoice::White, "started");
-    assert!(fixture.matchmaking.on_game_started(&theirs).is_none());
+    assert!(fixture.matchmaking.on_game_started(&theirs, true).is_none());
     fixture.choice(0);
-    assert!(fixture.matchmaking.on_game_started(&theirs).is_none());
+    assert!(fixture.matchmaking.on_game_started(&theirs, true).is_none());
     fixture
         .matchmaking
         .on_created(created("aaaaaaaa", "Ann"), "Ann".into());
     let of_ann = game("zzzzzzzz", "Ann", ColorChoice::White, "started");
-    assert!(fixture.matchmaking.on_game_started(&of_ann).is_none());
+    assert!(fixture.matchmaking.on_game_started(&of_ann, true).is_none());
     assert_eq!(of_ann.color, Color::White);
+    assert!(fixture.matchmaking.pending().is_some());
+}
+
+#[test]
+fn matchmaking_keeps_challenge_when_opponent_challenges_us() {
+    let mut fixture = Fixture::eager(&["Ann"]);
+    fixture.choice(0);
+    let theirs = game("zzzzzzzz", "Ann", ColorChoice::White, "started");
+    assert!(
+        fixture
+            .matchmaking
+            .on_game_started(&theirs, false)
+            .is_none()
+    );
+    fixture
+        .matchmaking
+        .on_created(created("aaaaaaaa", "Ann"), "Ann".into());
     assert!(fixture.matchmaking.pending().is_some());
 }
 

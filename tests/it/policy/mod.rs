@@ -586,6 +586,21 @@ fn policy_queue_timeout_declines() {
 }
 
 #[test]
+fn policy_queue_is_served_without_list_of_challenges() {
+    let site = site();
+    let missing = Fault::json(403, r#"{"error":"Missing scope: challenge:read"}"#);
+    let rule = FaultRule::on(Endpoint::ChallengeList, missing).from_user(BOT);
+    site.sim.faults().add(rule.times(usize::MAX));
+    let bot = Daemon::start(&site, "games = { concurrency = 1 }\n");
+    let [anna, bert] = ["Anna", "Bert"].map(|name| site.player(name));
+    let first = anna.start(&BLITZ);
+    let waits = bert.challenge(&BLITZ);
+    wait_for_log(&bot, &waits, "is queued");
+    abort(&anna, &first);
+    assert_eq!(bert.answer(&waits), "accepted");
+}
+
+#[test]
 fn policy_game_without_clock_needs_no_slot() {
     let site = site();
     let config = "[games]\nconcurrency = 1\nper_opponent = 1\n[challenge]\nqueue_size = 0\nspeeds = [\"blitz\", \"correspondence\"]\n";

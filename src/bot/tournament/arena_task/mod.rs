@@ -27,6 +27,9 @@ use refusal::{JoinRefusal, REFUSED_POLL_INTERVAL};
 /// Time until a withdrawal that has failed is repeated.
 const WITHDRAWAL_INTERVAL: Duration = Duration::from_secs(60);
 
+/// Withdrawals repeated at most while the bot drains.
+const MAX_WITHDRAWALS_AT_SHUTDOWN: u32 = 10;
+
 /// Interval between polls of an arena that the account has joined.
 const JOINED_POLL_INTERVAL: Duration = Duration::from_secs(20);
 
@@ -256,11 +259,14 @@ impl ArenaTask {
             }
         };
         self.withdraw_if_joined().await;
-        while self.joined && end == ExitReason::Leave {
+        let mut while_draining = 0;
+        while self.joined && end != ExitReason::Done && while_draining < MAX_WITHDRAWALS_AT_SHUTDOWN
+        {
             tokio::select! {
                 () = clock::sleep(WITHDRAWAL_INTERVAL) => self.withdraw_if_joined().await,
-                () = shutdown.reached(Stage::Draining) => break,
+                () = shutdown.reached(Stage::Leaving) => break,
             }
+            while_draining += u32::from(shutdown.stage() != Stage::Running);
         }
         self.update_status(|arena| {
             if end != ExitReason::Done && arena.stage != ArenaStage::Over {
