@@ -144,7 +144,7 @@ pub fn running_statuses(socket: Option<&Path>) -> Vec<Status> {
     all.filter_map(status).collect()
 }
 
-/// What to do about a socket of another user.
+/// Hint for a socket of another user.
 fn permission_hint(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::PermissionDenied => "; it is that of another user: use sudo for the service",
