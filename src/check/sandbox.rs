@@ -36,8 +36,8 @@ pub(super) fn hidden_files(settings: &Settings) -> Vec<Finding> {
             path.display()
         );
         Finding::warning("sandbox", text).hint(
-            "move it, such as to /etc/knightwatch or /opt, and make it readable by all; or change the unit with \
-             `sudo systemctl edit knightwatch`",
+            "move it to a directory that the user of the service can use, such as /etc/knightwatch or /opt, secrets \
+             readable by that user only; or change the unit with `sudo systemctl edit knightwatch`",
         )
     };
     files.into_iter().map(warn).collect()
@@ -52,7 +52,7 @@ fn named_files(settings: &Settings) -> Vec<(PathBuf, &'static str)> {
     if settings.book.enabled {
         for variant in Variant::ALL {
             for book in settings.book.files_for(*variant) {
-                add("book", Some(book));
+                add("book.files", Some(book));
             }
         }
     }
@@ -82,7 +82,7 @@ fn named_files(settings: &Settings) -> Vec<(PathBuf, &'static str)> {
     add("records.directory", records);
     let web = &settings.web;
     for key in [&web.key_file, &web.watch_key_file, &web.metrics_key_file] {
-        add("web", key.as_deref());
+        add("web.key_file", key.as_deref());
     }
     files
 }

@@ -283,6 +283,6 @@ async fn files_that_the_sandbox_hides_are_named() {
     let why = "is hidden from the service by ProtectHome= and PrivateTmp= of its unit";
     assert_eq!(
         hidden(&site.settings),
-        [format!("book: {} {why}", book.display())]
+        [format!("book.files: {} {why}", book.display())]
     );
 }

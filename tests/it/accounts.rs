@@ -337,7 +337,7 @@ fn accounts_panic_restarts_only_its_account() {
 #[test]
 fn accounts_panic_of_request_restarts_its_account_without_game() {
     let site = site();
-    let mut bot = launch(&site, SMALL, ["", ""], &["--request-panics", "8"]);
+    let mut bot = launch(&site, SMALL, ["", ""], &["--request-panics", "20"]);
     wait_online(&bot, 1);
     let anna = site.player("Anna");
     let first = play(&site, &anna, BOT);

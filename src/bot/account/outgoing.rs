@@ -424,6 +424,8 @@ impl Account {
         let in_flight = self.outgoing.in_flight() + sending + self.outgoing.canceling;
         let uncanceled = self.outgoing.uncanceled.iter();
         let uncanceled = uncanceled.map(|it| it.challenge.id.clone());
+        // It may have been accepted meanwhile.
+        let uncanceled = uncanceled.filter(|id| !self.games.is_known(id));
         let unanswered = unanswered.map(|it| it.id.clone());
         (unanswered.chain(uncanceled).collect(), in_flight)
     }
@@ -464,7 +466,7 @@ impl Account {
 
     /// The same. After a failure it is repeated until this time.
     fn cancel_until(&mut self, challenge: Box<Challenge>, why: &'static str, until: Instant) {
-        if self.games.is_running(&challenge.id) {
+        if self.games.is_known(&challenge.id) {
             return;
         }
         self.games.slots.release(&challenge.id);
@@ -533,7 +535,7 @@ impl Account {
 }
 
 /// Cancels a challenge of ours, with retries; `false` if it was accepted just now: canceling would abort the game. While
-/// Lichess cannot be asked whether it was, it is not canceled.
+/// Lichess does not answer whether it was, it is not canceled; without permission to ask it is.
 pub(super) async fn cancel_unless_accepted(
     client: &Client,
     id: &ChallengeId,

@@ -137,7 +137,7 @@ async function request(path, options) {
 }
 
 /** Time limit of an action, in ms. It includes the time in which the browser has no connection for it. */
-const POST_TIMEOUT_MS = 20_000;
+const POST_TIMEOUT_MS = 30_000;
 
 export async function post(path, form) {
 	const body = form && new URLSearchParams(form);

@@ -258,9 +258,13 @@ impl ArenaTask {
                 () = shutdown.reached(Stage::Draining) => break ExitReason::Shutdown,
             }
         };
+        let was_joined = self.joined;
         self.withdraw_if_joined().await;
         let mut while_draining = 0;
-        while self.joined && end != ExitReason::Done && while_draining < MAX_WITHDRAWALS_AT_SHUTDOWN
+        while was_joined
+            && self.joined
+            && end != ExitReason::Done
+            && while_draining < MAX_WITHDRAWALS_AT_SHUTDOWN
         {
             tokio::select! {
                 () = clock::sleep(WITHDRAWAL_INTERVAL) => self.withdraw_if_joined().await,
