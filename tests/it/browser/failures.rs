@@ -211,6 +211,7 @@ fn page_of_earlier_version_is_reloaded_once() {
     browser.wait_for_text("#status", "Idle");
     // As if the daemon had been replaced by one with other files.
     let upgrade = |hash: &str| {
+        browser.until("import('/assets/store.js').then(({ store }) => store.snapshot !== null)");
         browser.run(&format!(
             "window.isOld = true;
              return import('/assets/store.js').then(({{ onEvent, store }}) => {{
