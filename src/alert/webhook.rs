@@ -101,8 +101,8 @@ impl Webhook {
     async fn post(&self, message: &Message) -> Result<String, Failure> {
         let settings = self.settings.clone();
         // A file system may hang.
-        let url = spawn_blocking(move || address(&settings)).await;
-        let url = url
+        let url = spawn_blocking(move || address(&settings))
+            .await
             .unwrap_or_else(|error| Err(error.to_string()))
             .map_err(|why| Failure { why, retry: true })?;
         let host = url.host_str().unwrap_or_default().to_owned();

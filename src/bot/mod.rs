@@ -89,7 +89,7 @@ pub struct BotParts {
 }
 
 /// Test hook: panics on purpose, each once after so many heartbeats.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct InjectedPanics {
     /// In the account task.
     pub account: Option<u64>,

@@ -277,8 +277,8 @@ fn candidates() -> Vec<Candidate> {
     };
     let own = of_user(default_path());
     // A daemon from cron, or after `su`, has no runtime directory of a session.
-    let other = of_user(temporary_directory().join(SOCKET_FILE_NAME));
-    let mut all = vec![own, other, system];
+    let without_session = of_user(temporary_directory().join(SOCKET_FILE_NAME));
+    let mut all = vec![own, without_session, system];
     all.dedup();
     all
 }

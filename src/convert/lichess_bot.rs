@@ -243,8 +243,8 @@ fn challenges(draft: &mut Draft) {
     }
 }
 
-/// The rules of the list of users who alone are accepted. They come after all other rules, which are not read for a
-/// challenge that these have decided about.
+/// The rules of the list of users who alone are accepted. They come last, as the first rule that decides ends the
+/// evaluation.
 fn allow_list(draft: &mut Draft) {
     let Some((value, from)) = draft.take("challenge.allow_list") else {
         return;

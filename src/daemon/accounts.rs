@@ -26,7 +26,7 @@ pub(super) struct Accounts {
     accounts: Vec<Account>,
     /// Receives the events of all accounts.
     events: Bus,
-    /// Receives the errors with which accounts end.
+    /// Receives the end of each account.
     ended: mpsc::UnboundedSender<Ended>,
     /// Metrics of all accounts.
     pub metrics: Metrics,

@@ -100,8 +100,7 @@ impl Init {
                  [[matchmaking.profile]]\nclock = [\"3+2\", \"5+3\"]\nrating_diff = \"-300..300\"\nrated = {rated}\n"
             )?;
         }
-        self.plan_configuration(plan, text)?;
-        Ok(())
+        self.plan_configuration(plan, text)
     }
 
     /// Asks for the token of a configuration that is kept and has none that can be read.
@@ -126,15 +125,16 @@ impl Init {
         let config = &self.place.config;
         let text = fs::read_to_string(config)
             .with_context(|| format!("cannot read {}", config.display()))?;
-        let [missing, line] = [false, true].map(|it| self.token_setting(&token_file, it));
-        if text.contains(&missing) {
-            self.plan_configuration(plan, text.replacen(&missing, &line, 1))
-        } else {
-            Ok(self.prompt.print(format_args!(
-                "Add this line to [lichess] in {}: {line}",
-                config.display()
-            ))?)
+        let commented = self.token_setting(&token_file, false);
+        let line = self.token_setting(&token_file, true);
+        if text.contains(&commented) {
+            return self.plan_configuration(plan, text.replacen(&commented, &line, 1));
         }
+        self.prompt.print(format_args!(
+            "Add this line to [lichess] in {}: {line}",
+            config.display()
+        ))?;
+        Ok(())
     }
 
     /// The server set by the environment variable, if it is valid.

@@ -228,22 +228,24 @@ impl Error {
         self.error_response().filter(|response| response.by_lichess)
     }
 
+    /// The status code, if it comes from Lichess itself and not from a proxy.
+    pub fn lichess_code(&self) -> Option<u16> {
+        self.lichess_error().map(|response| response.code)
+    }
+
     /// Lichess says that the token is invalid or revoked.
     pub fn is_unauthorized(&self) -> bool {
-        self.lichess_error()
-            .is_some_and(|response| response.code == 401)
+        self.lichess_code() == Some(401)
     }
 
     /// Returns whether Lichess does not know what was requested.
     pub fn is_not_found(&self) -> bool {
-        self.lichess_error()
-            .is_some_and(|response| response.code == 404)
+        self.lichess_code() == Some(404)
     }
 
     /// Lichess refuses the request to this token, such as for a missing scope.
     pub fn is_forbidden(&self) -> bool {
-        self.lichess_error()
-            .is_some_and(|response| response.code == 403)
+        self.lichess_code() == Some(403)
     }
 
     /// Returns whether the status is 429.

@@ -19,7 +19,9 @@ use crate::bot::policy::{
 use crate::clock;
 use crate::events::{self, Decision};
 use crate::lichess::Error as Failure;
-use crate::lichess::model::{Challenge, ChallengeId, Compat, DeclineReason, User, Username};
+use crate::lichess::model::{
+    Challenge, ChallengeId, Compat, DeclineReason, GameInfo, User, Username,
+};
 use crate::lichess::retry::RequestKind;
 use crate::seconds::DAY;
 
@@ -104,6 +106,14 @@ impl IncomingChallenges {
 }
 
 impl Account {
+    /// Returns whether a challenge of ours may have started this game: no arena has, and no challenge that we know was
+    /// sent to us.
+    pub(super) fn may_be_from_us(&self, info: &GameInfo) -> bool {
+        info.tournament.is_none()
+            && !self.incoming.has_seen(&info.id)
+            && self.state.accepted_log.facts(&info.id).is_none()
+    }
+
     /// Answers a challenge. Each incoming challenge is answered once.
     pub(super) fn on_challenge(&mut self, challenge: Box<Challenge>, compat: Option<Compat>) {
         self.on_listed_challenge(IncomingChallenge::new(challenge, compat, clock::now()));

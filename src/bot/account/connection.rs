@@ -273,10 +273,7 @@ impl Account {
             self.check_token();
         }
         // A proxy's 403 concerns the address, and passes.
-        if error
-            .lichess_error()
-            .is_some_and(|response| response.code == 403)
-        {
+        if error.is_forbidden() {
             self.connection.on_forbidden(error)?;
             self.check_token();
         }
@@ -306,13 +303,10 @@ impl Account {
         self.background
             .spawn(request, |account, response| match response {
                 Ok(_) => account.connection.on_token_confirmed(),
-                Err(failure) => {
-                    let refusal = failure.lichess_error().map(|refusal| refusal.code);
-                    match refusal {
-                        Some(401 | 403) => account.replace_rejected_token(failure),
-                        _ => account.connection.rejection.clear(),
-                    }
-                }
+                Err(failure) => match failure.lichess_code() {
+                    Some(401 | 403) => account.replace_rejected_token(failure),
+                    _ => account.connection.rejection.clear(),
+                },
             });
     }
 }

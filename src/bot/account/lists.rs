@@ -111,7 +111,7 @@ impl Account {
                     }
                     Err(failure) => {
                         info!("cannot read the list of challenges: {failure}");
-                        // The token lacks the scope: who waits is answered without the list.
+                        // The token lacks the scope, so the queue is served without the list.
                         if failure.is_forbidden() {
                             account.reassess_queue();
                         }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant, SystemTime};
 use tracing::info;
 
 use super::missed_results::fetch_game;
-use super::outgoing::{ChallengeSource, SendResult, is_for_bot, slot_holder};
+use super::outgoing::{ChallengeSource, NOT_ANSWERED, SendResult, is_for_bot, slot_holder};
 use super::{Account, MAX_LISTED_GAMES};
 use crate::bot::account::quota::Limit;
 use crate::bot::account::state_files::StateFile;
@@ -313,7 +313,7 @@ impl Account {
         let expired: Vec<_> = self.state.matches.iter_mut().filter_map(expired).collect();
         for challenge in expired {
             let why = match accepts {
-                true => "it was not answered",
+                true => NOT_ANSWERED,
                 false => "no games are taken",
             };
             self.cancel_challenge(challenge, why);
@@ -346,21 +346,14 @@ impl Account {
         self.on_match_changed(&user);
     }
 
-    /// Returns whether it is known that a challenge of somebody else, or an arena, has started this game.
-    pub(super) fn is_not_from_us(&self, info: &GameInfo) -> bool {
-        info.tournament.is_some()
-            || self.incoming.has_seen(&info.id)
-            || self.state.accepted_log.facts(&info.id).is_some()
-    }
-
     /// A game has started, or is resumed after a restart. It may be one of a match.
     pub(super) fn on_match_game_started(&mut self, info: &GameInfo) {
-        let is_theirs = self.is_not_from_us(info);
+        let may_be_ours = self.may_be_from_us(info);
         let matches = &mut self.state.matches;
         let one = match matches.with_game(&info.id) {
             Some(one) => Some(one),
-            None if is_theirs => None,
-            None => matches.expecting(info),
+            None if may_be_ours => matches.expecting(info),
+            None => None,
         };
         let Some(one) = one.filter(|one| one.attempt.as_ref().is_some_and(|it| !it.started)) else {
             return;

@@ -8,7 +8,7 @@ use tokio::sync::{Mutex, Semaphore};
 use tracing::{info, warn};
 
 use super::Account;
-use super::outgoing::{ChallengeSource, SendResult, closing_reason, slot_holder};
+use super::outgoing::{ChallengeSource, NOT_ANSWERED, SendResult, closing_reason, slot_holder};
 use crate::bot::BotParts;
 use crate::bot::account::overrides::OperatorOverrides;
 use crate::bot::account::persist::JsonState;
@@ -460,7 +460,7 @@ impl Account {
             return;
         };
         info!(challenge = %id, "nobody has answered; canceling the challenge");
-        self.cancel_challenge(challenge, "it was not answered");
+        self.cancel_challenge(challenge, NOT_ANSWERED);
     }
 
     fn join(&mut self, joining: ArenaEntry, responder: Responder) {

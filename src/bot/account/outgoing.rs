@@ -26,6 +26,9 @@ use crate::seconds::HOUR;
 /// Reason reported when a challenge became a game before it could be canceled.
 const ALREADY_ACCEPTED: &str = "it was accepted before it could be canceled";
 
+/// Reason reported when a challenge is canceled because its time is over.
+pub(super) const NOT_ANSWERED: &str = "it was not answered";
+
 /// Time for which Lichess keeps a challenge with a clock whose sender is offline; after it nothing is left to cancel.
 const CHALLENGE_LIFETIME: Duration = Duration::from_secs(3 * HOUR);
 
@@ -63,12 +66,23 @@ pub(super) struct OutgoingChallenges {
     charged: u64,
 }
 
-/// Challenge that could not be canceled.
+/// Challenge that is canceled, or could not be.
 #[derive(Debug)]
-struct Uncanceled {
+pub(super) struct Uncanceled {
     challenge: Box<Challenge>,
     why: &'static str,
+    /// Until when a failure is followed by another attempt.
     until: Instant,
+}
+
+impl Uncanceled {
+    pub(super) fn new(challenge: Box<Challenge>, why: &'static str) -> Self {
+        Self {
+            challenge,
+            why,
+            until: clock::now() + CHALLENGE_LIFETIME,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -109,9 +123,9 @@ impl OutgoingChallenges {
     }
 
     /// Keeps a challenge that could not be canceled for another attempt, unless Lichess has refused it for good.
-    fn keep_uncanceled(&mut self, uncanceled: Uncanceled, failure: &Failure) {
+    pub(super) fn keep_uncanceled(&mut self, uncanceled: Uncanceled, failure: &Failure) {
         let id = &uncanceled.challenge.id;
-        let code = failure.lichess_error().map(|response| response.code);
+        let code = failure.lichess_code();
         let is_final = code.is_some_and(|code| (400..500).contains(&code) && code != 429);
         if is_final || uncanceled.until < clock::now() || self.uncanceled.len() == MAX_UNCANCELED {
             info!(challenge = %id, "cannot cancel it: {failure}");
@@ -331,8 +345,7 @@ impl Account {
         let refusal = failure.error_response();
         let day_limit = refusal.is_some_and(ErrorResponse::is_bot_day_limit);
         // A proxy's response says nothing about the user.
-        let status_code = failure.lichess_error().map(|refusal| refusal.code);
-        let why = match status_code {
+        let why = match failure.lichess_code() {
             _ if failure.is_rate_limited() => ChallengeFailure::Limited,
             Some(400) if day_limit => {
                 let named = refusal.and_then(ErrorResponse::requested_wait);
@@ -461,62 +474,41 @@ impl Account {
 
     /// Cancels a challenge of ours unless it has become a game.
     pub(super) fn cancel_challenge(&mut self, challenge: Box<Challenge>, why: &'static str) {
-        self.cancel_until(challenge, why, clock::now() + CHALLENGE_LIFETIME);
+        self.cancel(Uncanceled::new(challenge, why));
     }
 
-    /// The same. After a failure it is repeated until this time.
-    fn cancel_until(&mut self, challenge: Box<Challenge>, why: &'static str, until: Instant) {
-        if self.games.is_known(&challenge.id) {
+    fn cancel(&mut self, uncanceled: Uncanceled) {
+        let id = uncanceled.challenge.id.clone();
+        if self.games.is_known(&id) {
             return;
         }
-        self.games.slots.release(&challenge.id);
+        self.games.slots.release(&id);
         self.outgoing.canceling += 1;
-        let (client, id) = (self.ctx.client.clone(), challenge.id.clone());
+        let client = self.ctx.client.clone();
         let request = async move { cancel_unless_accepted(&client, &id).await };
         self.background.spawn_challenge(
             request,
             |_| None,
             move |account, canceled| {
-                let id = &challenge.id;
+                let challenge = &uncanceled.challenge;
                 account.outgoing.canceling = account.outgoing.canceling.saturating_sub(1);
                 match canceled {
                     Ok(true) => {
-                        info!(challenge = %id, "canceled");
-                        account.publish_challenge(&challenge, Decision::Dropped, why.to_owned());
+                        info!(challenge = %challenge.id, "canceled");
+                        let why = uncanceled.why.to_owned();
+                        account.publish_challenge(challenge, Decision::Dropped, why);
                     }
-                    Ok(false) => account.on_late_acceptance(&challenge),
-                    Err(failure) => {
-                        let uncanceled = Uncanceled {
-                            challenge,
-                            why,
-                            until,
-                        };
-                        account.outgoing.keep_uncanceled(uncanceled, &failure);
-                    }
+                    Ok(false) => account.on_late_acceptance(challenge),
+                    Err(failure) => account.outgoing.keep_uncanceled(uncanceled, &failure),
                 }
             },
         );
     }
 
-    /// Handles a challenge of matchmaking that could not be canceled.
-    pub(super) fn on_not_canceled(&mut self, challenge: Box<Challenge>, failure: &Failure) {
-        let uncanceled = Uncanceled {
-            challenge,
-            why: "it was not answered",
-            until: clock::now() + CHALLENGE_LIFETIME,
-        };
-        self.outgoing.keep_uncanceled(uncanceled, failure);
-    }
-
     /// Cancels the challenges that could not be canceled before.
     pub(super) fn repeat_cancellations(&mut self) {
-        for Uncanceled {
-            challenge,
-            why,
-            until,
-        } in std::mem::take(&mut self.outgoing.uncanceled)
-        {
-            self.cancel_until(challenge, why, until);
+        for uncanceled in std::mem::take(&mut self.outgoing.uncanceled) {
+            self.cancel(uncanceled);
         }
     }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tracing::info;
 
-use super::outgoing::{ChallengeSource, SendResult, closing_reason, slot_holder};
+use super::outgoing::{ChallengeSource, NOT_ANSWERED, SendResult, closing_reason, slot_holder};
 use super::{Account, push_bounded};
 use crate::bot::account::quota::Limit;
 use crate::bot::commands::{OutgoingChallenge, SHUTTING_DOWN};
@@ -197,7 +197,7 @@ impl Account {
     pub(super) fn expire_rematch(&mut self) {
         let now = clock::now();
         if let Some(challenge) = self.games.rematches.take(|offer| offer.until <= now) {
-            self.cancel_challenge(challenge, "it was not answered");
+            self.cancel_challenge(challenge, NOT_ANSWERED);
         }
     }
 

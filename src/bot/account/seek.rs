@@ -6,7 +6,7 @@ use tokio::sync::oneshot;
 use tracing::{debug, info};
 
 use super::Account;
-use super::outgoing::cancel_unless_accepted;
+use super::outgoing::{NOT_ANSWERED, Uncanceled, cancel_unless_accepted};
 use crate::bot::account::quota::{JoinRequest, Quota};
 use crate::bot::account::state_files::StateFile;
 use crate::bot::commands::Responder;
@@ -162,13 +162,13 @@ impl Account {
             Err(failure) => {
                 let pending = self.matchmaking.pending().cloned();
                 if let Some(challenge) = pending.filter(|it| it.id == *id) {
-                    self.on_not_canceled(Box::new(challenge), failure);
+                    let uncanceled = Uncanceled::new(Box::new(challenge), NOT_ANSWERED);
+                    self.outgoing.keep_uncanceled(uncanceled, failure);
                 }
             }
         }
         if let Some(challenge) = self.matchmaking.on_canceled(matches!(answer, Ok(true))) {
-            let why = "it was not answered".to_owned();
-            self.publish_challenge(&challenge, Decision::Dropped, why);
+            self.publish_challenge(&challenge, Decision::Dropped, NOT_ANSWERED.to_owned());
             self.save(StateFile::Opponents);
         }
     }
@@ -227,7 +227,7 @@ impl Account {
     /// Counts a game that has started, or is resumed after a restart.
     pub(super) fn count_game(&mut self, info: &GameInfo) {
         let date = clock::date();
-        let may_be_ours = !self.is_not_from_us(info);
+        let may_be_ours = self.may_be_from_us(info);
         let started = self.matchmaking.on_game_started(info, may_be_ours);
         if let Some(started) = &started {
             if let Some(challenge) = &started.challenge {

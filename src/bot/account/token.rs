@@ -45,7 +45,7 @@ pub(super) async fn read_new_token(
             "it belongs to {}, and this bot plays {me}",
             user.username
         )),
-        Err(failure) => match failure.lichess_error().map(|refusal| refusal.code) {
+        Err(failure) => match failure.lichess_code() {
             Some(401 | 403) => NewToken::Invalid(format!("Lichess rejects it: {failure}")),
             _ => NewToken::Unchecked(failure),
         },

@@ -121,14 +121,9 @@ impl Watchdog {
 
 /// Returns whether a heartbeat ends this count down, which it does once.
 fn is_due(countdown: &mut Option<u64>) -> bool {
-    *countdown = match *countdown {
-        Some(0) => {
-            *countdown = None;
-            return true;
-        }
-        left => left.map(|left| left - 1),
-    };
-    false
+    let is_due = *countdown == Some(0);
+    *countdown = countdown.and_then(|left| left.checked_sub(1));
+    is_due
 }
 
 impl Account {

@@ -279,7 +279,7 @@ impl GameTask {
 
     /// The stream was not opened. Only errors of Lichess itself end the game, not those of a proxy in front of it.
     fn on_stream_refused(&mut self, error: &Error, wait: Duration) {
-        match error.lichess_error().map(|refusal| refusal.code) {
+        match error.lichess_code() {
             Some(404) => {
                 warn!(game = %self.id, "the game does not exist; leaving it: {error}");
                 if self.core.game().is_some() {

@@ -18,6 +18,13 @@ pub(super) fn new_game(browser: &Browser, color: &str, fen: &str) {
     timed_game(browser, color, fen, "10+0");
 }
 
+/// Starts a game as white against a bot without bishops, and plays e4. Returns after the reply.
+pub(super) fn play_until_reply(browser: &Browser) {
+    new_game(browser, "white", NO_BISHOPS);
+    click(browser, "e2", "e4");
+    browser.until("document.querySelectorAll('.moves button').length === 2");
+}
+
 fn timed_game(browser: &Browser, color: &str, fen: &str, time: &str) {
     fill_in(
         browser,
@@ -414,9 +421,7 @@ fn touch_on_expected_line_does_not_block_board() {
     else {
         return;
     };
-    new_game(&browser, "white", NO_BISHOPS);
-    click(&browser, "e2", "e4");
-    browser.until("document.querySelectorAll('.moves button').length === 2");
+    play_until_reply(&browser);
     browser.click(".switch input");
     browser.wait_visible(".thinking .line button");
     browser.tap(".thinking .line button");
@@ -487,9 +492,7 @@ fn engine_lines_are_shown_to_player_on_request() {
     else {
         return;
     };
-    new_game(&browser, "white", NO_BISHOPS);
-    click(&browser, "e2", "e4");
-    browser.until("document.querySelectorAll('.moves button').length === 2");
+    play_until_reply(&browser);
     assert_eq!(
         browser.run("return document.querySelector('.thinking').checkVisibility();"),
         false

@@ -4,7 +4,7 @@ use knightwatch::sim::NewUser;
 use serde_json::json;
 
 use super::driver::Browser;
-use super::playing::{NO_BISHOPS, click, new_game};
+use super::playing::{NO_BISHOPS, click, new_game, play_until_reply};
 use super::{Demo, ENTER, UP, open_as_player, open_as_spectator, square, start_with_player};
 use crate::common::{Daemon, Site};
 use crate::etiquette::act;
@@ -89,9 +89,7 @@ fn log_entry_links_to_position() {
     let Some((browser, _site, _bot, _)) = open_as_player("") else {
         return;
     };
-    new_game(&browser, "white", NO_BISHOPS);
-    click(&browser, "e2", "e4");
-    browser.until("document.querySelectorAll('.moves button').length === 2");
+    play_until_reply(&browser);
     browser.click("[data-act=takeback]");
     browser.until("document.querySelectorAll('.moves button').length === 0");
     browser.run("location.hash = '#/bot';");

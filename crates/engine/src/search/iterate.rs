@@ -47,7 +47,7 @@ impl Search<'_> {
             _ => MAX_PLY - 1,
         };
         let mut progress = Progress::default();
-        let ply = game_ply(self.game) as usize;
+        let ply = game_ply(self.game);
         let game_score = self.thread_data.score_two_plies_before(ply);
         let mut completed = 0;
         // The best move and its score in the last completed iteration.

@@ -62,7 +62,7 @@ pub(crate) struct ThreadData {
     /// Memory for the lines of a search; its content means nothing between searches.
     pv_lines: Vec<PvLine>,
     /// Ply of the last search that did not end while pondering, and its score for the side to move.
-    last_score: Option<(usize, Value)>,
+    last_score: Option<(u32, Value)>,
     parameters: Parameters,
 }
 
@@ -91,7 +91,7 @@ impl ThreadData {
     }
 
     /// The score of the last search, if that was of the position two plies before `ply`.
-    fn score_two_plies_before(&self, ply: usize) -> Option<Value> {
+    fn score_two_plies_before(&self, ply: u32) -> Option<Value> {
         let (at, score) = self.last_score?;
         (at + 2 == ply).then_some(score)
     }

@@ -452,9 +452,7 @@ impl ArenaTask {
         if !self.joined {
             self.set_slot_need(SlotNeed::None);
         }
-        let refused = failure
-            .lichess_error()
-            .is_some_and(|response| response.code == 400);
+        let refused = failure.lichess_code() == Some(400);
         if refused && failure.to_string().contains("pause") {
             info!(arena = %id, "Lichess pauses us in {name}; joining again in {} s", UNNAMED_PAUSE_WAIT.as_secs());
             self.respond(Ok(format!(
