@@ -10,7 +10,7 @@ use clap::Args;
 use serde_json::Value;
 
 use super::socket_owner::untrusted_peer;
-use super::{Candidate, Request, Response, candidates};
+use super::{Candidate, Request, Response, SYSTEM_RUNTIME_DIR, candidates};
 use crate::lichess::model::address::{self, Page};
 use crate::lichess::model::clean;
 use crate::metrics::{Health, Status};
@@ -57,7 +57,7 @@ pub enum Error {
     #[error("no daemon is running: nothing listens on {}; start `knightwatch run`, or name its socket with --socket", list(.0))]
     NotRunning(Vec<PathBuf>),
     /// The socket exists and cannot be used.
-    #[error("cannot talk to the daemon on {}: {error}{}", path.display(), permission_hint(error))]
+    #[error("cannot talk to the daemon on {}: {error}{}", path.display(), permission_hint(path, error))]
     Io {
         /// Path of the socket.
         path: PathBuf,
@@ -144,10 +144,12 @@ pub fn running_statuses(socket: Option<&Path>) -> Vec<Status> {
     all.filter_map(status).collect()
 }
 
-/// Hint for a socket of another user.
-fn permission_hint(error: &io::Error) -> &'static str {
+/// Hint for the socket of the service.
+fn permission_hint(path: &Path, error: &io::Error) -> &'static str {
+    let of_service = path.starts_with(SYSTEM_RUNTIME_DIR);
     match error.kind() {
-        io::ErrorKind::PermissionDenied => "; it is that of another user: use sudo for the service",
+        io::ErrorKind::PermissionDenied if of_service => "; it is that of the service: use sudo",
+        io::ErrorKind::PermissionDenied => "; it is that of another user",
         _ => "",
     }
 }

@@ -11,6 +11,7 @@ use super::values::{
     selection, shown, table, texts, uci_options, up_to, urls, whole,
 };
 use super::yaml::Value;
+use crate::lichess::model::Username;
 
 /// Keys that have no counterpart, by their beginning, with the reason.
 const DROPPED: &[(&str, &str)] = &[
@@ -249,13 +250,28 @@ fn allow_list(draft: &mut Draft) {
     let Some((value, from)) = draft.take("challenge.allow_list") else {
         return;
     };
-    let names = value.texts();
-    if names.is_empty() {
+    if value.texts().is_empty() {
         return draft.drop_key("it names nobody", from);
     }
-    let matching = table([("name", list(names))]);
-    let remark = "whatever [challenge] says of such games";
-    draft.rule(matching, ("accept", true.into()), vec![from], remark);
+    let (names, others): (Vec<_>, Vec<_>) = value
+        .texts()
+        .into_iter()
+        .partition(|name| Username::is_valid(name));
+    let others: Vec<_> = others.iter().map(|other| quoted(other)).collect();
+    let others = match others.is_empty() {
+        true => String::new(),
+        false => format!("not user names are {}", others.join(", ")),
+    };
+    if names.is_empty() {
+        draft.drop_key(&others, from);
+    } else {
+        let matching = table([("name", list(names))]);
+        let mut remark = "whatever [challenge] says of such games".to_owned();
+        if !others.is_empty() {
+            remark += &format!("; {others}");
+        }
+        draft.rule(matching, ("accept", true.into()), vec![from], &remark);
+    }
     let everybody = ("match", Toml::Table(Table::new()));
     let decline = ("decline", "generic".into());
     let remark = "nobody else is accepted";

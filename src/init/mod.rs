@@ -24,6 +24,7 @@ use clap::Args;
 
 use crate::check::{self, Owner};
 use crate::config::{SERVICE_CONFIG, SERVICE_TOKEN, Settings, Sources, TokenSource};
+use crate::credentials::is_unresolved;
 use files::{NewFile, write_together};
 use prompt::{Prompt, is_end_of_input};
 use service::{Service, shell_quoted};
@@ -188,7 +189,10 @@ impl Init {
             let mut settings = self.kept()?;
             let token = settings.token.as_ref();
             let has_token = token.is_some_and(|source| source.read().is_ok());
-            if has_token || !settings.account.is_empty() {
+            // The service reads what systemd passes to it. `check` says whether that works for another file.
+            let is_elsewhere =
+                self.place.service.is_some() && named_token_file(&settings).is_some();
+            if has_token || is_elsewhere || !settings.account.is_empty() {
                 plan.has_token = true;
                 plan.owner = self.identify_owner(&settings)?;
             } else {
@@ -241,8 +245,13 @@ impl Init {
             })?);
         }
         let mut settings = self.load()?;
-        if self.place.token.exists() {
-            settings.token = Some(TokenSource::File(self.place.token.clone()));
+        match named_token_file(&settings) {
+            Some(named) => self.prompt.print(format_args!(
+                "It names the token file {}, so the service does not use {}.",
+                named.display(),
+                self.place.token.display()
+            ))?,
+            None => settings.token = Some(TokenSource::File(self.place.token.clone())),
         }
         Ok(settings)
     }
@@ -364,7 +373,9 @@ impl Init {
             settings.file = Some(SERVICE_CONFIG.into());
             let directory = &mut settings.records.directory;
             directory.get_or_insert_with(|| service.state_directory());
-            settings.token = Some(TokenSource::File(self.place.token.clone()));
+            if plan.kept.is_none() {
+                settings.token = Some(TokenSource::File(self.place.token.clone()));
+            }
         }
         let runtime = check::runtime()?;
         let upgradable = plan.owner.as_ref().filter(|owner| can_become_a_bot(owner));
@@ -419,6 +430,12 @@ impl Init {
         }
         Ok(())
     }
+}
+
+/// The token file that the settings name, unless it is a credential that only the service can find.
+fn named_token_file(settings: &Settings) -> Option<&Path> {
+    let named = settings.lichess.token_file.as_deref();
+    named.filter(|file| !is_unresolved(file))
 }
 
 /// The command that runs this program in a shell.

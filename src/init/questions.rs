@@ -8,9 +8,8 @@ use std::path::Path;
 use anyhow::Context;
 
 use super::files::{self, NewFile};
-use super::{Init, Plan};
+use super::{Init, Plan, named_token_file};
 use crate::config::{self, Protocol, SERVICE_TOKEN, Settings, TokenSource};
-use crate::credentials::is_unresolved;
 use crate::lichess::Endpoint;
 
 /// The environment variable that sets the server.
@@ -34,8 +33,8 @@ impl Init {
             endpoint.map(drop).map_err(|error| error.to_string())
         })?;
         server.url = address.parse()?;
-        let token_file = match known.lichess.token_file {
-            Some(file) if self.place.service.is_none() && !is_unresolved(&file) => file,
+        let token_file = match named_token_file(&known) {
+            Some(file) if self.place.service.is_none() => file.to_owned(),
             _ => self.place.token.clone(),
         };
         let choice = self.ask_token(&server, &token_file)?;
@@ -109,9 +108,9 @@ impl Init {
         plan: &mut Plan,
         settings: &mut Settings,
     ) -> anyhow::Result<()> {
-        let named = settings.lichess.token_file.clone();
-        let named = named.filter(|file| self.place.service.is_none() && !is_unresolved(file));
-        let token_file = named.as_ref().unwrap_or(&self.place.token).clone();
+        let named = named_token_file(settings);
+        let token_file = named.unwrap_or(&self.place.token).to_owned();
+        let is_named = named.is_some();
         self.prompt.print("It has no token that can be read.")?;
         let choice = self.ask_token(&settings.lichess, &token_file)?;
         plan.take_token(choice, &token_file);
@@ -119,7 +118,7 @@ impl Init {
             return Ok(());
         }
         settings.token = Some(TokenSource::File(token_file.clone()));
-        if named.is_some() || self.place.service.is_some() {
+        if is_named || self.place.service.is_some() {
             return Ok(());
         }
         let config = &self.place.config;

@@ -12,6 +12,9 @@ use tempfile::TempDir;
 
 use crate::common::{BOT, Killed, Site, skip, wait};
 
+/// A `PATH` in which `init` finds no engines.
+const WITHOUT_ENGINES: &str = "/nowhere";
+
 /// A home directory in which `init` runs.
 struct Home(TempDir);
 
@@ -41,8 +44,7 @@ impl Home {
             .args(arguments)
             .current_dir(self.0.path())
             .env("HOME", self.0.path())
-            // Without engines.
-            .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
+            .env("PATH", WITHOUT_ENGINES);
         for variable in [
             "LICHESS_TOKEN",
             "XDG_CONFIG_HOME",
@@ -721,6 +723,20 @@ fn init_service_sets_up_all_files() {
         "{printed}"
     );
     assert_eq!(fs::read_to_string(&kept).unwrap(), format!("{token}\n"));
+
+    // The service uses the token file that the configuration names, so no other one is written.
+    let text = format!(
+        "lichess = {{ url = '{}', token_file = '/nowhere/token' }}\n",
+        site.url
+    );
+    fs::write(&config, text).unwrap();
+    let (code, printed) = home.run(&init, &["n", "y"]);
+    assert_eq!(code, Some(78), "{printed}");
+    assert!(
+        printed.contains("It names the token file /nowhere/token, so the service does not use ")
+            && printed.contains("the token file /nowhere/token cannot be read"),
+        "{printed}"
+    );
 }
 
 /// A command that runs the program as root with this directory mounted as `/etc`.
@@ -818,7 +834,7 @@ fn run_on_terminal_through(shell: &str, home: &Home, answers: &[(&str, &str)]) -
     command.args(["--foreground", "120", "script"]);
     let program = env!("CARGO_BIN_EXE_knightwatch");
     let line = format!(
-        "tty > '{}'; set -- '{program}' init; {shell}",
+        "tty > '{}'; set -- env PATH={WITHOUT_ENGINES} '{program}' init; {shell}",
         tty.display()
     );
     command

@@ -233,7 +233,7 @@ fn convert_takes_fragments() {
 #[test]
 fn converted_allow_list_accepts_its_users_only() {
     let home = tempfile::tempdir().unwrap();
-    let old = "challenge:\n  allow_list: [Anna, bert]\n  bullet_requires_increment: true\n\
+    let old = "challenge:\n  allow_list: [Anna, \"not a name\", bert]\n  bullet_requires_increment: true\n\
                engine:\n  uci_options:\n    go_commands:\n      movetime: 5000\n";
     fs::write(home.path().join("config.yml"), old).unwrap();
     let output = knightwatch(home.path(), &["convert", "config.yml", "-o", "out.toml"]);

@@ -77,6 +77,9 @@ pub(super) struct RunningGame {
     /// As of the start of its task.
     info: Box<GameInfo>,
     clocked: bool,
+    /// The event stream has reported its end. What its task still does, such as a farewell, takes no place from the
+    /// next game.
+    over: bool,
 }
 
 impl RunningGame {
@@ -162,7 +165,14 @@ impl Games {
 
     /// Running games with a clock.
     pub(super) fn clocked(&self) -> usize {
-        self.running.values().filter(|game| game.clocked).count()
+        let games = self.running.values();
+        games.filter(|game| game.clocked && !game.over).count()
+    }
+
+    /// Open correspondence games.
+    fn open_correspondence(&self) -> usize {
+        let games = self.running.values();
+        games.filter(|game| !game.clocked).count()
     }
 
     /// Waits for a task to end. `None` if there is none.
@@ -173,9 +183,9 @@ impl Games {
     /// Passes the end of a game, as reported by the event stream, to whatever plays it.
     pub(super) fn on_finished(&mut self, info: Box<GameInfo>) {
         self.shut_down.remove(&info.id);
-        if let Some(running) = self.running.get(&info.id) {
-            // What its task still does, such as a farewell, takes no place from the next game.
+        if let Some(running) = self.running.get_mut(&info.id) {
             if running.clocked {
+                running.over = true;
                 self.slots.release(&info.id);
             }
             running.send(GameCommand::Finished(info));
@@ -292,6 +302,7 @@ impl Account {
             started_at: clock::now(),
             info: info.clone(),
             clocked,
+            over: false,
         };
         let known = self.state.accepted_log.facts(&id);
         let listed = || self.listed(&info.opponent.name);
@@ -386,7 +397,7 @@ impl Account {
         log.prune(SystemTime::now(), is_running);
     }
 
-    fn publish_game_count(&self) {
+    pub(super) fn publish_game_count(&self) {
         self.set_running_games(self.games.clocked());
         self.publish_status();
     }
@@ -410,7 +421,7 @@ impl Account {
             return;
         }
         let clocked = self.games.clocked();
-        let (mut open, now) = (self.games.len() - clocked, clock::now());
+        let (mut open, now) = (self.games.open_correspondence(), clock::now());
         while open < self.ctx.settings.correspondence.concurrency
             && let Some((info, status)) = self.games.suspended.take_next(clocked > 0, now)
         {

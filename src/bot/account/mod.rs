@@ -276,6 +276,7 @@ impl Account {
                 self.on_game_over(&info);
                 self.on_match_game_ended(&info.id, info.status, info.winner);
                 self.games.on_finished(info);
+                self.publish_game_count();
             }
             Event::Challenge(challenge, compat) => self.on_challenge(challenge, compat),
             Event::ChallengeCanceled(challenge) | Event::ChallengeDeclined(challenge) => {

@@ -129,9 +129,10 @@ export class BoardInput {
 	}
 
 	#onPocketDown(event) {
+		if (event.button !== 0 || !event.isPrimary) return;
 		this.press();
 		const { piece } = event.target.closest("button:enabled")?.dataset ?? {};
-		if (event.button !== 0 || !event.isPrimary || !piece) return;
+		if (!piece) return;
 		this.#releasePiece();
 		const from = `${piece[1]}@`;
 		const isSelected = this.selected === from;

@@ -60,9 +60,15 @@ function pushBounded(list, item) {
 	if (list.length > MAX_ENTRIES) list.shift();
 }
 
-/** Updates the clock offset. An event may take seconds to arrive, which makes its offset smaller, so the largest of a stream counts. */
+/** Number of clock offsets that count: enough to skip slow events, few enough to follow a correction of either clock. */
+const MAX_OFFSETS = 10;
+
+let offsets = [];
+
+/** Updates the clock offset. An event may take seconds to arrive, which makes its offset smaller, so the largest of the last ones counts. */
 function updateClockOffset(data, began) {
-	store.clockOffset = Math.max(data.now - began, store.connected ? store.clockOffset : -Infinity);
+	offsets = store.connected ? [...offsets, data.now - began].slice(-MAX_OFFSETS) : [data.now - began];
+	store.clockOffset = Math.max(...offsets);
 }
 
 const eventHandlers = {

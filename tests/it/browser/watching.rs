@@ -267,7 +267,7 @@ fn finished_game_stays_while_user_looks_through_it() {
 }
 
 #[test]
-fn delayed_events_keep_clock_offset() {
+fn clock_offset_ignores_delays_and_follows_corrections() {
     let Some((browser, _site, _bot, _)) = open_as_spectator("") else {
         return;
     };
@@ -280,12 +280,15 @@ fn delayed_events_keep_clock_offset() {
              };
              const punctual = after('status', { now: 7000 }, 0);
              const delayed = after('status', { now: 8000 }, 5000);
+             // A correction of the daemon's clock counts once earlier events are forgotten.
+             let corrected;
+             for (let count = 0; count < 10; count += 1) corrected = after('status', { now: 1000 }, 0);
              onDisconnect('lost');
-             const next = after('snapshot', { ...store.snapshot, games: [], now: 3000 }, 0);
-             return [punctual, delayed, next];
+             const next = after('snapshot', { ...store.snapshot, games: [], now: 500 }, 0);
+             return [punctual, delayed, corrected, next];
          });",
     );
-    assert_eq!(offsets, json!([7000, 7000, 3000]));
+    assert_eq!(offsets, json!([7000, 7000, 1000, 500]));
 }
 
 #[test]
