@@ -15,6 +15,7 @@ mod matchmaking;
 pub mod policy;
 mod reconnect;
 pub mod replay;
+mod retries;
 mod shared_load;
 mod shutdown;
 mod spanned_join_set;

@@ -174,7 +174,6 @@ impl SerialLocks {
             RequestKind::Chat => Some(&self.chat),
             RequestKind::Challenge => Some(&self.challenge),
             RequestKind::Arena => Some(&self.arena),
-            // Both read.
             RequestKind::Query | RequestKind::User => Some(&self.query),
             RequestKind::Move
             | RequestKind::Command
@@ -407,13 +406,12 @@ impl Client {
         request: Request,
     ) -> Result<Bytes, Error> {
         let deadline = clock::wall_deadline(timeout);
-        let late = Error::Timeout(timeout);
         let lock = self.shared.transport.locks.of(kind);
         let _lock = match lock.filter(|_| !request.unqueued) {
             Some(lock) => Some(
                 timeout_at(deadline, lock.lock())
                     .await
-                    .map_err(|_| late.clone())?,
+                    .map_err(|_| Error::Queued(timeout))?,
             ),
             None => None,
         };
@@ -444,7 +442,7 @@ impl Client {
                 if kind == RequestKind::Move {
                     self.shared.transport.requests.fail_over(request.pool);
                 }
-                Err(late)
+                Err(Error::Timeout(timeout))
             }
         }
     }

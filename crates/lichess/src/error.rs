@@ -19,6 +19,9 @@ pub enum Error {
     /// No response in time. The request may have been executed.
     #[error("no answer from Lichess within {0:?}")]
     Timeout(Duration),
+    /// Not sent: earlier requests of this kind took all the time.
+    #[error("not sent within {0:?}, because earlier requests took that long")]
+    Queued(Duration),
     /// The connection could not be made, or broke. In the second case the request may have been executed.
     #[error("{}: {detail}", if *.connecting { "cannot connect to Lichess" } else { "the connection to Lichess broke" })]
     Network {

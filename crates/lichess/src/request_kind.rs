@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Purpose of a request. Each kind has its own retry schedule, and a 429 of Lichess pauses its own kind only.
+/// Purpose of a request. It decides how the request is retried, and a 429 of Lichess pauses its own kind only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RequestKind {
     /// A move. Never paused, never given up while it is our turn.

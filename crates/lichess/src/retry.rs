@@ -57,20 +57,25 @@ pub fn decide(kind: RequestKind, error: &Error, attempt: u32) -> Retry {
         // The stream had the whole timeout to show the move, so the move was not applied.
         (RequestKind::Move, FailureClass::Late) => step(&[0, 100, 250, 500, 1000]),
 
-        (RequestKind::Chat, _) => Retry::GiveUp,
-        // The challenge may exist: a second request would silently cancel it and count twice against the limit.
-        (RequestKind::Challenge, FailureClass::Unreachable) => few(&[1000, 5000]),
-        (RequestKind::Challenge, _) => Retry::GiveUp,
+        // A draw or takeback that is accepted too late would be an offer of ours. A challenge may exist: a second request
+        // would silently cancel it and count twice against the limit. Streams follow `ReconnectPolicy`.
+        (
+            RequestKind::Offer
+            | RequestKind::Chat
+            | RequestKind::Challenge
+            | RequestKind::User
+            | RequestKind::EventStream
+            | RequestKind::GameStream,
+            _,
+        ) => Retry::GiveUp,
 
         (
             RequestKind::Command
-            | RequestKind::Offer
             | RequestKind::Claim
             | RequestKind::Answer
             | RequestKind::Arena
             | RequestKind::Withdrawal
-            | RequestKind::Query
-            | RequestKind::User,
+            | RequestKind::Query,
             FailureClass::Limited(wait),
         ) => {
             let wait = wait.unwrap_or(DEFAULT_RATE_LIMIT_WAIT);
@@ -83,21 +88,13 @@ pub fn decide(kind: RequestKind, error: &Error, attempt: u32) -> Retry {
         }
         (
             RequestKind::Command
-            | RequestKind::Offer
             | RequestKind::Claim
             | RequestKind::Answer
             | RequestKind::Arena
             | RequestKind::Withdrawal,
             _,
         ) => few(&[250, 500, 1000, 2000, 4000, 8000]),
-        (RequestKind::Query | RequestKind::User, _) => few(&[500, 1000, 2000, 4000, 8000]),
-        // Streams follow `ReconnectPolicy`; this is its beginning.
-        (RequestKind::EventStream | RequestKind::GameStream, FailureClass::Limited(wait)) => {
-            Retry::After(wait.unwrap_or(DEFAULT_RATE_LIMIT_WAIT))
-        }
-        (RequestKind::EventStream | RequestKind::GameStream, _) => {
-            step(&[100, 500, 1000, 2000, 5000])
-        }
+        (RequestKind::Query, _) => few(&[500, 1000, 2000, 4000, 8000]),
     }
 }
 
@@ -129,7 +126,7 @@ impl FailureClass {
                 _ => Self::Refused,
             },
             Error::Paused(_, wait) => Self::Limited(Some(*wait)),
-            Error::Timeout(_) => Self::Late,
+            Error::Timeout(_) | Error::Queued(_) => Self::Late,
             Error::Network {
                 connecting: true, ..
             } => Self::Unreachable,
@@ -274,7 +271,9 @@ mod tests {
             (RequestKind::Chat, named(1), 0, GiveUp),
             (RequestKind::Challenge, plain.clone(), 0, GiveUp),
             (RequestKind::Challenge, late.clone(), 0, GiveUp),
-            (RequestKind::Challenge, unreachable(), 0, After(ms(1000))),
+            (RequestKind::Challenge, unreachable(), 0, GiveUp),
+            (RequestKind::Offer, down.clone(), 0, GiveUp),
+            (RequestKind::Claim, down.clone(), 0, After(ms(250))),
             (RequestKind::Answer, down.clone(), 0, After(ms(250))),
             (RequestKind::Answer, down.clone(), 6, GiveUp),
             (RequestKind::Answer, plain.clone(), 0, After(ms(60_000))),

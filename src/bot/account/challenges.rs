@@ -9,13 +9,13 @@ use tracing::{debug, info};
 use super::outbox::Outbox;
 use super::queue::{ChallengeQueue, IncomingChallenge};
 use super::{Account, push_bounded};
-use crate::bot::account::background::{with_retries, with_retries_within};
 use crate::bot::account::quota::Limit;
 use crate::bot::account::slots::SlotHolder;
 use crate::bot::account::state_files::StateFile;
 use crate::bot::policy::{
     self, Assessment, ChallengeAnswer, ChallengeContext, LimitUsage, Load, MatchInput, profile_text,
 };
+use crate::bot::retries::{with_retries, with_retries_within};
 use crate::clock;
 use crate::events::{self, Decision};
 use crate::lichess::Error as Failure;
@@ -287,7 +287,7 @@ impl Account {
             compat: incoming.compat,
             input: &incoming.input,
         };
-        let (log, date) = (&self.state.accepted_log, SystemTime::now());
+        let (log, date) = (&self.state.accepted_log, clock::date());
         let usage = LimitUsage {
             accepted: &|limit, user, window| log.usage(limit, user, window, date),
             running: &|limit| Some(self.games.slots.games_under(limit, now)),
@@ -311,7 +311,7 @@ impl Account {
         if assessment.limit.is_some() || facts.is_some() {
             let limit = assessment.limit.as_deref().unwrap_or_default();
             let (id, user) = (&challenge.id, holder.name.as_ref());
-            let now = SystemTime::now();
+            let now = clock::date();
             self.state.accepted_log.add(id, user, limit, facts, now);
             self.save(StateFile::Accepted);
         }

@@ -8,12 +8,13 @@ use std::time::{Duration, Instant};
 use tracing::{info, warn};
 
 use super::{Account, CANCEL_TIMEOUT};
-use crate::bot::account::background::{Background, with_retries};
+use crate::bot::account::background::Background;
 use crate::bot::account::quota::Limit;
 use crate::bot::account::slots::SlotHolder;
 use crate::bot::account::state_files::StateFile;
 use crate::bot::commands::{OutgoingChallenge, SHUTTING_DOWN};
 use crate::bot::matchmaking::{CHALLENGE_ECHO_TIMEOUT, ChallengeFailure, Refusal};
+use crate::bot::retries::with_retries;
 use crate::clock;
 use crate::events::{self, Decision};
 use crate::lichess::model::{

@@ -34,12 +34,14 @@ use crate::bot::game::header::{GameHeader, UnsupportedGame};
 use crate::bot::game::moves::{Change, MovesUpdate};
 use crate::bot::game::status::{Activity, StatusCell};
 use crate::bot::reconnect::{ReconnectingStream, StreamEvent};
+use crate::bot::retries::with_retries;
 use crate::bot::shutdown::Stage;
 use crate::bot::spanned_join_set::SpannedJoinSet;
 use crate::chess::Color;
 use crate::clock;
 use crate::events::{Event, GameStarted};
 use crate::lichess::model::{GameEvent, GameFull, GameId, GameInfo, GameState, Status};
+use crate::lichess::retry::RequestKind;
 use crate::lichess::{Error, Raw, RawGameStream, ReconnectPolicy};
 use crate::plural;
 use in_flight::{InFlight, SideResponse, Timer, Timers};
@@ -363,7 +365,8 @@ impl GameTask {
         let (client, id) = (self.ctx.client.clone(), self.id.clone());
         self.side_requests
             .spawn(SideResponse::of("abort", async move {
-                client.abort(&id).await.inspect_err(|error| {
+                let aborted = with_retries(RequestKind::Command, || client.abort(&id)).await;
+                aborted.inspect_err(|error| {
                     warn!(game = %id, "cannot abort the game; play it by hand: {error}");
                 })
             }));

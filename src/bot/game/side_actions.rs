@@ -9,6 +9,7 @@ use super::{ExitReason, FINAL_STATE_TIMEOUT, GameTask};
 use crate::bot::game::core::{Offers, SideAction};
 use crate::bot::game::in_flight::{InFlight, SideResponse, Timer};
 use crate::bot::game::pending_move::Action;
+use crate::bot::retries::with_retries;
 use crate::bot::shutdown::Stage;
 use crate::bot::trace::{Decision, Record, TimerKind};
 use crate::chess::Color;
@@ -16,6 +17,7 @@ use crate::clock;
 use crate::events::{Event, Offer, Severity};
 use crate::lichess::Error;
 use crate::lichess::model::{GameState, OpponentGone, Status};
+use crate::lichess::retry::RequestKind;
 
 /// Time until a game is aborted whose stream is not open.
 const ABORT_RETRY: Duration = Duration::from_secs(2);
@@ -70,14 +72,23 @@ impl GameTask {
         let (client, id) = (self.ctx.client.clone(), self.id.clone());
         let (events, declined) = (self.ctx.events.clone(), self.declined_event(action));
         self.spawn_request(action.describe(), async move {
+            let send = || async {
+                match action {
+                    SideAction::AcceptDraw => client.draw(&id, true).await,
+                    SideAction::DeclineDraw => client.draw(&id, false).await,
+                    SideAction::AcceptTakeback => client.takeback(&id, true).await,
+                    SideAction::DeclineTakeback => client.takeback(&id, false).await,
+                    SideAction::Abort => client.abort(&id).await,
+                    SideAction::ClaimVictory => client.claim_victory(&id).await,
+                    SideAction::ClaimDraw => client.claim_draw(&id).await,
+                }
+            };
             let answer = match action {
-                SideAction::AcceptDraw => client.draw(&id, true).await,
-                SideAction::DeclineDraw => client.draw(&id, false).await,
-                SideAction::AcceptTakeback => client.takeback(&id, true).await,
-                SideAction::DeclineTakeback => client.takeback(&id, false).await,
-                SideAction::Abort => client.abort(&id).await,
-                SideAction::ClaimVictory => client.claim_victory(&id).await,
-                SideAction::ClaimDraw => client.claim_draw(&id).await,
+                // Refused if the opponent is back. Any other action may be wrong after their next move.
+                SideAction::ClaimVictory | SideAction::ClaimDraw => {
+                    with_retries(RequestKind::Claim, send).await
+                }
+                _ => send().await,
             };
             // Lichess sends no event when a draw is declined.
             if let (Ok(()), Some(declined)) = (&answer, declined) {

@@ -279,6 +279,16 @@ impl Status {
         !matches!(self, Self::Created | Self::Started)
     }
 
+    /// Returns whether a game that has ended was played.
+    pub fn was_played(self) -> bool {
+        !matches!(self, Self::Aborted | Self::NoStart)
+    }
+
+    /// Returns whether a game that has ended without a winner is a draw. If not, it has no result.
+    pub fn has_result(self) -> bool {
+        self.was_played() && !matches!(self, Self::UnknownFinish | Self::Unknown)
+    }
+
     fn from_id(id: u64) -> Self {
         match id {
             10 => Self::Created,
