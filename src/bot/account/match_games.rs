@@ -111,8 +111,7 @@ impl Account {
         let done = format!(
             "match against {user}: {games} games of {offer}; `knightwatch matches` shows the score{paused}"
         );
-        self.save(StateFile::Matches);
-        self.operator.match_replies.push((responder, done));
+        self.save_and_respond(StateFile::Matches, done, responder);
     }
 
     /// Ends a match early. A running game is played to its end, and counts.
@@ -126,17 +125,7 @@ impl Account {
             .take_if(|attempt| matches!(attempt.stage, Stage::Saving));
         let done = format!("match against {user} canceled at {}", one.score());
         self.publish_note(done.clone());
-        self.save(StateFile::Matches);
-        self.operator.match_replies.push((responder, done));
-    }
-
-    /// Answers the commands whose matches could not be saved.
-    pub(super) fn on_matches_not_saved(&mut self, failure: &str) {
-        for (responder, done) in std::mem::take(&mut self.operator.match_replies) {
-            responder.fail(format!(
-                "{done}; but only until the next restart, because it cannot be saved: {failure}"
-            ));
-        }
+        self.save_and_respond(StateFile::Matches, done, responder);
     }
 
     /// Does what the matches need next. At most one challenge is sent at a time.
@@ -144,9 +133,6 @@ impl Account {
         self.withdraw_match_challenges();
         if self.state.is_saving(StateFile::Matches) {
             return;
-        }
-        for (responder, done) in std::mem::take(&mut self.operator.match_replies) {
-            responder.succeed(format!("{done}; this survives restarts"));
         }
         if !self.connection.is_ready() {
             return;

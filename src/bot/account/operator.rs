@@ -36,16 +36,11 @@ const ENDING_NOTE: &str =
 /// Reason reported for a game that a challenge of the operator became.
 const BY_OPERATOR: &str = "by operator command";
 
-/// Action after a save, with the reason if it has failed.
-type AfterSave = Box<dyn FnOnce(&mut Account, Option<&str>) + Send>;
-
 /// State set by the operator.
 pub(super) struct OperatorState {
     /// Settings of the configuration, without overrides.
     pub settings: Arc<Settings>,
     pub overrides: OperatorOverrides,
-    /// Actions once the overrides are saved.
-    after_save: Vec<AfterSave>,
     pub reload_source: Option<ReloadSettings>,
     pub token_source: Option<ReadToken>,
     /// Held while the settings are loaded.
@@ -56,8 +51,6 @@ pub(super) struct OperatorState {
     pending: HashMap<ChallengeId, Box<Challenge>>,
     /// How games against matching users are played until the program ends. Takes precedence over rules.
     play: Vec<(Pattern, Play)>,
-    /// Responses about matches, sent when they are saved.
-    pub match_replies: Vec<(Responder, String)>,
 }
 
 impl OperatorState {
@@ -70,14 +63,12 @@ impl OperatorState {
         Self {
             settings: Arc::clone(&parts.settings),
             overrides,
-            after_save: Vec::new(),
             reload_source: parts.reload.clone(),
             token_source: parts.token.clone(),
             reload_lock: Arc::default(),
             reload_permits: Arc::new(Semaphore::new(2)),
             pending: HashMap::new(),
             play: Vec::new(),
-            match_replies: Vec::new(),
         }
     }
 
@@ -173,7 +164,7 @@ impl Account {
             false if !self.ctx.is_stopping() => "resumed: new games are taken again".to_owned(),
             false => format!("no longer paused, but {ENDING_NOTE}"),
         };
-        self.save_and_respond(done, responder);
+        self.save_and_respond(StateFile::Overrides, done, responder);
     }
 
     fn publish_paused(&self) {
@@ -212,7 +203,7 @@ impl Account {
         let done = format!("blocked {who}");
         self.operator.overrides.blocked.push(who);
         self.apply_settings();
-        self.save_and_respond(done, responder);
+        self.save_and_respond(StateFile::Overrides, done, responder);
     }
 
     fn unblock(&mut self, who: &Pattern, responder: Responder) {
@@ -237,7 +228,7 @@ impl Account {
             }
             None => format!("{who} is no longer blocked"),
         };
-        self.save_and_respond(done, responder);
+        self.save_and_respond(StateFile::Overrides, done, responder);
     }
 
     fn move_now(&self, id: &GameId, responder: Responder) {
@@ -471,7 +462,7 @@ impl Account {
         overrides.left_arenas.retain(|arena| *arena != joining.id);
         overrides.arenas.retain(|other| other.id != joining.id);
         overrides.arenas.push(joining.clone());
-        self.save_overrides(|account, _| {
+        self.save_then(StateFile::Overrides, |account, _| {
             account.tournaments.join(joining, Some(responder));
         });
     }
@@ -483,13 +474,13 @@ impl Account {
         let done = format!("{arena}: leaving it");
         self.operator.forget_arena(arena);
         self.operator.overrides.add_left(arena);
-        self.save_and_respond(done, responder);
+        self.save_and_respond(StateFile::Overrides, done, responder);
     }
 
     /// The next start need not join it again.
     pub(super) fn on_arena_over(&mut self, arena: &ArenaId) {
         if self.operator.forget_arena(arena) {
-            self.save_overrides(|_, _| {});
+            self.save(StateFile::Overrides);
         }
     }
 
@@ -526,34 +517,5 @@ impl Account {
     fn publish_settings(&self) {
         let words = self.ctx.settings.describe();
         self.ctx.events.send(events::Event::Settings(words));
-    }
-
-    /// Saves the overrides, then calls `after`.
-    fn save_overrides(&mut self, after: impl FnOnce(&mut Self, Option<&str>) + Send + 'static) {
-        // A status requested from now on shows the change.
-        self.publish_status();
-        self.operator.after_save.push(Box::new(after));
-        self.save(StateFile::Overrides);
-        if !self.state.is_saving(StateFile::Overrides) {
-            // They are kept in no file.
-            self.on_overrides_saved(None);
-        }
-    }
-
-    /// Continues after a save of the overrides.
-    pub(super) fn on_overrides_saved(&mut self, failure: Option<&str>) {
-        for after in std::mem::take(&mut self.operator.after_save) {
-            after(self, failure);
-        }
-    }
-
-    /// Saves the overrides, then responds.
-    pub(super) fn save_and_respond(&mut self, done: String, responder: Responder) {
-        self.save_overrides(move |_, failure| match failure {
-            None => responder.succeed(format!("{done}; this survives restarts")),
-            Some(error) => responder.fail(format!(
-                "{done}; but only until the next restart, because it cannot be saved: {error}"
-            )),
-        });
     }
 }

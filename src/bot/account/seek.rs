@@ -111,7 +111,8 @@ impl Account {
         self.operator.overrides.seek = (on != configured).then_some(on);
         self.publish_note(format!("matchmaking is switched {state} by the operator"));
         self.apply_settings();
-        self.save_and_respond(format!("matchmaking is {state}"), responder);
+        let done = format!("matchmaking is {state}");
+        self.save_and_respond(StateFile::Overrides, done, responder);
     }
 
     fn matchmaking_inputs(&mut self) -> Inputs {

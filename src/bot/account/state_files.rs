@@ -12,9 +12,36 @@ use crate::bot::account::accepted_log::{self, AcceptedLog, Update};
 use crate::bot::account::persist::{self, JsonState, SaveQueue};
 use crate::bot::account::quota::Quota;
 use crate::bot::block_lists::BlockLists;
+use crate::bot::commands::Responder;
 use crate::bot::matches::Matches;
 use crate::bot::matchmaking::OpponentHistory;
 use crate::{atomic_file, clock};
+
+/// Action after a save.
+type AfterSave = Box<dyn FnOnce(&mut Account, &SaveOutcome) + Send>;
+
+/// How a save has ended.
+pub(super) enum SaveOutcome {
+    Saved,
+    /// Without a data directory there is no file.
+    NoFile,
+    Failed(String),
+}
+
+impl SaveOutcome {
+    /// Responds to a command whose change was to be saved; `done` says what it did.
+    fn respond(&self, done: &str, responder: Responder) {
+        match self {
+            Self::Saved => responder.succeed(format!("{done}; this survives restarts")),
+            Self::NoFile => responder.succeed(format!(
+                "{done}; until the next restart, as there is no data directory"
+            )),
+            Self::Failed(error) => responder.fail(format!(
+                "{done}; but only until the next restart, because it cannot be saved: {error}"
+            )),
+        }
+    }
+}
 
 /// A state file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,8 +60,19 @@ pub(super) enum StateFile {
     Overrides,
 }
 
+impl StateFile {
+    /// All, in the order of the discriminants.
+    const ALL: [Self; 6] = [
+        Self::Accepted,
+        Self::Quota,
+        Self::Opponents,
+        Self::BlockLists,
+        Self::Matches,
+        Self::Overrides,
+    ];
+}
+
 /// State kept in the files, but for the opponents, which matchmaking keeps, and the overrides.
-#[derive(Debug)]
 pub(super) struct PersistedState {
     pub accepted_log: AcceptedLog,
     /// Use of Lichess's limits.
@@ -44,7 +82,9 @@ pub(super) struct PersistedState {
     /// Matches of the operator.
     pub matches: Matches,
     /// Background saves, indexed by [`StateFile`].
-    save_queues: [SaveQueue; 6],
+    save_queues: [SaveQueue; StateFile::ALL.len()],
+    /// Actions that wait for a save.
+    after_save: Vec<(StateFile, AfterSave)>,
 }
 
 impl PersistedState {
@@ -89,6 +129,7 @@ impl PersistedState {
                 SaveQueue::new(matches, "the matches"),
                 SaveQueue::new(parts.overrides.clone(), "the operator's overrides"),
             ],
+            after_save: Vec::new(),
         };
         (state, history)
     }
@@ -163,15 +204,42 @@ impl Account {
         if file == StateFile::Accepted && written.is_err() {
             self.state.accepted_log.force_rewrite();
         }
-        let failure = written.as_ref().err().map(ToString::to_string);
+        let outcome = match &written {
+            Ok(()) => SaveOutcome::Saved,
+            Err(error) => SaveOutcome::Failed(error.to_string()),
+        };
         if self.state.save_queues[file as usize].finish(written) {
             self.save(file);
             return;
         }
-        match (file, failure) {
-            (StateFile::Overrides, failure) => self.on_overrides_saved(failure.as_deref()),
-            (StateFile::Matches, Some(failure)) => self.on_matches_not_saved(&failure),
-            _ => {}
+        self.run_after_save(file, &outcome);
+    }
+
+    /// Saves a file in the background, then calls `after`.
+    pub(super) fn save_then(
+        &mut self,
+        file: StateFile,
+        after: impl FnOnce(&mut Self, &SaveOutcome) + Send + 'static,
+    ) {
+        // A status requested from now on shows the change.
+        self.publish_status();
+        self.state.after_save.push((file, Box::new(after)));
+        self.save(file);
+        if !self.state.is_saving(file) {
+            self.run_after_save(file, &SaveOutcome::NoFile);
+        }
+    }
+
+    /// Saves a file in the background, then responds to the command that has changed it.
+    pub(super) fn save_and_respond(&mut self, file: StateFile, done: String, responder: Responder) {
+        self.save_then(file, move |_, outcome| outcome.respond(&done, responder));
+    }
+
+    fn run_after_save(&mut self, file: StateFile, outcome: &SaveOutcome) {
+        let waiting = &mut self.state.after_save;
+        let actions: Vec<_> = waiting.extract_if(.., |(of, _)| *of == file).collect();
+        for (_, action) in actions {
+            action(self, outcome);
         }
     }
 
@@ -189,14 +257,7 @@ impl Account {
 
     /// Repeats saves that have failed.
     pub(super) fn retry_failed_saves(&mut self) {
-        for file in [
-            StateFile::Accepted,
-            StateFile::Quota,
-            StateFile::Opponents,
-            StateFile::BlockLists,
-            StateFile::Matches,
-            StateFile::Overrides,
-        ] {
+        for file in StateFile::ALL {
             if self.state.save_queues[file as usize].needs_retry() {
                 self.save(file);
             }
