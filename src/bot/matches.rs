@@ -337,14 +337,9 @@ impl Match {
         let Some(attempt) = self.attempt.take() else {
             return;
         };
-        if matches!(
-            status,
-            Status::Aborted | Status::NoStart | Status::UnknownFinish
-        ) {
-            return self.on_failed(
-                Failure::Temporary("the game was not played".to_owned()),
-                now,
-            );
+        if !status.was_played() || winner.is_none() && !status.has_result() {
+            let why = "the game was not played, or has no result".to_owned();
+            return self.on_failed(Failure::Temporary(why), now);
         }
         let points = match winner {
             None => 1,

@@ -2,6 +2,8 @@
 
 use std::sync::{Arc, OnceLock};
 
+use futures::future::join_all;
+
 use super::{Request, Response};
 use crate::bot::{self, CommandError, CommandHandle};
 use crate::metrics::Metrics;
@@ -159,20 +161,21 @@ impl Dispatcher {
         name.eq_ignore_ascii_case(wanted).then_some(only)
     }
 
-    /// Executes a request for each target in turn. Succeeds if it succeeds for any.
+    /// Executes a request for all targets at once. Succeeds if it succeeds for any.
     async fn execute_all(&self, targets: &[&Account], request: &Request) -> bot::CommandResult {
         if let ([only], [_]) = (targets, &self.accounts[..]) {
             return request.clone().execute(&only.commands).await;
         }
-        let mut any_done = false;
-        let mut lines = Vec::new();
-        for account in targets {
-            let result = request.clone().execute(&account.commands).await;
-            any_done |= result.is_ok();
+        let results = targets
+            .iter()
+            .map(|account| request.clone().execute(&account.commands));
+        let results = join_all(results).await;
+        let any_done = results.iter().any(Result::is_ok);
+        let lines = targets.iter().zip(results).map(|(account, result)| {
             let (Ok(text) | Err(CommandError(text))) = result;
-            lines.push(format!("{}: {text}", account.name));
-        }
-        let text = lines.join("\n");
+            format!("{}: {text}", account.name)
+        });
+        let text = lines.collect::<Vec<_>>().join("\n");
         if any_done {
             Ok(text)
         } else {

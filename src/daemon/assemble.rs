@@ -122,7 +122,7 @@ fn externals(settings: &Settings, embedded: &Engine) -> Arc<[ExternalEngine]> {
     settings.engine.external.iter().map(start).collect()
 }
 
-/// the settings of an external engine.
+/// The settings of an external engine.
 pub(crate) fn external_settings(settings: &config::External) -> ExternalSettings {
     ExternalSettings {
         name: settings.name.clone(),

@@ -40,7 +40,7 @@ fn open_rival_stream(site: &Site) -> TcpStream {
 fn logged_waits(bot: &Daemon) -> Vec<f64> {
     let log = bot.log();
     let waits = log.lines().filter_map(|line| {
-        let (_, rest) = line.split_once("offline, again in ")?;
+        let (_, rest) = line.split_once("offline; reconnecting in ")?;
         let (wait, _) = rest.split_once(": ")?;
         let (number, unit) = wait.split_at(wait.find(|c: char| c.is_alphabetic())?);
         let factor = if unit == "s" { 1.0 } else { 1e-3 };

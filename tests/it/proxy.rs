@@ -186,7 +186,7 @@ fn second_signal_ends_an_offline_bot_at_once() {
     }
     break_event_stream(&site);
     anna.play(&id, "e2e4");
-    for line in ["offline, again in", "posting the move failed"] {
+    for line in ["offline; reconnecting in", "posting the move failed"] {
         wait(line, || bot.log().contains(line).then_some(()));
     }
     bot.signal("TERM");

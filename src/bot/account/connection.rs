@@ -285,7 +285,7 @@ impl Account {
     }
 
     fn set_offline(&mut self, reason: String, wait: Duration) {
-        warn!(name: "offline", "offline, again in {wait:.1?}: {reason}");
+        warn!(name: "offline", "offline; reconnecting in {wait:.1?}: {reason}");
         self.publish_status();
         let retry_in = Some(wait);
         let offline = events::Event::Offline { reason, retry_in };

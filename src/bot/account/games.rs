@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 use tokio::task::{Id, JoinError};
@@ -260,7 +260,7 @@ impl Account {
             return;
         }
         if finished.is_some() {
-            warn!(game = %id, "Lichess lists a finished game as running; resuming it");
+            warn!(game = %id, "Lichess lists a game as running that was finished or unknown; resuming it");
         }
         if info.compat.is_some_and(|compat| !compat.bot) {
             return debug!(game = %id, "not a game for the bot API");
@@ -394,7 +394,7 @@ impl Account {
         };
         self.state.quota.forget_counted_games(is_running);
         let log = &mut self.state.accepted_log;
-        log.prune(SystemTime::now(), is_running);
+        log.prune(clock::date(), is_running);
     }
 
     pub(super) fn publish_game_count(&self) {

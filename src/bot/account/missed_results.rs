@@ -95,7 +95,11 @@ pub(super) async fn fetch_game(
     };
     match stream.next().await {
         Some(Ok(GameEvent::Full(full))) => Ok(Some(full)),
-        _ => Err(late),
+        Some(Ok(_)) => Err(Failure::Decode(
+            "the stream of a game does not begin with the game".to_owned(),
+        )),
+        Some(Err(error)) => Err(error.into()),
+        None => Err(Failure::Decode("the stream of a game is empty".to_owned())),
     }
 }
 

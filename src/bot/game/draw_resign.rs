@@ -75,7 +75,7 @@ impl ScoreTrend {
             win <= limit_percent && loss <= limit_percent,
         );
         let down = match score {
-            Score::Centipawns(cp) => f64::from(-cp),
+            Score::Centipawns(cp) => -f64::from(cp),
             Score::Mate(moves) if moves > 0 => f64::NEG_INFINITY,
             Score::Mate(_) => f64::INFINITY,
         };

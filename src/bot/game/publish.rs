@@ -100,8 +100,8 @@ pub(super) fn result(status: Status, winner: Option<Color>) -> &'static str {
     match (winner, status) {
         (Some(Color::White), _) => "1-0",
         (Some(Color::Black), _) => "0-1",
-        (None, Status::Aborted | Status::NoStart | Status::UnknownFinish | Status::Unknown) => "*",
-        (None, _) => "1/2-1/2",
+        (None, status) if status.has_result() => "1/2-1/2",
+        (None, _) => "*",
     }
 }
 

@@ -27,7 +27,7 @@ use crate::bot::account::quota::{MatchmakingGame, Quota};
 use crate::clock;
 use crate::config::{self, Settings};
 use crate::lichess::model::{
-    Challenge, ChallengeId, ChallengeStatus, DeclineReason, GameInfo, Status, Username,
+    Challenge, ChallengeId, ChallengeStatus, DeclineReason, GameInfo, Username,
 };
 
 pub(super) use offer::Offer;
@@ -619,7 +619,7 @@ impl Matchmaking {
             return false;
         };
         let (_, user, offer) = self.games.remove(at);
-        let unplayed = matches!(info.status, Status::Aborted | Status::NoStart);
+        let unplayed = !info.status.was_played();
         if unplayed {
             self.record_refusal(&user, offer, Refusal::Unplayed);
         }

@@ -7,7 +7,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
 use tracing::{info, warn};
@@ -131,7 +131,7 @@ impl Discovery {
                     .map(|arena| Candidate { arena, team: None }),
             );
         }
-        let now = i64::try_from(clock::epoch_ms(SystemTime::now())).unwrap_or(i64::MAX);
+        let now = i64::try_from(clock::epoch_ms(clock::date())).unwrap_or(i64::MAX);
         // Joined arenas occupy their time, even if they are in no list or do not match the settings.
         let mut joined_arenas = self.joined_periods().await;
         for Candidate { arena, .. } in &candidates {

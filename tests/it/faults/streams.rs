@@ -174,7 +174,11 @@ fn f09_ended_event_stream_reopens_within_2_s() {
         time_offline(&site, seconds(20)),
         time_offline(&site, seconds(60)),
     ];
-    assert_waits_within(seconds(2), "F9", &waits(&bot.log(), "offline, again in "));
+    assert_waits_within(
+        seconds(2),
+        "F9",
+        &waits(&bot.log(), "offline; reconnecting in "),
+    );
     assert_median_within(seconds(2), "F9, an ended event stream", &took);
 }
 
@@ -225,7 +229,7 @@ fn f10_silent_event_stream_is_detected_within_9_s() {
     assert_waits_within(
         Duration::ZERO,
         "F10",
-        &waits(&bot.log(), "offline, again in "),
+        &waits(&bot.log(), "offline; reconnecting in "),
     );
     assert_median_within(seconds(18), "F10, a silent event stream", &[took]);
 }

@@ -271,11 +271,17 @@ async fn challenge_keep_alive_stream_ends_with_outcome() {
         let mut stream = Lines::open(site.request(Method::POST, "Anna", &path)).await;
         let challenge = stream.line().await;
         let id = text(&challenge["id"]);
-        // The challenge stays online while the stream is open.
+        // The challenge stays online while the stream is open; one without a stream does not.
+        let other = site.challenge("Bobby", "Blacky", BLITZ).await;
+        let status = async |id: &str| {
+            let (_, shown) = site
+                .get("Blacky", &format!("/api/challenge/{id}/show"))
+                .await;
+            text(&shown["status"])
+        };
         site.sim.advance(Duration::from_secs(40));
-        tokio::time::sleep(Duration::from_millis(50)).await;
-        let (_, shown) = site.get("Anna", &format!("/api/challenge/{id}/show")).await;
-        assert_eq!(shown["status"], "created");
+        until(async || status(&other).await == "offline").await;
+        assert_eq!(status(&id).await, "created");
         site.ok(user, &format!("/api/challenge/{id}/{what}")).await;
         assert_eq!(stream.line().await, json!({"done": done}));
         assert_eq!(stream.next().await, None);

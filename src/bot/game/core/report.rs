@@ -55,14 +55,7 @@ impl GameCore {
     /// The rematch to offer, if any.
     pub(crate) fn rematch_offer(&self, status: Status) -> Option<RematchOffer> {
         let ((header, _), match_input) = (self.game()?, self.match_input.as_ref()?);
-        let played = !matches!(
-            status,
-            Status::Aborted
-                | Status::NoStart
-                | Status::Cheat
-                | Status::UnknownFinish
-                | Status::Unknown
-        );
+        let played = status.has_result() && status != Status::Cheat;
         if !self.terms.offer_rematch || !played || !header.has_clock() {
             return None;
         }
