@@ -106,7 +106,7 @@ impl Opener {
             play: self.play.clone(),
             actions: Some(web::Actions {
                 dispatcher: self.dispatcher.clone(),
-                enabled: web::ALL_ACTIONS,
+                enabled: &web::PageAction::ALL,
             }),
             remote_access: self.remote_access.clone(),
         };

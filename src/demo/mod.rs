@@ -29,7 +29,7 @@ use crate::sim::{
     SimOptions, TimeControl,
 };
 use crate::store::{self, Recorder};
-use crate::web::{self, Page};
+use crate::web::{self, Page, PageAction};
 use temp_dir::TempDir;
 
 /// User name of the bot in the simulator.
@@ -39,7 +39,12 @@ const NAME: &str = "Knightwatch";
 const GUEST: &str = "Guest";
 
 /// Operator actions offered by the page. Those that stop the bot are left out, because they would end the demo.
-const ALLOWED_ACTIONS: &[&str] = &["pause", "resume", "move-now", "strength"];
+const ALLOWED_ACTIONS: &[PageAction] = &[
+    PageAction::Pause,
+    PageAction::Resume,
+    PageAction::MoveNow,
+    PageAction::Strength,
+];
 
 /// Transposition table size in MiB, small enough for any machine.
 const HASH_MIB: usize = 64;

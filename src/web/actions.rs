@@ -6,20 +6,31 @@ use serde::{Deserialize, Serialize};
 
 use super::records::{ApiError, Params};
 use crate::control::{Dispatcher, Request, Response};
+use crate::keys;
 
 /// Actions that a page offers.
 #[derive(Clone)]
 pub struct Actions {
     /// Executes the actions.
     pub dispatcher: Dispatcher,
-    /// Enabled ones of [`ALL_ACTIONS`].
-    pub enabled: &'static [&'static str],
+    /// Those that are enabled.
+    pub enabled: &'static [PageAction],
 }
 
-/// All actions that a page can offer.
-pub const ALL_ACTIONS: &[&str] = &[
-    "pause", "resume", "seek-on", "seek-off", "drain", "block", "unblock", "move-now", "strength",
-];
+keys! {
+    /// An action of the page, with its name in the URL.
+    pub enum PageAction {
+        Pause = "pause",
+        Resume = "resume",
+        SeekOn = "seek-on",
+        SeekOff = "seek-off",
+        Drain = "drain",
+        Block = "block",
+        Unblock = "unblock",
+        MoveNow = "move-now",
+        Strength = "strength",
+    }
+}
 
 /// Query parameters of an action.
 #[derive(Debug, Default, Deserialize)]
@@ -43,23 +54,21 @@ pub(super) async fn run(
     Path(action): Path<String>,
     Params(params): Params<ActionParams>,
 ) -> Result<Json<ActionResult>, ApiError> {
-    if !actions.enabled.contains(&action.as_str()) {
-        return Err(ApiError::NotFound("there is no such action"));
-    }
-    let request = match action.as_str() {
-        "pause" => Request::Pause,
-        "resume" => Request::Resume,
-        "seek-on" => Request::Seek { on: true },
-        "seek-off" => Request::Seek { on: false },
-        "drain" => Request::Drain,
-        "block" => Request::Block { user: params.user },
-        "unblock" => Request::Unblock { user: params.user },
-        "strength" => Request::Strength {
+    let action = PageAction::from_key(&action).filter(|action| actions.enabled.contains(action));
+    let request = match action.ok_or(ApiError::NotFound("there is no such action"))? {
+        PageAction::Pause => Request::Pause,
+        PageAction::Resume => Request::Resume,
+        PageAction::SeekOn => Request::Seek { on: true },
+        PageAction::SeekOff => Request::Seek { on: false },
+        PageAction::Drain => Request::Drain,
+        PageAction::Block => Request::Block { user: params.user },
+        PageAction::Unblock => Request::Unblock { user: params.user },
+        PageAction::MoveNow => Request::MoveNow { game: params.game },
+        PageAction::Strength => Request::Strength {
             user: params.user,
             elo: params.elo,
             move_s: params.move_s,
         },
-        _ => Request::MoveNow { game: params.game },
     };
     match actions.dispatcher.dispatch(None, request).await {
         Response::Error(why) => Err(ApiError::BadRequest(why)),

@@ -42,7 +42,7 @@ use url::form_urlencoded;
 use crate::events::Event;
 use crate::metrics::{Health, Metrics};
 use crate::serve::{self, ServerLimits};
-pub use actions::{ALL_ACTIONS, Actions};
+pub use actions::{Actions, PageAction};
 pub use play_proxy::{ProxyRequest, ProxyResult, proxy};
 
 use auth::{Access, Keys, Rights};

@@ -122,7 +122,7 @@ impl Account {
     fn on_listed_challenge(&mut self, mut incoming: IncomingChallenge) {
         let challenge = &incoming.challenge;
         let from = incoming.input.name.clone();
-        let to = challenge.dest_user.as_ref().map(|user| &user.name);
+        let to = challenge.to();
         let me = &self.ctx.me;
         if from.as_ref() == Some(me) || to.is_some_and(|to| to != me) {
             return self.on_own_challenge(challenge);
@@ -498,10 +498,7 @@ impl Account {
                         .and_then(|rating| rating.try_into().ok()),
                     provisional: from.is_some_and(|from| from.provisional),
                 },
-                to: challenge
-                    .dest_user
-                    .as_ref()
-                    .map(|user| user.name.to_string()),
+                to: challenge.to().map(ToString::to_string),
                 time_control: challenge.time_control,
                 variant: challenge.variant.key().into(),
                 rated: challenge.rated,

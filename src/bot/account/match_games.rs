@@ -1,13 +1,12 @@
 //! Games of the operator's matches: challenges, results, and what became of them while the bot was not running.
 
-use std::time::{Duration, Instant, SystemTime};
+use std::time::Duration;
 
 use tracing::info;
 
 use super::missed_results::fetch_game;
 use super::outgoing::{ChallengeSource, NOT_ANSWERED, SendResult, is_for_bot, slot_holder};
 use super::{Account, MAX_LISTED_GAMES};
-use crate::bot::account::quota::Limit;
 use crate::bot::account::state_files::StateFile;
 use crate::bot::commands::{OutgoingChallenge, Responder, SHUTTING_DOWN};
 use crate::bot::matches::{Attempt, Failure, Match, Stage};
@@ -141,7 +140,6 @@ impl Account {
         if !self.accepts_games() {
             return;
         }
-        let (now, date) = (clock::now(), clock::date());
         let saved = |attempt: &Attempt| matches!(attempt.stage, Stage::Saving);
         let ready = self
             .state
@@ -156,12 +154,15 @@ impl Account {
         if self.match_is_open() {
             return;
         }
+        let date = clock::date();
         let due = self.state.matches.active();
         let due = due.filter(|one| one.attempt.is_none() && one.retry(date).is_none());
-        let due: Vec<Match> = due.cloned().collect();
-        for one in due {
-            if self.may_begin(&one, now, date)
-                && let Some(one) = self.state.matches.against(&one.opponent)
+        let due: Vec<_> = due
+            .map(|one| (one.opponent.clone(), one.human, one.offer))
+            .collect();
+        for (opponent, human, offer) in due {
+            if self.may_begin(&opponent, human, offer)
+                && let Some(one) = self.state.matches.against(&opponent)
             {
                 one.begin(date);
                 self.save(StateFile::Matches);
@@ -177,23 +178,22 @@ impl Account {
     }
 
     /// Returns whether the next challenge of a match may be sent now.
-    fn may_begin(&mut self, one: &Match, now: Instant, date: SystemTime) -> bool {
-        let quota = &self.state.quota;
-        let full = (!one.human).then(|| quota.full_until(Limit::BotGames, date));
-        let blocked = quota.challenges_blocked_until(date).or(full.flatten());
+    fn may_begin(&mut self, opponent: &Username, human: bool, offer: Offer) -> bool {
+        let (now, date) = (clock::now(), clock::date());
+        let blocked = self.state.quota.challenge_blocked_until(human, date);
         // A game without a clock lets the games of an arena go on.
-        let overlaps = one.offer.time.is_clock() && {
-            let ends = now + 2 * Duration::from_secs(one.offer.estimate().into());
+        let overlaps = offer.time.is_clock() && {
+            let ends = now + 2 * Duration::from_secs(offer.estimate().into());
             let arena = self.games.slots.next_arena();
             arena.is_some_and(|arena| arena < ends)
         };
-        let challenged = self.is_challenged(&one.opponent);
+        let challenged = self.is_challenged(opponent);
         let slots = &mut self.games.slots;
         blocked.is_none()
             && !overlaps
             && !challenged
-            && !slots.is_full(one.human, now)
-            && slots.games_against(Some(&one.opponent), true, now) == 0
+            && !slots.is_full(human, now)
+            && slots.games_against(Some(opponent), true, now) == 0
     }
 
     fn send_match_challenge(&mut self, user: Username, params: NewChallenge) {
@@ -252,7 +252,7 @@ impl Account {
     /// Tracks a challenge of a match. The game may be running by now.
     pub(super) fn track_match_challenge(&mut self, challenge: Box<Challenge>) {
         let id = challenge.id.clone();
-        let Some(to) = challenge.dest_user.as_ref().map(|user| user.name.clone()) else {
+        let Some(to) = challenge.to().cloned() else {
             return;
         };
         let bot = is_for_bot(&challenge);
@@ -315,11 +315,7 @@ impl Account {
         if one.attempt.as_ref().is_some_and(|attempt| attempt.started) {
             return;
         }
-        let declined = challenge.status == ChallengeStatus::Declined;
-        let reason = challenge
-            .decline_reason_key
-            .or(declined.then_some(DeclineReason::Generic));
-        let failure = match reason {
+        let failure = match challenge.refusal() {
             None if !accepts || one.is_over() => Failure::Withdrawn,
             reason => Failure::of_closed(reason),
         };
@@ -488,13 +484,10 @@ async fn look_up(client: &Client, id: &GameId) -> Result<Outcome, Error> {
         });
     }
     match client.challenge_by_id(id).await {
-        Ok(challenge) => Ok(match challenge.status {
-            ChallengeStatus::Declined => {
-                let reason = challenge.decline_reason_key;
-                Outcome::Declined(reason.unwrap_or(DeclineReason::Generic))
-            }
+        Ok(challenge) => Ok(match (challenge.status, challenge.refusal()) {
+            (ChallengeStatus::Declined, Some(reason)) => Outcome::Declined(reason),
             // Perhaps by us, at the end of the program.
-            ChallengeStatus::Canceled | ChallengeStatus::Accepted => Outcome::Nothing,
+            (ChallengeStatus::Canceled | ChallengeStatus::Accepted, _) => Outcome::Nothing,
             _ => Outcome::Open(Box::new(challenge)),
         }),
         Err(error) if error.is_not_found() => Ok(Outcome::Nothing),
@@ -506,10 +499,7 @@ async fn look_up(client: &Client, id: &GameId) -> Result<Outcome, Error> {
 /// of ours. The games are listed last, since it may be accepted meanwhile.
 async fn find(client: &Client, one: &Match) -> Result<Outcome, Error> {
     let open = client.challenges().await?.outgoing;
-    let is_ours = |challenge: &Challenge| {
-        let to = challenge.dest_user.as_ref();
-        to.is_some_and(|user| user.name == one.opponent)
-    };
+    let is_ours = |challenge: &Challenge| challenge.to() == Some(&one.opponent);
     if let Some(challenge) = open.into_iter().find(is_ours) {
         return Ok(Outcome::Open(Box::new(challenge)));
     }

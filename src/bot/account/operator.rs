@@ -23,7 +23,7 @@ use crate::clock;
 use crate::config::{ArenaEntry, Match, Pattern, Play, Rule, Settings};
 use crate::events::{self, Decision};
 use crate::lichess::Error as Failure;
-use crate::lichess::model::{ArenaId, Challenge, ChallengeId, ChallengeStatus, GameId};
+use crate::lichess::model::{ArenaId, Challenge, ChallengeId, ChallengeStatus, GameId, Username};
 
 /// A challenge of the operator with a clock is canceled if it was not answered in this time: otherwise it could
 /// become a game hours later.
@@ -341,16 +341,13 @@ impl Account {
     pub(super) fn track_challenge(&mut self, challenge: Box<Challenge>) -> String {
         let id = challenge.id.clone();
         let rated = if challenge.rated { "rated" } else { "casual" };
-        let to = challenge.dest_user.as_ref();
-        let user = to.map_or("nobody", |user| user.name.as_str());
+        let to = challenge.to();
+        let user = to.map_or("nobody", Username::as_str);
         let time = challenge.time_control;
         info!(name: "challenge_sent", challenge = %id, "challenging {user} to {time}, {rated}, by operator command");
         let mut done = format!("{user} is challenged to {time}, {rated}: {id}");
         // Lichess cancels an older challenge to the same user without an event.
-        self.look_up_challenges(|other| {
-            let user = other.dest_user.as_ref().map(|user| &user.name);
-            other.id != id && user == to.map(|user| &user.name)
-        });
+        self.look_up_challenges(|other| other.id != id && other.to() == to);
         if self.games.is_known(&id) {
             self.publish_challenge(&challenge, Decision::Accepted, BY_OPERATOR.to_owned());
             return done + ", and the game has started";

@@ -18,7 +18,7 @@ use crate::bot::retries::with_retries;
 use crate::clock;
 use crate::events::{self, Decision};
 use crate::lichess::model::{
-    Challenge, ChallengeId, ChallengeStatus, ChallengeUser, DeclineReason, NewChallenge, Username,
+    Challenge, ChallengeId, ChallengeStatus, ChallengeUser, NewChallenge, Username,
 };
 use crate::lichess::retry::RequestKind;
 use crate::lichess::{Client, Error as Failure, ErrorResponse};
@@ -185,14 +185,14 @@ impl OutgoingChallenges {
     fn take_lost(&mut self, challenge: &Challenge, now: Instant) -> Option<ChallengeSource> {
         self.sent
             .retain(|sent| sent.lost_until.is_none_or(|until| now < until));
-        let to = &challenge.dest_user.as_ref()?.name;
+        let to = challenge.to()?;
         let lost = self.take(|sent| sent.to == *to && sent.lost_until.is_some())?;
         Some(lost.source)
     }
 
     /// Handles an echo that may have come before the response.
     fn on_echo(&mut self, challenge: &Challenge) {
-        let to = challenge.dest_user.as_ref().map(|user| &user.name);
+        let to = challenge.to();
         let mut waiting = self.sent.iter_mut();
         if let Some(sent) = waiting.find(|sent| Some(&sent.to) == to) {
             sent.echo = Some(Box::new(challenge.clone()));
@@ -582,17 +582,11 @@ pub(super) async fn cancel_all(
 
 /// Decision and reason to report for a challenge that was closed.
 pub(super) fn closing_reason(answer: &Challenge) -> (Decision, String) {
-    let user = answer.dest_user.as_ref().map(|user| user.name.as_str());
-    match (answer.status, answer.decline_reason_key) {
-        (ChallengeStatus::Declined, reason) => {
-            let (user, reason) = (
-                user.unwrap_or("nobody"),
-                reason.unwrap_or(DeclineReason::Generic),
-            );
-            (
-                Decision::Declined,
-                format!("{user} has declined ({reason})"),
-            )
+    match (answer.status, answer.refusal()) {
+        (ChallengeStatus::Declined, Some(reason)) => {
+            let user = answer.to().map_or("nobody", Username::as_str);
+            let why = format!("{user} has declined ({reason})");
+            (Decision::Declined, why)
         }
         _ => (Decision::Dropped, "it was canceled".to_owned()),
     }
@@ -605,9 +599,8 @@ fn rate_limit(failure: &Failure) -> Option<&ErrorResponse> {
 
 /// Occupant of the slot of a challenge of ours.
 pub(super) fn slot_holder(challenge: &Challenge) -> SlotHolder {
-    let user = challenge.dest_user.as_ref();
     SlotHolder {
-        name: user.map(|user| user.name.clone()),
+        name: challenge.to().cloned(),
         human: !is_for_bot(challenge),
         clocked: challenge.time_control.is_clock(),
         limit: None,

@@ -10,7 +10,6 @@ use tracing::info;
 
 use super::outgoing::{ChallengeSource, NOT_ANSWERED, SendResult, closing_reason, slot_holder};
 use super::{Account, push_bounded};
-use crate::bot::account::quota::Limit;
 use crate::bot::commands::{OutgoingChallenge, SHUTTING_DOWN};
 use crate::bot::game::status::RematchOffer;
 use crate::clock;
@@ -132,14 +131,8 @@ impl Account {
             return;
         }
         // A refused challenge would extend the limit.
-        let date = clock::date();
-        let full = (!human).then(|| self.state.quota.full_until(Limit::BotGames, date));
-        if let Some(until) = self
-            .state
-            .quota
-            .challenges_blocked_until(date)
-            .or(full.flatten())
-        {
+        let quota = &self.state.quota;
+        if let Some(until) = quota.challenge_blocked_until(human, clock::date()) {
             let until = clock::format_date(until);
             return info!(game = %previous, "no rematch with {to}: Lichess takes no challenges from us before {until}");
         }
@@ -171,7 +164,7 @@ impl Account {
     /// Tracks our offer. The game may be running by now.
     pub(super) fn track_rematch(&mut self, challenge: Box<Challenge>) {
         let (id, now) = (challenge.id.clone(), clock::now());
-        let Some(to) = challenge.dest_user.as_ref().map(|user| user.name.clone()) else {
+        let Some(to) = challenge.to().cloned() else {
             return;
         };
         self.games.rematches.record(id.clone(), 1);

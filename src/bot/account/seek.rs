@@ -94,7 +94,7 @@ impl Account {
 
     fn challenged_users(&self) -> impl Iterator<Item = &Username> {
         self.unanswered_challenges()
-            .filter_map(|challenge| Some(&challenge.dest_user.as_ref()?.name))
+            .filter_map(|challenge| challenge.to())
     }
 
     /// Switches matchmaking on or off, also for the next start.

@@ -137,9 +137,8 @@ impl Account {
         let status = |challenge: &Challenge| OpenChallenge {
             id: challenge.id.to_string(),
             to: challenge
-                .dest_user
-                .as_ref()
-                .map_or_else(|| "somebody".to_owned(), |user| user.name.to_string()),
+                .to()
+                .map_or_else(|| "somebody".to_owned(), ToString::to_string),
             terms: format!(
                 "{}, {}",
                 challenge.time_control,

@@ -26,9 +26,7 @@ use tracing::info;
 use crate::bot::account::quota::{MatchmakingGame, Quota};
 use crate::clock;
 use crate::config::{self, Settings};
-use crate::lichess::model::{
-    Challenge, ChallengeId, ChallengeStatus, DeclineReason, GameInfo, Username,
-};
+use crate::lichess::model::{Challenge, ChallengeId, GameInfo, Username};
 
 pub(super) use offer::Offer;
 pub(super) use opponent_history::{OpponentHistory, Refusal};
@@ -464,7 +462,7 @@ impl Matchmaking {
 
     /// Handles an echo that comes before the response.
     pub(super) fn on_echo(&mut self, challenge: &Challenge) {
-        let to = challenge.dest_user.as_ref().map(|user| &user.name);
+        let to = challenge.to();
         if let State::Sending { choice, shown, .. } = &mut self.state
             && to.is_some_and(|to| choice.users.contains(to))
         {
@@ -474,7 +472,7 @@ impl Matchmaking {
 
     /// A challenge was created. Whether it is the one whose response was lost.
     pub(super) fn on_lost_found(&mut self, challenge: &Challenge) -> bool {
-        let to = challenge.dest_user.as_ref().map(|user| user.name.clone());
+        let to = challenge.to().cloned();
         match (&self.state, to) {
             (State::AwaitingEcho { choice, .. }, Some(to)) if choice.users.contains(&to) => {
                 self.on_created(Box::new(challenge.clone()), to);
@@ -489,15 +487,12 @@ impl Matchmaking {
         if self.pending().map(|pending| &pending.id) != Some(&challenge.id) {
             return None;
         }
-        let declined = challenge.status == ChallengeStatus::Declined;
-        let reason = challenge
-            .decline_reason_key
-            .or(declined.then_some(DeclineReason::Generic));
+        let reason = challenge.refusal();
         let (choice, user) = match &mut self.state {
             State::Sending { choice, over, .. } => {
                 // Its response is still to come.
                 *over = true;
-                let user = challenge.dest_user.as_ref()?.name.clone();
+                let user = challenge.to()?.clone();
                 (choice.clone(), user)
             }
             State::Canceling {

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::actions::PageAction;
 use super::assets;
 use super::live_game::LiveGame;
 use super::wire::{Arena, Challenge, ChatLine, Game, GameResult, Note, PlayUser, Settings, Status};
@@ -67,7 +68,8 @@ pub(super) struct PageState {
     status: Status,
     play: Option<PlayUser>,
     records: bool,
-    control: &'static [&'static str],
+    /// Names of the actions that are offered.
+    control: Vec<&'static str>,
     running: Vec<LiveGame>,
     /// Latest first.
     finished: VecDeque<LiveGame>,
@@ -80,17 +82,13 @@ pub(super) struct PageState {
 }
 
 impl PageState {
-    /// The initial state: the user who can play on the page, whether records are kept, and the names of the actions that are
+    /// The initial state: the user who can play on the page, whether records are kept, and the actions that are
     /// offered.
-    pub(super) fn new(
-        play: Option<PlayUser>,
-        records: bool,
-        control: &'static [&'static str],
-    ) -> Self {
+    pub(super) fn new(play: Option<PlayUser>, records: bool, control: &[PageAction]) -> Self {
         Self {
             play,
             records,
-            control,
+            control: control.iter().map(|action| action.key()).collect(),
             ..Self::default()
         }
     }

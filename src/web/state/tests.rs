@@ -95,7 +95,7 @@ fn games_of_a_stopped_account_end() {
 
 #[test]
 fn game_events_from_start_to_end() {
-    let mut state = PageState::new(None, true, &["pause"]);
+    let mut state = PageState::new(None, true, &[PageAction::Pause]);
     let names = |events: &[(String, Value)]| -> Vec<String> {
         events.iter().map(|(name, _)| name.clone()).collect()
     };

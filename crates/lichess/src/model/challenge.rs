@@ -58,6 +58,20 @@ pub struct Challenge {
     pub rules: Vec<String>,
 }
 
+impl Challenge {
+    /// The user who is challenged; `None` if the challenge is open to all.
+    pub fn to(&self) -> Option<&Username> {
+        self.dest_user.as_ref().map(|user| &user.name)
+    }
+
+    /// Why it was declined, if it was; Lichess may give no reason.
+    pub fn refusal(&self) -> Option<DeclineReason> {
+        let unnamed = self.status == ChallengeStatus::Declined;
+        let unnamed = unnamed.then_some(DeclineReason::Generic);
+        self.decline_reason_key.or(unnamed)
+    }
+}
+
 fn created() -> ChallengeStatus {
     ChallengeStatus::Created
 }

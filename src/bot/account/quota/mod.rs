@@ -346,6 +346,16 @@ impl Quota {
         all.flatten().max()
     }
 
+    /// The same for a challenge to a human or a bot: of games between bots there is a limit.
+    pub(crate) fn challenge_blocked_until(
+        &self,
+        human: bool,
+        now: SystemTime,
+    ) -> Option<SystemTime> {
+        let full = (!human).then(|| self.full_until(Limit::BotGames, now));
+        self.challenges_blocked_until(now).or(full.flatten())
+    }
+
     /// Counts a game against another bot; `game` if matchmaking has found it. Whether it was new.
     pub(crate) fn count_bot_game(
         &mut self,
