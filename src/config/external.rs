@@ -22,6 +22,9 @@ pub const MAX_EXTERNAL_THREADS: usize = 1_024;
 /// Upper limit of the hash table of a process, in MiB.
 pub const MAX_EXTERNAL_HASH_MIB: usize = 1 << 20;
 
+/// Upper limit of the time for a part of a start, in seconds.
+pub(super) const MAX_START_TIMEOUT_S: u64 = 3_600;
+
 /// Options by name.
 pub type EngineOptions = BTreeMap<String, OptionValue>;
 
@@ -40,6 +43,8 @@ section! {
         pub environment: BTreeMap<String, String>,
         /// Options by name.
         pub options: EngineOptions,
+        /// Time limit for each part of its start, in seconds, 1 to 3600: until it has introduced itself, and until it is ready.
+        pub start_timeout_s: u64 = 30,
         /// Processes that share the games, 1 to 64.
         pub processes: usize = 1,
         /// Threads of each process; the embedded engine leaves them to it.
@@ -221,6 +226,11 @@ pub(super) fn problems(externals: &[External]) -> Vec<(usize, String)> {
             problems.push(format!(
                 "the engine {name} has {} processes, but it can have 1 to {MAX_PROCESSES}",
                 engine.processes
+            ));
+        }
+        if !(1..=MAX_START_TIMEOUT_S).contains(&engine.start_timeout_s) {
+            problems.push(format!(
+                "the engine {name} can take 1 to {MAX_START_TIMEOUT_S} s for its start"
             ));
         }
         if engine

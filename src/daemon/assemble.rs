@@ -134,6 +134,7 @@ pub(crate) fn external_settings(settings: &config::External) -> ExternalSettings
             },
             directory: settings.directory.clone(),
             environment: settings.environment.clone(),
+            timeout: Duration::from_secs(settings.start_timeout_s),
             ..Launch::new(&settings.command)
         },
         options: config::option_texts(&settings.options),

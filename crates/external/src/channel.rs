@@ -51,7 +51,7 @@ pub struct Launch {
     pub directory: Option<PathBuf>,
     /// Environment variables in addition to our own.
     pub environment: BTreeMap<String, String>,
-    /// Time limit for the engine to introduce itself after the start.
+    /// Time limit for the engine to introduce itself after the start, and again for it to be ready with its options.
     pub timeout: Duration,
 }
 
@@ -243,6 +243,8 @@ pub(crate) struct Channel {
     input: ChildStdin,
     inbox: Arc<Inbox>,
     transcript: Transcript,
+    /// A search was told to stop since this was last reset.
+    pub was_stopped: bool,
 }
 
 impl Drop for Channel {
@@ -270,6 +272,7 @@ impl Channel {
             input,
             inbox: Arc::clone(&inbox),
             transcript: Transcript::default(),
+            was_stopped: false,
         };
         thread::Builder::new()
             .name("engine output".to_owned())
@@ -415,6 +418,7 @@ impl Channel {
                     let limits = deadlines.get_or_insert_with(Deadlines::now);
                     limits.hard = limits.hard.min(Instant::now() + limits.stop_timeout);
                     if let Some(stop) = commands.stop {
+                        self.was_stopped = true;
                         self.send(stop)?;
                     }
                 }

@@ -49,6 +49,8 @@ pub struct EngineProcess {
     notation: CastlingNotation,
     /// Variant that a UCI engine plays.
     variant: Variant,
+    /// Time limit for each part of its start.
+    start_timeout: Duration,
 }
 
 /// Protocol with its state.
@@ -138,6 +140,7 @@ impl EngineProcess {
             protocol,
             notation: CastlingNotation::Standard,
             variant: Variant::Standard,
+            start_timeout: launch.timeout,
         };
         if engine.option(SHOW_WDL).is_some() {
             engine.send_option(SHOW_WDL, "true")?;
@@ -273,7 +276,9 @@ impl EngineProcess {
             sent.push((name, value));
         }
         let mut rejected = None;
-        self.ready(READY_TIMEOUT, |line| {
+        // Other engines say such things for information.
+        let is_knightwatch = self.channel.name.starts_with("Knightwatch");
+        self.ready(self.start_timeout, |line| {
             // Knightwatch reports a rejected value like this.
             let Some((name, why)) = line
                 .strip_prefix("info string ")
@@ -281,7 +286,9 @@ impl EngineProcess {
             else {
                 return;
             };
-            if let Some(&option) = sent.iter().find(|(option, _)| *option == name) {
+            if let Some(&option) = sent.iter().find(|(option, _)| *option == name)
+                && is_knightwatch
+            {
                 rejected.get_or_insert((option, printable(why, MAX_WHY_CHARS)));
             }
         })?;
@@ -353,9 +360,11 @@ impl EngineProcess {
     /// # Errors
     /// When the engine has exited.
     pub(crate) fn send_option(&mut self, name: &str, value: &str) -> Result<(), EngineError> {
+        // Some engines compare names exactly.
+        let known = find_option(&self.options, name).map_or(name, |option| &option.name);
         let command = match &mut self.protocol {
-            ProtocolState::Uci => uci::set_option(name, value),
-            ProtocolState::Xboard(_) => Xboard::set_option(name, value),
+            ProtocolState::Uci => uci::set_option(known, value),
+            ProtocolState::Xboard(_) => Xboard::set_option(known, value),
             ProtocolState::Lines(options) => {
                 options.insert(name.to_owned(), value.to_owned());
                 return Ok(());
@@ -399,7 +408,8 @@ impl EngineProcess {
             ProtocolState::Xboard(xboard) => xboard.new_game(&mut self.channel, start)?,
             ProtocolState::Lines(_) => {}
         }
-        self.ready(deadline.saturating_duration_since(Instant::now()), |_| ())
+        let left = deadline.saturating_duration_since(Instant::now());
+        self.ready(left.min(READY_TIMEOUT), |_| ())
     }
 
     /// Switches to the variant of a game, and between standard chess and Chess960.
@@ -467,6 +477,13 @@ impl EngineProcess {
         deadlines: Deadlines,
         mut on_info: impl FnMut(&Info),
     ) -> Result<Answer, EngineError> {
+        if std::mem::take(&mut self.channel.was_stopped)
+            && let ProtocolState::Uci = self.protocol
+        {
+            // The move may have crossed our `stop`, for which many engines send it again.
+            let left = deadlines.hard.saturating_duration_since(Instant::now());
+            self.ready(left.min(READY_TIMEOUT), |_| ())?;
+        }
         self.channel.drop_lines()?;
         self.set_rules(game.initial())?;
         let (channel, notation) = (&mut self.channel, self.notation);

@@ -431,8 +431,10 @@ impl Shared {
                     self.changed.notify_all();
                     info!("engine {name} is ready: {}", worker.process.name());
                     let ended = self.serve(&mut worker);
+                    self.lock().stats.ready -= 1;
+                    // Without the lock, since the end of a process may take long.
+                    drop(worker);
                     state = self.lock();
-                    state.stats.ready -= 1;
                     match ended {
                         Ok(()) => return,
                         Err(error) => error,

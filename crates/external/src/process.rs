@@ -36,24 +36,40 @@ fn is_private(name: &str) -> bool {
 
 /// Processes of engines that run. Clones share it.
 #[derive(Clone, Default)]
-pub(crate) struct ProcessTable(Arc<Mutex<Vec<u32>>>);
+pub(crate) struct ProcessTable(Arc<Mutex<Running>>);
+
+#[derive(Default)]
+struct Running {
+    ids: Vec<u32>,
+    closed: bool,
+}
 
 impl ProcessTable {
-    fn lock(&self) -> MutexGuard<'_, Vec<u32>> {
+    fn lock(&self) -> MutexGuard<'_, Running> {
         lock(&self.0)
+    }
+
+    /// Adds a process that has been started.
+    fn add(&self, id: u32) {
+        let mut running = self.lock();
+        running.ids.push(id);
+        if running.closed {
+            kill_group(id);
+        }
     }
 
     /// Kills one that still runs, with its children.
     pub(crate) fn kill(&self, id: u32) {
-        self.lock()
-            .iter()
-            .filter(|it| **it == id)
-            .for_each(|id| kill_group(*id));
+        if self.lock().ids.contains(&id) {
+            kill_group(id);
+        }
     }
 
-    /// Kills all, with their children.
+    /// Kills all, with their children, and those that are added later.
     pub(crate) fn kill_all(&self) {
-        self.lock().iter().for_each(|id| kill_group(*id));
+        let mut running = self.lock();
+        running.closed = true;
+        running.ids.iter().for_each(|id| kill_group(*id));
     }
 }
 
@@ -105,10 +121,9 @@ impl Process {
             program: program.clone(),
             error,
         };
-        let mut processes = table.lock();
+        // Without a lock, since a slow disk may make this take long.
         let mut child = command.spawn().map_err(failed)?;
-        processes.push(child.id());
-        drop(processes);
+        table.add(child.id());
         let input = child.stdin.take();
         let pipes = input.zip(child.stdout.take()).zip(child.stderr.take());
         let guard = guard(child.id());
@@ -151,7 +166,7 @@ impl Drop for Process {
         kill_group(id);
         let _ = self.child.kill();
         // The id may be given to another process once this one was waited for.
-        self.table.lock().retain(|other| *other != id);
+        self.table.lock().ids.retain(|other| *other != id);
         let _ = self.child.wait();
     }
 }

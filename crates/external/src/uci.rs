@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use knightwatch_chess::{CastlingNotation, Game};
 
-use super::answer::{Answer, Best, MAX_OPTIONS, READY_TIMEOUT};
+use super::answer::{Answer, Best, MAX_OPTIONS};
 use super::channel::{Channel, Deadlines, EngineError, Launch, SearchCommands};
 use super::engine_option::EngineOption;
 use super::go::Go;
@@ -53,7 +53,7 @@ pub(crate) fn wait_until_ready(
     timeout: Duration,
     mut on_line: impl FnMut(&str),
 ) -> Result<(), EngineError> {
-    channel.read_until("readyok", timeout.min(READY_TIMEOUT), |line| {
+    channel.read_until("readyok", timeout, |line| {
         on_line(line);
         is_word(line, "readyok")
     })

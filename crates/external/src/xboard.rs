@@ -8,9 +8,7 @@ use std::time::{Duration, Instant};
 use knightwatch_chess::{CastlingNotation, Game, Move, Position, Variant};
 use knightwatch_engine::Score;
 
-use super::answer::{
-    Answer, Best, MAX_NAME_CHARS, MAX_OPTIONS, Opponent, READY_TIMEOUT, parse_move,
-};
+use super::answer::{Answer, Best, MAX_NAME_CHARS, MAX_OPTIONS, Opponent, parse_move};
 use super::channel::{Channel, Deadlines, EngineError, Launch, SearchCommands};
 use super::engine_option::EngineOption;
 use super::go::{Clocks, Go};
@@ -195,7 +193,7 @@ impl Xboard {
         mut on_line: impl FnMut(&str),
     ) -> Result<(), EngineError> {
         let number = self.pings.to_string();
-        channel.read_until("pong", timeout.min(READY_TIMEOUT), |line| {
+        channel.read_until("pong", timeout, |line| {
             on_line(line);
             let pong = line.trim().strip_prefix("pong ")?;
             (pong.trim() == number).then_some(())

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use knightwatch_chess::{Game, Position};
+use knightwatch_chess::{CastlingNotation, Game, Position};
 use knightwatch_engine::{Limits, SearchInfo, Task};
 use knightwatch_external::{
     EngineError, EngineProcess, ExternalEngine, ExternalHandle, ExternalSettings, FixedLimits,
@@ -35,8 +35,7 @@ fn moves_of(launch: Launch, go: &str, count: u64) -> Vec<String> {
             Game::new(Position::startpos()).position().is_legal(mv),
             "{go}"
         );
-        mv.uci(knightwatch_chess::CastlingNotation::Standard)
-            .to_string()
+        mv.uci(CastlingNotation::Standard).to_string()
     });
     moves.collect()
 }
@@ -373,6 +372,62 @@ fn mistake_in_the_options_is_not_tried_again() {
     let of_game = |name: &str| good.option_problem(&[(name.to_owned(), "2".to_owned())]);
     assert_eq!(of_game("hash"), None);
     assert!(of_game("Hsh").is_some_and(|why| why.contains("did you mean `Hash`?")));
+}
+
+#[test]
+fn message_about_an_option_is_no_mistake() {
+    let mut launch = stub(MOVE);
+    let script = launch.command.last_mut().unwrap();
+    *script = script.replace("quit)", "setoption*) echo 'info string Hash: 8 MB';; quit)");
+    let engine = start(ExternalSettings {
+        hash_mib: Some(8),
+        ..settings(launch, 1)
+    });
+    assert_eq!(engine.wait_for_start(Duration::from_secs(60)), None);
+    assert!(engine.is_ready());
+}
+
+#[test]
+fn move_that_is_sent_again_after_stop_is_not_the_next_answer() {
+    // It moves while we send `stop`, and answers that as well, but late.
+    let mut launch = stub("sleep 0.15; echo bestmove e2e4");
+    let script = launch.command.last_mut().unwrap();
+    *script = script.replace("quit)", "stop) sleep 0.1; echo bestmove g1f3;; quit)");
+    let engine = start(ExternalSettings {
+        limits: FixedLimits {
+            movetime: Some(Duration::from_millis(100)),
+            ..FixedLimits::default()
+        },
+        ..settings(launch, 1)
+    });
+    wait_until_ready(&engine);
+    // Games that it knows are not announced again.
+    for game in [1, 2, 1, 2] {
+        let limits = clock(Duration::from_secs(60));
+        let (report, outcome) = search_game(&engine, game, &play(""), limits, GameSetup::default());
+        let mv = report
+            .mv
+            .unwrap()
+            .uci(CastlingNotation::Standard)
+            .to_string();
+        assert_eq!((mv.as_str(), outcome.fallback), ("e2e4", None));
+    }
+}
+
+#[test]
+fn start_timeout_holds_until_the_engine_is_ready() {
+    let mut launch = stub(MOVE);
+    let script = launch.command.last_mut().unwrap();
+    *script = script.replace("isready) ", "isready) sleep 0.5; ");
+    for (timeout, is_enough) in [(100, false), (60_000, true)] {
+        launch.timeout = Duration::from_millis(timeout);
+        let mut engine = EngineProcess::start(&launch).unwrap();
+        let ready = engine.set_options([("Hash", "4")]);
+        match is_enough {
+            true => ready.unwrap(),
+            false => assert!(matches!(ready, Err(EngineError::Silent { .. }))),
+        }
+    }
 }
 
 #[test]

@@ -300,9 +300,9 @@ fn check_options_of_games(options: &[(String, String)], hash_mib: Option<usize>)
     }
     let received = fs::read_to_string(log).unwrap();
     fs::remove_file(log).unwrap();
-    let expected = "setoption name Hash value 2\nsetoption name hash value 8\n\
+    let expected = "setoption name Hash value 2\nsetoption name Hash value 8\n\
         setoption name UCI_Opponent value GM 2500 human Anna\ngo nodes 5\ngo nodes 5\n\
-        setoption name hash value 2\nsetoption name UCI_Opponent value GM 2500 human Bert\ngo nodes 5\n";
+        setoption name Hash value 2\nsetoption name UCI_Opponent value GM 2500 human Bert\ngo nodes 5\n";
     assert_eq!(received, expected);
 }
 
