@@ -90,8 +90,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "web",
         &[
-            "chess", "draw", "events", "input", "metrics", "serve", "store", "sync", "control",
-            "plural", "seconds",
+            "chess", "draw", "events", "input", "keys", "metrics", "serve", "store", "sync",
+            "control", "plural", "seconds",
         ],
     ),
     (

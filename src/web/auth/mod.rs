@@ -181,22 +181,19 @@ impl Access {
                 || hosts.any(|host| host.eq_ignore_ascii_case(name)))
     }
 
-    /// The rights of the keys in these headers; `None` without any key.
+    /// The rights of the key in these headers; `None` without a key.
     fn rights_by_key(&self, headers: &HeaderMap) -> Option<Rights> {
-        let rights = |presented: &[u8]| {
-            let is = |key: &Option<key::Key>| key.as_ref().is_some_and(|key| key.is(presented));
-            if self.keys.operate.is(presented) {
-                Rights::Operate
-            } else if is(&self.keys.watch) {
-                Rights::Watch
-            } else if is(&self.keys.metrics) {
-                Rights::Metrics
-            } else {
-                Rights::Probe
-            }
-        };
-        let presented = presented_keys(headers).into_iter().flatten();
-        presented.map(|key| rights(&key)).max()
+        let presented = presented_key(headers)?;
+        let is = |key: &Option<key::Key>| key.as_ref().is_some_and(|key| key.is(&presented));
+        Some(if self.keys.operate.is(&presented) {
+            Rights::Operate
+        } else if is(&self.keys.watch) {
+            Rights::Watch
+        } else if is(&self.keys.metrics) {
+            Rights::Metrics
+        } else {
+            Rights::Probe
+        })
     }
 
     /// The rights of a request, or why it is refused.
@@ -275,11 +272,13 @@ impl IntoResponse for Refusal {
     }
 }
 
-/// The keys that a request presents: in the header of the page, and as password or bearer token.
-fn presented_keys(headers: &HeaderMap) -> [Option<Vec<u8>>; 2] {
+/// The key that a request presents: in the header of the page, or else as password or bearer token, which may be meant
+/// for a reverse proxy. It is one only: a right key must not hide guesses of another one.
+fn presented_key(headers: &HeaderMap) -> Option<Vec<u8>> {
     let of_page = headers.get(KEY_HEADER).map(HeaderValue::as_bytes);
     let authorization = headers.get(AUTHORIZATION).map(HeaderValue::as_bytes);
-    let of_scheme = authorization.and_then(|value| {
+    let of_scheme = || {
+        let value = authorization?;
         let (scheme, value) = value.split_at_checked(value.iter().position(|b| *b == b' ')?)?;
         let value = value.trim_ascii();
         match () {
@@ -291,9 +290,9 @@ fn presented_keys(headers: &HeaderMap) -> [Option<Vec<u8>>; 2] {
             }
             () => None,
         }
-    });
+    };
     let of_page = of_page.filter(|key| !key.is_empty());
-    [of_page.map(<[u8]>::to_vec), of_scheme]
+    of_page.map(<[u8]>::to_vec).or_else(of_scheme)
 }
 
 /// Returns whether a reverse proxy has added the header of this name, in lower case.

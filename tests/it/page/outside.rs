@@ -182,6 +182,21 @@ fn ten_thousand_guesses_are_refused_and_leave_one_line() {
 }
 
 #[test]
+fn right_key_does_not_hide_guesses_of_another() {
+    let site = Site::new([NewUser::bot("Anna")]);
+    let public = Public::start(&site, "");
+    let guess = |n: u32| {
+        let headers = format!(
+            "{}X-Knightwatch-Key: guess-{n}-xxxxxxxxxxxx\r\n",
+            with_key(WATCH)
+        );
+        public.request("GET", "/", &headers).0
+    };
+    assert!((0..60).all(|n| guess(n) != 200));
+    assert_eq!(public.request("GET", "/", &with_key(OPERATE)).0, 429);
+}
+
+#[test]
 fn smuggled_request_needs_its_own_key() {
     let site = Site::new([NewUser::bot("Anna")]);
     let public = Public::start(&site, "");
